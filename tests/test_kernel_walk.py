@@ -1,0 +1,250 @@
+"""Walks of the trie (kernels): against taking every token byte by byte from the same set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from numpy.typing import NDArray
+
+from constrain import Style, compile
+from constrain.arena import Arena
+from constrain.kernels import layout as at
+from constrain.kernels.sets import step, twin
+from constrain.kernels.walk import (
+    NO_LIMIT,
+    add_row,
+    advance,
+    advance_bytes,
+    along,
+    is_free,
+    keep_for_later,
+    put_off,
+    try_below,
+    try_from,
+    try_token,
+    walk,
+)
+from constrain.tokens.mask_table import address_of
+from tests.kernel_context import Context
+from tests.test_kernel_sets import CASES, VOCABULARY, Sets, filled
+
+TOKENS = [token for token in VOCABULARY.tokens if token]
+WORDS = (VOCABULARY.size + 31) // 32
+NEVER = b"\xff"
+"""No text has this byte: its token stands in no trie."""
+SURE = [name for name in CASES if not name.startswith("unique")]
+"""Cases in which a walk has no need to look at anything closely."""
+
+
+def after(arena: Arena, s: int, text: bytes) -> int:
+    """The set after a text, or 0."""
+    for byte in text:
+        s = arena.run(step, s, byte) if s > 0 else 0
+    return s
+
+
+def told(mask: NDArray[np.int32]) -> set[int]:
+    """The tokens of a mask."""
+    return {t for t in range(VOCABULARY.size) if int(mask[t >> 5]) >> (t & 31) & 1}
+
+
+def taken(arena: Arena, s: int, tokens: list[bytes] = TOKENS) -> set[int]:
+    """The tokens that a set takes."""
+    return {t for t, token in enumerate(tokens) if after(arena, s, token) > 0}
+
+
+def some_sets(arena: Arena, most: int) -> list[int]:
+    """Sets of an arena, spread over all that it has."""
+    count = int(arena.arrays[at.HEAD][at.N_SETS])
+    return list(range(1, count, 1 + count // most))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_tokens_are_taken_byte_by_byte(name: str) -> None:
+    arena = filled(name)
+    for s in some_sets(arena, 12):
+        for t, token in enumerate(TOKENS):
+            places = [after(arena, s, token[: k + 1]) for k in range(len(token))]
+            assert arena.run(advance, s, t) == places[-1]
+            wanted = places[-1] or -2 - places.index(0)
+            assert arena.run(advance_bytes, s, np.array([*token], np.uint8), length=len(token)) == wanted
+            arena.arrays[at.ROUTE][: len(token)] = list(token)
+            assert arena.run(along, s, len(token)) == places[-1]
+        assert arena.run(advance, s, len(TOKENS)) == at.DEAD  # the end token has no bytes
+        assert arena.run(advance_bytes, s, np.zeros(0, np.uint8)) == s == arena.run(along, s, 0)
+
+
+def node_of(arena: Arena, prefix: bytes) -> int:
+    """The node of the trie where a prefix ends."""
+    trie, edges, node = arena.table.arrays[at.TRIE], arena.table.arrays[at.TRIE_EDGES], 0
+    for byte in prefix:
+        (node,) = [edge >> 8 for edge in edges[trie[2 * node] : trie[2 * node + 2]].tolist() if edge & 255 == byte]
+    return node
+
+
+@pytest.mark.parametrize("small", [True, False], ids=["small", "roomy"])
+@pytest.mark.parametrize("name", CASES)
+def test_tokens_are_tried(name: str, small: bool) -> None:
+    """One, or all below a node: their bits are set or cleared, and those of others are left alone."""
+    arena = filled(name)
+    arena.arrays[at.HEAD][at.N_QUESTIONS] = 0
+    for s in some_sets(arena, 6):
+        good = taken(arena, s)
+        arena.arrays[at.HEAD][at.STEPS] = 0
+        for before in (0, -1):
+            for t in range(0, len(TOKENS), 5):
+                mask = np.full(WORDS, before, np.int32)
+                all_bits = told(mask)
+                assert arena.run(try_token, s, t, address_of(mask)) == 0
+                assert told(mask) == (all_bits | {t} if t in good else all_bits - {t})
+            for prefix in (b"", b'"', b"1", b"]", b"a", b'{"', b"], ["):
+                below = {t for t, token in enumerate(TOKENS) if token.startswith(prefix) and token != NEVER}
+                wanted = all_bits - below | good & below
+                node = node_of(arena, prefix)
+                for kernel, start in ((try_below, s), (try_from, after(arena, s, prefix))):
+                    if small:
+                        arena._put(at.STACK, np.full(2, -7, np.int32))
+                    mask = np.full(WORDS, before, np.int32)
+                    assert arena.run(kernel, node, start, address_of(mask)) == 0
+                    assert told(mask) == wanted, (prefix, kernel)
+
+
+@pytest.mark.parametrize("name", SURE)
+def test_a_walk_finds_the_tokens_that_a_set_takes(name: str) -> None:
+    """With little room at first too; and it ends where it may take no more steps."""
+    arena = filled(name)
+    sets = Sets(arena)
+    for s in some_sets(arena, 25):
+        if sets.field(s, at.SET_FLAGS) & at.IS_NAMING:
+            continue
+        good = taken(arena, s)
+        if s % 2:
+            arena._put(at.STACK, np.full(8, -7, np.int32))
+            arena._put(at.ROUTE, np.full(1, -7, np.int32))
+        spent, head = [], arena.arrays[at.HEAD]
+        for _ in range(2):
+            mask = np.zeros(WORDS, np.int32)
+            head[at.STEPS], visited = 0, int(head[at.VISITED])
+            assert arena.run(walk, 0, s, 1, s, address_of(mask), 0, NO_LIMIT) == 0
+            assert told(mask) == good
+            assert head[at.VISITED] > visited
+            spent.append(int(head[at.STEPS]))
+        most = int(head[at.MOST_STEPS])
+        for allowed in (spent[1], spent[1] - 1):
+            head[at.STEPS], head[at.MOST_STEPS] = 0, allowed
+            result = walk(arena.address, 0, s, 1, s, address_of(mask), 0, NO_LIMIT)
+            assert result == (0 if allowed == spent[1] else -1)
+            assert result == 0 or head[at.STATUS] == at.SPENT
+        head[at.MOST_STEPS], head[at.STEPS] = most, 0
+        for kernel, arguments in ((try_token, (s, 0)), (try_below, (0, s)), (try_from, (0, s))):
+            assert ends_when_spent(arena, kernel, *arguments)
+
+
+def ends_when_spent(arena: Arena, kernel: Callable[..., int], *arguments: int) -> bool:
+    """Whether it does all with the steps that it takes, and gives up with one less."""
+    head, mask = arena.arrays[at.HEAD], np.zeros(WORDS, np.int32)
+    most = int(head[at.MOST_STEPS])
+    head[at.STEPS] = 0
+    assert arena.run(kernel, *arguments, address_of(mask)) == 0
+    spent = int(head[at.STEPS])
+    results = []
+    for allowed in (spent, spent - 1):
+        head[at.STEPS], head[at.MOST_STEPS] = 0, allowed
+        results.append(kernel(arena.address, *arguments, address_of(mask)))
+    head[at.STEPS], head[at.MOST_STEPS] = 0, most
+    return results == [0, -1] and head[at.STATUS] == at.SPENT
+
+
+@pytest.mark.parametrize("name", ["object", "any style", "strings", "few names"])
+def test_rows_by_room(name: str) -> None:
+    """A row's tokens that need no more characters than there is room for, those that must still follow included."""
+    arena = filled(name)
+    leaves, following = arena.table.arrays[at.LEAVES], arena.table.arrays[at.LEAF_NEXT]
+    made = [q for q in range(arena.table.arrays[at.TABLE][at.N_LEAVES]) if leaves[q * at.LEAF_W + at.LEAF_ROW] >= 0]
+    for q in made[:8]:
+        needed = dict[int, int]()
+        for t, token in enumerate(TOKENS):
+            state, characters = q, 0
+            for byte in token:
+                arena.table.expand(state)
+                characters += bool(leaves[state * at.LEAF_W + at.LEAF_FLAGS] & at.LEAF_BOUNDARY)
+                state = int(following[256 * state + byte])
+                if state < 0 or leaves[state * at.LEAF_W + at.LEAF_DECODER] >> at.KIND == at.DONE:
+                    break
+            else:
+                arena.table.expand(state)
+                needed[t] = characters + int(leaves[state * at.LEAF_W + at.LEAF_NEED])
+        for room in (-1, 0, 1, 2, 3, 4, 5, 6, 40, NO_LIMIT):
+            mask = np.full(WORDS, 0, np.int32)
+            mask[-1] = 1 << 30
+            kept = told(mask)
+            assert arena.run(add_row, q, room, address_of(mask)) == 0
+            assert told(mask) == {t for t, need in needed.items() if need <= room} | kept
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.text("ab", min_size=1, max_size=3).filter(lambda name: name != "ab"), max_size=3, unique=True),
+    st.lists(st.text('abc\\"', max_size=4), min_size=1, max_size=6),
+    st.sampled_from(["", "x", '{"q": ']),
+)
+def test_a_name_on_the_way_is_free_unless_it_is_taken(there: list[str], asked: list[str], before: str) -> None:
+    """Between the last two quotes of what a walk has read; one with an escape, or begun before, is not looked at."""
+    matcher = OBJECT.matcher()
+    matcher.advance_bytes("{".encode() + "".join(f'"{name}":1,' for name in there).encode())
+    arena = OBJECT.arena()
+    s = matcher._set
+    taken_names = {*there, "ab", "c"}
+    for name in asked:
+        inside = arena.run(twin, after(arena, s, b'"'))
+        for route, is_begun in ((f'{before}"{name}"'.encode(), True), (f'{name.replace(chr(34), "")}"'.encode(), False)):
+            arena.arrays[at.ROUTE][: len(route)] = list(route)
+            end = route[:-1]
+            spelled = end[end.rfind(b'"') + 1 :].decode()
+            has_start = b'"' in end
+            wanted = has_start and "\\" not in spelled and spelled not in taken_names
+            assert is_free(arena.address, inside, len(route)) == wanted
+            assert is_begun or not wanted
+
+
+OBJECT = compile(VOCABULARY, schema={"type": "object", "properties": {"ab": True, "c": True}},
+                 style=Style(whitespace="compact"))  # fmt: skip
+
+
+def test_questions_are_put_off_until_there_is_no_room() -> None:
+    """Each once in a row; and nothing but questions about members and names."""
+    context = Context({at.QUESTIONS: 3 * at.QUESTION_W + 2})
+    head, questions = context.head, context[at.QUESTIONS]
+    fields = (at.STATUS, at.ARGUMENT, at.TEXT, at.SPELLING, at.NAMED_IN)
+    for status in range(1, at.NEED_ANSWERS + 1):
+        is_question = status in (at.NEED_WATCH, at.NEED_VERDICT, at.NEED_NAME, at.NEED_WAY)
+        head[at.N_QUESTIONS] = 0
+        head[list(fields)] = status, 3, 4, 5, 6
+        assert context.call(put_off) == (0 if is_question else -1)
+        assert head[at.N_QUESTIONS] == is_question and head[at.STATUS] == status
+    head[at.N_QUESTIONS] = 0
+    asked = [(at.NEED_WATCH, 3, 4, 5, 6), (at.NEED_VERDICT, 3, 4, 5, 6), (at.NEED_VERDICT, 9, 4, 5, 6)]
+    for count, one in enumerate(asked):
+        for _ in range(2):
+            head[list(fields)] = one
+            assert context.call(put_off) == 0
+        assert head[at.N_QUESTIONS] == count + 1
+        assert tuple(questions[at.QUESTION_W * count :][: at.QUESTION_W].tolist()) == one
+    for other in ((at.NEED_VERDICT, 9, 0, 5, 6), (at.NEED_VERDICT, 9, 4, 0, 6), (at.NEED_WATCH, 9, 4, 5, 6)):
+        head[list(fields)] = other
+        assert context.call(put_off) == -1 and context.asked == (at.NEED_ANSWERS, 0)
+    assert head[at.N_QUESTIONS] == 3
+
+
+@pytest.mark.parametrize("length", range(4, 16))
+def test_sets_are_kept_for_later_while_there_is_room(length: int) -> None:
+    context, wanted = Context({at.LATER: length}), list[int]()
+    for k in range(length // 5):
+        record = [10 * k + field for field in range(5)]
+        assert context.call(keep_for_later, *record) == 0
+        wanted += record
+    assert context.call(keep_for_later, 1, 2, 3, 4, 5) == -1 and context.asked == (at.FULL, at.LATER)
+    assert context[at.LATER][: len(wanted)].tolist() == wanted and context.head[at.N_LATER] == length // 5
