@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.report import commit
+from constrain.kernels import layout
 
 from .operators import Mutant, mutants
 from .runner import Scratch, Verdict
@@ -110,8 +111,9 @@ def survivors(log: str) -> set[str]:
 
 
 def mutant_is_none(mutant: Mutant) -> bool:
-    """Whether the change is not even syntax, or is `x + 0` made `x - 0` (kernels copy a number by adding 0)."""
-    if mutant.operator == "arithmetic" and re.fullmatch(r"\(.*\) [-+] \(0\)\s*", mutant.new, re.S):
+    """Whether the change is not even syntax, or is `x + 0` made `x - 0`. In kernels 0 may have a name: a first field."""
+    zero = re.fullmatch(r"\(.*\) [-+] \((0|[A-Z]\w*)\)\s*", mutant.new, re.S)
+    if mutant.operator == "arithmetic" and zero and (zero[1] == "0" or getattr(layout, zero[1], None) == 0):
         return True
     try:
         compile(mutant.applied((ROOT / mutant.file).read_text("utf-8")), mutant.file, "exec")

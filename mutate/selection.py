@@ -50,20 +50,24 @@ FURTHER: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """What else runs a file: asked about mutants that survive the nearest tests."""
 KERNELS: dict[str, tuple[str, ...]] = {
-    "parse": ("test_scanner", "test_lark", "test_lalr"),
+    "parse": ("test_kernel_parse", "test_kernel_tables", "test_scanner", "test_lark", "test_lalr"),
     "lexemes": ("test_scanner", "test_lark"),
-    "objects": ("test_reference_objects", "test_mask_oracle"),
+    "objects": ("test_kernel_objects", "test_reference_objects", "test_mask_oracle"),
     "keys": ("test_spellings", "test_reference_objects"),
     "names": ("test_reference_objects", "test_names_taken"),
-    "members": ("test_members", "test_json_schema_unique", "test_distinct"),
+    "members": ("test_kernel_members", "test_kernel_tables", "test_members", "test_json_schema_unique", "test_distinct"),
     "logits": ("test_apply_mask", "test_sampling_masked"),
     "draws": ("test_draws", "test_sampling_laws", "test_awrs"),
     "recipes": ("test_rows", "test_fill_masks"),
     "leaves": ("test_spellings", "test_reference_text", "test_values", "test_mask_oracle"),
     "trie": ("test_spellings", "test_vocabulary", "test_rows"),
     "positions": ("test_matcher_laws", "test_arena"),
-    "growth": ("test_arena",),
-    "points": ("test_completion",),
+    "growth": ("test_kernel_tables", "test_kernel_stacks", "test_arena"),
+    "points": ("test_kernel_points", "test_kernel_tables", "test_completion"),
+    "sets": ("test_kernel_sets", "test_members"),
+    "walk": ("test_kernel_walk", "test_kernel_sets"),
+    "closure": ("test_kernel_closure", "test_kernel_sets"),
+    "stacks": ("test_kernel_stacks",),
     "masks": ("test_fill_masks",),
 }
 NEVER = (

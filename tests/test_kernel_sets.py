@@ -40,6 +40,11 @@ CASES: dict[str, tuple[Callable[[], Constraint], bytes]] = {
                                             "additionalProperties": False, "minProperties": 2}),
         b'{"a": null, "ab": null}',
     ),
+    "few names or many": (
+        lambda: compile(VOCABULARY, schema={"type": "object", "patternProperties": {"^(a|b[a-z]*)$": {"type": "null"}},
+                                            "additionalProperties": False, "minProperties": 2}),
+        b'{"a": null, "bab": null}',
+    ),
     "unique": (
         lambda: compile(VOCABULARY, schema={"type": "array", "uniqueItems": True,
                                             "items": {"enum": [1, 12, "a", "ab", [1]]}}),
@@ -55,6 +60,14 @@ CASES: dict[str, tuple[Callable[[], Constraint], bytes]] = {
         b'"abcx"',
     ),
     "counts": (lambda: compile(VOCABULARY, regex("(ab{2,5}[x-z]?){2,4}|a.{3}")), b"abbabbbxabb"),
+    "choices": (lambda: compile(VOCABULARY, choices=[chr(c) + chr(97 + c % 5) for c in range(32, 128, 4)]), b"`b"),
+    "characters": (lambda: compile(VOCABULARY, choices=["\u00e9", "\u6f22", "\U0001f600x", "\x01"]), "\U0001f600x".encode()),
+    "a lexeme begun again": (lambda: compile(VOCABULARY, lark('start: X+\nX: /(ab)*c/')), b"ababcc"),
+    "unique texts": (
+        lambda: compile(VOCABULARY, schema={"type": "array", "uniqueItems": True, "items": {"type": "string"}},
+                        style=Style.any()),
+        b'["ab", "a b" ,"a  b", "ab ","a\\u0062c" ]',
+    ),
     "lexemes": (lambda: compile(VOCABULARY, lark(SUMS)), b"(1.5e3+ab)*12 +c"),
     "ambiguous": (lambda: compile(VOCABULARY, gbnf('root ::= root root | "a" | "ab" root? | [b-y]+')), b"aabbca"),
 }  # fmt: skip

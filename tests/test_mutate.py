@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mutate import switch
-from mutate.__main__ import EQUIVALENT, equivalents, name
+from mutate.__main__ import EQUIVALENT, equivalents, mutant_is_none, name
 from mutate.operators import Mutant, mutants
 from mutate.schema_runner import SchemaScratch
 from mutate.schemata import IMPORT, SWITCH, can_switch, combine
@@ -238,3 +238,13 @@ def test_explained_mutants_are_mutants_of_the_library() -> None:
 
 def read(file: str) -> str:
     return (ROOT / file).read_text("utf-8")
+
+
+def test_adding_a_field_that_is_0_is_no_mutant() -> None:
+    """`x - FIELD` is the same then; a field that is not the first one makes a mutant."""
+    text = "def f(state):\n    return state + O_BLOCK, state + O_FLAGS, state + 0\n"
+    file = "constrain/kernels/objects.py"
+    found = {one.old: one for one in mutants(file, text) if one.operator == "arithmetic"}
+    assert mutant_is_none(found["state + O_BLOCK"]) and mutant_is_none(found["state + 0"])
+    without = {one.old: one for one in mutants(file, (ROOT / file).read_text("utf-8")) if one.operator == "arithmetic"}
+    assert not mutant_is_none(without["state + O_NAMES"])
