@@ -20,11 +20,11 @@ INTERNED = (at.SETS, at.CONFIGS, at.NODES, at.EDGES, at.POINTS, at.OBJECTS, at.N
 class Context:
     """A context whose slots have these lengths, and are filled with `rubbish`: kernels may not rely on clean memory.
 
-    arrays: the int32s of each slot. HEAD and the first records are as in an arena that was just reset.
+    arrays: the int32s of each slot. mark: what stands beside them, which may look like a record. HEAD and the first records are as in an arena that was just reset.
     """
 
-    def __init__(self, lengths: dict[int, int], rubbish: int = 0) -> None:
-        self.rubbish = rubbish
+    def __init__(self, lengths: dict[int, int], rubbish: int = 0, mark: int = MARK) -> None:
+        self.rubbish, self.mark = rubbish, mark
         self.arrays: dict[int, NDArray[np.int32]] = {}
         self._memory: dict[int, NDArray[np.int32]] = {}
         self.context = np.zeros(2 * at.SLOTS, np.int64)
@@ -46,7 +46,7 @@ class Context:
 
     def put(self, slot: int, values: Sequence[int] | NDArray[np.int32]) -> None:
         """Fill a slot with these values and nothing else."""
-        memory = np.full(len(values) + 2 * GAP, MARK, np.int32)
+        memory = np.full(len(values) + 2 * GAP, self.mark, np.int32)
         memory[GAP : GAP + len(values)] = values
         self._memory[slot] = memory
         self.arrays[slot] = memory[GAP : GAP + len(values)]
@@ -74,7 +74,7 @@ class Context:
     def check(self) -> None:
         """Assert that nothing was written beside the slots."""
         for slot, memory in self._memory.items():
-            assert (memory[:GAP] == MARK).all() and (memory[-GAP:] == MARK).all(), f"written beyond slot {slot}"
+            assert (memory[:GAP] == self.mark).all() and (memory[-GAP:] == self.mark).all(), f"written beyond slot {slot}"
 
     def call(self, kernel: Callable[..., int], *arguments: int) -> int:
         """The result of a kernel: -1 if it asks for something."""

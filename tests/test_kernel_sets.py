@@ -12,6 +12,24 @@ import pytest
 
 from constrain import Constraint, Style, Vocabulary, compile, gbnf, lark, regex
 from constrain.arena import Arena
+from constrain.automata.dfa import Dfa
+from constrain.compile import compile_grammar
+from constrain.grammar.nodes import (
+    EMPTY,
+    Chars,
+    Choice,
+    Grammar,
+    JsonString,
+    Layout,
+    Literal,
+    NameClass,
+    Object,
+    Property,
+    Repeat,
+    Rule,
+    Sequence,
+    Strings,
+)
 from constrain.kernels import layout as at
 from constrain.kernels.sets import allows_perhaps, continuation, fresh_step, remember, step, twin
 from constrain.kernels.walk import only
@@ -28,6 +46,13 @@ NUMBER: /\d+(\.\d+)?(e\d+)?/
 %ignore " "
 """
 AB = {"type": "object", "properties": {"a": {"type": "integer"}, "ab": {"enum": ["x", "xy", "é"]}}}
+CLOSE = Layout(EMPTY, EMPTY, Literal(b","), Literal(b":"), EMPTY)
+MARKED = Object(
+    (Property("a", Literal(b"1")), Property("b", Literal(b"1"))),
+    (NameClass(Dfa.from_ranges([(0x70, 0x7A)]).repeat(1), Literal(b"1"), required=True),
+     NameClass(Dfa.from_ranges([(0x70, 0x7A)]).repeat(1), Literal(b"2"), required=True)),
+    CLOSE, order="any",
+)  # fmt: skip
 CASES: dict[str, tuple[Callable[[], Constraint], bytes]] = {
     "object": (lambda: compile(VOCABULARY, schema=AB), b'{"a": -15, "ab": "xy", "b": {"c": ["d\\u00e9"]}}'),
     "any style": (lambda: compile(VOCABULARY, schema=AB, style=Style.any()), b'{ "\\u0061b" : "x", "c\\n": [1 , 2]}'),
@@ -44,6 +69,9 @@ CASES: dict[str, tuple[Callable[[], Constraint], bytes]] = {
         lambda: compile(VOCABULARY, schema={"type": "object", "patternProperties": {"^(a|b[a-z]*)$": {"type": "null"}},
                                             "additionalProperties": False, "minProperties": 2}),
         b'{"a": null, "bab": null}',
+    ),
+    "marks": (
+        lambda: compile_grammar(Grammar(MARKED, {}), VOCABULARY), b'{"p":1,"a":1,"q":2}',
     ),
     "unique": (
         lambda: compile(VOCABULARY, schema={"type": "array", "uniqueItems": True,
@@ -95,6 +123,10 @@ class Sets:
 
     def field(self, s: int, field: int) -> int:
         return int(self.arrays[at.SETS][s * at.SET_W + field])
+
+    def record(self, s: int) -> list[int]:
+        record: list[int] = self.arrays[at.SETS][s * at.SET_W : (s + 1) * at.SET_W].tolist()
+        return record
 
     def configs(self, s: int) -> list[list[int]]:
         first, count = self.field(s, at.SET_FIRST), self.field(s, at.SET_COUNT)
@@ -246,7 +278,11 @@ def test_the_twin_of_a_set_leaves_names_and_texts_open(name: str) -> None:
     sets = Sets(arena)
     kept = at.IS_ACCEPTING | at.IS_UNSURE | at.IS_NAMED
     for s in range(1, sets.count):
+        before = sets.record(s)
         other = arena.run(twin, s)
+        assert [now for k, now in enumerate(sets.record(s)) if k != at.SET_TWIN or len(sets.allowed(s)) <= at.NARROW] == [
+            was for k, was in enumerate(before) if k != at.SET_TWIN or len(sets.allowed(s)) <= at.NARROW
+        ]
         flags = sets.field(s, at.SET_FLAGS)
         wanted = [[*config[:4], at.OPEN_NAME if sets.code[config[0]] == at.OTHER else config[4]]
                   for config in sets.configs(s)]  # fmt: skip
@@ -278,6 +314,44 @@ def test_parts_of_a_set(name: str) -> None:
             if sets.code[pc] == at.LEAF:
                 there = arena.run(continuation, s, sets.field(s, at.SET_FIRST) + k, pc)
                 assert there > 0 and any(config[0] == pc for config in sets.configs(there))
+            if sets.code[pc] == at.OTHER:
+                there = arena.run(continuation, s, -sets.field(s, at.SET_FIRST) - k - 1, sets.code[pc + 3])
+                for *_, state, _ in sets.configs(there):
+                    check_names_forgotten(sets, state, configs[k][3], int(sets.code[pc + 4]))
+
+
+def check_names_forgotten(sets: Sets, state: int, before: int, mark: int) -> None:
+    """The object state behind a name that is not known: its mark is set, and names are not known any more."""
+    objects = sets.arrays[at.OBJECTS]
+    assert objects[state + at.O_NAMES] == at.UNKNOWN_NAMES
+    was, now = int(objects[before + at.O_BITS]), int(objects[state + at.O_BITS])
+    if sets.code[objects[state + at.O_BLOCK] + at.OBJ_ORDER]:
+        assert now == (was | 1 << mark if mark >= 0 else was)
+
+
+LETTER = Literal(b"a")
+PARTS = {
+    "literal": LETTER,
+    "characters": Chars(Dfa.from_strings(["a"])),
+    "strings": Strings((b"a", b"ab")),
+    "text": JsonString(Dfa.from_strings(["a"])),
+    "object": Object((Property("a", Literal(b"1"), True),), (), CLOSE),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("low", [2, 3])
+def test_a_round_is_not_empty_once_something_was_taken(name: str, low: int) -> None:
+    """Though a rule follows that ends without a byte."""
+    one = {"literal": b"a", "characters": b"a", "strings": b"a", "text": b'"a"', "object": b'{"a":1}'}[name]
+    body = Sequence((PARTS[name], Rule("S")))
+    grammar = Grammar(Repeat(body, low, 4), {"S": Choice((EMPTY, Literal(b"!")))})
+    constraint = compile_grammar(grammar, VOCABULARY)
+    for rounds in range(1, 5):
+        for tail in (b"", b"!"):
+            matcher = constraint.matcher()
+            matcher.advance_bytes((one + tail) * rounds)
+            assert matcher.is_complete == (rounds >= low), (rounds, tail)
 
 
 def has_row(sets: Sets, config: list[int]) -> bool:

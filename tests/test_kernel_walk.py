@@ -107,9 +107,11 @@ def test_tokens_are_tried(name: str, small: bool) -> None:
                 for kernel, start in ((try_below, s), (try_from, after(arena, s, prefix))):
                     if small:
                         arena._put(at.STACK, np.full(2, -7, np.int32))
-                    mask = np.full(WORDS, before, np.int32)
+                    mask, stack = np.full(WORDS, before, np.int32), arena.arrays[at.STACK]
+                    stack[: len(stack) // 2] = -7
                     assert arena.run(kernel, node, start, address_of(mask)) == 0
                     assert told(mask) == wanted, (prefix, kernel)
+                    assert (stack[: len(stack) // 2] == -7).all()  # of the walk that came here
 
 
 @pytest.mark.parametrize("name", SURE)
