@@ -111,7 +111,7 @@ def survivors(log: str) -> set[str]:
 
 
 def mutant_is_none(mutant: Mutant) -> bool:
-    """Whether the change is not even syntax, or is `x + 0` made `x - 0`. In kernels 0 may have a name: a first field."""
+    """Whether the change is not even syntax, or is `x + 0` made `x - 0`; 0 may have a name in `layout`."""
     zero = re.fullmatch(r"\(.*\) [-+] \((0|[A-Z]\w*)\)\s*", mutant.new, re.S)
     if mutant.operator == "arithmetic" and zero and (zero[1] == "0" or getattr(layout, zero[1], None) == 0):
         return True

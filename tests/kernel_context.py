@@ -20,7 +20,8 @@ INTERNED = (at.SETS, at.CONFIGS, at.NODES, at.EDGES, at.POINTS, at.OBJECTS, at.N
 class Context:
     """A context whose slots have these lengths, and are filled with `rubbish`: kernels may not rely on clean memory.
 
-    arrays: the int32s of each slot. mark: what stands beside them, which may look like a record. HEAD and the first records are as in an arena that was just reset.
+    arrays: the int32s of each slot. mark: what stands beside them, which may look like a record. HEAD and the first
+    records are as in an arena that was just reset.
     """
 
     def __init__(self, lengths: dict[int, int], rubbish: int = 0, mark: int = MARK) -> None:
@@ -74,7 +75,9 @@ class Context:
     def check(self) -> None:
         """Assert that nothing was written beside the slots."""
         for slot, memory in self._memory.items():
-            assert (memory[:GAP] == self.mark).all() and (memory[-GAP:] == self.mark).all(), f"written beyond slot {slot}"
+            assert (memory[:GAP] == self.mark).all() and (memory[-GAP:] == self.mark).all(), (
+                f"written beyond slot {slot}"
+            )
 
     def call(self, kernel: Callable[..., int], *arguments: int) -> int:
         """The result of a kernel: -1 if it asks for something."""

@@ -94,7 +94,11 @@ def test_a_round_counts_unless_it_is_empty(reg: int, ext: int, cap: int) -> None
 @given(registers, extras, st.integers(0, 2), st.booleans())
 def test_leaving_a_repetition_inside_another(reg: int, ext: int, low: int, jumps: bool) -> None:
     """A round of the outer one is empty if those of the inner one were: none, or the outer one was and none was."""
-    code = [at.JUMP, 2, at.TEST, low, 0, 6, at.COUNT, 9, A] if jumps else [at.SPLIT, 1, 3, at.TEST, low, 0, 7, at.COUNT, 9, A]
+    code = (
+        [at.JUMP, 2, at.TEST, low, 0, 6, at.COUNT, 9, A]
+        if jumps
+        else [at.SPLIT, 1, 3, at.TEST, low, 0, 7, at.COUNT, 9, A]
+    )
     found, _ = both(code, (0, -1, 0, reg, ext))
     is_empty = ext == -1 and reg == 0
     assert found == ({(len(code) - 1, -1, 0, 1, 0)} if reg >= low and not is_empty else set())
@@ -125,7 +129,9 @@ def test_objects_go_on_by_what_their_state_allows(reg: int, ext: int, flags: int
 
 
 @settings(max_examples=150)
-@given(st.integers(0, 4), st.integers(-1, 4), st.integers(-1, 5), extras, st.integers(0, 15), st.sampled_from([0, 1, 9]))
+@given(
+    st.integers(0, 4), st.integers(-1, 4), st.integers(-1, 5), extras, st.integers(0, 15), st.sampled_from([0, 1, 9])
+)
 def test_leaves_are_left_after_enough_characters(
     low: int, high: int, count: int, ext: int, flags: int, allowed: int
 ) -> None:
@@ -133,7 +139,19 @@ def test_leaves_are_left_after_enough_characters(
 
     count: characters in the leaf, -1: just come to.
     """
-    code = [at.LEAF, 1, low, high, at.CALL, 9, at.COUNT, 9, A, 10, at.END]  # what the rule that is called takes is empty
+    code = [
+        at.LEAF,
+        1,
+        low,
+        high,
+        at.CALL,
+        9,
+        at.COUNT,
+        9,
+        A,
+        10,
+        at.END,
+    ]  # what the rule that is called takes is empty
     context = Context(ROOMY)
     context.put(at.CODE, code)
     context[at.STARTS][:] = 1, 2, 3, 0
@@ -289,7 +307,9 @@ def test_rules_that_call_each_other(rules: Rules) -> None:
 
 
 @settings(max_examples=40)
-@given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 3), st.integers(0, 2), extras), max_size=60), st.booleans())
+@given(
+    st.lists(st.tuples(st.integers(0, 50), st.integers(1, 3), st.integers(0, 2), extras), max_size=60), st.booleans()
+)
 def test_calls_of_a_closure(wanted: list[tuple[int, int, int, int]], is_nullable: bool) -> None:
     """Each rule has one call with its callers; who comes after it has ended goes on at once."""
     context = Context(ROOMY)

@@ -1,4 +1,4 @@
-"""Members that must differ (kernels): what is kept of them, what is asked about them, and what is sure without asking."""
+"""Members that must differ (kernels): what is kept and asked about them, and what is sure without asking."""
 
 from __future__ import annotations
 
@@ -54,7 +54,12 @@ def test_the_bytes_between_two_places(before: bytes, between: bytes, rubbish: in
 
 
 @settings(max_examples=100)
-@given(st.sampled_from([EMPTY, UNKNOWN, 0, 1, 2]), st.none() | texts, st.booleans(), st.lists(st.integers(0, 2), max_size=3))
+@given(
+    st.sampled_from([EMPTY, UNKNOWN, 0, 1, 2]),
+    st.none() | texts,
+    st.booleans(),
+    st.lists(st.integers(0, 2), max_size=3),
+)
 def test_a_member_begins(kind: int, text: bytes | None, endless: bool, watched: list[int]) -> None:
     """Its register is the list before it and where it begins; it is watched if there is something that it may equal.
 

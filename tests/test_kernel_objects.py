@@ -227,7 +227,7 @@ NAMES = st.lists(st.binary(max_size=3).map(lambda name: bytes(97 + b % 3 for b i
 @settings(max_examples=50)
 @given(NAMES, NAMES, NAMES, st.sampled_from([0, -1, 1 << 20]))
 def test_names_that_are_taken(excluded: list[bytes], seen: list[bytes], asked: list[bytes], rubbish: int) -> None:
-    """An undeclared key may have neither an excluded name nor one that is there; and what begins one may have no way on."""
+    """An undeclared key has neither an excluded name nor one that is there; what begins one may have no way on."""
     context = Context(LENGTHS, rubbish)
     rules = Rules(0, 0, 1, frozenset(), (), True, True, 0, -1)
     context.put(at.CODE, code_of(rules, [], excluded))

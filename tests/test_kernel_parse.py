@@ -254,5 +254,3 @@ def test_equal_lists_of_lexemes_have_one_number(choices: list[int], name: str) -
         if not following:
             return
         q = arena.run(parse_step, q, following[choice % len(following)])
-
-

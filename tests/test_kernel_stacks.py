@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain.kernels import layout as at
@@ -90,7 +91,7 @@ def blocks(draw: st.DrawFn) -> Block:
 def test_equal_blocks_of_nodes_have_one_number(wanted: list[Block], rubbish: int) -> None:
     """However little room there is at first, and again in the memory of an arena that was emptied."""
     context = small(rubbish, buffer=64)
-    for attempt in range(2):
+    for _ in range(2):
         known, inside, edges = dict[Block, int](), [False], 0
         for block in wanted + wanted:
             nodes = len(inside)
@@ -181,7 +182,10 @@ def reached(calls: Calls, which: int) -> set[int]:
 @given(st.lists(closures(), min_size=1, max_size=3), rubbish, st.data())
 def test_each_call_becomes_a_node_with_its_callers(several: list[Calls], rubbish: int, data: st.DataObject) -> None:
     """From small room on and, the same calls, with all the room there is: the same nodes."""
-    grown, roomy = small(rubbish), small(rubbish, nodes=4_000, edges=40_000, places=16_384, buffer=16_000, path=400, mark=MARK)
+    grown, roomy = (
+        small(rubbish),
+        small(rubbish, nodes=4_000, edges=40_000, places=16_384, buffer=16_000, path=400, mark=MARK),
+    )
     for context in (grown, roomy):
         for node in range(1, 4):  # what was there before
             context[at.BUFFER][:4] = [1, 8 * node, 0, 0]
@@ -220,6 +224,19 @@ def check_shape(context: Context, node: int, unsettled: int) -> None:
     assert len(shared) <= 1 and all(reg == 0 for pc, reg, _ in edges if pc == at.RETURN)
     for below in shared:
         check_shape(context, below, 0)
+
+
+@pytest.mark.parametrize("count", [1, 5, 60])
+def test_calls_that_return_to_each_other_in_a_row(count: int) -> None:
+    """However deep: each becomes a node, the last one first."""
+    context = small(-1)
+    calls = [[(1, 0, -k - 3), (2, 0, 0)] for k in range(count - 1)] + [[(1, 0, 0)]]
+    begin(context, calls)
+    while context.call(settle, 0) == -1:
+        provide(context)
+        context[at.LOCALS][3::4] = 0
+    assert context[at.LOCALS][3::4].tolist() == list(range(count, 0, -1))
+    assert context.head[at.N_NODES] == 1 + count
 
 
 def test_nodes_share_the_edges_that_they_have_in_common() -> None:

@@ -67,7 +67,7 @@ def test_equal_keys_have_one_number(name: str, data: st.DataObject, rubbish: int
     context = small(table, rubbish)
     values = st.integers(-2, 3) | st.sampled_from([1000, 1 << 20, -(1 << 31)])
     keys = data.draw(st.lists(st.tuples(*[values] * table.arguments), max_size=60))
-    for attempt in range(2):
+    for _ in range(2):
         known: dict[tuple[int, ...], int] = {}
         for key in keys:
             is_new = key not in known
@@ -120,7 +120,7 @@ def test_answers_about_members_are_found_again(questions: list[tuple[int, int, i
     """By their key and text, with their bytes cleared; also after the table was filled anew."""
     table = Table(add_guard, at.GUARDS, at.GUARD_HASH, at.N_GUARDS, at.GUARD_W, 2, allowance=1)
     context = small(table, rubbish)
-    for attempt in range(2):
+    for _ in range(2):
         known: dict[tuple[int, int], int] = {}
         for key, text, answer in questions:
             if (key, text) in known:

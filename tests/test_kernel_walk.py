@@ -196,13 +196,16 @@ def test_rows_by_room(name: str) -> None:
 def test_a_name_on_the_way_is_free_unless_it_is_taken(there: list[str], asked: list[str], before: str) -> None:
     """Between the last two quotes of what a walk has read; one with an escape, or begun before, is not looked at."""
     matcher = OBJECT.matcher()
-    matcher.advance_bytes("{".encode() + "".join(f'"{name}":1,' for name in there).encode())
+    matcher.advance_bytes(b"{" + "".join(f'"{name}":1,' for name in there).encode())
     arena = OBJECT.arena()
     s = matcher._set
     taken_names = {*there, "ab", "c"}
     for name in asked:
         inside = arena.run(twin, after(arena, s, b'"'))
-        for route, is_begun in ((f'{before}"{name}"'.encode(), True), (f'{name.replace(chr(34), "")}"'.encode(), False)):
+        for route, is_begun in (
+            (f'{before}"{name}"'.encode(), True),
+            (f'{name.replace(chr(34), "")}"'.encode(), False),
+        ):
             arena.arrays[at.ROUTE][: len(route)] = list(route)
             end = route[:-1]
             spelled = end[end.rfind(b'"') + 1 :].decode()
