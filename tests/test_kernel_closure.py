@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from constrain.arena import HASHES
 from constrain.kernels import layout as at
 from constrain.kernels.closure import add_call, begin, call, close, find_call, give_back, push
+from constrain.kernels.growth import rehash
 from tests.kernel_context import Context
+from tests.test_kernel_objects import Rules as ObjectRules, code_of, string_block
 
 Config = tuple[int, int, int, int, int]
 """pc, point, node, register, extra."""
@@ -31,6 +34,9 @@ def grown(context: Context) -> None:
     context.double(slot)
     if slot == at.ITEMS:
         context.double(at.SEEN)
+    if slot in HASHES:
+        context.double(HASHES[slot])
+        rehash(context.address)
 
 
 def closed(context: Context, *items: Config) -> set[Config]:
@@ -411,3 +417,38 @@ def test_room_for_calls(items: int, places: int) -> None:
     assert context.asked == (at.FULL, at.ITEMS)
     assert n == min(items, (places - 1) // 2 + 1)
     assert context[at.ITEMS][: 5 * n].reshape(-1, 5).tolist() == [[-at.CALLED - 100 - k, k, 0, 0, 0] for k in range(n)]
+
+
+NONE_LEFT = {at.NAMES: 3 * at.ROOTS, at.OBJECTS: 1, at.POINTS: 1} | SMALL | {at.BUFFER: 1}
+"""No room for a record of any kind."""
+
+
+@pytest.mark.parametrize("lengths", [NONE_LEFT, ROOMY | {at.NAMES: 300, at.OBJECTS: 300, at.POINTS: 300}])
+def test_registers_that_begin(lengths: dict[int, int]) -> None:
+    """An object begins with nothing seen, a list of members with none; both where there is no room at first."""
+    block = code_of(ObjectRules(0, 2, 0, frozenset(), (frozenset(), frozenset()), True, False, 0, -1), [1, 0])
+    start = len(block)
+    context = Context(lengths)
+    context.put(at.CODE, [*block, at.INIT, 1, at.COUNT, 1 << 20, A, at.UNIQUE, at.MEMBER, 0, B, at.MEMBER_END, 0, A])
+    ((pc, _, node, state, _),) = closed(context, (start, -1, 3, 9, 0))
+    assert (pc, node, state) == (start + 4, 3, 2)  # the first state of an object, 1, and one round more
+    assert context[at.OBJECTS][1 + at.O_MEMBERS : 1 + at.O_NAMES + 1].tolist() == [0, at.NO_NAMES]
+    ((pc, _, node, register, _),) = closed(context, (start + 5, -1, 3, 9, 0))
+    assert (pc, node) == (start + 8, 3)
+    assert context[at.NAMES][3 * register : 3 * register + 2].tolist() == [at.NO_MEMBERS, at.SPELLED]
+    ((pc, _, node, after, _),) = closed(context, (start + 9, -1, 3, register, 0))
+    assert (pc, node) == (start + 11, 3)
+    assert context[at.NAMES][3 * after : 3 * after + 2].tolist() == [register, at.SPELLED]
+
+
+@pytest.mark.parametrize("lengths", [NONE_LEFT, ROOMY | {at.POINTS: 300}])
+@pytest.mark.parametrize("strings", [[b"a", b"b"], [b"", b"a"], [b""]])
+def test_strings_begin(lengths: dict[int, int], strings: list[bytes]) -> None:
+    """At a point before them all; an empty one is over at once."""
+    block = string_block(0, strings)
+    context, start = Context(lengths), len(block)
+    context.put(at.CODE, [*block, at.SET, 0, at.COUNT, 9, A])
+    found = closed(context, (start, -1, 3, 5, 0))
+    over = {(start + 4, -1, 3, 6, 0)} if b"" in strings else set()
+    assert found == {(start, 0, 3, 5, 0)} | over
+    assert context[at.POINTS][:4].tolist() == [0, 0, len(strings), 0]

@@ -278,3 +278,17 @@ def test_room_for_the_bits_of_an_object(words: int) -> None:
         result = context.call(object_start, 1)
         assert result > 0 or context.asked == (at.FULL, at.BUFFER)
         assert (result > 0) == (length > 2 * words + 8)
+
+
+@pytest.mark.parametrize("is_free", [True, False])
+@pytest.mark.parametrize("high", range(7))
+def test_keys_bring_what_they_need_in_turn(high: int, is_free: bool) -> None:
+    """A key of a chain comes only if all of the chain behind it can."""
+    needs = tuple(frozenset({k - 1} if is_free else {k + 1}) - {-1, 5} for k in range(5))
+    rules = Rules(0, 5, 0, frozenset(), needs, is_free, False, 0, high)
+    context = Context(LENGTHS)
+    context.put(at.CODE, code_of(rules, range(5)))
+    place = context.run(object_start, 1)
+    for key in range(5):
+        chain_length = key + 1 if is_free else 5 - key
+        assert context.run(any_allowed, place, key, key + 1) == (key if chain_length <= high else -1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import lark
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from lark.indenter import Indenter
@@ -216,6 +217,10 @@ lines = st.tuples(spaces, st.sampled_from(["a", "b:", "b:", "c(a,b)", "c(\n a,\n
 @given(st.lists(lines, max_size=7).map("".join))
 def test_indented_texts(text: str) -> None:
     assert accepted_by_us(text) == accepted_by_lark(text)
+    lists, k = OURS.arena().arrays[at.LISTS], 1
+    while k < OURS.arena().arrays[at.HEAD][at.N_LISTS]:
+        assert lists[k + at.LIST_COMPLETE] in (0, 1)
+        k += at.LIST_FIRST + at.LEXEME_W * int(lists[k + at.LIST_COUNT])
 
 
 @settings(max_examples=40)
@@ -254,3 +259,19 @@ def test_equal_lists_of_lexemes_have_one_number(choices: list[int], name: str) -
         if not following:
             return
         q = arena.run(parse_step, q, following[choice % len(following)])
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+@pytest.mark.parametrize("records", range(1, 7))
+def test_a_text_begins_with_the_first_stack_whatever_room_there_is(name: str, records: int) -> None:
+    """And with one column: both are made again where there was room for a part of them only."""
+    arena, block, parser = made.__wrapped__(name)
+    head = arena.arrays[at.HEAD]
+    head[at.N_PAIRS], head[at.N_LISTS], head[at.N_MAY_SHIFT] = 1, 1, 0
+    arena._put(at.PAIRS, np.full(records * at.PAIR_W, -1, np.int32))
+    arena._put(at.PAIR_HASH, np.full(16, -1, np.int32))
+    arena.arrays[at.LIST_HASH][:] = 0
+    q = arena.run(parse_start, block)
+    stack, state, columns, brackets, column = arena.arrays[at.LISTS][q + at.LIST_FIRST :][: at.LEXEME_W].tolist()
+    assert read(arena, stack) == (parser.table.start,) and read(arena, columns) == (0,)
+    assert state == -1 - parser.scan[parser.table.start] and brackets == 0 and column < 0
