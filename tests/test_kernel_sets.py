@@ -34,7 +34,11 @@ from constrain.kernels import layout as at
 from constrain.kernels.sets import allows_perhaps, continuation, fresh_step, remember, step, twin
 from constrain.kernels.walk import only
 
-PIECES = [b'"', b'{"', b'": ', b'"a', b'ab"', b'", "', b"12", b"1,", b"], [", b"}, {", b"true", b"\\u00", b"xyz", b"  "]
+PIECES = [
+    b'"', b'{"', b'": ', b'"a', b'ab"', b'", "', b"12", b"1,", b"], [", b"}, {", b"true", b"\\u00", b"xyz", b"  ",
+    b'"xyz": ', b'"a": n', b'"b":', b'{"bab": null, ', b'"ab": "x', b'"p":1', b'"a": {"a', b'"c":1,"c":',
+    b'"\\u0061": ',
+]  # fmt: skip
 VOCABULARY = Vocabulary.from_tokens([bytes([b]) for b in range(256)] + PIECES + [None], (256 + len(PIECES),))
 SUMS = r"""
 start: sum
