@@ -1,0 +1,102 @@
+"""Masks of texts that are parsed: by readers of whole tokens, against taking every token byte by byte.
+
+A token may be many lexemes, too long to be read at once, or end in a lexeme that may come to nothing.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from constrain import Vocabulary, compile, lark
+from tests.token_by_token import compare
+
+SUMS = r"""
+start: sum
+sum: sum "+" product | sum "-" product | product
+product: product "*" atom | atom
+atom: NUMBER | "(" sum ")" | NAME "(" [sum ("," sum)*] ")" | NAME
+NAME: /[a-z_]\w*/
+NUMBER: /\d+(\.\d+)?/
+%ignore " "
+"""
+DOTS = r"""
+start: item+
+item: INT ".." INT ";" | FLOAT ";" | COMMENT | T ";" | KEY NAME ";"
+INT: /\d+/
+FLOAT: /\d+\.\d+(e\d+)?/
+COMMENT: /\/\*(.|\n)*?\*\//
+T: /"(\\.|[^"\\])*"/
+KEY: "let"
+NAME: /[a-z]+/
+%ignore /[ \n]+/
+"""
+BACK = r"""
+start: (A | B | C)+ "!"
+A: "a"
+B: /a*b/
+C: /b+c?(dddd)?/
+"""
+BLOCKS = r"""
+start: statement+
+statement: "if" NAME ":" _NEWLINE [_INDENT statement+ _DEDENT] | NAME "=" value _NEWLINE
+value: NAME | "(" [value ("," value)*] ")"
+NAME: /[a-z]+/
+%declare _INDENT _DEDENT
+_NEWLINE: /(\r?\n[\t ]*)+/
+%ignore / +/
+"""
+BRACES = r"""
+start: block
+block: "{" (pair ("," pair)*)? "}" | "[" (block ("," block)*)? "]"
+pair: WORD ":" (WORD | block)
+WORD: /\w+/
+%ignore /\s+/
+"""
+PYTHON_LIKE = "if a:\n  b = (c,\n d)\n  if e:\n\tf = g\n  h = i\nj = ()\n"
+CASES: dict[str, tuple[str, list[str]]] = {
+    "sums": (SUMS, ["f(1, 2.5) + (3 * g(4)) - h()", "((((a))))-1.25*x_1", "1 .5"]),
+    "dots": (DOTS, ['1..2;1.5e10; 2.5;/* x * y\n*/"a\\"b" ;let x;let let;', "letx;"]),
+    "backtracking": (BACK, ["aaabaaa!", "bbcddddbcdda!", "abab!"]),
+    "blocks": (BLOCKS, [PYTHON_LIKE, "if a:\n \n\n    b = c\n    if d:\n\n     e = f\ng = h\n", "a=((\n\n),b)\n"]),
+    "braces": (BRACES, ["{a:{b:c,d:[[],{}]}}", "[[[{}],[]],{x : y}]"]),
+}
+LONG = [
+    b"(" * 60, b"((" * 40 + b"a", b"[" * 70, b"[]" * 30, b"{a:" * 40, b"a" * 255, b"a" * 256, b"1" * 300, b" " * 256,
+    b"\n" + b"\t" * 254, b"\n" + b" " * 30, b"\n" * 8 + b"  ", b"\n" + b"\t" * 127, b"\n" + b"\t" * 128, b"b" * 300,
+    b"a+" * 26, b"1;" * 26, b"ab" * 26, b"))" * 27, b"(" + b"(a)," * 16,
+]  # fmt: skip
+
+
+def vocabulary_of(name: str) -> Vocabulary:
+    """Single bytes, pieces of the texts, words (more than FEW of them in one class), and long tokens."""
+    rng, pieces = random.Random(name), set[bytes]()
+    for text in CASES[name][1]:
+        spelled = text.encode()
+        pieces |= {spelled[k : k + size] for k in range(len(spelled)) for size in range(2, 12)}
+    pieces |= {bytes(rng.choices("".join(CASES[name][1]).encode(), k=rng.randint(2, 5))) for _ in range(150)}
+    words = {b"%c%c" % (a, b) for a in range(97, 123) for b in range(97, 123)} if name in ("sums", "dots") else set()
+    listed: list[bytes | None] = [*(bytes([byte]) for byte in range(256)), *sorted(pieces | words | set(LONG))]
+    if name != "blocks":
+        rng.shuffle(listed)
+    return Vocabulary.from_tokens([*listed, None], (len(listed),))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_tokens_are_read_as_their_bytes(name: str) -> None:
+    grammar, texts = CASES[name]
+    vocabulary = vocabulary_of(name)
+    constraint, oracle = compile(vocabulary, lark(grammar)), compile(Vocabulary.bytes(), lark(grammar))
+    for text in texts:
+        compare(constraint, oracle, text.encode(), vocabulary)
+
+
+def test_scanners_of_one_vocabulary_are_told_apart() -> None:
+    """What was read of tokens is remembered for the scanner that was read last."""
+    vocabulary = vocabulary_of("sums")
+    made = {name: (compile(vocabulary, lark(grammar)), compile(Vocabulary.bytes(), lark(grammar)))
+            for name, (grammar, _) in CASES.items()}  # fmt: skip
+    for _ in range(2):
+        for name, pair in made.items():
+            compare(*pair, CASES[name][1][0].encode()[:4], vocabulary)
