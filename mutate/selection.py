@@ -50,21 +50,22 @@ FURTHER: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """What else runs a file: asked about mutants that survive the nearest tests."""
 KERNELS: dict[str, tuple[str, ...]] = {
-    "parse": ("test_scanner", "test_lark", "test_lalr"),
-    "lexemes": ("test_scanner", "test_lark"),
+    "parse": ("test_kernel_lexemes", "test_scanner", "test_lark", "test_lalr"),
+    "lexemes": ("test_kernel_lexemes", "test_scanner", "test_lark"),
     "objects": ("test_reference_objects", "test_mask_oracle"),
-    "keys": ("test_spellings", "test_reference_objects"),
-    "names": ("test_reference_objects", "test_names_taken"),
+    "keys": ("test_kernel_keys", "test_spellings", "test_reference_objects"),
+    "names": ("test_kernel_names", "test_reference_objects", "test_names_taken"),
     "members": ("test_members", "test_json_schema_unique", "test_distinct"),
     "logits": ("test_apply_mask", "test_sampling_masked"),
     "draws": ("test_draws", "test_sampling_laws", "test_awrs"),
-    "recipes": ("test_rows", "test_fill_masks"),
-    "leaves": ("test_spellings", "test_reference_text", "test_values", "test_mask_oracle"),
-    "trie": ("test_spellings", "test_vocabulary", "test_rows"),
-    "positions": ("test_matcher_laws", "test_arena"),
-    "growth": ("test_arena",),
+    "recipes": ("test_kernel_recipes", "test_rows", "test_fill_masks"),
+    "leaves": ("test_kernel_leaves", "test_spellings", "test_reference_text", "test_values", "test_mask_oracle"),
+    "trie": ("test_kernel_trie", "test_spellings", "test_vocabulary", "test_rows"),
+    "positions": ("test_kernel_positions", "test_matcher_laws", "test_arena"),
+    "growth": ("test_kernel_growth", "test_arena"),
+    "walk": ("test_kernel_masks", "test_kernel_lexemes"),
     "points": ("test_completion",),
-    "masks": ("test_fill_masks",),
+    "masks": ("test_kernel_masks", "test_kernel_lexemes", "test_fill_masks"),
 }
 NEVER = (
     "test_fuzz",

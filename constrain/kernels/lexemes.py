@@ -23,7 +23,7 @@ from .trie import byte_of
 from .views import address, at, size, view
 from .walk import try_token
 
-STAMP = "9e31ea8f"
+STAMP = "1ce3b900"
 
 
 @inlined("int64(int64, int64, int64, int64)")
