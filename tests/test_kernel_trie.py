@@ -170,6 +170,15 @@ def remainders(table: MaskTable, leaf: int) -> Counter[tuple[bytes, int, int]]:
     return found
 
 
+def assert_loops(table: MaskTable) -> None:
+    """That what is noted of bytes 32 .. 127 that lead a state back to itself is so, where it was worked out."""
+    for leaf in range(int(table.arrays[at.TABLE][at.N_LEAVES])):
+        if field(table, leaf, at.LEAF_FLAGS) & at.LEAF_EXPANDED and field(table, leaf, at.LEAF_LOOPS + 3):
+            record = table.arrays[at.LEAVES][leaf * at.LEAF_W + at.LEAF_LOOPS :][:3]
+            bits = np.unpackbits(record.view(np.uint8), bitorder="little")
+            assert (bits == (table.arrays[at.LEAF_NEXT][256 * leaf + 32 : 256 * leaf + 128] == leaf)).all()
+
+
 def assert_leaf(table: MaskTable, leaf: int, tokens: Sequence[bytes]) -> None:
     """That the row, the remainders and the order by room of a leaf state are those of its tokens one by one."""
     stays = staying(table, leaf, tokens)
@@ -178,6 +187,7 @@ def assert_leaf(table: MaskTable, leaf: int, tokens: Sequence[bytes]) -> None:
     # Where it is not worked out for each token, it may be too much.
     assert room >= most if field(table, leaf, at.LEAF_FLAGS) & at.LEAF_CLOSES else room == most
     assert remainders(table, leaf) == leaving(table, leaf, tokens)
+    assert_loops(table)
     first, orders = field(table, leaf, at.LEAF_ORDER), table.arrays[at.ORDERS]
     offsets = orders[first : first + at.ROOMS + 1].tolist()
     for room in range(at.ROOMS):
@@ -302,3 +312,11 @@ def test_a_trie_is_built_where_there_is_room(slot: str) -> None:
     for part, count in ((at.TRIE, 2 * at.N_TRIE), (at.TRIE_EDGES, at.N_TRIE_EDGES)):
         length = int(wanted.arrays[at.TABLE][at.N_TRIE])
         assert (table.arrays[part][: length - 1] == wanted.arrays[part][: length - 1]).all(), count
+
+
+@pytest.mark.parametrize("length", [1, 30, 200])
+def test_any_vocabulary_has_room_for_its_trie(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node for each byte, and the root: so many are reserved, and not many more here."""
+    monkeypatch.setattr(mask_table, "TRIE_WORDS", 64 * (length + 1))
+    tokens = [b"%c" % byte * length for byte in range(255)]
+    assert table_of(tokens).arrays[at.TABLE][at.N_TRIE] == 255 * length + 2
