@@ -59,7 +59,7 @@ KERNELS: dict[str, tuple[str, ...]] = {
     "logits": ("test_apply_mask", "test_sampling_masked"),
     "draws": ("test_draws", "test_sampling_laws", "test_awrs"),
     "recipes": ("test_kernel_recipes", "test_rows", "test_fill_masks"),
-    "leaves": ("test_kernel_leaves", "test_spellings", "test_reference_text", "test_values", "test_mask_oracle"),
+    "leaves": ("test_kernel_leaves", "test_kernel_trie", "test_spellings", "test_reference_text", "test_values", "test_mask_oracle"),
     "trie": ("test_kernel_trie", "test_spellings", "test_vocabulary", "test_rows"),
     "positions": ("test_kernel_positions", "test_matcher_laws", "test_arena"),
     "growth": ("test_kernel_growth", "test_arena"),

@@ -11,8 +11,11 @@ from hypothesis import given, settings, strategies as st
 
 from constrain import Vocabulary
 from constrain.compile import compile_grammar
-from constrain.grammar.nodes import EMPTY, Grammar, Layout, Literal, Node, Object, Property, Sequence, Strings
+from constrain.grammar.nodes import EMPTY, Choice, Grammar, Layout, Literal, Node, Object, Property, Sequence, Strings
+from constrain.kernels import layout as at
+from constrain.kernels.positions import AT_SET
 from constrain.matcher import Matcher
+from tests.token_by_token import members
 
 CODES = [
     0x01, 0x08, 0x22, 0x2F, 0x41, 0x5C, 0x7F, 0x80, 0x7FF, 0x800, 0xFFF, 0x1000, 0xCFFF, 0xD000, 0xD7FF, 0xE000, 0xFFFF,
@@ -56,6 +59,7 @@ def walk(matcher: Matcher, texts: list[Spelled], begun: bytes = b"") -> None:
         if len(text) > place:
             wanted |= {text[place]} | ({text[place] - 32} if place in places and text[place] >= 97 else set())
     assert matcher.next_bytes() == wanted, begun
+    assert members(matcher.mask()) - {256} == wanted, begun
     assert matcher.is_complete == any(len(text) == place for text, _ in here), begun
     for byte in sorted(wanted):
         matcher.advance(byte)
@@ -117,3 +121,11 @@ def test_keys_and_strings_as_they_stand(names: list[str], end: str) -> None:
 
 def plain(texts: Iterable[bytes]) -> list[Spelled]:
     return [(text, frozenset()) for text in texts]
+
+
+def test_what_follows_a_string_is_one_place() -> None:
+    """However it was come to: the set holds it once."""
+    node = Sequence((Choice((Strings((b"a", b"ab")), Literal(b"a"))), Literal(b"x")))
+    matcher = read(node, b"a")
+    sets = matcher._arena.arrays[at.SETS]
+    assert sets[matcher._at[AT_SET] * at.SET_W + at.SET_COUNT] == 2

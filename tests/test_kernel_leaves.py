@@ -186,8 +186,16 @@ def fork(first: Dfa, second: Dfa) -> Dfa:
     return first.concatenate(x).concatenate(x).union(second.concatenate(x))
 
 
+def by_blocks(size: int, firsts: list[int]) -> Dfa:
+    """At some places eight blocks of characters, of which every other one needs more behind it."""
+    even = [between(first + k * size, first + (k + 1) * size - 1) for first in firsts for k in range(0, 8, 2)]
+    odd = [between(first + k * size, first + (k + 1) * size - 1) for first in firsts for k in range(1, 8, 2)]
+    return fork(Dfa.union_of(even), Dfa.union_of(odd))
+
+
 LANGUAGES = {
     "any": Dfa.any_text(),
+    "nothing but U+0000": Dfa.from_strings(["\0"]),
     "one of any": to_dfa("(?s:.)"),
     "edges": Dfa.from_strings([chr(code) for code in EDGES]),
     "all but the edges": to_dfa("(?s:.)*").subtract(Dfa.from_strings([chr(code) for code in EDGES])),
@@ -200,6 +208,11 @@ LANGUAGES = {
     "two ways on by edges": fork(
         Dfa.from_strings([chr(code) for code in EDGES[::2]]), Dfa.from_strings([chr(code) for code in EDGES[1::2]])
     ),
+    "two ways on by blocks of 16": by_blocks(16, [0x0, 0xF00, 0xCF00, 0xE000, 0x10000, 0x10FF00]),
+    "two ways on by blocks of 64": by_blocks(64, [0x0, 0xF00, 0xFE00, 0x10000, 0x10FE00]),
+    "two ways on by blocks of 256": by_blocks(256, [0x0, 0xE000, 0x10000, 0x10F800]),
+    "nothing before the surrogates": between(0xE000, 0x10FFFF),
+    "nothing behind the surrogates": between(0x0, 0xD7FF),
     "two ways on at the surrogates": fork(between(0xD000, 0xD7FF), between(0xE000, 0x10FFFF)),
     "two ways on within a block": fork(between(0x10300, 0x10380), between(0x10381, 0x10FFFF)),
     "astral far, others near": fork(between(0x10000, 0x10FFFF), between(0x30, 0xFFFF)),
@@ -237,6 +250,7 @@ def test_each_byte_of_each_spelling(name: str, mode: int, spellings: dict[int, l
         allowed = with_upper_case(oracle.following(), is_in_digits(begun))
         here = following[256 * leaf : 256 * leaf + 256]
         assert set(np.flatnonzero(here >= 0).tolist()) == allowed | quote, (state, begun)
+        assert (here[here < 0] == -1).all()
         assert record(leaf)[at.LEAF_ALLOWED] == len(allowed | quote)
         bits = np.unpackbits(record(leaf)[at.LEAF_BYTES : at.LEAF_BYTES + 8].view(np.uint8), bitorder="little")
         assert (bits == (here >= 0)).all()
@@ -264,3 +278,18 @@ def test_each_byte_of_each_spelling(name: str, mode: int, spellings: dict[int, l
             if leaf_2 not in found:
                 found.add(leaf_2)
                 todo.append((leaf_2, state_2, begun_2, after))
+
+
+@pytest.mark.parametrize(("mode", "count"), [(at.UTF8, 8), (at.JSON_INSIDE, 88), (at.JSON_STRING, 89)])
+def test_any_text_has_few_states(mode: int, count: int) -> None:
+    """In UTF-8 those of the automaton of RFC 3629. In JSON most are of the digits of a high surrogate, which are kept."""
+    table = MaskTable(Vocabulary.bytes())
+    todo, found = [table.start(Dfa.any_text(), mode)], set[int]()
+    while todo:
+        leaf = todo.pop()
+        if leaf not in found:
+            found.add(leaf)
+            table.expand(leaf)
+            following = table.arrays[at.LEAF_NEXT][256 * leaf : 256 * leaf + 256]
+            todo += set(following[following >= 0].tolist())
+    assert len(found) == count

@@ -22,7 +22,7 @@ from .sets import continuation, intern, leave_text_open, step, twin
 from .trie import byte_of
 from .views import at, size, view
 
-STAMP = "24ee3d06"
+STAMP = "f4380845"
 
 NO_LIMIT = 1 << 30
 ROW_STEPS = 1_500
