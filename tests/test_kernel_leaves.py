@@ -1,4 +1,4 @@
-"""Leaf states against characters spelled out: what a decoder and a Dfa say after each byte, for all code points at once.
+"""Leaf states against characters spelled out: what a decoder and a Dfa say after each byte, for all code points.
 
 The oracle knows every spelling of every character, and of a prefix inside a character which characters it may become.
 """
@@ -282,7 +282,7 @@ def test_each_byte_of_each_spelling(name: str, mode: int, spellings: dict[int, l
 
 @pytest.mark.parametrize(("mode", "count"), [(at.UTF8, 8), (at.JSON_INSIDE, 88), (at.JSON_STRING, 89)])
 def test_any_text_has_few_states(mode: int, count: int) -> None:
-    """In UTF-8 those of the automaton of RFC 3629. In JSON most are of the digits of a high surrogate, which are kept."""
+    """In UTF-8 those of the automaton of RFC 3629; in JSON most are of a high surrogate, whose digits are kept."""
     table = MaskTable(Vocabulary.bytes())
     todo, found = [table.start(Dfa.any_text(), mode)], set[int]()
     while todo:

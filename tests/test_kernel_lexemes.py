@@ -71,7 +71,7 @@ N: /n/
 U: "u"
 W: "w"
 """
-FIRST_LINES = BLOCKS.replace('NAME: /[a-z]+/\n', "") + "NAME: /[a-z]+/\n"
+FIRST_LINES = BLOCKS.replace("NAME: /[a-z]+/\n", "") + "NAME: /[a-z]+/\n"
 PYTHON_LIKE = "if a:\n  b = (c,\n d)\n  if e:\n\tf = g\n  h = i\nj = ()\n"
 CASES: dict[str, tuple[str, list[str]]] = {
     "sums": (SUMS, ["f(1, 2.5) + (3 * g(4)) - h()", "((((a))))-1.25*x_1", "1 .5"]),
@@ -116,7 +116,10 @@ def test_tokens_are_read_as_their_bytes(name: str, how: str) -> None:
         return
     given: dict[str, Any] = HOW[how]
     vocabulary = vocabulary_of(name)
-    constraint, oracle = compile(vocabulary, lark(grammar, **given)), compile(Vocabulary.bytes(), lark(grammar, **given))
+    constraint, oracle = (
+        compile(vocabulary, lark(grammar, **given)),
+        compile(Vocabulary.bytes(), lark(grammar, **given)),
+    )
     for text in texts if how == "contextual" else texts[:1]:
         compare(constraint, oracle, text.encode(), vocabulary)
     table = constraint.arena().table.arrays[at.TABLE]

@@ -1,4 +1,4 @@
-"""Masks of names, of members that must differ and of parsed texts inside others, against taking tokens byte by byte."""
+"""Masks of names, of members that must differ and of parsed texts, against taking each token byte by byte."""
 
 from __future__ import annotations
 
@@ -8,9 +8,23 @@ from typing import Any
 import pytest
 
 from constrain import LimitError, Style, Vocabulary, compile, compile_grammar
+from constrain.automata.dfa import Dfa
 from constrain.frontends.lark import to_grammar
 from constrain.frontends.regex import to_dfa
-from constrain.grammar.nodes import Chars, Choice, Grammar, JsonString, Literal, Node, Sequence, Strings
+from constrain.grammar.nodes import (
+    EMPTY,
+    Chars,
+    Choice,
+    Grammar,
+    JsonString,
+    Layout,
+    Literal,
+    NameClass,
+    Node,
+    Object,
+    Sequence,
+    Strings,
+)
 from constrain.kernels import layout as at
 from constrain.kernels.masks import MOST_ROWS
 from tests.token_by_token import compare
@@ -20,12 +34,17 @@ FEW_NAMES = {"type": "object", "patternProperties": {"^(a|é|ab|abc|😀|b/|a\\\
 SCHEMAS: dict[str, tuple[Any, list[str]]] = {
     "few names": (FEW_NAMES | {"minProperties": 4}, [
         '{"a":null,"\\u00e9":null,"\\ud83d\\ude00":null,"ab":null,"abc":null}',
-        '{"abc":null,"\\u0061b":null,"b\\/":null,"a":null}', '{"a\\\\":null,"a\\u0062c":null,"\\u0062/":null,"ab":null}',
+        '{"abc":null,"\\u0061b":null,"b\\/":null,"a":null}',
+        '{"a\\\\":null,"a\\u0062c":null,"\\u0062/":null,"ab":null}',
     ]),
     "names of two characters": (
         {"type": "object", "propertyNames": {"pattern": "^[ab\"]{2}$"}, "additionalProperties": {"type": "null"},
          "minProperties": 4},
-        ['{"ab":null,"ba":null,"aa":null,"bb":null}', '{"b\\"":null,"\\"b":null,"ab":null,"ba":null}', '{"\\"a":null,"a\\"":null,"\\u0022b":null,"b\\u0061":null}'],
+        [
+            '{"ab":null,"ba":null,"aa":null,"bb":null}',
+            '{"b\\"":null,"\\"b":null,"ab":null,"ba":null}',
+            '{"\\"a":null,"a\\"":null,"\\u0022b":null,"b\\u0061":null}',
+        ],
     ),
     "undeclared names": (
         {"type": "object", "properties": {"name": {"type": "null"}, "né": {"type": "null"}},
@@ -51,7 +70,8 @@ SCHEMAS: dict[str, tuple[Any, list[str]]] = {
         ["[1,12,11,10,-1,2]", "[12,1,-2,-1,0]"],
     ),
     "different lists": (
-        {"type": "array", "uniqueItems": True, "items": {"type": "array", "items": {"enum": [1, 11, "x"]}, "maxItems": 2}},
+        {"type": "array", "uniqueItems": True,
+         "items": {"type": "array", "items": {"enum": [1, 11, "x"]}, "maxItems": 2}},
         ['[[1],[11],[1,1],["x",11],[]]', "[[],[11,11],[11,1],[11]]"],
     ),
     "different objects": (
@@ -109,6 +129,26 @@ NODES: dict[str, tuple[Node, list[str]]] = {
     "words and texts": (
         Choice((Sequence((WORD, Literal(b"1"))), Strings((b"abc", b"abd2", b"b")), Chars(to_dfa("[a-d]+é?")))),
         ["abc1", "abd2", "abcdé"],
+    ),
+}  # fmt: skip
+
+
+TIGHT = Layout(EMPTY, EMPTY, Literal(b","), Literal(b":"), EMPTY)
+NAMES = Dfa.from_strings(["a", "ab", "abc", "abd", "b", "é", "éa", '"', '"a', "\\", "😀", "\n"])
+
+
+def few_but(*excluded: str, language: Dfa = NAMES) -> Node:
+    """An object of members whose names are some of few, and not those that are excluded."""
+    return Object((), (NameClass(language, Literal(b"1")),), TIGHT, 0, 5, excluded=excluded)
+
+
+NODES |= {
+    "few names but one": (few_but("ab"), ['{"a":1,"abc":1,"b":1}', '{"abd":1,"\\u0061":1,"\\"a":1}']),
+    "few names but some": (few_but("a", "abc", "é", '"'), ['{"ab":1,"abd":1,"\\"a":1}', '{"\\u00e9a":1,"b":1,"éa']),
+    "few names but the last": (few_but("b", "😀"), ['{"\\n":1,"\\\\":1,"é":1}', '{"abc":1,"ab":1,"a":1,"abd":1}']),
+    "few or many names": (
+        few_but("b", "bc", language=Dfa.from_strings(["q", "qr"]).union(to_dfa("b.*"))),
+        ['{"q":1,"bb":1,"bcd":1}', '{"qr":1,"\\u0062x":1,"q":1}', '{"b\\u0063d":1,"bx":1}'],
     ),
 }  # fmt: skip
 

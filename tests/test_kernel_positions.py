@@ -1,4 +1,4 @@
-"""Positions: each answer is -1, and nothing is written, unless the position means something in this thread and epoch."""
+"""Positions: the answer is -1, and nothing is written, unless one means something in this thread and epoch."""
 
 from __future__ import annotations
 
@@ -104,7 +104,16 @@ def many(matchers: list[Matcher], rows: list[int], worker: int, workers: int, wo
     out, order = np.full((len(matchers), words + 1), MARK, np.int32), np.array(rows, np.int64)
     where = order.ctypes.data if rows else 0
     answer = positions.fill_many(
-        places.ctypes.data, where, 0, len(matchers), worker, workers, get_ident(), out.ctypes.data, 4 * (words + 1), words
+        places.ctypes.data,
+        where,
+        0,
+        len(matchers),
+        worker,
+        workers,
+        get_ident(),
+        out.ctypes.data,
+        4 * (words + 1),
+        words,
     )
     return answer, out
 

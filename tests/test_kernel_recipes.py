@@ -48,6 +48,8 @@ def rows_and_masks(draw: st.DrawFn) -> tuple[list[Words], list[tuple[int, Words]
     words, seed = draw(st.sampled_from([1, 15, 16, 17, 33, 700])), draw(st.integers(0, 2**32))
     rng = np.random.default_rng(seed)
     rows = [rng.integers(-(2**31), 2**31, words).astype(np.int32) for _ in range(3)]
+    rows[1][rng.random(words) < 0.95] = 0
+    rows[2][:] = 0
     masks = []
     for _ in range(draw(st.integers(1, 8))):
         base = draw(st.sampled_from([NO_ROW, 0, 1, 2]))
