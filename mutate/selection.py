@@ -37,7 +37,7 @@ FURTHER: dict[str, tuple[str, ...]] = {
         "test_fill_masks", "test_values", "test_lark_random", "test_random_walk", "test_symbols", "test_scanner",
         "test_reference_*", "test_members", "test_dfa_wide", "test_arena", "test_long_runs", "test_json_schema_strings",
         "test_json_schema_refs", "test_mask_real", "test_gbnf", "test_exactly_one", "test_lalr", "test_rows",
-        "test_success_trie", "test_json_schema_unique", "test_names_taken", "test_lark", "test_triggered",
+        "test_success_trie", "test_json_schema_unique", "test_names_taken", "test_lark", "test_triggered", "test_kernel_*",
     ),
     "constrain/frontends/json_schema/": (
         "test_json_schema_*", "test_exactly_one", "test_schema_suite", "test_schema_*", "test_forms_algebra",
@@ -50,32 +50,31 @@ FURTHER: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """What else runs a file: asked about mutants that survive the nearest tests."""
 KERNELS: dict[str, tuple[str, ...]] = {
-    "parse": ("test_kernel_parse", "test_kernel_tables", "test_scanner", "test_lark", "test_lalr"),
-    "lexemes": ("test_scanner", "test_lark"),
+    "parse": ("test_kernel_parse", "test_kernel_tables", "test_kernel_lexemes", "test_scanner", "test_lark", "test_lalr"),
+    "lexemes": ("test_kernel_lexemes", "test_scanner", "test_lark"),
     "objects": ("test_kernel_objects", "test_reference_objects", "test_mask_oracle"),
-    "keys": ("test_spellings", "test_reference_objects"),
-    "names": ("test_reference_objects", "test_names_taken"),
+    "keys": ("test_kernel_keys", "test_spellings", "test_reference_objects"),
+    "names": ("test_kernel_names", "test_kernel_tables", "test_reference_objects", "test_names_taken"),
     "members": (
-        "test_kernel_members",
-        "test_kernel_tables",
-        "test_members",
-        "test_json_schema_unique",
-        "test_distinct",
+        "test_kernel_members", "test_kernel_tables", "test_members", "test_json_schema_unique", "test_distinct",
     ),
     "logits": ("test_apply_mask", "test_sampling_masked"),
     "draws": ("test_draws", "test_sampling_laws", "test_awrs"),
-    "recipes": ("test_rows", "test_fill_masks"),
-    "leaves": ("test_spellings", "test_reference_text", "test_values", "test_mask_oracle"),
-    "trie": ("test_spellings", "test_vocabulary", "test_rows"),
-    "positions": ("test_matcher_laws", "test_arena"),
-    "growth": ("test_kernel_tables", "test_kernel_stacks", "test_arena"),
+    "recipes": ("test_kernel_recipes", "test_rows", "test_fill_masks"),
+    "leaves": (
+        "test_kernel_leaves", "test_kernel_trie", "test_spellings", "test_reference_text", "test_values",
+        "test_mask_oracle",
+    ),
+    "trie": ("test_kernel_trie", "test_spellings", "test_vocabulary", "test_rows"),
+    "positions": ("test_kernel_positions", "test_matcher_laws", "test_arena"),
+    "growth": ("test_kernel_growth", "test_kernel_tables", "test_kernel_stacks", "test_arena"),
     "points": ("test_kernel_points", "test_kernel_tables", "test_completion"),
     "sets": ("test_kernel_sets", "test_members"),
-    "walk": ("test_kernel_walk", "test_kernel_sets"),
+    "walk": ("test_kernel_walk", "test_kernel_sets", "test_kernel_masks", "test_kernel_lexemes"),
     "closure": ("test_kernel_closure", "test_kernel_sets"),
     "stacks": ("test_kernel_stacks",),
-    "masks": ("test_fill_masks",),
-}
+    "masks": ("test_kernel_masks", "test_kernel_lexemes", "test_fill_masks"),
+}  # fmt: skip
 NEVER = (
     "test_fuzz",
     "test_house",

@@ -127,3 +127,26 @@ def test_rows_that_may_not_be_written_are_read() -> None:
     row = np.zeros(40, np.float32)
     row.flags.writeable = False
     assert summed(row, np.array([1, 3], np.int32))[0] == 3.0
+
+
+@pytest.mark.parametrize("words", [1, 63, 64, 65, 127, 128, 129])
+def test_sums_are_written_for_each_word_and_each_group_and_no_further(words: int) -> None:
+    row, mask = np.zeros(32 * words, np.float32), np.full(words, 0b101, np.int32)
+    groups = -(-words // draws.GROUP)
+    memory = np.full(words + groups + 20, -7.0)
+    sums = memory[10:-10]
+    assert draws.masses(row, mask, sums) == 2 * words
+    assert (sums[:words] == 2).all()
+    assert sums[words:].tolist() == [2 * len(mask[at : at + draws.GROUP]) for at in range(0, words, draws.GROUP)]
+    assert draws.remove(row, mask, sums, 32 * words - 30) == 2 * words - 1
+    assert sums[words - 1] == 1 and sums[-1] == 2 * (words - draws.GROUP * (groups - 1)) - 1
+    assert (memory[:10] == -7).all() and (memory[-10:] == -7).all()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_the_least_log_that_is_not_0(kind: Any) -> None:
+    least = kind(draws.LOW32 if kind is np.float32 else draws.LOW64)
+    mask = np.array([1], np.int32)
+    assert draws.masses(np.array([least]), mask, np.empty(2)) == pytest.approx(math.exp(least), rel=3e-7, abs=0)
+    assert draws.masses(np.array([np.nextafter(least, kind(-np.inf))]), mask, np.empty(2)) == 0
+    assert draws.masses(np.array([kind(-np.inf)]), mask, np.empty(2)) == 0

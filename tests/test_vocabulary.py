@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from constrain.errors import VocabularyError
-from constrain.tokens.vocabulary import Vocabulary
+from constrain.frontends.regex import to_dfa
+from constrain.kernels import layout as at
+from constrain.tokens import mask_table
+from constrain.tokens.vocabulary import MOST_BYTES, Vocabulary
 
 TOKENS: list[bytes | None] = [b"a", b"b", b"ab", b"", b"ab", None, b"bc", b"c", b"\xc3", b"\xa9"]
 
@@ -128,3 +131,20 @@ def test_tokenize_prefers_the_spelling_of_the_tokenizer() -> None:
     )
     assert vocabulary.tokenize(b"ab") == [1, 2]
     assert vocabulary.fewest(b"ab") == [0]
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_vocabulary_has_no_more_bytes_than_its_trie_may_have_nodes(more: int) -> None:
+    """A node and a byte stand in 31 bits, and as much again is reserved for what is merged from the trie."""
+    assert (MOST_BYTES + 2 + mask_table.TRIE_WORDS) << 8 <= 2**31 and MOST_BYTES + 2 <= 4 * mask_table.TRIE_WORDS
+    tokens = [b"%c" % letter * (1 << 20) for letter in b"ABCD"]
+    tokens[0] = tokens[0][: MOST_BYTES - 3 * (1 << 20) - 2 + more]
+    listed = [*tokens, b"A", b"x", None]
+    if more:
+        with pytest.raises(VocabularyError, match=f"{MOST_BYTES:,}"):
+            Vocabulary.from_tokens(listed, (6,))
+        return
+    table = mask_table.MaskTable(Vocabulary.from_tokens(listed, (6,)))
+    leaf = table.start(to_dfa("[A-Z]*"), at.UTF8)
+    table.row(leaf)
+    assert table.arrays[at.ROWS][: table.words].tolist() == [0b011111]

@@ -32,17 +32,19 @@ def pack(kind: Any, left: Any, value: Any) -> Any:
 
 @inlined("UniTuple(int64, 2)(int64)")
 def pending_range(decoder: Any) -> Any:
-    """The code points that a decoder state inside a character can still spell (a superset where two ranges remain)."""
+    """The numbers that a decoder state inside a character can still spell: code points, of HEX the four digits."""
     kind, left, value = decoder >> KIND, (decoder >> LEFT) & 7, decoder & VALUE
     if kind == RAW:
         return value << 6 * left, ((value + 1) << 6 * left) - 1
     if kind == HEX:
-        least, most = value << 4 * left, ((value + 1) << 4 * left) - 1
-        return least, 0x10FFFF if most >= 0xD800 and least < 0xDC00 else most
+        return value << 4 * left, ((value + 1) << 4 * left) - 1
     if kind == HIGH or kind == HIGH_ESCAPE:
         return 0x10000 + (value << 10), 0x10000 + (value << 10) + 0x3FF
     if kind == LOW:
-        return 0x10000 + (value >> 12 << 10), 0x10000 + (value >> 12 << 10) + 0x3FF
+        digits = value & 0xFFF
+        first, final = max(digits << 4 * left, 0xDC00), min(((digits + 1) << 4 * left) - 1, 0xDFFF)
+        base = 0x10000 + (value >> 12 << 10) - 0xDC00
+        return base + first, base + final
     return 0, 0x10FFFF
 
 
@@ -98,18 +100,12 @@ def need_inside(t: Any, at: Any, state: Any, decoder: Any) -> Any:
             most = 0xD7FF
         return reach(t, at, state, least, min(most, 0x10FFFF)) >> 32
     if kind == HEX:
-        most = ((value + 1) << 4 * left) - 1
         need = reach(t, at, state, least, min(most, 0xFFFF)) >> 32
         first, final = max(least, 0xD800), min(most, 0xDBFF)
         if first > final:
             return need
         least, most = 0x10000 + ((first - 0xD800) << 10), 0x10000 + ((final - 0xD800) << 10) + 0x3FF
         return min(need, reach(t, at, state, least, most) >> 32)
-    if kind == LOW:
-        digits = value & 0xFFF
-        first, final = max(digits << 4 * left, 0xDC00), min(((digits + 1) << 4 * left) - 1, 0xDFFF)
-        base = 0x10000 + (value >> 12 << 10) - 0xDC00
-        return reach(t, at, state, base + first, base + final) >> 32
     return reach(t, at, state, least, most) >> 32
 
 
@@ -200,28 +196,21 @@ def inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) -> An
             return pack(uniform, left, 0) << 32 | target
         return decoder << 32 | state
     if kind == HEX:
-        digits = ((value + 1) << 4 * left) - 1
-        whole = target_of(reach(t, at, state, least, min(digits, 0xFFFF)))
-        if digits < 0xD800 or least > 0xDFFF:
+        whole = target_of(reach(t, at, state, least, min(most, 0xFFFF)))
+        if most < 0xD800 or least > 0xDFFF:
             if whole == DEAD_END:
                 return -1
             if whole >= 0:
-                return pack(uniform, left, 0) << 32 | target_of(reach(t, at, state, least, digits))
+                return pack(uniform, left, 0) << 32 | whole
             return decoder << 32 | state
         beyond = DEAD_END
         if least <= 0xDBFF:
-            first, final = max(least, 0xD800), min(digits, 0xDBFF)
+            first, final = max(least, 0xD800), min(most, 0xDBFF)
             least, most = 0x10000 + ((first - 0xD800) << 10), 0x10000 + ((final - 0xD800) << 10) + 0x3FF
             beyond = target_of(reach(t, at, state, least, most))
         return -1 if whole == DEAD_END and beyond == DEAD_END else decoder << 32 | state
-    if kind == LOW:
-        digits = value & 0xFFF
-        first, final = digits << 4 * left, ((digits + 1) << 4 * left) - 1
-        first, final = max(first, 0xDC00), min(final, 0xDFFF)
-        if first > final:
-            return -1
-        base = 0x10000 + (value >> 12 << 10)
-        least, most = base + first - 0xDC00, base + final - 0xDC00
+    if least > most:
+        return -1
     target = target_of(reach(t, at, state, least, most))
     if target == DEAD_END:
         return -1

@@ -23,7 +23,7 @@ from .trie import byte_of
 from .views import address, at, size, view
 from .walk import try_token
 
-STAMP = "9e31ea8f"
+STAMP = "823f01de"
 
 
 @inlined("int64(int64, int64, int64, int64)")
@@ -42,7 +42,7 @@ def reader_of(c: Any, scanner: Any, state: Any, first: Any) -> Any:
 def read(c: Any, block: Any, d: Any, item: Any, place: Any, exits: Any) -> Any:
     """Reads what remains of a token, item = token << 8 | bytes of it that were read: writes to TRIE_TEMP[place ..].
 
-    Written: class, or -2 - key of the exit, or -1: refused; the remainder of an exit; flags.
+    Written: class, or -2 - key of the exit; the remainder of an exit; flags. Nothing if it is refused.
     d: state of the scanner after the first byte of the remainder. exits: the number of terminals.
     """
     code, offsets, temp = view(c, CODE), view(c, OFFSETS), view(c, TRIE_TEMP)
@@ -52,8 +52,6 @@ def read(c: Any, block: Any, d: Any, item: Any, place: Any, exits: Any) -> Any:
     i, last = offsets[token] + done, offsets[token + 1] + 0
     terminal, end, column_end = -1, 0, 0
     column, broken = 0, 0  # since the last end of a line in the lexeme, if there was one
-    temp[place] = -1
-    temp[place + 2] = 0
     first = i
     while i < last:
         b = byte_of(c, i)

@@ -21,7 +21,7 @@ from .trie import child_of
 from .views import address, at, size, view
 from .walk import NO_LIMIT, add_leaf, keep_for_later, only, put_off, take, try_below, try_token, walk
 
-STAMP = "7a5d3446"
+STAMP = "567ce764"
 
 MOST_ROWS = 128
 """Leaf states that a mask is made of, at most: each may need a row and remainders, which take some 6 ms to make."""

@@ -16,7 +16,7 @@ from .masks import fill
 from .views import at, view
 from .walk import advance
 
-STAMP = "f11fc081"
+STAMP = "16516fba"
 
 AT_CONTEXT: Final = 0  # of its arena
 AT_SET: Final = 1

@@ -20,7 +20,7 @@ from .layout import *  # noqa: F403  (constants only)
 from .leaves import expand
 from .views import size, view
 
-STAMP = "e38dc8cb"
+STAMP = "bcffb4f7"
 
 NO_ROOM = -1
 LONG = 4

@@ -22,7 +22,7 @@ from .sets import continuation, intern, leave_text_open, step, twin
 from .trie import byte_of
 from .views import at, size, view
 
-STAMP = "24ee3d06"
+STAMP = "f4380845"
 
 NO_LIMIT = 1 << 30
 ROW_STEPS = 1_500
@@ -193,11 +193,23 @@ def along(c: Any, s: Any, depth: Any) -> Any:
     return s
 
 
-@kernel("int64(int64, int64, int64)")
-def is_free(c: Any, s: Any, depth: Any) -> Any:
+@kernel("int64(int64, int64)")
+def may_escape(c: Any, s: Any) -> Any:
+    """Whether an undeclared key is being spelled in set s, a backslash being its last byte: 1 or 0."""
+    sets, configs, code, leaves = view(c, SETS), view(c, CONFIGS), view(c, CODE), view(c, LEAVES)
+    first = sets[s * SET_W + SET_FIRST]
+    for k in range(first, first + sets[s * SET_W + SET_COUNT]):
+        if code[configs[5 * k]] == OTHER and leaves[configs[5 * k + 1] * LEAF_W + LEAF_DECODER] >> KIND == ESCAPE:
+            return 1
+    return 0
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def is_free(c: Any, origin: Any, s: Any, depth: Any) -> Any:
     """Whether the name that ends with byte `depth` of ROUTE, which follows set s, is surely not taken: 1 or 0.
 
     The name stands between the last two quotes; with an escape in it, or begun before the route, it is not looked at.
+    origin: the set that the route begins in.
     """
     sets, configs, code, objects = view(c, SETS), view(c, CONFIGS), view(c, CODE), view(c, OBJECTS)
     names, route = view(c, NAMES), view(c, ROUTE)
@@ -208,6 +220,9 @@ def is_free(c: Any, s: Any, depth: Any) -> Any:
         if route[start] == 92:
             return 0
     if start == 0:
+        return 0
+    # The first of the quotes may be part of the name.
+    if route[start - 2] == 92 if start > 1 else may_escape(c, origin) == 1:
         return 0
     first = sets[s * SET_W + SET_FIRST]
     for k in range(first, first + sets[s * SET_W + SET_COUNT]):
@@ -306,7 +321,7 @@ def walk(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, least
                 flags = sets[after * SET_W + SET_FLAGS] + 0
             if flags & (IS_UNSURE | IS_NAMED):
                 route[depth - 1] = b
-                if flags & IS_UNSURE or is_free(c, s, depth) == 0:
+                if flags & IS_UNSURE or is_free(c, start, s, depth) == 0:
                     # What is on the way is taken with all that is known, or else each token is.
                     flags = IS_MEMBER
                     if exact:

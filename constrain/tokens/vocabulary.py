@@ -34,14 +34,19 @@ from .symbols import FIRST, NAME, name_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MOST_TOKENS", "Encode", "Vocabulary", "named"]
+__all__ = ["MOST_BYTES", "MOST_TOKENS", "Encode", "Vocabulary", "named"]
 
 Encode = Callable[[str], "list[int]"]
 Octets: TypeAlias = bytes
 """`bytes`, where `Vocabulary.bytes` hides the name."""
 NAMED = re.compile(rb"(\xff[\xc0\xc1\xf5-\xfe]{%d})" % (NAME - 1))
-MOST_TOKENS = 1 << 24
-"""Most tokens of a vocabulary. The largest ones known have 262,144."""
+MOST_TOKENS = 1 << 23
+"""Most tokens of a vocabulary: kernels keep a token and a byte in an int32. The largest ones known have 262,144."""
+MOST_BYTES = (1 << 22) - 2
+"""Most bytes of all tokens together, each a node of a trie: kernels keep a node and a byte in an int32.
+
+As many nodes again, and some, are for what is merged from it (`mask_table.TRIE_WORDS`). 262,144 tokens have some 2 MB.
+"""
 SENTINELS = ("\n", "a", "0", ".")
 """Texts put before another to see how that one is spelled in the middle; one of them splits off in any tokenizer."""
 
@@ -122,8 +127,8 @@ class Vocabulary:
             spelled[index] = octets
         lengths = np.fromiter(map(len, spelled), np.int64, width)
         total = int(lengths.sum())
-        if total >= 2**31:
-            raise VocabularyError(f"the tokens hold {total} bytes together, more than offsets of 32 bits can tell")
+        if total > MOST_BYTES:
+            raise VocabularyError(f"the tokens hold {total:,} bytes together; at most {MOST_BYTES:,} are read")
         offsets = np.zeros(width + 1, np.int32)
         np.cumsum(lengths, out=offsets[1:])
         offsets.flags.writeable = False

@@ -1,0 +1,146 @@
+"""Masks of texts that are parsed: by readers of whole tokens, against taking every token byte by byte.
+
+A token may be many lexemes, too long to be read at once, or end in a lexeme that may come to nothing.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from constrain import Vocabulary, compile, lark
+from constrain.kernels import layout as at
+from tests.token_by_token import compare
+
+SUMS = r"""
+start: sum
+sum: sum "+" product | sum "-" product | product
+product: product "*" atom | atom
+atom: NUMBER | "(" sum ")" | NAME "(" [sum ("," sum)*] ")" | NAME
+NAME: /[a-z_]\w*/
+NUMBER: /\d+(\.\d+)?/
+%ignore " "
+"""
+DOTS = r"""
+start: item+
+item: INT ".." INT ";" | FLOAT ";" | COMMENT | T ";" | KEY NAME ";"
+INT: /\d+/
+FLOAT: /\d+\.\d+(e\d+)?/
+COMMENT: /\/\*(.|\n)*?\*\//
+T: /"(\\.|[^"\\])*"/
+KEY: "let"
+NAME: /[a-z]+/
+%ignore /[ \n]+/
+"""
+BACK = r"""
+start: (A | B | C)+ "!"
+A: "a"
+B: /a*b/
+C: /b+c?(dddd)?/
+"""
+BLOCKS = r"""
+start: statement+
+statement: "if" NAME ":" _NEWLINE [_INDENT statement+ _DEDENT] | NAME "=" value _NEWLINE
+value: NAME | "(" [value ("," value)*] ")"
+NAME: /[a-z]+/
+%declare _INDENT _DEDENT
+_NEWLINE: /(\r?\n[\t ]*)+/
+%ignore / +/
+"""
+BRACES = r"""
+start: block
+block: "{" (pair ("," pair)*)? "}" | "[" (block ("," block)*)? "]"
+pair: WORD ":" (WORD | block)
+WORD: /\w+/
+%ignore /\s+/
+"""
+LOOKS = r"""
+start: item+
+item: X | Y | Z | P U | Q W | "[" N "]" | B | C | E
+X: "a"
+Y: /ab(?!c)/
+Z: /abcd/
+B: "b"
+C: "c"
+E: "e"
+P.1: /n(?=u)/
+Q.1: /n(?=w)/
+N: /n/
+U: "u"
+W: "w"
+"""
+FIRST_LINES = BLOCKS.replace("NAME: /[a-z]+/\n", "") + "NAME: /[a-z]+/\n"
+PYTHON_LIKE = "if a:\n  b = (c,\n d)\n  if e:\n\tf = g\n  h = i\nj = ()\n"
+CASES: dict[str, tuple[str, list[str]]] = {
+    "sums": (SUMS, ["f(1, 2.5) + (3 * g(4)) - h()", "((((a))))-1.25*x_1", "1 .5"]),
+    "dots": (DOTS, ['1..2;1.5e10; 2.5;/* x * y\n*/"a\\"b" ;let x;let let;', "letx;"]),
+    "backtracking": (BACK, ["aaabaaa!", "bbcddddbcdda!", "abab!"]),
+    "blocks": (BLOCKS, [PYTHON_LIKE, "if a:\n \n\n    b = c\n    if d:\n\n     e = f\ng = h\n", "a=((\n\n),b)\n"]),
+    "looks": (LOOKS, ["abcdabaabe", "nunw[n]nuanw", "abcabcd"]),
+    "first lines": (FIRST_LINES, ["a=((\n\n),b)\n"]),
+    "braces": (BRACES, ["{a:{b:c,d:[[],{}]}}", "[[[{}],[]],{x : y}]"]),
+}
+EARLEY = ("sums", "backtracking", "braces")
+LONG = [
+    b"(" * 60, b"((" * 40 + b"a", b"[" * 70, b"[]" * 30, b"{a:" * 40, b"a" * 255, b"a" * 256, b"1" * 300, b" " * 256,
+    b"\n" + b"\t" * 254, b"\n" + b" " * 30, b"\n" * 8 + b"  ", b"\n" + b"\t" * 127, b"\n" + b"\t" * 128, b"b" * 300,
+    b"a+" * 26, b"1;" * 26, b"ab" * 26, b"))" * 27, b"(" + b"(a)," * 16,
+]  # fmt: skip
+
+
+def vocabulary_of(name: str) -> Vocabulary:
+    """Single bytes, pieces of the texts, words (more than FEW of them in one class), and long tokens."""
+    rng, pieces = random.Random(name), set[bytes]()
+    for text in CASES[name][1]:
+        spelled = text.encode()
+        pieces |= {spelled[k : k + size] for k in range(len(spelled)) for size in range(2, 12)}
+    pieces |= {bytes(rng.choices("".join(CASES[name][1]).encode(), k=rng.randint(2, 5))) for _ in range(150)}
+    words = {b"%c%c" % (a, b) for a in range(97, 123) for b in range(97, 123)} if name in ("sums", "dots") else set()
+    listed: list[bytes | None] = [*(bytes([byte]) for byte in range(256)), *sorted(pieces | words | set(LONG))]
+    if name != "blocks":
+        rng.shuffle(listed)
+    return Vocabulary.from_tokens([*listed, None], (len(listed),))
+
+
+HOW: dict[str, dict[str, str]] = {"contextual": {}, "basic": {"lexer": "basic"}, "earley": {"parser": "earley"}}
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("name", CASES)
+def test_tokens_are_read_as_their_bytes(name: str, how: str) -> None:
+    """What was read of tokens is kept in the table: nothing is read a second time."""
+    grammar, texts = CASES[name]
+    if how == "earley" and name not in EARLEY:
+        return
+    given: dict[str, Any] = HOW[how]
+    vocabulary = vocabulary_of(name)
+    constraint, oracle = (
+        compile(vocabulary, lark(grammar, **given)),
+        compile(Vocabulary.bytes(), lark(grammar, **given)),
+    )
+    for text in texts if how == "contextual" else texts[:1]:
+        compare(constraint, oracle, text.encode(), vocabulary)
+    table = constraint.arena().table.arrays[at.TABLE]
+    counts = table[[at.N_LEX_READERS, at.N_LEX_WORDS]].tolist()
+    constraint.arena().reset()
+    matcher = constraint.matcher()
+    for byte in texts[0].encode()[:12]:
+        matcher.mask()
+        matcher.advance(byte if vocabulary.tokens[byte] == bytes([byte]) else vocabulary.tokens.index(bytes([byte])))
+    assert table[[at.N_LEX_READERS, at.N_LEX_WORDS]].tolist() == counts
+
+
+ONE = 'start: "(" start ")" | A start | A\nA: "%s"\n'
+
+
+def test_scanners_of_one_vocabulary_are_told_apart() -> None:
+    """What was read of tokens is remembered for the scanner that was read last."""
+    listed = [*(bytes([byte]) for byte in range(256)), b"ab", b"ac", b"ad", b"abc", b"(ab", b"(ac", b"((ad)", b"acac"]
+    vocabulary = Vocabulary.from_tokens([*listed, None], (len(listed),))
+    made = [(compile(vocabulary, lark(ONE % word)), compile(Vocabulary.bytes(), lark(ONE % word)))
+            for word in ("ab", "ac", "ad", "abc")]  # fmt: skip
+    for text in (b"", b"(", b"((a", b"a"):
+        for constraint, oracle in made:
+            compare(constraint, oracle, text, vocabulary)

@@ -1,0 +1,326 @@
+"""The trie of a vocabulary, and what leaf states make of it, against prefixes and tokens in plain Python.
+
+What is followed byte by byte are the transitions of leaf states, which `test_kernel_leaves` is about.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from constrain import Vocabulary
+from constrain.frontends.regex import to_dfa
+from constrain.kernels import layout as at, trie as kernels
+from constrain.tokens import mask_table
+from constrain.tokens.mask_table import MaskTable
+from constrain.tokens.order import in_order
+
+PIECES = [
+    b"a", b"b", b"x", b"0", b" ", b"~", b"\x7f", b"/", b"@", b'"', b"\\", b"\\n", b"\\u00", b"e9", b"\xc3", b"\xa9",
+    b"",     "é".encode(), "漢".encode(), b"\xe6\xbc", b"ab", b"deadbeef", b'ab": "', b'\\"', b"\x01", b"\xf0\x9f",
+    b"\\ud83d\\ude00",     b"`", b"?", b"@@@@", b"____",
+]  # fmt: skip
+tokens_lists = st.lists(st.lists(st.sampled_from(PIECES), max_size=3).map(b"".join), min_size=1, max_size=40)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_tables() -> Iterator[None]:
+    """Tables of masks that reserve little memory."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("LEAF_STATES", 1 << 12), ("ROW_BYTES", 1 << 16), ("TRIE_WORDS", 1 << 16),
+                            ("LEX_READERS", 256), ("LEX_WORDS", 1 << 16)):  # fmt: skip
+            patch.setattr(mask_table, name, value)
+        yield
+
+
+def table_of(tokens: Sequence[bytes]) -> MaskTable:
+    return MaskTable(Vocabulary.from_tokens([*tokens, None], (len(tokens),)))
+
+
+def entries(table: MaskTable, node: int) -> list[int]:
+    """The tokens that end at a node."""
+    trie, tokens = table.arrays[at.TRIE], table.arrays[at.TRIE_TOKENS]
+    return [int(tokens[2 * k]) for k in range(trie[2 * node + 1], trie[2 * node + 3])]
+
+
+def children(table: MaskTable, node: int) -> dict[int, int]:
+    """The child by each byte; they are in order of bytes."""
+    trie, edges = table.arrays[at.TRIE], table.arrays[at.TRIE_EDGES]
+    found = edges[trie[2 * node] : trie[2 * node + 2]].tolist()
+    assert [edge & 255 for edge in found] == sorted({edge & 255 for edge in found})
+    return {edge & 255: edge >> 8 for edge in found}
+
+
+@given(tokens_lists)
+def test_the_nodes_of_the_trie_are_the_prefixes_of_tokens_in_order(tokens: list[bytes]) -> None:
+    table = table_of(tokens)
+    counts = table.arrays[at.TABLE]
+    prefixes = sorted({token[:end] for token in tokens for end in range(len(token) + 1)} | {b""})
+    assert counts[at.N_TRIE] == len(prefixes) + 1 and counts[at.N_TRIE_EDGES] == len(prefixes) - 1
+    assert counts[at.N_TRIE_TOKENS] == sum(map(bool, tokens))
+    assert counts[at.LONGEST] == max(map(len, tokens))
+    for node, prefix in enumerate(prefixes):
+        below = [one for one in prefixes if one.startswith(prefix) and one != prefix]
+        wanted = {one[-1]: prefixes.index(one) for one in below if len(one) == len(prefix) + 1}
+        assert children(table, node) == wanted
+        assert entries(table, node) == [t for t, token in enumerate(tokens) if token == prefix != b""]
+        assert table.arrays[at.TRIE_END][node] == node + 1 + len(below)
+        read = {byte for one in below for byte in one[len(prefix) :]}
+        record = table.arrays[at.BELOW][4 * node : 4 * node + 4]
+        bits = np.unpackbits(record[:3].view(np.uint8), bitorder="little")
+        assert {32 + k for k in np.flatnonzero(bits)} == {byte for byte in read if 32 <= byte < 128}
+        assert bool(record[3] & at.OTHERS) == any(not 32 <= byte < 128 for byte in read)
+        assert record[3] & (at.OTHERS - 1) == max((len(one) - len(prefix) for one in below), default=0)
+    assert not table.arrays[at.TRIE_TOKENS][1 : 2 * int(counts[at.N_TRIE_TOKENS]) : 2].any()
+
+
+# ---- leaf states ----------------------------------------------------------------------------------------------------
+
+PATTERNS = [
+    ".*", ".*@.*", "(?!.*[0-9a-f]{8}).*", "/.*", "[a-z]+", "(?!.*x{12}).*", ".{0,20}", "[^/]*", "(?s:.)*é(?s:.)*",
+    "a|b.*", "x*", "[ -~]*", "[^@`]*", "(?s:.)*", "(.{5})*", "(?s:.){3,9}", "[ab@/]{2,}", "(?!.*(@|ab|/)).*",
+]  # fmt: skip
+MODES = [at.JSON_STRING, at.JSON_INSIDE, at.UTF8]
+
+
+def field(table: MaskTable, leaf: int, which: int) -> int:
+    return int(table.arrays[at.LEAVES][leaf * at.LEAF_W + which])
+
+
+def kind_of(table: MaskTable, leaf: int) -> int:
+    return field(table, leaf, at.LEAF_DECODER) >> at.KIND
+
+
+def path(table: MaskTable, leaf: int, token: bytes) -> Iterator[tuple[int, int, int]]:
+    """The leaf state after each byte of a token as far as it goes, the characters begun until then, and ESCAPED.
+
+    The quote that ends a string is no character.
+    """
+    characters, escaped = 0, 0
+    for byte in token:
+        table.expand(leaf)
+        begun = bool(field(table, leaf, at.LEAF_FLAGS) & at.LEAF_BOUNDARY)
+        leaf = int(table.arrays[at.LEAF_NEXT][256 * leaf + byte])
+        if leaf < 0:
+            return
+        kind = kind_of(table, leaf)
+        characters += begun and kind != at.DONE
+        escaped |= at.ESCAPED * (kind == at.ESCAPE)
+        yield leaf, characters, escaped
+
+
+def leaves_from(table: MaskTable, start: int, most: int) -> Iterator[int]:
+    """Some leaf states, breadth first."""
+    todo, seen = [start], {start}
+    while todo and most:
+        leaf = todo.pop(0)
+        table.expand(leaf)
+        following = table.arrays[at.LEAF_NEXT][256 * leaf : 256 * leaf + 256]
+        fresh = sorted(set(following[following >= 0].tolist()) - seen)
+        todo, seen, most = todo + fresh, seen | set(fresh), most - 1
+        yield leaf
+
+
+def row_of(table: MaskTable, leaf: int, tokens: Sequence[bytes]) -> set[int]:
+    row = table.arrays[at.ROWS][field(table, leaf, at.LEAF_ROW) * table.words :][: table.words]
+    return {t for t in range(32 * table.words) if row[t >> 5] >> (t & 31) & 1}
+
+
+def staying(table: MaskTable, leaf: int, tokens: Sequence[bytes]) -> dict[int, int]:
+    """The tokens that end inside the leaf, each with the room that it needs: characters, and what must follow."""
+    found = {}
+    for number, token in enumerate(tokens):
+        steps = list(path(table, leaf, token))
+        if token and len(steps) == len(token) and kind_of(table, steps[-1][0]) != at.DONE:
+            found[number] = steps[-1][1] + field(table, steps[-1][0], at.LEAF_NEED)
+    return found
+
+
+def leaving(table: MaskTable, leaf: int, tokens: Sequence[bytes]) -> Counter[tuple[bytes, int, int]]:
+    """(what follows a place in a token where the leaf may be left, the token, characters before it | ESCAPED).
+
+    A token that ends where the leaf may also go on is not among them: it stays inside.
+    """
+    found = Counter[tuple[bytes, int, int]]()
+    for number, token in enumerate(tokens):
+        for size, (after, characters, escaped) in enumerate(path(table, leaf, token), 1):
+            if field(table, after, at.LEAF_FLAGS) & at.LEAF_EXITS:
+                if size < len(token) or field(table, leaf, at.LEAF_FLAGS) & at.LEAF_CLOSES:
+                    found[token[size:], number, characters | escaped] += 1
+    return found
+
+
+def remainders(table: MaskTable, leaf: int) -> Counter[tuple[bytes, int, int]]:
+    """The same, as it stands in the merged trie of a leaf state."""
+    trie, tokens = table.arrays[at.TRIE], table.arrays[at.TRIE_TOKENS]
+    found, todo = Counter[tuple[bytes, int, int]](), [(field(table, leaf, at.LEAF_REST), b"")]
+    nodes = 0
+    while todo:
+        node, rest = todo.pop()
+        nodes += 1
+        for k in range(trie[2 * node + 1], trie[2 * node + 3]):
+            found[rest, int(tokens[2 * k]), int(tokens[2 * k + 1])] += 1
+        todo += [(child, rest + bytes([byte])) for byte, child in children(table, node).items()]
+    assert nodes == field(table, leaf, at.LEAF_REST_END) - field(table, leaf, at.LEAF_REST)
+    return found
+
+
+def assert_loops(table: MaskTable) -> None:
+    """That what is noted of bytes 32 .. 127 that lead a state back to itself is so, where it was worked out."""
+    for leaf in range(int(table.arrays[at.TABLE][at.N_LEAVES])):
+        if field(table, leaf, at.LEAF_FLAGS) & at.LEAF_EXPANDED and field(table, leaf, at.LEAF_LOOPS + 3):
+            record = table.arrays[at.LEAVES][leaf * at.LEAF_W + at.LEAF_LOOPS :][:3]
+            bits = np.unpackbits(record.view(np.uint8), bitorder="little")
+            assert (bits == (table.arrays[at.LEAF_NEXT][256 * leaf + 32 : 256 * leaf + 128] == leaf)).all()
+
+
+def assert_leaf(table: MaskTable, leaf: int, tokens: Sequence[bytes]) -> None:
+    """That the row, the remainders and the order by room of a leaf state are those of its tokens one by one."""
+    stays = staying(table, leaf, tokens)
+    assert row_of(table, leaf, tokens) == set(stays)
+    room, most = field(table, leaf, at.LEAF_ROOM), max(stays.values(), default=0)
+    # Where it is not worked out for each token, it may be too much.
+    assert room >= most if field(table, leaf, at.LEAF_FLAGS) & at.LEAF_CLOSES else room == most
+    assert remainders(table, leaf) == leaving(table, leaf, tokens)
+    assert_loops(table)
+    first, orders = field(table, leaf, at.LEAF_ORDER), table.arrays[at.ORDERS]
+    offsets = orders[first : first + at.ROOMS + 1].tolist()
+    for room in range(at.ROOMS):
+        told = orders[first + at.ROOMS + 1 :][offsets[room] : offsets[room + 1]].tolist()
+        assert sorted(told) == [t for t, needed in stays.items() if min(needed, at.ROOMS - 1) == room]
+
+
+@settings(max_examples=80)
+@given(tokens_lists, st.sampled_from(PATTERNS), st.sampled_from(MODES))
+def test_rows_remainders_and_orders(tokens: list[bytes], pattern: str, mode: int) -> None:
+    tokens = [*tokens, *(b"%c" % byte for byte in range(32, 127))]
+    table = table_of(tokens)
+    for leaf in list(leaves_from(table, table.start(to_dfa(pattern), mode), 8)):
+        if field(table, leaf, at.LEAF_ROW) != -2:
+            table.row(leaf)
+            table.rest(leaf)
+            table.order(leaf)
+            assert_leaf(table, leaf, tokens)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_remainders_beyond_the_budget_are_not_merged(mode: int) -> None:
+    """It counts the tokens at all places and below, of which each is a step of work."""
+    tokens = [*PIECES, b'"a', b'"ab', b"ab", b"abc"]
+    for budget_more in (-1, 0):
+        table = table_of(tokens)
+        leaf = table.start(to_dfa("[a-z]*"), mode)
+        table.expand(leaf)
+        work = 0
+        for token in tokens:
+            work += sum(
+                bool(field(table, after, at.LEAF_FLAGS) & at.LEAF_EXITS) for after, *_ in path(table, leaf, token)
+            )
+        places = kernels.make_row(table.address, leaf)
+        made = kernels.make_rest(table.address, leaf, places, work + budget_more)
+        assert made == field(table, leaf, at.LEAF_REST) and (made >= 0) == (budget_more == 0)
+        assert made >= 0 or made == -2
+
+
+# ---- room -----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def lengths(table: MaskTable, **told: int) -> Iterator[None]:
+    """While the kernels are told of shorter slots, what lies behind must stay as it is."""
+    marks = {}
+    for name, length in told.items():
+        slot = getattr(at, name)
+        array = table.arrays[slot]
+        marks[slot] = array[length : length + 4096].copy()
+        table.context[2 * slot + 1] = length
+    yield
+    for slot, before in marks.items():
+        length = int(table.context[2 * slot + 1])
+        assert (table.arrays[slot][length : length + 4096] == before).all(), slot
+        table.context[2 * slot + 1] = table.arrays[slot].size
+
+
+def grown(table: MaskTable, name: str, call: Callable[[], int], least: int = 8) -> None:
+    """Call a kernel with more and more room in a slot until it has enough: from none that is free, or from `least`.
+
+    Until then it says so, and has written nothing that counts.
+    """
+    counted = {"TRIE": (at.N_TRIE, 2), "TRIE_EDGES": (at.N_TRIE_EDGES, 1), "TRIE_TOKENS": (at.N_TRIE_TOKENS, 2),
+               "ORDERS": (at.N_ORDERS, 1), "ROWS": (at.N_ROWS, table.words), "LEAVES": (at.N_LEAVES, at.LEAF_W),
+               "LEAF_NEXT": (at.N_LEAVES, 256)}  # fmt: skip
+    counts = table.arrays[at.TABLE]
+    count, width = counted.get(name, (None, 1))
+    first = least if count is None else int(counts[count]) * width
+    kept = [field for field, _ in counted.values() if field != at.N_LEAVES]
+    before = counts[kept].copy()
+    for length in range(first, first + 5000):
+        with lengths(table, **{name: length}):
+            result = call()
+        if result >= 0:
+            return
+        assert result == kernels.NO_ROOM and (counts[kept] == before).all()
+    raise AssertionError(f"never enough room in {name}")
+
+
+@pytest.mark.parametrize("pattern", ["(.{2})*", "[ab]+", ".*@"])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "slot", ["TRIE_TEMP", "ROWS", "TRIE", "TRIE_EDGES", "TRIE_TOKENS", "ORDERS", "LEAVES", "LEAF_NEXT"]
+)
+def test_without_room_nothing_is_written_and_the_call_can_be_repeated(pattern: str, mode: int, slot: str) -> None:
+    tokens = [piece for piece in PIECES if len(piece) < 5] + [b'"', b'a"', b'a",', b'ab"a', b'b"', b"aab", b"a@"]
+    table = table_of(tokens)
+    leaf = table.start(to_dfa(pattern), mode)
+    places = -1
+
+    def row() -> int:
+        nonlocal places
+        places = int(kernels.make_row(table.address, leaf))
+        return places
+
+    slots_of_rows = ("TRIE_TEMP", "ROWS", "LEAVES", "LEAF_NEXT")
+    if slot in slots_of_rows:
+        grown(table, slot, row)
+    assert places >= 0 or row() >= 0
+    if slot in ("TRIE_TEMP", "TRIE", "TRIE_EDGES", "TRIE_TOKENS"):
+        # The places stand in the scratch, so that there is room for them.
+        scratch = table.arrays[at.TRIE_TEMP][: 4 + 2 * places].copy()
+
+        def rest() -> int:
+            table.arrays[at.TRIE_TEMP][: len(scratch)] = scratch
+            return int(kernels.make_rest(table.address, leaf, places, 1000))
+
+        grown(table, slot, rest, len(scratch) + 1)
+    else:
+        table.rest(leaf)
+    if slot in ("TRIE_TEMP", "ORDERS", "LEAVES", "LEAF_NEXT"):
+        grown(table, slot, lambda: int(kernels.make_order(table.address, leaf)))
+    else:
+        table.order(leaf)
+    assert_leaf(table, leaf, tokens)
+
+
+@pytest.mark.parametrize("slot", ["TRIE", "TRIE_EDGES", "TRIE_TOKENS"])
+def test_a_trie_is_built_where_there_is_room(slot: str) -> None:
+    tokens = [b"abc", b"abd", b"b", b"", b"bcde"]
+    vocabulary = Vocabulary.from_tokens([*tokens, None], (len(tokens),))
+    wanted, table = MaskTable(vocabulary), MaskTable(vocabulary)
+    order = in_order(vocabulary.blob, vocabulary.offsets)
+    grown(table, slot, lambda: int(kernels.build_trie(table.address, order)))
+    nodes = int(wanted.arrays[at.TABLE][at.N_TRIE])
+    for part, length in ((at.TRIE, 2 * nodes), (at.TRIE_EDGES, nodes - 2)):
+        assert (table.arrays[part][:length] == wanted.arrays[part][:length]).all()
+
+
+@pytest.mark.parametrize("length", [1, 30, 200])
+def test_any_vocabulary_has_room_for_its_trie(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node for each byte, and the root: so many are reserved, and not many more here."""
+    monkeypatch.setattr(mask_table, "TRIE_WORDS", 64 * (length + 1))
+    tokens = [b"%c" % byte * length for byte in range(255)]
+    assert table_of(tokens).arrays[at.TABLE][at.N_TRIE] == 255 * length + 2

@@ -1,0 +1,54 @@
+"""Masks against bytes: which tokens a matcher allows, by taking the bytes of each one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from constrain import Constraint, TokenRefused, Vocabulary
+from constrain.matcher import Matcher
+
+__all__ = ["compare", "members", "taken"]
+
+
+def taken(matcher: Matcher, tokens: list[tuple[bytes, int]]) -> set[int]:
+    """The tokens whose bytes a matcher over single bytes takes one by one; tokens are in order of bytes."""
+    found, path, refused = set[int](), b"", b""
+    for token, number in tokens:
+        if refused and token.startswith(refused):
+            continue
+        refused = b""
+        common = next((k for k, (a, b) in enumerate(zip(path, token)) if a != b), min(len(path), len(token)))
+        matcher.rollback(len(path) - common)
+        path = token[:common]
+        for byte in token[common:]:
+            if not matcher.allows(byte):
+                refused = path + bytes([byte])
+                break
+            matcher.advance(byte)
+            path += bytes([byte])
+        else:
+            found.add(number)
+    matcher.rollback(len(path))
+    return found
+
+
+def members(mask: np.ndarray) -> set[int]:
+    return set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
+
+
+def compare(constraint: Constraint, oracle: Constraint, text: bytes, vocabulary: Vocabulary) -> None:
+    """Before each byte of a text, as far as it goes."""
+    matcher, slow = constraint.matcher(), oracle.matcher()
+    tokens = sorted((token, number) for number, token in enumerate(vocabulary.tokens) if token)
+    end = set(vocabulary.eos_ids)
+    for place in range(len(text) + 1):
+        assert matcher.is_complete == slow.is_complete
+        found, wanted = members(matcher.mask()), taken(slow, tokens) | (end if slow.is_complete else set())
+        assert found == wanted, (text[:place], [vocabulary.tokens[k] for k in found ^ wanted][:5])
+        if place == len(text):
+            return
+        try:
+            slow.advance_bytes(text[place : place + 1])
+        except TokenRefused:
+            return
+        matcher.advance_bytes(text[place : place + 1])
