@@ -194,7 +194,7 @@ def test_rows_by_room(name: str) -> None:
     st.sampled_from(["", "x", '{"q": ']),
 )
 def test_a_name_on_the_way_is_free_unless_it_is_taken(there: list[str], asked: list[str], before: str) -> None:
-    """Between the last two quotes of what a walk has read; one with an escape, or begun before, is not looked at."""
+    """Between the last two quotes that a walk has read, of which the first is not escaped; only without an escape."""
     matcher = OBJECT.matcher()
     matcher.advance_bytes(b"{" + "".join(f'"{name}":1,' for name in there).encode())
     arena = OBJECT.arena()
@@ -208,10 +208,11 @@ def test_a_name_on_the_way_is_free_unless_it_is_taken(there: list[str], asked: l
         ):
             arena.arrays[at.ROUTE][: len(route)] = list(route)
             end = route[:-1]
-            spelled = end[end.rfind(b'"') + 1 :].decode()
-            has_start = b'"' in end
-            wanted = has_start and "\\" not in spelled and spelled not in taken_names
-            assert is_free(arena.address, inside, len(route)) == wanted
+            opening = end.rfind(b'"')
+            spelled = end[opening + 1 :].decode()
+            is_opening = opening >= 0 and end[opening - 1 : opening] != b"\\"
+            wanted = is_opening and "\\" not in spelled and spelled not in taken_names
+            assert is_free(arena.address, s, inside, len(route)) == wanted
             assert is_begun or not wanted
 
 
