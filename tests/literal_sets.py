@@ -7,21 +7,18 @@ and `VALUES` has one of each.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from fractions import Fraction
+from functools import lru_cache
 from typing import Any
-
-from hypothesis import strategies as st
 
 from constrain.frontends.json_schema.algebra.algebra import Algebra
 from constrain.frontends.json_schema.algebra.literals import ANY, NEVER, Lits
 from constrain.frontends.json_schema.objects.objects import ObjectCase
-from constrain.frontends.json_schema.reading.constants import BOOLEAN, NULL, NUMBER, STRING, Constant, constant
+from constrain.frontends.json_schema.reading.constants import BOOLEAN, NULL, NUMBER, STRING, constant
 from constrain.frontends.json_schema.reading.read import Reader
 from constrain.frontends.json_schema.strings.languages import Lang
 from constrain.style import Limits, Style
 
-__all__ = ["ONE", "TEXT", "VALUES", "holds", "in_object_case", "language_holds", "literal_sets", "made"]
+__all__ = ["ONE", "TEXT", "VALUES", "holds", "in_object_case", "language_holds", "made"]
 
 VALUES = (1, "x", None)
 SCHEMAS: tuple[Any, ...] = ({"const": 1}, {"type": "string"})
@@ -43,10 +40,7 @@ def made(style: Style | None = None, **limits: int) -> tuple[Algebra, list[Lits]
     return algebra, [ANY, NEVER, one, text, *opposites, algebra.both(*opposites)]
 
 
-literal_sets = st.integers(0, 6)
-"""Indices into the list of `made`."""
-
-
+@lru_cache(maxsize=10_000)
 def holds(algebra: Algebra, lits: Lits, value: Any) -> bool:
     """Whether a value, which is no list nor object, is in a literal set."""
     return lits != NEVER and all(_in_node(algebra, abs(literal), value) == (literal > 0) for literal in lits)
@@ -68,6 +62,7 @@ def _in_node(algebra: Algebra, number: int, value: Any) -> bool:
     return all(met)
 
 
+@lru_cache(maxsize=10_000)
 def language_holds(lang: Lang, name: str) -> bool:
     """Whether a name is in a language of patterns and lists of texts."""
     for sign, kind, payload in lang:

@@ -2,148 +2,166 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import product
+from math import prod
+from random import Random
 from typing import Any
 
-import pytest
-from hypothesis import assume, given, settings, strategies as st
-
-from constrain.errors import LimitError
-from constrain.frontends.json_schema.algebra.algebra import Algebra
 from constrain.frontends.json_schema.algebra.discriminators import split
-from constrain.frontends.json_schema.algebra.literals import ANY, NEVER, Lits
+from constrain.frontends.json_schema.algebra.literals import NEVER
 from constrain.frontends.json_schema.objects import members, objects
 from constrain.frontends.json_schema.objects.clauses import resolved
-from constrain.frontends.json_schema.objects.demands import place
 from constrain.frontends.json_schema.objects.derivatives import Factored
 from constrain.frontends.json_schema.objects.members import Settled
-from constrain.frontends.json_schema.objects.objects import ObjectCase
+from constrain.frontends.json_schema.objects.objects import ANY_OBJECT, Cell, ObjectCase
 from constrain.frontends.json_schema.strings.languages import ALL, Lang
-from tests.literal_sets import VALUES, holds, in_object_case, language_holds, literal_sets, made
+from tests.literal_sets import VALUES, holds, in_object_case, language_holds, made
 
 ALGEBRA, SETS = made()
 DECLARED, OTHERS = ("a", "b"), ("ac", "c")
 ABSENT = object()
 
 
-def objects_of(names: tuple[str, ...]) -> list[dict[str, Any]]:
-    """All objects with these names, or some of them."""
-    chosen = product((ABSENT, *VALUES), repeat=len(names))
-    return [{name: one for name, one in zip(names, values) if one is not ABSENT} for values in chosen]
+def objects_of(others: tuple[str, ...], values: tuple[Any, ...]) -> list[dict[str, Any]]:
+    """All objects with these names besides the declared ones, or some of them."""
+    chosen = product(*[(ABSENT, *VALUES)] * len(DECLARED), *[(ABSENT, *values)] * len(others))
+    return [{name: one for name, one in zip(DECLARED + others, row) if one is not ABSENT} for row in chosen]
 
 
-OBJECTS = objects_of(DECLARED + OTHERS)
-MORE_OBJECTS = objects_of((*DECLARED, *OTHERS, "ad", "d"))
+OBJECTS = objects_of(OTHERS, VALUES[:2])
+ALL_OBJECTS = frozenset(range(len(OBJECTS)))
+MORE_OBJECTS = objects_of((*OTHERS, "ad", "d"), VALUES)
 """Enough undeclared names of each language for cases of two members at least."""
 
-lits = literal_sets.map(SETS.__getitem__)
 START_A: Lang = frozenset(((True, "pattern", "^a"),))
 OTHER_START: Lang = frozenset(((False, "pattern", "^a"),))
-languages = st.sampled_from([ALL, START_A, OTHER_START])
-cells = st.one_of(
-    st.just(((ALL, ANY),)), st.just(()), lits.map(lambda one: ((ALL, one),)),
-    st.tuples(lits, lits).map(lambda pair: ((START_A, pair[0]), (OTHER_START, pair[1]))),
-    lits.map(lambda one: ((START_A, one),)),
-).map(lambda pairs: tuple(pair for pair in pairs if pair[1] != NEVER))  # fmt: skip
 NEEDS = [(), (("a", frozenset("b")),), (("b", frozenset("a")),), (("a", frozenset("b")), ("b", frozenset("a")))]
 
 
-@st.composite
-def object_cases(draw: st.DrawFn, nested: bool = False, most: int = 3) -> ObjectCase:
-    names = draw(st.lists(st.sampled_from(DECLARED), unique=True))
-    values = tuple((name, draw(lits)) for name in names)
-    case = ObjectCase(values, frozenset(name for name in names if draw(st.booleans())), cells=draw(cells))
-    for kind in draw(st.lists(st.sampled_from(["mentioned", "low", "high", "needs", "somes", "clauses"]), max_size=3)):
-        if kind == "mentioned":
-            case = case._replace(mentioned=frozenset(names[:1]))
-        elif kind == "low":
-            case = case._replace(low=draw(st.integers(0, most)))
-        elif kind == "high":
-            case = case._replace(high=draw(st.integers(0, most)))
-        elif kind == "needs" and len(names) == 2:
-            case = case._replace(needs=draw(st.sampled_from(NEEDS)))
-        elif kind == "somes":
-            case = case._replace(somes=((draw(languages), draw(lits.filter(lambda one: one != NEVER))),))
-        elif kind == "clauses" and nested:
-            case = case._replace(clauses=tuple(draw(st.lists(unions, min_size=1, max_size=2))))
+def random_cells(random: Random) -> tuple[Cell, ...]:
+    """Disjoint languages of names, with sets of values."""
+    langs = random.choice([(), (ALL,), (ALL,), (START_A,), (START_A, OTHER_START)])
+    if langs == (ALL,) and random.random() < 0.5:
+        return ANY_OBJECT.cells
+    return tuple((lang, lits) for lang in langs if (lits := random.choice(SETS)) != NEVER)
+
+
+def random_case(random: Random, clauses: bool = True, most: int = 3) -> ObjectCase:
+    """A case of objects; most: of the bounds on the number of members."""
+    names = random.sample(DECLARED, random.randrange(3))
+    values = tuple((name, random.choice(SETS)) for name in names)
+    case = ObjectCase(values, frozenset(name for name in names if random.random() < 0.5), cells=random_cells(random))
+    if random.random() < 0.3:
+        case = case._replace(mentioned=frozenset(names[:1]))
+    if random.random() < 0.3:
+        case = case._replace(low=random.randint(0, most))
+    if random.random() < 0.3:
+        case = case._replace(high=random.randint(0, most))
+    if len(names) == 2 and random.random() < 0.3:
+        case = case._replace(needs=random.choice(NEEDS))
+    if random.random() < 0.3:
+        lits = random.choice([lits for lits in SETS if lits != NEVER])
+        case = case._replace(somes=((random.choice([ALL, START_A, OTHER_START]), lits),))
+    if clauses and random.random() < 0.3:
+        case = case._replace(clauses=tuple(random_union(random) for _ in range(random.randint(1, 2))))
     return case
 
 
-simple_cases = object_cases()
-unions = st.lists(simple_cases, min_size=2, max_size=3, unique=True).map(tuple)
-cases = object_cases(nested=True)
-few = settings(max_examples=60, deadline=None)
+def random_union(random: Random) -> tuple[ObjectCase, ...]:
+    """Two or three cases without clauses."""
+    return tuple(dict.fromkeys(random_case(random, clauses=False) for _ in range(random.randint(2, 3))))
 
 
-def inside(found: Any, value: dict[str, Any]) -> bool:
-    """Whether an object is in one of some cases."""
-    return any(in_object_case(ALGEBRA, case, value) for case in found if case is not None)
+def randoms(count: int) -> Iterator[Random]:
+    """Sources of random choices, the same ones in each run."""
+    return map(Random, range(count))
 
 
-def differing(found: Any, wanted: list[bool]) -> list[dict[str, Any]]:
-    """The objects of which some cases and what is wanted say different things."""
-    return [value for value, want in zip(OBJECTS, wanted) if inside(found, value) != want]
+@lru_cache(maxsize=10_000)
+def meaning(case: ObjectCase) -> frozenset[int]:
+    """The objects of a case, by their places in OBJECTS."""
+    return frozenset(n for n, value in enumerate(OBJECTS) if in_object_case(ALGEBRA, case, value))
 
 
-@few
-@given(cases, cases)
-def test_the_product_of_two_cases(one: ObjectCase, other: ObjectCase) -> None:
-    wanted = [inside([one], value) and inside([other], value) for value in OBJECTS]
-    assert differing([objects.meet(one, other, ALGEBRA)], wanted) == []
+def union(found: Iterable[ObjectCase | None]) -> frozenset[int]:
+    """The objects of some cases."""
+    return frozenset().union(*(meaning(case) for case in found if case is not None))
 
 
-@few
-@given(cases)
-def test_the_complement_of_a_case(case: ObjectCase) -> None:
-    assert differing(objects.complement(case, ALGEBRA), [not inside([case], value) for value in OBJECTS]) == []
+def intersection(unions: Iterable[Iterable[ObjectCase]]) -> frozenset[int]:
+    """The objects of a product of unions."""
+    return ALL_OBJECTS.intersection(*map(union, unions))
 
 
-@few
-@given(cases)
-def test_clauses_are_narrowed_and_resolved(case: ObjectCase) -> None:
-    wanted = [inside([case], value) for value in OBJECTS]
-    assert differing([objects.narrow(case, ALGEBRA)], wanted) == []
-    told = list(resolved(case, ALGEBRA))
-    assert not any(one.clauses for one in told)
-    assert differing(told, wanted) == []
+def test_the_product_of_two_cases() -> None:
+    for random in randoms(300):
+        one, other = random_case(random), random_case(random)
+        assert union([objects.meet(one, other, ALGEBRA)]) == meaning(one) & meaning(other)
 
 
-@few
-@given(st.lists(st.one_of(simple_cases.map(lambda one: (one,)), unions), min_size=1, max_size=4), st.booleans())
-def test_a_product_of_unions_kept_as_one_case(product_of: list[tuple[ObjectCase, ...]], splits: bool) -> None:
-    wanted = [all(inside(union, value) for union in product_of) for value in OBJECTS]
-    case = objects.factored(product_of, ALGEBRA)
-    assert differing([case], wanted) == []
-    if case is None:
-        return
-    bare = case._replace(clauses=())
-    left = objects.without_excluded(product_of, case, ALGEBRA)
-    assert not any(way.clauses == () and way not in union for union in left for way in union if not product_of)
-    again = [inside([bare], value) and all(inside(union, value) for union in left) for value in OBJECTS]
-    assert again == wanted
+def test_the_complement_of_a_case() -> None:
+    for random in randoms(300):
+        case = random_case(random)
+        assert union(objects.complement(case, ALGEBRA)) == ALL_OBJECTS - meaning(case)
 
 
-@few
-@given(st.lists(cases, max_size=5))
-def test_cases_within_others_are_left_out(given_cases: list[ObjectCase]) -> None:
-    found = objects.distinct(given_cases)
-    assert set(found) <= set(given_cases)
-    assert differing(found, [inside(given_cases, value) for value in OBJECTS]) == []
+def test_clauses_are_narrowed_and_resolved() -> None:
+    for random in randoms(300):
+        case = random_case(random)._replace(clauses=(random_union(random), random_union(random)))
+        assert union([objects.narrow(case, ALGEBRA)]) == meaning(case)
+        told = list(resolved(case, ALGEBRA))
+        assert not any(one.clauses for one in told)
+        assert union(told) == meaning(case)
 
 
-@few
-@given(st.lists(st.lists(cases, min_size=1, max_size=3).map(tuple), min_size=2, max_size=4))
-def test_a_product_split_by_a_key(product_of: list[tuple[ObjectCase, ...]]) -> None:
-    found = split(product_of, frozenset(), ALGEBRA)
-    assume(found is not None)
-    assert found is not None
-    name, pieces = found
-    assert name in DECLARED
-    for value in OBJECTS:
-        wanted = all(inside(union, value) for union in product_of)
-        assert any(all(inside(union, value) for union in piece) for piece in pieces) == wanted, value
-    assert split(product_of, frozenset(DECLARED), ALGEBRA) is None
+def test_a_product_of_unions_kept_as_one_case() -> None:
+    for random in randoms(300):
+        product_of = [
+            (random_case(random),) if random.random() < 0.3 else random_union(random)
+            for _ in range(random.randint(1, 4))
+        ]
+        wanted = intersection(product_of)
+        case = objects.factored(product_of, ALGEBRA)
+        assert union([case]) == wanted
+        if case is not None:
+            left = objects.without_excluded(product_of, case, ALGEBRA)
+            assert sum(map(len, left)) <= sum(map(len, product_of))
+            assert meaning(case._replace(clauses=())) & intersection(left) == wanted
+
+
+def test_cases_within_others_are_left_out() -> None:
+    for random in randoms(300):
+        given = [random_case(random) for _ in range(random.randint(0, 5))]
+        found = objects.distinct(given)
+        assert set(found) <= set(given)
+        assert union(found) == union(given)
+
+
+def random_case_with_a(random: Random) -> ObjectCase:
+    """A case that says something of the key `a`."""
+    case = random_case(random)
+    names = (("a", random.choice(SETS)), *((name, other) for name, other in case.names if name != "a"))
+    return case._replace(names=names, required=case.required | {"a"} if random.random() < 0.5 else case.required - {"a"})
+
+
+def test_a_product_split_by_a_key() -> None:
+    count = 0
+    for random in randoms(100):
+        product_of = [
+            tuple(dict.fromkeys(random_case_with_a(random) for _ in range(random.randint(2, 3))))
+            for _ in range(random.randint(2, 4))
+        ]
+        found = split(product_of, frozenset(), ALGEBRA)
+        assert split(product_of, frozenset(DECLARED), ALGEBRA) is None
+        if found is not None:
+            count += 1
+            name, pieces = found
+            assert name in DECLARED
+            assert frozenset().union(*map(intersection, pieces)) == intersection(product_of)
+            assert sum(prod(map(len, piece)) for piece in pieces) < prod(map(len, product_of))
+    assert count > 10
 
 
 # ---- settled cases ---------------------------------------------------------------------------------------------
@@ -171,36 +189,33 @@ def in_settled(case: Settled, value: dict[str, Any]) -> bool:
     return any(wanted <= set(chosen) for chosen in product(*ways))
 
 
-def is_small(case: ObjectCase) -> bool:
-    """Whether MORE_OBJECTS has an object of the case if there is any."""
-    return len(case.somes) + case.low <= 2
-
-
-@few
-@given(object_cases(nested=True, most=2))
-def test_settled_cases(case: ObjectCase) -> None:
-    found = members.settle(case, ALGEBRA)
-    assert not any(isinstance(one, Factored) for one in found)
-    for value in OBJECTS:
-        assert any(in_settled(one, value) for one in found) == inside([case], value), value  # type: ignore[arg-type]
-    if not case.clauses:
+def test_settled_cases() -> None:
+    for random in randoms(300):
+        case = random_case(random)
+        found = members.settle(case, ALGEBRA)
+        assert not any(isinstance(one, Factored) for one in found)
+        for number, value in enumerate(OBJECTS):
+            assert any(in_settled(one, value) for one in found) == (number in meaning(case)), value  # type: ignore[arg-type]
         assert members.nonempty(case, ALGEBRA) == bool(found)
 
 
-@few
-@given(object_cases(nested=True, most=2))
-def test_whether_there_is_an_object(case: ObjectCase) -> None:
-    assume(len(case.somes) + sum(len(way.somes) for clause in case.clauses for way in clause) <= 1)
-    assert members.nonempty(case, ALGEBRA) == any(inside([case], value) for value in MORE_OBJECTS)
+def test_whether_there_is_an_object() -> None:
+    for random in randoms(300):
+        case = random_case(random, most=2)
+        if len(case.somes) + sum(len(way.somes) for clause in case.clauses for way in clause) <= 1:
+            there_is = any(in_object_case(ALGEBRA, case, value) for value in MORE_OBJECTS)
+            assert members.nonempty(case, ALGEBRA) == there_is
 
 
-@few
-@given(object_cases(nested=False, most=2))
-def test_each_key_of_a_settled_case_can_be_there(case: ObjectCase) -> None:
-    for one in members.settle(case, ALGEBRA):
-        assert isinstance(one, Settled)
-        held = [value for value in MORE_OBJECTS if in_settled(one, value)]
-        assert held
-        assert {name for name, _ in one.names} <= {name for value in held for name in value}
-        if one.low:
-            assert len(one.required) < one.low
+def test_each_key_of_a_settled_case_can_be_there() -> None:
+    for random in randoms(50):
+        for one in members.settle(random_case(random, clauses=False, most=2), ALGEBRA):
+            assert isinstance(one, Settled)
+            left = {name for name, _ in one.names}
+            found = False
+            for value in MORE_OBJECTS:
+                if (not found or not left.isdisjoint(value)) and in_settled(one, value):
+                    found, left = True, left.difference(value)
+            assert found and not left
+            if one.low:
+                assert len(one.required) < one.low
