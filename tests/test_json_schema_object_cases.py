@@ -9,17 +9,20 @@ from math import prod
 from random import Random
 from typing import Any
 
+import pytest
+
 from constrain.frontends.json_schema.algebra.discriminators import split
-from constrain.frontends.json_schema.algebra.literals import NEVER
+from constrain.frontends.json_schema.algebra.literals import ANY, NEVER, Lits
 from constrain.frontends.json_schema.objects import members, objects
 from constrain.frontends.json_schema.objects.clauses import resolved
 from constrain.frontends.json_schema.objects.derivatives import Factored
 from constrain.frontends.json_schema.objects.members import Settled
-from constrain.frontends.json_schema.objects.objects import ANY_OBJECT, Cell, ObjectCase
+from constrain.frontends.json_schema.objects.objects import ANY_OBJECT, NO_NAMES, Cell, ObjectCase
 from constrain.frontends.json_schema.strings.languages import ALL, Lang
 from tests.literal_sets import VALUES, holds, in_object_case, language_holds, made
 
 ALGEBRA, SETS = made()
+SOME_SETS = [lits for lits in SETS if lits != NEVER]
 DECLARED, OTHERS = ("a", "b"), ("ac", "c")
 ABSENT = object()
 
@@ -37,12 +40,14 @@ MORE_OBJECTS = objects_of((*OTHERS, "ad", "d"), VALUES)
 
 START_A: Lang = frozenset(((True, "pattern", "^a"),))
 OTHER_START: Lang = frozenset(((False, "pattern", "^a"),))
+FINITE: Lang = frozenset(((True, "pattern", "^a[cd]?$"),))
+OTHERS_THAN_FINITE: Lang = frozenset(((False, "pattern", "^a[cd]?$"),))
 NEEDS = [(), (("a", frozenset("b")),), (("b", frozenset("a")),), (("a", frozenset("b")), ("b", frozenset("a")))]
 
 
 def random_cells(random: Random) -> tuple[Cell, ...]:
     """Disjoint languages of names, with sets of values."""
-    langs = random.choice([(), (ALL,), (ALL,), (START_A,), (START_A, OTHER_START)])
+    langs = random.choice([(), (ALL,), (ALL,), (START_A,), (START_A, OTHER_START), (FINITE,), (FINITE, OTHERS_THAN_FINITE)])
     if langs == (ALL,) and random.random() < 0.5:
         return ANY_OBJECT.cells
     return tuple((lang, lits) for lang in langs if (lits := random.choice(SETS)) != NEVER)
@@ -62,8 +67,8 @@ def random_case(random: Random, clauses: bool = True, most: int = 3) -> ObjectCa
     if len(names) == 2 and random.random() < 0.3:
         case = case._replace(needs=random.choice(NEEDS))
     if random.random() < 0.3:
-        lits = random.choice([lits for lits in SETS if lits != NEVER])
-        case = case._replace(somes=((random.choice([ALL, START_A, OTHER_START]), lits),))
+        langs = random.sample([ALL, START_A, OTHER_START, FINITE, OTHERS_THAN_FINITE], random.randint(1, 2))
+        case = case._replace(somes=tuple((lang, random.choice(SOME_SETS)) for lang in langs))
     if clauses and random.random() < 0.3:
         case = case._replace(clauses=tuple(random_union(random) for _ in range(random.randint(1, 2))))
     return case
@@ -98,19 +103,28 @@ def intersection(unions: Iterable[Iterable[ObjectCase]]) -> frozenset[int]:
 def test_the_product_of_two_cases() -> None:
     for random in randoms(300):
         one, other = random_case(random), random_case(random)
-        assert union([objects.meet(one, other, ALGEBRA)]) == meaning(one) & meaning(other)
+        met = objects.meet(one, other, ALGEBRA)
+        assert union([met]) == meaning(one) & meaning(other)
+        for name in dict(met.names) if met is not None and not one.clauses and not other.clauses else ():
+            telling = [case for case in (one, other) if name in dict(case.names)]
+            assert (name in met.mentioned) == all(name in case.mentioned for case in telling)
 
 
 def test_the_complement_of_a_case() -> None:
     for random in randoms(300):
         case = random_case(random)
-        assert union(objects.complement(case, ALGEBRA)) == ALL_OBJECTS - meaning(case)
+        found = objects.complement(case, ALGEBRA)
+        assert union(found) == ALL_OBJECTS - meaning(case)
+        if not case.clauses and not case.needs:  # Keys of `properties` stay such, so that they are written first.
+            assert all((name in one.mentioned) == (name in case.mentioned) for one in found for name, _ in one.names)
 
 
 def test_clauses_are_narrowed_and_resolved() -> None:
     for random in randoms(300):
         case = random_case(random)._replace(clauses=(random_union(random), random_union(random)))
-        assert union([objects.narrow(case, ALGEBRA)]) == meaning(case)
+        narrowed = objects.narrow(case, ALGEBRA)
+        assert union([narrowed]) == meaning(case)
+        assert narrowed is None or objects.narrow(narrowed, ALGEBRA) == narrowed
         told = list(resolved(case, ALGEBRA))
         assert not any(one.clauses for one in told)
         assert union(told) == meaning(case)
@@ -137,6 +151,48 @@ def test_cases_within_others_are_left_out() -> None:
         found = objects.distinct(given)
         assert set(found) <= set(given)
         assert union(found) == union(given)
+
+
+def weaker(case: ObjectCase) -> list[ObjectCase]:
+    """Cases with one condition less each, or a laxer one."""
+    out = [case._replace(low=max(0, case.low - 1)), case._replace(needs=()), case._replace(somes=())]
+    out += [case._replace(clauses=case.clauses[1:]), case._replace(cells=ANY_OBJECT.cells), case]
+    out += [case._replace(required=case.required - {name}) for name in case.required]
+    if case.high is not None:
+        out += [case._replace(high=None), case._replace(high=case.high + 1)]
+    if case.cells == ANY_OBJECT.cells:
+        out += [case._replace(names=case.names[1:], required=NO_NAMES)]
+        out += [case._replace(names=tuple((name, ANY) for name, _ in case.names))]
+    return out
+
+
+def test_a_case_is_within_one_with_less_conditions() -> None:
+    for random in randoms(300):
+        case = random_case(random)
+        for other in weaker(case):
+            for order in ([case, other], [other, case]):
+                assert objects.distinct(order) in ([other], [case] if meaning(case) == meaning(other) else [other])
+
+
+EXCLUDING = [
+    (ObjectCase(low=2), ObjectCase(high=1)),
+    (ObjectCase((("a", SETS[2]),), frozenset("a")), ObjectCase((("a", SETS[3]),))),
+    (ObjectCase((("a", SETS[2]),)), ObjectCase((("a", SETS[3]),), frozenset("a"))),
+    (ObjectCase((("a", ANY),), frozenset("a")), ObjectCase(cells=())),
+    (ObjectCase((("a", ANY),), frozenset("a")), ObjectCase((("b", ANY),), cells=((OTHER_START, ANY),))),
+    (ObjectCase((("a", SETS[2]),), frozenset("a")), ObjectCase(cells=((ALL, SETS[3]),))),
+]
+
+
+@pytest.mark.parametrize(("case", "way"), [*EXCLUDING, *((way, case) for case, way in EXCLUDING)])
+def test_a_way_that_is_plainly_excluded_is_left_out(case: ObjectCase, way: ObjectCase) -> None:
+    case = case._replace(names=(*case.names, ("c", ANY)))
+    other, third = ObjectCase((("c", SETS[2]),)), ObjectCase((("c", SETS[4]),), low=1)
+    narrowed = objects.narrow(case._replace(clauses=((way, other, third),)), ALGEBRA)
+    assert narrowed is not None and narrowed.clauses == ((other, third),)
+    narrowed = objects.narrow(case._replace(clauses=((way, other),)), ALGEBRA)
+    assert narrowed is not None and not narrowed.clauses and dict(narrowed.names)["c"] == SETS[2]
+    assert objects.narrow(case._replace(clauses=((way,),)), ALGEBRA) is None
 
 
 def random_case_with_a(random: Random) -> ObjectCase:
@@ -193,6 +249,9 @@ def test_settled_cases() -> None:
     for random in randoms(300):
         case = random_case(random)
         found = members.settle(case, ALGEBRA)
+        for one in found if not case.somes and not case.clauses else ():
+            flags = [name in case.mentioned for name, _ in one.names]
+            assert flags == sorted(flags)
         assert not any(isinstance(one, Factored) for one in found)
         for number, value in enumerate(OBJECTS):
             assert any(in_settled(one, value) for one in found) == (number in meaning(case)), value  # type: ignore[arg-type]
@@ -202,7 +261,7 @@ def test_settled_cases() -> None:
 def test_whether_there_is_an_object() -> None:
     for random in randoms(300):
         case = random_case(random, most=2)
-        if len(case.somes) + sum(len(way.somes) for clause in case.clauses for way in clause) <= 1:
+        if len(case.somes) + sum(len(way.somes) for clause in case.clauses for way in clause) <= 2:
             there_is = any(in_object_case(ALGEBRA, case, value) for value in MORE_OBJECTS)
             assert members.nonempty(case, ALGEBRA) == there_is
 
@@ -219,3 +278,44 @@ def test_each_key_of_a_settled_case_can_be_there() -> None:
             assert found and not left
             if one.low:
                 assert len(one.required) < one.low
+
+
+def test_what_needs_what_is_followed_to_the_end() -> None:
+    names = "abcde"
+    for random in randoms(100):
+        needs = {name: frozenset(random.sample(names, random.choice([0, 1, 1, 2]))) - {name} for name in names}
+        required = frozenset(random.sample(names, 1))
+        told = tuple((name, needed) for name, needed in needs.items() if needed)
+        [found] = members.settle(ObjectCase(tuple((name, ANY) for name in names), required, needs=told), ALGEBRA)
+        reached = {name: {name} for name in names}
+        for _ in names:
+            for name in names:
+                reached[name] |= set().union(*(needs[other] for other in reached[name]))
+        assert isinstance(found, Settled)
+        assert found.required == set().union(*(reached[name] for name in required))
+        assert found.needs == {
+            name: reached[name] for name in names if len(reached[name]) > 1 and reached[name] - found.required
+        }
+
+
+PATTERNS = {"^a[a-h][0-9]$": 80, "^b[a-g][0-9]$": 70}
+
+
+@pytest.mark.parametrize("declared", [(), ("ab0",), ("ab0", "ba0", "c")])
+@pytest.mark.parametrize("lits", [ANY, NEVER])
+@pytest.mark.parametrize("low", [64, 65, 70, 71, 77, 78, 79, 80, 81, 82, 83, 147, 148, 149, 150, 151, 152])
+def test_as_many_members_as_a_large_finite_class_has_names(low: int, lits: Lits, declared: tuple[str, ...]) -> None:
+    cells = tuple((frozenset(((True, "pattern", pattern),)), SETS[2]) for pattern in PATTERNS)
+    others = 150 - sum(name != "c" for name in declared)
+    case = ObjectCase(tuple((name, lits) for name in declared), cells=cells, low=low)
+    found = members.settle(case, ALGEBRA)
+    most = others + (len(declared) if lits == ANY else 0)
+    assert bool(found) == members.nonempty(case, ALGEBRA) == (low <= most)
+    for one in found:
+        assert isinstance(one, Settled)
+        if not one.cells:
+            assert len(one.names) == most
+        if one.cells:  # No class is used up before enough members are there.
+            assert low <= 80 - ("ab0" in declared)
+        else:
+            assert low > 80 - len(declared)
