@@ -40,7 +40,7 @@ def made(style: Style | None = None, **limits: int) -> tuple[Algebra, list[Lits]
     return algebra, [ANY, NEVER, one, text, *opposites, algebra.both(*opposites)]
 
 
-@lru_cache(maxsize=10_000)
+@lru_cache(maxsize=10_000, typed=True)  # True is not 1.
 def holds(algebra: Algebra, lits: Lits, value: Any) -> bool:
     """Whether a value, which is no list nor object, is in a literal set."""
     return lits != NEVER and all(_in_node(algebra, abs(literal), value) == (literal > 0) for literal in lits)
