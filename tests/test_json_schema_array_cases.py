@@ -11,6 +11,8 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
+from constrain.errors import UnsatisfiableError, UnsupportedError
+from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.algebra.algebra import Algebra
 from constrain.frontends.json_schema.algebra.literals import ANY, NEVER
 from constrain.frontends.json_schema.arrays import arrays, items
@@ -19,7 +21,9 @@ from constrain.frontends.json_schema.arrays.sizes import listed, size
 from constrain.frontends.json_schema.reading.constants import constant
 from constrain.frontends.json_schema.reading.read import Reader
 from constrain.style import Limits, Style
+from tests.dead_ends import dead_parts
 from tests.literal_sets import holds, made
+from tests.recogniser import accepts
 
 ALGEBRA, SETS = made()
 VALUES = (1, "x", "y", None, True)
@@ -250,3 +254,41 @@ def test_how_many_values_a_set_has_and_which() -> None:
             capped = size(reader.root, cap, algebra)
             assert capped.least <= min(cap, len(wanted)), json.dumps(schema)
             assert capped.most is None or capped.most >= len(wanted), json.dumps(schema)
+
+
+# ---- what is written -------------------------------------------------------------------------------------------
+
+
+def random_array_schema(random: Random) -> dict[str, Any]:
+    """A schema of arrays, with or without an end."""
+    schema: dict[str, Any] = {"type": "array", "items": {"type": ["integer", "string"]}}
+    keywords = {
+        "items": lambda: random_values(random),
+        "prefixItems": lambda: [random.choice([{"type": "integer"}, random_values(random)]) for _ in range(random.randint(1, 2))],
+        "minItems": lambda: random.randint(0, 3), "maxItems": lambda: random.randint(0, 3),
+        "contains": lambda: random_values(random), "minContains": lambda: random.randint(0, 2),
+        "maxContains": lambda: random.randint(0, 2), "uniqueItems": lambda: True, "not": lambda: {"uniqueItems": True},
+    }  # fmt: skip
+    for keyword in random.sample(sorted(keywords), random.randint(1, 4)):
+        schema[keyword] = keywords[keyword]()
+    return schema
+
+
+def test_written_arrays() -> None:
+    style = Style(whitespace=2)
+    for random in randoms(150):
+        schema = random_array_schema(random)
+        judge = Draft202012Validator(schema)
+        lists = [random.choices(SCALARS, k=random.randint(0, 4)) for _ in range(12)] + [[], [1], [1, 1], [1, "a", 1]]
+        whole = {"type": "object", "required": ["k"], "properties": {"k": schema}, "additionalProperties": False}
+        try:
+            grammar = to_grammar(whole, style=style)
+        except UnsatisfiableError:
+            assert not any(map(judge.is_valid, lists)), json.dumps(schema)
+            continue
+        except UnsupportedError:
+            continue
+        assert dead_parts(grammar) == [], json.dumps(schema)
+        for values in lists:
+            text = json.dumps({"k": values}, indent=2)
+            assert accepts(grammar, text) == judge.is_valid(values), (json.dumps(schema), text)
