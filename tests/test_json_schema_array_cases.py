@@ -9,6 +9,7 @@ from itertools import product
 from random import Random
 from typing import Any
 
+import pytest
 from jsonschema import Draft202012Validator
 
 from constrain.errors import UnsatisfiableError, UnsupportedError
@@ -153,6 +154,16 @@ def test_settled_cases() -> None:
                 assert lengths == set(range(one.low, one.high + 1))
 
 
+def test_demands_that_are_surely_met_are_left_out() -> None:
+    one, text = SETS[2], SETS[3]
+    for low in range(4):
+        for fewest in range(1, 4):
+            case = ArrayCase((one, text, one), ANY, low, demands=(Demand(0, one, fewest),))
+            met = sum(place in (0, 2) for place in range(low))
+            [found] = items.settle(case, ALGEBRA)
+            assert bool(found.demands) == (met < fewest)
+
+
 def runs(case: ArrayCase, values: list[Any]) -> tuple[bool, bool]:
     """Whether the automaton of a case can read a list, and whether it may end there."""
     plan = items.plan(case, ALGEBRA)
@@ -234,6 +245,16 @@ def random_schema(random: Random) -> Any:
     if random.random() < 0.2:
         schema["not"] = {"required": ["a"]}
     return schema
+
+
+@pytest.mark.parametrize("cap", [1, 2, 3, 4, 10])
+def test_names_that_are_forbidden_count_for_nothing(cap: int) -> None:
+    schema = {
+        "type": "object", "properties": {"a": False, "b": False}, "patternProperties": {"^[ab]$": {"const": 1}},
+        "additionalProperties": False,
+    }  # fmt: skip
+    reader = Reader(schema, None, Style.any(), Limits())
+    assert size(reader.root, cap, Algebra(reader, Style.any(), Limits())).least == 1
 
 
 def test_how_many_values_a_set_has_and_which() -> None:

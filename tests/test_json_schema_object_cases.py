@@ -15,6 +15,7 @@ from constrain.frontends.json_schema.algebra.discriminators import split
 from constrain.frontends.json_schema.algebra.literals import ANY, NEVER, Lits
 from constrain.frontends.json_schema.objects import members, objects
 from constrain.frontends.json_schema.objects.clauses import resolved
+from constrain.frontends.json_schema.objects.demands import Placed, any_member_will_do, place
 from constrain.frontends.json_schema.objects.derivatives import Factored
 from constrain.frontends.json_schema.objects.members import Settled
 from constrain.frontends.json_schema.objects.objects import ANY_OBJECT, NO_NAMES, Cell, ObjectCase
@@ -115,6 +116,7 @@ def test_the_complement_of_a_case() -> None:
         case = random_case(random)
         found = objects.complement(case, ALGEBRA)
         assert union(found) == ALL_OBJECTS - meaning(case)
+        assert not any(lits == NEVER for one in found for _, lits in one.cells)
         if not case.clauses and not case.needs:  # Keys of `properties` stay such, so that they are written first.
             assert all((name in one.mentioned) == (name in case.mentioned) for one in found for name, _ in one.names)
 
@@ -196,8 +198,8 @@ def test_a_way_that_is_plainly_excluded_is_left_out(case: ObjectCase, way: Objec
 
 
 def random_case_with_a(random: Random) -> ObjectCase:
-    """A case that says something of the key `a`."""
-    case = random_case(random)
+    """A case that says something of the key `a`, and often of nothing else."""
+    case = random_case(random) if random.random() < 0.5 else ANY_OBJECT
     names = (("a", random.choice(SETS)), *((name, other) for name, other in case.names if name != "a"))
     return case._replace(names=names, required=case.required | {"a"} if random.random() < 0.5 else case.required - {"a"})
 
@@ -215,6 +217,7 @@ def test_a_product_split_by_a_key() -> None:
             count += 1
             name, pieces = found
             assert name in DECLARED
+            assert not any(ANY_OBJECT in ways for piece in pieces for ways in piece)
             assert frozenset().union(*map(intersection, pieces)) == intersection(product_of)
             assert sum(prod(map(len, piece)) for piece in pieces) < prod(map(len, product_of))
     assert count > 10
@@ -264,6 +267,33 @@ def test_whether_there_is_an_object() -> None:
         if len(case.somes) + sum(len(way.somes) for clause in case.clauses for way in clause) <= 2:
             there_is = any(in_object_case(ALGEBRA, case, value) for value in MORE_OBJECTS)
             assert members.nonempty(case, ALGEBRA) == there_is
+
+
+@pytest.mark.parametrize(
+    ("case", "some", "will_do"),
+    [
+        (ObjectCase(), (ALL, ANY), True),
+        (ObjectCase(), (ALL, SETS[2]), False),
+        (ObjectCase(), (START_A, ANY), False),
+        (ObjectCase(cells=((START_A, SETS[2]),)), (START_A, SETS[2]), True),
+        (ObjectCase(cells=((START_A, SETS[2]),)), (ALL, SETS[2]), True),
+        (ObjectCase(cells=((START_A, SETS[2]),)), (ALL, SETS[3]), False),
+        (ObjectCase((("b", ANY),)), (START_A, ANY), False),
+        (ObjectCase((("b", ANY),), cells=((START_A, ANY),)), (START_A, ANY), False),
+        (ObjectCase((("b", ANY),), frozenset("b"), cells=((START_A, ANY),)), (START_A, ANY), True),
+        (ObjectCase((("b", NEVER),), cells=((START_A, ANY),)), (START_A, ANY), True),
+        (ObjectCase((("a", ANY),), cells=((START_A, ANY),)), (START_A, ANY), True),
+        (ObjectCase((("a", SETS[3]),), frozenset("a"), cells=((START_A, SETS[2]),)), (START_A, SETS[2]), False),
+        (ObjectCase((("a", SETS[3]),), cells=((START_A, SETS[2]),)), (START_A, SETS[2]), False),
+    ],
+)
+def test_a_demand_that_any_member_meets_is_a_number_of_members(case: ObjectCase, some: Cell, will_do: bool) -> None:
+    assert any_member_will_do(case, some, ALGEBRA) == will_do
+    placed = list(place(case._replace(somes=(some,)), ALGEBRA))
+    if will_do:
+        assert placed == [Placed(case._replace(low=len(case.required) + 1))]
+    else:
+        assert all(one.classes or len(one.case.required) > len(case.required) for one in placed)
 
 
 def test_each_key_of_a_settled_case_can_be_there() -> None:

@@ -318,7 +318,7 @@ def test_laws_of_an_n_gram_model_by_counting() -> None:
             counts = np.array([after[context][token] for token in range(size)], float)
             law = (counts + lower) / (counts.sum() + 1) + SMALLEST * even
             laws[context] = law / law.sum()
-            assert np.exp(model.logs[model.contexts[context]]) == pytest.approx(laws[context])
+            assert np.exp(model.logs[model.contexts[context]]) == pytest.approx(laws[context], rel=1e-12)
 
 
 def test_an_n_gram_model_of_a_large_vocabulary() -> None:
