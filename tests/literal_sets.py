@@ -33,9 +33,7 @@ def made(style: Style | None = None, **limits: int) -> tuple[Algebra, list[Lits]
     style = style or Style.any()
     reader = Reader({"prefixItems": list(SCHEMAS)}, None, style, Limits(**limits))
     algebra = Algebra(reader, style, Limits(**limits))
-    one, text = (
-        reader.lits(raw, reader.library.main, f"/prefixItems/{place}") for place, raw in enumerate(SCHEMAS)
-    )
+    one, text = (reader.lits(raw, reader.library.main, f"/prefixItems/{place}") for place, raw in enumerate(SCHEMAS))
     opposites = [algebra.opposite(one), algebra.opposite(text)]
     return algebra, [ANY, NEVER, one, text, *opposites, algebra.both(*opposites)]
 

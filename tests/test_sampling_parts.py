@@ -41,10 +41,11 @@ from constrain.sampling.estimate import estimate_from, student
 from constrain.sampling.few import few_texts
 from constrain.sampling.guarded import Guarded
 from constrain.sampling.ngram import SMALLEST, NGram
-from constrain.sampling.particles import Awrs, Masked, Move, Prefixes
+from constrain.sampling.particles import Awrs, Masked, Move, Mover, Prefixes
 from constrain.sampling.population import Settings
 from constrain.sampling.race import SMALL, Race
 from constrain.sampling.random_walk import STEPS_PER_BYTE, Enough, Walker
+from constrain.sampling.resampling import Resampler
 from constrain.sampling.smc import populate
 from constrain.sampling.stats import weight_stats
 from constrain.sampling.success_trie import END, SuccessTrie, is_trie, trie_key
@@ -194,24 +195,34 @@ def test_errors_of_divergences_by_the_delta_method() -> None:
 # ---- populations -----------------------------------------------------------------------------------------------
 
 
+def weighing(given: list[float]) -> Mover:
+    """Moves that weigh so much in the first of 4 steps, and nothing later."""
+    left_of = iter(given)
+
+    def move(prefixes: Any, node: Any, left: int, rng: Any) -> Move:
+        return Masked()(prefixes, node, left, rng)._replace(logweight=next(left_of) if left == 4 else 0.0)
+
+    return move
+
+
+def listening(seen: list[list[float]]) -> Resampler:
+    """A resampler that keeps the last particle, and what it was given in `seen`."""
+
+    def resample(weights: NDArray[np.float64], n: int, rng: Any) -> NDArray[np.int64]:
+        seen.append(weights.tolist())
+        return np.full(n, n - 1, np.int64)
+
+    return resample
+
+
 def test_a_population_is_resampled_where_its_effective_size_is_below_the_threshold() -> None:
     constraint, model = compile(BYTES, regex="[ab]{2}"), Even(BYTES.size)
     for seed in range(40):
         random = Random(seed)
         given = [random.choice([-math.inf, 3 * random.random() - 5]) for _ in range(3)] + [-2.0]
         threshold = random.random()
-        left_of = iter(given)
         seen: list[list[float]] = []
-
-        def move(prefixes: Any, node: Any, left: int, rng: Any) -> Move:
-            made = Masked()(prefixes, node, left, rng)
-            return made._replace(logweight=next(left_of) if left == 4 else 0.0)
-
-        def resampler(weights: NDArray[np.float64], n: int, rng: Any) -> NDArray[np.int64]:
-            seen.append(weights.tolist())
-            return np.zeros(n, np.int64) + 3
-
-        settings = Settings.of(4, move=move, resample=resampler, threshold=threshold)
+        settings = Settings.of(4, move=weighing(given), resample=listening(seen), threshold=threshold)
         found = populate(Prefixes(model, constraint), 4, settings, np.random.default_rng(seed))
         weights = np.exp(given)
         size = weights.sum() ** 2 / (weights**2).sum()
