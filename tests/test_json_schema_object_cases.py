@@ -215,6 +215,8 @@ def test_a_product_split_by_a_key() -> None:
             tuple(dict.fromkeys(random_case_with_a(random) for _ in range(random.randint(2, 3))))
             for _ in range(random.randint(2, 4))
         ]
+        if random.random() < 0.5:
+            product_of.append((ObjectCase((("b", SETS[2]),)), ObjectCase((("b", SETS[3]),))))  # says nothing of `a`
         found = split(product_of, frozenset(), ALGEBRA)
         assert split(product_of, frozenset(DECLARED), ALGEBRA) is None
         if found is not None:
