@@ -1,7 +1,7 @@
 """What is mutated, and which tests are asked about a file.
 
 First those that are nearest to it: to a Python file by their names and imports; about kernels, which name each other
-and not the tests, it is written down here. Then what is known to run files of its package. Of all of these only tests
+and not the tests, and about samplers that are tested under another name, it is written down here. Then what is known to run files of its package. Of all of these only tests
 that reach the mutant are run (`fork_server`).
 """
 
@@ -46,6 +46,7 @@ FURTHER: dict[str, tuple[str, ...]] = {
     "constrain/sampling/": (
         "test_sampling_*", "test_awrs*", "test_smc", "test_markov", "test_without_replacement", "test_success_trie",
         "test_generate*", "test_random_walk", "test_distinct", "test_wrong_calls", "test_model_match", "test_decoding",
+        "test_population", "test_ngram", "test_weight_stats",
     ),
 }  # fmt: skip
 """What else runs a file: asked about mutants that survive the nearest tests."""
@@ -65,6 +66,19 @@ KERNELS: dict[str, tuple[str, ...]] = {
     "growth": ("test_arena",),
     "points": ("test_completion",),
     "masks": ("test_fill_masks",),
+}
+SAMPLERS: dict[str, tuple[str, ...]] = {
+    "asap": ("test_sampling_asap", "test_sampling_bad_input"),
+    "awrs": ("test_awrs", "test_awrs_texts"),
+    "few": ("test_distinct",),
+    "markov": ("test_markov", "test_ngram"),
+    "particles": ("test_population", "test_smc"),
+    "population": ("test_population", "test_smc"),
+    "readable": ("test_random_walk", "test_distinct"),
+    "smc": ("test_population", "test_smc"),
+    "stats": ("test_weight_stats",),
+    "twists": ("test_population", "test_smc"),
+    "walks": ("test_sampling_asap", "test_sampling_exact", "test_sampling_bad_input"),
 }
 NEVER = (
     "test_fuzz",
@@ -100,8 +114,10 @@ def asked_about(file: str) -> list[str]:
     if file.startswith("constrain/kernels/"):
         names = [*KERNELS.get(stem, ()), *ENGINE]
         return [f"tests/{name}.py" for name in dict.fromkeys(names) if (ROOT / f"tests/{name}.py").exists()][:MOST]
-    scored = sorted(((closeness(path, file), path.name) for path in (ROOT / "tests").glob("test_*.py")), reverse=True)
-    return [f"tests/{name}" for score, name in scored if score > 0 and not name.startswith(NEVER)][:FEW]
+    known = SAMPLERS.get(stem, ()) if file.startswith("constrain/sampling/") else ()
+    scored = sorted(((closeness(path, file), path.stem) for path in (ROOT / "tests").glob("test_*.py")), reverse=True)
+    close = [name for score, name in scored if score > 0 and not name.startswith(NEVER)]
+    return [f"tests/{name}.py" for name in dict.fromkeys((*known, *close))][:FEW]
 
 
 def closeness(test: Path, file: str) -> float:

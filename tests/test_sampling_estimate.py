@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from itertools import zip_longest
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from constrain.sampling import SAMPLERS, Estimate, estimate, estimate_from
 from constrain.sampling.base import Draw, Draws
-from constrain.sampling.estimate import FEWEST, student
+from constrain.sampling.estimate import FEWEST, degrees, student
 from tests.markov_made import cases
 
 CASE = cases()["counting"]
@@ -125,3 +129,86 @@ def test_students_quantiles() -> None:
     """Against printed tables."""
     for freedom, expected in ((3, 3.1824), (7, 2.3646), (15, 2.1314), (31, 2.0395), (10**6, 1.95997)):
         assert student(0.975, freedom) == pytest.approx(expected, rel=2e-3)
+
+
+def cornish_fisher(orders: int) -> list[list[Fraction]]:
+    """Polynomials in z (coefficients by power) whose sum over k of polynomial[k](z) / freedom^k is Student's quantile.
+
+    q(z), where z is the normal quantile, satisfies density(q) q' = normal density(z). By its logarithmic derivative,
+    with u = 1 / freedom,
+
+        (1 + u q^2) (q'' + z q') = (1 + u) q q'^2,
+
+    which is solved power by power of u: that of u^k is linear in polynomial[k], g'' - z g' - g = -(all others).
+    """
+    q = [[Fraction(0), Fraction(1)]]
+    for k in range(1, orders + 1):
+        q.append([])
+        first = [derivative(one) for one in q]
+        inner = [add(derivative(one), times([Fraction(0), Fraction(1)], one)) for one in first]
+        squares = [at(q, q, i) for i in range(k + 1)]
+        slopes = [at(first, first, i) for i in range(k + 1)]
+        left = add(inner[k], at(squares, inner, k - 1))
+        right = add(at(q, slopes, k), at(q, slopes, k - 1))
+        rest = add(left, [-one for one in right])
+        g = [Fraction(0)] * (len(rest) + 2)
+        for j in reversed(range(len(rest))):
+            g[j] = ((j + 2) * (j + 1) * g[j + 2] + rest[j]) / (j + 1)
+        q[k] = g
+    return q
+
+
+Polynomial = list[Fraction]
+
+
+def add(one: Polynomial, other: Polynomial) -> Polynomial:
+    return [a + b for a, b in zip_longest(one, other, fillvalue=Fraction(0))]
+
+
+def times(one: Polynomial, other: Polynomial) -> Polynomial:
+    out = [Fraction(0)] * (len(one) + len(other))
+    for i, a in enumerate(one):
+        for j, b in enumerate(other):
+            out[i + j] += a * b
+    return out
+
+
+def derivative(one: Polynomial) -> Polynomial:
+    return [i * a for i, a in enumerate(one)][1:]
+
+
+def at(one: list[Polynomial], other: list[Polynomial], k: int) -> Polynomial:
+    """The coefficient of u^k in the product of two series in u."""
+    out: Polynomial = []
+    for i in range(k + 1):
+        out = add(out, times(one[i], other[k - i]))
+    return out
+
+
+@pytest.mark.parametrize("freedom", [0.1, 1.0, 3.0, 40.0])
+def test_the_series_of_students_quantiles(freedom: float) -> None:
+    """The four terms that are used, beside those that follow from the differential equation of the quantile."""
+    terms = cornish_fisher(4)
+    for p in (0.6, 0.9, 0.975, 0.9999):
+        z = NormalDist().inv_cdf(p)
+        wanted = sum(float(a) * z**i / freedom**k for k, term in enumerate(terms) for i, a in enumerate(term))
+        assert student(p, freedom) == pytest.approx(wanted, rel=1e-10)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from([-7.0, -1.0, -0.5, 0.0, 0.5, 1.0, 30.0]), min_size=1, max_size=60))
+def test_degrees_of_freedom_are_satterthwaites(left: list[float]) -> None:
+    """A sum of m independent squares of mean s and variance v: 2 (m s)^2 / (m v)."""
+    m, squares = len(left), [one**2 for one in left]
+    mean = sum(squares) / m
+    variance = sum((one - mean) ** 2 for one in squares) / m
+    wanted = 2 * (m * mean) ** 2 / (m * variance) if variance > 0 else math.inf
+    assert degrees(np.array(left)) == pytest.approx(max(3.0, min(wanted, m - 1.0)))
+
+
+@pytest.mark.parametrize("level", ["0.9", None, [0.5]])
+def test_a_level_is_a_number(level: object) -> None:
+    with pytest.raises(TypeError, match="level"):
+        estimate_from(weighted(("a", 1.0)), length, level=level)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="level"):
+        of(length, "masked", level=level)
