@@ -1,8 +1,8 @@
 """What is mutated, and which tests are asked about a file.
 
 First those that are nearest to it: to a Python file by their names and imports; about kernels, which name each other
-and not the tests, and about samplers that are tested under another name, it is written down here. Then what is known to run files of its package. Of all of these only tests
-that reach the mutant are run (`fork_server`).
+and not the tests, and about samplers that are tested under another name, it is written down here. Then what is known to
+run files of its package. Of all of these only tests that reach the mutant are run (`fork_server`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ FURTHER: dict[str, tuple[str, ...]] = {
     "constrain/sampling/": (
         "test_sampling_*", "test_awrs*", "test_smc", "test_markov", "test_without_replacement", "test_success_trie",
         "test_generate*", "test_random_walk", "test_distinct", "test_wrong_calls", "test_model_match", "test_decoding",
-        "test_population", "test_ngram", "test_weight_stats",
+        "test_population", "test_ngram", "test_weight_stats", "test_readable",
     ),
 }  # fmt: skip
 """What else runs a file: asked about mutants that survive the nearest tests."""
@@ -74,7 +74,7 @@ SAMPLERS: dict[str, tuple[str, ...]] = {
     "markov": ("test_markov", "test_ngram"),
     "particles": ("test_population", "test_smc"),
     "population": ("test_population", "test_smc"),
-    "readable": ("test_random_walk", "test_distinct"),
+    "readable": ("test_readable", "test_random_walk", "test_distinct"),
     "smc": ("test_population", "test_smc"),
     "stats": ("test_weight_stats",),
     "twists": ("test_population", "test_smc"),
