@@ -219,9 +219,9 @@ def test_a_level_is_a_number(level: object) -> None:
 # ---- beside the formulas ---------------------------------------------------------------------------------------------
 
 UNITS = {"masked": "draws", "markov": "draws", "smc": "calls", "asap": "calls", "exact": "laws", "pimh": "laws"}
-PAIRS = st.lists(
-    st.tuples(st.sampled_from(["", "a", "ab", "abcd"]), st.sampled_from([0.0, 0.2, 1.0, 1.5, 7.0])), min_size=2, max_size=40
-)  # fmt: skip
+PAIR = st.tuples(st.sampled_from(["", "a", "ab", "abcd"]), st.sampled_from([0.0, 0.2, 1.0, 1.5, 7.0]))
+LEVELS = st.sampled_from([0.5, 0.99])
+FUNCTIONS = st.sampled_from([length, short, None])
 
 
 def by_formula(parts: list[list[tuple[float, float]]], kind: str, mean_only: bool) -> tuple[float, float, float, int]:
@@ -246,9 +246,7 @@ def by_formula(parts: list[list[tuple[float, float]]], kind: str, mean_only: boo
 
 @pytest.mark.parametrize("sampler", UNITS)
 @settings(max_examples=20, deadline=None)
-@given(
-    pairs=PAIRS, batches=st.integers(2, 6), f=st.sampled_from([length, short, None]), level=st.sampled_from([0.5, 0.99])
-)
+@given(pairs=st.lists(PAIR, min_size=2, max_size=40), batches=st.integers(2, 6), f=FUNCTIONS, level=LEVELS)
 def test_estimates_are_those_of_the_formulas(
     sampler: str, pairs: list[tuple[str, float]], batches: int, f: Any, level: float
 ) -> None:
