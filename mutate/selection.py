@@ -1,8 +1,8 @@
 """What is mutated, and which tests are asked about a file.
 
 First those that are nearest to it: to a Python file by their names and imports; about kernels, which name each other
-and not the tests, it is written down here. Then what is known to run files of its package. Of all of these only tests
-that reach the mutant are run (`fork_server`).
+and not the tests, and about samplers that are tested under another name, it is written down here. Then what is known to
+run files of its package. Of all of these only tests that reach the mutant are run (`fork_server`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ FURTHER: dict[str, tuple[str, ...]] = {
         "test_fill_masks", "test_values", "test_lark_random", "test_random_walk", "test_symbols", "test_scanner",
         "test_reference_*", "test_members", "test_dfa_wide", "test_arena", "test_long_runs", "test_json_schema_strings",
         "test_json_schema_refs", "test_mask_real", "test_gbnf", "test_exactly_one", "test_lalr", "test_rows",
-        "test_success_trie", "test_json_schema_unique", "test_names_taken", "test_lark", "test_triggered", "test_kernel_*",
+        "test_success_trie", "test_json_schema_unique", "test_names_taken", "test_lark", "test_triggered",
+        "test_kernel_*",
     ),
     "constrain/frontends/json_schema/": (
         "test_json_schema_*", "test_exactly_one", "test_schema_suite", "test_schema_*", "test_forms_algebra",
@@ -46,11 +47,14 @@ FURTHER: dict[str, tuple[str, ...]] = {
     "constrain/sampling/": (
         "test_sampling_*", "test_awrs*", "test_smc", "test_markov", "test_without_replacement", "test_success_trie",
         "test_generate*", "test_random_walk", "test_distinct", "test_wrong_calls", "test_model_match", "test_decoding",
+        "test_population", "test_ngram", "test_weight_stats", "test_readable",
     ),
 }  # fmt: skip
 """What else runs a file: asked about mutants that survive the nearest tests."""
 KERNELS: dict[str, tuple[str, ...]] = {
-    "parse": ("test_kernel_parse", "test_kernel_tables", "test_kernel_lexemes", "test_scanner", "test_lark", "test_lalr"),
+    "parse": (
+        "test_kernel_parse", "test_kernel_tables", "test_kernel_lexemes", "test_scanner", "test_lark", "test_lalr",
+    ),
     "lexemes": ("test_kernel_lexemes", "test_scanner", "test_lark"),
     "objects": ("test_kernel_objects", "test_reference_objects", "test_mask_oracle"),
     "keys": ("test_kernel_keys", "test_spellings", "test_reference_objects"),
@@ -75,6 +79,19 @@ KERNELS: dict[str, tuple[str, ...]] = {
     "stacks": ("test_kernel_stacks",),
     "masks": ("test_kernel_masks", "test_kernel_lexemes", "test_fill_masks"),
 }  # fmt: skip
+SAMPLERS: dict[str, tuple[str, ...]] = {
+    "asap": ("test_sampling_asap", "test_sampling_bad_input"),
+    "awrs": ("test_awrs", "test_awrs_texts"),
+    "few": ("test_distinct",),
+    "markov": ("test_markov", "test_ngram"),
+    "particles": ("test_population", "test_smc"),
+    "population": ("test_population", "test_smc"),
+    "readable": ("test_readable", "test_random_walk", "test_distinct"),
+    "smc": ("test_population", "test_smc"),
+    "stats": ("test_weight_stats",),
+    "twists": ("test_population", "test_smc"),
+    "walks": ("test_sampling_asap", "test_sampling_exact", "test_sampling_bad_input"),
+}
 NEVER = (
     "test_fuzz",
     "test_house",
@@ -109,8 +126,10 @@ def asked_about(file: str) -> list[str]:
     if file.startswith("constrain/kernels/"):
         names = [*KERNELS.get(stem, ()), *ENGINE]
         return [f"tests/{name}.py" for name in dict.fromkeys(names) if (ROOT / f"tests/{name}.py").exists()][:MOST]
-    scored = sorted(((closeness(path, file), path.name) for path in (ROOT / "tests").glob("test_*.py")), reverse=True)
-    return [f"tests/{name}" for score, name in scored if score > 0 and not name.startswith(NEVER)][:FEW]
+    known = SAMPLERS.get(stem, ()) if file.startswith("constrain/sampling/") else ()
+    scored = sorted(((closeness(path, file), path.stem) for path in (ROOT / "tests").glob("test_*.py")), reverse=True)
+    close = [name for score, name in scored if score > 0 and not name.startswith(NEVER)]
+    return [f"tests/{name}.py" for name in dict.fromkeys((*known, *close))][:FEW]
 
 
 def closeness(test: Path, file: str) -> float:

@@ -236,6 +236,22 @@ def test_a_long_race_ends_with_every_token_once() -> None:
     assert terms == [0.0] * 4999
 
 
+def test_what_rounding_leaves_is_listed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The likely tokens have all the mass, but for rounding: the others are not drawn by sums, one by one."""
+    fired: list[Race] = []
+    fire = Race._fire
+    monkeypatch.setattr(Race, "_fire", lambda race: (fired.append(race), fire(race)))
+    logs = np.full(5000, math.log(1e-12))
+    logs[[3, 4000]] = math.log(0.5 + 1e-9)
+    race, seen = Race(logs, np.random.default_rng(1)), list[int]()
+    while taken := race.take():
+        seen += taken
+        race.record(True)
+    assert sorted(seen) == list(range(5000))
+    assert set(seen[:2]) == {3, 4000}
+    assert not fired
+
+
 def test_the_largest_come_by_size() -> None:
     logs = np.random.default_rng(0).normal(0, 3, 3000)
     logs -= np.logaddexp.reduce(logs)

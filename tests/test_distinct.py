@@ -8,11 +8,32 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 import constrain
 from constrain.compile import to_grammar
+from constrain.frontends.regex import to_dfa
+from constrain.grammar.nodes import (
+    EMPTY,
+    Chars,
+    Choice,
+    Grammar,
+    Layout,
+    Literal,
+    Member,
+    NameClass,
+    Node,
+    Object,
+    Property,
+    Repeat,
+    Rule,
+    Sequence,
+    Strings,
+    Unique,
+)
 from constrain.sampling.distinct import distinct_texts, value_of
 from constrain.sampling.few import few_texts
+from constrain.sampling.masses import allowed_tokens
 
 BYTES = constrain.Vocabulary.bytes()
 FINITE: list[tuple[Any, int]] = [
@@ -74,3 +95,100 @@ def test_the_opinion_of_another_counts() -> None:
                                                     (b'{"a":1,"b":2}', b'{"b": 2, "a": 1}', True)])  # fmt: skip
 def test_sameness_is_that_of_json_values(one: bytes, other: bytes, same: bool) -> None:
     assert (value_of(one) == value_of(other)) == same
+
+
+# ---- grammars that are made by hand ----------------------------------------------------------------------------------
+
+TIGHT = Layout(EMPTY, EMPTY, Literal(b","), Literal(b":"), EMPTY)
+LOOSE = Layout(Literal(b" "), Literal(b"\n"), Literal(b", "), Literal(b": "), Literal(b"\t"))
+DIGIT = Strings((b"1", b"2"))
+PIECES = st.sampled_from([
+    EMPTY, Literal(b"x"), DIGIT, Rule("three"), Repeat(EMPTY, 2, 3), Repeat(EMPTY, 0, None),
+    Chars(to_dfa("[ab]{0,2}")), Chars(to_dfa("[ab]*"), low=1, high=2), Chars(to_dfa("\"|é"), "json"),
+])  # fmt: skip
+NODES = st.recursive(
+    PIECES,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3).map(lambda parts: Sequence(tuple(parts))),
+        st.lists(inner, min_size=1, max_size=3).map(lambda parts: Choice(tuple(parts))),
+        st.builds(lambda node, low, more: Repeat(node, low, low + more), inner, st.integers(0, 2), st.integers(0, 1)),
+    ),
+    max_leaves=4,
+)
+
+
+def properties(names: list[str]) -> st.SearchStrategy[tuple[Property, ...]]:
+    needs = st.sets(st.sampled_from(names), max_size=1).map(frozenset)
+    return st.tuples(*(st.builds(Property, st.just(name), PIECES, st.booleans(), needs) for name in names))
+
+
+OBJECTS = st.builds(
+    lambda given, others, layout, low, high: Object(
+        given, (NameClass(to_dfa("[xy]"), DIGIT),) * others, layout,
+        0 if any(one.needs for one in given) else low, 0 if others else high,
+    ),
+    properties(["a", 'é"', "b"]), st.booleans(), st.sampled_from([TIGHT, LOOSE]), st.integers(0, 3),
+    st.none() | st.integers(0, 3),
+)  # fmt: skip
+
+
+def language(grammar: Grammar) -> set[bytes]:
+    """Every text that a Matcher takes, byte by byte; JSON strings in their canonical spelling only."""
+    found, begun = set[bytes](), [(constrain.compile_grammar(grammar, BYTES).matcher(), b"")]
+    while begun:
+        matcher, text = begun.pop()
+        if matcher.is_complete:
+            found.add(text)
+        for token in allowed_tokens(matcher.mask()).tolist():
+            longer = text + (BYTES.tokens[token] or b"")
+            if token not in BYTES.eos_ids and not longer.endswith(b"\\u"):
+                after = matcher.fork()
+                after.advance(token)
+                begun.append((after, longer))
+    return found
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.one_of(NODES, OBJECTS))
+def test_the_list_is_what_a_matcher_takes(node: Node) -> None:
+    grammar = Grammar(node, {"three": Choice((DIGIT, Literal(b"3")))})
+    listed = few_texts(grammar, 100_000)
+    assert listed is not None
+    assert listed == sorted(set(listed), key=lambda text: (len(text), text))
+    assume(0 < len(listed) < 100)
+    assert language(grammar) == set(listed)
+
+
+VALUES = [b"1", b"2", b"1.0", b"true", b'"a"', b"[]", b"null"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from(VALUES), min_size=2, max_size=4, unique=True), st.booleans())
+def test_members_of_a_list_differ(values: list[bytes], more: bool) -> None:
+    one = Member(Strings(tuple(values)))
+    pair = Sequence((one, Literal(b","), one))
+    node = Sequence((Literal(b"["), Unique(Choice((pair, one)) if more else pair), Literal(b"]")))
+    pairs = [(a, b) for a, b in itertools.product(values, repeat=2) if value_of(a) != value_of(b)]
+    wanted = {b"[%s,%s]" % one for one in pairs} | {b"[%s]" % value for value in values if more}
+    assert set(few_texts(Grammar(node, {}), 100) or ()) == wanted
+
+
+def test_what_is_too_much_to_know_is_not_listed() -> None:
+    other = (NameClass(to_dfa("[xy]"), DIGIT),)
+    member = Member(DIGIT, again=Rule("end"))
+    for node in (
+        Object((), other, TIGHT), Object((), other, TIGHT, 0, 1), Repeat(DIGIT, 0, None), Repeat(DIGIT, 0, 101),
+        Unique(Sequence((member, Rule("end")))), Rule("round"), Repeat(DIGIT, 7, 7), Chars(to_dfa("[a-z]{2}")),
+        Object(tuple(Property(f"{i}", DIGIT) for i in range(13)), (), TIGHT),
+    ):  # fmt: skip
+        rules = {"end": EMPTY, "round": Choice((EMPTY, Sequence((Rule("round"), DIGIT))))}
+        assert few_texts(Grammar(node, rules), 100) is None
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_as_many_as_asked_for_are_listed(count: int) -> None:
+    options = tuple(b"%d" % i for i in range(count))
+    pattern = to_dfa("|".join(map(str, range(count))))
+    for node in (Strings(options), Chars(pattern), Choice(tuple(map(Literal, options)))):
+        assert few_texts(Grammar(node, {}), count) == list(options)
+        assert few_texts(Grammar(node, {}), count - 1) is None

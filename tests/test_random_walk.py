@@ -15,13 +15,27 @@ import constrain
 from constrain.automata.dfa import Dfa
 from constrain.explain import first_refusal
 from constrain.frontends.regex import to_dfa
+from constrain.grammar.nodes import (
+    EMPTY,
+    Choice,
+    Grammar,
+    Layout,
+    Literal,
+    NameClass,
+    Object,
+    Property,
+    Repeat,
+    Sequence,
+    Strings,
+)
 from constrain.sampling import readable
-from constrain.sampling.random_walk import random_text
+from constrain.sampling.random_walk import FADING, OPTIONAL, STEPS_PER_BYTE, Enough, Walker, random_text
 
 jsonschema = pytest.importorskip("jsonschema")
 
 ROOT = Path(__file__).resolve().parent.parent
 BYTES = constrain.Vocabulary.bytes()
+COMMA, COLON = Literal(b","), Literal(b":")
 SCHEMAS = sorted((ROOT / "schemas").glob("*.json"))
 HARD: dict[str, Any] = {
     "deep": {"$defs": {"n": {"type": "array", "items": {"$ref": "#/$defs/n"}, "minItems": 0}}, "$ref": "#/$defs/n"},
@@ -96,6 +110,96 @@ def test_recursion_without_text_in_between_ends() -> None:
     constraint = constrain.compile_grammar(grammar, BYTES)
     for seed in range(20):
         assert re.fullmatch(rb"yx*", random_text(constraint, np.random.default_rng(seed), size=50))
+
+
+def test_what_adds_nothing_is_bounded_by_the_size() -> None:
+    """Nodes that write nothing are visited a number of times for each byte of the size, not for ever."""
+    nothing = Sequence((Literal(b""), Literal(b"")))
+    constraint = constrain.compile_grammar(Grammar(Sequence((Literal(b"x"), Literal(b"y"))), {}), BYTES)
+    walker = Walker(constraint, np.random.default_rng(0), size=10)
+    with pytest.raises(Enough):
+        walker.node(Repeat(nothing, 100_000, 100_000))
+    assert 1 < walker.steps <= STEPS_PER_BYTE * 10 + 1
+    assert walker.written == b""
+
+
+KEYED = {"type": "object", "properties": {"k": {"type": "string", "pattern": "^[a-z]{1,30}$"}}, "required": ["k"],
+         "additionalProperties": False}  # fmt: skip
+
+
+def test_a_walk_goes_on_behind_an_object() -> None:
+    """What stands behind an object that is closed is not the shortest there is."""
+    made = [json.loads(text) for text in texts({"type": "array", "items": KEYED, "minItems": 3}, 15)]
+    for place in range(3):
+        assert len({len(value[place]["k"]) for value in made}) > 1
+    assert len(set(map(len, made))) > 1
+
+
+NAMED = st.sets(st.sampled_from("abcd"), max_size=2).map(frozenset)
+DECLARED = st.tuples(*(st.builds(Property, st.just(name), st.just(EMPTY), st.booleans(), NAMED) for name in "abcd"))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    DECLARED, st.integers(0, 2), st.integers(0, 6), st.none() | st.integers(0, 6),
+    st.sampled_from(["any", "schema"]), st.integers(0, 2**32),
+)  # fmt: skip
+def test_plans_keep_to_the_counts(
+    declared: tuple[Property, ...], classes: int, low: int, high: int | None, order: Any, seed: int
+) -> None:
+    """All required members, what optional ones need, as many as counts allow; others only behind, where there are."""
+    kinds = tuple(NameClass(to_dfa(f"{i}"), EMPTY) for i in range(classes))
+    layout = Layout(EMPTY, EMPTY, COMMA, COLON, EMPTY)
+    required = {one.name for one in declared if one.required}
+    high = None if high is None else max(high, low, len(required))
+    node = Object(declared, kinds, layout, low, high, order)
+    constraint = constrain.compile_grammar(Grammar(Literal(b"x"), {}), BYTES)
+    planned = Walker(constraint, np.random.default_rng(seed), 600).plan(node)
+    names = [one.name for one in planned if isinstance(one, Property)]
+    extra = planned[len(names) :]
+    assert required <= set(names)
+    assert len(names) == len(set(names))
+    assert names == sorted(names) or order == "any"
+    assert set(extra) <= set(kinds)
+    assert len(planned) >= (low if kinds else min(low, len(declared)))
+    assert high is None or len(planned) <= high
+    wanted = [one for one in declared if one.name in names and not one.required]
+    if low <= len(required):  # nothing is there only to make up the number
+        needed = {name for one in wanted for name in one.needs}
+        assert all(one.needs <= set(names) or one.name in needed for one in wanted)
+
+
+def test_plans_are_shuffled_where_order_is_free_and_have_a_part_of_what_is_optional() -> None:
+    constraint = constrain.compile_grammar(Grammar(Literal(b"x"), {}), BYTES)
+    layout = Layout(EMPTY, EMPTY, COMMA, COLON, EMPTY)
+    walker = Walker(constraint, np.random.default_rng(0), 600)
+    free = Object(tuple(Property(name, EMPTY) for name in "abc"), (), layout, order="any")
+    made = [tuple(one.name for one in walker.plan(free) if isinstance(one, Property)) for _ in range(1000)]
+    assert len(set(made)) == 1 + 3 + 6 + 6
+    assert sum(map(len, made)) / 3000 == pytest.approx(OPTIONAL, abs=0.05)
+    walker.level, walker.written = 3, bytearray(300)
+    made = [tuple(one.name for one in walker.plan(free) if isinstance(one, Property)) for _ in range(1000)]
+    assert sum(map(len, made)) / 3000 == pytest.approx(OPTIONAL * FADING**3 * 0.75, abs=0.05)
+    few = Object(tuple(Property(name, EMPTY) for name in "abcdef"), (), layout, low=5, high=5)
+    made = [tuple(one.name for one in walker.plan(few) if isinstance(one, Property)) for _ in range(200)]
+    assert set(map(len, made)) == {5}
+    assert len(set(made)) == 6
+
+
+@pytest.mark.parametrize("behind", [b"", b"."])
+def test_an_object_that_must_have_more_gets_more(behind: bytes) -> None:
+    """A member that is needed and was not planned is written like any other: not the shortest that closes it."""
+    value, names = Strings((b"1",)), to_dfa("[a-z]{3,20}")
+    free = Property("one", value)
+    node = Object((free,), (NameClass(names, value, required=True),), Layout(EMPTY, EMPTY, COMMA, COLON, EMPTY))
+    tail = Sequence((Literal(behind), Choice((Literal(b"x"), Literal(b"yyyy")))))
+    constraint = constrain.compile_grammar(Grammar(Sequence((node, tail)), {}), BYTES)
+    made = [random_text(constraint, np.random.default_rng(seed)) for seed in range(40)]
+    assert all(first_refusal(constraint, text) is None for text in made)
+    inside, ends = zip(*(text.split(b"}" + behind) for text in made))
+    lone = [json.loads(text + b"}") for text in inside]
+    assert sum(any(len(name) > 3 for name in value) for value in lone) > 20
+    assert set(ends) == {b"x", b"yyyy"}
 
 
 def test_the_same_seed_gives_the_same_text() -> None:

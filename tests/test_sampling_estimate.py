@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from itertools import zip_longest
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings, strategies as st
 
+import constrain.sampling
 from constrain.sampling import SAMPLERS, Estimate, estimate, estimate_from
 from constrain.sampling.base import Draw, Draws
-from constrain.sampling.estimate import FEWEST, student
+from constrain.sampling.estimate import FEWEST, degrees, student
+from constrain.sampling.success_trie import SuccessTrie
 from tests.markov_made import cases
 
 CASE = cases()["counting"]
@@ -125,3 +131,186 @@ def test_students_quantiles() -> None:
     """Against printed tables."""
     for freedom, expected in ((3, 3.1824), (7, 2.3646), (15, 2.1314), (31, 2.0395), (10**6, 1.95997)):
         assert student(0.975, freedom) == pytest.approx(expected, rel=2e-3)
+
+
+def cornish_fisher(orders: int) -> list[list[Fraction]]:
+    """Polynomials in z (coefficients by power) whose sum over k of polynomial[k](z) / freedom^k is Student's quantile.
+
+    q(z), where z is the normal quantile, satisfies density(q) q' = normal density(z). By its logarithmic derivative,
+    with u = 1 / freedom,
+
+        (1 + u q^2) (q'' + z q') = (1 + u) q q'^2,
+
+    which is solved power by power of u: that of u^k is linear in polynomial[k], g'' - z g' - g = -(all others).
+    """
+    q = [[Fraction(0), Fraction(1)]]
+    for k in range(1, orders + 1):
+        q.append([])
+        first = [derivative(one) for one in q]
+        inner = [add(derivative(one), times([Fraction(0), Fraction(1)], one)) for one in first]
+        squares = [at(q, q, i) for i in range(k + 1)]
+        slopes = [at(first, first, i) for i in range(k + 1)]
+        left = add(inner[k], at(squares, inner, k - 1))
+        right = add(at(q, slopes, k), at(q, slopes, k - 1))
+        rest = add(left, [-one for one in right])
+        g = [Fraction(0)] * (len(rest) + 2)
+        for j in reversed(range(len(rest))):
+            g[j] = ((j + 2) * (j + 1) * g[j + 2] + rest[j]) / (j + 1)
+        q[k] = g
+    return q
+
+
+Polynomial = list[Fraction]
+
+
+def add(one: Polynomial, other: Polynomial) -> Polynomial:
+    return [a + b for a, b in zip_longest(one, other, fillvalue=Fraction(0))]
+
+
+def times(one: Polynomial, other: Polynomial) -> Polynomial:
+    out = [Fraction(0)] * (len(one) + len(other))
+    for i, a in enumerate(one):
+        for j, b in enumerate(other):
+            out[i + j] += a * b
+    return out
+
+
+def derivative(one: Polynomial) -> Polynomial:
+    return [i * a for i, a in enumerate(one)][1:]
+
+
+def at(one: list[Polynomial], other: list[Polynomial], k: int) -> Polynomial:
+    """The coefficient of u^k in the product of two series in u."""
+    out: Polynomial = []
+    for i in range(k + 1):
+        out = add(out, times(one[i], other[k - i]))
+    return out
+
+
+@pytest.mark.parametrize("freedom", [0.1, 1.0, 3.0, 40.0])
+def test_the_series_of_students_quantiles(freedom: float) -> None:
+    """The four terms that are used, beside those that follow from the differential equation of the quantile."""
+    terms = cornish_fisher(4)
+    for p in (0.6, 0.9, 0.975, 0.9999):
+        z = NormalDist().inv_cdf(p)
+        wanted = sum(float(a) * z**i / freedom**k for k, term in enumerate(terms) for i, a in enumerate(term))
+        assert student(p, freedom) == pytest.approx(wanted, rel=1e-10)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from([-7.0, -1.0, -0.5, 0.0, 0.5, 1.0, 30.0]), min_size=1, max_size=60))
+def test_degrees_of_freedom_are_satterthwaites(left: list[float]) -> None:
+    """A sum of m independent squares of mean s and variance v: 2 (m s)^2 / (m v)."""
+    m, squares = len(left), [one**2 for one in left]
+    mean = sum(squares) / m
+    variance = sum((one - mean) ** 2 for one in squares) / m
+    wanted = 2 * (m * mean) ** 2 / (m * variance) if variance > 0 else math.inf
+    assert degrees(np.array(left)) == pytest.approx(max(3.0, min(wanted, m - 1.0)))
+
+
+@pytest.mark.parametrize("level", ["0.9", None, [0.5]])
+def test_a_level_is_a_number(level: object) -> None:
+    with pytest.raises(TypeError, match="level"):
+        estimate_from(weighted(("a", 1.0)), length, level=level)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="level"):
+        of(length, "masked", level=level)
+
+
+# ---- beside the formulas ---------------------------------------------------------------------------------------------
+
+UNITS = {"masked": "draws", "markov": "draws", "smc": "calls", "asap": "calls", "exact": "laws", "pimh": "laws"}
+PAIR = st.tuples(st.sampled_from(["", "a", "ab", "abcd"]), st.sampled_from([0.0, 0.2, 1.0, 1.5, 7.0]))
+LEVELS = st.sampled_from([0.5, 0.99])
+FUNCTIONS = st.sampled_from([length, short, None])
+
+
+def by_formula(parts: list[list[tuple[float, float]]], kind: str, mean_only: bool) -> tuple[float, float, float, int]:
+    """value, error, ess and the number of units, of calls that gave pairs (weight, f), as the module defines them."""
+    pairs = [pair for part in parts for pair in part]
+    if kind == "laws":
+        parts = [[(float(w > 0), f) for w, f in part] for part in parts]
+    units = [[pair] for pair in pairs] if kind == "draws" else [part for part in parts if part]
+    below = [sum(w for w, _ in unit) / len(unit) for unit in units]
+    above = [sum(w * f for w, f in unit) / len(unit) for unit in units]
+    m, mean = len(units), sum(below) / len(units)
+    value = mean if mean_only else sum(above) / sum(below)
+    left = [b - mean if mean_only else a - value * b for a, b in zip(above, below)]
+    error = math.sqrt(sum(one**2 for one in left) / (m * (m - 1))) / mean
+    ess = sum(w for w, _ in pairs) ** 2 / sum(w**2 for w, _ in pairs)
+    if kind == "laws":
+        counted = [f for w, f in pairs if w > 0]
+        spread = sum(f**2 for f in counted) / len(counted) - (sum(counted) / len(counted)) ** 2
+        ess = min(len(pairs), spread / error**2) if error > 1e-9 else len(pairs)
+    return math.log(value) if mean_only else value, error, ess, m
+
+
+@pytest.mark.parametrize("sampler", UNITS)
+@settings(max_examples=20, deadline=None)
+@given(pairs=st.lists(PAIR, min_size=2, max_size=40), batches=st.integers(2, 6), f=FUNCTIONS, level=LEVELS)
+def test_estimates_are_those_of_the_formulas(
+    sampler: str, pairs: list[tuple[str, float]], batches: int, f: Any, level: float
+) -> None:
+    n = len(pairs)
+    assume(n >= batches and any(weight for _, weight in pairs))
+    kind = "calls" if UNITS[sampler] == "laws" and f is None else UNITS[sampler]
+    made: list[list[tuple[str, float]]] = []
+
+    def scripted(lm: Any, constraint: Any, *, sampler: str, n: int, option: str, **given: Any) -> Draws:
+        assert option == "kept"
+        assert isinstance(given.get("trie"), SuccessTrie) == (sampler in ("asap", "exact"))
+        first = sum(map(len, made))
+        made.append(pairs[first : first + n])
+        return weighted(*made[-1]).without_unfinished()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(constrain.sampling, "draw", scripted)
+        found = estimate(
+            NGRAM, CASE.constraint, f, sampler=sampler, n=n, batches=batches, level=level,
+            rng=np.random.default_rng(0), max_tokens=5, option="kept",
+        )  # fmt: skip
+    sizes = [len(part) for part in made]
+    assert sum(sizes) == n == found.n
+    assert len(sizes) == (1 if kind == "draws" else batches)
+    assert max(sizes) - min(sizes) <= 1
+    parts = [[(weight, 1.0 if f is None else float(f(text)) * (weight > 0)) for text, weight in part] for part in made]
+    value, error, ess, units = by_formula(parts, kind, f is None)
+    assert found.value == pytest.approx(value, abs=1e-9)
+    if sampler == "markov" and f is None:
+        assert (found.error, found.low, found.high, found.trusted) == (0, found.value, found.value, True)
+        return
+    assert found.error == pytest.approx(error, abs=1e-7)
+    assert found.ess == pytest.approx(ess)
+    assert found.trusted == (not found.reason)
+    assert ("units are too few" in found.reason) == (units < FEWEST)
+    reach = (found.high - found.low) / 2
+    bounds = (0.0, 1.0) if f is short else (-math.inf, math.inf)
+    if bounds[0] < found.low and found.high < bounds[1]:
+        assert (found.low + found.high) / 2 == pytest.approx(found.value)
+        assert student(0.5 + level / 2, max(units - 1.0, 3.0)) * error * 0.99 <= reach + 1e-9
+        assert reach <= student(0.5 + level / 2, 3.0) * max(found.error, 1e-12) * 1.01 + 1e-9
+    assert bounds[0] <= found.low <= found.high <= bounds[1]
+
+
+@pytest.mark.parametrize("event", [False, True])
+def test_only_the_probability_of_an_event_is_between_0_and_1(event: bool) -> None:
+    """A number that was 0 or 1 for all draws may be another for others; a bool may not."""
+
+    def first(text: str) -> float:
+        return text == "a" if event else float(text == "a")
+
+    for texts in ("aaaaaaaaab", "bbbbbbbbba"):
+        found = estimate_from(weighted(*[(text, 1.0) for text in texts]), first)
+        assert (found.high <= 1 and found.low >= 0) == event
+        assert (found.high == 1 or found.low == 0) == event
+
+
+def test_an_interval_is_students() -> None:
+    """Of eight residuals in pairs of opposite sign, all the same size: as many degrees as there are."""
+    found = estimate_from(weighted(*[("a", 1.0), ("abc", 1.0)] * 4), length, level=0.9)
+    error = math.sqrt(8 / (8 * 7))
+    assert (found.value, found.error) == (2.0, pytest.approx(error))
+    assert found.high - 2 == pytest.approx(student(0.95, 7.0) * error)
+    assert 2 - found.low == pytest.approx(student(0.95, 7.0) * error)
+    lone = estimate_from(weighted(("a", 1.0)), length)
+    assert (lone.low, lone.high, lone.trusted) == (-math.inf, math.inf, False)
+    assert math.isnan(lone.error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -240,3 +241,29 @@ def test_real_json() -> None:
     constraint = compile(vocabulary, schema={"enum": [1, True]})
     made = draw(lm, constraint, sampler="exact", n=30, rng=np.random.default_rng(0), max_tokens=5)
     assert {json.dumps(value) for value, _ in made.by_value()} <= {"1", "true"}
+
+
+def test_the_oldest_dead_ends_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound is of prefixes: more tokens behind one that is kept take no place; an end token is never dead."""
+    monkeypatch.setattr(sys.modules[Guarded.__module__], "REMEMBERED", 3)
+    dead: dict[Tokens, set[int]] = {}
+    guarded = Guarded(CASE.constraint, Judged(TWO, accepts, viable), dead=dead)
+    for prefix in ((), (0,), (1, 0), (0, 0, 0), (1, 1), (0, 0, 1), (0, TWO.eos_ids[0])):
+        guarded.bury(prefix)
+        assert len(dead) <= 3
+    assert dead == {(): {0}, (1,): {0, 1}, (0, 0): {0, 1}}
+    guarded.bury((0, 1, 0))
+    assert dead == {(1,): {0, 1}, (0, 0): {0, 1}, (0, 1): {0}}
+    Guarded(CASE.constraint, Judged(TWO, accepts, viable)).bury((0,))
+
+
+def test_the_shortest_completion_is_that_of_the_constraint() -> None:
+    matcher, plain = Guarded(CASE.constraint, Judged(TWO, accepts, viable)).matcher(), CASE.constraint.matcher()
+    for token in (0, 1, 0, 0):
+        assert matcher.shortest_completion() == plain.shortest_completion() is not None
+        assert matcher.shortest_completion(1) == plain.shortest_completion(1)
+        assert matcher.state == plain.state
+        if not plain.allows(token):
+            break
+        matcher.advance(token)
+        plain.advance(token)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pytest
 
-from constrain.errors import SourceError, UnsupportedError
+from constrain.errors import ArgumentError, SourceError, UnsupportedError
 from constrain.sampling import asap, exact
-from constrain.sampling.success_trie import END, NODE_BYTES, Law, Node, SuccessTrie, digest, trie_key
+from constrain.sampling.checkers import Judged
+from constrain.sampling.guarded import Guarded
+from constrain.sampling.success_trie import END, NODE_BYTES, Law, Node, SuccessTrie, digest, is_trie, trie_key
 from tests.markov_made import Case, cases
 
 NAMES = list(cases())
@@ -168,6 +171,64 @@ def test_a_file_that_was_made_up_is_no_trie(tmp_path: Path) -> None:
         SuccessTrie.load(path, key="")
 
 
+def arrays(**changed: object) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Those of a root, two children, and one below the second, all of them (prob, theta, rest)."""
+    given = {"parents": [-1, 0, 0, 2], "tokens": [END, END, 3, END], "prob": 0.5, "theta": 0.5, "rest": 0.5, **changed}
+    masses = np.full((4, 3), [given[name] for name in ("prob", "theta", "rest")], np.float64)
+    return np.array(given["parents"], np.int32), np.array(given["tokens"], np.int32), masses
+
+
+@pytest.mark.parametrize(
+    ("right", "changed"),
+    [
+        *[(True, {name: value}) for name in ("prob", "theta", "rest") for value in (0.0, 0.5, 1.0, 1.0 + 1e-9)],
+        *[(False, {name: value}) for name in ("prob", "theta", "rest") for value in (1.5, -1.5, math.nan, math.inf)],
+        (False, {"prob": -0.1}), (False, {"theta": -0.1}), (True, {"rest": -1.0}),
+        (True, {"parents": [-1, 0, 1, 2]}), (False, {"parents": [0, 0, 1, 2]}), (False, {"parents": [-1, -1, 0, 0]}),
+        (False, {"parents": [-1, 1, 0, 0]}), (False, {"parents": [-1, 0, 0, 3]}), (False, {"parents": [-1, 0, 3, 0]}),
+        (False, {"tokens": [END, 3, 3, END]}), (False, {"tokens": [END, END - 1, 3, END]}),
+        (True, {"tokens": [END, 2**31 - 1, 0, 2**31 - 1]}), (False, {"parents": [-1, 0, 0, 0]}),
+    ],
+)  # fmt: skip
+def test_what_saved_arrays_may_hold(right: bool, changed: dict[str, object]) -> None:
+    assert is_trie(*arrays(**changed), 1) == right
+
+
+def test_arrays_have_their_shapes_and_types() -> None:
+    good = arrays()
+    assert is_trie(*good, 1)
+    assert not is_trie(*good, 0)
+    assert not is_trie(*(one[:0] for one in good), 1)
+    for i, wrong in enumerate([one[:3] for one in good]):
+        assert not is_trie(*(wrong if j == i else one for j, one in enumerate(good)), 1)
+    for i, kind in enumerate([np.int64, np.int64, np.float32]):
+        assert not is_trie(*(one.astype(kind) if j == i else one for j, one in enumerate(good)), 1)
+    root = tuple(one[:1] for one in good)
+    assert is_trie(*root, 1)
+
+
+USES: dict[str, tuple[bool, bool]] = {
+    "alone": (False, False), "judged": (False, True), "guarded": (True, False), "both": (True, True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("later", USES)
+@pytest.mark.parametrize("first", USES)
+def test_a_trie_is_used_with_validators_or_without(first: str, later: str) -> None:
+    """Validators may come as arguments, or stand behind the constraint: it is the same."""
+    constraint = cases()["counting"].constraint
+    guarded: Any = Guarded(constraint, Judged(constraint.vocabulary, lambda text: True))
+    trie = SuccessTrie(4)
+    behind, judged = USES[first]
+    trie.belongs_to(guarded if behind else constraint, judged=judged)
+    behind, judged = USES[later]
+    if any(USES[first]) == any(USES[later]):
+        trie.belongs_to(guarded if behind else constraint, judged=judged)
+    else:
+        with pytest.raises(ArgumentError, match="with a validator" if any(USES[first]) else "without a validator"):
+            trie.belongs_to(guarded if behind else constraint, judged=judged)
+
+
 def test_saving_is_whole_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trie, path = learnt(cases()["pieces"], 20), tmp_path / "trie.npz"
     trie.save(path)
@@ -212,6 +273,7 @@ def test_keys_tell_apart_what_theta_depends_on() -> None:
     }  # fmt: skip
     assert len(keys) == 5
     assert trie_key(one, model="a") == trie_key(one, model="a")
+    assert all(re.fullmatch("[0-9a-f]{32}", key) for key in keys)
     with pytest.raises(UnsupportedError, match="no source"):
         trie_key(cases()["brackets"].constraint, model="a")
 

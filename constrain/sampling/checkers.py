@@ -174,7 +174,7 @@ class _AtBoth:
 
     def advance(self, token: int) -> None:
         """Takes a token. TokenRefused, neither being moved, if it is not allowed."""
-        if not self.second.allows(token):
+        if not self.allows(token):
             raise TokenRefused(f"Token {token} is refused here.")
         self.first.advance(token)
         self.second.advance(token)

@@ -137,7 +137,8 @@ def _check_of(f: object, level: float) -> None:
 def _of(parts: list[Draws], f: Function | None, kind: str, level: float) -> Estimate:
     """kind: what a unit is, "draws", "calls" or "laws"."""
     logs = np.concatenate([np.append(part.logweights, np.full(part.unfinished, -np.inf)) for part in parts])
-    values = np.concatenate([_values(part, f) for part in parts])
+    found = [_values(part, f) for part in parts]
+    values, event = np.concatenate([values for values, _ in found]), all(bools for _, bools in found)
     top = float(logs.max(initial=-np.inf))
     n = len(logs)
     if top == -np.inf:
@@ -165,23 +166,26 @@ def _of(parts: list[Draws], f: Function | None, kind: str, level: float) -> Esti
     if f is None:
         value = math.log(mean) + top
     low, high = value - reach, value + reach
-    if f is not None and set(counted.tolist()) <= {0.0, 1.0}:
+    if event:
         low, high = max(low, 0.0), min(high, 1.0)
     return Estimate(value, error, low, high, ess, n, trusted=not reason, reason=reason)
 
 
-def _values(draws: Draws, f: Function | None) -> Floats:
-    """f of each text that weighs anything, 0 for the others; each text is asked about once."""
+def _values(draws: Draws, f: Function | None) -> tuple[Floats, bool]:
+    """f of each text that weighs anything, 0 for the others; each text is asked about once. Also whether all answers
+    are bools."""
     if f is None:
-        return np.ones(draws.made)
+        return np.ones(draws.made), False
     known: dict[str, float] = {}
     for draw in draws:
         if draw.logweight > -np.inf and draw.text not in known:
-            known[draw.text] = float(f(draw.text))
-    if not all(math.isfinite(value) for value in known.values()):
+            known[draw.text] = f(draw.text)
+    event = all(isinstance(value, (bool, np.bool_)) for value in known.values())
+    numbers = {text: float(value) for text, value in known.items()}
+    if not all(math.isfinite(value) for value in numbers.values()):
         raise ArgumentError("f gave a value that is not finite")
-    found = [known.get(draw.text, 0.0) if draw.logweight > -np.inf else 0.0 for draw in draws]
-    return np.array(found + [0.0] * draws.unfinished)
+    found = [numbers.get(draw.text, 0.0) if draw.logweight > -np.inf else 0.0 for draw in draws]
+    return np.array(found + [0.0] * draws.unfinished), event
 
 
 def _doubt(m: int, shares: Floats, constant: bool) -> str:
