@@ -81,10 +81,15 @@ KERNELS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 SAMPLERS: dict[str, tuple[str, ...]] = {
     "asap": ("test_sampling_asap", "test_sampling_bad_input"),
-    "awrs": ("test_awrs", "test_awrs_texts"),
+    "awrs": ("test_awrs", "test_awrs_texts", "test_sampling_rules"),
+    "distinct": ("test_distinct", "test_sampling_rules"),
     "few": ("test_distinct",),
+    "hmm": ("test_sampling_rules", "test_sampling_hidden"),
     "markov": ("test_markov", "test_ngram"),
+    "masked": ("test_sampling_masked", "test_sampling_rules"),
+    "masses": ("test_sampling_rules", "test_distinct"),
     "particles": ("test_population", "test_smc"),
+    "pimh": ("test_sampling_rules", "test_smc"),
     "population": ("test_population", "test_smc"),
     "readable": ("test_readable", "test_random_walk", "test_distinct"),
     "smc": ("test_population", "test_smc"),

@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 
 import constrain
+from constrain.errors import LimitError
 from constrain.sampling import SAMPLERS, awrs, distinct, draw, pimh
 from constrain.sampling.hmm import Hmm
 from constrain.sampling.masked import pick
 from constrain.sampling.masses import plain
 from constrain.sampling.race import Race
+from constrain.sampling.rejection import Ask, Chunks, DesRaj, ExploreFlip, Geometric, HorvitzThompson, Method
+from constrain.sampling.walks import Laws
 from tests.markov_made import LETTERS, cases, regular
 
 CASE = cases()["counting"]
@@ -133,3 +136,19 @@ def test_no_more_are_listed_than_asked_for(n: int, monkeypatch: pytest.MonkeyPat
     made = list(distinct.distinct_texts(constraint, n, rng=np.random.default_rng(0)))
     assert made[0] == b"3"
     assert len(made) == len(set(made)) == min(n, 4)
+
+
+@pytest.mark.parametrize("method", [DesRaj(), ExploreFlip(), Chunks(), Geometric(), HorvitzThompson()])
+def test_without_checks_there_is_nothing(method: Method) -> None:
+    asked: list[int] = []
+    race = Race(np.log(np.full(4, 0.25)), np.random.default_rng(0))
+    choice = method(race, Ask(lambda token: bool(asked.append(token)), None, 0))
+    assert choice.token is None
+    assert not asked
+
+
+def test_laws_are_of_one_token_at_least() -> None:
+    assert Laws(CASE.lm, CASE.constraint, None, 1).trie.max_tokens == 1
+    for wrong in (0, -1):
+        with pytest.raises(LimitError, match="max_tokens"):
+            Laws(CASE.lm, CASE.constraint, None, wrong)
