@@ -1,7 +1,8 @@
 """How many mutants of the kernels, the shape algebra and the samplers do the tests notice?
 
     python -m mutate --sample 500 --seed 1 [--only sampling] [--jobs 2] [--log mutants.txt]
-    python -m mutate --again mutants.txt   those that this log names as survivors, after tests were written
+    python -m mutate --again mutants.txt   those that this log names as survivors, after tests were written; the closing
+                                           lines count all that the log names
     python -m mutate --list                how many mutants there are
 
 A mutant is one small change (`operators.py`). All that are drawn are compiled into one scratch copy, each behind a
@@ -27,7 +28,7 @@ from constrain.kernels import layout
 
 from .operators import Mutant, mutants
 from .runner import Scratch, Verdict
-from .schema_runner import SchemaScratch
+from .schema_runner import Asked, SchemaScratch
 from .selection import ROOT, asked_about, asked_later, files
 
 GOAL = 0.9
@@ -44,13 +45,16 @@ def main() -> int:
         print("\n".join(f"{count:6,}  {file}" for file, count in Counter(one.file for one in everything).most_common()))
         print(f"{len(everything):6,}  mutants")
         return 0
+    before: list[Verdict] = []
     if asked.again:
-        left = survivors(asked.again.read_text("utf-8"))
-        chosen = [one for one in everything if str(one) in left]
+        known = verdicts_of(asked.again.read_text("utf-8"))
+        before = [Verdict(one, "before", 0.0) for one in everything if known.get(str(one)) == "killed"]
+        chosen = [one for one in everything if known.get(str(one)) == "alive"]
     else:
         chosen = random.Random(asked.seed).sample(everything, min(asked.sample, len(everything)))[asked.start :]
     # Files together: compiled code and imports of one are still warm for the next.
-    return report(judge(sorted(chosen, key=lambda one: (one.file, one.span)), asked.log, asked.jobs))
+    chosen = sorted(chosen, key=lambda one: (one.file, one.span))
+    return report([*before, *judge(chosen, asked.log, asked.jobs, asked.rounds)])
 
 
 def arguments() -> argparse.Namespace:
@@ -64,17 +68,18 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--again", type=Path, metavar="LOG", help="the survivors that a log names, instead of a sample")
     parser.add_argument("--only", default="", metavar="WORD", help="files with this in their path")
     parser.add_argument("--jobs", type=int, default=1, help="mutants that are run at the same time (1)")
+    parser.add_argument("--rounds", type=int, default=2, help="1: ask the nearest tests only (2)")
     parser.add_argument("--log", type=Path, help="also write each verdict to this file")
     parser.add_argument("--list", action="store_const", const="list", help="count the mutants")
     return parser.parse_args()
 
 
-def judge(chosen: list[Mutant], log: Path | None, jobs: int) -> list[Verdict]:
+def judge(chosen: list[Mutant], log: Path | None, jobs: int, rounds: int) -> list[Verdict]:
     """The verdicts, told as they come: those of all mutants compiled together, then of each that cannot be."""
     last: dict[Mutant, Verdict] = {}
     chosen = [one for one in chosen if not mutant_is_none(one)]
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
-        for verdict in all_verdicts(Path(folder), chosen, jobs):
+        for verdict in all_verdicts(Path(folder), chosen, jobs, rounds):
             last[verdict.mutant] = verdict
             how = f"{'killed' if verdict.killed else 'alive':<6} {verdict.seconds:6.1f} s {verdict.tests:4} tests"
             line = f"{how}  {verdict.mutant}  {verdict.killed}"
@@ -85,15 +90,16 @@ def judge(chosen: list[Mutant], log: Path | None, jobs: int) -> list[Verdict]:
     return list(last.values())
 
 
-def all_verdicts(folder: Path, chosen: list[Mutant], jobs: int) -> Iterator[Verdict]:
+def all_verdicts(folder: Path, chosen: list[Mutant], jobs: int, rounds: int) -> Iterator[Verdict]:
     """The verdicts, the last one of each mutant counts: survivors of the nearest tests are asked about once more."""
     together = SchemaScratch(folder / "together", chosen)
-    near, later = {}, {}
+    near: dict[int, Asked] = {}
+    later: dict[int, Asked] = {}
     for number, one in together.numbered.items():
         tests = asked_about(one.file)
         near[number] = (tests, ())
         later[number] = (asked_later(one.file), tests)
-    yield from together.verdicts([near, later], jobs)
+    yield from together.verdicts([near, later][:rounds], jobs)
     left = [one for one in chosen if one not in set(together.numbered.values())]
     alone = Scratch(folder / "alone") if left else None
     for one in left:
@@ -101,13 +107,13 @@ def all_verdicts(folder: Path, chosen: list[Mutant], jobs: int) -> Iterator[Verd
         yield alone.judge(one, asked_about(one.file))
 
 
-def survivors(log: str) -> set[str]:
-    """The mutants, as text, whose last verdict in a log is that they are alive."""
+def verdicts_of(log: str) -> dict[str, str]:
+    """Return the last verdict of each mutant that a log names, "killed" or "alive"."""
     last: dict[str, str] = {}
     for line in log.splitlines():
         verdict, _, mutant = line.partition(" tests  ")
         last[mutant.rpartition("  ")[0]] = verdict.split()[0]
-    return {mutant for mutant, verdict in last.items() if verdict == "alive"}
+    return last
 
 
 def mutant_is_none(mutant: Mutant) -> bool:
