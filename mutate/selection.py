@@ -23,6 +23,7 @@ MUTATED = (
     "constrain/frontends/json_schema/objects/*.py",
     "constrain/frontends/json_schema/numbers/*.py",
     "constrain/sampling/*.py",
+    "constrain/sampling/core/*.py",
     "constrain/sampling/research/*.py",
     "constrain/authoring/samples/*.py",
 )
@@ -96,20 +97,29 @@ KERNELS: dict[str, tuple[str, ...]] = {
     "masks": ("test_kernel_masks", "test_kernel_lexemes", "test_fill_masks"),
 }  # fmt: skip
 SAMPLERS: dict[str, tuple[str, ...]] = {
-    "hidden_markov": ("test_sampling_hidden",),
     "token_automaton": ("test_sampling_laws",),
     "asap": ("test_sampling_asap", "test_sampling_bad_input"),
-    "awrs": ("test_awrs", "test_awrs_texts"),
+    "awrs": ("test_awrs", "test_awrs_texts", "test_sampling_rules"),
+    "distinct_instances": ("test_distinct_instances", "test_sampling_rules"),
     "text_enumeration": ("test_distinct_instances",),
-    "markov_exact": ("test_markov", "test_ngram"),
-    "particles": ("test_population", "test_smc"),
+    "hmm_product": ("test_sampling_edges",),
+    "hidden_markov": ("test_sampling_edges", "test_sampling_rules", "test_sampling_hidden"),
+    "markov_exact": ("test_sampling_edges", "test_markov", "test_ngram"),
+    "masked_sampling": ("test_sampling_edges", "test_sampling_masked", "test_sampling_rules"),
+    "token_masses": ("test_sampling_edges", "test_sampling_rules", "test_distinct_instances"),
+    "particles": ("test_sampling_edges", "test_population", "test_smc"),
+    "pimh": ("test_sampling_edges", "test_sampling_rules", "test_smc"),
     "populations": ("test_population", "test_smc"),
-    "readable_texts": ("test_readable_texts", "test_random_instances", "test_distinct_instances"),
+    "random_instances": ("test_sampling_edges",),
+    "readable_texts": (
+        "test_sampling_edges", "test_readable_texts", "test_random_instances", "test_distinct_instances",
+    ),
     "smc": ("test_population", "test_smc"),
     "weight_statistics": ("test_weight_stats",),
+    "success_trie": ("test_sampling_edges",),
     "twists": ("test_population", "test_smc"),
     "success_walks": ("test_sampling_asap", "test_sampling_exact", "test_sampling_bad_input"),
-}
+}  # fmt: skip
 NEVER = (
     "test_fuzz",
     "test_architecture",

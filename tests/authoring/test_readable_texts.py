@@ -106,6 +106,30 @@ def test_what_is_offered_is_well_formed(kind: str, data: st.DataObject) -> None:
         assert form(text), text
 
 
+class Extreme:
+    """The dice at one end."""
+
+    def __init__(self, most: bool) -> None:
+        self.most = most
+
+    def integers(self, low: int, high: int) -> int:
+        return high - 1 if self.most else low
+
+    def random(self) -> float:
+        return 1 - 2.0**-53 if self.most else 0.0
+
+
+@pytest.mark.parametrize(("most", "whole", "multiple"), [
+    (False, [0, 1, 10, 100, 1960, -100], 1), (True, [9, 99, 999, 9999, 2039, -1], 19),
+])  # fmt: skip
+def test_numbers_of_all_sizes_are_offered(most: bool, whole: list[int], multiple: int) -> None:
+    """Digits, counts, years, less than 0; parts of 1 and of 100; round ones."""
+    made = list(readable_texts.draw_number(Extreme(most)))  # type: ignore[arg-type]
+    assert made[:6] == [str(number) for number in whole]
+    assert made[6:14] == (["1", "100"] * 4 if most else ["0"] * 8)
+    assert made[14:] == [str(step * multiple) for step in (5, 10, 25, 100, 1000)]
+
+
 def test_the_first_kind_that_fits_is_taken() -> None:
     rng = np.random.default_rng(0)
     assert [kind for kinds in readable_texts.KINDS for kind in kinds] == [
