@@ -1,10 +1,10 @@
-"""constrain: language models answer in exactly the form that you ask for.
+"""constrain: exact structured output for language models.
 
-    constrain.generate("demo", "Describe a person.", schema=Person)     the answer, validated
-    constrain.compile(vocabulary, schema=...).matcher()                 the mask for your own loop
+    constrain.generate("demo", "Describe a person.", schema=Person)     generate a validated answer
+    constrain.compile(vocabulary, schema=...).matcher()                 token masks for your own decoding loop
     constrain.ConstraintLogitsProcessor(constraint)                     for `model.generate` of transformers
 
-`docs/tour.md` walks through the rooms behind these names.
+The packages that implement these names are described in `docs/tour.md`.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ _PACKAGES = {
     "base.options": "Limits Style",
     "vocabulary.vocabulary": "Vocabulary",
 }
-"""Where the public names are defined. A package is imported when one of its names is first used."""
+"""The module that defines each public name. A module is imported when one of its names is first used."""
 _HOMES = {name: package for package, names in _PACKAGES.items() for name in names.split()}
 
 
@@ -140,11 +140,11 @@ _EXTENSIONS = {
     "reduce_constraint": "compilation.saved_constraint:reduce_constraint",
     "save_constraint": "compilation.saved_constraint:save_constraint",
 }
-"""Functions that classes call which stand below them (see `base.extensions`), and where they are defined."""
+"""Functions of higher layers that classes of lower layers call (see `base.extensions`), as `module:name`."""
 
 
 def _load(place: str) -> Callable[..., Any]:
-    """Return the function `module:name`."""
+    """Import and return the function `module:name`."""
     module, _, name = place.partition(":")
     found: Callable[..., Any] = getattr(import_module(f".{module}", __name__), name)
     return found

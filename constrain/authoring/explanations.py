@@ -1,11 +1,11 @@
-"""Why: what may come next at a position, in words; where and why a text or a token is refused; where a keyword lives.
+"""Explain what may come next, where and why a text or a token is rejected, and where a keyword is enforced.
 
-    expected(matcher)             -> ("a digit", '","', '"]"')          what may come next
+    describe_expected(matcher)    -> ("a digit", '","', '"]"')          what may come next
     first_refusal(constraint, b)  -> Refusal or None                     the first illegal byte of a text
     refusal_of(matcher, b)        -> Refusal or None                     the same for a piece of text after a position
-    whereabouts("minItems")       -> [Whereabouts(...)]                  the table's rows, with file and line
+    find_keyword_rows("minItems") -> [Whereabouts(...)]                  rows of the keyword table, with file and line
 
-Everything here asks a Matcher and changes none.
+All functions query a Matcher and leave its position unchanged.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ __all__ = [
 ]
 
 MOST_SPELLINGS = 12
-"""Keys, values of an enum and the like that are named one by one; beyond, only how they begin is said."""
+"""Maximum number of keys, enum values and the like that are listed one by one; of more, only the common beginnings are
+shown."""
 FEW = 8
-"""Characters that are listed one by one; more are given as ranges."""
+"""Maximum number of characters that are listed one by one; more are given as ranges."""
 MANY = 80
-"""Of the 95 printable characters of ASCII: where so many may come, any text may, more or less."""
+"""If so many of the 95 printable ASCII characters are allowed, the expectation is described as any text."""
 LONGEST = 60
-"""Most characters of forced text that are shown."""
+"""Maximum number of characters of forced text that are shown."""
 
 END = "the end of the text"
 QUOTE = "'\"'"
@@ -63,10 +64,20 @@ GROUPS: tuple[tuple[str, frozenset[int]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Where a text stops being a possible beginning, and what could have stood there.
+    """Where a text is rejected, and what was expected there.
 
-    offset: bytes before the refused one. line, column: 1-based, in characters. excerpt, caret: that line, and where in
-    it the place is. found: what stands there, in words. expected: what may, in words.
+    Attributes
+    ----------
+    offset : int
+        Number of bytes before the rejected one.
+    line, column : int
+        Position, 1-based, in characters.
+    excerpt, caret : str
+        That line, and a line that marks the position in it.
+    found : str
+        Description of what was found.
+    expected : tuple of str
+        Descriptions of what is allowed.
     """
 
     offset: int
@@ -95,7 +106,7 @@ class Whereabouts:
 
 
 def describe_expected(matcher: Matcher) -> tuple[str, ...]:
-    """What may come next, in words; empty if nothing may follow an end token."""
+    """Return descriptions of what may come next; empty if nothing may follow an end token."""
     ending = [END] if matcher.is_complete else []
     forced = matcher.forced()
     if forced:
@@ -106,7 +117,7 @@ def describe_expected(matcher: Matcher) -> tuple[str, ...]:
     white = left & WHITE
     if len(left & PRINTABLE) >= MANY and left & LEADS:
         words = ["any character", *(describe_strings(matcher) if 0x22 in left else ())]
-        words = [word for word in words if word != "a string"]  # outside JSON a quote is a character like others
+        words = [word for word in words if word != "a string"]  # outside JSON a quote is an ordinary character
         return (*words, *ending)
     words = [word for word in describe_strings(matcher) if word != QUOTE] if 0x22 in left else []
     left -= white | ({0x22} if words else set())
@@ -122,7 +133,10 @@ def describe_expected(matcher: Matcher) -> tuple[str, ...]:
 
 
 def forced_words(matcher: Matcher, forced: bytes) -> list[str]:
-    """Forced text; where it ends with the quote that begins a string, the strings that may stand there."""
+    """Return a description of forced text.
+
+    If the text ends with the quote that begins a string, the strings that are allowed there are listed.
+    """
     other = matcher.fork()
     if forced.endswith(b'"'):
         if forced[:-1]:
@@ -134,7 +148,10 @@ def forced_words(matcher: Matcher, forced: bytes) -> list[str]:
 
 
 def group_bytes(matcher: Matcher, left: set[int]) -> list[str]:
-    """Bytes by their kind: letters, digits, then each by itself, or as ranges if they are many."""
+    """Return descriptions of bytes by kind: letters, digits, then the others.
+
+    The others are listed one by one, or as ranges if they are many.
+    """
     words = []
     for name, group in GROUPS:
         if left >= group:
@@ -156,7 +173,7 @@ def group_bytes(matcher: Matcher, left: set[int]) -> list[str]:
 
 
 def match_keywords(matcher: Matcher, left: set[int]) -> list[str]:
-    """Those of true, false, null that may begin here."""
+    """Return those of true, false and null that may begin here."""
     found = []
     for word in (b"false", b"null", b"true"):
         if word[0] in left:
@@ -168,7 +185,7 @@ def match_keywords(matcher: Matcher, left: set[int]) -> list[str]:
 
 
 def describe_strings(matcher: Matcher) -> list[str]:
-    """What a quote begins: the strings that may stand here; or that it ends one."""
+    """Return descriptions of a quote: the strings that it may begin here, or that it ends one."""
     inside = matcher.fork()
     inside.advance_bytes(b'"')
     follow = inside.next_bytes()
@@ -185,7 +202,10 @@ def describe_strings(matcher: Matcher) -> list[str]:
 
 
 def list_spellings(matcher: Matcher, begun: bytes, depth: int = 0) -> Iterator[str]:
-    """The strings that begin so, each to its closing quote or to where the choice becomes wide."""
+    """Yield the strings with this beginning.
+
+    Each ends at its closing quote, or where it has too many continuations.
+    """
     here = matcher.fork()
     here.advance_bytes(begun if depth == 0 else begun[-1:])
     forced = here.forced()
@@ -205,14 +225,14 @@ def list_spellings(matcher: Matcher, begun: bytes, depth: int = 0) -> Iterator[s
 
 
 def expect_after(matcher: Matcher, text: bytes) -> tuple[str, ...]:
-    """What is expected behind more text, white space left out."""
+    """Return what is expected after more text; white space is left out."""
     other = matcher.fork()
     other.advance_bytes(text)
     return tuple(word for word in describe_expected(other) if word != "white space") or ("white space",)
 
 
 def after_backslash(matcher: Matcher) -> bool:
-    """Whether a backslash would begin an escape of JSON here."""
+    """Return whether a backslash would begin a JSON escape here."""
     other = matcher.fork()
     other.advance_bytes(b"\\")
     follow = other.next_bytes()
@@ -223,7 +243,10 @@ def after_backslash(matcher: Matcher) -> bool:
 
 
 def first_refusal(constraint: Constraint, text: bytes) -> Refusal | None:
-    """The first byte of a whole text that is illegal, or its end if it stops too early; None if it is a valid one."""
+    """Return the Refusal of a whole text, None if it is valid.
+
+    The text is rejected at its first illegal byte, or at its end if it is incomplete.
+    """
     matcher = constraint.matcher()
     refusal = refusal_of(matcher, text)
     if refusal is not None:
@@ -234,7 +257,7 @@ def first_refusal(constraint: Constraint, text: bytes) -> Refusal | None:
 
 
 def refusal_of(matcher: Matcher, text: bytes) -> Refusal | None:
-    """The first byte of a piece of text that is illegal after the matcher's position; None if all may come."""
+    """Return the Refusal of a piece of text after the matcher's position, None if all of it is allowed."""
     try:
         matcher.fork().advance_bytes(text)
     except TokenRefused as error:
@@ -243,7 +266,7 @@ def refusal_of(matcher: Matcher, text: bytes) -> Refusal | None:
 
 
 def locate_refusal(matcher: Matcher, text: bytes, offset: int) -> Refusal:
-    """The Refusal of the byte at an offset of a text that begins at the matcher's position."""
+    """Return the Refusal of the byte at an offset of a text that begins at the matcher's position."""
     here = matcher.fork()
     here.advance_bytes(text[:offset])
     what, words = describe_found(text, offset), describe_expected(here)
@@ -254,7 +277,7 @@ def locate_refusal(matcher: Matcher, text: bytes, offset: int) -> Refusal:
         options = [word for word in describe_expected(start) if len(word) > 3 and word[0] == word[-1] == '"']
         if options:
             what, words = show_forced(whole[0]), tuple(options)
-    # What stands before was accepted, so it is UTF-8 but for a character that may be cut off at its end.
+    # The text before it was accepted, so it is UTF-8 except for a character that may be cut off at its end.
     position = len(text[:offset].decode("utf-8", "ignore"))
     line, column, excerpt, caret = locate_position(text.decode("utf-8", "replace"), position)
     return Refusal(offset, line, column, excerpt, caret, what, words)
@@ -264,14 +287,14 @@ STRING = re.compile(rb'"(?:[^"\\]|\\.)*("|$)', re.DOTALL)
 
 
 def string_at(text: bytes, offset: int) -> re.Match[bytes] | None:
-    """The string of JSON, quotes included, inside which an offset is; None outside of strings."""
+    """Return the JSON string, quotes included, that contains an offset; None outside of strings."""
     if offset >= len(text):
         return None
     return next((match for match in STRING.finditer(text) if match.start() < offset < match.end()), None)
 
 
 def describe_found(text: bytes, offset: int) -> str:
-    """What stands at an offset, in words."""
+    """Return a description of the text at an offset."""
     if offset >= len(text):
         return END if text else "nothing at all"
     if text.startswith(b"\xef\xbb\xbf") and offset < 3:
@@ -288,19 +311,19 @@ def describe_found(text: bytes, offset: int) -> str:
 
 
 def join_words(words: Iterable[str]) -> str:
-    """a, b or c"""
+    """Join words as "a, b or c"."""
     listed = list(words) or ["nothing"]
     return listed[0] if len(listed) == 1 else ", ".join(listed[:-1]) + " or " + listed[-1]
 
 
 def quote_character(char: str) -> str:
-    """A character in quotes, or its name if it cannot be seen."""
+    """Return a character in quotes, or its name if it is not visible."""
     names = {" ": "a space", "\n": "the end of the line", "\t": "a tab", "\r": "a carriage return", '"': "'\"'"}
     return names.get(char) or (f'"{char}"' if char.isprintable() else f"the character U+{ord(char):04X}")
 
 
 def show_forced(forced: bytes) -> str:
-    """Forced text in a sentence: as it is, cut if it is long."""
+    """Return forced text for a sentence: unchanged, but cut if it is long."""
     text = forced.decode("utf-8", "ignore")
     if not text:
         return "the rest of a UTF-8 character"
@@ -308,12 +331,12 @@ def show_forced(forced: bytes) -> str:
         return quote_character(text)
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     if len(text) <= LONGEST and re.fullmatch(r'"(?:[^"\\]|\\.)*"', text):
-        return text  # a string of JSON has its own quotes
+        return text  # a JSON string has its own quotes
     return f"`{text}`" if len(text) <= LONGEST else f"`{text[: LONGEST - 1]}…`"
 
 
 def format_ranges(codes: list[int]) -> str:
-    """Characters as ranges: !-/ :-@"""
+    """Return characters as ranges, such as !-/ :-@."""
     parts: list[list[int]] = []
     for code in codes:
         if parts and parts[-1][1] == code - 1:
@@ -329,7 +352,7 @@ DRAFTS = {4: "draft 4", 6: "draft 6", 7: "draft 7", 2019: "2019-09", 2020: "2020
 
 
 def find_keyword_rows(keyword: str) -> list[Whereabouts]:
-    """The rows of the keyword table with this name; empty if there is none."""
+    """Return the rows of the keyword table with this name; empty if there is none."""
 
     return [
         Whereabouts(

@@ -1,11 +1,10 @@
-"""A tight JSON Schema from example documents.
+"""Infer a tight JSON Schema from example documents.
 
     constrain.infer([{"at": "2026-11-21", "n": 1}, {"at": "2026-11-22", "n": 2, "who": null}])
 
-genson finds the structure: types, properties, items, and which keys are always there. A second pass walks its schema
-together with the values that stand at each place, and tightens it: a `format` that every text has, an `enum` where few
-texts repeat, closed objects, bounds if they are asked for. Whatever is found takes every example, and that is checked
-with the engine before it is returned.
+genson finds the structure: types, properties, items and required keys. A second pass walks its schema together with the
+values at each location, and tightens it: a `format` that every string has, an `enum` where few strings repeat, closed
+objects, and bounds on request. Before the schema is returned, the engine checks that it accepts every example.
 """
 
 from __future__ import annotations
@@ -34,17 +33,18 @@ __all__ = ["infer"]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 FORMATS = ("uuid", "date-time", "date", "time", "ipv4", "ipv6", "email", "uri")
-"""Formats that are looked for; the first that fits counts. What nearly every word has (hostname, regex) is not."""
+"""Formats that are detected; the first that fits is used. Formats that nearly every word has (hostname, regex) are left
+out."""
 
 MOST_VALUES = 12
-"""Most texts of an enum that is guessed."""
+"""Maximum number of strings of an inferred enum."""
 MOST_NESTING = Limits().nesting
 REPEATS = 3
-"""How often, on average, its texts must have been seen: otherwise they are more likely free text."""
+"""Minimum average number of occurrences of the strings of an enum: with fewer, they are more likely free text."""
 
 
 class Choices(NamedTuple):
-    """How tight: as the arguments of `infer`."""
+    """How tight the schema is: the arguments of `infer`."""
 
     bounds: Literal["free", "observed"]
     keys: Literal["closed", "open"]
@@ -58,12 +58,34 @@ def infer(
     keys: Literal["closed", "open"] = "closed",
     formats: Literal["detect", "ignore"] = "detect",
 ) -> dict[str, Any]:
-    """A JSON Schema (2020-12) that takes all of the documents, JSON values as `json.loads` gives them.
+    """Return a JSON Schema (2020-12) that accepts all of the documents.
 
-    bounds: whether numbers, lengths of texts and of arrays are bounded by what was seen. keys: whether objects may have
-    keys that were never seen. formats: whether a `format` is written where every text has it. Needs the package genson.
+    Parameters
+    ----------
+    documents : iterable
+        JSON values, as `json.loads` returns them.
+    bounds : {"free", "observed"}
+        Whether numbers, string lengths and array lengths are bounded by the observed values.
+    keys : {"closed", "open"}
+        Whether objects may have keys that were not observed ("open").
+    formats : {"detect", "ignore"}
+        Whether a `format` is added where every string has it.
 
-    SourceError: no document at all, or one that is no JSON value (NaN, half of a surrogate pair).
+    Returns
+    -------
+    dict
+        The schema.
+
+    Raises
+    ------
+    SourceError
+        If there are no documents, or one is not a JSON value (NaN, an unpaired surrogate).
+    LimitError
+        If a document is nested too deeply.
+
+    Notes
+    -----
+    Requires the package genson.
     """
     try:
         from genson import SchemaBuilder, SchemaGenerationError
@@ -100,7 +122,10 @@ def infer(
 
 
 def check_value(example: Any, number: int) -> None:
-    """SourceError unless an example is made of JSON values, to MOST_NESTING levels at most."""
+    """Check that an example consists of JSON values.
+
+    Raise SourceError if it does not, LimitError if it is nested deeper than MOST_NESTING.
+    """
     level = [example]
     for _ in range(MOST_NESTING + 1):
         if not level:
@@ -121,7 +146,7 @@ def check_value(example: Any, number: int) -> None:
 
 
 def spell_example(example: Any, number: int) -> bytes:
-    """The JSON text of an example; SourceError if it has none."""
+    """Return the JSON text of an example. Raise SourceError if it cannot be serialised."""
     try:
         return json.dumps(example, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, TypeError, RecursionError) as error:  # UnicodeEncodeError is a ValueError
@@ -129,7 +154,10 @@ def spell_example(example: Any, number: int) -> bytes:
 
 
 def check_examples(schema: dict[str, Any], texts: list[bytes]) -> None:
-    """SourceError if an example is not taken, which only what the engine itself refuses (a huge number) can cause."""
+    """Check that the engine accepts the examples.
+
+    Raise SourceError otherwise; the only cause is a value that the engine itself rejects, such as a huge number.
+    """
 
     constraint = compile(Vocabulary.bytes(), schema=schema, style=Style.any())
     for number, text in enumerate(texts, 1):
@@ -145,7 +173,7 @@ def check_examples(schema: dict[str, Any], texts: list[bytes]) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a JSON number."""
+    """Return whether a value is a JSON number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -164,12 +192,12 @@ TYPES: dict[str, Callable[[Any], bool]] = {
 
 
 def tighten_node(node: dict[str, Any], values: list[Any], choices: Choices) -> dict[str, Any]:
-    """The schema of one place, tightened by the values that were seen there."""
+    """Return the schema of one location, tightened by the values observed there."""
     if "anyOf" in node:
         return merge_branches([tighten_node(branch, of_types(branch, values), choices) for branch in node["anyOf"]])
     types = type_names(node)
     out: dict[str, Any] = {key: value for key, value in node.items() if key != "$schema"}
-    if len(types) > 1:  # null comes last, as people write it
+    if len(types) > 1:  # null comes last, as is usual in hand-written schemas
         out["type"] = sorted(types, key=lambda name: (name == "null", name))
     if "string" in types:
         texts = [value for value in values if isinstance(value, str)]
@@ -196,7 +224,7 @@ def tighten_node(node: dict[str, Any], values: list[Any], choices: Choices) -> d
 
 
 def of_objects(node: dict[str, Any], objects: list[dict[str, Any]], choices: Choices) -> dict[str, Any]:
-    """The keywords of objects: properties in the order in which they were first seen, required in the same."""
+    """Return the keywords of objects: properties and required keys in the order in which they were first observed."""
     found = node.get("properties", {})
     order = dict.fromkeys(key for value in objects for key in value)
     out: dict[str, Any] = {}
@@ -213,7 +241,10 @@ def of_objects(node: dict[str, Any], objects: list[dict[str, Any]], choices: Cho
 
 
 def merge_branches(branches: list[dict[str, Any]]) -> dict[str, Any]:
-    """Branches as one: null becomes a type beside the other, if there is one other and it says no more than a type."""
+    """Merge the branches of an anyOf into one schema where possible.
+
+    null becomes a second type if there is one other branch, with no keyword but its type.
+    """
     null = {"type": "null"}
     others = [branch for branch in branches if branch != null]
     if len(others) == 1 and len(branches) == 2 and isinstance(others[0].get("type"), str) and "enum" not in others[0]:
@@ -222,18 +253,18 @@ def merge_branches(branches: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def type_names(node: dict[str, Any]) -> frozenset[str]:
-    """The types of a node that genson made."""
+    """Return the types of a node that genson made."""
     given = node.get("type", ())
     return frozenset((given,) if isinstance(given, str) else given)
 
 
 def of_types(branch: dict[str, Any], values: list[Any]) -> list[Any]:
-    """Those of the values that a branch is about."""
+    """Return those of the values whose type a branch allows."""
     return [value for value in values if any(TYPES[name](value) for name in type_names(branch))]
 
 
 def accepts_format(name: str) -> Callable[[str], bool]:
-    """Whether a text has a format, as the engine asserts it."""
+    """Return a predicate that tells whether a string has a format, as the engine asserts it."""
 
     dfa = format_dfa(name)
     assert dfa is not None
@@ -241,12 +272,12 @@ def accepts_format(name: str) -> Callable[[str], bool]:
 
 
 def repeated_texts(texts: list[str]) -> list[str] | None:
-    """The different texts in the order in which they were seen, if they are few and repeat."""
+    """Return the distinct strings in the order of first occurrence, None unless they are few and repeat."""
     words = list(dict.fromkeys(texts))
     return words if len(words) <= MOST_VALUES and len(texts) >= REPEATS * len(words) else None
 
 
 def size_bounds(low: str, high: str, sizes: Iterable[Any]) -> dict[str, Any]:
-    """Both bounds; none if nothing was seen."""
+    """Return both bounds; none if no values were observed."""
     seen = list(sizes)
     return {low: min(seen), high: max(seen)} if seen else {}

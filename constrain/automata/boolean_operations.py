@@ -1,6 +1,7 @@
-"""Tables from Tables: products for the boolean operations, subsets for concatenation and repetition.
+"""Operations on Tables: boolean operations, concatenation, repetition and length bounds.
 
-All make only the states they reach, and stop with LimitError beyond `max_states`.
+Boolean operations use the product construction, concatenation and repetition the subset construction. All of them build
+reachable states only and raise LimitError when the result would have more than `max_states` states.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ __all__ = [
 ]  # fmt: skip
 
 WORK = 64
-"""States that may be united for each state of the limit: what bounds constructions with few but large subsets."""
+"""Subset members that may be expanded per state of `max_states`; bounds constructions with few but large subsets."""
 
 
 PRODUCT, CHAIN = "a product of patterns", "a concatenation or repetition of patterns"
-"""What work is spent on."""
+"""Names of the operations, for messages of the work budget."""
 
 
 def _spend_edges(states: int, width: int) -> None:
-    """Charge the moves of so many states over so many classes, and the sets of states that each of them enters."""
+    """Charge the work budget for the transitions of `states` states over `width` classes and their sets."""
     spend_work(states * (2 + width // 4 + (states >> 10)), CHAIN)
 
 
 def too_many_states(what: str, max_states: int) -> LimitError:
-    """The error of a construction that ran out of states."""
+    """Return the LimitError for the construction `what`, which exceeded `max_states` states or its work limit."""
     return LimitError(
         f"{what} needs more than {max_states} states (max_states), or as much work",
         hint="Simplify the pattern, or raise Limits.dfa_states.",
@@ -41,12 +42,15 @@ def too_many_states(what: str, max_states: int) -> LimitError:
 
 
 def make_any_text() -> Table:
-    """All texts."""
+    """Return the Table of all texts."""
     return Table([0, *SURROGATES], [0, 1, 0], [(0, -1)], [True])
 
 
 def make_ranges(ranges: Iterable[tuple[int, int]]) -> Table:
-    """One character out of inclusive ranges of code points; surrogates are left out."""
+    """Return the Table of the texts of one character out of inclusive ranges of code points.
+
+    Ranges may overlap and come in any order; surrogates are excluded. Raise ValueError for an invalid range.
+    """
     bounds, classes = [0], [1]
     first, last = SURROGATES
     for low, high in sorted(ranges):
@@ -69,7 +73,11 @@ def make_ranges(ranges: Iterable[tuple[int, int]]) -> Table:
 
 
 def merge_ranges(first: Table, second: Table) -> tuple[list[int], list[int], list[tuple[int, int]]]:
-    """Common ranges of both, with a class for each pair of their classes that occurs: bounds, classes, pairs."""
+    """Return the common refinement of the character classes of two Tables, as (bounds, classes, pairs).
+
+    `pairs[c]` holds the class of `first` and the class of `second` that the new class `c` corresponds to; only pairs
+    that occur are listed.
+    """
     spend_work((len(first.bounds) + len(second.bounds)) // 2, PRODUCT)
     bounds: list[int] = []
     classes: list[int] = []
@@ -95,7 +103,11 @@ def merge_ranges(first: Table, second: Table) -> tuple[list[int], list[int], lis
 
 
 def product_of_tables(first: Table, second: Table, accept: Callable[[bool, bool], bool], max_states: int) -> Table:
-    """Both run side by side; `accept` of their two answers is the answer. accept(False, False) must be False."""
+    """Return the product of two Tables, not minimised.
+
+    A text is accepted if `accept(first accepts, second accepts)` is true; `accept(False, False)` must be False. Raise
+    LimitError for more than `max_states` states.
+    """
     keep_first, keep_second = accept(True, False), accept(False, True)
     bounds, classes, pairs = merge_ranges(first, second)
     units = 2 + len(pairs) // 4
@@ -104,7 +116,7 @@ def product_of_tables(first: Table, second: Table, accept: Callable[[bool, bool]
     a_start, b_start = 0 if first.rows else -1, 0 if second.rows else -1
     start = (a_start, b_start)
     numbers = {start: 0}
-    # Pairs that can lead nowhere are never made: both dead, or one dead where the answer needs it.
+    # Pairs that cannot reach acceptance are skipped: both dead, or one dead where `accept` requires it.
     order = [start]
     rows: list[list[int]] = []
     accepting: list[bool] = []
@@ -130,7 +142,7 @@ def product_of_tables(first: Table, second: Table, accept: Callable[[bool, bool]
 
 
 def has_common_text(first: Table, second: Table) -> bool:
-    """Whether some text is in both: a walk over the product that ends at the first one, and makes no automaton."""
+    """Return whether two languages intersect, by a search of the product that stops at the first common text."""
     if not first.rows or not second.rows:
         return False
     pairs = merge_ranges(first, second)[2]
@@ -151,7 +163,10 @@ def has_common_text(first: Table, second: Table) -> bool:
 
 
 def complement_table(table: Table) -> Table:
-    """All texts that are not in it: one more state takes what was dead, except on surrogates."""
+    """Return the Table of all texts that `table` does not accept.
+
+    The dead state becomes an accepting sink, except on surrogates, which no text contains.
+    """
     if not table.rows:
         return make_any_text()
     bounds, classes, pairs = merge_ranges(table, make_any_text())
@@ -164,7 +179,7 @@ def complement_table(table: Table) -> Table:
 
 
 def concatenate_tables(first: Table, second: Table, max_states: int) -> Table:
-    """A text of `first` and then one of `second`."""
+    """Return the Table of a text of `first` followed by a text of `second`."""
     if not first.rows or not second.rows:
         return EMPTY
     bounds, classes, pairs = merge_ranges(first, second)
@@ -179,13 +194,13 @@ def concatenate_tables(first: Table, second: Table, max_states: int) -> Table:
 
 
 def repeat_table(table: Table, low: int, high: int | None, max_states: int) -> Table:
-    """`low` to `high` texts of it in a row (None: no bound)."""
+    """Return the Table of `low` to `high` consecutive texts of `table`; `high` is None for no upper bound."""
     if (high is not None and high < low) or (not table.rows and low > 0):
         return EMPTY
     if high == 0 or not table.rows:
         return Table([0], [0], [(-1,)], [True])
     if table.accepting[0]:
-        low = 0  # The empty text fills up what is missing.
+        low = 0  # Missing repetitions may be empty.
     copies = max(low, 1) if high is None else high
     size = len(table.rows)
     if copies > max_states:
@@ -195,7 +210,7 @@ def repeat_table(table: Table, low: int, high: int | None, max_states: int) -> T
     closure = [0] * (copies * size)
     final = 0
     for copy in reversed(range(copies)):
-        # `copy` texts are complete in front; where one more is complete the next copy may start.
+        # `copy` texts precede this copy; where its own text is complete, the next copy may start.
         following = copy + 1 if copy + 1 < copies else (copy if high is None else -1)
         begin = 0 if following < 0 else (closure[following * size] if following != copy else 1 << copy * size)
         for state in range(size):
@@ -208,7 +223,7 @@ def repeat_table(table: Table, low: int, high: int | None, max_states: int) -> T
     start = closure[0]
     result = _subsets(table.bounds, table.classes, edges, closure, start, final, max_states)
     if low == 0 and not result.accepting[0]:
-        # The start may be met again in the middle of a text, so the empty text needs a state of its own.
+        # The start may be reached again within a text, so the empty text needs a separate start state.
         rows = [[t + 1 if t >= 0 else -1 for t in row] for row in result.rows]
         return Table(result.bounds, result.classes, [rows[0], *rows], [True, *result.accepting])
     return result
@@ -223,7 +238,11 @@ def _subsets(
     final: int,
     max_states: int,
 ) -> Table:
-    """Subset construction over sets of states as bits: closure[state] is what entering it adds to the set."""
+    """Return the Table of the subset construction, with sets of states as bit masks.
+
+    `closure[state]` is the set that is added when `state` is entered, `start` the initial set and `final` the set of
+    accepting states.
+    """
     moves = [[closure[target] if target >= 0 else 0 for target in row] for row in edges]
     nowhere = [0] * (max(classes) + 1)
     numbers = {start: 0}
@@ -254,9 +273,10 @@ def _subsets(
 
 
 def bound_lengths(table: Table, low: int, high: int | None, shortest: Sequence[int], max_states: int) -> Table:
-    """Its texts of `low` to `high` characters. shortest[state]: least number of characters to acceptance.
+    """Return the Table of the texts of `low` to `high` characters of `table`; `high` is None for no upper bound.
 
-    Without an upper bound the count stops at `low`.
+    `shortest[state]` is the least number of characters from a state to acceptance. Without an upper bound, characters
+    are counted up to `low` only.
     """
     if not table.rows or (high is not None and high < low):
         return EMPTY
@@ -285,25 +305,31 @@ def bound_lengths(table: Table, low: int, high: int | None, shortest: Sequence[i
     return Table(table.bounds, table.classes, rows, accepting)
 
 
-# Exactly one of several: a state is the set of the automata that are still alive, each with its own state; one that
-# accepts whatever follows is only counted, and two of those make a state dead. So n patterns of which no two have much
-# in common cost what their union costs; taking each without all others would multiply n automata n times over.
+# Exactly one of several languages: a state holds the state of each automaton that is still alive. An automaton in a
+# universal state is only counted, and two of these make the product state dead. For n patterns with little in common
+# the cost is that of their union, whereas subtracting the others from each would build n products of n automata.
 
 WHAT = "texts that match exactly one of several patterns"
 
 State = tuple[int, tuple[tuple[int, int], ...]]
-"""How many automata accept whatever follows (0 or 1), and (number, state) of the others that are alive."""
+"""The number of automata in a universal state (0 or 1), and (automaton, state) of each other live automaton."""
 
 
 class ExactlyOneTable(NamedTuple):
-    """table: the texts, not minimal. overlapping: whether some text is in two of the languages or more."""
+    """The Table of the texts in exactly one of several languages, not minimised.
+
+    `overlapping` tells whether some text is in two or more of the languages.
+    """
 
     table: Table
     overlapping: bool
 
 
 def accept_exactly_one(tables: Sequence[Table], max_states: int) -> ExactlyOneTable:
-    """The texts of exactly one of the tables, which must be minimal. LimitError beyond `max_states`."""
+    """Return the texts that exactly one of the tables accepts.
+
+    The tables must be minimal. Raise LimitError for more than `max_states` states.
+    """
     tables = [table for table in tables if table.rows]
     bounds, classes, columns = merge_all(tables)
     free = [find_universal_states(table) for table in tables]
@@ -355,7 +381,10 @@ def accept_exactly_one(tables: Sequence[Table], max_states: int) -> ExactlyOneTa
 
 
 def merge_all(tables: Sequence[Table]) -> tuple[list[int], list[int], list[tuple[bool, tuple[int, ...]]]]:
-    """Common ranges of all tables: bounds, classes; for each class whether it is of characters, and all own classes."""
+    """Return the common refinement of the character classes of all tables, as (bounds, classes, columns).
+
+    `columns[c]` tells whether class `c` consists of characters (not surrogates), and lists its class in each table.
+    """
     points = sorted({*SURROGATES, 0, *(bound for table in tables for bound in table.bounds)} - {LAST})
     spend_work(len(points) * (len(tables) + 1), WHAT)
     places = [-1] * len(tables)
@@ -376,7 +405,7 @@ def merge_all(tables: Sequence[Table]) -> tuple[list[int], list[int], list[tuple
 
 
 def find_universal_states(table: Table) -> frozenset[int]:
-    """The states of a minimal table from which every text is accepted."""
+    """Return the states of a minimal table from which every text is accepted."""
     texts = {
         index
         for bound, after, index in zip(table.bounds, [*table.bounds[1:], LAST], table.classes)

@@ -1,9 +1,11 @@
-"""Dfa: the one automaton of a regular language of texts, over Unicode characters grouped in classes.
+"""Dfa: the canonical deterministic automaton of a regular language over Unicode characters.
 
-A Dfa is trimmed (every state is reachable and leads to acceptance), minimal and numbered in one fixed way, so
-two of one language are equal, arrays and all, and `key` names the language. Operations make new ones.
-Construction happens on a Table of plain lists (`table`, `algebra`, `words`, `lengths`), where arrays are made once;
-automata of many states stay in arrays (`wide`).
+A Dfa is trim (every state is reachable and co-reachable), minimal and numbered canonically, so two Dfas of the same
+language have equal arrays, and `key` identifies the language. A Dfa is immutable; operations return new ones.
+
+Constructions work on a Table of plain lists (`table`, `boolean_operations`, `text_lengths`), which is converted to
+arrays once at the end; automata with many states are processed as arrays throughout (`large_automata`,
+`word_automaton`).
 """
 
 from __future__ import annotations
@@ -26,23 +28,32 @@ from .word_automaton import build_word_automaton
 __all__ = ["LAST", "MAX_STATES", "SURROGATES", "Dfa", "Table"]
 
 MAX_STATES = 20_000
-"""Most states of a construction where the caller does not say: `Limits.dfa_states`."""
+"""Default limit of the states of a construction; callers usually pass `Limits.dfa_states`."""
 
 MAX_WORD_STATES = 200_000
-"""Most states of `from_strings`, which has no more of them than its words have characters."""
+"""Default limit of the states of `from_strings`; their number is at most one more than the characters of its words."""
 
 ON_SURROGATES = "a Table must be dead on surrogates: they are no characters"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dfa:
-    """bounds:    int32[R]    ascending starts of ranges of code points; bounds[0] == 0; the last ends at 0x110000
-    classes:   int32[R]    class of each range, numbered by first code point
-    delta:     int32[n, C] next state, or -1 (dead). Start is state 0; n == 0 is the empty language
-    accepting: bool[n]
-    key:       digest of the arrays: equal languages have equal keys
+    """A minimal deterministic automaton over classes of Unicode code points.
 
-    All arrays are read-only. Surrogates lead to -1 everywhere. Make one with the class methods, never directly.
+    Attributes
+    ----------
+    bounds : int32[R]
+        Starts of ranges of code points, ascending from 0; the last range ends before 0x110000.
+    classes : int32[R]
+        Class of each range; classes are numbered by their first code point.
+    delta : int32[n, C]
+        Next state, or -1 (dead). The start is state 0; the empty language has no states.
+    accepting : bool[n]
+        Whether a state is accepting.
+    key : bytes
+        Digest of the arrays; equal languages have equal keys.
+
+    All arrays are read-only. Every state leads to -1 on surrogates. Create instances with the class methods only.
     """
 
     bounds: NDArray[np.int32]
@@ -51,11 +62,11 @@ class Dfa:
     accepting: NDArray[np.bool_]
     key: bytes
 
-    # ---- making one -------------------------------------------------------------------------------------------
+    # ---- constructors -----------------------------------------------------------------------------------------
 
     @classmethod
     def from_table(cls, table: Table) -> Dfa:
-        """The Dfa of a Table in any numbering, not minimal. ValueError if it accepts surrogates."""
+        """Return the Dfa of a Table, which need not be trim or minimal. Raise ValueError if it accepts surrogates."""
         if len(table.rows) > large_automata.WIDE:
             delta = np.array(table.rows, dtype="<i4")
             return cls.from_arrays(table.bounds, table.classes, delta, np.array(table.accepting, dtype=np.bool_))
@@ -65,7 +76,7 @@ class Dfa:
     def from_arrays(
         cls, bounds: list[int], classes: list[int], delta: large_automata.Ints, accepting: NDArray[np.bool_]
     ) -> Dfa:
-        """As from_table: the Dfa of arrays in any numbering, not minimal."""
+        """Return the Dfa of arrays in any numbering, which need not be trim or minimal; see `from_table`."""
         arrays = large_automata.canonicalize_arrays(bounds, classes, delta, accepting)
         if arrays is None:
             return cls._from_canonical_table(
@@ -78,6 +89,7 @@ class Dfa:
 
     @classmethod
     def _from_canonical_table(cls, table: Table) -> Dfa:
+        """Return the Dfa of a canonical Table. Raise ValueError if it accepts surrogates."""
         first = bisect_right(table.bounds, SURROGATES[0]) - 1
         end = [*table.bounds[first + 1 : first + 2], LAST][0]
         dead = table.classes[first]
@@ -102,9 +114,10 @@ class Dfa:
         accepting: NDArray[np.bool_],
         distances: list[int],
     ) -> Dfa:
-        """From arrays that are trimmed, minimal and numbered already, little-endian and contiguous: nothing is checked.
+        """Return the Dfa of canonical arrays (trim, minimal, numbered; little-endian and contiguous), without
+        validation.
 
-        For what is too large to be built as a Table. distances: as `find_distances` says them.
+        For automata that are too large to be built as a Table. `distances` is as returned by `find_distances`.
         """
         dfa = cls._sealed(bounds, classes, delta, accepting)
         dfa.__dict__["_distances"] = distances
@@ -118,7 +131,7 @@ class Dfa:
         delta: NDArray[np.int32],
         accepting: NDArray[np.bool_],
     ) -> Dfa:
-        """From canonical arrays."""
+        """Make canonical arrays read-only, compute their key and return the Dfa."""
         digest = blake2b(repr((len(bounds), delta.shape)).encode(), digest_size=16)
         for array in (bounds, classes, delta, accepting):
             digest.update(array.tobytes())
@@ -127,78 +140,81 @@ class Dfa:
 
     @classmethod
     def empty(cls) -> Dfa:
-        """No text."""
+        """Return the Dfa of the empty language."""
         return cls.from_table(EMPTY)
 
     @classmethod
     def any_text(cls) -> Dfa:
-        """All texts."""
+        """Return the Dfa of all texts."""
         return cls.from_table(boolean_operations.make_any_text())
 
     @classmethod
     def from_ranges(cls, ranges: Iterable[tuple[int, int]]) -> Dfa:
-        """One character out of inclusive ranges of code points, in any order; surrogates are left out."""
+        """Return the Dfa of one character out of inclusive ranges of code points, in any order; surrogates are
+        excluded.
+        """
         return cls.from_table(boolean_operations.make_ranges(ranges))
 
     @classmethod
     def from_strings(cls, words: Iterable[str], *, max_states: int = MAX_WORD_STATES) -> Dfa:
-        """Exactly these texts. ValueError if one holds a surrogate."""
+        """Return the Dfa of exactly these texts. Raise ValueError if one contains a surrogate."""
         words = list(words)
         return cls._sealed(*build_word_automaton(words, max_states)) if words else cls.empty()
 
     @classmethod
     def union_of(cls, languages: Iterable[Dfa], *, max_states: int = MAX_STATES) -> Dfa:
-        """What at least one of them accepts."""
+        """Return the union of the languages; the empty language if there are none."""
         parts = list(dict.fromkeys(languages)) or [cls.empty()]
-        while len(parts) > 1:  # Pairwise, so that n small ones cost n log n and not n squared.
+        while len(parts) > 1:  # Pairwise, so that n small languages cost O(n log n), not O(n^2).
             pairs = zip(parts[::2], parts[1::2])
             parts = [a.union(b, max_states=max_states) for a, b in pairs] + (parts[-1:] if len(parts) % 2 else [])
         return parts[0]
 
     @classmethod
     def exactly_one_of(cls, languages: Iterable[Dfa], *, max_states: int = MAX_STATES) -> tuple[Dfa, bool]:
-        """What exactly one of them accepts; and whether any two of them have a text in common."""
+        """Return the Dfa of the texts in exactly one language, and whether any two languages intersect."""
         found = boolean_operations.accept_exactly_one([language.table for language in languages], max_states)
         return cls.from_table(found.table), found.overlapping
 
-    # ---- new ones from old ------------------------------------------------------------------------------------
+    # ---- operations -------------------------------------------------------------------------------------------
 
     def union(self, other: Dfa, *, max_states: int = MAX_STATES) -> Dfa:
-        """What one or both accept."""
+        """Return the union of the two languages."""
         return self if self == other else self._product(other, operator.or_, max_states)
 
     def intersect(self, other: Dfa, *, max_states: int = MAX_STATES) -> Dfa:
-        """What both accept."""
+        """Return the intersection of the two languages."""
         return self if self == other else self._product(other, operator.and_, max_states)
 
     def subtract(self, other: Dfa, *, max_states: int = MAX_STATES) -> Dfa:
-        """What this one accepts and the other does not."""
+        """Return the difference: the texts that this Dfa accepts and `other` does not."""
         return self._product(other, operator.gt, max_states)
 
     def complement(self) -> Dfa:
-        """All texts that this one does not accept."""
+        """Return the Dfa of all texts that this one does not accept."""
         return Dfa.from_table(boolean_operations.complement_table(self.table))
 
     def concatenate(self, other: Dfa, *, max_states: int = MAX_STATES) -> Dfa:
-        """A text of this one and then one of the other."""
+        """Return the concatenation: a text of this Dfa followed by a text of `other`."""
         return Dfa.from_table(boolean_operations.concatenate_tables(self.table, other.table, max_states))
 
     def repeat(self, low: int = 0, high: int | None = None, *, max_states: int = MAX_STATES) -> Dfa:
-        """`low` to `high` texts of this one in a row (None: no bound)."""
+        """Return the Dfa of `low` to `high` consecutive texts of this one; `high` is None for no upper bound."""
         return Dfa.from_table(boolean_operations.repeat_table(self.table, low, high, max_states))
 
     def star(self, *, max_states: int = MAX_STATES) -> Dfa:
-        """Any number of texts of this one in a row, also none."""
+        """Return the Kleene star: any number of consecutive texts of this Dfa, including none."""
         return self.repeat(0, None, max_states=max_states)
 
     def with_length(self, low: int = 0, high: int | None = None, *, max_states: int = MAX_STATES) -> Dfa:
-        """Its texts of `low` to `high` characters (None: no bound)."""
+        """Return the Dfa of the texts of `low` to `high` characters; `high` is None for no upper bound."""
         least, most = self.lengths()
         if least >= low and (high is None or (most is not None and most <= high)):
             return self
         return Dfa.from_table(boolean_operations.bound_lengths(self.table, low, high, self._distances, max_states))
 
     def _product(self, other: Dfa, accept: object, max_states: int) -> Dfa:
+        """Return the product of the two Dfas, which accepts a text if `accept` of the two results is true."""
         assert callable(accept)
         if max(len(self.delta), len(other.delta)) > large_automata.WIDE:
             first, second = self._arrays, other._arrays
@@ -210,30 +226,30 @@ class Dfa:
         return Dfa.from_table(boolean_operations.product_of_tables(self.table, other.table, accept, max_states))
 
     def meets(self, other: Dfa) -> bool:
-        """Whether some text is in both."""
+        """Return whether the two languages intersect."""
         return (self == other and not self.is_empty) or boolean_operations.has_common_text(self.table, other.table)
 
-    # ---- questions --------------------------------------------------------------------------------------------
+    # ---- queries ----------------------------------------------------------------------------------------------
 
     @property
     def is_empty(self) -> bool:
-        """Whether it accepts no text."""
+        """Whether the Dfa accepts no text."""
         return not len(self.delta)
 
     @property
     def is_universal(self) -> bool:
-        """Whether it accepts every text."""
+        """Whether the Dfa accepts every text."""
         return self.delta.shape == (1, 2) and self == Dfa.any_text()
 
     def step(self, state: int, char: str) -> int:
-        """The state after one character, -1 if that is dead. `state` may be -1."""
+        """Return the state after one character, or -1 if it is dead. `state` may be -1."""
         if state < 0:
             return -1
         table = self.table
         return table.rows[state][table.classes[bisect_right(table.bounds, ord(char)) - 1]]
 
     def accepts(self, text: str) -> bool:
-        """Whether the text is in the language."""
+        """Return whether the text is in the language."""
         table = self.table
         if not table.rows:
             return False
@@ -246,45 +262,49 @@ class Dfa:
         return table.accepting[state]
 
     def shortest(self) -> str:
-        """The first of its shortest texts. ValueError if there is none."""
+        """Return the shortest text, the first by code points. Raise ValueError if the language is empty."""
         if self.is_empty:
             raise ValueError("the empty language has no shortest text")
         return text_lengths.find_shortest_text(self.table)
 
     def count(self, cap: int) -> int:
-        """Number of its texts, at most `cap`."""
+        """Return the number of texts, at most `cap`."""
         return text_lengths.count_texts(self.table, cap)
 
     def enumerate(self, cap: int) -> list[str]:
-        """Its first `cap` texts, shorter ones first, then by code point."""
+        """Return the first `cap` texts, ordered by length and then by code points."""
         return list(islice(text_lengths.enumerate_texts(self.table), cap))
 
     def leads_beyond(self, begun: str, ranges: list[tuple[int, int]] | None, taken: Iterable[str]) -> bool:
-        """Whether it accepts a text that begins so, goes on with a character of `ranges` and is not among `taken`.
+        """Return whether some accepted text starts with `begun`, continues with a character of `ranges` and is not in
+        `taken`.
 
-        ranges: of code points, inclusive and disjoint; None: the text may also end here.
+        `ranges` are inclusive, disjoint ranges of code points; with None any character may follow, and `begun` itself
+        counts as well.
         """
         return text_lengths.leads_beyond(self.table, begun, ranges, taken)
 
     def lengths(self) -> tuple[int, int | None]:
-        """Least and most characters of a text (None: no bound); (1, 0) if there is no text."""
+        """Return the least and greatest number of characters of a text (None: unbounded); (1, 0) for the empty
+        language.
+        """
         return (self._distances[0], text_lengths.find_longest_length(self.table)) if self.table.rows else (1, 0)
 
     def extensible(self) -> bool:
-        """Whether from every state, acceptance in d more characters implies acceptance in d + 1: no gaps, no end."""
+        """Return whether, from every state, acceptance after d characters implies acceptance after d + 1."""
         return text_lengths.is_extensible(self.table)
 
     def endless(self) -> bool:
-        """Whether every text that begins an accepted one begins infinitely many."""
+        """Return whether every prefix of an accepted text is a prefix of infinitely many accepted texts."""
         return text_lengths.is_endless(self.table)
 
     def distances(self) -> NDArray[np.int32]:
-        """int32[n]: least number of characters from each state to acceptance."""
+        """Return int32[n]: the least number of characters from each state to acceptance."""
         return np.array(self._distances, dtype=np.int32)
 
     @cached_property
     def table(self) -> Table:
-        """The same as plain lists, which small automata are worked on in."""
+        """The same automaton as plain lists, which are faster than arrays for small automata."""
         return Table(self.bounds.tolist(), self.classes.tolist(), self.delta.tolist(), self.accepting.tolist())
 
     @property

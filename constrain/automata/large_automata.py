@@ -1,10 +1,11 @@
-"""`table.canonical` and `algebra.product` for automata of many states, in arrays instead of lists.
+"""`canonicalize_table` and `product_of_tables` for automata with many states, on arrays instead of lists.
 
-A round of Moore's refinement gives each state a number of 64 bits, made of its block and those of its successors, and
-sorts the numbers. Two unlike states that happened to get one number would wrongly become one, so the partition is
-then compared with the automaton, row by row, and made anew with other numbers if it is no congruence: it is exact.
+A round of Moore's refinement hashes the block of each state and the blocks of its successors to 64 bits and sorts the
+hashes. A collision would merge inequivalent states, so the resulting partition is verified row by row; if it is not a
+congruence, the refinement is repeated with other random numbers. The result is therefore exact.
 
-An automaton of many layers (a count of characters) would need as many rounds: it is left to lists.
+A deep automaton (such as a count of characters) would need as many rounds as it has layers; these are left to the list
+implementation.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ Ints: TypeAlias = NDArray[np.integer[Any]]
 __all__ = ["WIDE", "DfaArrays", "canonicalize_arrays", "find_array_distances", "product_of_arrays"]
 
 WIDE = 300
-"""States from which arrays are faster than lists."""
+"""Number of states above which arrays are faster than lists."""
 
 LAYERS = 300
-"""Most characters to acceptance, and most rounds: beyond them lists are faster."""
+"""Maximum distance to acceptance and number of refinement rounds; beyond it, lists are faster."""
 
 MINIMAL = "a minimal automaton"
-"""What work is spent on."""
+"""Name of the operation, for messages of the work budget."""
 
 SEEDS = 8
-"""Attempts. Each fails with a probability of states^2 / 2^64."""
+"""Number of attempts; each fails with a probability of about states^2 / 2^64."""
 
 
 class DfaArrays(NamedTuple):
-    """bounds, classes, delta, accepting: as in `Dfa`."""
+    """The arrays of an automaton; see `Dfa` for the fields."""
 
     bounds: NDArray[np.int32]
     classes: NDArray[np.int32]
@@ -47,9 +48,9 @@ class DfaArrays(NamedTuple):
 def canonicalize_arrays(
     bounds: list[int], classes: list[int], delta: Ints, accepting: NDArray[np.bool_]
 ) -> DfaArrays | None:
-    """The trimmed, minimal arrays of the same language, as `table.canonical` numbers them; None if it is too deep.
+    """Return the canonical arrays of the same language, numbered as by `canonicalize_table`; None if it is too deep.
 
-    delta: int32[n, C], -1 is dead, the start is 0. States need not be reachable.
+    `delta` is int32[n, C] with -1 for dead; the start is state 0. States need not be reachable.
     """
     spend_work(delta.size // 16, MINIMAL)
     distance = find_array_distances(delta, accepting)
@@ -84,10 +85,12 @@ def product_of_arrays(
     accept: Callable[[bool, bool], bool],
     max_states: int,
 ) -> tuple[Ints, NDArray[np.bool_]]:
-    """delta and accepting of both side by side, of the pairs of states that are reached and may lead somewhere.
+    """Return (delta, accepting) of the product of two automata, restricted to reachable pairs that may reach
+    acceptance.
 
-    columns: the pairs of classes that occur. accept: of both answers; accept(False, False) is False. The start is 0.
-    LimitError beyond max_states pairs.
+    `columns` lists the pairs of classes that occur (see `merge_ranges`). A pair accepts if `accept` of the two results
+    is true; `accept(False, False)` must be False. The start is state 0. Raise LimitError for more than `max_states`
+    pairs.
     """
     keep_first, keep_second = accept(True, False), accept(False, True)
     # State s is row s + 1; row 0 is the dead state.
@@ -96,7 +99,7 @@ def product_of_arrays(
     width = len(second.delta) + 1
 
     def after(codes: Ints) -> Ints:
-        """int64[n, C]: code of the next pair, -1 where it leads nowhere."""
+        """Return int64[n, C]: the code of the next pair, or -1 if it cannot reach acceptance."""
         a, b = left[codes // width] + 1, right[codes % width] + 1
         dead = (a == 0) & (b == 0)
         if not keep_second:
@@ -131,7 +134,7 @@ def _arrays(bounds: list[int], classes: list[int], delta: Ints, accepting: NDArr
 
 
 def find_array_distances(delta: Ints, accepting: NDArray[np.bool_]) -> Ints | None:
-    """int32[n]: least number of characters from each state to acceptance, -1 where there is none; None if too deep."""
+    """Return int32[n]: the least number of characters from each state to acceptance, or -1; None if it is too deep."""
     states, width = delta.shape
     flat = delta.ravel()
     edges = np.flatnonzero(flat >= 0)
@@ -154,9 +157,9 @@ def find_array_distances(delta: Ints, accepting: NDArray[np.bool_]) -> Ints | No
 
 
 def _refined(delta: Ints, distance: Ints, random: np.random.Generator) -> Ints | None:
-    """int64[n]: the block of each state; None if there are too many rounds.
+    """Return int64[n]: the block of each state; None if the refinement needs too many rounds.
 
-    Blocks are never too small, and too large only where random numbers were equal.
+    Blocks are never too fine, and too coarse only after a hash collision.
     """
     columns = list({column.tobytes(): column for column in delta.T.copy()}.values())
     weights = random.integers(1 << 63, size=len(columns) + 1, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
@@ -164,7 +167,7 @@ def _refined(delta: Ints, distance: Ints, random: np.random.Generator) -> Ints |
     names, block = np.unique(distance, return_inverse=True)
     for _ in range(LAYERS):
         spend_work(len(delta) * (32 + len(columns)) // 256, MINIMAL)
-        numbers = fresh[np.append(block, -1)]  # The last is that of the dead state.
+        numbers = fresh[np.append(block, -1)]  # The last entry belongs to the dead state.
         sums = numbers[:-1] * weights[-1]
         for column, weight in zip(columns, weights):
             sums += numbers[column] * weight
@@ -176,7 +179,7 @@ def _refined(delta: Ints, distance: Ints, random: np.random.Generator) -> Ints |
 
 
 def _merged(bounds: list[int], classes: list[int], delta: Ints) -> tuple[list[int], list[int], Ints]:
-    """Ranges and columns with equal columns made one class, classes numbered by their first code point."""
+    """Merge classes with equal columns and number the classes by their first code point."""
     columns = delta.T.copy()
     numbers: dict[bytes, int] = {}
     kept: list[int] = []
@@ -194,8 +197,10 @@ def _merged(bounds: list[int], classes: list[int], delta: Ints) -> tuple[list[in
 
 
 def _ordered(delta: Ints, start: int) -> tuple[Ints, Ints]:
-    """delta of the states that are reachable, nearer ones first, then in the order of the classes that lead there; and
-    their old numbers."""
+    """Return delta of the reachable states in breadth-first order, and the old number of each.
+
+    Within a layer, states are ordered by the classes that lead to them.
+    """
     names = np.full(len(delta) + 1, -1, dtype=np.int64)
     met = np.zeros(len(delta) + 1, dtype=np.bool_)
     met[[start, -1]] = True

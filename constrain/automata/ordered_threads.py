@@ -1,9 +1,10 @@
-"""Threads: where a backtracking matcher may stand in ordered programs, with what it remembers and what it owes.
+"""Threads: the configurations of a backtracking matcher in ordered programs, as states of an NFA with priorities.
 
-A thread is a place that reads, how far it is into its character, the kinds of the last characters (its *past*, as far
-as a look-behind may still ask for them) and *pending lookaheads*: the looks that it has passed, each by the state that
-its own program is in. A look's state is a set of threads, so looks may hold looks (Chandra, Kozen, Stockmeyer 1981,
-"Alternation"). Threads, looks and what they do are numbered and computed once.
+A thread is a place in the program that reads, a position within the current UTF-8 character, the kinds of the last
+characters (its *past*, as far as a lookbehind may still inspect them) and *pending lookaheads*: the lookaheads that it
+has passed, each with the state of its own program. The state of a lookahead is a set of threads, so lookaheads may be
+nested (Chandra, Kozen, Stockmeyer 1981, "Alternation"). Threads, lookaheads and their transitions are numbered and
+computed once.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from .utf8 import END, Utf8
 __all__ = ["EVERY", "NOTHING", "PendingLookaheads", "FAILED", "HELD", "BehindStart", "Thread", "ThreadStates"]
 
 EVERY = (1 << 256) - 1
-"""All bytes, as bits."""
+"""The set of all bytes, as bits."""
 
 HELD, FAILED = -1, -2
-"""States of a look that has found its text, and of one that never will. Others are numbers of sets of threads."""
+"""States of a lookahead that has matched, and of one that cannot match any more. Others are numbers of thread sets."""
 
 PendingLookaheads = frozenset[tuple[int, bool]]
-"""States of looks, and whether each is negated."""
+"""States of pending lookaheads, each with whether it is negated."""
 
 NOTHING: PendingLookaheads = frozenset()
 
 
 class BehindStart(Exception):
-    """A look-behind asks what stands before the lexeme. place: its place."""
+    """Raised when a lookbehind inspects text before the start of the lexeme; `place` is the place of the lookbehind."""
 
     def __init__(self, place: int) -> None:
         super().__init__()
@@ -37,7 +38,7 @@ class BehindStart(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """place: of a Read or a Done. node: of `utf8` within a Read."""
+    """One thread; `place` is that of a ReadStep or DoneStep, `node` a node of `Utf8` within the ReadStep."""
 
     place: int
     node: int
@@ -46,7 +47,7 @@ class Thread:
 
 
 class ThreadStates:
-    """All threads of programs that lie in `code`."""
+    """The threads of all programs in `code`, numbered on first use."""
 
     def __init__(self, code: list[Step], utf8: Utf8) -> None:
         self.code = code
@@ -61,20 +62,23 @@ class ThreadStates:
         self._asked = _asked(code)
 
     def number(self, thread: Thread) -> int:
-        """The number of a thread."""
+        """Return the number of a thread."""
         found = self._numbers.setdefault(thread, len(self.threads))
         if found == len(self.threads):
             self.threads.append(thread)
         return found
 
     def start(self, place: int) -> tuple[int, ...]:
-        """The threads at the beginning of a lexeme."""
+        """Return the threads at the start of a lexeme, for the program at `place`."""
         return tuple([self.number(thread) for thread in self.reached(place, ())])
 
     # ---- between two characters ---------------------------------------------------------------------------------
 
     def reached(self, place: int, past: tuple[int, ...]) -> tuple[Thread, ...]:
-        """The threads at a place after characters of these kinds, preferred ones first."""
+        """Return the threads reachable without input from a place, in order of preference.
+
+        `past` holds the kinds of the preceding characters.
+        """
         asked = self._asked[place]
         past = past[len(past) - asked :] if asked < len(past) else past
         found = self._reached.get((place, past))
@@ -83,8 +87,9 @@ class ThreadStates:
         return found
 
     def _follow(self, place: int, past: tuple[int, ...]) -> list[Thread]:
+        """Compute the threads of `reached`."""
         found: dict[Thread, None] = {}
-        idle: frozenset[int] = frozenset()  # Loops whose body has begun here, without text so far.
+        idle: frozenset[int] = frozenset()  # Loops whose current iteration has not consumed text yet.
         work = [(place, idle, NOTHING)]
         seen = set()
         while work:
@@ -119,7 +124,9 @@ class ThreadStates:
     # ---- one byte -----------------------------------------------------------------------------------------------
 
     def moves(self, number: int) -> list[tuple[int, tuple[int, ...]]]:
-        """(bytes, the threads that follow, preferred first) for disjoint sets of bytes; for others there are none."""
+        """Return (bytes, successor threads in order of preference) for disjoint byte sets; other bytes have no
+        successors.
+        """
         found = self._moves.get(number)
         if found is None:
             thread = self.threads[number]
@@ -136,7 +143,7 @@ class ThreadStates:
         return found
 
     def _reads(self, thread: Thread) -> list[tuple[int, tuple[Thread, ...]]]:
-        """The moves of a thread, leaving pending lookaheads aside."""
+        """Return the moves of a thread without regard to its pending lookaheads."""
         step = self.code[thread.place]
         if not isinstance(step, ReadStep):
             return []
@@ -150,7 +157,7 @@ class ThreadStates:
         return found
 
     def owing(self, pending: PendingLookaheads) -> list[tuple[int, PendingLookaheads | None]]:
-        """(bytes, what is owed after one of them; None if a pending lookahead is broken by it): all bytes, once."""
+        """Return (bytes, pending lookaheads after such a byte, or None if one fails), partitioning all bytes."""
         groups: list[tuple[int, PendingLookaheads | None]] = [(EVERY, NOTHING)]
         for state, negated in pending:
             finer: list[tuple[int, PendingLookaheads | None]] = []
@@ -167,13 +174,13 @@ class ThreadStates:
         return groups
 
     def kept_at_end(self, pending: PendingLookaheads) -> bool:
-        """Whether the pending lookaheads are fulfilled if the text ends here."""
+        """Return whether the pending lookaheads are satisfied if the text ends here."""
         return all(self._held_at_end(state) != negated for state, negated in pending)
 
-    # ---- looks --------------------------------------------------------------------------------------------------
+    # ---- lookaheads ---------------------------------------------------------------------------------------------
 
     def _look(self, numbers: list[int]) -> int:
-        """The state of a look that has these threads."""
+        """Return the state of a lookahead with these threads."""
         if not numbers:
             return FAILED
         for number in numbers:
@@ -187,7 +194,7 @@ class ThreadStates:
         return found
 
     def _look_after(self, state: int) -> list[tuple[int, int]]:
-        """(bytes, the state after one of them): all bytes, once."""
+        """Return (bytes, next state of the lookahead), partitioning all bytes."""
         found = self._look_moves.get(state)
         if found is None:
             groups: list[tuple[int, list[int]]] = [(EVERY, [])]
@@ -207,10 +214,14 @@ class ThreadStates:
         return found
 
     def _look_steps(self, number: int) -> list[tuple[int, tuple[int, ...]]]:
-        """The moves of a look's thread. It is done with its first byte if all that may follow that is found."""
+        """Return the moves of a thread of a lookahead.
+
+        The thread is done after the first byte of a character if every character with that first byte completes the
+        match.
+        """
         thread = self.threads[number]
         step = self.code[thread.place]
-        if isinstance(step, DoneStep):  # It has found its text, and waits for looks within.
+        if isinstance(step, DoneStep):  # It has matched, but nested lookaheads are pending.
             return [
                 (mask, (self.number(Thread(thread.place, END, (), pending)),))
                 for mask, pending in self.owing(thread.pending)
@@ -231,13 +242,13 @@ class ThreadStates:
         return result
 
     def _held_at_end(self, state: int) -> bool:
-        """Whether a look has found its text if the text ends here."""
+        """Return whether a lookahead has matched if the text ends here."""
         threads = [self.threads[number] for number in self.looks[state]]
         return any(isinstance(self.code[t.place], DoneStep) and self.kept_at_end(t.pending) for t in threads)
 
 
 def _behind(step: BehindStep, past: tuple[int, ...], place: int) -> bool:
-    """Whether the last characters are as one of the options says."""
+    """Return whether the last characters match one of the options of a lookbehind."""
     known = past[max(len(past) - step.width, 0) :]
     options = [
         option
@@ -250,7 +261,7 @@ def _behind(step: BehindStep, past: tuple[int, ...], place: int) -> bool:
 
 
 def _asked(code: list[Step]) -> list[int]:
-    """For each place: how many of the characters before it a look-behind may ask for from there."""
+    """Return, for each place, how many preceding characters a lookbehind reachable from there may inspect."""
     asked = [step.width if isinstance(step, BehindStep) else 0 for step in code]
     if not any(asked):
         return asked

@@ -1,9 +1,9 @@
-"""A Dfa while it is being built (plain lists, any numbering), and `canonicalize_table`: the one Table of its language.
+"""Table: an automaton under construction, as plain lists in any numbering, and its canonical form.
 
-Small automata (10 to 50 states) are what schemas are made of, and for them lists and dicts are several times
-faster than numpy, whose every call costs a microsecond. Arrays are made once, at the end, by `Dfa`.
+Schemas mostly need small automata (10 to 50 states), for which lists and dicts are several times faster than numpy,
+where every call costs about a microsecond. `Dfa` creates the arrays once, at the end.
 
-canonical = trim -> minimise -> merge classes -> number. Two Tables of one language come out equal.
+`canonicalize_table` trims, minimises, merges classes and renumbers; Tables of the same language have equal results.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ LAST = 0x110000
 """One past the last code point."""
 
 SURROGATES = (0xD800, 0xE000)
-"""Code points that are no characters: in no text, so every automaton is dead on them."""
+"""Half-open range of the surrogate code points: they are not characters, and every automaton is dead on them."""
 
 
 class Table(NamedTuple):
-    """bounds, classes: as in Dfa. rows[state][class]: next state or -1. accepting[state]. Start is state 0.
+    """An automaton as lists; `bounds` and `classes` are as in `Dfa`, and the start is state 0.
 
-    Every class has code points, and every row is dead on surrogates. Only states reachable from 0 count.
+    `rows[state][class]` is the next state or -1. Every class contains code points, and every row is dead on surrogates.
+    States that are not reachable from state 0 are ignored.
     """
 
     bounds: list[int]
@@ -38,7 +39,10 @@ EMPTY = Table([0], [0], (), ())
 
 
 def canonicalize_table(table: Table) -> Table:
-    """The trimmed, minimal Table of the same language, states numbered breadth-first, classes by first code point."""
+    """Return the trim, minimal Table of the same language.
+
+    States are numbered in breadth-first order, classes by their first code point.
+    """
     rows, accepting = table.rows, table.accepting
     spend_work(len(rows) * (4 + (max(table.classes) + 1) // 4), "a minimal automaton")
     predecessors = _predecessors(rows)
@@ -57,13 +61,16 @@ def canonicalize_table(table: Table) -> Table:
 
 
 def find_distances(table: Table) -> list[int]:
-    """Least number of characters from each state to acceptance, -1 where there is none."""
+    """Return the least number of characters from each state to acceptance; -1 if it is unreachable."""
     return _nearest(_predecessors(table.rows), table.accepting)
 
 
 def _predecessors(rows: Sequence[Sequence[int]]) -> list[list[int]]:
-    """For each state the reachable states with an edge to it, each once. The start has the predecessor -1; the extra
-    last list takes the edges to -1. So a state is reachable exactly if it has a predecessor."""
+    """Return, for each state, its reachable predecessors without repeats.
+
+    The start also has the predecessor -1, so a state is reachable if and only if its list is not empty. The extra last
+    list holds the predecessors of the dead state -1.
+    """
     predecessors: list[list[int]] = [[] for _ in range(len(rows) + 1)]
     predecessors[0].append(-1)
     order = [0] if rows else []
@@ -76,9 +83,9 @@ def _predecessors(rows: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 def _nearest(predecessors: list[list[int]], accepting: Sequence[bool]) -> list[int]:
-    """Least number of characters from each reachable state to acceptance, -1 where there is none."""
+    """Return the least number of characters from each reachable state to acceptance; -1 if it is unreachable."""
     distance = [-1] * len(accepting)
-    distance.append(0)  # For the predecessor -1 of the start, which is not a state: it counts as done.
+    distance.append(0)  # For the predecessor -1 of the start, which is not a state: counts as visited.
     layer = [state for state, accepts in enumerate(accepting) if accepts and predecessors[state]]
     steps = 0
     while layer:
@@ -94,11 +101,12 @@ def _nearest(predecessors: list[list[int]], accepting: Sequence[bool]) -> list[i
 
 
 def _refine(rows: Sequence[Sequence[int]], predecessors: list[list[int]], distance: list[int]) -> tuple[list[int], int]:
-    """The coarsest partition: block of each state (dead ones: -1, and one more -1 at the end), number of blocks.
+    """Return the coarsest congruence: the block of each state, and the number of blocks.
 
-    Moore's refinement that starts from the distance to acceptance (which separates chains at once) and then
-    looks again only at predecessors of states that got a new block; the largest part of a block keeps its name,
-    as in Hopcroft (1971), so a state is renamed at most log2(n) times.
+    Dead states have block -1; one more -1 is appended, for the dead state -1. Moore's refinement, starting from the
+    distance to acceptance (which separates chains at once); later rounds only visit predecessors of states whose block
+    changed. As in Hopcroft (1971), the largest part of a split block keeps its number, so the block of a state changes
+    at most log2(n) times.
     """
     names = {steps: index for index, steps in enumerate(sorted(set(distance) - {-1}))}
     names[-1] = -1
@@ -133,7 +141,10 @@ def _refine(rows: Sequence[Sequence[int]], predecessors: list[list[int]], distan
 
 
 def _split(rows: Sequence[Sequence[int]], block: list[int], members: set[int], states: list[int]) -> list[list[int]]:
-    """The parts of one block that must leave it. Only `states` may differ; the others agree with one another."""
+    """Return the parts that must be split off a block.
+
+    Only `states` may differ; the other members of the block agree with one another.
+    """
     get = block.__getitem__
     parts: dict[tuple[int, ...], list[int]] = {}
     for state in states:
@@ -148,7 +159,7 @@ def _split(rows: Sequence[Sequence[int]], block: list[int], members: set[int], s
     else:
         stays = max(parts, key=lambda signature: len(parts[signature]))
     if agreeing and parts:
-        # The part that keeps the name should be the largest; if that is not the witnesses', they are listed to leave.
+        # The largest part should keep the number; if it is not the part of the witness, that part is split off.
         largest = max(parts, key=lambda signature: len(parts[signature]))
         if largest != stays and len(parts[largest]) > agreeing + len(parts.get(stays, ())):
             parts.setdefault(stays, []).extend(state for state in members if state not in seen)
@@ -159,7 +170,7 @@ def _split(rows: Sequence[Sequence[int]], block: list[int], members: set[int], s
 def _merge_classes(
     bounds: list[int], classes: list[int], rows: Sequence[tuple[int, ...]]
 ) -> tuple[list[int], list[int], list[tuple[int, ...]]]:
-    """Ranges and columns with equal columns made one class, classes numbered by their first code point."""
+    """Merge classes with equal columns and number the classes by their first code point."""
     columns = list(zip(*rows))
     numbers: dict[tuple[int, ...], int] = {}
     kept: list[int] = [-1] * len(columns)
@@ -180,7 +191,7 @@ def _merge_classes(
 def _number(
     bounds: list[int], classes: list[int], columns: list[tuple[int, ...]], start: int, accepting: list[bool]
 ) -> Table:
-    """The Table with states in breadth-first order of their classes."""
+    """Return the Table with states numbered in breadth-first order of their classes."""
     rows = list(zip(*columns))
     names = [-1] * (len(rows) + 1)
     names[start] = 0

@@ -1,4 +1,4 @@
-"""Questions about the texts of a Table: how long they are, how many, and which."""
+"""Length, number and enumeration of the texts of a Table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 
 
 def order_topologically(table: Table) -> list[int] | None:
-    """The states, each before its successors; None if there is a cycle, hence no longest text."""
+    """Return the states in topological order; None if there is a cycle, so that the lengths of texts are unbounded."""
     incoming = [0] * (len(table.rows) + 1)
     for row in table.rows:
         for target in set(row):
@@ -35,7 +35,7 @@ def order_topologically(table: Table) -> list[int] | None:
 
 
 def find_longest_length(table: Table) -> int | None:
-    """Most characters of a text, None without bound, -1 if there is no text."""
+    """Return the greatest number of characters of a text, None if it is unbounded, -1 if there is no text."""
     order = order_topologically(table)
     if order is None:
         return None
@@ -46,22 +46,22 @@ def find_longest_length(table: Table) -> int | None:
 
 
 def is_extensible(table: Table) -> bool:
-    """Whether from every state, acceptance in d more characters implies acceptance in d + 1.
+    """Return whether, from every state, acceptance after d characters implies acceptance after d + 1.
 
-    That is so exactly if every accepting state has an accepting successor: the rest follows by induction on d.
+    Equivalently, every accepting state has an accepting successor (by induction on d).
     """
     accepts = (*table.accepting, False)
     return all(any(accepts[t] for t in row) for row, here in zip(table.rows, table.accepting) if here)
 
 
 def is_endless(table: Table) -> bool:
-    """Whether from every state infinitely many texts are accepted: each reaches a cycle."""
-    # If some state has finitely many texts, so has one that leads nowhere: the end of its longest text.
+    """Return whether infinitely many texts are accepted from every state (each reaches a cycle)."""
+    # A state with finitely many texts leads to a state without successors: the end of its longest text.
     return all(any(after >= 0 for after in row) for row in table.rows)
 
 
 def count_texts(table: Table, cap: int) -> int:
-    """Number of texts, at most `cap`."""
+    """Return the number of texts, at most `cap`."""
     order = order_topologically(table)
     if order is None:
         return cap
@@ -76,7 +76,7 @@ def count_texts(table: Table, cap: int) -> int:
 
 
 def enumerate_texts(table: Table) -> Iterator[str]:
-    """All texts, shorter ones first, then by code point; without an end if the language is infinite."""
+    """Yield all texts, ordered by length and then by code points; endless if the language is infinite."""
     if not table.rows:
         return
     successors = [tuple({t for t in row if t >= 0}) for row in table.rows]
@@ -92,7 +92,7 @@ def enumerate_texts(table: Table) -> Iterator[str]:
 
 
 def _texts(rows: Sequence[Sequence[int]], spans: list[tuple[int, int, int]], exactly: list[set[int]]) -> Iterator[str]:
-    """All texts of exactly len(exactly) - 1 characters, by code point."""
+    """Yield all texts of exactly `len(exactly) - 1` characters, ordered by code points."""
 
     def characters(state: int, left: int) -> Iterator[tuple[int, int]]:
         for start, end, index in spans:
@@ -124,12 +124,15 @@ def _texts(rows: Sequence[Sequence[int]], spans: list[tuple[int, int, int]], exa
 
 
 def find_shortest_text(table: Table) -> str:
-    """The first of the shortest texts by code point. The Table must have one."""
+    """Return the shortest text, the first by code points among several. The language must not be empty."""
     return next(enumerate_texts(table))
 
 
 def leads_beyond(table: Table, begun: str, ranges: Sequence[tuple[int, int]] | None, taken: Iterable[str]) -> bool:
-    """See `Dfa.leads_beyond`. All states of a canonical table accept something, so only taken texts are followed."""
+    """Implement `Dfa.leads_beyond`.
+
+    All states of a canonical table are co-reachable, so only the paths of the texts in `taken` are followed.
+    """
     start = 0
     for char in begun:
         start = table.rows[start][table.classes[bisect_right(table.bounds, ord(char)) - 1]]
@@ -155,7 +158,7 @@ def leads_beyond(table: Table, begun: str, ranges: Sequence[tuple[int, int]] | N
 
 
 def _common(low: int, high: int, other_low: int, other_high: int) -> int:
-    """How many integers lie in both intervals."""
+    """Return the size of the intersection of two inclusive integer intervals."""
     return max(0, min(high, other_high) - max(low, other_low) + 1)
 
 

@@ -1,7 +1,7 @@
-"""The steps of ordered programs, as the regex front end writes them and `threads` runs them.
+"""The instructions of ordered programs, which the regex front end generates and `ordered_threads` executes.
 
-A program is a stretch of one list that all patterns share; a place is an index into it. A step that reads or checks
-goes on at the next place. Where a jump has several targets, a match by way of an earlier one is preferred.
+A program is a segment of one list that all patterns share; a *place* is an index into it. After a step that reads or
+asserts, execution continues at the next place. Of several jump targets, earlier ones are preferred.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ __all__ = ["BehindStep", "DoneStep", "EnterStep", "LeaveStep", "LookStep", "Term
 
 @dataclass(frozen=True, slots=True)
 class ReadStep:
-    """One character of the set that begins at a node of `utf8`. kind: its class, if what it is will be asked for."""
+    """Read one character of the set at a root node of `Utf8`; `kind` is its class if a lookbehind may inspect it, or
+    -1.
+    """
 
     node: int
     kind: int = -1
@@ -25,14 +27,14 @@ class ReadStep:
 
 @dataclass(frozen=True, slots=True)
 class EnterStep:
-    """The body of a repetition begins that may take no text."""
+    """Start of the body of a repetition that may match the empty text."""
 
     loop: int
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveStep:
-    """That body ends: it goes on at `again` if it has taken text, else at `out`."""
+    """End of the body of a repetition: continue at `again` if this iteration consumed text, else at `out`."""
 
     loop: int
     again: int
@@ -41,7 +43,10 @@ class LeaveStep:
 
 @dataclass(frozen=True, slots=True)
 class LookStep:
-    """What follows begins (negated: does not) with a text of the program at `start`, which ends in Done(-1)."""
+    """Lookahead: the following text starts with (negated: does not start with) a text of the program at `start`.
+
+    That program ends in `DoneStep(-1)`.
+    """
 
     start: int
     negated: bool
@@ -49,9 +54,9 @@ class LookStep:
 
 @dataclass(frozen=True, slots=True)
 class BehindStep:
-    """The characters just before have (negated: have not) kinds such as one of the options says.
+    """Lookbehind: the kinds of the preceding characters match (negated: do not match) one of the options.
 
-    Each option has a set of kinds, as bits, for each of the `width` last characters of the lexeme.
+    An option has a set of kinds, as bits, for each of the last `width` characters of the lexeme.
     """
 
     options: tuple[tuple[int, ...], ...]
@@ -61,23 +66,37 @@ class BehindStep:
 
 @dataclass(frozen=True, slots=True)
 class DoneStep:
-    """The end of a program: terminal matched, or -1 for what a look asks for."""
+    """End of a program: `terminal` has matched; -1 at the end of the program of a lookahead."""
 
     terminal: int
 
 
 Step = Union[ReadStep, tuple[int, ...], EnterStep, LeaveStep, LookStep, BehindStep, DoneStep]
-"""A tuple jumps to one of its places, in this order of preference."""
+"""An instruction; a tuple is a jump to one of its places, in order of preference."""
 
 
 @dataclass(slots=True)
 class TerminalPrograms:
     """The programs of the terminals of a grammar.
 
-    names: of each terminal, for messages. source: a text, and the position in it where a terminal is to be seen.
-    starts, keywords: of each terminal the place of its program, and of the one that only renames; -1: none.
-    owners: of each place the terminal it belongs to; of a program that only renames, its complement (~t).
-    renames: of each terminal the keywords that rename it, and to which terminal: the first that fits does.
+    Attributes
+    ----------
+    names : list of str
+        Name of each terminal, for messages.
+    source : callable
+        Maps a terminal to the source text and the offset of its definition.
+    starts : list of int
+        Place of the program of each terminal, or -1.
+    keywords : list of int
+        Place of the program with which a terminal renames matches of others (as a keyword), or -1.
+    renames : list of dict
+        For each terminal, the keywords that rename it and the terminal they rename it to; the first match applies.
+    code : list of Step
+        The shared instructions.
+    owners : list of int
+        Terminal t that each place belongs to; `~t` for a place of a keyword program.
+    utf8 : Utf8
+        The byte graphs of the character sets.
     """
 
     names: list[str]

@@ -1,6 +1,6 @@
-"""Characters spelled in UTF-8: a set of code points as a small graph over bytes, whose equal rests are shared.
+"""Byte graphs of the UTF-8 encodings of sets of code points, with equal suffixes shared.
 
-Node 0 is the end of the character. The graph of `\\w` has some 300 nodes, most of which other sets use as well.
+Node 0 is the end of the character. The graph of `\\w` has about 300 nodes, most of which are shared with other sets.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from collections.abc import Iterable
 __all__ = ["END", "Moves", "Utf8", "list_bytes"]
 
 Moves = tuple[tuple[int, int], ...]
-"""(set of bytes as bits of an int, next node): the sets are disjoint."""
+"""Pairs (set of bytes as bits of an int, next node) with disjoint sets."""
 
 END = 0
 SURROGATES = (0xD800, 0xE000)
 LEADS = ((2, 0x80, 0x800, 0xC0), (3, 0x800, 0x10000, 0xE0), (4, 0x10000, 0x110000, 0xF0))
-"""Bytes of a character, the code points spelled with as many (half-open), and what is added to the first byte."""
+"""Per encoded length: number of bytes, first code point, end of the code points, marker bits of the first byte."""
 
 _Ranges = tuple[tuple[int, int], ...]
 
 
 def list_bytes(mask: int) -> list[int]:
-    """The bytes of a set, ascending."""
+    """Return the bytes of a set, ascending."""
     found = []
     while mask:
         bit = mask & -mask
@@ -31,12 +31,15 @@ def list_bytes(mask: int) -> list[int]:
 
 
 def _run(first: int, end: int) -> int:
-    """The set of the bytes from first to end, which is not in it."""
+    """Return the set of the bytes from `first` up to but excluding `end`."""
     return (1 << end) - (1 << first)
 
 
 class Utf8:
-    """Graphs of any number of sets. nodes[i]: the moves of node i. anything: the first node of all characters."""
+    """Byte graphs of any number of character sets.
+
+    `nodes[i]` holds the moves of node i; `anything` is the root of the set of all characters.
+    """
 
     def __init__(self) -> None:
         self.nodes: list[Moves] = [()]
@@ -46,7 +49,9 @@ class Utf8:
         self.anything = self.root((0, 0x110000))
 
     def root(self, charset: tuple[int, ...]) -> int:
-        """The first node of a set, given as the points at which membership toggles. Surrogates are left out."""
+        """Return the root node of a set, given as the sorted points at which membership toggles; surrogates are
+        excluded.
+        """
         found = self._roots.get(charset)
         if found is None:
             ranges = _without_surrogates(zip(charset[::2], charset[1::2]))
@@ -61,11 +66,13 @@ class Utf8:
         return found
 
     def complete(self, mask: int, node: int) -> int:
-        """Those bytes of a first move to a node after which every character that can follow leads on to the end."""
+        """Return the bytes of a move from the start of a character to `node` after which every continuation is
+        accepted.
+        """
         return sum(mask & whole for whole, target in self.nodes[self.anything] if target == node)
 
     def _rest(self, length: int, ranges: _Ranges) -> int:
-        """The node before `length` further bytes, whose 6 bits each make a number in these ranges."""
+        """Return the node that reads `length` continuation bytes whose 6-bit payloads form a number in these ranges."""
         found = self._rests.get((length, ranges))
         if found is None:
             moves: dict[int, int] = {}
@@ -74,7 +81,10 @@ class Utf8:
         return found
 
     def _split(self, ranges: Iterable[tuple[int, int]], after: int, added: int, moves: dict[int, int]) -> None:
-        """Put in the moves over a byte that has so many after it. added: to its bits of the number."""
+        """Add to `moves` the moves over a byte that `after` continuation bytes follow.
+
+        `added` are the marker bits of the byte, which are added to its payload.
+        """
         size = 64**after
         parts: dict[int, list[tuple[int, int]]] = {}
         whole = 0

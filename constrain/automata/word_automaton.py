@@ -21,19 +21,20 @@ Arrays = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[
 
 
 def build_word_automaton(words: Iterable[str], max_states: int) -> Arrays:
-    """bounds, classes, delta, accepting (see Dfa) of exactly these words, in canonical form already.
+    """Return the canonical (bounds, classes, delta, accepting) of exactly these words; see `Dfa` for the arrays.
 
-    Words with lone surrogates are no texts and are refused (ValueError). There must be one word.
+    `words` must not be empty. Raise ValueError if a word contains a lone surrogate, and LimitError for more than
+    `max_states` states.
     """
     ordered = sorted(set(words))
     register: dict[_Node, int] = {}
     nodes: list[_Node] = []
-    # The path of the last word: edges that are settled, and whether a word ends here. path[i] is after i characters.
+    # The path of the last word: path[i], after i characters, is (whether a word ends here, finished edges).
     path: list[tuple[bool, list[tuple[str, int]]]] = [(False, [])]
     previous = ""
 
     def minimise_path(depth: int) -> None:
-        """Merge the tail of the path, below `depth` characters, with what is known already."""
+        """Merge the part of the path after `depth` characters with equivalent nodes of the register."""
         while len(path) > depth + 1:
             final, edges = path.pop()
             node = (final, tuple(edges))
@@ -59,9 +60,10 @@ def build_word_automaton(words: Iterable[str], max_states: int) -> Arrays:
 
 
 def _arrays(nodes: list[_Node]) -> Arrays:
-    """Nodes, of which the last is the start, with states numbered breadth-first and equal columns merged.
+    """Return the arrays of the nodes, of which the last is the start, with equal columns merged.
 
-    Edges are in the order of their characters, hence also of their classes: those are numbered by first character.
+    States are numbered in breadth-first order. Edges are in the order of their characters, hence also of their classes,
+    which are numbered by first character.
     """
     names = {len(nodes) - 1: 0}
     order = [len(nodes) - 1]
@@ -76,7 +78,7 @@ def _arrays(nodes: list[_Node]) -> Arrays:
     if any(SURROGATES[0] <= point < SURROGATES[1] for point in starts):
         raise ValueError("a lone surrogate is no character")
     for point in (-1, *map(ord, columns)):
-        starts.setdefault(point + 1, ())  # What lies between two characters of the words has the empty column.
+        starts.setdefault(point + 1, ())  # Code points between two characters of the words have the empty column.
     starts.pop(LAST, None)
     numbers: dict[tuple[int, ...], int] = {}
     bounds: list[int] = []
@@ -95,7 +97,7 @@ def _arrays(nodes: list[_Node]) -> Arrays:
 
 
 def _delta(states: int, numbers: dict[tuple[int, ...], int]) -> NDArray[np.int32]:
-    """int32[states, classes] of columns, each a flat tuple of pairs (state, next state)."""
+    """Return int32[states, classes] from columns, each a flat tuple of pairs (state, next state)."""
     delta = np.full((states, len(numbers)), -1, dtype="<i4")
     for column, number in numbers.items():
         pairs = np.array(column, dtype=np.int64).reshape(-1, 2)

@@ -1,23 +1,23 @@
-"""Every exception that constrain raises on purpose, drawn before it is written.
+"""The exceptions and warnings of constrain.
 
     ConstrainError
-    ├── SourceError            the text or document that was given is wrong
+    ├── SourceError            the given text or document is malformed
     │   ├── SchemaError        not a JSON Schema
     │   ├── RegexError         not a regular expression
     │   └── GrammarError       not a grammar
-    ├── UnsupportedError       right, but it asks for what constrain does not enforce
-    ├── UnsatisfiableError     right, but no text at all satisfies it
-    ├── LimitError             right, but a stated budget was spent
-    ├── VocabularyError        a tokenizer whose tokens cannot be told apart as bytes
-    ├── ArgumentError          an argument of the right type with a value that makes no sense (a ValueError, too)
-    ├── ValueRefused           a text has the form of a schema, yet the Python type takes no such value
-    └── TokenRefused           a Matcher was asked to take a token that it does not allow
+    ├── UnsupportedError       well-formed, but uses a feature that constrain does not enforce
+    ├── UnsatisfiableError     well-formed, but no text satisfies it
+    ├── LimitError             well-formed, but a budget of `Limits` was exceeded
+    ├── VocabularyError        a tokenizer whose tokens cannot be expressed as bytes
+    ├── ArgumentError          an argument has the right type but an invalid value (also a ValueError)
+    ├── ValueRefused           a text conforms to the schema, but the Python type rejects its value
+    └── TokenRefused           a Matcher was asked to accept a token that it does not allow
 
     UserWarning
-    ├── SchemaWarning          a schema that is right as it stands, yet probably not what was meant
-    └── VocabularyWarning      a tokenizer that can be used as it stands, yet probably lacks an end token
+    ├── SchemaWarning          a valid schema that probably does not mean what was intended
+    └── VocabularyWarning      a usable tokenizer that probably lacks an end token
 
-An error says where (a JSON pointer, or line and column with a caret), what, and what to do.
+A message says where the error is (a JSON pointer, or line and column with a caret), what is wrong, and what to do.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ __all__ = [
 ]
 
 ECHOED = 200
-"""Most characters of a user's input that one part of a message repeats."""
+"""Most characters of a user's input in one part of a message."""
 MESSAGE = 2_000
-"""Most characters of a cause or hint: whatever is put into it, a message stays within a screen."""
+"""Most characters of a cause or hint, so that a message fits on a screen."""
 EXCERPT = 72
-"""Most characters of a user's text that a message repeats: enough to recognise, not enough to flood a log."""
+"""Most characters of the source line that a message shows."""
 
 
 def shorten_text(text: object, most: int = ECHOED) -> str:
-    """Return `text` for a message: at most `most` characters, the middle of a longer one left out."""
+    """Return `text` with at most `most` characters, the middle of a longer one replaced by an ellipsis."""
     text = str(text)
     if len(text) <= most:
         return text
@@ -65,12 +65,20 @@ def shorten_text(text: object, most: int = ECHOED) -> str:
 
 
 class ConstrainError(Exception):
-    """Base of all: catch this to catch everything that constrain raises on purpose.
+    """Base class of the errors that constrain raises.
 
-    cause: one sentence, what is wrong.
-    pointer: JSON pointer of the place in a schema (RFC 6901), or None.
-    source, position: the text and the 0-based offset in it, or None.
-    hint: what to do about it, or "".
+    Parameters
+    ----------
+    cause : str
+        What is wrong, in one sentence.
+    pointer : str, optional
+        JSON pointer (RFC 6901) of the location in a schema.
+    source : str, optional
+        The text that contains the error.
+    position : int, optional
+        0-based offset of the error in `source`.
+    hint : str
+        What to do about it.
     """
 
     def __init__(
@@ -90,7 +98,7 @@ class ConstrainError(Exception):
         super().__init__(self.render())
 
     def render(self) -> str:
-        """The whole message: cause, place, excerpt with a caret, cure."""
+        """Return the message: cause, location, excerpt with a caret, and hint."""
         parts = [self.cause]
         if self.pointer is not None:
             parts.append(f"  at {shorten_text(self.pointer) or '(the root)'}")
@@ -105,64 +113,64 @@ class ConstrainError(Exception):
 
 
 class SchemaWarning(UserWarning):
-    """A schema that is right as it stands, yet probably not what was meant: a misspelt keyword, an unknown format."""
+    """A valid schema that probably does not mean what was intended, such as a misspelt keyword or unknown format."""
 
 
 class VocabularyWarning(UserWarning):
-    """A tokenizer that can be used as it stands, yet probably lacks an end token."""
+    """A usable tokenizer that probably lacks an end token."""
 
 
 class SourceError(ConstrainError):
-    """The text or document that was given is wrong."""
+    """The given text or document is malformed."""
 
 
 class SchemaError(SourceError):
-    """Not a JSON Schema."""
+    """A document is not a JSON Schema."""
 
 
 class RegexError(SourceError):
-    """Not a regular expression."""
+    """A text is not a regular expression."""
 
 
 class GrammarError(SourceError):
-    """Not a grammar."""
+    """A text is not a grammar."""
 
 
 class UnsupportedError(ConstrainError):
-    """Right, but it asks for what constrain does not enforce: nothing is ever silently ignored."""
+    """A source uses a feature that constrain does not enforce. Nothing is ever silently ignored."""
 
 
 class UnsatisfiableError(ConstrainError):
-    """Right, but no text at all satisfies it."""
+    """No text satisfies the source."""
 
 
 class LimitError(ConstrainError):
-    """Right, but a budget of `Limits` was spent."""
+    """A budget of `Limits` was exceeded."""
 
 
 class VocabularyError(ConstrainError):
-    """A tokenizer whose tokens cannot be told apart as bytes, or that lacks what is needed."""
+    """The tokens of a tokenizer cannot be expressed as bytes, or a required token is missing."""
 
 
 class ArgumentError(ConstrainError, ValueError):
-    """An argument has the right type, and a value that makes no sense."""
+    """An argument has the right type but an invalid value."""
 
 
 class ValueRefused(ConstrainError):
-    """A text has the form of the schema, yet the Python type that it was for takes no such value.
+    """A text conforms to the schema, but the Python type rejects its value.
 
-    A validator may ask for more than a schema can say. text: what was written.
+    A validator may check more than a schema can express. The attribute `text` is the generated text.
     """
 
     text: str = ""
 
 
 class TokenRefused(ConstrainError):
-    """A Matcher was asked to take a token or bytes that it does not allow; it is unchanged."""
+    """A Matcher was asked to accept a token or bytes that it does not allow. The matcher is unchanged."""
 
 
 def locate_position(source: str, position: int) -> tuple[int, int, str, int]:
-    """Line and column (1-based), an excerpt of that line, and where in the excerpt the caret stands."""
+    """Return line and column (1-based), an excerpt of that line, and the offset of the caret in the excerpt."""
     position = max(0, min(position, len(source)))
     start = source.rfind("\n", 0, position) + 1
     end = source.find("\n", position)
@@ -174,7 +182,7 @@ def locate_position(source: str, position: int) -> tuple[int, int, str, int]:
 
 
 def describe_value(value: object) -> str:
-    """Return a value for a message: its repr, or its type where that is long or cannot be made."""
+    """Return a value for a message: its repr, or its type if the repr is long or fails."""
     kind = f"a {type(value).__name__}"
     try:
         text = repr(value)
@@ -184,13 +192,16 @@ def describe_value(value: object) -> str:
 
 
 def check_type(name: str, value: object, kinds: type | tuple[type, ...], wanted: str) -> None:
-    """Raise TypeError, saying what is `wanted`, unless the argument is an instance of `kinds`."""
+    """Raise TypeError unless the argument is an instance of `kinds`. `wanted` completes the message."""
     if not isinstance(value, kinds):
         raise TypeError(f"{name} is {describe_value(value)}: {wanted}")
 
 
 def check_count(name: str, value: Any, least: int = 0) -> int:
-    """Return a whole number, also of numpy or torch, as an int; TypeError for others, ArgumentError below `least`."""
+    """Return an integer, also of numpy or torch, as an int.
+
+    Raise TypeError if it is not an integer, ArgumentError if it is less than `least`.
+    """
     try:
         if isinstance(value, bool) or type(value).__name__ == "bool_":
             raise TypeError
@@ -203,7 +214,7 @@ def check_count(name: str, value: Any, least: int = 0) -> int:
 
 
 def check_choice(name: str, value: object, options: tuple[str, ...]) -> None:
-    """Raise TypeError unless the argument is a text, ArgumentError unless it is one of the options."""
+    """Raise TypeError unless the argument is a str, ArgumentError unless it is one of the options."""
     wanted = f"one of {', '.join(map(repr, options))}"
     check_type(name, value, str, wanted)
     if value not in options:

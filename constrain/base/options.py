@@ -1,4 +1,4 @@
-"""The choices that a user has: how JSON is spelled (`Style`) and how much may be spent (`Limits`)."""
+"""User options: how JSON is spelled (`Style`) and the budgets of compiling and matching (`Limits`)."""
 
 from __future__ import annotations
 
@@ -12,22 +12,37 @@ __all__ = ["Limits", "Style"]
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a value is spelled, where JSON leaves it open. The defaults suit language models.
+    """How JSON values are spelled where JSON leaves a choice. The defaults suit language models.
 
-    whitespace: "flexible": what JSON writers produce, compact or readable, so that it cannot run away: after a
-        colon nothing or one space; after a comma and inside brackets nothing, one space, or one line break and
-        up to 64 spaces or 64 tabs; before a comma or colon and around the root nothing. "compact": none; "any":
-        all that RFC 8259 allows, without a bound; an int: a new line for each member, indented by that many
-        spaces a level, `": "` after a key.
-    key_order: "schema": the order of `properties`, optional ones may be left out, undeclared ones come last;
-        "any": every order. Duplicate keys are refused in both.
-    escapes: how keys and constants are spelled. "canonical": as `json.dumps(ensure_ascii=False)` does;
-        "any": with any escapes. The text of a free string may always use any escape.
-    numbers: "plain": integers without fraction or exponent, numbers with bounds other than 0 without
-        exponent; "any": every spelling, such as `1.0` and `1e2` for an integer.
-    digits: most digits in a row, in the integer part and in the fraction, of a number whose schema does
-        not itself demand more. None: no cap.
-    formats: "assert": `format` is enforced; "annotate": it is not.
+    Parameters
+    ----------
+    whitespace : {"flexible", "compact", "any"} or int
+        "flexible": what common JSON writers produce, compact or indented, with a bound so that whitespace cannot run
+        away: nothing or one space after a colon; nothing, one space, or one line break and up to 64 spaces or 64 tabs
+        after a comma and inside brackets; nothing before a comma or colon and around the root. "compact": no
+        whitespace. "any": all whitespace of RFC 8259, without a bound. An int from 0 to 64: a new line for each member,
+        indented by that many spaces per level, and `": "` after a key.
+    key_order : {"schema", "any"}
+        "schema": members in the order of `properties`; optional ones may be omitted, undeclared ones come last. "any":
+        every order. Duplicate keys are refused in both.
+    escapes : {"canonical", "any"}
+        How keys and constants are spelled. "canonical": as `json.dumps(ensure_ascii=False)` does. "any": with any
+        escapes. The content of a free string may always use any escape.
+    numbers : {"plain", "any"}
+        "plain": integers without fraction or exponent, and numbers with bounds other than 0 without exponent. "any":
+        every spelling, such as `1.0` and `1e2` for an integer.
+    digits : int or None
+        Most consecutive digits in the integer part and in the fraction of a number, unless its schema requires more.
+        None for no limit.
+    formats : {"assert", "annotate"}
+        "assert": `format` is enforced. "annotate": it is ignored.
+
+    Raises
+    ------
+    ArgumentError
+        If a value is not one of the options.
+    TypeError
+        If a value has the wrong type.
     """
 
     whitespace: Literal["flexible", "compact", "any"] | int = "flexible"
@@ -55,19 +70,42 @@ class Style:
 
     @classmethod
     def any(cls) -> Style:
-        """Everything that RFC 8259 and the schema allow: the style in which exactness is judged."""
+        """Return the style that allows everything that RFC 8259 and the schema allow.
+
+        Exactness is defined with respect to this style.
+
+        Returns
+        -------
+        Style
+        """
         return cls(whitespace="any", key_order="any", escapes="any", numbers="any", digits=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Budgets, each counted, none timed; what exceeds one is refused by name with `LimitError`.
+    """Budgets of compiling and matching. All are counted, none is a time; exceeding one raises LimitError.
 
-    dfa_states: most states of one regular piece. nesting: deepest nesting of a schema, regex or grammar source: levels
-    of brackets in the text, of lists and objects in a document, the same count everywhere. cases: most cases that a
-    product of unions in a schema may have. state_cache_bytes: most memory of one thread's sets and memos for one
-    Constraint, beyond which they are forgotten and made anew. work: most units of work (see `constrain.base.work`; one
-    is about a microsecond) that all constructions of one compile may need together.
+    Parameters
+    ----------
+    dfa_states : int
+        Most states of one DFA.
+    nesting : int
+        Deepest nesting of a schema, regular expression or grammar: levels of brackets in a text, or of lists and
+        objects in a document.
+    cases : int
+        Most cases of a product of unions in a schema.
+    state_cache_bytes : int
+        Most bytes of one thread's state cache of a Constraint. A larger cache is evicted and rebuilt.
+    work : int
+        Most units of work (see `constrain.base.work`; one takes about a microsecond) of all constructions of one
+        compile together.
+
+    Raises
+    ------
+    TypeError
+        If a value is not an integer.
+    ArgumentError
+        If a value is less than 1.
     """
 
     dfa_states: int = 20_000

@@ -30,7 +30,7 @@ UNLIMITED = 1 << 62
 
 
 class _Frame:
-    """A cached function that is running: the units that others in it have cost, and what these are."""
+    """A running cached function: the units spent by cached functions that it called, and their costs."""
 
     __slots__ = ("nested", "parts")
 
@@ -40,10 +40,11 @@ class _Frame:
 
 
 class WorkBudget:
-    """Units of work that may be spent, and how many have been.
+    """A budget of units of work.
 
-    limit, spent: units. whole: Limits.work, if the budget is a part of it. before: results that a compile has
-    paid for. paid: cached results that have been charged. frames: cached functions that are running.
+    `limit` and `spent` are units. `whole` is Limits.work if the budget is a part of it. `before` are results that a
+    compile has paid for, `paid` cached results that have been charged, and `frames` the cached functions that are
+    running.
     """
 
     __slots__ = ("before", "frames", "limit", "paid", "spent", "whole")
@@ -57,7 +58,7 @@ class WorkBudget:
         self.frames: list[_Frame] = []
 
     def pay(self, cost: _Cost, construction: str) -> None:
-        """Charge a cached result, and those that it was made from, unless that has been done."""
+        """Charge a cached result and the results that it was made from, unless they have been charged."""
         todo = [cost]
         while todo:
             one = todo.pop()
@@ -67,7 +68,7 @@ class WorkBudget:
                 todo.extend(one.parts)
 
     def spend(self, units: int, construction: str) -> None:
-        """Charge `units`. Raise LimitError, naming the construction, if the budget does not hold them."""
+        """Charge `units`. Raise LimitError, naming the construction, if the budget is exceeded."""
         self.spent += units
         if self.spent > self.limit:
             part = "" if self.limit >= self.whole else f"{self.limit:,} units, the part that it may take of "
@@ -85,9 +86,10 @@ _current: ContextVar[WorkBudget | None] = ContextVar("constrain_work_budget", de
 def work_budget(
     limit: int, whole: int | None = None, before: Set[tuple[object, ...]] = frozenset()
 ) -> Iterator[WorkBudget]:
-    """Run the block under a budget of `limit` units, or under the budget that already holds, if there is one.
+    """Run the block under a budget of `limit` units, or under the active budget if there is one.
 
-    whole: Limits.work, for the error, if `limit` is a part of it. before: cached results that cost nothing.
+    `whole` is Limits.work, for the error message, if `limit` is a part of it. `before` are cached results that are
+    free.
     """
     current = _current.get()
     if current is not None:
@@ -102,15 +104,15 @@ def work_budget(
 
 
 def has_budget() -> bool:
-    """Return whether some budget holds."""
+    """Return whether a budget is active."""
     return _current.get() is not None
 
 
 def spend_work(units: int, construction: str) -> None:
-    """Charge the current budget; without one, do nothing.
+    """Charge the active budget. Without one, do nothing.
 
-    units: call this before the memory is taken, at least once per 100,000 units.
-    construction: what is built, for the error: "a product of patterns".
+    Call this before the memory is allocated, at least once per 100,000 units. `construction` says what is built, for
+    the error message: "a product of patterns".
     """
     budget = _current.get()
     if budget is not None:
@@ -118,10 +120,7 @@ def spend_work(units: int, construction: str) -> None:
 
 
 class _Cost(NamedTuple):
-    """What a cached result costs: own units, and the results it was made from.
-
-    key: which one it is.
-    """
+    """The cost of a cached result: its key, its own units, and the results that it was made from."""
 
     key: tuple[object, ...]
     own: int

@@ -1,13 +1,13 @@
-"""Caches in memory and on disk, whatever is in them.
+"""Caches in memory and on disk, independent of their content.
 
-    folder         where cached files are, and which code made them
-    trust          the trust check: only this user or root can have written a file
-    files          sealed files: a digest over the content, atomic writing, pruning
-    lru            Constraints compiled last in this process
-    write_behind   writing a moment later, in a thread
-    cache_key      requests as bytes
+    cache_folder     the folder of cached files, and the digest of the code that writes them
+    file_trust       the trust check: only this user or root can have written a file
+    sealed_files     sealed files: a digest over the content, atomic writing, pruning
+    constraint_lru   LRU of the Constraints of this process
+    write_behind     deferred writing in a thread
+    source_keys      cache keys of requests
 
-What is cached, and how it is written as bytes, is defined where it is made: linked programs, prepared mask tables and
+What is cached and how it is serialised is defined where it is made: linked programs, prepared mask tables and
 vocabularies (`constrain.compilation.compile_caches`), Lark parsers (`frontends.lark.parser_cache`), machine code
 (`kernels.jit.object_cache`).
 """

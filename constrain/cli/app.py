@@ -1,4 +1,4 @@
-"""The command line: one file a command, one place where errors become a message and an exit code.
+"""The command line: one file per command, and a single place where exceptions become messages and exit codes.
 
 constrain generate | check | validate | sample | test | view | infer | explain | demo | warmup | doctor
 """
@@ -43,22 +43,22 @@ EPILOG = (
 
 
 class Commands(TyperGroup):
-    """The commands; a message about wrong usage repeats no more of an argument than fits on a screen."""
+    """The group of commands; usage errors quote at most a screenful of an argument."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the options before the command."""
+        """Parse the options before the command."""
         with shorten_messages():
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Read the arguments of the command, and run it."""
+        """Parse the arguments of the command, and run it."""
         with shorten_messages():
             return super().invoke(ctx)
 
 
 @contextmanager
 def shorten_messages() -> Iterator[None]:
-    """Shorten the messages of exceptions of click, which typer prints, and make them harmless to a terminal."""
+    """Shorten the messages of click exceptions, which typer prints, and replace control characters in them."""
     try:
         yield
     except Exception as error:
@@ -97,7 +97,7 @@ for name, function in COMMANDS.items():
 
 
 def print_version(wanted: bool) -> None:
-    """Prints the version."""
+    """Print the version."""
     if wanted:
         print(f"constrain {__version__}")
         raise typer.Exit
@@ -113,7 +113,7 @@ def read_global_options(
 
 
 def run_command(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command line: its exit code. No exception that a user can cause gets out of here."""
+    """Run a command line and return its exit code. Every exception that a user can cause is handled here."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
         with warnings.catch_warnings():
@@ -126,7 +126,7 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         if "--json" in arguments:
             display.as_json({"error": display.error_json(error, where)})
         return display.print_error(error, where)
-    except SchemaWarning as warning:  # made an error by a filter
+    except SchemaWarning as warning:  # turned into an error by a warnings filter
         display.print_note(("error: ", "bold red"), str(warning))
         return display.WRONG
     except KeyboardInterrupt:
@@ -138,7 +138,10 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
 
 
 def tell_warning(otherwise: Callable[..., None]) -> Callable[..., None]:
-    """What shows a warning: one about a schema in a line of ours, any other as before."""
+    """Return a replacement for `warnings.showwarning`.
+
+    It prints a SchemaWarning as one line, and passes other warnings to `otherwise`.
+    """
 
     def tell(message: Warning | str, category: type[Warning], *place: Any) -> None:
         if issubclass(category, SchemaWarning):
@@ -150,13 +153,13 @@ def tell_warning(otherwise: Callable[..., None]) -> Callable[..., None]:
 
 
 def main() -> None:
-    """The script `constrain`. Where nobody reads on (`| head`), it ends quietly, as other programs do.
+    """Run the script `constrain`. If the reader of its output closes early (`| head`), it exits silently.
 
-    What the encoding of a stream lacks is written as Python writes it in literals: é as \\xe9.
+    Characters that the encoding of a stream lacks are written as in Python literals: é as \\xe9.
     """
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # None, or anything at all, where another program replaced it
+        if isinstance(stream, io.TextIOWrapper):  # not so where another program has replaced it, perhaps by None
             stream.reconfigure(errors="backslashreplace")
     sys.exit(run_command())

@@ -1,7 +1,7 @@
-"""`constrain check`: is it a schema, can anything satisfy it, how is each keyword enforced, what does it cost.
+"""`constrain check`: whether a schema is valid and satisfiable, how each keyword is enforced, and what it costs.
 
-With --target it tells instead what other products would make of the schema (`check_targets`). A grammar is looked at by
-`check_grammar`.
+With --target it reports how other products would treat the schema (`target_output`). Grammars are checked by
+`check_grammar_command`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["check_schema"]
 
 MOST_RULES = 20_000
-"""Rules that are linked to see the size: all of them, for any schema that a person has written."""
+"""Maximum number of rules that are linked to measure the size: enough for all rules of any hand-written schema."""
 
 
 @takes_style(Style())
@@ -105,8 +105,7 @@ def check_schema(
 
 
 def check_faults(source: SchemaSource, asked: SchemaOptions, as_json: bool) -> list[SchemaFault]:
-    """Leaves if the schema is none, and tells everything that is wrong with it; else the faults that do no harm, or
-    are no more than unsupported."""
+    """Return the faults that are harmless or only unsupported. If there are others, report them and exit."""
 
     try:
         found = find_faults(source.text, style=asked.style, registry=asked.registry)
@@ -139,7 +138,7 @@ def report_schema(
     as_json: bool,
     everything: bool,
 ) -> None:
-    """Tells how the schema is enforced and what it costs; leaves with a code if it is not, or cannot be satisfied."""
+    """Report how the schema is enforced and what it costs; exit with a code if it is unsupported or unsatisfiable."""
 
     made: tuple[Constraint, dict[str, float]] | None = None
     refused: UnsupportedError | None = None
@@ -181,7 +180,7 @@ def report_schema(
 def report_unsupported(
     source: SchemaSource, error: ConstrainError | None, answer: dict[str, Any], as_json: bool
 ) -> None:
-    """Tells what is not supported, and leaves."""
+    """Report what is not supported, and exit."""
     assert error is not None
     if not as_json:
         raise error
@@ -192,7 +191,7 @@ def report_unsupported(
 def report_unsatisfiable(
     source: SchemaSource, error: UnsatisfiableError, where: SchemaPositions, as_json: bool
 ) -> None:
-    """Tells that nothing satisfies the schema, and leaves."""
+    """Report that the schema is unsatisfiable, and exit."""
     if as_json:
         notes = [note._asdict() for note in collect_notes([], where, [], [])]
         found = {"schema": True, "satisfiable": False, "error": display.error_json(error, source.name), "notes": notes}
@@ -212,12 +211,15 @@ def report_unsatisfiable(
 
 
 def measure_compile(text: str, asked: SchemaOptions, vocabulary: Vocabulary) -> tuple[Constraint, dict[str, float]]:
-    """The Constraint, and what it cost in µs: to compile, to the first mask, and per mask along its shortest text."""
+    """Compile a schema and return the Constraint with its cost in µs.
 
-    warm = compile(vocabulary, schema=True)  # the vocabulary's own tables are no cost of this schema
+    The cost is that of compiling, of the first mask, and of each mask along the shortest text.
+    """
+
+    warm = compile(vocabulary, schema=True)  # the vocabulary's own tables are not part of the cost of this schema
     warm.matcher().mask()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SchemaWarning)  # `collect_notes` has the same
+        warnings.simplefilter("ignore", SchemaWarning)  # `collect_notes` reports the same
         start = perf_counter_ns()
         constraint = compile(vocabulary, schema=text, style=asked.style, registry=asked.registry)
     done = perf_counter_ns()
@@ -226,7 +228,7 @@ def measure_compile(text: str, asked: SchemaOptions, vocabulary: Vocabulary) -> 
     first = perf_counter_ns()
     try:
         shortest = vocabulary.fewest(matcher.shortest_completion() or b"")
-    except VocabularyError:  # no tokens spell it; then only the first mask is measured
+    except VocabularyError:  # no tokens spell the text; then only the first mask is measured
         shortest = []
     spent = 0
     for token in shortest:
@@ -239,7 +241,7 @@ def measure_compile(text: str, asked: SchemaOptions, vocabulary: Vocabulary) -> 
 
 
 def size_of(constraint: Constraint) -> dict[str, int]:
-    """How large the machine is, once all of it is linked."""
+    """Return the size of the tables, after all rules have been linked."""
     program = constraint.program
     program.link_ahead(MOST_RULES)
     return {
@@ -251,7 +253,7 @@ def size_of(constraint: Constraint) -> dict[str, int]:
 
 
 def format_cost(cost: dict[str, float]) -> str:
-    """A cost in words."""
+    """Describe a cost in words."""
     return (
         f"{cost['compile_us']:,.0f} µs to compile, {cost['first_mask_us']:,.0f} to the first mask, "
         f"{cost['mask_us']:.1f} a mask after it"
@@ -259,7 +261,7 @@ def format_cost(cost: dict[str, float]) -> str:
 
 
 def print_summary(answer: dict[str, Any]) -> None:
-    """Prints size, cost and the shortest instance."""
+    """Print size, cost and the shortest instance."""
     size, cost, shortest = answer["size"], answer["cost"], answer["shortest"]
     leaves = f"{size['leaf_states']} states in {size['leaves']} leaves"
     display.print_facts([

@@ -1,4 +1,4 @@
-"""`constrain check GRAMMAR`: what is wrong or doubtful in a grammar, with texts that show it; size, shortest text."""
+"""`constrain check GRAMMAR`: errors and doubtful parts of a grammar, with example texts; size and shortest text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEVELS = {
 def check_grammar(
     given: str, start: str | None, lexer: str | None, folders: list[str] | None, *, as_json: bool, strict: bool
 ) -> int:
-    """Prints what there is to say of a grammar: the exit code."""
+    """Print the findings about a grammar and return the exit code."""
     name, text = grammar_text(given)
     try:
         written = grammar_of(given, start, lexer, folders)
@@ -68,14 +68,14 @@ def check_grammar(
 
 
 def is_refused(written: WrittenGrammar) -> bool:
-    """Whether Lark's LALR parser refuses it."""
+    """Return whether Lark's LALR parser rejects the grammar."""
     return written.has_lexer and written.clash is not None
 
 
 def report_errors(
     name: str, text: str, first: ConstrainError, start: str | None, folders: tuple[str, ...], as_json: bool
 ) -> int:
-    """Prints everything for which it is no grammar: the exit code."""
+    """Print all errors because of which the text is not a grammar, and return the exit code."""
 
     found = [first]
     if kind_of(name, text) == "lark":
@@ -94,7 +94,7 @@ def report_errors(
 
 
 def finding_json(written: WrittenGrammar, finding: GrammarFinding) -> dict[str, Any]:
-    """A finding for machines."""
+    """Return a finding as JSON data."""
     line, column = (None, None)
     if finding.position is not None:
         line, column, *_ = locate_position(written.text, finding.position)
@@ -106,7 +106,7 @@ def finding_json(written: WrittenGrammar, finding: GrammarFinding) -> dict[str, 
 
 
 def print_findings(written: WrittenGrammar, found: list[GrammarFinding]) -> None:
-    """Prints the findings."""
+    """Print the findings."""
     kind = "a Lark grammar" if written.kind == "lark" else "a GBNF grammar"
     how = f", {written.lexer} lexer" if written.kind == "lark" else ""
     display.print_answer(
@@ -130,13 +130,13 @@ def print_findings(written: WrittenGrammar, found: list[GrammarFinding]) -> None
 
 
 def show_text(text: str) -> str:
-    """A text on one line; blanks at its ends, and what is not printed, can be seen."""
+    """Return a text on one line, with blanks at its ends and unprintable characters made visible."""
     text = text if len(text) <= display.LONGEST else text[: display.LONGEST - 1] + "…"
     return text if text.isprintable() and text == text.strip() and text else repr(text)
 
 
 def measure_sizes(written: WrittenGrammar) -> dict[str, int]:
-    """How large it is, as written and as tables."""
+    """Return the size of the grammar, in its source and as tables."""
     own = [n for n in written.productions.nonterminals if not n.startswith("__") and "\0" not in n]
     found = {
         "rules": len(own),
@@ -151,7 +151,7 @@ def measure_sizes(written: WrittenGrammar) -> dict[str, int]:
 
 
 def measure_grammar(written: WrittenGrammar, as_json: bool, answer: dict[str, Any]) -> dict[str, Any]:
-    """The shortest sentence, and what it costs to compile; leaves with a code where it cannot be compiled."""
+    """Return the shortest sentence and the cost to compile; exit with a code where the grammar cannot be compiled."""
 
     load_kernels()
     fresh = read_grammar(
@@ -177,7 +177,7 @@ def measure_grammar(written: WrittenGrammar, as_json: bool, answer: dict[str, An
 
 
 def print_sizes(written: WrittenGrammar, answer: dict[str, Any]) -> None:
-    """Prints size, dead ends and the shortest sentence."""
+    """Print sizes, dead ends and the shortest sentence."""
     size = answer["sizes"]
     named = {"lalr_states": "LALR states", "scanner_states": "scanner states"}
     tables = [f"{size[key]:,} {words}" for key, words in named.items() if key in size]

@@ -1,7 +1,7 @@
-"""What every command that compiles takes: how JSON is spelled, and which documents a `$ref` may name.
+"""Options of all commands that compile a schema: how JSON is spelled, and which documents a `$ref` may name.
 
-The parameters of `read_arguments` are the options, declared here once; `@takes_style` puts them where a command has a
-parameter of type Asked, and hands it what they say.
+The parameters of `read_arguments` declare the options once; `@takes_style` inserts them in place of a command's
+parameter of type SchemaOptions, and passes their values as one SchemaOptions.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ from .source_options import SchemaSource, attribute_errors, read_schema
 __all__ = ["SchemaOptions", "read_arguments", "read_registry", "takes_style"]
 
 MOST_FILES, MOST_BYTES = 1_000, 16 << 20
-"""Most files of a folder given as registry, and their bytes."""
+"""Maximum number of files in a folder that is given as registry, and of their bytes."""
 MOST_INDENT = 16
-"""Most spaces of an indent: beyond it a number is more likely a slip."""
+"""Maximum number of spaces of an indent: a larger number is more likely a mistake."""
 
 
 @dataclass(frozen=True)
 class SchemaOptions:
-    """What the options say. documents: (URI, text) of each document of the registry. base_uri: what relative
-    references of the schema are relative to."""
+    """The values of the options.
+
+    documents: (URI, text) of each document of the registry. base_uri: the base URI of the schema's relative references.
+    """
 
     style: Style = Style()
     documents: tuple[tuple[str, str], ...] = ()
@@ -40,16 +42,16 @@ class SchemaOptions:
 
     @cached_property
     def registry(self) -> References:
-        """The documents by URI, numbers exact, and the base of relative references."""
+        """Return the documents by URI, with exact numbers, and the base of relative references."""
         return References({uri: load_document(text) for uri, text in self.documents}, self.base_uri)
 
     def relative_to(self, source: SchemaSource) -> SchemaOptions:
-        """The same, for a schema whose references are relative to its own file."""
+        """Return the same options for a schema whose references are relative to its own file."""
         return replace(self, base_uri=source.uri)
 
 
 def spelling_option(name: str, help: str, **how: Any) -> Any:
-    """An option of how JSON is spelled."""
+    """Return an option that controls how JSON is spelled."""
     return typer.Option(name, help=help, rich_help_panel="How JSON is spelled", **how)
 
 
@@ -90,7 +92,7 @@ def read_arguments(
         ),
     ] = None,
 ) -> SchemaOptions:
-    """What the options say; what they do not say is as in `base`."""
+    """Return the values of the options; those that are not given are taken from `base`."""
     said: dict[str, Any] = {
         "key_order": key_order, "escapes": escapes, "numbers": numbers, "digits": digits, "formats": formats,
         "whitespace": None if whitespace is None else whitespace_of(whitespace),
@@ -100,7 +102,7 @@ def read_arguments(
 
 
 def whitespace_of(given: str) -> Literal["flexible", "compact", "any"] | int:
-    """The white space that is meant. BadParameter if there is none."""
+    """Return the white space style. Raise BadParameter if it is invalid."""
     if given.isascii() and given.isdigit() and len(given) < 5 and int(given) <= MOST_INDENT:
         return int(given)
     if given not in ("flexible", "compact", "any"):
@@ -112,7 +114,10 @@ def whitespace_of(given: str) -> Literal["flexible", "compact", "any"] | int:
 
 
 def read_registry(given: list[str]) -> tuple[tuple[str, str], ...]:
-    """(URI, text) of each document. SourceError if one is no schema, has no name, or that of another one."""
+    """Return (URI, text) of each document.
+
+    Raise SourceError if one is not a schema, has no URI, or the URI of another one.
+    """
     names: dict[str, str] = {}
     out = []
     for one in given:
@@ -138,10 +143,11 @@ def read_registry(given: list[str]) -> tuple[tuple[str, str], ...]:
 
 
 def in_folder(folder: Path) -> Iterator[tuple[str, SchemaSource]]:
-    """(URI, source) of the schemas in a folder and those below: by `$id`, by place, and relative to the folder.
+    """Yield (URI, source) of the schemas in a folder and its subfolders: by `$id`, by file URI, and by path relative to
+    the folder.
 
-    Read are regular files that end in .json and hold an object or a boolean; links are not followed. Raise LimitError
-    for more than `MOST_FILES` files or `MOST_BYTES` bytes, SourceError for a file that is not JSON.
+    Regular files that end in .json and contain an object or a boolean are read; links are not followed. Raise
+    LimitError for more than `MOST_FILES` files or `MOST_BYTES` bytes, SourceError for a file that is not JSON.
     """
     files = bytes_read = 0
     for place, folders, names in os.walk(folder):
@@ -165,13 +171,13 @@ def in_folder(folder: Path) -> Iterator[tuple[str, SchemaSource]]:
 
 
 def id_of(document: Any) -> str:
-    """The URI that a document gives itself, or ""."""
+    """Return the URI in the `$id` (or `id`) of a document, or ""."""
     names = (document.get("$id"), document.get("id")) if isinstance(document, dict) else ()
     return next((name.partition("#")[0] for name in names if isinstance(name, str)), "")
 
 
 def own_name(source: SchemaSource) -> str:
-    """The URI that a document gives itself."""
+    """Return the URI in the `$id` of a document. Raise SourceError if there is none."""
     uri = id_of(load_document(source.text))
     if not uri:
         raise SourceError(
@@ -183,7 +189,10 @@ def own_name(source: SchemaSource) -> str:
 
 
 def takes_style(base: Style) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A command with the options of `read_arguments` in place of its parameter of type Asked."""
+    """Return a decorator that replaces the SchemaOptions parameter of a command by options of the command line.
+
+    The options are the parameters of `read_arguments`; `base` is the style without any of them.
+    """
 
     def taking(command: Callable[..., None]) -> Callable[..., None]:
         hints, own = get_type_hints(command, include_extras=True), inspect.signature(command)

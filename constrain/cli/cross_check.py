@@ -1,5 +1,4 @@
-"""Validate an instance with the `jsonschema` package, if it is installed, and explain where it disagrees with
-constrain."""
+"""Validate an instance with the `jsonschema` package, if installed, and explain why it disagrees with constrain."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ __all__ = ["CrossCheck", "validate_independently", "why_different"]
 
 @dataclass(frozen=True, slots=True)
 class CrossCheck:
-    """What jsonschema says of an instance. "none": nothing, and `message` says why."""
+    """The verdict of jsonschema on an instance. "none": no verdict, for the reason in `message`."""
 
     verdict: Literal["valid", "invalid", "none"]
     message: str = ""
@@ -34,8 +33,10 @@ class CrossCheck:
 def validate_independently(
     schema: str, instance: bytes, asked: SchemaOptions = SchemaOptions(), *, parse: Callable[[str], Any] = json.loads
 ) -> CrossCheck:
-    """What jsonschema says, with the registry and the formats that are asked for. Nothing is fetched. parse: how texts
-    are read."""
+    """Validate an instance with jsonschema, with the registry and formats of the options.
+
+    Nothing is fetched. parse: the JSON parser.
+    """
     try:
         import jsonschema
     except ImportError:
@@ -52,7 +53,7 @@ def validate_independently(
         return CrossCheck("none", f"jsonschema does not take the schema: {error.message}")
     except RecursionError:
         return CrossCheck("none", "it is nested too deeply for jsonschema")
-    except Exception as error:  # what a third party raises on a schema that it cannot handle is not ours to list
+    except Exception as error:  # a third-party package may raise anything on a schema that it cannot handle
         return CrossCheck("none", f"jsonschema failed: {type(error).__name__}: {error}")
     if worst is None:
         return CrossCheck("valid")
@@ -61,7 +62,7 @@ def validate_independently(
 
 @lru_cache(maxsize=4)
 def validator_of(schema: str, asked: SchemaOptions, parse: Callable[[str], Any]) -> Any:
-    """The validator of a schema, by the dialect that it names. Raises what jsonschema raises."""
+    """Return the validator of a schema, for the dialect that it declares. Exceptions of jsonschema are propagated."""
     import jsonschema
     import referencing.jsonschema
     from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
@@ -80,8 +81,10 @@ def validator_of(schema: str, asked: SchemaOptions, parse: Callable[[str], Any])
 
 @lru_cache(maxsize=16)
 def limit_patterns(dialect: Any) -> Any:
-    """The same dialect, with keywords that match patterns by `match_pattern`, so that none can take exponential
-    time."""
+    """Return the same dialect with keywords that match patterns by `match_pattern`.
+
+    So no pattern takes exponential time.
+    """
     import jsonschema
     from jsonschema.exceptions import ValidationError
 
@@ -121,11 +124,15 @@ def limit_patterns(dialect: Any) -> Any:
 
 
 MOST_OPTIONS = 10
-"""Optional parts of a pattern that Python's `re` is given: it may try each of their subsets."""
+"""Maximum number of optional parts in a pattern that is passed to Python's `re`, which may try each of their
+subsets."""
 
 
 def match_pattern(expression: str, text: str) -> bool:
-    """Whether a pattern is found in a text: by Python's `re` where nothing repeats, else by our automaton."""
+    """Return whether a pattern is found in a text.
+
+    Python's `re` is used if the pattern has no repetition and few optional parts, else constrain's automaton.
+    """
 
     if not any(char in expression for char in "*+{") and expression.count("?") <= MOST_OPTIONS:
         return re.search(expression, text) is not None
@@ -133,7 +140,7 @@ def match_pattern(expression: str, text: str) -> bool:
 
 
 def why_different(schema: str, instance: bytes, asked: SchemaOptions, ours: bool, theirs: CrossCheck) -> str:
-    """Why the two verdicts differ: the first of the known reasons that holds, or that none does."""
+    """Return why the two verdicts differ: the first known reason that applies, or that none does."""
     style = asked.style
     if not ours:
         widest = replace(Style.any(), formats=style.formats)
@@ -155,7 +162,7 @@ def why_different(schema: str, instance: bytes, asked: SchemaOptions, ours: bool
 
 
 def accepts_in_style(schema: str, instance: bytes, asked: SchemaOptions, style: Style) -> bool:
-    """Our verdict in another style; False where it cannot be had."""
+    """Return constrain's verdict in another style; False if there is none."""
 
     try:
         return (
@@ -167,7 +174,10 @@ def accepts_in_style(schema: str, instance: bytes, asked: SchemaOptions, style: 
 
 
 def not_json(instance: bytes) -> str:
-    """What Python's json module takes although RFC 8259 does not, or warns of; "" if nothing of that is there."""
+    """Return a description of what Python's json module accepts in an instance against RFC 8259.
+
+    This covers what the RFC forbids or advises against; "" if the instance has none of it.
+    """
     reasons: list[str] = []
 
     def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -192,7 +202,7 @@ def not_json(instance: bytes) -> str:
 
 
 def parse_exact(text: str) -> Any:
-    """JSON with exact numbers."""
+    """Parse JSON with exact numbers."""
 
     def number(digits: str) -> Any:
         made = Decimal(digits)

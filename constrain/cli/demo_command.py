@@ -1,4 +1,4 @@
-"""`constrain demo`: the main job, shown: a schema, a model's answer token by token, and what it cost."""
+"""`constrain demo`: show the main use: a schema, a model's answer token by token, and what it cost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["run_demo"]
 
 REPLAYS = 5
-"""Times that the demo's text is walked again: masks of a first text also make the vocabulary's tables."""
+"""Number of replays of the demo's text: the masks of a first text include the cost of the vocabulary's tables."""
 PROMPT = "Describe a person."
 PERSON = {
     "type": "object",
@@ -38,7 +38,7 @@ PERSON = {
     "required": ["name", "age", "email"],
     "additionalProperties": False,
 }
-"""What is shown where the folder `schemas/` of the repository is not at hand."""
+"""The schema that is shown if the folder `schemas/` of the repository is not available."""
 
 
 def run_demo(
@@ -92,7 +92,7 @@ def run_demo(
 
 
 def person_schema() -> SchemaSource:
-    """The schema of a person: the repository's, or our own copy."""
+    """Return the schema of a person: that of the repository, or the built-in copy."""
     file = Path(__file__).parent.parent.parent / "schemas" / "person.json"
     if file.is_file():
         return SchemaSource("schemas/person.json", file.read_text("utf-8"))
@@ -100,13 +100,13 @@ def person_schema() -> SchemaSource:
 
 
 def print_heading(text: str) -> None:
-    """A line that says what follows."""
+    """Print a heading."""
     display.print_answer()
     display.print_answer((text, "bold cyan"))
 
 
 def show_json(text: str) -> None:
-    """JSON as it is written, coloured on a terminal."""
+    """Print JSON text unchanged, coloured on a terminal."""
     if sys.stdout.isatty():
         coloured = Syntax(text.rstrip(), "json", theme="ansi_dark", background_color="default", word_wrap=True)
         display.answer_console().print(coloured)
@@ -115,7 +115,7 @@ def show_json(text: str) -> None:
 
 
 def show_value(value: Any) -> None:
-    """The parsed value: one member a line, as Python sees it."""
+    """Print the parsed value: one member per line, as Python represents it."""
     if isinstance(value, dict):
         display.print_facts([(str(key), repr(item)) for key, item in value.items()])
     else:
@@ -123,7 +123,10 @@ def show_value(value: Any) -> None:
 
 
 def replay_masks(vocabulary: Vocabulary, schema: str, tokens: tuple[int, ...]) -> tuple[list[float], list[float]]:
-    """µs of each compiling, and of each mask along these tokens: new Constraints, no new tables."""
+    """Return the times in µs of each compilation, and of each mask along these tokens.
+
+    Each replay uses a new Constraint; the vocabulary's tables exist already.
+    """
     compiling, spent = [], []
     for _ in range(REPLAYS):
         start = perf_counter_ns()
@@ -139,7 +142,7 @@ def replay_masks(vocabulary: Vocabulary, schema: str, tokens: tuple[int, ...]) -
 
 
 def print_verdict(theirs: CrossCheck) -> None:
-    """What the independent validator says."""
+    """Print the verdict of the independent validator."""
     style = {"valid": "green", "invalid": "red", "none": "yellow"}[theirs.verdict]
     words = {"valid": "valid", "invalid": f"invalid: {theirs.message}", "none": theirs.message}[theirs.verdict]
     display.print_answer("the jsonschema package says: ", (words, style))

@@ -1,6 +1,6 @@
-"""What all commands print with: rich on a terminal, plain text in a pipe, one JSON document with --json.
+"""Output of all commands: rich on a terminal, plain text in a pipe, one JSON document with --json.
 
-Answers go to stdout; progress, notes and errors to stderr, so that a pipe gets the answer alone.
+Answers go to stdout; progress, notes and errors go to stderr, so that a pipe receives the answer alone.
 """
 
 from __future__ import annotations
@@ -51,56 +51,56 @@ __all__ = [
 ]
 
 FINE, NO, WRONG, TOO_MUCH = 0, 1, 2, 3
-"""Exit codes: fine; the answer is no; wrong usage or input; unsupported, or a limit was hit."""
+"""Exit codes: success; negative answer; wrong usage or input; unsupported, or a limit was exceeded."""
 
 LONGEST = 400
-"""Characters of a shortest instance or sentence that are shown to people; --json has all of them."""
+"""Number of characters of a shortest instance or sentence that are shown as text; --json contains all of them."""
 
 CONTROLS = dict.fromkeys({*range(0x20), *range(0x7F, 0xA0)} - {0x09, 0x0A}, "\N{REPLACEMENT CHARACTER}")
 
 
 def answer_console() -> Console:
-    """Where answers go."""
+    """Return the console for answers."""
     return Console(highlight=False, soft_wrap=not sys.stdout.isatty(), emoji=False)
 
 
 def message_console() -> Console:
-    """Where all else goes."""
+    """Return the console for everything else."""
     return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty(), emoji=False)
 
 
 def print_answer(*parts: str | tuple[str, str], end: str = "\n") -> None:
-    """A line of the answer; a part may be (text, style). Nothing in it is markup."""
+    """Print a line of the answer; a part may be (text, style). The text is not interpreted as markup."""
     answer_console().print(assemble_text(parts), end=end)
 
 
 def print_note(*parts: str | tuple[str, str]) -> None:
-    """A line that is no part of the answer."""
+    """Print a line that is not part of the answer."""
     message_console().print(assemble_text(parts))
 
 
 def assemble_text(parts: Sequence[str | tuple[str, str]]) -> Text:
-    """The parts as one Text, harmless."""
+    """Join the parts to one Text, without control characters."""
     pairs = ((part, "") if isinstance(part, str) else part for part in parts)
     return Text.assemble(*((replace_controls(text), style) for text, style in pairs))
 
 
 def replace_controls(text: str) -> str:
-    """Text of others without the control characters by which it could steer a terminal, as UTF-8 can have it.
+    """Replace the control characters by which foreign text could steer a terminal, and make it encodable as UTF-8.
 
-    Half a surrogate, such as Python makes of a byte of an argument that is not UTF-8, becomes an escape: \\udcff.
+    An unpaired surrogate, such as Python makes of a byte of an argument that is not UTF-8, becomes an escape: \\udcff.
     """
     return as_utf8(text.translate(CONTROLS))
 
 
 def as_utf8(text: str) -> str:
-    """Return a text with escapes in place of half surrogates; in a string of JSON these mean the same."""
+    """Return a text with escapes in place of unpaired surrogates; in a JSON string these have the same meaning."""
     return text.encode(errors="backslashreplace").decode()
 
 
 @contextmanager
 def show_progress(what: str) -> Iterator[None]:
-    """Says what takes a while, for as long as it does; on a terminal only."""
+    """Show what takes a while, for as long as it takes; on a terminal only."""
     if sys.stderr.isatty():
         with message_console().status(Text(what)):
             yield
@@ -109,7 +109,7 @@ def show_progress(what: str) -> Iterator[None]:
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, styles: Sequence[str] = ()) -> None:
-    """Rows under headers; in a pipe, fields set apart by tabs, so that `cut` and `grep` can use them."""
+    """Print rows under headers; in a pipe, fields are separated by tabs, for `cut` and `grep`."""
     if not sys.stdout.isatty():
         for row in (headers, *rows):
             print("\t".join(" ".join(replace_controls(field).split()) for field in row))
@@ -123,7 +123,7 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, styles
 
 
 def print_facts(rows: Sequence[tuple[str, str]]) -> None:
-    """Names and what there is to say of them."""
+    """Print names with their descriptions."""
     width = max((len(name) for name, _ in rows), default=0)
     if not sys.stdout.isatty():
         for name, value in rows:
@@ -141,7 +141,7 @@ def print_facts(rows: Sequence[tuple[str, str]]) -> None:
 
 
 def to_plain_json(value: Any) -> Any:
-    """A value as `json.dumps` takes it: numbers beyond a float as they are near, infinities as null."""
+    """Return a value that `json.dumps` accepts: numbers beyond a float are rounded, infinities become null."""
     if isinstance(value, Decimal):
         value = int(value) if value == value.to_integral_value() and abs(value) < 10**400 else float(value)
     if isinstance(value, float):
@@ -154,7 +154,7 @@ def to_plain_json(value: Any) -> Any:
 
 
 def as_json(document: Any) -> None:
-    """One JSON document, on one line."""
+    """Print one JSON document, on one line."""
     print(as_utf8(json.dumps(to_plain_json(document), ensure_ascii=False, allow_nan=False)))
 
 
@@ -162,28 +162,28 @@ def as_json(document: Any) -> None:
 
 
 def code_of(error: Exception) -> int:
-    """The exit code of an error."""
+    """Return the exit code of an error."""
     if isinstance(error, (UnsupportedError, LimitError)):
         return TOO_MUCH
     return NO if isinstance(error, (UnsatisfiableError, TokenRefused)) else WRONG
 
 
 def print_error(error: Exception, where: str = "") -> int:
-    """Prints what is wrong, and where, to stderr: the exit code."""
+    """Print an error and its location to stderr, and return the exit code."""
     text = error.render() if isinstance(error, ConstrainError) else of_system(error)
     print_note(("error: ", "bold red"), *([(f"{shorten_text(where)}: ", "bold")] if where else []), text)
     return code_of(error)
 
 
 def of_system(error: Exception) -> str:
-    """An OSError in words."""
+    """Describe an OSError in words."""
     if isinstance(error, OSError) and error.strerror:
         return f"{shorten_text(error.filename)}: {error.strerror}" if error.filename else error.strerror
     return shorten_text(error, MESSAGE) or type(error).__name__
 
 
 def error_json(error: Exception, where: str = "") -> dict[str, Any]:
-    """An error for machines."""
+    """Return an error as JSON data."""
     found: dict[str, Any] = {"kind": type(error).__name__, "message": of_system(error)}
     if where:
         found["file"] = where

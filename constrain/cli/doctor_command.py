@@ -1,4 +1,4 @@
-"""`constrain doctor`: what constrain sees in a model's tokenizer."""
+"""`constrain doctor`: check what constrain reads from a model's tokenizer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`constrain explain`: where a keyword is enforced; what may come at a place, and why a token may not."""
+"""`constrain explain`: where a keyword is enforced; what is allowed at a position, and why a token is rejected."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["explain_constraint"]
 
 SAMPLE = 24
-"""Tokens that are listed of those that may come next."""
+"""Number of allowed tokens that are listed."""
 
 HOW = {
     "mask": "in the mask: the automaton itself",
@@ -77,7 +77,7 @@ def explain_constraint(
 
 
 def explain_keyword(keyword: str, as_json: bool) -> int:
-    """Prints the rows of a keyword: the exit code."""
+    """Print the rows of a keyword and return the exit code."""
 
     rows = find_keyword_rows(keyword)
     if not rows and keyword in list_annotations():
@@ -101,7 +101,7 @@ def explain_keyword(keyword: str, as_json: bool) -> int:
 
 
 def explain_position(constraint: Constraint, prefix: bytes, token: bytes | None, listed: bool, as_json: bool) -> int:
-    """Prints what may come after a prefix, and about one token: the exit code."""
+    """Print what is allowed after a prefix, and the verdict on one token; return the exit code."""
     matcher = constraint.matcher()
     refusal = refusal_of(matcher, prefix)
     answer: dict[str, Any] = {"prefix": prefix.decode("utf-8", "replace")}
@@ -145,7 +145,7 @@ def explain_position(constraint: Constraint, prefix: bytes, token: bytes | None,
 
 
 def show_verdict(token: str, refusal: Refusal | None) -> None:
-    """Whether a token may come next, and why not."""
+    """Print whether a token is allowed next, and why not."""
     display.print_answer()
     if refusal is None:
         display.print_answer((repr(token), "bold"), (" may come next", "green"))
@@ -155,7 +155,7 @@ def show_verdict(token: str, refusal: Refusal | None) -> None:
 
 
 def show_refusal(refusal: Refusal) -> None:
-    """Where it is refused, and what was expected there."""
+    """Print where a text is rejected, and what was expected there."""
     display.print_answer(f"  {refusal.found} is refused at line {refusal.line}, column {refusal.column}")
     display.print_answer(f"    {refusal.excerpt}")
     display.print_answer("    ", " " * refusal.caret, ("^", "bold red"))
@@ -163,7 +163,7 @@ def show_refusal(refusal: Refusal) -> None:
 
 
 def token_bytes(constraint: Constraint, token: int) -> bytes:
-    """The text of a token. ConstrainError if it has none."""
+    """Return the bytes of a token. Raise ConstrainError if it has none."""
     vocabulary = constraint.vocabulary
     if not 0 <= token < vocabulary.size:
         raise ConstrainError(f"there is no token {token}; the vocabulary has {vocabulary.size}.")
@@ -174,21 +174,21 @@ def token_bytes(constraint: Constraint, token: int) -> bytes:
 
 
 def next_tokens(matcher: Matcher) -> list[int]:
-    """The tokens that the mask allows, end tokens included."""
+    """Return the tokens that the mask allows, end tokens included."""
     from ..sampling.core.masked_sampling import allowed_tokens
 
     return [int(token) for token in allowed_tokens(matcher.mask())]
 
 
 def spread_tokens(tokens: list[int]) -> list[int]:
-    """A few of many tokens: evenly spread over them, longer ones among them."""
+    """Return a sample of many tokens: evenly distributed over them, longer ones included."""
     if len(tokens) <= SAMPLE:
         return tokens
     return [tokens[k * len(tokens) // SAMPLE] for k in range(SAMPLE)]
 
 
 def show_token_text(constraint: Constraint, token: int) -> str:
-    """A token for people."""
+    """Return a readable form of a token."""
     text = constraint.vocabulary.tokens[token]
     if text is None:
         return "<end>" if token in constraint.vocabulary.eos_ids else "<special>"

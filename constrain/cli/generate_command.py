@@ -1,4 +1,4 @@
-"""`constrain generate`: a model's answer in exactly the form asked for, as it is written."""
+"""`constrain generate`: stream a model's answer that satisfies a constraint."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["generate_texts", "load_with_note", "stream_pieces", "print_cost"]
 
 COUNTED = ("attempts", "acceptance", "populations", "checks_per_token", "model_calls")
-"""What is told of a sampler other than masked."""
+"""Statistics that are printed of a sampler other than masked."""
 ORIGINS = {"drawn": "", "forced": "dim", "closing": "yellow"}
-"""How a token looks while it is streamed: drawn by itself, found in a draft of forced text, or written to close."""
+"""Style of a token while it is streamed: drawn by itself, found in a draft of forced text, or written to complete the
+text."""
 
 
 @takes_style(Style())
@@ -75,7 +76,7 @@ def generate_texts(
     with attribute_errors(name):
         to_grammar(
             **what, style=asked.style, registry=asked.registry
-        )  # what is wrong with it is said before a model is loaded
+        )  # errors in the constraint are reported before a model is loaded
     if prompt == "-":
         prompt = sys.stdin.read()
     load_kernels()
@@ -102,7 +103,7 @@ def generate_texts(
 
 
 def load_with_note(model: str) -> LoadedModel:
-    """The model, with a note while it is loaded."""
+    """Return the model, with a note while it is loaded."""
     from ..integrations.transformers_models import load_model
 
     with display.show_progress(f"loading the model {model} …"):
@@ -111,7 +112,7 @@ def load_with_note(model: str) -> LoadedModel:
 
 
 def stream_pieces() -> Callable[[Piece], None]:
-    """Prints pieces as they come."""
+    """Return a function that prints pieces as they arrive."""
     out = display.answer_console()
 
     def stream(piece: Piece) -> None:
@@ -124,7 +125,7 @@ def stream_pieces() -> Callable[[Piece], None]:
 
 
 def print_cost(made: Generation) -> None:
-    """Prints to stderr what a text cost and how it ended."""
+    """Print to stderr what a text cost and how it ended."""
     stats = made.stats
     endings = {"complete": "complete", "budget": "closed in time (--max-tokens)", "length": "cut off, not complete"}
     speed = stats.tokens / stats.total_us * 1e6 if stats.total_us else 0.0
@@ -138,7 +139,7 @@ def print_cost(made: Generation) -> None:
 
 
 def print_weights(made: list[Generation]) -> None:
-    """Prints to stderr which sampler was chosen and why, and what the weights of all texts say together."""
+    """Print to stderr which sampler was selected and why, and a summary of the weights of all texts."""
     from ..sampling.sampler_table import SAMPLERS
 
     stats = made[0].stats
@@ -157,7 +158,7 @@ def print_weights(made: list[Generation]) -> None:
 
 
 def generation_json(made: Generation) -> dict[str, Any]:
-    """A Generation for machines."""
+    """Return a Generation as JSON data."""
     return {
         "text": made.text, "value": made.value, "finish_reason": made.finish_reason, "tokens": list(made.tokens),
         "logprob": made.logprob, "log_weight": made.log_weight, "stats": asdict(made.stats),

@@ -1,4 +1,4 @@
-"""How commands take a grammar: a file of Lark's or GBNF's notation, or the name of one that comes with constrain."""
+"""Grammar arguments of commands: a file in Lark's or GBNF notation, or the name of a grammar of the library."""
 
 from __future__ import annotations
 
@@ -38,18 +38,21 @@ ImportOption = Annotated[
 
 
 def is_grammar(given: str) -> bool:
-    """Whether an argument names a grammar and no schema: by the end of the file's name, or as a ready one."""
+    """Return whether an argument names a grammar, by its file extension or as one of the library, and not a schema."""
     return given.endswith((".lark", ".gbnf")) or ready_name(given)
 
 
 def ready_name(given: str) -> bool:
-    """Whether it is the name of a grammar that comes with constrain, and no file."""
+    """Return whether it is the name of a grammar that comes with constrain, and not a file."""
 
     return given.isidentifier() and given in grammars.names() and not Path(given).exists()
 
 
 def grammar_text(given: str) -> tuple[str, str]:
-    """What to call it, and its text. GrammarError if it is no text, or neither a file nor a ready one."""
+    """Return the display name and the text of a grammar.
+
+    Raise GrammarError if it is not text, or neither a file nor a grammar of the library.
+    """
 
     if ready_name(given):
         return f"{given}.lark", grammars.text(given)
@@ -69,7 +72,7 @@ def grammar_text(given: str) -> tuple[str, str]:
 
 
 def grammar_of(given: str, start: str | None, lexer: str | None, folders: list[str] | None) -> WrittenGrammar:
-    """The grammar that is meant, read. GrammarError if it is none."""
+    """Return the parsed grammar. Raise GrammarError if it is invalid."""
 
     name, text = grammar_text(given)
     if lexer is None and ready_name(given):

@@ -1,4 +1,4 @@
-"""`constrain infer`: a schema from example documents."""
+"""`constrain infer`: infer a schema from example documents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .source_options import JsonFlag, attribute_errors, read_bytes
 __all__ = ["infer_from_files"]
 
 ESCAPED = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
-"""Control characters that JSON lets stand as they are, and that could steer a terminal."""
+"""Control characters that JSON allows without an escape, and that could steer a terminal."""
 
 
 def infer_from_files(
@@ -52,7 +52,7 @@ def infer_from_files(
         schema = found_in(examples, bounds=bounds, keys=keys)
         theirs = validate_independently(*combine_examples(schema, examples))
         if theirs.verdict == "invalid" and theirs.keyword == "format":
-            # The two read a format differently; then it is too near the edge to be guessed.
+            # The two packages interpret a format differently; then the string is too unusual to infer the format.
             schema = found_in(examples, bounds=bounds, keys=keys, formats="ignore")
             theirs = validate_independently(*combine_examples(schema, examples))
         if theirs.verdict == "invalid":
@@ -70,12 +70,12 @@ def infer_from_files(
 
 
 def combine_examples(schema: dict[str, Any], examples: list[Any]) -> tuple[str, bytes]:
-    """All examples against the schema, as one instance."""
+    """Return a schema and an instance that combine all examples, to validate them at once."""
     return json.dumps({"type": "array", "items": schema}), json.dumps(examples).encode()
 
 
 def read_examples(data: bytes) -> list[Any]:
-    """The documents of a file. SourceError, with its line, for the first that is no JSON."""
+    """Return the documents of a file. Raise SourceError, with its line, for the first that is not JSON."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -102,5 +102,5 @@ def read_examples(data: bytes) -> list[Any]:
 
 
 def refuse_constant(name: str) -> NoReturn:
-    """NaN and the infinities are no JSON."""
+    """Reject NaN and the infinities, which are not JSON."""
     raise ValueError(f"{name} is not a JSON number")

@@ -1,4 +1,4 @@
-"""The kernels are compiled once per install, which takes a while: say so, and keep it out of what is measured."""
+"""Load the kernels before measurements, and report their compilation, which happens once per install."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ WORDS = "compiling kernels, once per install"
 
 
 def are_kernels_compiled() -> bool:
-    """Whether all kernels, as they are, lie compiled on disk."""
+    """Return whether all kernels, in their current version, are compiled on disk."""
     return precompile.is_compiled()
 
 
 def load_kernels() -> float:
-    """Loads all kernels, compiling them if need be, with a bar on stderr (in a pipe a line): the seconds it took."""
+    """Load all kernels, compiling them if necessary, with a progress bar on stderr (in a pipe a line).
+
+    Return the time in seconds.
+    """
     start = perf_counter()
     if not are_kernels_compiled():
         compile_all()
@@ -33,7 +36,7 @@ def load_kernels() -> float:
 
 
 def compile_all() -> None:
-    """Compiles the kernels and shows how far it is."""
+    """Compile the kernels and show the progress."""
     if not sys.stderr.isatty():
         print_note(f"{WORDS} (some twenty seconds on two cores) …")
         precompile.on_progress = lambda done, all_: None
@@ -46,7 +49,7 @@ def compile_all() -> None:
 
 
 def use_kernels() -> None:
-    """Uses every public kernel once, on next to nothing."""
+    """Call every public kernel once, with minimal arguments."""
 
     schema = {"type": "array", "items": {"type": ["string", "integer", "object"]}, "minItems": 1}
     matcher = compile(Vocabulary.bytes(), schema=schema).matcher()

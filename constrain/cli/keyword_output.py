@@ -1,8 +1,10 @@
-"""What `check` prints of keywords: on a terminal a line for each subschema, its keywords under the mechanism that
-enforces them; in a pipe a line for each keyword. Then what deserves a look.
+"""The keyword table of `check`, followed by notes.
 
-Three mechanisms: the automaton knows; the frame of a string, array or object counts, or keeps the keys it has seen;
-a guard compares a value with those before it. All are exact; a guard can bite only where a value ends.
+On a terminal it has a line for each subschema, with its keywords under the mechanism that enforces them; in a pipe it
+has a line for each keyword.
+
+There are three mechanisms: the automaton; the frame of a string, array or object, which counts or stores the keys seen;
+and a guard, which compares a value with those before it. All are exact; a guard can reject only at the end of a value.
 """
 
 from __future__ import annotations
@@ -39,19 +41,19 @@ COLUMNS = (
     ("not supported", ("refused",), "bold red"),
     ("asserts nothing", ("annotation", "structure"), "dim"),
 )
-"""Title, which `how` it holds, style. A column without a keyword is not shown."""
+"""Title, the values of `how` that it contains, style. A column without a keyword is not shown."""
 
 MOST_LINES = 40
-"""Subschemas that a terminal shows without --all: more scroll away."""
+"""Maximum number of subschemas that are shown on a terminal without --all."""
 
 EXPECTED = ("", "schemas that others refer to", "false asserts nothing")
-"""Notes of annotations that are no surprise."""
+"""Notes of annotations that need no mention."""
 PLAIN = ("never", "ignored", "in a schema", "unknown keyword")
-"""How notes begin that say by themselves that nothing is asserted."""
+"""Beginnings of notes which already state that nothing is asserted."""
 
 
 class Note(NamedTuple):
-    """Something that deserves a look. kind: "guard", "nothing", "twice", "idle" or "impossible"."""
+    """A remark on a keyword. kind: "guard", "nothing", "twice", "idle" or "impossible"."""
 
     kind: str
     pointer: str
@@ -62,8 +64,11 @@ class Note(NamedTuple):
 def collect_notes(
     rows: list[KeywordRow], where: SchemaPositions, empty: list[str], faults: list[SchemaFault]
 ) -> list[Note]:
-    """What deserves a look, in the order of the lines. empty: pointers of subschemas that nothing satisfies. faults:
-    those that are not reached are told, because they do harm as soon as they are."""
+    """Return the notes in the order of the lines.
+
+    empty: pointers of unsatisfiable subschemas. faults: those in unreachable parts are included, because they take
+    effect as soon as these become reachable.
+    """
     notes = [
         Note("twice", pointer, last, f"written twice: line {first} is overruled by line {last}")
         for pointer, first, last in where.twice
@@ -86,7 +91,7 @@ def collect_notes(
 def print_keywords(
     name: str, rows: list[KeywordRow], where: SchemaPositions, *, satisfiable: bool | None, everything: bool
 ) -> None:
-    """Prints what the schema is, and how its keywords are enforced."""
+    """Print a summary of the schema, and how its keywords are enforced."""
     verdict = ("satisfiable", "green") if satisfiable else ("not fully supported", "red")
     display.print_answer((name, "bold"), ": ", ("a JSON Schema", "green"), ", ", verdict)
     if not rows:
@@ -105,7 +110,7 @@ def print_keywords(
 
 
 def by_subschema(rows: list[KeywordRow], where: SchemaPositions, everything: bool) -> None:
-    """The table for people."""
+    """Print the table of keywords by subschema, for a terminal."""
     shown: dict[str, list[KeywordRow]] = {}
     for row in rows:
         shown.setdefault(row.pointer.rpartition("/")[0], []).append(row)
@@ -131,7 +136,7 @@ STYLES = {"guard": "yellow", "nothing": "dim", "twice": "red", "idle": "yellow",
 
 
 def print_notes(notes: list[Note], *, everything: bool) -> None:
-    """Prints what deserves a look, if anything does; to people the same thing at several places once."""
+    """Print the notes, if any; on a terminal, equal notes at several locations are printed once."""
     if not notes:
         return
     if not sys.stdout.isatty():

@@ -1,4 +1,4 @@
-"""`constrain sample`: random valid instances of a schema, random sentences of a grammar, with no model."""
+"""`constrain sample`: random valid instances of a schema, or random sentences of a grammar, without a model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .source_options import JsonFlag, SchemaArgument, Seed, attribute_errors, re
 __all__ = ["print_samples"]
 
 SIZE = 600
-"""Bytes after which an instance of a schema is closed, if nobody says."""
+"""Default number of bytes after which an instance of a schema is completed."""
 
 
 @takes_style(Style())
@@ -74,7 +74,7 @@ def print_samples(
     drawn = distinct_texts(constraint, n, rng=np.random.default_rng(seed), size=size or SIZE, agree=agreed)
     made = (text.decode() for text in drawn)
     count = 0
-    if as_json:  # The texts themselves, so that numbers keep all their digits.
+    if as_json:  # Print the texts themselves, so that numbers keep all their digits.
         texts = list(made)
         count = len(texts)
         print(f'{{"instances": [{", ".join(texts)}]}}')
@@ -86,7 +86,7 @@ def print_samples(
 
 
 def print_missing(count: int, n: int, what: str) -> None:
-    """Says if there are fewer than were asked for."""
+    """Report on stderr if there are fewer samples than requested."""
     if count < n:
         print(f"{count} instead of {n}: no other {what} was found.", file=sys.stderr)
 
@@ -101,7 +101,7 @@ def sample_grammar(
     folders: list[str] | None,
     as_json: bool,
 ) -> None:
-    """Prints sentences of a grammar."""
+    """Print sentences of a grammar."""
 
     written = grammar_of(given, start, lexer, folders)
     load_kernels()

@@ -1,7 +1,7 @@
-"""Where things stand in the text of a schema: the line of every JSON pointer, and keys that are written twice.
+"""Source positions in the text of a schema: the line of every JSON pointer, and duplicate keys.
 
-`json.loads` keeps neither: of two equal keys the later one wins without a word. So the text is gone through once more,
-token by token, after it has been parsed without an error.
+`json.loads` keeps neither: of two equal keys the last one silently wins. So the text is scanned once more, token by
+token, after it has been parsed without an error.
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 
 
 class SchemaPositions(NamedTuple):
-    """lines: 1-based line of each pointer, that of its key for a member. twice: (pointer, first line, last line) of
-    each key that an object has more than once; the last one counts."""
+    """Positions in the text of a schema.
+
+    lines: 1-based line of each pointer; for a member, that of its key. twice: (pointer, first line, last line) of each
+    key that occurs more than once in an object; the last one is effective.
+    """
 
     lines: dict[str, int]
     twice: list[tuple[str, int, int]]
 
 
 def find_positions(text: str) -> SchemaPositions:
-    """The places in a JSON text that parses."""
+    """Return the positions in a valid JSON text."""
     lines: dict[str, int] = {"": 1}
     twice: list[tuple[str, int, int]] = []
-    stack: list[tuple[str, set[str] | int]] = []  # pointer of an open bracket; the keys seen, or the number of items
+    stack: list[tuple[str, set[str] | int]] = []  # pointer of an open bracket; its keys, or number of items
     key: str | None = None
     for word, line in scan_tokens(text):
         if word == ":" or word == ",":
@@ -58,7 +61,7 @@ def find_positions(text: str) -> SchemaPositions:
 
 
 def scan_tokens(text: str) -> Iterator[tuple[str, int]]:
-    """(token, its line)."""
+    """Yield each token with its line."""
     line, last = 1, 0
     for match in TOKEN.finditer(text):
         line += text.count("\n", last, match.start())

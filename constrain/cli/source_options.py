@@ -1,4 +1,4 @@
-"""What several commands share: how schemas and vocabularies are given and read, and which file an error is about."""
+"""Functions shared by several commands: read schemas and vocabularies, and attribute errors to files."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ SchemaArgument = Annotated[
     str, typer.Argument(metavar="SCHEMA", help="A file; - for stdin; or the JSON text itself.", show_default=False)
 ]
 MOST_BYTES = 256 << 20
-"""Most bytes of a file that a command reads."""
+"""Maximum number of bytes of a file that a command reads."""
 Seed = Annotated[int | None, typer.Option("--seed", help="The same seed gives the same texts.")]
 
 
 class SchemaSource(NamedTuple):
-    """A schema as it was given: what to call it in messages, its text, and the URI of its file, or ""."""
+    """A schema as it was given: its display name, its text, and the URI of its file, or ""."""
 
     name: str
     text: str
@@ -51,14 +51,14 @@ class SchemaSource(NamedTuple):
 
 
 class About:
-    """The file that an error is about: `attribute_errors` notes it, `app.run` tells."""
+    """The attribute that holds the file of an error: `attribute_errors` sets it, `app.run_command` reports it."""
 
     attribute = "constrain_file"
 
 
 @contextmanager
 def attribute_errors(name: str) -> Iterator[None]:
-    """Errors from here are about this file."""
+    """Attribute a ConstrainError that is raised in the block to this file."""
     try:
         yield
     except ConstrainError as error:
@@ -90,7 +90,10 @@ def read_within(file: BinaryIO, name: str) -> bytes:
 
 
 def read_schema(given: str) -> SchemaSource:
-    """The text of a schema: a file, "-", or what begins with a brace, true or false. SourceError if it is no text."""
+    """Return the schema from a file, "-", or JSON text that begins with a brace, true or false.
+
+    Raise SourceError if it is not text.
+    """
     if given.lstrip().startswith("{") or given.strip() in ("true", "false"):
         return SchemaSource("the schema", given)
     name = "stdin" if given == "-" else given
@@ -116,7 +119,7 @@ def bytes_of(name: str, text: str) -> bytes:
 
 
 def vocabulary_of(given: str | None) -> Vocabulary:
-    """The Vocabulary of a model or tokenizer; that of the 256 bytes if none is given."""
+    """Return the Vocabulary of a model or tokenizer; that of the 256 bytes if none is given."""
 
     if given is None or given == "bytes":
         return Made.bytes()
@@ -127,7 +130,7 @@ def vocabulary_of(given: str | None) -> Vocabulary:
 
 
 def silence_transformers() -> None:
-    """Keeps the progress bars and warnings of transformers out of a command's output."""
+    """Disable the progress bars and warnings of transformers."""
     try:
         from transformers.utils import logging
     except ImportError:

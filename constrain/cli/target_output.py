@@ -1,4 +1,4 @@
-"""What `check --target` prints: for each product the verdict, then its findings, alike ones together."""
+"""Output of `check --target`: for each product the verdict, then its findings, with equal findings grouped."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["print_targets"]
 
 STYLES = {"refused": "bold red", "limit": "red", "ignored": "yellow", "changed": "magenta"}
-"""By verdict, the gravest first."""
+"""Style of each verdict, the most severe first."""
 MOST_PLACES = 4
-"""Places that are listed of findings that are alike, without --all."""
+"""Maximum number of locations that are listed for equal findings, without --all."""
 
 
 def print_targets(
@@ -36,7 +36,10 @@ def print_targets(
     as_json: bool,
     everything: bool,
 ) -> int:
-    """Prints what each target would make of the schema: the exit code, NO if one does not take it as it is."""
+    """Print what each target would do to the schema.
+
+    Return the exit code, NO if one of them does not accept it unchanged.
+    """
 
     wanted = list(targets.TARGETS) if "all" in names else list(dict.fromkeys(names))
     for name in wanted:
@@ -79,7 +82,7 @@ def print_targets(
 
 
 def target_json(table: Target, found: list[TargetFinding], where: SchemaPositions) -> dict[str, Any]:
-    """For machines."""
+    """Return the verdict of a target as JSON data."""
     return {
         "title": table.title,
         "read": table.read,
@@ -90,17 +93,17 @@ def target_json(table: Target, found: list[TargetFinding], where: SchemaPosition
 
 
 def gravest_verdict(found: list[TargetFinding]) -> str:
-    """The gravest verdict; "taken" if there is none."""
+    """Return the most severe verdict; "taken" if there are no findings."""
     return next((verdict for verdict in STYLES if any(finding.verdict == verdict for finding in found)), "taken")
 
 
 def line_of(finding: TargetFinding, where: SchemaPositions) -> str:
-    """The line that a finding is about."""
+    """Return the line of a finding in the source."""
     return str(where.lines.get(finding.pointer, ""))
 
 
 def print_target(table: Target, found: list[TargetFinding], where: SchemaPositions, everything: bool) -> None:
-    """Prints one target for people."""
+    """Print one target as text."""
     verdict = gravest_verdict(found)
     words = {"refused": "refuses it", "limit": "may refuse it", "taken": "takes it as it is"}
     does = words.get(verdict, "takes it, and enforces something else")

@@ -1,4 +1,4 @@
-"""`constrain test`: texts that a grammar must accept, and texts that it must refuse."""
+"""`constrain test`: texts that a grammar must accept, and texts that it must reject."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .source_options import JsonFlag, attribute_errors, read_bytes
 __all__ = ["run_grammar_tests"]
 
 MOST_WORDS = 12
-"""Things expected that are listed; --json has all."""
+"""Maximum number of expected items that are listed; --json contains all."""
 
 
 class Example(NamedTuple):
-    """A text, where it is from, and whether it must be accepted."""
+    """A text, its origin, and whether it must be accepted."""
 
     name: str
     text: bytes
@@ -98,7 +98,7 @@ def run_grammar_tests(
 
 
 def collect_texts(names: list[str] | None, accept: bool, lines: bool, strip: bool) -> Iterator[Example]:
-    """The texts of files and folders."""
+    """Yield the texts of files and folders."""
     for name in names or []:
         files = [name]
         if Path(name).is_dir():
@@ -115,12 +115,12 @@ def collect_texts(names: list[str] | None, accept: bool, lines: bool, strip: boo
 
 
 def is_hidden(path: Path) -> bool:
-    """Whether it, or a folder that it is in, begins with a dot."""
+    """Return whether the name of a file, or of a folder that contains it, begins with a dot."""
     return any(part.startswith(".") and part not in (".", "..") for part in path.parts)
 
 
 def in_blocks(names: list[str] | None) -> Iterator[Example]:
-    """The texts of files of examples."""
+    """Yield the texts of example files."""
 
     for name in names or []:
         with attribute_errors(name):
@@ -132,7 +132,7 @@ def in_blocks(names: list[str] | None) -> Iterator[Example]:
 
 
 def ready_examples(name: str) -> list[Example]:
-    """The texts that come with a ready grammar."""
+    """Return the examples that come with a grammar of the library."""
 
     found = grammars.read(name)
     return list(named_text(f"{name}.examples", (found.accepts, found.rejects)))
@@ -145,7 +145,7 @@ def named_text(name: str, found: tuple[tuple[str, ...], tuple[str, ...]]) -> Ite
 
 
 def print_failure(example: Example, stop: Stop | None) -> None:
-    """Prints what went otherwise than it should."""
+    """Print an example that failed."""
     display.print_answer(
         (example.name, "bold"), ": ", ("accepted, and should be refused" if stop is None else "refused", "red")
     )
@@ -172,6 +172,6 @@ def print_failure(example: Example, stop: Stop | None) -> None:
 
 
 def shorten_list(words: tuple[str, ...]) -> str:
-    """A list in words, cut if it is long."""
+    """Return a list in words, truncated if it is long."""
     more = len(words) - MOST_WORDS + 1
     return join_words(words if more <= 1 else (*words[:-more], f"{more} more"))

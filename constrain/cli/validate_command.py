@@ -1,4 +1,4 @@
-"""`constrain validate`: instances against a schema, byte by byte, cross-checked with the `jsonschema` package."""
+"""`constrain validate`: validate instances byte by byte, and cross-check with the `jsonschema` package."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["validate_instances"]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came out for one file. difference: why jsonschema says otherwise, "" if it does not."""
+    """The result for one file. difference: why jsonschema disagrees, "" if it agrees."""
 
     file: str
     refusal: Refusal | None
@@ -31,7 +31,7 @@ class Verdict:
     difference: str
 
     def document(self) -> dict[str, Any]:
-        """For machines."""
+        """Return the result as JSON data."""
         return {
             "file": self.file,
             "valid": self.refusal is None,
@@ -78,7 +78,7 @@ def validate_instances(
 
 
 def judge_instance(constraint: Constraint, schema: str, asked: SchemaOptions, file: str, data: bytes) -> Verdict:
-    """Our verdict and theirs on one instance."""
+    """Return the verdicts of constrain and jsonschema on one instance."""
     refusal = first_refusal(constraint, data)
     theirs = validate_independently(schema, data, asked)
     ours = refusal is None
@@ -87,7 +87,7 @@ def judge_instance(constraint: Constraint, schema: str, asked: SchemaOptions, fi
 
 
 def print_judgement(verdict: Verdict) -> None:
-    """Prints a verdict."""
+    """Print a verdict."""
     refusal, theirs = verdict.refusal, verdict.theirs
     if refusal is None:
         display.print_answer((verdict.file, "bold"), ": ", ("valid", "green"))

@@ -1,4 +1,4 @@
-"""`constrain warmup`: compile the kernels ahead of time."""
+"""`constrain warmup`: compile the kernels in advance."""
 
 from __future__ import annotations
 

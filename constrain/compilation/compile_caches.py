@@ -1,13 +1,13 @@
-"""The store: compiled programs, mask tables and vocabularies are kept, in this process and for later ones.
+"""The caches of the compiler: programs, mask tables and vocabularies, in this process and on disk.
 
-    recent         Constraints compiled last in this process: compiling an equal source again is a lookup
-    programs       what texts of a source have needed of it, on disk: a later process masks without a front end
-    tables         prepared mask tables on disk: rows, remainders and tries
+    recent         LRU of the Constraints of this process: compiling an equal source again is a lookup
+    programs       linked rules of each source, on disk: a later process computes masks without a frontend
+    tables         prepared mask tables on disk: rows, suffix tries and tries
     vocabularies   tokens of rank files on disk
 
 How files are trusted, sealed, written and pruned is in `constrain.cache`. The folder is `~/.cache/constrain`; the
-environment variable CONSTRAIN_STORE names another, or "off". In a process, `recent.most = 0` and `programs.most = 0`
-switch those two off, and `recent.clear()` evicts. Files may be removed at any time.
+environment variable CONSTRAIN_STORE names another, or "off". Within a process, `recent.most = 0` and `programs.most =
+0` disable these two, and `recent.clear()` evicts. Files may be removed at any time.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""The pipeline on one page: source -> Grammar -> Program, and with a Vocabulary a Constraint.
+"""The compiler: source -> Grammar -> Program, and with a Vocabulary a Constraint.
 
 schema, type --> frontends.json_schema --+
 regex ---------> frontends.regex --------+--> Grammar --> Program --+--> Constraint --> Matcher
@@ -34,13 +34,16 @@ from .compile_caches import programs, recent
 __all__ = ["check_options", "compile", "compile_grammar", "to_grammar"]
 
 LARGE_SHARE = 16
-"""Part of Limits.work from which on a source is large: its rules are linked when it is compiled."""
+"""A source that takes more than 1 / LARGE_SHARE of Limits.work is large.
+
+All rules of a large source are linked when it is compiled.
+"""
 WARNED = b" warned"
 STYLE = tuple(one.name for one in fields(Style))
 
 
 def warn_without_gil() -> None:
-    """Say that nobody has tested constrain on an interpreter that runs without the GIL."""
+    """Warn that constrain is not tested on an interpreter that runs without the GIL."""
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         warnings.warn(
             "constrain is not tested on a Python that runs without the GIL: set PYTHON_GIL=1.",
@@ -67,20 +70,62 @@ def compile(
     import_paths: Iterable[str | PathLike[str]] = (),
     limits: Limits = Limits(),
 ) -> Constraint:
-    """The Constraint that exactly one of form, schema, regex, grammar, choices, type stands for.
+    """Compile a source for a vocabulary. Exactly one of form, schema, regex, grammar, choices and type must be given.
 
-    form: what `constrain.json_schema`, `regex`, `gbnf`, `literal`, `free_text` make, and what is combined of them; a
-    form has its own style and registry, and may be given as grammar, too.
+    Compiling an equal source again returns the same Constraint while it is in the cache.
 
-    schema: a JSON Schema as dict, bool or JSON text, a Pydantic model, dataclass or TypedDict. regex: in Python's
-    syntax, the whole text must match. grammar: Lark text (contextual lexer, LALR) or GBNF text, the name of a ready
-    grammar (`constrain.grammars`), or a Grammar of nodes. choices: the whole text is one of them. type: any Python type
-    that has a JSON Schema. registry: URI -> document for references that leave the schema; nothing is ever fetched.
-    base_uri: what relative references of the schema, and relative URIs of the registry, are relative to.
-    import_paths: folders that `%import` in a Lark text reads from, besides the modules that ship with lark.
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+        Tokens of the language model.
+    form : Form, optional
+        A form, made by `constrain.json_schema`, `regex`, `gbnf`, `literal`, `free_text` and others, or a combination of
+        forms. A form has its own style and registry. It may also be given as `grammar`.
+    schema : dict, bool, str or type, optional
+        A JSON Schema as a Python value or JSON text, a Pydantic model, a dataclass, or a TypedDict.
+    regex : str, optional
+        A regular expression in Python's syntax, which must match the whole text.
+    grammar : str, Grammar or Form, optional
+        Lark text (contextual lexer, LALR), GBNF text, the name of a bundled grammar (`constrain.grammars`), or a
+        Grammar of nodes.
+    choices : iterable of str, optional
+        The texts of which the whole text must be one.
+    type : type, optional
+        Any Python type that has a JSON Schema.
+    style : Style
+        Spelling of JSON.
+    registry : Mapping of str to Any, optional
+        Documents by URI, for references that leave the schema. Nothing is ever fetched.
+    base_uri : str
+        URI that relative references of the schema, and relative URIs of the registry, are resolved against.
+    import_paths : iterable of path-like
+        Folders that `%import` in a Lark text reads from, in addition to the modules that ship with lark.
+    limits : Limits
+        Budgets of the compilation and of the Constraint.
 
-    Warns with SchemaWarning, every time, of what in a schema asserts nothing and was most likely meant to.
-    Raises SourceError, UnsupportedError, UnsatisfiableError, LimitError (see `errors`).
+    Returns
+    -------
+    Constraint
+
+    Raises
+    ------
+    SourceError
+        If the source is malformed: SchemaError, RegexError or GrammarError.
+    UnsupportedError
+        If the source uses a feature that constrain does not enforce.
+    UnsatisfiableError
+        If no text matches.
+    LimitError
+        If a budget of `limits` is exceeded.
+    VocabularyError
+        If the source names a token that the vocabulary lacks.
+    TypeError
+        If an argument has the wrong type, or not exactly one source is given.
+
+    Warns
+    -----
+    SchemaWarning
+        On every call, for parts of a schema that assert nothing but were probably meant to.
     """
     check_options(vocabulary, style, registry, limits)
     if choices is not None:
@@ -125,7 +170,7 @@ type_of_none = type(None)
 
 
 def check_options(vocabulary: object, style: object, registry: object, limits: object) -> None:
-    """Raise TypeError for arguments of the wrong type, with what to give instead."""
+    """Raise TypeError for an argument of the wrong type. The message says what to pass instead."""
     if not isinstance(vocabulary, Vocabulary):
         if isinstance(vocabulary, (str, PathLike)):
             name = shorten_text(repr(str(vocabulary)), 80)
@@ -146,8 +191,7 @@ Source = dict[str, Any]
 
 
 def _key(source: Source, style: Style, references: References, limits: Limits) -> tuple[Hashable, Source, References]:
-    """What tells a source from all others, None if nothing does; the source and the registry, which nobody can change
-    any more."""
+    """Return the cache key of a source (None if it has none), and immutable copies of the source and the registry."""
     ((name, value),) = source.items()
     if isinstance(value, Form):
         return (value, style, limits), source, references
@@ -172,11 +216,11 @@ def _program(
     limits: Limits,
     budget: WorkBudget,
 ) -> tuple[Program, tuple[str, ...], bool]:
-    """The Program of a source, from disk or made and kept for the next process; what there is to warn of; is it large?
+    """Return the Program of a source, its schema warnings, and whether the source is large.
 
-    What took much work is not kept: a Program from disk is made again, in one step, when more of it is wanted.
-
-    A source with warnings has a file of another name, so that one whose Program is found under the first has none.
+    The Program is loaded from disk, or built and saved. Large sources are not saved, because rebuilding any missing
+    part of a Program from disk repeats the whole construction in one step. A source with warnings has a file of another
+    name, so a source whose Program is found under the first name has none.
     """
     remake = partial(read_source, **source, style=style, registry=references, limits=limits)
     form, symbols = source.get("grammar"), TokenSymbols(vocabulary)
@@ -196,7 +240,7 @@ def _program(
     program.work = limits.work
     is_large = budget.spent - before > limits.work // LARGE_SHARE
     if isinstance(form, Form):
-        for node in form.named(limits):  # What the vocabulary lacks is said now, not in the midst of a text.
+        for node in form.named(limits):  # Report tokens that the vocabulary lacks now, not during generation.
             symbols(node)
     if path is not None and not is_large:
         programs.keep(path, program)
@@ -204,14 +248,14 @@ def _program(
 
 
 def _schema_warnings(source: Source, style: Style, references: References, limits: Limits) -> tuple[str, ...]:
-    """Return what there is to warn of in a source. A form warned when it was made."""
+    """Return the warnings for a schema. A form has issued its warnings when it was created."""
     if set(source) != {"schema"} or not isinstance(limits, Limits) or not isinstance(style, Style):
         return ()
     return find_schema_warnings(source["schema"], references, style, limits)
 
 
 def _spelled(form: Form, vocabulary: Vocabulary, style: Style, limits: Limits) -> bytes | None:
-    """A form as bytes, with the vocabulary that its tokens are of; None if it depends on files."""
+    """Return the cache key of a form and the vocabulary of its tokens; None if the form depends on files."""
     plain = form.plain()
     todo = [plain]
     while todo:
@@ -226,7 +270,7 @@ def _spelled(form: Form, vocabulary: Vocabulary, style: Style, limits: Limits) -
 
 
 def _written(source: Source, style: Style, references: References) -> Source:
-    """What a Constraint says that it was compiled from."""
+    """Return the description of a source for `Constraint.source`."""
     written = dict(source)
     if "grammar" in written:
         written["form"] = written.pop("grammar").plain()
@@ -238,7 +282,26 @@ def _written(source: Source, style: Style, references: References) -> Source:
 
 
 def compile_grammar(grammar: Grammar, vocabulary: Vocabulary, limits: Limits = Limits()) -> Constraint:
-    """The Constraint of a Grammar made by hand."""
+    """Compile a Grammar of nodes for a vocabulary.
+
+    Parameters
+    ----------
+    grammar : Grammar
+        The grammar.
+    vocabulary : Vocabulary
+        Tokens of the language model.
+    limits : Limits
+        Budgets of the Constraint.
+
+    Returns
+    -------
+    Constraint
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    """
     check_options(vocabulary, Style(), None, limits)
     check_type("grammar", grammar, Grammar, "give a constrain.Grammar; for text use compile(vocabulary, grammar=...)")
     return Constraint(grammar, vocabulary, limits, None)
@@ -256,7 +319,7 @@ def to_grammar(
     base_uri: str = "",
     limits: Limits = Limits(),
 ) -> Grammar:
-    """The Grammar of exactly one source; arguments and warnings as of `compile`."""
+    """Return the Grammar of exactly one source. Arguments, errors and warnings are as for `compile`."""
     references = References(registry, base_uri)
     made = read_source(schema, regex, grammar, choices, type, style=style, registry=references, limits=limits)
     if schema is not None or type is not None:

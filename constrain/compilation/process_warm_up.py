@@ -1,9 +1,9 @@
-"""Warm-up: what a process does once before its first constraint, so that no request waits for it.
+"""Warm-up: one-time work of a process before its first constraint, so that no request waits for it.
 
-The first constraint of a process is slow for reasons that have nothing to do with it: kernels are loaded from disk, the
-interpreter meets each function and each type for the first time, and a process that was forked copies the pages on
-which they stand. So a server takes a few small schemas, of all usual keywords, to their first masks before it forks or
-serves. It is a matter of some 50 ms behind the loading of kernels, and changes no answer.
+The first constraint of a process is slow for reasons unrelated to it: kernels are loaded from disk, the interpreter
+executes each function for the first time, and a forked process copies the memory pages that it writes to. So a server
+compiles a few small schemas that cover the common keywords, and computes their first masks, before it forks or serves.
+This takes about 50 ms after the kernels are loaded, and does not change any result.
 """
 
 from __future__ import annotations
@@ -65,13 +65,24 @@ PIECES: dict[str, dict[str, Any]] = {
     },
     "linked": {"part": {"$ref": "#/definitions/part"}, "self": {"$ref": "#"}},
 }
-"""Properties by what they use."""
+"""Properties of the schemas, grouped by the features that they use."""
 
 
 def warm_up(vocabulary: Vocabulary) -> None:
-    """Takes small schemas to their first masks for a vocabulary, in the usual styles and dialects.
+    """Compile small schemas and compute their first masks, so that the first request of a process is fast.
 
-    Once in a process, from any thread; the kernels are compiled first where they are not yet.
+    The schemas cover the common styles and dialects. Call this once per process, from any thread. Kernels that have not
+    been compiled yet are compiled first.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+        The vocabulary that requests will use.
+
+    Raises
+    ------
+    TypeError
+        If `vocabulary` is not a Vocabulary.
     """
     check_options(vocabulary, Style(), None, Limits())
     for style in (Style(), Style.any()):
@@ -79,7 +90,7 @@ def warm_up(vocabulary: Vocabulary) -> None:
             for properties in PIECES.values():
                 schema = make_schema(properties, dialect)
                 grammar = to_grammar(schema=json.dumps(schema), style=style)
-                matcher = compile_grammar(grammar, vocabulary).matcher()  # Past the store, which has no front end.
+                matcher = compile_grammar(grammar, vocabulary).matcher()  # bypasses the disk cache
                 matcher.mask()
                 matcher.advance_bytes(b'{"' + schema["required"][0].encode() + b'"')
                 matcher.mask()
@@ -87,7 +98,7 @@ def warm_up(vocabulary: Vocabulary) -> None:
 
 
 def make_schema(properties: dict[str, Any], dialect: str) -> dict[str, Any]:
-    """A schema of which the first property must be there."""
+    """Return an object schema whose first property is required."""
     return {
         "$schema": dialect, "title": "warm-up", "type": "object", "properties": properties,
         "required": [next(iter(properties))], "additionalProperties": False,

@@ -1,8 +1,8 @@
-"""Saved constraints: what a Constraint was compiled from, as JSON that is checked before it is used.
+"""Saved constraints: the source of a Constraint as JSON, validated before use.
 
-A file is two lines: the format and a digest, and the body {"source", "limits", "vocabulary"}. Anybody can write such
-a file, so reading one is compiling text of a stranger: types, size and nesting are checked before anything else sees
-the body; its limits can only lower those of the caller; and it names no files. The same body is what is pickled.
+A file has two lines: the format and a digest, and the body {"source", "limits", "vocabulary"}. A file may come from an
+untrusted source, so loading it means compiling untrusted text: types, size and nesting are checked before anything else
+reads the body; its limits can only lower those of the caller; and it names no other files. Pickling uses the same body.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ __all__ = ["constraint_json", "load_constraint", "reduce_constraint", "restore_c
 
 FORMAT = "constrain 1"
 MOST_BYTES = 64 << 20
-"""A longer file is not read."""
+"""Longer files are refused."""
 WRAPPING = 8
-"""Levels of brackets around a source in a body."""
+"""Levels of brackets around the source in a body."""
 SOURCES = ("schema", "regex", "choices", "form")
 WRONG = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError)
 
 
 def constraint_json(constraint: Constraint) -> str:
-    """Return the body of a constraint as JSON. Raise UnsupportedError if its source cannot be written."""
+    """Return the body of a constraint as JSON. Raise UnsupportedError if its source cannot be written as JSON."""
     if constraint.source is None:
         raise UnsupportedError(
             "A constraint made from Grammar nodes cannot be saved or pickled.",
@@ -50,7 +50,7 @@ def constraint_json(constraint: Constraint) -> str:
         "vocabulary": constraint.vocabulary.fingerprint,
     }
     try:
-        return json.dumps(body)  # The order of keys is part of a schema.
+        return json.dumps(body)  # unsorted: the order of keys is part of a schema
     except RecursionError:
         raise LimitError("The source is nested too deeply to be written as JSON.") from None
     except (TypeError, ValueError) as error:
@@ -58,7 +58,7 @@ def constraint_json(constraint: Constraint) -> str:
 
 
 def save_constraint(constraint: Constraint, path: str | os.PathLike[str]) -> None:
-    """Write a constraint: whole or not at all, readable by this user only, and never through a symbolic link."""
+    """Save a constraint atomically, readable by this user only, and never through a symbolic link."""
     text = constraint_json(constraint)
     head = {"format": FORMAT, "digest": digest_text(text)}
     target = Path(os.path.abspath(path))
@@ -72,7 +72,7 @@ def save_constraint(constraint: Constraint, path: str | os.PathLike[str]) -> Non
 
 
 def is_path(path: os.PathLike[str]) -> bool:
-    """Return whether the file system can have a path of these characters, whether or not there is such a file."""
+    """Return whether a path is encodable by the file system, whether or not the file exists."""
     try:
         return b"\0" not in os.fsencode(path)
     except UnicodeEncodeError:
@@ -80,7 +80,7 @@ def is_path(path: os.PathLike[str]) -> bool:
 
 
 def load_constraint(path: str | os.PathLike[str], vocabulary: Vocabulary, limits: Limits) -> Constraint:
-    """Read what `save_constraint` wrote, and compile it. See `Constraint.load`."""
+    """Load and compile a constraint that `save_constraint` wrote. See `Constraint.load`."""
     check_options(vocabulary, Style(), None, limits)
     name = shorten_text(os.fspath(path))
     try:
@@ -95,22 +95,22 @@ def load_constraint(path: str | os.PathLike[str], vocabulary: Vocabulary, limits
 
 
 def reduce_constraint(constraint: Constraint) -> tuple[Any, ...]:
-    """Return how pickle makes a constraint again: see `Constraint.__reduce__`."""
+    """Return the pickle reduction of a constraint."""
     return restore_constraint, (constraint_json(constraint), constraint.vocabulary)
 
 
 def restore_constraint(text: str, vocabulary: Vocabulary) -> Constraint:
-    """Return the constraint of a pickled body, with the limits that it had."""
+    """Return the constraint of a pickled body, with its own limits."""
     return compile_body(text, vocabulary, None, "what was pickled")
 
 
 def digest_text(text: str) -> str:
-    """Return the digest of a body: finds damage, not malice."""
+    """Return the digest of a body. It detects damage, not tampering."""
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def read_text(path: str | os.PathLike[str], name: str) -> str:
-    """Read a regular file of bearable size without ever waiting for it."""
+    """Read a regular file of bounded size without blocking (on a pipe, for example)."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -125,7 +125,10 @@ def read_text(path: str | os.PathLike[str], name: str) -> str:
 
 
 def compile_body(text: str, vocabulary: Vocabulary, limits: Limits | None, name: str) -> Constraint:
-    """Compile a body. limits: those of the caller, which the body can only lower; None: those of the body."""
+    """Compile a body.
+
+    `limits` are those of the caller, which the body can only lower; None uses the limits of the body.
+    """
     most = (Limits() if limits is None else limits).nesting
     if find_deeper(text, most + WRAPPING) >= 0:
         raise LimitError(
@@ -171,7 +174,7 @@ def check_body(body: Any) -> dict[str, Any]:
 
 
 def check_source(source: Mapping[str, Any]) -> None:
-    """Raise ValueError unless a source is one of what `compile` takes, with arguments of the right types."""
+    """Raise ValueError unless a source has exactly one source of `compile`, with arguments of the right types."""
     if sum(name in source for name in SOURCES) != 1:
         raise ValueError(f"it needs exactly one of {', '.join(SOURCES)}")
     for name, value in source.items():

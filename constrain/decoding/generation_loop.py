@@ -1,12 +1,14 @@
-"""The generation loop: one text, token by token, under a Constraint and within a budget.
+"""The generation loop: generate one text, token by token, under a Constraint and within a token budget.
 
-    until an end token:  rows of log-probabilities  ->  mask  ->  pick  ->  advance  ->  does a completion still fit?
+    until an end token:  log-probabilities  ->  mask  ->  sample  ->  advance  ->  check that a completion still fits
 
-Two things make it more than that. *Forced runs*: where the text is forced for a while, the tokens that spell it are fed
-to the model ahead of time, all in one call, as a draft. Each position is still drawn from the model's own row, and the
-draft is dropped at the first token that comes out otherwise: so the law is exactly that of one call per token, for any
-spelling of forced text that the model prefers. *The budget*: a token after which no completion fits in what is left
-is not taken (see `budget.py`); when none of a few tries fits, the completion at hand is written out.
+*Forced tokens*: where the constraint forces the text, the tokens that spell it are sent to the model ahead of time, as
+a draft, in one call. Each position is still sampled from the model's own row, and the rest of the draft is discarded at
+the first token that differs. The distribution is therefore exactly that of one call per token, whichever tokenisation
+of the forced text the model prefers.
+
+*The budget*: a token after which no completion fits in the remaining tokens is rejected (see `token_budget`). After a
+few rejections the known completion is written out.
 """
 
 from __future__ import annotations
@@ -31,18 +33,29 @@ if TYPE_CHECKING:
 __all__ = ["Outcome", "Piece", "Stats", "generate_text"]
 
 DRAFT = 64
-"""Most tokens fed ahead: rows of a 128k vocabulary take 1 MB each. After a draft that was dropped the next one is at
-most twice as long as what was found in it, since the rest is wasted work; one that was not doubles that again."""
+"""Maximum draft length; a row of a 128k vocabulary takes 1 MB. After a draft was discarded, the next one is at most
+twice as long as its accepted part, since the rest is wasted work; each draft that is not discarded doubles this
+limit."""
 TRIES = 8
-"""Tokens tried at one step when the budget is tight, before the completion at hand is written out."""
+"""Maximum number of tokens tried at one step when the budget is tight, before the known completion is written out."""
 
 FinishReason = Literal["complete", "budget", "length"]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One token as it is streamed. text: what it adds that is whole characters (the rest comes with a later one);
-    logprob, logmass: as in `Pick`; origin: drawn on its own, found in a draft of forced text, or written to close."""
+    """One streamed token.
+
+    Attributes
+    ----------
+    token : int
+    text : str
+        The complete characters that the token adds; an incomplete one is delayed until a later token completes it.
+    logprob, logmass : float
+        As in `Pick`, in nats.
+    origin : {"drawn", "forced", "closing"}
+        Sampled by itself, sampled as predicted by a draft of forced text, or written to close the text.
+    """
 
     token: int
     text: str
@@ -53,15 +66,16 @@ class Piece:
 
 @dataclass(slots=True)
 class Stats:
-    """What a text cost. Times are means per token, or totals where they say so.
+    """The cost of a text. Times are in microseconds: means per token, or totals where the name says so.
 
-    tokens: with the end token. model_calls: calls of `next_logprobs`. forced_tokens: found in drafts, so that they cost
-    no call of their own. closing_tokens: written to close the text in time. refused_for_budget: tokens drawn and not
-    taken because no completion would have fitted. log_mass: sum of the logs of the mass that masking left (nats):
-    how far the constraint had to push the model.
+    tokens: number of tokens, end token included. model_calls: calls of `next_logprobs`. forced_tokens: tokens accepted
+    from drafts, which need no call of their own. closing_tokens: tokens written to close the text in time.
+    refused_for_budget: sampled tokens that were rejected because no completion would have fitted. log_mass: sum over
+    steps of the log of the allowed probability mass (nats), a measure of how much the constraint changed the model's
+    choices.
 
-    For all texts of a call together: sampler, and reason where "auto" chose it; counts: what a sampler other than
-    "masked" counted, by its own names; weights: statistics of the log-weights of all texts, see
+    For all texts of a call together: sampler, and the reason if "auto" chose it; counts: counters of samplers other
+    than "masked", by their own names; weights: statistics of the log-weights, see
     `sampling.core.weight_statistics.weight_stats` (log_z, both divergences from p given the constraint, ess, trusted
     ...).
     """
@@ -87,11 +101,13 @@ class Stats:
 class Outcome:
     """A finished text.
 
-    tokens: without the end token; data: their bytes, special tokens by what the tokenizer calls them.
-    logprob, log_weight: with the end token (nats).
-    finish_reason: "complete": ended as the model wanted. "budget": the budget changed what was drawn, so log_weight is
-    only that of the tokens as they were taken, and the text is valid but no sample of the model's law. "length": cut
-    off, not complete; only where the vocabulary has no token for some bytes, so that no way to close was known.
+    tokens: without the end token; data: the bytes of the text, special tokens by name. logprob, log_weight: end token
+    included, in nats.
+
+    finish_reason: "complete": the model ended the text. "budget": the budget changed the text, so it is valid but not a
+    sample from the model's distribution, and log_weight covers only the tokens that were chosen. "length": the text was
+    cut off and is incomplete; this happens only if the vocabulary lacks tokens for some bytes, so that no completion
+    could be spelled.
     """
 
     tokens: list[int] = field(default_factory=list)
@@ -111,16 +127,38 @@ def generate_text(
     proposal: Proposal = PLAIN,
     stream: Callable[[Piece], None] | None = None,
 ) -> Outcome:
-    """One text of `constraint`, drawn from `lm` under the mask, of at most max_tokens tokens, end token included.
+    """Generate one text of `constraint` by masked sampling from `lm`.
 
-    A complete text (but see `Outcome.finish_reason`). Raises LimitError before anything is drawn if not even the
-    shortest one fits.
+    Parameters
+    ----------
+    lm : LanguageModel
+        The model, after its prompt.
+    constraint : Constraint
+        What the text must satisfy.
+    rng : numpy.random.Generator
+        The only source of randomness.
+    max_tokens : int
+        Maximum number of tokens, end token included.
+    proposal : Proposal
+        How a token is chosen among the allowed ones.
+    stream : callable, optional
+        Called with each `Piece` as it is generated.
+
+    Returns
+    -------
+    Outcome
+        A complete text, unless its finish_reason is "length".
+
+    Raises
+    ------
+    LimitError
+        Before anything is sampled, if the shortest text does not fit in max_tokens.
     """
     return GenerationLoop(lm, constraint, rng, max_tokens, proposal, stream).run()
 
 
 class GenerationLoop:
-    """The state of one run: the Matcher, its completion, the draft with its rows, and the Outcome so far."""
+    """The state of one run: the Matcher, a completion, the draft with its rows, and the Outcome so far."""
 
     def __init__(
         self,
@@ -145,7 +183,7 @@ class GenerationLoop:
         self.mask_ns = self.advance_ns = self.model_ns = self.masks = 0
 
     def run(self) -> Outcome:
-        """Draw until an end token, or close."""
+        """Sample tokens until an end token, or until the text has to be closed. Return the Outcome."""
         start = perf_counter_ns()
         while True:
             row, drafted = self.next_row()
@@ -168,7 +206,9 @@ class GenerationLoop:
         return self.out
 
     def next_row(self) -> tuple[NDArray[np.floating[Any]], int | None]:
-        """The model's row for the next token, and the token that a draft holds there; a new draft if there is none."""
+        """Return the model's row for the next token and the draft's token there, or None. Make a new draft if the last
+        is used up.
+        """
         if not self.rows:
             remaining = self.max_tokens - len(self.out.tokens)
             self.draft = self.matcher.forced_tokens()[: min(self.reach, remaining - 1)]
@@ -177,7 +217,7 @@ class GenerationLoop:
         return row, self.draft.pop(0) if self.draft else None
 
     def ask(self, ahead: list[int]) -> list[NDArray[np.floating[Any]]]:
-        """Rows after the text so far and after each token of `ahead`, in one call of the model."""
+        """Return the rows after the text so far and after each token of `ahead`, with one call of the model."""
         start = perf_counter_ns()
         prefixes = [self.out.tokens + ahead[:k] for k in range(len(ahead) + 1)]
         rows = list(rows_after(self.lm, prefixes, self.vocabulary.size))
@@ -186,7 +226,7 @@ class GenerationLoop:
         return rows
 
     def choose(self, row: NDArray[np.floating[Any]]) -> Pick | None:
-        """Draw a token and let the Matcher take it; None if the text has to be closed now."""
+        """Sample a token and advance the Matcher with it. Return None if the text has to be closed now."""
         start = perf_counter_ns()
         mask = self.matcher.mask(None)
         self.mask_ns, self.masks = self.mask_ns + perf_counter_ns() - start, self.masks + 1
@@ -208,19 +248,19 @@ class GenerationLoop:
                 return choice
             self.matcher.rollback(1)
             allowed = allowed[allowed != choice.token]
-            if not self.closing.lost:  # else it is as if the mask had known that nothing can follow
+            if not self.closing.lost:  # else no completion exists at all: the mask was too permissive
                 self.out.stats.refused_for_budget += 1
                 self.out.finish_reason = "budget"
         return None
 
     def count(self, choice: Pick) -> None:
-        """Add a drawn token to the sums."""
+        """Add the log-probabilities of a chosen token to the sums."""
         self.out.logprob += choice.logprob
         self.out.log_weight += choice.logprob - choice.logproposal
         self.out.stats.log_mass += choice.logmass
 
     def close(self) -> None:
-        """Write out the completion at hand and an end token, whatever the model thinks of it; without one, stop."""
+        """Write out the known completion and an end token, whatever their probability; without a completion, stop."""
         if self.closing.data is None:
             self.out.finish_reason = "length"
             return
@@ -232,7 +272,7 @@ class GenerationLoop:
                 self.write(row, token)
 
     def write(self, row: NDArray[np.floating[Any]], token: int | None) -> None:
-        """Take a token that was not drawn; None: the end."""
+        """Append a token that was not sampled; None stands for the end token."""
         logprob = float(np.logaddexp.reduce(row[list(self.ends) if token is None else [token]]))
         self.count(Pick(-1, logprob, 0.0, 0.0))
         if token is not None:
@@ -242,7 +282,7 @@ class GenerationLoop:
             self.emit(token, logprob, 0.0, "closing")
 
     def finish(self, total_ns: int) -> None:
-        """The text and the means."""
+        """Set the bytes of the text and the statistics."""
         out, stats = self.out, self.out.stats
         out.data = self.vocabulary.transcript(out.tokens)
         self.emit.flush()
@@ -253,7 +293,7 @@ class GenerationLoop:
 
 
 class Emitter:
-    """Streams tokens as text, holding back the bytes of a character that is not whole yet."""
+    """Streams tokens as text, delaying the bytes of incomplete characters."""
 
     def __init__(self, out: Outcome, vocabulary: Vocabulary, stream: Callable[[Piece], None] | None) -> None:
         from codecs import getincrementaldecoder
@@ -269,7 +309,9 @@ class Emitter:
             self.stream(Piece(token, text, logprob, logmass, origin))
 
     def flush(self) -> None:
-        """What is held back at the end: only a constraint on bytes, not characters, can leave any."""
+        """Emit the delayed bytes at the end of the text; only a constraint on bytes rather than characters can leave
+        any.
+        """
         if self.stream is not None and (rest := self.decoder.decode(b"", True)):
             last = self.out.tokens[-1]
             self.stream(Piece(last, rest, 0.0, 0.0, "closing"))

@@ -1,12 +1,13 @@
-"""Which tokens leave enough of a budget to complete the text, for decoders that do not say which token they choose.
+"""Token budgets for decoders that do not report which token they choose, such as logits processors.
 
-`Closing` (budget.py) tries the token that was drawn. A logits processor has to know before anything is drawn: it groups
-the allowed tokens by the state that they lead to, which are few, and asks for the shortest completion of each state.
+`token_budget.Closing` tests the token that was sampled. A logits processor must know the admissible tokens before
+sampling: it groups the allowed tokens by the state that they lead to, of which there are few, and computes the shortest
+completion of each state.
 
-    a token may be taken if  tokens of a completion after it + 1 for the end token <= tokens that remain after it
+    a token is admissible if  tokens of a completion after it + 1 for the end token <= tokens that remain after it
 
-The completion at hand is tried first: it, or the rest of it, mostly still holds. What it begins with can so always be
-taken, and the budget holds by induction.
+The current completion, or its remainder, is tried first, since it usually still applies. Its first token is therefore
+always admissible, and by induction the text always fits in the budget.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
 __all__ = ["Budget"]
 
 KEPT = 4096
-"""Completions that are remembered."""
+"""Maximum number of cached completions."""
 State = tuple[int, int]
 
 
 class Budget:
-    """The completions of one Constraint, by state. max_tokens: of a text, end token included."""
+    """A cache of the completions of one Constraint, by state. max_tokens: budget of a text, end token included."""
 
     def __init__(self, vocabulary: Vocabulary, max_tokens: int) -> None:
         self.vocabulary, self.max_tokens = vocabulary, max_tokens
@@ -41,7 +42,7 @@ class Budget:
         self.lengths: dict[bytes, int | None] = {}
 
     def begin(self, matcher: Matcher) -> bytes | None:
-        """Return the completion of a text that has not begun. Raise LimitError if it does not fit in max_tokens."""
+        """Return a completion of the empty text. Raise LimitError if it does not fit in max_tokens."""
         data = self.completion(matcher)
         if data is not None and not self.fits(data, self.max_tokens):
             least = (self.length(data) or 0) + 1
@@ -55,7 +56,8 @@ class Budget:
     def narrow(self, matcher: Matcher, mask: NDArray[np.int32], known: bytes | None, remaining: int) -> None:
         """Clear the bits of tokens after which the text cannot be completed in `remaining` - 1 tokens.
 
-        known: a completion of the text as it stands; None where no tokens spell any, so that nothing is promised.
+        mask: int32 [words], changed in place. known: a completion of the current text; if None (the vocabulary cannot
+        spell any), the mask is left unchanged and nothing is guaranteed.
         """
         if known is None:
             return
@@ -75,15 +77,16 @@ class Budget:
             words[token // 32] &= np.uint32(~(1 << (token % 32)) & 0xFFFFFFFF)
 
     def reaches(self, matcher: Matcher, token: int, known: bytes, remaining: int) -> bool:
-        """Whether a completion after the token fits in `remaining` tokens."""
+        """Return whether a completion after the token fits in `remaining` tokens."""
         trial = matcher.fork()
         trial.advance(token)
         return self.after(trial, token, known, remaining) is not None
 
     def after(self, matcher: Matcher, token: int, known: bytes | None, remaining: int) -> bytes | None:
-        """Return a completion after `matcher` took `token` that fits in `remaining` tokens; None if there is none.
+        """Return a completion that fits in `remaining` tokens after `matcher` took `token`; None if there is none.
 
-        The known completion without as many bytes, or all of it again, mostly still holds (see `budget.Closing`).
+        The known completion, unchanged or without as many bytes as the token has, usually still applies (see
+        `token_budget.Closing.guesses`).
         """
         for data in () if known is None else (known[len(self.vocabulary.spelled(token)) :], known):
             if self.fits(data, remaining) and can_complete(matcher, data):
@@ -92,7 +95,7 @@ class Budget:
         return found if found is not None and self.fits(found, remaining) else None
 
     def completion(self, matcher: Matcher) -> bytes | None:
-        """Return about the shortest completion; None if no tokens spell it."""
+        """Return an approximately shortest completion; None if the vocabulary cannot spell it."""
         state = matcher.state
         if state not in self.found:
             if len(self.found) >= KEPT:
@@ -103,14 +106,14 @@ class Budget:
         return self.found[state]
 
     def fits(self, data: bytes, remaining: int) -> bool:
-        """Whether a completion and an end token take no more than `remaining` tokens."""
+        """Return whether a completion and an end token fit in `remaining` tokens."""
         if self.byte_by_byte and len(data) < remaining:
             return True
         length = self.length(data)
         return length is not None and length < remaining
 
     def length(self, data: bytes) -> int | None:
-        """Return the least number of tokens that spell `data`, or None if none do."""
+        """Return the least number of tokens that spell `data`; None if none do."""
         if data not in self.lengths:
             if len(self.lengths) >= KEPT:
                 self.lengths.clear()

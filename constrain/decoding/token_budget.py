@@ -1,14 +1,14 @@
-"""The token budget: what is written can always be closed within it.
+"""The token budget: guarantees that a text can always be closed within max_tokens.
 
-A `Closing` carries a completion along: bytes that end the text from here, and the tokens that spell them. It is no
-guess: it came from `Matcher.shortest_completion`, or was tried on a fork of the Matcher. A token may be taken if there
-is a completion after it that fits in what remains; most of the time the one at hand, or the rest of it, still does, and
-trying that costs a few microseconds. Only when neither holds is a shortest completion asked for again.
+A `Closing` holds a completion: bytes that end the text from the current position, and the tokens that spell them.
+Completions are verified: each comes from `Matcher.shortest_completion` or was tried on a fork of the Matcher. A token
+may be taken if some completion after it fits in the remaining tokens. Usually the current completion, or its remainder,
+still applies, and testing that takes a few microseconds; only otherwise is a shortest completion computed again.
 
     remaining tokens >= tokens of the completion + 1 for the end token
 
-holds before the first token or nothing is generated at all, and is kept by every token, so the text can be closed at
-any time by writing the completion out.
+This invariant is established before the first token (or nothing is generated) and every token preserves it, so the text
+can be closed at any time by writing the completion out.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ __all__ = ["Closing", "can_complete"]
 
 
 class Closing:
-    """A completion of the text in a Matcher, kept true as tokens are taken.
+    """A completion of the text in a Matcher, updated as tokens are taken.
 
-    data: its bytes; None where none is known, because no tokens of this vocabulary spell the shortest one (a tokenizer
-    without a token for every byte). Nothing is promised then, until a later text has one that can be spelled.
-    spelled: the tokens of it, once they were asked for. lost: whether the last token that was not followed has no
-    completion at all, however long (see `Matcher.is_stuck`).
+    data: the bytes of the completion; None if the vocabulary cannot spell the shortest one (a tokenizer without a token
+    for every byte). Then nothing is guaranteed until a later position has a completion that can be spelled. spelled:
+    its tokens, once they have been computed. lost: whether the last rejected token has no completion of any length (see
+    `Matcher.is_stuck`).
     """
 
     def __init__(self, vocabulary: Vocabulary, matcher: Matcher, max_tokens: int) -> None:
-        """Raises LimitError if the shortest text does not fit in max_tokens."""
+        """Raise LimitError if the shortest text does not fit in max_tokens."""
         self.vocabulary = vocabulary
         self.byte_by_byte = not vocabulary.missing_bytes
         self.data: bytes | None = None
@@ -48,15 +48,16 @@ class Closing:
             )
 
     def tokens(self) -> list[int]:
-        """The least number of tokens that spell the completion. Raises VocabularyError if there are none."""
+        """Return the shortest tokenisation of the completion. Raise VocabularyError if there is none."""
         if self.spelled is None:
             self.spelled = self.vocabulary.fewest(self.data or b"")
         return self.spelled
 
     def fits(self, remaining: int) -> bool:
-        """Whether the completion and an end token take no more than `remaining` tokens.
+        """Return whether the completion and an end token fit in `remaining` tokens.
 
-        There are at most as many tokens as bytes, if every byte has one; only where that is too many are they counted.
+        If every byte has a token, the number of bytes bounds the number of tokens; tokens are computed only if that
+        bound is too large.
         """
         if self.data is None:
             return True
@@ -65,7 +66,7 @@ class Closing:
         return self.can_be_spelled() and len(self.tokens()) < remaining
 
     def can_be_spelled(self) -> bool:
-        """Whether any tokens spell the completion at hand."""
+        """Return whether the vocabulary can spell the completion."""
         try:
             self.tokens()
         except VocabularyError:
@@ -73,16 +74,19 @@ class Closing:
         return True
 
     def renew(self, matcher: Matcher, remaining: int) -> bool:
-        """Take the shortest completion of all for the one at hand; whether it fits. If none can be spelled: None."""
+        """Recompute the shortest completion and return whether it fits. `data` is None if the vocabulary cannot spell
+        it.
+        """
         self.data, self.spelled = matcher.shortest_completion(None), None
         if not self.byte_by_byte and not self.can_be_spelled():
             self.data = None
         return self.fits(remaining)
 
     def follow(self, matcher: Matcher, token: int, remaining: int) -> bool:
-        """After `matcher` has taken `token`: is there a completion that fits in `remaining` tokens?
+        """Update the completion after `matcher` has taken `token`. Return whether one fits in `remaining` tokens.
 
-        If so it is at hand from now on; if not, what is at hand still belongs to the text before `token`.
+        If none fits, the completion is still that of the text before `token`. Return True if there was no completion
+        before.
         """
         before = self.data, self.spelled
         if self.data is not None:
@@ -91,7 +95,7 @@ class Closing:
                 if can_complete(matcher, data) and self.fits(remaining):
                     return True
         fitting = self.renew(matcher, remaining)
-        if before[0] is None:  # nothing was promised
+        if before[0] is None:  # nothing was guaranteed
             self.data = self.data if fitting else None
             return True
         if fitting and self.data is not None:
@@ -101,17 +105,18 @@ class Closing:
         return False
 
     def guesses(self, known: bytes, token: int) -> list[tuple[bytes, list[int] | None]]:
-        """Completions that may still hold after `token`: the one at hand without as many bytes, and all of it again.
+        """Return completions that may still apply after `token`: the current one without as many bytes as `token` has,
+        and the current one unchanged.
 
-        The first holds where the token was the start of it, or filled a place that anything may fill; the second where
-        the token could as well be left out.
+        The first applies if the token was its beginning, or stood where any text may; the second if the token could
+        have been omitted.
         """
         rest = self.spelled[1:] if self.spelled and self.spelled[0] == token else None
         return [(known[len(self.vocabulary.spelled(token)) :], rest), (known, self.spelled)]
 
 
 def can_complete(matcher: Matcher, data: bytes) -> bool:
-    """Whether the text of `matcher`, which stays as it is, may end after `data`."""
+    """Return whether the text of `matcher` may end after `data`. The matcher is not changed."""
     if not data:
         return matcher.is_complete
     trial = matcher.fork()
@@ -123,6 +128,6 @@ def can_complete(matcher: Matcher, data: bytes) -> bool:
 
 
 def show_start(data: bytes) -> str:
-    """The start of a text for a message."""
+    """Return the beginning of a text, quoted, for an error message."""
     text = data.decode("utf-8", "replace")
     return repr(text if len(text) <= 60 else text[:59] + "…")

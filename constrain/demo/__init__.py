@@ -1,6 +1,7 @@
-"""The embedded model: a small Llama that writes JSON for a schema it is shown (see README.md beside this file).
+"""The embedded model: a small Llama that writes JSON for a schema in its prompt (see README.md in this folder).
 
-`model_folder()` is a folder that transformers loads like any other; `compose_prompt()` is the one form of prompt it was trained on.
+`model_folder()` returns a folder that transformers loads like any other model; `compose_prompt()` builds the only form
+of prompt on which the model was trained.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from pathlib import Path
 __all__ = ["TEMPLATE", "model_folder", "compose_prompt"]
 
 TEMPLATE = "{instruction}\n{form}\nAnswer:\n"
-"""A prompt; the form is one of `Schema: {...}`, `Format: regex`, `Choices: a | b`; empty lines are left out."""
+"""Template of a prompt; the form is one of `Schema: {...}`, `Format: regex`, `Choices: a | b`; empty lines are
+omitted."""
 
 
 def model_folder() -> Path:
-    """The folder with config.json, model.safetensors and the tokenizer."""
+    """Return the folder that contains config.json, model.safetensors and the tokenizer."""
     return Path(__file__).resolve().parent
 
 
@@ -27,10 +29,24 @@ def compose_prompt(
     regex: str | None = None,
     choices: Sequence[str] | None = None,
 ) -> str:
-    """The prompt that the embedded model was trained on, ending where its answer starts.
+    """Return the prompt on which the embedded model was trained; it ends where the answer starts.
 
-    schema: the JSON Schema to show, as a mapping, a boolean, or JSON text (which is shown as `json.dumps` writes it
-    compactly). regex, choices: shown instead. With none of them the model writes prose, or JSON if it is asked to.
+    Parameters
+    ----------
+    instruction : str, optional
+        What to write.
+    schema : mapping, bool or str, optional
+        The JSON Schema to show; it is shown in the compact form of `json.dumps`, also if given as JSON text.
+    regex : str, optional
+        A regular expression to show instead of a schema.
+    choices : sequence of str, optional
+        The alternatives to show instead of a schema. With no schema, regex or choices the model writes prose, or JSON
+        if the instruction requests it.
+
+    Returns
+    -------
+    str
+        The prompt.
     """
     if schema is not None:
         document = json.loads(schema) if isinstance(schema, str) else schema

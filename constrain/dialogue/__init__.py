@@ -1,7 +1,7 @@
-"""Dialogue: tool calls, in the envelopes that models write them in.
+"""Tool calls, in the formats (envelopes) of different model families.
 
-`definitions` reads what tools there are, `envelopes/` has one file for each way to write a call and to read it again,
-`tools` makes a Form of both.
+`tool_definitions` reads tool definitions, `envelope_table` lists the envelopes (one module per format to write and read
+calls), and `tool_forms` combines both into a Form.
 """
 
 from .envelope import ToolCall

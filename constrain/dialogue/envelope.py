@@ -1,4 +1,4 @@
-"""What envelopes have in common: calls, what is asked for, forms of arguments and lists, reading JSON in a text."""
+"""Shared parts of the envelopes: calls, requests, forms of arguments and lists, parsing of JSON within a text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def parse_integer(text: str) -> int:
-    """An int of any length that Python converts; others are not numbers a function can take."""
+    """Return an int. Raise LimitError if it has more digits than Python converts."""
     try:
         return int(text)
     except ValueError:
@@ -44,7 +44,15 @@ MOST_NESTING = Limits().nesting
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call as it was read from a text."""
+    """A tool call parsed from a text.
+
+    Attributes
+    ----------
+    name : str
+        Name of the tool.
+    arguments : dict of str to Any
+        Arguments by name.
+    """
 
     name: str
     arguments: dict[str, Any]
@@ -52,7 +60,10 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """What an envelope is to hold. free: whether the model may also write text and no call at all. most: calls."""
+    """What the form of an envelope must allow.
+
+    `free` says whether the model may also write text and no call. `most` is the most calls, None for no bound.
+    """
 
     tools: tuple[Tool, ...]
     free: bool
@@ -62,7 +73,7 @@ class ToolRequest:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A way to write calls. form: of what is asked; calls: those in a text, in order, or SourceError."""
+    """A format of tool calls. `form` returns the Form of a request, `calls` parses the calls in a text."""
 
     name: str
     models: str
@@ -72,7 +83,7 @@ class Envelope:
 
 @dataclass(frozen=True, slots=True)
 class Arguments(Form):
-    """The arguments of a tool: a form whose errors say which tool it is."""
+    """The arguments of a tool: a form whose errors name the tool."""
 
     tool: str
     form: Form
@@ -87,29 +98,29 @@ class Arguments(Form):
 
 
 def arguments_form(tool: Tool, style: Style) -> Form:
-    """The arguments of a tool as a JSON object."""
+    """Return the form of the arguments of a tool as a JSON object."""
     return Arguments(tool.name, json_schema(dict(tool.parameters), style=style))
 
 
 def named_call_form(tool: Tool, key: str, style: Style) -> Form:
-    """A call as a JSON object, behind its opening `{"name": "`."""
+    """Return the form of a call as a JSON object, without its opening `{"name": "`."""
     return literal(f'{tool.name}", "{key}": ') + arguments_form(tool, style) + "}"
 
 
 def any_of_forms(forms: list[Form]) -> Form:
-    """One of several forms."""
+    """Return the union of several forms."""
     return reduce(or_, forms)
 
 
 def list_of_calls(one: Form, separator: Form | str, most: int | None) -> Form:
-    """One or more, with something between."""
+    """Return the form of one to `most` calls with separators."""
     if most == 1:
         return one
     return one + (as_form(separator) + one).repeat(0, None if most is None else most - 1)
 
 
 def read_json_value(text: str, at: int, what: str) -> tuple[Any, int]:
-    """The JSON value that begins at a place, white space before it skipped, and where it ends."""
+    """Return the JSON value at an offset, after white space, and the offset of its end."""
     while text[at : at + 1].isspace():
         at += 1
     if find_deeper(text, MOST_NESTING, at) >= 0:
@@ -125,7 +136,7 @@ def read_json_value(text: str, at: int, what: str) -> tuple[Any, int]:
 
 
 def read_call(value: Any, key: str, text: str, at: int) -> ToolCall:
-    """The call that a JSON object stands for."""
+    """Return the call that a JSON object describes. Raise SourceError if it is not a call."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str) or not isinstance(value.get(key), dict):
         raise SourceError(f'a call is an object with "name" and "{key}", another object', source=text, position=at)
     return ToolCall(value["name"], value[key])

@@ -1,4 +1,4 @@
-"""The envelopes by name: how models write tool calls, one file a family."""
+"""The envelopes by name: formats of tool calls, one module per family."""
 
 from .envelope import Envelope
 from .harmony import HARMONY

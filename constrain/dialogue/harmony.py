@@ -34,14 +34,14 @@ def harmony_form(asked: ToolRequest) -> Form:
 
 
 def call_form(name: str, body: Form) -> Form:
-    """The recipient stands in the channel or, as the renderer of prompts puts it, before it."""
+    """Return the form of a call. The recipient is in the channel or, as prompt renderers write it, before it."""
     to = f" to=functions.{name}"
     channel, kind = mark(CHANNEL) + "commentary", mark(CONSTRAIN) + "json"
     return (channel + (literal(to) | to + " ") + kind | to + channel + " " + kind) + mark(MESSAGE) + body
 
 
 def read_harmony_calls(text: str) -> list[ToolCall]:
-    """The calls in a text: the messages to functions. An end token at the end may be there or not."""
+    """Return the calls in a text: the messages to functions. An end token at the end is optional."""
     found = []
     for message in text.split(START):
         head, middle, _ = message.partition(MESSAGE)

@@ -26,7 +26,7 @@ OPEN, CLOSE = "<tool_call>", "</tool_call>"
 
 
 def hermes_form(asked: ToolRequest) -> Form:
-    """Free text before, between and behind calls; if calls are required, calls alone."""
+    """Return the form: free text around calls, or calls only if calls are required."""
     body = (
         '\n{"name": "'
         + any_of_forms([named_call_form(tool, "arguments", asked.style) for tool in asked.tools])
@@ -39,7 +39,7 @@ def hermes_form(asked: ToolRequest) -> Form:
 
 
 def read_hermes_calls(text: str) -> list[ToolCall]:
-    """The calls in a text."""
+    """Return the calls in a text."""
     found, at = [], 0
     while (begin := text.find(OPEN, at)) >= 0:
         value, at = read_json_value(text, begin + len(OPEN), "a tool call")

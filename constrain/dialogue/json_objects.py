@@ -26,7 +26,7 @@ OPEN = '{"name": "'
 
 
 def json_calls_form(key: str, asked: ToolRequest) -> Form:
-    """Free text before, between and behind calls; if calls are required, calls alone."""
+    """Return the form: free text around calls, or calls only if calls are required."""
     body = any_of_forms([named_call_form(tool, key, asked.style) for tool in asked.tools])
     if asked.free:
         return triggered({OPEN: body}, most=asked.most)
@@ -37,7 +37,7 @@ def json_calls_form(key: str, asked: ToolRequest) -> Form:
 
 
 def read_json_calls(key: str, text: str) -> list[ToolCall]:
-    """The calls in a text: every object in it that begins with a name."""
+    """Return the calls in a text: every object in it that begins with a name."""
     found, at = [], 0
     while (begin := text.find(OPEN, at)) >= 0:
         value, at = read_json_value(text, begin, "a tool call")

@@ -26,18 +26,18 @@ OPEN, ARGS = "[TOOL_CALLS]", "[ARGS]"
 
 
 def calls_at_end(calls: Form, asked: ToolRequest) -> Form:
-    """Free text, then calls; if calls are required, calls alone."""
+    """Return the form: free text followed by calls, or calls only if calls are required."""
     return triggered({OPEN: calls}, most=1, after="end") if asked.free else mark(OPEN) + calls
 
 
 def mistral_list_form(asked: ToolRequest) -> Form:
-    """One list of objects."""
+    """Return the form with all calls in one JSON list."""
     one = '{"name": "' + any_of_forms([named_call_form(tool, "arguments", asked.style) for tool in asked.tools])
     return calls_at_end((literal("") | " ") + "[" + list_of_calls(one, ", ", asked.most) + "]", asked)
 
 
 def read_mistral_list(text: str) -> list[ToolCall]:
-    """The calls in a text."""
+    """Return the calls in a text."""
     begin = text.find(OPEN)
     if begin < 0:
         return []
@@ -48,13 +48,13 @@ def read_mistral_list(text: str) -> list[ToolCall]:
 
 
 def mistral_args_form(asked: ToolRequest) -> Form:
-    """Name and arguments, each call behind a mark of its own."""
+    """Return the form with name and arguments, each call after its own mark."""
     one = any_of_forms([literal(tool.name) + mark(ARGS) + arguments_form(tool, asked.style) for tool in asked.tools])
     return calls_at_end(list_of_calls(one, mark(OPEN), asked.most), asked)
 
 
 def read_mistral_args(text: str) -> list[ToolCall]:
-    """The calls in a text."""
+    """Return the calls in a text."""
     found, at = [], text.find(OPEN)
     while 0 <= at < len(text):
         middle = text.find(ARGS, at)

@@ -23,12 +23,12 @@ START = re.compile(r"\[\s*[^\W\d][\w.]*\s*\(")
 BRACKET = re.compile(r"[()\[\]{}]")
 MOST_STARTS = 16
 MOST_NESTING = 64
-"""Python's own parser stops at some 90 to 200 levels."""
+"""Most levels of brackets; Python's own parser fails at about 90 to 200."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordArguments(Form):
-    """The objects of a form as keyword arguments."""
+    """The JSON objects of a form, spelled as keyword arguments of Python."""
 
     form: Form
 
@@ -48,7 +48,7 @@ def call_rest_form(tool: Tool, style: Style) -> Form:
 
 
 def pythonic_form(asked: ToolRequest) -> Form:
-    """Free text, then the list; if calls are required, the list alone."""
+    """Return the form: free text followed by the list of calls, or the list only if calls are required."""
     for tool in asked.tools:
         if not all(part.isidentifier() for part in tool.name.split(".")):
             raise UnsupportedError(
@@ -85,7 +85,7 @@ def read_pythonic_calls(text: str) -> list[ToolCall]:
 
 
 def measure_nesting(text: str, at: int) -> int:
-    """How deep brackets are nested from a place on; also a bound where some of them stand in strings."""
+    """Return an upper bound of the nesting depth of brackets from an offset on; brackets in strings count too."""
     deepest = depth = 0
     for found in BRACKET.finditer(text, at):
         depth = depth + 1 if found[0] in "([{" else max(depth - 1, 0)
@@ -94,7 +94,7 @@ def measure_nesting(text: str, at: int) -> int:
 
 
 def read_python_call(node: ast.Call, text: str, at: int) -> ToolCall:
-    """One call: arguments by name, their values literals."""
+    """Return one call. Its arguments must be keyword arguments with literal values."""
     if node.args or any(one.arg is None for one in node.keywords):
         raise SourceError("arguments of a call are given by their names", source=text, position=at)
     try:

@@ -1,9 +1,9 @@
-"""What tools there are, from whatever they are written down as.
+"""Read tool definitions in the formats of several APIs.
 
 {"type": "function", "function": {"name", "description", "parameters"}}     OpenAI, chat completions
 {"type": "function", "name", "description", "parameters"}                   OpenAI, responses
 {"name", "description", "input_schema"}                                     Anthropic
-{"name", "description", "inputSchema"}, {"tools": [...]}                    MCP: a tool, a listing of them
+{"name", "description", "inputSchema"}, {"tools": [...]}                    MCP: a tool, a list of tools
 a Python function                                                           its signature and docstring
 a class with fields (Pydantic, dataclass, TypedDict)                        its name, its fields, its docstring
 """
@@ -23,30 +23,33 @@ from ..frontends.python_types import to_schema
 __all__ = ["Tool", "read_tools"]
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,127}")
-"""OpenAI takes [A-Za-z0-9_-]{1,64}; MCP servers also use `.`, `/` and `:`. None of these needs an escape anywhere."""
+"""OpenAI allows [A-Za-z0-9_-]{1,64}; MCP servers also use `.`, `/` and `:`.
+
+None of these needs escaping in any envelope.
+"""
 SCHEMAS = ("parameters", "input_schema", "inputSchema")
 NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A function that a model may call. parameters: the JSON Schema of its arguments, which are an object."""
+    """A function that a model may call. `parameters` is the JSON Schema of its arguments, an object."""
 
     name: str
     description: str
     parameters: Mapping[str, Any]
 
     def openai(self) -> dict[str, Any]:
-        """As chat templates take it: the shape of OpenAI's chat completions."""
+        """Return the definition in the format of OpenAI's chat completions, which chat templates take."""
         function = {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
         return {"type": "function", "function": function}
 
 
 def read_tools(definitions: Any) -> list[Tool]:
-    """The tools of a list of definitions, of a listing, or of one definition; see the module.
+    """Return the tools of a list of definitions, an MCP listing, or one definition; see the module for the formats.
 
-    Raises SchemaError with a pointer into what was given; UnsupportedError for Python functions whose arguments have no
-    names or types without a JSON Schema.
+    Raise SchemaError with a JSON pointer into the definitions, or UnsupportedError for a Python function whose
+    parameters cannot be passed by name or have types without a JSON Schema.
     """
     if isinstance(definitions, str):
         try:
@@ -82,7 +85,7 @@ def read_tools(definitions: Any) -> list[Tool]:
 
 
 def read_tool(given: Any, pointer: str) -> Tool:
-    """One definition."""
+    """Return the tool of one definition."""
     if isinstance(given, Tool):
         return given
     if hasattr(given, "inputSchema") and hasattr(given, "name"):  # mcp.types.Tool
@@ -110,7 +113,7 @@ def read_tool(given: Any, pointer: str) -> Tool:
 
 
 def read_mapping(given: Mapping[str, Any], pointer: str) -> Tool:
-    """A definition with "name" and a schema under one of several keys."""
+    """Return the tool of a definition with "name" and a schema under one of several keys."""
     if "name" not in given:
         raise SchemaError(
             'a tool has no "name"', pointer=pointer, hint=f"It has {', '.join(map(repr, given)) or 'nothing'}."
@@ -133,7 +136,7 @@ def read_mapping(given: Mapping[str, Any], pointer: str) -> Tool:
 
 
 def check_tool_name(name: Any, pointer: str) -> str:
-    """The name of a tool, if it is one."""
+    """Return the name of a tool. Raise SchemaError if it is not valid."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise SchemaError(
             f"a tool is called {name!r}",
@@ -144,7 +147,7 @@ def check_tool_name(name: Any, pointer: str) -> str:
 
 
 def read_parameters(schema: Any, pointer: str) -> Mapping[str, Any]:
-    """A schema of arguments: that of an object."""
+    """Return the schema of the arguments, which must be that of an object."""
     if not isinstance(schema, Mapping):
         raise SchemaError(
             f"the schema of a tool's arguments is {schema!r}",
@@ -162,7 +165,7 @@ def read_parameters(schema: Any, pointer: str) -> Mapping[str, Any]:
 
 
 def read_function(function: Callable[..., Any], pointer: str) -> Tool:
-    """A Python function: its parameters by name and annotation, those with a default optional."""
+    """Return the tool of a Python function: parameters by name and annotation; those with a default are optional."""
     name = check_tool_name(getattr(function, "__name__", ""), pointer)
     try:
         signature = inspect.signature(function)

@@ -1,4 +1,4 @@
-"""`tools`: the Form of an answer that may call functions; `tool_calls`: the calls in such an answer."""
+"""`tools`: the Form of an answer that may call tools; `tool_calls`: parse the calls in such an answer."""
 
 from __future__ import annotations
 
@@ -18,15 +18,34 @@ __all__ = ["tool_calls", "tools"]
 def tools(
     definitions: Any, envelope: str = "hermes", *, choice: str = "auto", most: int | None = None, style: Style = Style()
 ) -> Form:
-    """The Form of answers of a model that has tools.
+    """Return the form of the answers of a model that has tools.
 
-    definitions: what tools there are; see `dialogue.tool_definitions` for the shapes that are read. envelope: how the
-    model writes calls, one of `dialogue.ENVELOPES`. choice: "auto": text, in which calls may stand; "required": one
-    call or more, and nothing else (in harmony, thoughts before it); the name of a tool: the same with that one tool.
-    most: how many calls, at most (None: any number; 1: no parallel calls). style: how the arguments are spelled as
-    JSON.
+    The arguments of a call are exactly what the schema of the tool allows.
 
-    Arguments are exactly what the tool's schema allows. Raises what `dialogue.read_tools` and `json_schema` raise.
+    Parameters
+    ----------
+    definitions : object
+        The tools; see `dialogue.tool_definitions` for the accepted formats.
+    envelope : str
+        How the model writes calls, one of `dialogue.ENVELOPES`.
+    choice : str
+        "auto": text that may contain calls. "required": one or more calls and nothing else (in harmony, reasoning
+        before them). The name of a tool: as "required", with that tool only.
+    most : int, optional
+        Most calls. None for any number, 1 for no parallel calls.
+    style : Style
+        Spelling of the arguments as JSON.
+
+    Returns
+    -------
+    Form
+
+    Raises
+    ------
+    SchemaError, UnsupportedError
+        As `dialogue.read_tools` and `json_schema` do, or for an unknown envelope.
+    SourceError
+        If `choice` names no tool.
     """
     listed = read_tools(definitions)
     most = None if most is None else check_count("most", most, 1)
@@ -47,13 +66,31 @@ def tools(
 
 
 def tool_calls(text: str, envelope: str = "hermes") -> list[ToolCall]:
-    """The calls in an answer, in order; none, if it is text. SourceError with its place for a call that is damaged."""
+    """Parse the tool calls in an answer.
+
+    Parameters
+    ----------
+    text : str
+        The text that the model wrote.
+    envelope : str
+        How the model writes calls, one of `dialogue.ENVELOPES`.
+
+    Returns
+    -------
+    list of ToolCall
+        The calls in order, empty if there are none.
+
+    Raises
+    ------
+    SourceError
+        If a call is malformed, with its position.
+    """
     check_type("text", text, str, "give the text that the model wrote")
     return find_envelope(envelope).calls(text)
 
 
 def find_envelope(envelope: str) -> Envelope:
-    """The envelope of that name."""
+    """Return the envelope with this name. Raise UnsupportedError if there is none."""
     check_type("envelope", envelope, str, f"give one of {', '.join(map(repr, ENVELOPES))}")
     found = ENVELOPES.get(envelope)
     if found is None:

@@ -1,4 +1,4 @@
-"""BoundProgram: a Program for a Vocabulary, with one state cache for each thread that masks with it."""
+"""BoundProgram: a Program bound to a Vocabulary, with one state cache per thread."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from .state_cache import StateCache
 __all__ = ["BoundProgram"]
 
 MOST_STATE_CACHES = 64
-"""State caches of one program from which on those of threads that have ended are dropped."""
+"""Number of state caches of one program from which on those of finished threads are deleted."""
 
 
 class BoundProgram:
-    """What a Matcher needs of a Constraint, which is its only subclass: the program, and where its states are cached.
+    """The part of a Constraint, its only subclass, that a Matcher needs: the program and its state caches.
 
-    spellable: for a vocabulary that lacks single bytes, the search for positions that its tokens can finish; else None.
+    `spellable` is the search for positions that tokens can complete, for a vocabulary that lacks single bytes; else
+    None.
     """
 
     def __init__(self, program: Program, vocabulary: Vocabulary, limits: Limits) -> None:
@@ -30,14 +31,14 @@ class BoundProgram:
 
     @property
     def bytes_used(self) -> int:
-        """Bytes of the code, and of what the state caches hold by now."""
+        """Bytes of the code and of the filled parts of the state caches."""
         state_caches = list(self._state_caches.values())
         return self.program.code.nbytes + sum(state_cache.bytes_filled() for state_cache in state_caches)
 
     def state_cache(self, slot: int = 0) -> StateCache:
-        """Return this thread's state cache: what grows while masking belongs to one thread, so no token takes a lock.
+        """Return this thread's state cache. State caches are never shared between threads, so masking takes no lock.
 
-        slot: worker slot; a thread has several where `fill_masks` shares its matchers out among the cores.
+        `slot` is the worker slot: a thread has several where `fill_masks` distributes its matchers over the cores.
         """
         mine = threading.get_ident(), slot
         found = self._state_caches.get(mine)

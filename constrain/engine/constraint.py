@@ -1,4 +1,4 @@
-"""Constraint: a compiled source for a vocabulary, which makes Matchers."""
+"""Constraint: a source compiled for a vocabulary, which creates Matchers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,21 @@ __all__ = ["Constraint"]
 
 
 class Constraint(BoundProgram):
-    """A Grammar for a Vocabulary: immutable to its users, shared between threads.
+    """A language compiled for a vocabulary. Create one with `constrain.compile`.
 
-    source: what it was compiled from, or None if from a Grammar. schema_warnings: what `compile` warned of.
+    A Constraint is immutable for its users and can be shared between threads. It can be pickled unless it was made from
+    Grammar nodes.
+
+    Attributes
+    ----------
+    source : dict or None
+        What it was compiled from; None if it was made from a Grammar.
+    schema_warnings : tuple of str
+        The messages of the SchemaWarnings that `compile` issued.
+    vocabulary : Vocabulary
+        The tokens that it was compiled for.
+    limits : Limits
+        The budgets that it was compiled with.
     """
 
     def __init__(
@@ -37,36 +49,72 @@ class Constraint(BoundProgram):
         self.schema_warnings = schema_warnings
 
     def __repr__(self) -> str:
-        """What it was compiled from, in short."""
+        """Return an abbreviated description of the source."""
         source = {k: v for k, v in (self.source or {"grammar": self.grammar.start}).items() if k != "style"}
         text = ", ".join(f"{name}={value!r}" for name, value in source.items())
         return f"Constraint({text if len(text) <= 80 else text[:77] + '...'})"
 
     @property
     def grammar(self) -> Grammar:
-        """What it was compiled to; read from the source only now, if the program was kept on disk."""
+        """The compiled Grammar. If the program was loaded from the disk cache, the source is parsed on first access."""
         return self.program.grammar
 
     def matcher(self) -> Matcher:
-        """A new position, before any text."""
+        """Return a new Matcher at the start of the text.
+
+        Returns
+        -------
+        Matcher
+        """
         return Matcher(self)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write what the constraint was compiled from, as JSON with a digest.
+        """Save the source of the constraint as JSON with a digest. `load` compiles it again.
 
-        The file appears whole or not at all, and only this user may read it. Raises UnsupportedError for a constraint
-        made from Grammar nodes, OSError if the file cannot be written. Pickling uses the same form.
+        The file is written atomically, and only the current user may read it. Pickling uses the same format.
+
+        Parameters
+        ----------
+        path : path-like
+            The file to write.
+
+        Raises
+        ------
+        UnsupportedError
+            If the constraint was made from Grammar nodes, or its source cannot be written as JSON.
+        OSError
+            If the file cannot be written.
         """
         find_extension("save_constraint")(self, path)
 
     @classmethod
     def load(cls, path: str | PathLike[str], vocabulary: Vocabulary, *, limits: Limits = Limits()) -> Constraint:
-        """Read what `save` wrote, and compile it.
+        """Load a constraint that `save` wrote, and compile it.
 
-        A file can only lower `limits`, never raise them: one that was saved with higher limits than the defaults, and
-        needs them, has to be loaded with them. It never reads other files. Raises SourceError if the file is damaged,
-        no regular file, or made for another vocabulary; LimitError and UnsatisfiableError as `compile`; OSError if it
-        cannot be read at all.
+        No file other than `path` is read.
+
+        Parameters
+        ----------
+        path : path-like
+            The file to read.
+        vocabulary : Vocabulary
+            The vocabulary that the constraint was saved for.
+        limits : Limits
+            Upper bounds of the saved limits. The file can lower them but never raise them, so a constraint that needs
+            more than the defaults has to be loaded with the limits that it was saved with.
+
+        Returns
+        -------
+        Constraint
+
+        Raises
+        ------
+        SourceError
+            If the file is damaged, not a regular file, or was saved for another vocabulary.
+        LimitError, UnsatisfiableError
+            As `constrain.compile` does.
+        OSError
+            If the file cannot be read.
         """
         found: Constraint = find_extension("load_constraint")(path, vocabulary, limits)
         return found
@@ -76,7 +124,7 @@ class Constraint(BoundProgram):
         return found
 
     def __copy__(self) -> Constraint:
-        return self  # It is immutable.
+        return self  # immutable
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Constraint:
         return self

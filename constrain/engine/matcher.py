@@ -1,8 +1,8 @@
-"""Matcher: one changing position in a Constraint.
+"""Matcher: the state of matching one text against a Constraint.
 
-A position is the id of a set of configurations in this thread's state cache, so `fork` and `rollback` copy ints. What
-was taken is kept too: if the state cache is evicted (it is bounded), or another thread goes on, the position is found
-again.
+A position is the id of a set of configurations in this thread's state cache, so `fork` and `rollback` copy integers.
+The accepted tokens and bytes are stored too: if the state cache is evicted (its size is bounded), or another thread
+continues, they are replayed to recompute the position.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ __all__ = ["Matcher"]
 
 FORCED_AT_ONCE = 4096
 TRIES = 3
-"""Evictions of the state cache that one call survives: each leaves it empty, so that more attempts would not help."""
+"""Evictions of the state cache that one call survives.
+
+Each leaves the cache empty, so more attempts would not help.
+"""
 
 _T = TypeVar("_T")
 
@@ -66,7 +69,10 @@ _walk = entry_point(trie_walks.advance_token)
 
 @cache
 def _knows_arrays() -> bool:
-    """Whether numpy's arrays have their fields where kernels look for them; else each array is looked at by Python."""
+    """Return whether numpy arrays have the memory layout that the kernels read.
+
+    If not, each array is inspected from Python.
+    """
     fields, dims = array("q", bytes(8 * POSITION_W)), []
     for one in (np.empty(3, np.int32), np.empty(5, np.float64)[::2], np.frombuffer(bytes(8), np.int16)):
         length = _look_at_array(fields.buffer_info()[0], id(one))
@@ -76,6 +82,7 @@ def _knows_arrays() -> bool:
 
 
 def _too_small(state_cache_bytes: int) -> LimitError:
+    """Return the LimitError for a state cache too small for one text and one step."""
     return LimitError(
         f"One text and one step of this constraint do not fit into Limits.state_cache_bytes = {state_cache_bytes:,}.",
         hint="Raise Limits(state_cache_bytes=...).",
@@ -83,7 +90,21 @@ def _too_small(state_cache_bytes: int) -> LimitError:
 
 
 class Matcher:
-    """One position; not for several threads at the same time, though any one may go on where another stopped."""
+    """The state of matching one text against a Constraint. Create one with `Constraint.matcher`.
+
+    A Matcher must not be used by several threads at the same time, but any thread may continue where another stopped.
+    It can be copied (`fork`) and pickled.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        What `constrain.compile` returned.
+
+    Raises
+    ------
+    TypeError
+        If `constraint` is not a Constraint.
+    """
 
     __slots__ = ("_address", "_at", "_ended", "_out", "_sets", "_state_cache", "_taken", "_worker_slot", "constraint")
 
@@ -91,28 +112,28 @@ class Matcher:
         if not isinstance(getattr(constraint, "program", None), Program):
             raise TypeError(f"constraint is {describe_value(constraint)}: give what constrain.compile returned")
         self.constraint = constraint
-        self._at = array("q", bytes(8 * POSITION_W))  # the position, as `kernels.matcher_calls` has it
+        self._at = array("q", bytes(8 * POSITION_W))  # the position; layout: `kernels.matcher_calls`
         self._address = self._at.buffer_info()[0]
         self._taken: list[int | bytes] = []
         self._sets: list[int] = []
-        self._ended = 0  # how many of the taken are end tokens: these change no set
-        self._worker_slot = 0  # which of a thread's state caches: see `engine.batches.parallel_fill`
-        self._out: NDArray[np.int32] | None = None  # the array that was masked last, as `_at` describes it
+        self._ended = 0  # accepted end tokens: these do not change the set
+        self._worker_slot = 0  # index among this thread's state caches, see `engine.batches.parallel_fill`
+        self._out: NDArray[np.int32] | None = None  # the array of the last mask; its description is in `_at`
         self._see_end()
         self._find()
 
     def __repr__(self) -> str:
-        """The text so far, and whether it may end."""
+        """Return the text so far and whether it is complete."""
         vocabulary = self.constraint.vocabulary
         text = b"".join(t if isinstance(t, bytes) else vocabulary.transcript((t,)) for t in self._taken)
         state = "finished" if self.is_finished else "complete" if self.is_complete else "not complete"
         return f"Matcher({text if len(text) <= 60 else b'...' + text[-57:]!r}, {state})"
 
     def _find(self) -> None:
-        """Replay all that was taken, in this thread's state cache."""
+        """Replay all accepted tokens and bytes in this thread's state cache."""
         for _ in range(TRIES):
             try:
-                self._at[AT_EPOCH] = -1  # until all is found: an interrupt leaves a position that is looked for again
+                self._at[AT_EPOCH] = -1  # an interrupt leaves an invalid position, which is recomputed
                 state_cache = self._state_cache = self.constraint.state_cache(self._worker_slot)
                 self._at[AT_CONTEXT], self._at[AT_THREAD] = state_cache.address, get_ident()
                 self._sets, self._set = [], state_cache.start
@@ -127,14 +148,14 @@ class Matcher:
         raise _too_small(self.constraint.limits.state_cache_bytes)
 
     def _lose(self) -> None:
-        """Give the position up after an interrupt: `_taken` says what was taken, and all else is found by that."""
+        """Invalidate the position after an interrupt. It is recomputed from `_taken`."""
         taken, ends = self._taken, self.constraint.vocabulary.eos_ids
         self._ended = int(bool(taken) and not isinstance(taken[-1], bytes) and taken[-1] in ends)
         self._at[AT_EPOCH] = -1
         self._see_end()
 
     def _move(self, worker_slot: int) -> None:
-        """Goes on in another of this thread's state caches."""
+        """Continue in another of this thread's state caches."""
         self._worker_slot = worker_slot
         self._find()
 
@@ -147,22 +168,22 @@ class Matcher:
         self._at[AT_SET] = number
 
     def _see_end(self) -> None:
-        """Notes which tokens are taken by their bytes alone."""
+        """Update which tokens can be accepted by their bytes alone."""
         plain = self.constraint.spellable is None
         self._at[AT_PLAIN] = -1 if self._ended else self.constraint.vocabulary.size if plain else 0
 
     def _stands(self) -> bool:
-        """Whether the position means something to this thread."""
+        """Return whether the position is valid in this thread."""
         return self._at[AT_EPOCH] == self._state_cache.epoch and self._at[AT_THREAD] == get_ident()
 
     def _here(self) -> StateCache:
-        """The state cache, this matcher's position being valid in it."""
+        """Return the state cache, after making the position valid in it."""
         if not self._stands():
             self._find()
         return self._state_cache
 
     def _after(self, state_cache: StateCache, item: int | bytes) -> int:
-        """The set after a token or bytes: at.DEAD if refused; for bytes -2 - i if byte i is."""
+        """Return the set after a token or bytes: at.DEAD if a token is refused, -2 - i if byte i is refused."""
         if isinstance(item, int):
             return state_cache.run(trie_walks.advance_token, self._set, item)
         return state_cache.run(
@@ -170,7 +191,7 @@ class Matcher:
         )
 
     def _try(self, question: Callable[[StateCache], _T]) -> _T:
-        """Return what `question` returns for this matcher's state cache; ask again after an eviction."""
+        """Call `question` with this matcher's state cache and return the result. Retry after an eviction."""
         for _ in range(TRIES):
             try:
                 return question(self._here())
@@ -178,27 +199,50 @@ class Matcher:
                 continue
             except ConstrainError:
                 raise
-            except BaseException:  # KeyboardInterrupt: what a state cache remembers may be there by half.
+            except BaseException:  # KeyboardInterrupt: the state cache may be inconsistent
                 self._state_cache.lose()
                 raise
         raise _too_small(self.constraint.limits.state_cache_bytes)
 
     def _finished_by_tokens(self, state_cache: StateCache, token: int) -> int:
-        """The set after a token, at.DEAD if it is refused or no tokens reach the end behind it."""
+        """Return the set after a token.
+
+        Return at.DEAD if the token is refused or no tokens can complete the text after it.
+        """
         after, spellable = self._after(state_cache, token), self.constraint.spellable
         return after if after <= 0 or spellable is None or spellable.can_finish(state_cache, after) else at.DEAD
 
     def _ask(self, item: int | bytes) -> int:
+        """Return the set after a token or bytes, as `_after` does, retrying after an eviction."""
         return self._try(lambda state_cache: self._after(state_cache, item))
 
-    # ---- what may come --------------------------------------------------------------------------------------
+    # ---- queries --------------------------------------------------------------------------------------------
 
     def mask(self, out: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
-        """The tokens allowed next: bit i % 32 of word i // 32 is token i. int32[ceil(V / 32)], into `out` if given.
+        """Compute the mask of the tokens that are allowed next. The matcher does not change.
 
-        An end token is allowed exactly when `is_complete`; after one nothing is. A mask without any token is otherwise
-        an error: LimitError where a search gave up (`is_stuck`) or the mask takes too many steps, VocabularyError where
-        no tokens spell what may follow. The matcher stays as it is.
+        Bit `i % 32` of word `i // 32` is set if token `i` is allowed. An end token is allowed exactly if `is_complete`.
+        After an end token nothing is allowed.
+
+        Parameters
+        ----------
+        out : ndarray of int32, shape (ceil(V / 32),), optional
+            Array to write to: C-contiguous and writeable. V is the size of the vocabulary. None allocates a new array.
+
+        Returns
+        -------
+        ndarray of int32, shape (ceil(V / 32),)
+            `out`, or the new array.
+
+        Raises
+        ------
+        LimitError
+            If no token is allowed because a search gave up (see `is_stuck`), or the mask takes more than `Limits.work`
+            steps.
+        VocabularyError
+            If no tokens of the vocabulary spell a text that may follow.
+        TypeError, ArgumentError
+            If `out` is not a suitable array.
         """
         if out is not None:
             if out is self._out and _mask_again(self._address, get_ident()) >= 0:
@@ -212,7 +256,7 @@ class Matcher:
         return out
 
     def _mask(self, out: NDArray[np.int32], place: int) -> None:
-        """The same, where more is needed than one call."""
+        """Compute the mask where one kernel call does not suffice."""
         if self._ended:
             out[:] = 0
             return
@@ -226,7 +270,10 @@ class Matcher:
                 )
 
     def _see(self, out: NDArray[np.int32]) -> int:
-        """Check an array for masks and return where it begins. While it stays as it is, it is not checked again."""
+        """Check an array for masks and return its address.
+
+        The array is not checked again while its address, shape, dtype and flags stay the same.
+        """
         self._out = None
         is_plain = type(out) is np.ndarray
         if not is_plain:
@@ -243,7 +290,22 @@ class Matcher:
         return int(out.ctypes.data)
 
     def allows(self, token: int) -> bool:
-        """Whether the token may come next; no mask is made."""
+        """Return whether a token is allowed next, without computing a mask.
+
+        Parameters
+        ----------
+        token : int
+            A token id. Ids outside the vocabulary are not allowed.
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        TypeError
+            If `token` is not an integer.
+        """
         vocabulary = self.constraint.vocabulary
         if type(token) is not int:
             token = check_token(token)
@@ -254,9 +316,19 @@ class Matcher:
         return self._try(lambda state_cache: self._finished_by_tokens(state_cache, int(token))) > 0
 
     def states_after(self, tokens: Iterable[int]) -> NDArray[np.int64]:
-        """Return int64 [n]: the second part of `state` after each of these tokens, 0 or less for a refused one.
+        """Return the state number after each of several tokens.
 
-        Tokens with equal numbers have the same future. End tokens are not asked about.
+        Tokens with equal numbers lead to the same future.
+
+        Parameters
+        ----------
+        tokens : iterable of int
+            Token ids, n in total, without end tokens.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+            The second element of `state` after each token; 0 or less for a token that is refused.
         """
         ids = [check_token(token) for token in tokens]
 
@@ -273,7 +345,12 @@ class Matcher:
         return np.array(self._try(states), np.int64)
 
     def next_bytes(self) -> set[int]:
-        """The bytes that may come next, whatever the tokens."""
+        """Return the bytes that may come next, regardless of token boundaries.
+
+        Returns
+        -------
+        set of int
+        """
         if self._ended:
             return set()
         flags = np.empty(256, np.uint8)
@@ -281,7 +358,14 @@ class Matcher:
         return set(np.flatnonzero(flags).tolist())
 
     def forced(self) -> bytes:
-        """The bytes that must come next: until there is a choice, or the text may end."""
+        """Return the bytes that must come next, up to the first choice or the point where the text may end.
+
+        At most 4096 bytes are returned at once.
+
+        Returns
+        -------
+        bytes
+        """
         if self._ended:
             return b""
         text = np.empty(FORCED_AT_ONCE, np.uint8)
@@ -290,10 +374,14 @@ class Matcher:
         ].tobytes()
 
     def forced_tokens(self) -> list[int]:
-        """Tokens that spell the start of `forced` as the tokenizer would.
+        """Return tokens that spell a prefix of `forced`, as the tokenizer would spell it.
 
-        The tokenizer might merge the last of them with what comes next, so it is left out unless it is special, or the
-        text must end behind it.
+        The last token is omitted because the tokenizer might merge it with the text that follows, unless it is a
+        special token or the text must end after it.
+
+        Returns
+        -------
+        list of int
         """
         text = self.forced()
         if not text:
@@ -305,7 +393,18 @@ class Matcher:
         return tokens if whole else tokens[:-1]
 
     def shortest_completion(self, limit: int | None = None) -> bytes | None:
-        """About the fewest bytes that finish the text from here; None if that takes more than `limit` bytes."""
+        """Return a shortest, or nearly shortest, text that completes the current one.
+
+        Parameters
+        ----------
+        limit : int, optional
+            Most bytes of the completion.
+
+        Returns
+        -------
+        bytes or None
+            None if the completion takes more than `limit` bytes.
+        """
         limit = None if limit is None else check_count("limit", limit)
         if self._ended:
             return b""
@@ -313,7 +412,7 @@ class Matcher:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the text may end here: an end token is then allowed."""
+        """Whether the text may end here, so that an end token is allowed."""
         if self._ended:
             return True
         flags = self._here().arrays[at.SETS][self._set * at.SET_W + at.SET_FLAGS]
@@ -321,32 +420,50 @@ class Matcher:
 
     @property
     def state(self) -> tuple[int, int]:
-        """What may follow, by a number: positions of one Constraint and thread with equal states have the same future.
+        """The state as a pair (epoch, set).
 
-        (epoch, set) of the state cache, (epoch, -1) behind an end token; a later epoch numbers everything anew.
+        Positions of one Constraint and thread with equal states have the same future. `set` is the id of the set in the
+        state cache, -1 after an end token. Every eviction of the state cache starts a new epoch, in which sets are
+        renumbered.
         """
         state_cache = self._here()
         return state_cache.epoch, -1 if self._ended else self._set
 
     @property
     def is_finished(self) -> bool:
-        """Whether the text must end here: an end token was taken, or no byte may follow."""
+        """Whether the text must end here: an end token was accepted, or no byte may follow."""
         return self._ended > 0 or (self.is_complete and not self.next_bytes())
 
     @property
     def is_stuck(self) -> bool:
-        """Whether nothing may follow and the text may not end: only where a guard gave up its search (see `guards`)."""
+        """Whether nothing may follow although the text is not complete.
+
+        This happens only where a uniqueness search gave up (see `engine.uniqueness`).
+        """
         return not self._ended and not self.is_complete and not self.next_bytes()
 
-    # ---- moving ------------------------------------------------------------------------------------------------
+    # ---- transitions --------------------------------------------------------------------------------------------
 
     @property
     def tokens(self) -> list[int]:
-        """The tokens taken so far, end tokens included. Bytes taken by `advance_bytes` are not tokens."""
+        """The tokens accepted so far, including end tokens, excluding bytes accepted by `advance_bytes`."""
         return [item for item in self._taken if isinstance(item, int)]
 
     def advance(self, token: int) -> None:
-        """Takes one token. Raises TokenRefused, the matcher unchanged, if it is not allowed."""
+        """Accept one token.
+
+        Parameters
+        ----------
+        token : int
+            The token id.
+
+        Raises
+        ------
+        TokenRefused
+            If the token is not allowed. The matcher is unchanged.
+        TypeError
+            If `token` is not an integer.
+        """
         if type(token) is not int:
             token = check_token(token)
         try:
@@ -360,12 +477,12 @@ class Matcher:
             self._advance(token)
         except ConstrainError:
             raise
-        except BaseException:  # KeyboardInterrupt: some of these steps may be done.
+        except BaseException:  # KeyboardInterrupt: the position may be inconsistent
             self._lose()
             raise
 
     def _advance(self, token: int) -> None:
-        """The same, where more is needed than one call."""
+        """Accept a token where one kernel call does not suffice."""
         vocabulary = self.constraint.vocabulary
         if not self._ended and 0 <= token < vocabulary.size and token not in vocabulary.eos_ids:
             after = self._try(lambda state_cache: self._finished_by_tokens(state_cache, token))
@@ -383,7 +500,20 @@ class Matcher:
         raise TokenRefused(self._refusal(token), hint="`mask` says which tokens are allowed here.")
 
     def advance_bytes(self, text: bytes) -> None:
-        """Takes bytes, whatever the tokens. Raises TokenRefused (`position`: the first refused byte), unchanged."""
+        """Accept bytes, regardless of token boundaries.
+
+        Parameters
+        ----------
+        text : bytes
+            The bytes to accept.
+
+        Raises
+        ------
+        TokenRefused
+            If a byte is refused; the attribute `position` of the error is its index. The matcher is unchanged.
+        TypeError
+            If `text` is not bytes.
+        """
         check_type("text", text, (bytes, bytearray, memoryview), "give bytes, such as text.encode()")
         if self._ended and text:
             raise TokenRefused("The text has ended: nothing may follow the end token.")
@@ -402,7 +532,18 @@ class Matcher:
             raise
 
     def rollback(self, n: int = 1) -> None:
-        """Undoes the last n advances (a call of `advance_bytes` counts as one)."""
+        """Undo the last advances. A call of `advance_bytes` counts as one.
+
+        Parameters
+        ----------
+        n : int
+            Number of advances to undo.
+
+        Raises
+        ------
+        ArgumentError
+            If fewer than `n` advances were made, or `n` is negative.
+        """
         n = check_count("n", n)
         if n > len(self._taken):
             raise ArgumentError(f"cannot roll back {n} of {len(self._taken)} advances")
@@ -418,7 +559,12 @@ class Matcher:
                 raise
 
     def fork(self) -> Matcher:
-        """Another matcher at the same position; the two do not disturb each other."""
+        """Return an independent copy of this matcher at the same position.
+
+        Returns
+        -------
+        Matcher
+        """
         self._here()
         other = object.__new__(Matcher)
         other.constraint, other._state_cache, other._worker_slot, other._ended = (
@@ -459,7 +605,7 @@ class Matcher:
 
 
 def _restore(constraint: BoundProgram, taken: list[int | bytes]) -> Matcher:
-    """Return a matcher after what a pickled one took. Raise TokenRefused if something is refused."""
+    """Rebuild a pickled matcher by replaying its tokens and bytes. Raise TokenRefused if one of them is refused."""
     matcher = Matcher(constraint)
     for item in taken:
         if isinstance(item, bytes):
@@ -470,7 +616,10 @@ def _restore(constraint: BoundProgram, taken: list[int | bytes]) -> Matcher:
 
 
 def check_token(token: Any) -> int:
-    """Return a token id of numpy or torch as an int. Raise TypeError for a bool, a float and everything else."""
+    """Return a token id as an int, also from numpy and torch.
+
+    Raise TypeError for a bool, a float, or any other value.
+    """
     try:
         if isinstance(token, (bool, np.bool_)):
             raise TypeError

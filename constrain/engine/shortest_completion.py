@@ -1,11 +1,10 @@
-"""The shortest way to finish a text, from any position: a best-first search by the least cost of what is left.
+"""Shortest completion of a text from any position: best-first search by a lower bound of the remaining bytes.
 
-The cost of a set is that of its cheapest configuration: what is left of its leaf or key, of its rule
-(`program.least_costs`) and of all its callers. Where that is exact, each byte of the completion lowers it by one, and
-the search is a single descent whose result is a shortest completion. It is a lower bound where undeclared keys must
-make up a least number of members, where a leaf counts characters that take several bytes, and where members must
-differ; the completion found may then be longer than the shortest, since the search prefers places near the end to short
-texts.
+The cost of a set is that of its cheapest configuration: the remainder of its leaf or key, of its rule
+(`program.least_costs`) and of all its callers. Where this is exact, each byte of the completion lowers it by one, and
+the search is a single descent to a shortest completion. It is only a lower bound where undeclared keys must make up a
+minimum number of members, where a leaf counts characters of several bytes, and where members must differ. The result
+may then be longer than the shortest, since the search prefers sets near the end to short texts.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ LAST = b"\\ \t\r\n"
 
 
 def completion_search(state_cache: StateCache) -> CompletionSearch:
-    """Return the search that belongs to a state cache, with its memos; another one after an eviction."""
+    """Return the search of a state cache, with its memos; a new one after an eviction."""
     found: CompletionSearch | None = state_cache.derived.get(CompletionSearch)
     if found is None or found.epoch != state_cache.epoch:
         costs = state_cache.least_costs()
@@ -84,10 +83,10 @@ class CompletionSearch:
         self._refused: dict[tuple[int, int | None], LimitError] = {}
 
     def complete(self, start: int, limit: int | None = None) -> bytes | None:
-        """The bytes of a completion from a set: the shortest, where costs are exact.
+        """Return the bytes of a completion from a set: a shortest one where costs are exact.
 
-        None if it takes more than `limit` bytes, or if there is none at all (see `guards`). Raises LimitError when
-        `work` is spent: the search is a best-first one, so it goes straight on as long as each byte lowers the cost.
+        Return None if it takes more than `limit` bytes, or there is none. Raise LimitError if the share of
+        `Limits.work` is spent. The search descends without backtracking as long as each byte lowers the cost.
         """
         if self._accepts(start):
             return b""
@@ -213,7 +212,7 @@ class CompletionSearch:
         return sorted(found, key=lambda byte: (byte != first, byte in LAST, byte))
 
     def _spelled(self, number: int, came: dict[int, tuple[int, int]]) -> bytes:
-        """The bytes on the way to a set."""
+        """Return the bytes on the path to a set."""
         text = bytearray()
         while came[number][0] >= 0:
             number, byte = came[number]
@@ -221,11 +220,11 @@ class CompletionSearch:
         return bytes(reversed(text))
 
     def _size(self, number: int) -> int:
-        """Configurations of a set."""
+        """Return the number of configurations of a set."""
         return int(self.state_cache.arrays[at.SETS][number * at.SET_W + at.SET_COUNT])
 
     def cost(self, number: int) -> int:
-        """Least bytes from a set to the end of the text."""
+        """Return the least number of bytes from a set to the end of the text."""
         flags = int(self.state_cache.arrays[at.SETS][number * at.SET_W + at.SET_FLAGS])
         return self._least(number, bool(flags & at.HAS_CANDIDATES))
 

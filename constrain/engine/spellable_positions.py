@@ -1,8 +1,8 @@
-"""Spellable: for a vocabulary that cannot write every byte by itself, which positions its tokens can finish.
+"""SpellablePositions: which positions can be completed by tokens, for a vocabulary that lacks single-byte tokens.
 
-A real vocabulary has all 256 bytes as tokens, and then whatever bytes can finish, tokens can. A list of words
-cannot: after `b"ab"` the language may want a `b"c"` that no token begins. There a position counts only if some
-sequence of tokens reaches the end; this is searched for, and remembered with the state cache by set id.
+A usual vocabulary has all 256 bytes as tokens, so tokens can complete whatever bytes can. A list of words cannot: after
+`b"ab"` the language may require a `b"c"` that no token starts with. With such a vocabulary, a position is valid only if
+some sequence of tokens reaches the end. This is determined by search, and memoised per set in the state cache.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ MOST_SETS = 200_000
 
 
 class SpellablePositions:
-    """Positions from which tokens reach the end: for vocabularies that lack single bytes."""
+    """The search for positions that tokens can complete, for vocabularies that lack single bytes."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
 
     @classmethod
     def of(cls, vocabulary: Vocabulary) -> SpellablePositions | None:
-        """None for a vocabulary that spells every byte by itself: nothing is to be checked."""
+        """Return the search for a vocabulary, or None if the vocabulary has every byte as a token."""
         return cls(vocabulary) if vocabulary.missing_bytes else None
 
     def narrow(self, mask: NDArray[np.int32], allows: Callable[[int], bool]) -> NDArray[np.int32]:
-        """Takes the tokens out of a mask after which no tokens reach the end."""
+        """Remove from a mask the tokens after which no tokens can complete the text."""
         for token in _members(mask):
             if token not in self.vocabulary.eos_ids and not allows(token):
                 mask.view(np.uint32)[token >> 5] &= ~np.uint32(1 << (token & 31))
@@ -50,7 +50,7 @@ class SpellablePositions:
         parents: dict[int, list[int]] = {start: []}
         nearness = completion_search(
             state_cache
-        )  # What can end soon goes first: one may go deeper and deeper into brackets.
+        )  # Sets near the end first, so that the search does not descend into brackets forever.
         todo, out = [(0, start)], np.empty(state_cache.table.words, np.int32)
         while todo and not known.get(start):
             _, current = heappop(todo)
@@ -72,14 +72,14 @@ class SpellablePositions:
                     "This vocabulary lacks single bytes; whether its tokens can finish the text is too much to search.",
                     hint="Use a vocabulary with a token for every byte.",
                 )
-        if not known.get(start):  # All was seen.
+        if not known.get(start):  # the search was exhaustive
             for reached in parents:
                 known.setdefault(reached, False)
         return known[start]
 
 
 def _mark(known: dict[int, bool], finishing: int, parents: dict[int, list[int]]) -> None:
-    """Note that a set, and all sets that were found to lead to it, can be finished."""
+    """Record that a set, and all sets that lead to it, can be completed."""
     todo = [finishing]
     while todo:
         current = todo.pop()
@@ -89,6 +89,6 @@ def _mark(known: dict[int, bool], finishing: int, parents: dict[int, list[int]])
 
 
 def _members(mask: NDArray[np.int32]) -> list[int]:
-    """The tokens of a mask, ascending."""
+    """Return the tokens of a mask, ascending."""
     bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
     return np.flatnonzero(bits).tolist()  # type: ignore[no-any-return]

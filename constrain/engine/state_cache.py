@@ -1,8 +1,8 @@
-"""State cache: one thread's sets and memos for one Constraint, and the loop that gives kernels what they ask for.
+"""State cache: one thread's sets and memos for one Constraint, and the loop that serves the requests of kernels.
 
-A kernel that lacks something returns -1 and names it in HEAD[STATUS]: room, rules, leaf states, rows. `run` provides it
-and calls again. Room doubles; a state cache beyond `Limits.state_cache_bytes` is emptied and its `epoch` raised,
-whereupon each Matcher replays its tokens.
+A kernel that lacks something returns -1 and stores the request in HEAD[STATUS]: memory, rules, leaf states, rows. `run`
+serves it and calls the kernel again. Arrays grow by doubling. A state cache that exceeds `Limits.state_cache_bytes` is
+evicted: it is emptied and its `epoch` incremented, after which each Matcher replays its tokens.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ FIRST: dict[int, int] = {
     at.QUESTIONS: 1024 * at.QUESTION_W,
     at.LISTING: at.MOST_LEXEMES * at.LEXEME_W, at.UNIONS: 16 * at.UNION_W, at.SCANNERS: 16, at.ROUTE: 512,
 }  # fmt: skip
-"""First length of each slot, int32s: what all but a few constraints never outgrow."""
+"""Initial length of each slot in int32s, which only a few constraints outgrow."""
 
 FEW_ROUNDS = 8
-"""Rounds of linking in one step after which rules are linked ahead, twice as many each time."""
+"""Rounds of linking in one step after which rules are linked in advance, twice as many each round."""
 
 HASHES = {
     at.SETS: at.SET_HASH, at.NODES: at.NODE_HASH, at.CURSORS: at.CURSOR_HASH,
@@ -62,21 +62,22 @@ FILLED = {
     at.GUARDS: (at.N_GUARDS, at.GUARD_W), at.PAIRS: (at.N_PAIRS, at.PAIR_W), at.LISTS: (at.N_LISTS, 1),
     at.MASKS: (at.N_MASKS, 1), at.MAY_SHIFT: (at.N_MAY_SHIFT, 1), at.UNIONS: (at.N_UNIONS, at.UNION_W),
 }  # fmt: skip
-"""Slots that fill from the front: the field of HEAD that counts, and int32s of each."""
+"""Slots that are filled from the front: the field of HEAD with the count, and int32s per entry."""
 MOST_ITEMS = 1 << 17
-"""Places of a program that one closure may reach: it takes some 10 ms for them."""
+"""Most positions of a program that one closure may reach, which takes about 10 ms."""
 MOST_STEPS = 1 << 30
 MASK_SLOTS = 128
 SPARES = 4
 LINE = 16
-"""int32s of a cache line: where slots begin."""
+"""int32s of a cache line; slots are aligned to it."""
 
 
 class MemoryBlock:
-    """The first room of all slots of a state cache, in one piece: a state cache that is gone leaves it to the next one.
+    """The initial memory of all slots of a state cache, in one allocation that later state caches reuse.
 
-    memory: int32. context: (address, length) of each slot below TABLE. places: where each begins in the memory.
-    Hash tables need no clearing, an entry counts only if what it names points back, so pages are touched when used.
+    `memory` is int32, `context` the (address, length) of each slot below TABLE, `places` the slice of each slot. Hash
+    tables need no clearing, since an entry is valid only if its target refers back to it; so pages are touched only
+    when used.
     """
 
     def __init__(self, words: int) -> None:
@@ -91,7 +92,7 @@ class MemoryBlock:
 
 
 def _private_pages(size: int) -> mmap.mmap:
-    """Return zeroed memory that a forked child does not share (as mmap's default would): each has its own copy."""
+    """Return zeroed memory that is copied on fork (shared memory is the default of mmap)."""
     if hasattr(mmap, "MAP_PRIVATE") and hasattr(mmap, "MAP_ANONYMOUS"):
         return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     return mmap.mmap(-1, size)  # Windows, where nothing forks.
@@ -99,7 +100,7 @@ def _private_pages(size: int) -> mmap.mmap:
 
 @lru_cache(4)
 def _layout(words: int, first: tuple[tuple[int, int], ...]) -> tuple[dict[int, slice], NDArray[np.int64], int]:
-    """Where slots are in a block: as slices, as (bytes from its start, length) for each slot, and the room of all."""
+    """Return the layout of a block: slices, (byte offset, length) of each slot, and the total length."""
     lengths = {at.HEAD: at.HEAD_W, **dict(first), at.MASKS: MASK_SLOTS * words, at.SPARE: words}
     places, offsets, room = dict[int, slice](), np.zeros(2 * at.TABLE, np.int64), 0
     for slot, length in lengths.items():
@@ -110,7 +111,7 @@ def _layout(words: int, first: tuple[tuple[int, int], ...]) -> tuple[dict[int, s
 
 
 class SlotArrays(dict[int, NDArray[np.int32]]):
-    """The array of each slot: part of the block, made when it is asked for, until the slot outgrows it."""
+    """The array of each slot: a view of the block, created on access, until the slot outgrows it."""
 
     def __init__(self, block: MemoryBlock) -> None:
         super().__init__()
@@ -122,7 +123,7 @@ class SlotArrays(dict[int, NDArray[np.int32]]):
 
 
 def _give_back(block: MemoryBlock, spare: list[MemoryBlock]) -> None:
-    """A state cache is gone: its block serves the next one, memory touched before being cheaper than fresh pages."""
+    """Return the block of a deleted state cache for reuse; memory that has been touched is cheaper than fresh pages."""
     if len(spare) < SPARES:
         spare.append(block)
 
@@ -134,11 +135,10 @@ class StateCacheEvicted(Exception):
 class StateCache(GuardedSets):
     """Sets of configurations of one Program over one MaskTable, for one thread at a time.
 
-    lost: the state cache that it replaces, whose epochs it goes on from.
-
-    context, address: as of MaskTable, all slots filled. epoch: raised whenever set ids lose their meaning.
-    start: the set before any text. thread: the thread that it belongs to. is_lost: whether nobody may use it any more:
-    it belongs to a thread of the process that this one was forked from, or was changed halfway when an interrupt came.
+    `context` and `address` are as in MaskTable, with all slots filled. `epoch` is incremented whenever set ids become
+    invalid. `start` is the set before any text, `thread` the owning thread. `is_lost` says that the cache must not be
+    used any more: it belongs to a thread of the parent process before a fork, or an interrupt left it inconsistent. The
+    argument `lost` is the state cache that this one replaces, whose epochs it continues.
     """
 
     program: Program
@@ -172,14 +172,14 @@ class StateCache(GuardedSets):
             self._finalizer.detach()  # The next state cache should not get this memory.
 
     def lose(self) -> None:
-        """Give this state cache up: no position means anything here any more, and the Constraint makes another one."""
+        """Invalidate this state cache and all positions in it. The Constraint creates another one."""
         self.is_lost = True
         self.program.forget_derived()
         self.epoch += 1
         self.arrays[at.HEAD][at.EPOCH] = self.epoch
 
     def reset(self) -> None:
-        """Evict everything, and begin with the present mask table of the vocabulary."""
+        """Evict everything and restart with the current mask table of the vocabulary."""
         self.table = find_mask_table(self.vocabulary)
         self.context[2 * at.TABLE :] = self.table.context[2 * at.TABLE :]
         self.context[: 2 * at.TABLE] = self.block.context
@@ -208,9 +208,10 @@ class StateCache(GuardedSets):
         self.context[2 * slot], self.context[2 * slot + 1] = data_address(array), array.size
 
     def run(self, kernel: Callable[..., int], *arguments: Any, length: int = 0) -> int:
-        """Call a kernel on this state cache until it needs nothing more, and return what it returns.
+        """Call a kernel on this state cache, serving its requests, and return its result.
 
-        length: bytes of a text that the call takes, by which more work is allowed to it (see `guards.Memory`).
+        `length` is the number of bytes of text that the call consumes, which raises the work allowed (see
+        `UniquenessMemo`).
         """
         result = kernel(self.address, *arguments)
         if result != -1:
@@ -238,7 +239,7 @@ class StateCache(GuardedSets):
                 return result
 
     def _provide(self, rounds: int) -> None:
-        """Provide what a kernel asks for. rounds: how often it has asked for rules."""
+        """Serve the request of a kernel. `rounds` is the number of requests for rules so far."""
         head = self.arrays[at.HEAD]
         status, argument = int(head[at.STATUS]), int(head[at.ARGUMENT])
         try:
@@ -290,7 +291,7 @@ class StateCache(GuardedSets):
             raise StateCacheEvicted from None
 
     def _answer_all(self) -> None:
-        """Answer the questions that a mask has put off, each once."""
+        """Answer the deferred questions of a mask, each once."""
         head, asked = self.arrays[at.HEAD], self.arrays[at.QUESTIONS]
         words = asked[: at.QUESTION_W * head[at.N_QUESTIONS]].reshape(-1, at.QUESTION_W).tolist()
         for status, argument, text, spelling, state in dict.fromkeys(map(tuple, words)):
@@ -298,7 +299,7 @@ class StateCache(GuardedSets):
             self._answer(status, argument)
 
     def _answer(self, status: int, argument: int) -> None:
-        """Answer a question about members that must differ; what runs for it belongs to the same step."""
+        """Answer a question about unique members. Kernels that run for it belong to the same step."""
         text, nested = int(self.arrays[at.HEAD][at.TEXT]), self.guarded.is_asked
         memory = self.guarded
         memory.is_asked = True
@@ -315,7 +316,7 @@ class StateCache(GuardedSets):
             memory.is_asked = nested
 
     def _see_generation(self) -> None:
-        """Evict everything if the program was linked anew: its rule cells have other numbers now."""
+        """Evict everything if the program was relinked, since its rule cells were renumbered."""
         self.program.whole()
         if self.program.generation != self._generation:
             self.reset()
@@ -343,7 +344,7 @@ class StateCache(GuardedSets):
         head[at.N_UNIONS] += 1
 
     def _keep_alive(self, stack: int) -> None:
-        """Remembers by which terminals a parser's stack comes to an end at last."""
+        """Store the terminals by which a parser's stack can eventually be completed."""
         head, pairs = self.arrays[at.HEAD], self.arrays[at.PAIRS]
         parser = self.program.parsers[int(head[at.REQUEST_BLOCK])]
         place = int(head[at.N_MAY_SHIFT]) + 2
@@ -360,7 +361,7 @@ class StateCache(GuardedSets):
         head[at.N_MAY_SHIFT] = place + parser.words
 
     def _see_program(self) -> None:
-        """Takes over what was linked, and makes room for the leaves that came with it, or will come to this code."""
+        """Take over newly linked code, and allocate entries for its leaves."""
         self._put(at.CODE, self.program.code)
         for slot, room in ((at.SCANNERS, self.program.parser_room), (at.STARTS, self.program.leaf_room)):
             known = self.arrays[slot]
@@ -368,7 +369,7 @@ class StateCache(GuardedSets):
                 self._put(slot, np.concatenate([known, np.full(room - len(known), -1, np.int32)]))
 
     def _grow(self, slot: int) -> None:
-        """Double a slot, and the hash table that finds what is in it; evict all if the memory budget is spent."""
+        """Double a slot and its hash table. Evict everything if the memory budget is exceeded."""
         if slot == at.LISTING:
             raise LimitError(
                 f"More than {at.MOST_LEXEMES - 2} lexemes of the grammar are in the making at one place.",
@@ -393,14 +394,14 @@ class StateCache(GuardedSets):
             rehash_tables(self.address)
 
     def least_costs(self) -> LeastCosts:
-        """Return the least costs of the program, all code that they read being known here."""
+        """Return the least costs of the program, after loading all code that they refer to."""
         costs = self.program.costs()
         self._see_generation()
         self._see_program()
         return costs
 
     def filled(self) -> list[int]:
-        """Return how many int32s of each slot hold something by now; hash tables and scratch count in whole."""
+        """Return the number of used int32s of each slot; hash tables and scratch memory count in full."""
         head: list[int] = self.arrays[at.HEAD].tolist()
         lengths: list[int] = self.context[1 : 2 * at.TABLE : 2].tolist()
         lengths[at.CODE] = 0
@@ -409,10 +410,10 @@ class StateCache(GuardedSets):
         return lengths
 
     def bytes_filled(self) -> int:
-        """Return the bytes that hold something by now: memory that was reserved and never written costs nothing."""
+        """Return the bytes in use. Reserved memory that has not been written costs nothing."""
         return 4 * sum(self.filled())
 
     def bytes_used(self) -> int:
-        """Bytes reserved, the table's not counted."""
+        """Return the reserved bytes, without the mask table."""
         grown = [array.nbytes for slot, array in self.arrays.items() if array.base is not self.block.memory]
         return self.block.memory.nbytes + sum(grown) - self.arrays[at.CODE].nbytes

@@ -1,4 +1,4 @@
-"""Grammars written for others to read: as GBNF for llama.cpp, as Lark text for its Earley parser."""
+"""Export of grammars to other notations: GBNF for llama.cpp, and Lark's grammar language for its Earley parser."""
 
 from .gbnf_text import to_gbnf
 from .lark_text import to_lark

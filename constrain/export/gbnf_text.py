@@ -1,4 +1,4 @@
-"""A Grammar as GBNF, as llama.cpp reads it: no left recursion, no counts beyond 2,000."""
+"""Export of a Grammar to GBNF as llama.cpp accepts it: no left recursion, no repetition counts beyond 2,000."""
 
 from __future__ import annotations
 
@@ -23,17 +23,35 @@ ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
 
 
 def to_gbnf(source: Grammar | GrammarSource, *, limits: Limits = Limits()) -> str:
-    """The text of a GBNF grammar, ASCII only, that makes the same texts; its start is `root`.
+    """Return an equivalent GBNF grammar; its start rule is `root`.
 
-    Objects and JSON strings are written out as rules. Raises UnsupportedError, naming it, for what GBNF cannot say:
-    undeclared keys of objects, many keys in free order, members that differ, a lexer, counts beyond 2,000, and rules
-    that begin with themselves by way of others. LimitError beyond limits.
+    Objects and JSON strings are expanded to rules.
+
+    Parameters
+    ----------
+    source : Grammar or GrammarSource
+        The grammar to export.
+    limits : Limits
+        Bounds on automaton sizes and work.
+
+    Returns
+    -------
+    str
+        The rules, in ASCII.
+
+    Raises
+    ------
+    UnsupportedError
+        If GBNF cannot express the grammar; the message names the construct: undeclared keys, many keys in free
+        order, unique members, a lexer, counts beyond 2,000, or left recursion.
+    LimitError
+        If a limit is exceeded.
     """
     return _GbnfWriter(source, limits).write("root")
 
 
 def write_gbnf_character(point: int, special: str) -> str:
-    """A character inside quotes or brackets."""
+    """Return a code point as written inside quotes or brackets. special: characters to escape."""
     char = chr(point)
     if char in ESCAPES:
         return ESCAPES[char]
@@ -45,7 +63,7 @@ def write_gbnf_character(point: int, special: str) -> str:
 
 
 def write_gbnf_class(charset: CharSet) -> str:
-    """A class, the shorter way."""
+    """Return a character class, negated if that is shorter."""
     if charset == (0, LAST):
         return "."
     rest = complement_charset(charset)
@@ -103,7 +121,7 @@ class _GbnfWriter(GrammarTextWriter):
         return write_gbnf_class(charset)
 
     def term(self, term: Term) -> WrittenText:
-        """An expression, runs of single characters as text."""
+        """Write a regular expression; runs of single characters become string literals."""
         if isinstance(term, OneOf):
             if len(term.charset) == 2 and term.charset[1] == term.charset[0] + 1:
                 return self.text(chr(term.charset[0]))
@@ -129,7 +147,7 @@ class _GbnfWriter(GrammarTextWriter):
 
 
 def refuse_left_recursion(grammar: Grammar) -> None:
-    """Raises UnsupportedError if a rule is left-recursive: llama.cpp refuses such a grammar."""
+    """Raise UnsupportedError if a rule is left-recursive, directly or indirectly: llama.cpp refuses such a grammar."""
     nullable = NullableNodes(grammar)
     first = {name: set(leftmost_rules(body, nullable)) for name, body in grammar.rules.items()}
     for name in first:
@@ -147,7 +165,7 @@ def refuse_left_recursion(grammar: Grammar) -> None:
 
 
 def leftmost_rules(node: Node, nullable: NullableNodes) -> list[Hashable]:
-    """The rules that a node may begin with."""
+    """Return the names of the rules that can be at the left end of a node."""
     if isinstance(node, Rule):
         return [node.name]
     out: list[Hashable] = []

@@ -1,7 +1,7 @@
-"""What writing a Grammar has in common, whatever the language: expressions with brackets where they are needed.
+"""Base class of grammar exporters: operator precedence, repetition and traversal, independent of the notation.
 
-A language says how it spells a text, a set of characters, a rule's name, a repetition. Precedence: an option is 0, a
-sequence 1, what may be repeated 2.
+A subclass defines how literals, character sets, rules and repetition counts are spelled. Precedence levels: an
+alternation is 0 (`OPTION`), a sequence 1 (`STEPS`), an operand of a repetition 2 (`STEP`), a repetition 3.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ __all__ = ["MOST_COUNT", "OPTION", "STEP", "STEPS", "GrammarTextWriter"]
 
 OPTION, STEPS, STEP = 0, 1, 2
 MOST_COUNT = 2_000
-"""Most rounds of a repetition: llama.cpp takes {0,2001} for {0,}, and others write every round out."""
+"""Largest repetition count that is exported: llama.cpp takes {0,2001} for {0,}, and other tools unroll counts."""
 
 WrittenText = tuple[str, int]
 
 
 class GrammarTextWriter(ABC):
-    """Writes the rules of one Grammar; `rules` are lines in the order of the grammar, the start first."""
+    """Writer of the rules of one Grammar. `rules` holds the lines in the order of the grammar, the start rule first."""
 
     language: str
     names: RuleNames
@@ -44,34 +44,34 @@ class GrammarTextWriter(ABC):
 
     @abstractmethod
     def text(self, text: str) -> WrittenText:
-        """A literal that is not empty."""
+        """Write a non-empty literal."""
 
     @abstractmethod
     def chars(self, node: Chars) -> WrittenText:
-        """A leaf."""
+        """Write a Chars node."""
 
     @abstractmethod
     def one(self, charset: CharSet) -> str:
-        """One character of a set."""
+        """Write one character of a set."""
 
     @abstractmethod
     def token(self, node: Token) -> WrittenText:
-        """A token."""
+        """Write a Token node."""
 
     @abstractmethod
     def counted(self, low: int, high: int | None) -> str:
-        """The mark of a repetition, not 0 to any, 1 to any, 0 to 1."""
+        """Write the suffix of a repetition other than *, + and ?."""
 
     @abstractmethod
     def rule(self, name: str, body: str) -> str:
-        """The line of a rule."""
+        """Write the definition of a rule."""
 
     @abstractmethod
     def nothing(self) -> WrittenText:
-        """The empty text."""
+        """Write the empty text."""
 
     def write(self, start: str) -> str:
-        """The whole grammar."""
+        """Return the text of the whole grammar, with `start` as the name of its start rule."""
         rules = self.grammar.rules
         if isinstance(self.grammar.start, Rule):
             self.names.known[self.grammar.start.name] = start
@@ -103,7 +103,7 @@ class GrammarTextWriter(ABC):
         return self.chars(node)
 
     def states(self, dfa: Dfa) -> str:
-        """One rule a state, where an expression would be too large: the name of the first."""
+        """Write one rule per state of a Dfa whose regular expression is too large; return the start state's rule."""
         if dfa not in self.leaves:
             names = [self.names.fresh("state") for _ in range(len(dfa.table.rows))]
             self.leaves[dfa] = names[0]
@@ -146,6 +146,6 @@ class GrammarTextWriter(ABC):
         return self.bracketed(body, STEP) + mark, STEP + 1
 
     def bracketed(self, written: WrittenText, least: int) -> str:
-        """In parentheses if it binds less than that, or is repeated already."""
+        """Add parentheses if the precedence is below `least`, or if a repetition would be repeated."""
         text, level = written
         return f"({text})" if level < least or (least == STEP and level > STEP) else text

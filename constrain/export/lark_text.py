@@ -1,8 +1,8 @@
-"""A Grammar as Lark text, for `lark.Lark(text, parser="earley", lexer="dynamic_complete")`.
+"""Export of a Grammar to a Lark grammar for `lark.Lark(text, parser="earley", lexer="dynamic_complete")`.
 
-With that lexer a terminal may end wherever its pattern matches, which is what a leaf of ours means. A terminal of
-Lark's is not empty, so a leaf that may be is an option; patterns match the longest first (see `to_expression`), and
-Lark finds the shorter ones by cutting it off.
+With that lexer a terminal may end wherever its pattern matches, which is the semantics of a Chars node. Terminals of
+Lark cannot be empty, so a leaf that may be empty becomes optional. Patterns prefer the longest match (see
+`to_expression`), and Lark finds shorter matches by truncating it.
 """
 
 from __future__ import annotations
@@ -24,17 +24,38 @@ SPECIAL = frozenset("\\^$.|?*+()[]{}/-&~#\"' ")
 
 
 def to_lark(source: Grammar | GrammarSource, *, limits: Limits = Limits()) -> str:
-    """The text of a Lark grammar, ASCII only, that makes the same texts; its start is `start`.
+    """Return an equivalent Lark grammar; its start rule is `start`.
 
-    To be read with parser="earley" and lexer="dynamic_complete". Objects and JSON strings are written out as rules.
-    Raises UnsupportedError, naming it, for what Lark cannot say: tokens, undeclared keys of objects, many keys in free
-    order, members that differ, counts beyond 2,000. LimitError beyond limits.
+    It must be parsed with parser="earley" and lexer="dynamic_complete". Objects and JSON strings are expanded to rules.
+
+    Parameters
+    ----------
+    source : Grammar or GrammarSource
+        The grammar to export.
+    limits : Limits
+        Bounds on automaton sizes and work.
+
+    Returns
+    -------
+    str
+        The rules and terminals, in ASCII.
+
+    Raises
+    ------
+    UnsupportedError
+        If Lark cannot express the grammar; the message names the construct: tokens, undeclared keys, many keys
+        in free order, unique members, counts beyond 2,000.
+    LimitError
+        If a limit is exceeded.
     """
     return _LarkWriter(source, limits).write("start")
 
 
 def write_lark_character(point: int) -> str:
-    """A character in a pattern. Lark itself reads `\\\\u` and the like, so only what needs no escape is spelled so."""
+    """Return a code point as written in a pattern.
+
+    Lark itself resolves escapes such as `\\\\u`, so they are used only for characters that need no further escaping.
+    """
     char = chr(point)
     if char in SPECIAL:
         return "\\" + char
@@ -44,7 +65,7 @@ def write_lark_character(point: int) -> str:
 
 
 def write_lark_class(charset: CharSet) -> str:
-    """A class, the shorter way. `re` knows no surrogates in texts, so that they may be in."""
+    """Return a character class, negated if that is shorter; `str` patterns may contain surrogates."""
     if charset == (0, LAST):
         return r"[\s\S]"
     if len(charset) == 2 and charset[1] == charset[0] + 1:
@@ -60,7 +81,7 @@ def write_lark_class(charset: CharSet) -> str:
 
 
 def write_lark_pattern(term: Term) -> str:
-    """An expression as a pattern of `re`, of which the longest match comes first."""
+    """Return an expression as a pattern for `re`; the order of alternatives makes the longest match come first."""
     if isinstance(term, OneOf):
         return write_lark_class(term.charset)
     if isinstance(term, Alternation):

@@ -1,7 +1,7 @@
-"""From a Dfa to an expression, by taking out one state after the other (Brzozowski, McCluskey 1963).
+"""Convert a Dfa to a regular expression by state elimination (Brzozowski and McCluskey 1963).
 
-Where a regex engine tries options in order, the first match of the expression is the longest: ways on stand before
-ways to stop, and of a deterministic automaton only one way on fits a text.
+In an engine that tries alternatives in order, the first match of the result is the longest: transitions come before
+acceptance, and in a deterministic automaton at most one transition fits the next character.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from ..frontends.regex.regex_tree import EMPTY, Alternation, Concatenation, OneO
 __all__ = ["MOST_TERMS", "find_charsets", "to_expression"]
 
 MOST_TERMS = 4_000
-"""Terms of an expression: in the worst case it is exponentially larger than its Dfa."""
+"""Most terms of an expression: in the worst case it is exponentially larger than its Dfa."""
 
 
 def find_charsets(dfa: Dfa) -> list[dict[int, CharSet]]:
-    """For each state: the characters that lead to each next state. Where all around are in, surrogates are too."""
+    """Return for each state a dict from next state to the CharSet that leads there.
+
+    Sets that contain both neighbours of the surrogate range are extended by the surrogates, which keeps them short.
+    """
     table = dfa.table
     spans: dict[int, list[CharSet]] = {}
     for k, bound in enumerate(table.bounds):
@@ -42,7 +45,7 @@ def _filled(charset: CharSet) -> CharSet:
 
 
 def to_expression(dfa: Dfa) -> Term | None:
-    """The expression of a Dfa that is not empty; None if it is larger than MOST_TERMS."""
+    """Return a regular expression of a non-empty Dfa, or None if it has more than `MOST_TERMS` terms."""
     edges: list[dict[int, Term]] = [{t: OneOf(chars) for t, chars in row.items()} for row in find_charsets(dfa)]
     ends: list[Term | None] = [EMPTY if accepts else None for accepts in dfa.table.accepting]
     size = len(edges)
@@ -74,13 +77,13 @@ def to_expression(dfa: Dfa) -> Term | None:
 
 
 class _TermSizes:
-    """Numbers of terms in terms. Terms share parts, so that one may be exponentially larger than it is in memory."""
+    """Cache of the sizes of terms. Terms share subterms, so their size may be exponential in their memory."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Term, int]] = {}  # by identity, with the term, so that nothing else gets its id
+        self._known: dict[int, tuple[Term, int]] = {}  # Keyed by id; holding the term keeps its id unique.
 
     def of(self, term: Term) -> int:
-        """Return how many terms there are in a term, itself included; each that occurs again is counted again."""
+        """Return the number of terms in a term, itself included; shared subterms count once per occurrence."""
         known, work = self._known, [term]
         while work:
             one = work[-1]
@@ -110,7 +113,7 @@ def _joined(first: Term, second: Term) -> Term:
 
 
 def _either(first: Term, second: Term | None) -> Term:
-    """What goes on first, what stops here last."""
+    """Return the alternation of a continuation and acceptance, in this order, simplified."""
     if second is None or second == first:
         return first
     if isinstance(first, OneOf) and isinstance(second, OneOf):

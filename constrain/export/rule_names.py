@@ -1,4 +1,4 @@
-"""Names of rules in the spelling of another language, each once."""
+"""Unique rule names in the spelling of another notation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ __all__ = ["RuleNames"]
 
 
 class RuleNames:
-    """Names made of `allowed` characters; others become `joint`. taken: names that mean something already."""
+    """Map from rule names to unique identifiers.
+
+    allowed: permitted characters, as the inside of a regex class. joint: replacement for others. taken: reserved names.
+    """
 
     def __init__(self, allowed: str, joint: str, taken: set[str]) -> None:
         self.other = re.compile(f"[^{allowed}]+")
@@ -17,14 +20,14 @@ class RuleNames:
         self.known: dict[Hashable, str] = {}
 
     def of(self, name: Hashable) -> str:
-        """The name for a rule, the same every time."""
+        """Return the identifier of a rule; the same for each call."""
         found = self.known.get(name)
         if found is None:
             found = self.known[name] = self.fresh(name if isinstance(name, str) else "rule")
         return found
 
     def fresh(self, wish: str) -> str:
-        """A name like this one that is not taken."""
+        """Return an unused identifier that resembles `wish`."""
         base = self.other.sub(self.joint, wish.lower()).strip(self.joint) or "rule"
         if base[0].isdigit():
             base = "rule" + self.joint + base

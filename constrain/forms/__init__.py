@@ -1,9 +1,10 @@
-"""Forms: what a text has to be, before any vocabulary, so that schemas, patterns and grammars combine.
+"""Forms: composable descriptions of a language, independent of any vocabulary.
 
-`form` has the Form and its operators, `plain` reads one from JSON, `sources` what forms are read from, `triggered`
-those that begin in the midst of what a model writes by itself. `merge`, `meet`, `quoted` and `larks` make one Grammar
-of several, or of another, on what `expand` (objects as rules), `spelled` (a Dfa inside a JSON string), `first` and
-`whole` (a Grammar as a Dfa) provide.
+`form` defines Form and its operators, `form_json` reads a Form from JSON, `sources` has the forms that are read from
+text (patterns, schemas, grammars) and free text, `free_text_forms` those that begin within unconstrained text,
+`embedded_grammars` Lark grammars that contain other grammars, and `source_grammar` the dispatch of `constrain.compile`
+to the frontends. The operations on Grammars that forms are built from (merging, intersection, JSON quoting) are in
+`constrain.grammar`.
 """
 
 from .form import Form, literal

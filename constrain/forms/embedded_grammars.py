@@ -1,7 +1,8 @@
-"""Lark grammars with other grammars in them, in place of terminals that they declare.
+"""Lark grammars that embed other grammars in place of terminals declared with `%declare`.
 
-With a lexer, a regular grammar is a terminal like any other: its definition is written into the text, as a pattern of
-which the longest match comes first. Without one, any grammar is a leaf of the rules.
+With a lexer, an embedded grammar must be regular. It becomes a terminal like any other: its definition is appended to
+the text as a regular expression that prefers the longest match. Without a lexer, any grammar can be a leaf of the
+rules.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ def embed_without_lexer(
     modules: tuple[Module, ...],
     limits: Limits,
 ) -> Grammar:
-    """lexer: "dynamic" or "dynamic_complete"."""
+    """Return the Grammar of a Lark text with embedded grammars, without a lexer.
+
+    `lexer` is "dynamic" or "dynamic_complete". `grammars` maps each declared terminal to its Grammar.
+    """
     from ..frontends.lark.lark_loader import load_grammar
     from ..frontends.lark.scannerless_grammar import to_scannerless_grammar
 
@@ -46,7 +50,7 @@ def embed_without_lexer(
 
 
 class RuleUnion(Mapping[Hashable, Node]):
-    """The rules of two mappings, whose names differ."""
+    """The union of two rule mappings with disjoint keys."""
 
     def __init__(self, first: Mapping[Hashable, Node], second: Mapping[Hashable, Node]) -> None:
         self.first, self.second = first, second
@@ -72,7 +76,11 @@ def embed_with_lexer(
     limits: Limits,
     conflicts: Conflicts,
 ) -> Grammar:
-    """lexer: "contextual" or "basic"."""
+    """Return the Grammar of a Lark text with embedded regular grammars as terminals.
+
+    `lexer` is "contextual" or "basic". `grammars` maps each declared terminal to its Grammar. Raise UnsupportedError
+    for an embedded grammar that is not regular, matches the empty text, or is too large for a pattern.
+    """
     from ..cache.cache_folder import cache_folder_path
     from ..frontends import lark as front
 
@@ -91,7 +99,10 @@ def embed_with_lexer(
 
 
 def define_terminal(text: str, name: str, grammar: Grammar, limits: Limits) -> str:
-    """The text with a definition of a declared terminal behind it; all else stays in its place."""
+    """Return the text with the definition of a declared terminal appended.
+
+    The `%declare` is blanked out, so that the positions of everything else in the text stay the same.
+    """
     from ..export.lark_text import write_lark_pattern
     from ..export.regular_expression import to_expression
 

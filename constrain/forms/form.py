@@ -1,15 +1,15 @@
-"""Form: what a text has to be, not bound to any vocabulary yet, so that forms combine.
+"""Form: a description of a language, not yet bound to a vocabulary, so that forms can be combined.
 
     form = constrain.free_text(until="```json\\n") + constrain.json_schema(S) + "\\n```"
     constrain.compile(vocabulary, form);  constrain.generate("demo", grammar=form)
 
-    a + b        a text of a, then one of b        a & b      what both are, one of them regular
-    a | b        one or the other                  ~a         any other text, a regular
-    a.repeat(1)  one or more in a row              a.quoted() as a JSON string
+    a + b        concatenation                     a & b      intersection; a or b must be regular
+    a | b        union                             ~a         complement; a must be regular
+    a.repeat(1)  one or more repetitions           a.quoted() the texts of a as JSON strings
 
-A Form is immutable, equal to another by what it is made of, and can be written down as JSON. It is read when its
-Grammar is first asked for, which is when errors in it come. Forms inside each other are nested at most as deep as
-`Limits.nesting` is by default; what is read, written or searched of them goes from the innermost outwards.
+A Form is immutable, compares equal by its parts, and can be serialised as JSON. Its source is parsed when its Grammar
+is first requested, so errors in the source are raised then. Forms can be nested at most as deep as the default of
+`Limits.nesting`; parsing, serialising and searching nested forms is iterative, innermost forms first.
 """
 
 from __future__ import annotations
@@ -50,11 +50,22 @@ __all__ = ["Form", "LiteralText", "as_form", "literal"]
 
 MOST_DEPTH = Limits().nesting
 REMEMBERED = 64
-"""Grammars of forms that are kept: a form is mostly compiled for one vocabulary, or a few."""
+"""Size of the LRU cache of Grammars of forms. A form is usually compiled for one or a few vocabularies."""
 
 
 class Form(GrammarSource):
-    """What a text has to be. See the module for what can be done with one."""
+    """A description of a language: the set of texts that are allowed.
+
+    Forms are made by `literal`, `regex`, `json_schema`, `lark`, `gbnf`, `free_text`, `mark`, `triggered`, `thinking`
+    and `tools`, and combined with `+`, `|`, `&`, `~`, `repeat` and `quoted`. A str operand means exactly that text. See
+    the module docstring for the operators.
+
+    Attributes
+    ----------
+    depth : int
+        Nesting depth, 1 for a form without inner forms. Constructing a form deeper than the default of `Limits.nesting`
+        raises LimitError.
+    """
 
     kinds: ClassVar[dict[str, type[Form]]] = {}
     depth: int
@@ -72,15 +83,36 @@ class Form(GrammarSource):
         object.__setattr__(self, "depth", depth)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By the constructor, which checks the depth."""
+        """Pickle as a call of the constructor, which checks the nesting depth."""
         return type(self), tuple(getattr(self, one.name) for one in fields(self))  # type: ignore[arg-type]
 
     @abstractmethod
     def read(self, limits: Limits) -> Grammar:
-        """The Grammar of its texts, made anew."""
+        """Build the Grammar of this form, without caching."""
 
     def grammar(self, limits: Limits = Limits()) -> Grammar:
-        """The Grammar of its texts. Raises SourceError, UnsupportedError, UnsatisfiableError, LimitError."""
+        """Return the Grammar of this form. The result is cached.
+
+        Parameters
+        ----------
+        limits : Limits
+            Budgets for building the Grammar.
+
+        Returns
+        -------
+        Grammar
+
+        Raises
+        ------
+        SourceError
+            If the source is malformed.
+        UnsupportedError
+            If the source uses a feature that constrain does not enforce.
+        UnsatisfiableError
+            If no text matches.
+        LimitError
+            If a budget of `limits` is exceeded.
+        """
         made = _made.get()
         if made is not None and id(self) in made:
             found = made[id(self)]
@@ -93,7 +125,7 @@ class Form(GrammarSource):
             for form in _innermost_first(self):
                 try:
                     made[id(form)] = _grammar(form, limits)
-                except ConstrainError as error:  # What asks for it decides what an empty language means there.
+                except ConstrainError as error:  # The enclosing form decides whether an empty part matters.
                     made[id(form)] = error
         finally:
             _made.reset(token)
@@ -103,7 +135,24 @@ class Form(GrammarSource):
         return found
 
     def compile(self, vocabulary: Vocabulary, *, limits: Limits = Limits()) -> Constraint:
-        """The Constraint of this form for a vocabulary."""
+        """Compile this form for a vocabulary.
+
+        Parameters
+        ----------
+        vocabulary : Vocabulary
+            Tokens of the language model.
+        limits : Limits
+            Budgets of the compilation.
+
+        Returns
+        -------
+        Constraint
+
+        Raises
+        ------
+        SourceError, UnsupportedError, UnsatisfiableError, LimitError
+            As `constrain.compile` does.
+        """
         constraint: Constraint = find_extension("compile")(vocabulary, self, limits=limits)
         return constraint
 
@@ -129,7 +178,24 @@ class Form(GrammarSource):
         return Complement(self)
 
     def repeat(self, low: int = 0, high: int | None = None) -> Form:
-        """`low` to `high` of it in a row (None: no bound)."""
+        """Return the form of `low` to `high` repetitions of this form.
+
+        Parameters
+        ----------
+        low : int
+            Fewest repetitions.
+        high : int or None
+            Most repetitions; None for no upper bound.
+
+        Returns
+        -------
+        Form
+
+        Raises
+        ------
+        ArgumentError
+            If a count is negative or `high` is less than `low`.
+        """
         low = check_count("low", low)
         high = None if high is None else check_count("high", high)
         if high is not None and high < low:
@@ -137,21 +203,34 @@ class Form(GrammarSource):
         return RepeatedForm(self, low, high)
 
     def quoted(self, style: Style = Style()) -> Form:
-        """Its texts spelled as JSON strings, with both quotes."""
+        """Return the form of this form's texts spelled as JSON strings, including both quotes.
+
+        Parameters
+        ----------
+        style : Style
+            Spelling of the string; see `Style.escapes`.
+
+        Returns
+        -------
+        Form
+        """
         check_type("style", style, Style, "give a constrain.Style")
         return QuotedForm(self, style)
 
     def named(self, limits: Limits) -> Iterator[Token | Mark | Free]:
-        """The nodes in its Grammar that name tokens, so that what a vocabulary lacks is known when it is compiled."""
+        """Iterate over the nodes of the Grammar that name tokens, those of inner forms included.
+
+        They are checked when the form is compiled, so that special tokens that the vocabulary lacks are reported then.
+        """
         for form in _innermost_first(self):
             yield from form.names(limits)
 
     def names(self, limits: Limits) -> Iterator[Token | Mark | Free]:
-        """Those that it names itself, not through other forms."""
+        """Iterate over the nodes that name tokens in this form itself, excluding inner forms."""
         return iter(())
 
     def plain(self) -> dict[str, Any]:
-        """As JSON: what `plain.from_plain` reads."""
+        """Return this form as a JSON-serialisable dict, which `form_json.read_form` reads."""
         written = dict[int, dict[str, Any]]()
         for form in _innermost_first(self):
             body = {one.name: _written(getattr(form, one.name), written) for one in fields(form)}  # type: ignore[arg-type]
@@ -160,11 +239,11 @@ class Form(GrammarSource):
 
 
 _made: ContextVar[dict[int, Grammar | ConstrainError] | None] = ContextVar("constrain_forms_made", default=None)
-"""By id, what became of the forms inside the one that is read."""
+"""Results for the inner forms of the form that is being read: Grammar or error by `id` of the form."""
 
 
 def _inner(form: Form) -> list[Form]:
-    """The forms that a form is made of."""
+    """Return the direct inner forms of a form."""
     found: list[Form] = []
     todo = [getattr(form, one.name) for one in fields(form)]  # type: ignore[arg-type]
     while todo:
@@ -177,7 +256,7 @@ def _inner(form: Form) -> list[Form]:
 
 
 def _innermost_first(form: Form) -> list[Form]:
-    """A form and all that it is made of, each once, after what it is made of itself."""
+    """Return a form and all its inner forms in post-order, each once."""
     order, known, todo = list[Form](), set[int](), [(form, False)]
     while todo:
         one, opened = todo.pop()
@@ -200,7 +279,7 @@ def _parts(form: Form, kind: type[Concatenated] | type[Either]) -> tuple[Form, .
 
 
 def as_form(value: Form | str) -> Form:
-    """A form; a str is that text itself."""
+    """Return a Form unchanged, and a str as its `literal`. Raise TypeError for other values."""
     if isinstance(value, Form):
         return value
     if isinstance(value, str):
@@ -211,7 +290,24 @@ def as_form(value: Form | str) -> Form:
 
 
 def literal(text: str) -> Form:
-    """Exactly this text."""
+    """Return the form that matches exactly one text.
+
+    Parameters
+    ----------
+    text : str
+        The text, encoded as UTF-8.
+
+    Returns
+    -------
+    Form
+
+    Raises
+    ------
+    TypeError
+        If `text` is not a str.
+    SourceError
+        If `text` holds an unpaired surrogate.
+    """
     if not isinstance(text, str):
         raise TypeError(f"a literal is {describe_value(text)}: give a text")
     try:
@@ -225,12 +321,12 @@ def literal(text: str) -> Form:
     return LiteralText(text)
 
 
-# ---- what is made of others
+# ---- combined forms
 
 
 @dataclass(frozen=True, slots=True)
 class LiteralText(Form):
-    """Exactly this text."""
+    """Exactly one text."""
 
     text: str
 
@@ -240,7 +336,7 @@ class LiteralText(Form):
 
 @dataclass(frozen=True, slots=True)
 class Concatenated(Form):
-    """One after the other."""
+    """The concatenation of several forms."""
 
     parts: tuple[Form, ...]
 
@@ -252,7 +348,7 @@ class Concatenated(Form):
 
 @dataclass(frozen=True, slots=True)
 class Either(Form):
-    """One of these."""
+    """The union of several forms. Unsatisfiable alternatives are dropped unless all are unsatisfiable."""
 
     parts: tuple[Form, ...]
 
@@ -263,7 +359,7 @@ class Either(Form):
         for part in self.parts:
             try:
                 grammars.append(part.grammar(limits))
-            except UnsatisfiableError as error:  # An option without a text is none.
+            except UnsatisfiableError as error:  # An alternative with an empty language is dropped.
                 reason = error
         if not grammars and reason is not None:
             raise reason
@@ -274,7 +370,7 @@ class Either(Form):
 
 @dataclass(frozen=True, slots=True)
 class Intersection(Form):
-    """What is a text of both; at least one must be regular."""
+    """The intersection of two forms, at least one of which must be regular."""
 
     first: Form
     second: Form
@@ -296,7 +392,7 @@ class Intersection(Form):
 
 @dataclass(frozen=True, slots=True)
 class Complement(Form):
-    """All texts but those of a regular form."""
+    """All texts that a regular form does not match."""
 
     form: Form
 
@@ -312,7 +408,7 @@ class Complement(Form):
 
 @dataclass(frozen=True, slots=True)
 class RepeatedForm(Form):
-    """Several in a row."""
+    """`low` to `high` repetitions of a form; no upper bound if `high` is None."""
 
     form: Form
     low: int
@@ -330,7 +426,7 @@ class RepeatedForm(Form):
 
 @dataclass(frozen=True, slots=True)
 class QuotedForm(Form):
-    """As JSON strings."""
+    """The texts of a form spelled as JSON strings."""
 
     form: Form
     style: Style
@@ -339,11 +435,11 @@ class QuotedForm(Form):
         return quote_as_json(self.form.grammar(limits), self.style, limits)
 
 
-# ---- writing them down
+# ---- serialisation
 
 
 def _written(value: Any, written: Mapping[int, dict[str, Any]]) -> Any:
-    """The value of a field, the forms in it having been written."""
+    """Return the JSON value of a field, given the JSON of all inner forms by `id`."""
     if isinstance(value, Form):
         return written[id(value)]
     if isinstance(value, tuple):

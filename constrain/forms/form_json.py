@@ -1,4 +1,4 @@
-"""Forms read from JSON, with every field checked: the JSON may come from anybody."""
+"""Deserialise forms from JSON. Every field is validated, because the JSON may come from an untrusted source."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ REMAKE: dict[type[Form], Callable[..., Form]] = {
     Triggered: lambda forms, least, most, after: triggered(forms, least=least, most=most, after=after),
     Thinking: lambda form, open, close, most, thought: thinking(form, open, close, most=most, thought=thought),
 }
-"""The public functions that make forms, where these check more than the types of their arguments."""
+"""Public constructors of forms, for the kinds whose constructor checks more than the types of its arguments."""
 
 
 def read_form(body: Mapping[str, Any]) -> Form:
-    """Read what `Form.plain` wrote. Raise SourceError if it is no form, or of another version.
+    """Read a form that `Form.plain` serialised.
 
-    Iterative: a form may be as deep as `Limits.nesting` allows.
+    Raise SourceError if it is not a form, was written by another version, or names folders to import from. Iterative,
+    since a form may be nested as deeply as `Limits.nesting` allows.
     """
     made: dict[int, Any] = {}  # by the identity of the JSON value
     todo: list[tuple[Any, bool]] = [(body, False)]
@@ -52,7 +53,7 @@ def read_form(body: Mapping[str, Any]) -> Form:
 
 
 def _read(value: Any, inner: list[Any]) -> Any:
-    """Return a JSON value whose members were read: a form, a style, or a tuple."""
+    """Return the object of a JSON value whose members have been read: a form, a style, or a tuple."""
     if isinstance(value, list):
         return tuple(inner)
     fields = dict(zip(value, inner))
@@ -88,13 +89,13 @@ def _wrong(cause: str) -> SourceError:
 
 @cache
 def field_types(kind: type[Form]) -> dict[str, Any]:
-    """Return the types of a form's fields."""
+    """Return the types of the fields of a form class."""
     found = get_type_hints(kind)
     return {one.name: found[one.name] for one in dataclass_fields(kind)}  # type: ignore[arg-type]
 
 
 def is_of_type(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type: a class, a tuple of some types, a Literal or a union of these."""
+    """Return whether a value is an instance of a type hint: a class, tuple, Literal, or union of these."""
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
         return True

@@ -1,13 +1,13 @@
-"""Free text around what is constrained: forms that begin where a mark is written, and thoughts before an answer.
+"""Forms within free text: forms that start at a trigger, and a reasoning section before an answer.
 
-    constrain.triggered({"<tool_call>": call + "</tool_call>"})     text and, after each mark, its form; then text again
+    constrain.triggered({"<tool_call>": call + "</tool_call>"})     text; after each trigger its form, then text again
     constrain.thinking(answer)                                      <think> ... </think> answer
 
-A *mark* is a special token of that name in the vocabulary, or else this very text, however tokens cut it. Before it the
-mask allows every token: all bytes, whether or not they are UTF-8, and all special tokens that are no marks, so that
-what is written is bit for bit what the model writes by itself. An end token is allowed where the text may end. Two
-kinds of tokens are not: those that would write a mark and go on against its form; and ordinary tokens that hold a byte
-0xFF, which no UTF-8 text has.
+A *mark* is the special token of that name in the vocabulary, or if there is none, this text, however it is tokenised.
+Before a mark, the mask allows almost every token: all bytes, valid UTF-8 or not, and all special tokens that are not
+marks, so the model's free text is unchanged bit for bit. An end token is allowed where the text may end. Two kinds of
+tokens are not allowed: those that would complete a mark and continue in violation of its form, and ordinary tokens that
+contain a byte 0xFF, which never occurs in UTF-8.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ After = OneOf["text", "end"]
 
 @dataclass(frozen=True, slots=True)
 class MarkOf(Form):
-    """A special token, or a text."""
+    """A special token, or a text if the vocabulary has no such token."""
 
     text: str
 
@@ -50,7 +50,7 @@ class MarkOf(Form):
 
 @dataclass(frozen=True, slots=True)
 class Unconstrained(Form):
-    """Whatever a model writes, but for marks."""
+    """Any model output without the marks `without`, or up to and including the first `until`."""
 
     without: tuple[str, ...]
     until: str | None
@@ -64,7 +64,7 @@ class Unconstrained(Form):
 
 @dataclass(frozen=True, slots=True)
 class Triggered(Form):
-    """Free text in which each mark begins its form."""
+    """Free text in which each mark is followed by its form."""
 
     forms: tuple[tuple[str, Form], ...]
     least: int
@@ -80,7 +80,7 @@ class Triggered(Form):
             try:
                 grammars.append(form.grammar(limits))
                 kept.append(begin)
-            except UnsatisfiableError as error:  # What leads nowhere is not begun.
+            except UnsatisfiableError as error:  # A trigger whose form is unsatisfiable is not allowed.
                 reason = error
         if reason is not None and not kept and self.least:
             raise reason
@@ -101,7 +101,7 @@ class Triggered(Form):
 
 @dataclass(frozen=True, slots=True)
 class Thinking(Form):
-    """Thoughts up to a mark, then a form."""
+    """A reasoning section up to and including the mark `close`, followed by a form."""
 
     form: Form
     open: str
@@ -122,12 +122,30 @@ class Thinking(Form):
 
 
 def mark(text: str) -> Form:
-    """The special token of this name; where the vocabulary has none, this text."""
+    """Return the form of a special token.
+
+    Parameters
+    ----------
+    text : str
+        Name of the special token. In a vocabulary without it, the form matches this text.
+
+    Returns
+    -------
+    Form
+
+    Raises
+    ------
+    SourceError
+        If `text` is empty, not a str, or holds an unpaired surrogate.
+    """
     return MarkOf(check_mark(text, "a mark"))
 
 
 def unconstrained(without: Iterable[str] = (), until: str | None = None) -> Form:
-    """Whatever a model writes, without these marks, or up to the first `until`, which is one of them and ends it."""
+    """Return the form of any model output that contains none of these marks.
+
+    If `until` is given, the output ends with the first `until`, which is part of it; it is added to the marks.
+    """
     marks = tuple(check_mark(text, "a mark") for text in without)
     if until is not None and until not in marks:
         marks = (*marks, check_mark(until, "a mark"))
@@ -141,14 +159,37 @@ def triggered(
     most: int | None = None,
     after: After = "text",
 ) -> Form:
-    """Free text; wherever one of the marks is written, its form follows, and then free text again.
+    """Return the form of free text in which each trigger is followed by its form.
 
-    forms: mark -> what must follow it. A form holds its own end, such as `json_schema(S) + "</tool_call>"`.
-    least, most: how many are begun. after: "text": free text may follow the last of them; "end": the text ends with the
-    last, or is free text as a whole, if least is 0. In XGrammar's and vLLM's structural tags `at_least_one` is least=1,
-    `stop_after_first` is most=1, after="end".
+    After the form, free text continues.
 
-    Where marks overlap, the one that is whole first begins its form. Raises SourceError for marks that never can.
+    Parameters
+    ----------
+    forms : Mapping of str to Form or str, or iterable of pairs
+        For each trigger (a mark, see the module) the form that must follow it. The form includes its own terminator,
+        such as `json_schema(S) + "</tool_call>"`.
+    least, most : int
+        Fewest and most triggers in the text. `most` may be None for no upper bound.
+    after : {"text", "end"}
+        "text": free text may follow the last triggered form. "end": the text ends after the last triggered form, or is
+        entirely free text if `least` is 0.
+
+    Returns
+    -------
+    Form
+
+    Raises
+    ------
+    SourceError
+        If there are no triggers, one is given twice, or one can never occur because it contains another one that is
+        complete earlier.
+    TypeError, ArgumentError
+        If an argument has the wrong type or value.
+
+    Notes
+    -----
+    Where triggers overlap, the one that is complete first starts its form. In the structural tags of XGrammar and vLLM,
+    `at_least_one` is `least=1`, and `stop_after_first` is `most=1, after="end"`.
     """
     try:
         pairs = tuple((text, form) for text, form in (forms.items() if isinstance(forms, Mapping) else forms))
@@ -183,11 +224,32 @@ def thinking(
     most: int | None = None,
     thought: OneOf["always", "maybe"] = "always",
 ) -> Form:
-    """Thoughts, and behind the mark `close` the form.
+    """Return the form of a reasoning section followed by a form.
 
-    open: the mark that begins the thoughts; "" where the prompt has it already. most: most bytes of thoughts, at which
-    `close` is all that may come (a token of English text has some four bytes; a special token counts for five).
-    thought: "maybe": the text may also begin with the form at once; not with open="".
+    Parameters
+    ----------
+    form : Form or str
+        The answer, which follows the mark `close`.
+    open : str
+        The mark that starts the reasoning; "" if the prompt already contains it.
+    close : str
+        The mark that ends the reasoning.
+    most : int, optional
+        Most bytes of reasoning; once they are used up, only `close` is allowed. A token of English text has about four
+        bytes; a special token counts as five.
+    thought : {"always", "maybe"}
+        "maybe": the reasoning section may be omitted; requires a non-empty `open`.
+
+    Returns
+    -------
+    Form
+
+    Raises
+    ------
+    SourceError
+        If a mark is not valid, or `thought` is "maybe" and `open` is "".
+    TypeError, ArgumentError
+        If another argument has the wrong type or value.
     """
     check_choice("thought", thought, ("always", "maybe"))
     for name, mark in (("open", open), ("close", close)):
@@ -199,7 +261,7 @@ def thinking(
 
 
 def check_mark(text: str, what: str) -> str:
-    """A mark, if it is one."""
+    """Return a mark. Raise SourceError if it is not a non-empty, encodable str."""
     if not isinstance(text, str) or not text:
         raise SourceError(f"{what} is {describe_value(text)}: it is a text", hint="Such as '<tool_call>'.")
     try:

@@ -1,4 +1,4 @@
-"""The Grammar of exactly one source, as `constrain.compile` takes it: the one dispatch to the front ends."""
+"""Dispatch to the frontends: the Grammar of exactly one source, with the arguments of `constrain.compile`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,11 @@ def read_source(
     registry: References,
     limits: Limits,
 ) -> Grammar:
-    """The Grammar of exactly one source, without warnings: rules are also made while a text is written."""
+    """Return the Grammar of exactly one source, without issuing warnings.
+
+    This function is also called while a text is generated, to rebuild rules of a program that was loaded from the
+    cache. Raise TypeError unless exactly one of schema, regex, grammar, choices and type is given.
+    """
     sources = {"schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type}
     given = [name for name, value in sources.items() if value is not None]
     check_type("style", style, Style, STYLE_WANTED)
@@ -56,7 +60,7 @@ def read_source(
 
 
 def encode_choice(text: str) -> bytes:
-    """A choice as bytes."""
+    """Return a choice as UTF-8. Raise SourceError if it is not a str or holds an unpaired surrogate."""
     if not isinstance(text, str):
         raise SourceError(
             f"a choice is {describe_value(text)}: choices are texts",

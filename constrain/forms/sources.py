@@ -1,4 +1,4 @@
-"""The forms that are read from something: a text, a pattern, a schema, a grammar; and free text."""
+"""Forms that are read from a source (pattern, JSON Schema, Lark or GBNF grammar), and free text."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class RegexPattern(Form):
-    """The texts that match a pattern, whole."""
+    """The texts that a pattern matches in full."""
 
     pattern: str
 
@@ -53,7 +53,10 @@ class RegexPattern(Form):
 
 @dataclass(frozen=True, slots=True)
 class SchemaText(Form):
-    """The documents of a JSON Schema. schema, registry: as JSON text. base_uri: what references are relative to."""
+    """The documents that a JSON Schema accepts.
+
+    `schema` and `registry` are JSON texts; `base_uri` is the URI that relative references are resolved against.
+    """
 
     schema: str
     style: Style
@@ -82,7 +85,7 @@ class GbnfText(Form):
 
         try:
             made = self.grammar(limits)
-        except UnsatisfiableError:  # Whether that matters is for the form that it is a part of.
+        except UnsatisfiableError:  # The enclosing form decides whether an empty part matters.
             return
         todo = [made.start, *made.rules.values()]
         while todo:
@@ -94,10 +97,11 @@ class GbnfText(Form):
 
 @dataclass(frozen=True, slots=True)
 class LarkText(Form):
-    """The texts of a Lark grammar. grammars: forms that its declared terminals stand for.
+    """The texts of a Lark grammar.
 
-    import_paths: folders for `%import`, given by the caller. modules: texts that were found there, which go before
-    them: a form that was written down has these instead of folders, see `plain`.
+    `grammars` are the forms of terminals that the text declares. `import_paths` are the folders for `%import`, given by
+    the caller. `modules` are texts found in such folders, which take precedence over the folders: a form read from JSON
+    has modules instead of folders, see `plain`.
     """
 
     text: str
@@ -118,7 +122,10 @@ class LarkText(Form):
         return embed_with_lexer(*given, "resolve" if self.parser == "lalr" else "refuse")
 
     def plain(self) -> dict[str, Any]:
-        """As `Form.plain`; what is imported from folders is written out, so that reading it back opens no file."""
+        """Return this form as `Form.plain` does, with imported modules included.
+
+        Reading the result back therefore opens no file.
+        """
         if not self.import_paths:
             return Form.plain(self)
         from ..frontends.lark.lark_loader import read_imported_modules
@@ -129,7 +136,10 @@ class LarkText(Form):
 
 @dataclass(frozen=True, slots=True)
 class FreeText(Form):
-    """Any text of low to high characters, without some texts, or up to the first `until`, which is its end."""
+    """Any text of `low` to `high` code points that contains none of the texts `without`.
+
+    If `until` is not empty, the text ends with the first occurrence of `until`, which is part of it.
+    """
 
     low: int
     high: int | None
@@ -154,11 +164,11 @@ class FreeText(Form):
 
 
 def texts_with(text: str) -> Dfa:
-    """All texts in which `text` occurs."""
+    """Return the Dfa of all texts that contain `text`."""
     return Dfa.any_text().concatenate(Dfa.from_strings([text])).concatenate(Dfa.any_text())
 
 
-# ---- front ends, imported when a source first needs one
+# ---- frontends, imported when a source first needs one
 
 
 def regex_grammar(pattern: str, limits: Limits) -> Grammar:
@@ -185,7 +195,7 @@ def as_schema(source: Any) -> Any:
 
 
 def find_schema_warnings(document: Any, references: References, style: Style, limits: Limits) -> tuple[str, ...]:
-    """Return a message for whatever asserts nothing in a schema and was most likely meant to."""
+    """Return a message for each part of a schema that asserts nothing but was probably meant to."""
     from ..frontends.json_schema.reports.schema_warnings import list_schema_warnings
 
     return list_schema_warnings(document, references, style, limits)
@@ -199,11 +209,26 @@ def warn_of_schema(messages: tuple[str, ...]) -> None:
         warn(messages)
 
 
-# ---- making them
+# ---- public constructors
 
 
 def regex(pattern: str) -> Form:
-    """The texts that match a pattern of Python's `re`, whole."""
+    """Return the form of the texts that a regular expression matches in full.
+
+    Parameters
+    ----------
+    pattern : str
+        A pattern in the syntax of Python's `re`. Flags are written inline, such as `(?i)`.
+
+    Returns
+    -------
+    Form
+
+    Raises
+    ------
+    TypeError
+        If `pattern` is not a str.
+    """
     if not isinstance(pattern, str):
         raise TypeError(
             f"a pattern is {describe_value(pattern)}: give its text, such as pattern.pattern, with (?i) in front"
@@ -214,10 +239,32 @@ def regex(pattern: str) -> Form:
 def json_schema(
     schema: Any, *, style: Style = Style(), registry: Mapping[str, Any] | None = None, base_uri: str = ""
 ) -> Form:
-    """The JSON documents of a schema: a dict, bool or JSON text, or a Python type that has one.
+    """Return the form of the JSON documents that a schema accepts.
 
-    registry, base_uri, and what is warned of: as with `constrain.compile`. Raise SchemaError for what is no schema
-    document; what else is wrong with it is said when the form is read.
+    Parameters
+    ----------
+    schema : dict, bool, str or type
+        A JSON Schema as a Python value or JSON text, or a Python type that has a JSON Schema.
+    style : Style
+        Spelling of the documents.
+    registry : Mapping of str to Any, optional
+        Documents by URI, for references that leave the schema. Nothing is ever fetched.
+    base_uri : str
+        URI that relative references are resolved against.
+
+    Returns
+    -------
+    Form
+
+    Raises
+    ------
+    SchemaError
+        If `schema` is not a schema document. Other errors in it are raised when the form is read.
+
+    Warns
+    -----
+    SchemaWarning
+        For parts of the schema that assert nothing but were probably meant to.
     """
     check_type("style", style, Style, "give a constrain.Style")
     references = References(registry, base_uri)
@@ -228,7 +275,24 @@ def json_schema(
 
 
 def gbnf(text: str, *, start: str = "root") -> Form:
-    """The texts of a grammar of llama.cpp's."""
+    """Return the form of the texts of a GBNF grammar, the format of llama.cpp.
+
+    Parameters
+    ----------
+    text : str
+        The grammar.
+    start : str
+        Name of the start rule.
+
+    Returns
+    -------
+    Form
+
+    Raises
+    ------
+    TypeError
+        If an argument is not a str.
+    """
     check_type("text", text, str, "give the text of a GBNF grammar")
     check_type("start", start, str, "give the name of a rule")
     return GbnfText(text, start)
@@ -243,16 +307,39 @@ def lark(
     import_paths: Iterable[str | PathLike[str]] = (),
     parser: OneOf["lalr", "earley"] | None = None,
 ) -> Form:
-    """The texts of a Lark grammar, exactly those that lark accepts.
+    """Return the form of the texts of a Lark grammar: exactly those that lark accepts.
 
-    lexer: "contextual" and "basic" as with lark's LALR parser, "dynamic" and "dynamic_complete" as with its Earley
-    parser, which has no lexer. grammars: what terminals that the text declares (`%declare NAME`) stand for. With a
-    lexer these are regular, and terminals like any others; without one they may be any forms, such as
-    `constrain.json_schema(S)`, in which nothing is ignored. import_paths: folders that `%import` reads from, besides
-    the modules that ship with lark and constrain; nothing else is ever read.
-    parser: "earley" for all texts of the rules, whose lexer is "dynamic_complete" unless it is "dynamic"; "lalr" for
-    those that are left once Lark's LALR parser has resolved all conflicts. None: the same, but a grammar that loses a
-    text by that is refused with the text.
+    Parameters
+    ----------
+    text : str
+        The grammar.
+    start : str
+        Name of the start rule.
+    lexer : {"contextual", "basic", "dynamic", "dynamic_complete"}
+        "contextual" and "basic" as with lark's LALR parser; "dynamic" and "dynamic_complete" as with its Earley parser,
+        which has no lexer.
+    grammars : Mapping of str to Form or str
+        Forms of the terminals that the text declares (`%declare NAME`). With a lexer they must be regular and are
+        treated like any other terminal. Without one they may be any form, such as `constrain.json_schema(S)`; ignored
+        terminals do not apply inside them.
+    import_paths : iterable of path-like
+        Folders that `%import` reads from, in addition to the modules that ship with lark and constrain. No other file
+        is ever read.
+    parser : {"lalr", "earley"}, optional
+        "earley": all texts of the rules; the lexer is "dynamic_complete" unless it is "dynamic". "lalr": the texts that
+        remain after Lark's LALR parser has resolved all conflicts. None: as "lalr", except that a grammar that loses a
+        text by conflict resolution is refused, with that text in the error.
+
+    Returns
+    -------
+    Form
+
+    Raises
+    ------
+    TypeError, ArgumentError
+        If an argument has the wrong type or is not one of its options.
+    UnsupportedError
+        If `parser` is "earley" and `lexer` is "basic".
     """
     check_type("text", text, str, "give the text of a Lark grammar")
     check_type("start", start, str, "give the name of a rule")
@@ -270,7 +357,10 @@ def lark(
 
 
 def absolute_folders(import_paths: Iterable[str | PathLike[str]]) -> tuple[str, ...]:
-    """Return import paths as a tuple of absolute paths: what they mean must not change with the current folder."""
+    """Return import paths as a tuple of absolute paths.
+
+    Their meaning must not change with the current working directory. Raise TypeError for a single path.
+    """
     if isinstance(import_paths, (str, PathLike)):
         raise TypeError(f"import_paths is a sequence of folders: import_paths=[{import_paths!r}]")
     return tuple(abspath(fspath(path)) for path in import_paths)
@@ -281,10 +371,10 @@ READY = re.compile(r"\w+")
 
 
 def grammar(text: str, *, import_paths: Iterable[str | PathLike[str]] = ()) -> Form:
-    """The form of a grammar's text, or of the ready grammar (`constrain.grammars`) that is called so.
+    """Return the form of a grammar given as text, or of a bundled grammar (`constrain.grammars`) given by name.
 
-    GBNF if it has a rule with `::=`, else Lark, with the contextual lexer. Errors when it is read. import_paths: as of
-    `lark`; other grammars import nothing.
+    The text is read as GBNF if it has a rule with `::=`, else as Lark with the contextual lexer. Errors in it are
+    raised when the form is read. `import_paths` is as for `lark`; GBNF and bundled grammars ignore it.
     """
     check_type("grammar", text, str, "give Lark or GBNF text, or the name of a ready grammar")
     if READY.fullmatch(text):
@@ -294,9 +384,27 @@ def grammar(text: str, *, import_paths: Iterable[str | PathLike[str]] = ()) -> F
 
 
 def free_text(least: int = 0, most: int | None = None, *, without: str | Iterable[str] = (), until: str = "") -> Form:
-    """Any text of `least` to `most` characters (Unicode code points).
+    """Return the form of free text with bounds.
 
-    without: texts that do not occur in it. until: it ends with the first time that this occurs, which belongs to it.
+    Parameters
+    ----------
+    least, most : int
+        Fewest and most characters (Unicode code points). `most` may be None for no upper bound.
+    without : str or iterable of str
+        Texts that must not occur in it.
+    until : str
+        If not empty, the text ends with the first occurrence of `until`, which is part of it.
+
+    Returns
+    -------
+    Form
+
+    Raises
+    ------
+    TypeError
+        If `without` or `until` are not texts, or a bound is not an integer.
+    ArgumentError
+        If a bound is negative, `most` is less than `least`, or `without` holds the empty text.
     """
     texts = (without,) if isinstance(without, str) else tuple(without)
     for one in (*texts, until):

@@ -1,14 +1,14 @@
-"""JSON Schemas of Python types, for the JSON form of their values. The inverse: `integrations.python_values`.
+"""JSON Schemas of Python types, for the JSON form of their values. The inverse is `integrations.python_values`.
 
     None bool int float str Decimal date time datetime UUID Any         the JSON type, with a `format` if there is one
     list set frozenset tuple dict Sequence Mapping ...                  arrays and objects of their arguments
     Literal Enum                                                        `enum` of the values
     Union Optional `X | Y` Annotated NewType                            `anyOf`; bounds of annotated-types are kept
     dataclass TypedDict NamedTuple                                      closed objects with the fields as keys
-    Pydantic models and dataclasses, and every other type               as Pydantic says, where it is installed
+    Pydantic models and dataclasses, and every other type               what Pydantic generates, if it is installed
 
-A class means its fields: other keys are not written, unless a Pydantic model says `extra="allow"`. A set is an array
-in which items may repeat, since it is the same set then. A class that is used inside itself becomes a `$ref`.
+A class is a closed object: only its fields are allowed as keys, unless a Pydantic model sets `extra="allow"`. A set is
+an array whose items may repeat, since repeated items do not change the set. A recursive class becomes a `$ref`.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ BOUNDS = {
     "le": "maximum",
     "multiple_of": "multipleOf",
 }
-"""Attributes of `annotated_types` and of Pydantic's fields -> keywords for numbers."""
+"""Map from attributes of `annotated_types` and of Pydantic's fields to JSON Schema keywords for numbers."""
 
 LENGTHS = {
     "min_length": ("minLength", "minItems", "minProperties"),
     "max_length": ("maxLength", "maxItems", "maxProperties"),
 }
-"""The same for lengths, of strings, arrays and objects."""
+"""Map from length attributes to the keywords for strings, arrays and objects."""
 
 ARRAYS = (list, set, frozenset, collections.abc.Sequence, collections.abc.Set, collections.abc.Iterable,
           collections.abc.Collection, collections.abc.MutableSequence, collections.abc.MutableSet)  # fmt: skip
@@ -70,7 +70,22 @@ MARKS = ("Required", "NotRequired", "ReadOnly", "Final")
 def to_schema(tp: Any) -> Schema:
     """Return the JSON Schema (2020-12) of a Python type.
 
-    Raise TypeError for what is no type, UnsupportedError if neither this module nor Pydantic knows the type.
+    Parameters
+    ----------
+    tp : type
+        A class, or a type expression of `typing`.
+
+    Returns
+    -------
+    dict
+        The schema; definitions of classes are under "$defs".
+
+    Raises
+    ------
+    TypeError
+        If `tp` is not a type.
+    UnsupportedError
+        If neither this module nor Pydantic knows the type.
     """
     check_is_type(tp)
     converter = _TypeConverter()
@@ -83,7 +98,7 @@ def to_schema(tp: Any) -> Schema:
 
 
 def check_is_type(tp: Any) -> None:
-    """Raise TypeError unless `tp` is a class or what `typing` makes of classes."""
+    """Raise TypeError unless `tp` is a class or a type expression of `typing`."""
     if tp is None or isinstance(tp, (type, str, ForwardRef)):
         return
     if type(tp).__module__ in ("typing", "typing_extensions", "types") and not isinstance(tp, types.FunctionType):
@@ -99,7 +114,7 @@ def check_is_type(tp: Any) -> None:
 
 
 class _TypeConverter:
-    """Converts types to schemas, and remembers the classes that have been converted, for `$ref`."""
+    """Converter of types to schemas that records the classes converted so far, for `$ref`."""
 
     def __init__(self) -> None:
         self.defs: dict[str, Schema] = {}
@@ -276,13 +291,13 @@ def _generator() -> Any:
 
 
 def _required(tp: Any, key: str, hint: Any) -> bool:
-    """Return whether a TypedDict requires a key; its own set ignores marks that were written as text."""
+    """Return whether a TypedDict requires a key. `__required_keys__` ignores markers in string annotations."""
     mark = getattr(get_origin(hint), "__name__", getattr(get_origin(hint), "_name", ""))
     return mark == "Required" or (mark != "NotRequired" and key in tp.__required_keys__)
 
 
 def _fresh(name: str, taken: dict[str, Schema]) -> str:
-    """Return a name for a definition that no other one has."""
+    """Return an unused name for a definition."""
     number = 2
     fresh = name
     while fresh in taken:

@@ -1,7 +1,8 @@
-"""`generate`: a model, a prompt and a constraint in; a text in exactly that form out.
+"""High-level text generation: `generate` takes a model, a prompt and a constraint, and returns text that satisfies it.
 
 model, tokenizer  ->  LoadedModel  ->  after the prompt  ->  LanguageModel  --+
-schema | regex | grammar | choices | type  ->  compile  ->  Constraint  ------+->  decoding.loop.run  ->  Generation
+schema | regex | grammar | choices | type  ->  compile  ->  Constraint  ------+->  generation loop or sampler  ->
+Generation
 """
 
 from __future__ import annotations
@@ -44,26 +45,38 @@ from ..vocabulary.vocabulary import Vocabulary
 __all__ = ["Generation", "generate"]
 
 Check = Union[Callable[[str], bool], Checker]
-"""What a text must pass besides its form."""
+"""A condition on texts in addition to the constraint."""
 
 ATTEMPTS = 64
-"""Most texts that may not end, for each that is wanted."""
+"""Maximum number of unfinished texts per requested text before `generate` gives up."""
 PARTICLES = 16
-"""Enough for the median of our fixtures to be near p given L; more where a twist is missing (see the how-to)."""
+"""Default number of particles. The median of our fixtures is then near p given L; use more where a twist is missing
+(see the how-to)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One text under a constraint.
+    """One text generated under a constraint.
 
-    text: what was written, special tokens in it by their names.
-    value: what it means: the parsed JSON of a schema; an instance for a Pydantic model, dataclass, NamedTuple or Enum,
-    a dict for a TypedDict; the text itself for a regex, grammar or choice.
-    tokens: its tokens, without the end token. logprob: of the text under the model, end token included (nats).
-    log_weight: log of model's probability over that with which it was drawn (see `sampling.core.masked_sampling`).
-    finish_reason: "complete": the model ended it. "budget": it was closed, or kept short, so as to end in max_tokens.
-    A text that did not end is never one of these: it is drawn anew, and counted in stats.counts["unfinished"].
-    stats: what it cost.
+    Attributes
+    ----------
+    text : str
+        The generated text; special tokens appear by name.
+    value : object
+        The parsed text: JSON for a schema; an instance for a Pydantic model, dataclass, NamedTuple or Enum; a dict for
+        a TypedDict; the text itself for a regex, grammar or choice.
+    tokens : tuple of int
+        Token ids, without the end token.
+    logprob : float
+        Log-probability of the text under the model in nats, end token included.
+    log_weight : float
+        Log of the ratio of the model's probability to the probability with which the text was drawn, in nats (see
+        `sampling.core.masked_sampling`).
+    finish_reason : {"complete", "budget"}
+        "complete": the model ended the text. "budget": the text was closed, or kept short, to end within max_tokens.
+        Unfinished texts are never returned; they are drawn again and counted in ``stats.counts["unfinished"]``.
+    stats : Stats
+        Cost of the text.
     """
 
     text: str
@@ -77,7 +90,7 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class ConstraintRequest:
-    """What the text has to be: the arguments of `compile`, of which exactly one is given."""
+    """The constraint arguments of `generate`, which it passes to `compile`. Exactly one of them must be given."""
 
     schema: Any = None
     regex: str | None = None
@@ -98,19 +111,19 @@ class ConstraintRequest:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The argument by its name."""
+        """The argument that was given, as a dict from its name to its value."""
         names = ("schema", "regex", "grammar", "choices", "type")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def value(self, text: str) -> Any:
-        """What a text means."""
+        """Parse a generated text into the value it represents, see `Generation.value`."""
         tp = self.type if self.type is not None else self.schema if is_type(self.schema) else None
         if tp is not None:
             return to_value(tp, text)
         return parse_json(text) if self.schema is not None else text
 
     def shown(self) -> dict[str, Any]:
-        """What a model that is shown the constraint in its prompt gets to see of it."""
+        """Return the parts of the constraint that are shown to a model whose prompt includes the constraint."""
         tp = self.type if self.type is not None else self.schema if is_type(self.schema) else None
         if tp is not None:
             return {"schema": to_schema(tp)}
@@ -163,32 +176,77 @@ def generate(
     seed: int | None = None,
     stream: Callable[[Piece], None] | None = None,
 ) -> Generation | list[Generation]:
-    """Write text in exactly the form that one of schema=, regex=, grammar=, choices= or type= asks for.
+    """Generate text that satisfies exactly one of schema, regex, grammar, choices or type.
 
-    model: "demo", a folder, a hub id, a loaded transformers model (with tokenizer=), a `LoadedModel`, or any
-        `LanguageModel` (with a Vocabulary as tokenizer=; the prompt is then the model's own affair).
-    grammar: Lark or GBNF text, the name of a ready grammar (`constrain.grammars`), a Form, or a Grammar of nodes.
-    registry, base_uri: documents by URI that references of the schema may name, and what they are relative to.
-    import_paths: folders that `%import` in a Lark text reads from.
-    prompt: a text, chat messages, token ids, or None. A text is given as it is; only the embedded model, which was
-        trained on one form of prompt, is shown the constraint beside it.
-    n: None for one Generation; a number for a list of that many independent ones, also if it is 1.
-    max_tokens: most tokens of a text, its end token included. The text is complete in any case: what would not end in
-        time is not written (finish_reason "budget"), or drawn anew by other samplers. LimitError if not even the
-        shortest one fits, or if too few end; a model that has fewer positions left sets a tighter bound.
-    sampler: how far the texts are from what the model would write if it were asked again until the form is right
-        (docs/how-to/sample-faithfully.md). "masked": fast, and biased as its log_weight says; the only one that
-        streams, that closes a text in time (others draw from texts that end in time by themselves), and that takes a
-        temperature, top_k and top_p. "exact": from the right law. "without_replacement": that, n different
-        texts, fewer if there are fewer. "smc", "pimh": from populations of `particles` (16 unless said otherwise).
-        "auto": chosen by a rule (`sampling.sampler_choice`), `stats.reason` says why. Others: `sampling`.
-    check: what a text must pass besides, for samplers other than "masked": a function of the complete text, or a
-        `sampling.Checker`, which also knows prefixes. It may be slow: it stands behind the mask, and what it refuses is
-        not tried again.
-    temperature, top_k, top_p: how tokens are chosen among the allowed ones; temperature 0 takes the likeliest.
-    seed: the same seed gives the same texts. stream: called with each `Piece` as it is written, text after text.
-    Raises: what `compile` raises; ConstrainError for a model that cannot be loaded; LimitError as said; ValueRefused if
-        a validator of the type takes no such value (it has the text).
+    Parameters
+    ----------
+    model : object
+        "demo", a folder, a hub id, a loaded transformers model (with `tokenizer`), a `LoadedModel`, or any
+        `LanguageModel` (with a Vocabulary as `tokenizer`, and without a prompt: the model holds its own).
+    prompt : str, list of messages, token ids, optional
+        A text is passed to the model unchanged. Only the embedded model, which was trained on one prompt format, is
+        also shown the constraint.
+    schema : object, optional
+        A JSON Schema, or a Python type.
+    regex : str, optional
+        A regular expression.
+    grammar : object, optional
+        Lark or GBNF text, the name of a built-in grammar (`constrain.grammars`), a Form, or a Grammar of nodes.
+    choices : sequence of str, optional
+        The allowed texts.
+    type : object, optional
+        A Python type.
+    tokenizer : object, optional
+        The tokenizer or Vocabulary of the model.
+    style : Style
+        How JSON is written.
+    registry : mapping, optional
+        Documents by URI, for references in the schema.
+    base_uri : str
+        The URI that references in the schema are relative to.
+    import_paths : sequence of path
+        Folders that `%import` in a Lark grammar reads from.
+    limits : Limits
+        Resource limits of compilation and matching.
+    sampler : str
+        Determines how close the distribution of the texts is to p given L, the model's distribution conditioned on the
+        constraint (docs/how-to/sample-faithfully.md). "masked" is fast, but biased, as `log_weight` records. It is the
+        only sampler that streams, that closes a text within max_tokens (the others draw only texts that end by
+        themselves), and that supports temperature, top_k and top_p. "exact" samples from p given L;
+        "without_replacement" does too and returns n different texts, or fewer if there are fewer; "smc" and "pimh" use
+        populations of `particles`. "auto" selects a sampler (`sampling.sampler_choice`); `stats.reason` says why. For
+        the others see `sampling`.
+    particles : int, optional
+        Number of particles of the samplers that use populations, 16 by default.
+    check : callable or Checker, optional
+        A further condition, for samplers other than "masked": a function of the complete text, or a `sampling.Checker`,
+        which can also reject prefixes. It may be slow: it is called only for what the mask allows, and what it rejects
+        is not tried again.
+    n : int, optional
+        Number of independent texts. None returns one Generation, an int (also 1) a list.
+    max_tokens : int
+        Maximum number of tokens per text, end token included; lowered to the number of positions the model has left.
+        Texts are always complete: one that would not end in time is closed early (finish_reason "budget"), or, with
+        other samplers, drawn again.
+    temperature, top_k, top_p
+        How a token is chosen among the allowed ones; temperature 0 selects the likeliest.
+    seed : int, optional
+        The same seed gives the same texts.
+    stream : callable, optional
+        Called with each `Piece` as it is generated, text after text.
+
+    Returns
+    -------
+    Generation or list of Generation
+
+    Raises
+    ------
+    ConstrainError
+        If an argument is invalid or the model cannot be loaded. `compile` errors are also raised.
+    LimitError
+        If the shortest text does not fit in max_tokens, or too few texts end within it.
+    ValueRefused
+        If a validator of the type rejects the text; the exception has the text.
     """
     if isinstance(grammar, str) and import_paths:
         grammar = form_of(grammar, import_paths=import_paths)
@@ -261,7 +319,7 @@ def generate(
 
 
 def check_sampler(sampler: str, particles: int | None, proposal: Proposal, stream: object, check: object) -> None:
-    """Whether a sampler takes what was given."""
+    """Raise ConstrainError or UnsupportedError if the sampler does not support the given options."""
     of_particles = [name for name, row in SAMPLERS.items() if row.takes_particles]
     if particles is not None and (sampler not in of_particles or not is_count(particles) or particles < 1):
         raise ConstrainError(
@@ -290,14 +348,16 @@ def check_sampler(sampler: str, particles: int | None, proposal: Proposal, strea
 
 
 def only_masked(proposal: Proposal, stream: object) -> str:
-    """What is asked for that no sampler but "masked" has; "" for nothing."""
+    """Return the names of requested options that only the sampler "masked" supports, joined by commas; "" if there are
+    none.
+    """
     asked = [name for name, value in (("streaming", stream is not None),) if value]
     asked += [name for name in ("temperature", "top_k", "top_p") if getattr(proposal, name) != getattr(PLAIN, name)]
     return ", ".join(asked)
 
 
 def checker_of(check: Check) -> Checker | Callable[[bytes], bool]:
-    """A Checker as it is; a function of texts as one of bytes."""
+    """Return a Checker unchanged; wrap a function of str as a function of bytes."""
     if isinstance(check, Checker):
         return check
     judge = check
@@ -307,14 +367,14 @@ def checker_of(check: Check) -> Checker | Callable[[bytes], bool]:
 def weigh_outcomes(
     outcomes: list[Outcome], unfinished: int, proposal: Proposal, sampler: str, wanted: int
 ) -> dict[str, float]:
-    """Statistics of the weights of all texts of a call (`weight_stats`), texts that did not end counting as weight 0.
+    """Compute the weight statistics of all texts of a call (`weight_stats`); unfinished texts count as weight 0.
 
-    Not trusted where they cannot know: texts that the budget changed (`closed`: their part), and proposals that leave
-    out tokens. Trusted where all draws have the same weight by construction.
+    Statistics are not trusted if the budget changed a text (`closed` is the share of such texts) or if the proposal
+    excludes tokens. They are always trusted if all draws have equal weight by construction.
 
-    Texts are drawn until `wanted` of them ended. For independent draws the part of them that end is then
-    estimated without bias by (n - 1) / (m - 1), n of m having ended (Haldane 1945); n / m would be too large. One text
-    alone allows no unbiased estimate above 0: there log_z is that of n / m, too large on average, and never trusted.
+    Texts are drawn until `wanted` of them have ended. For independent draws, with n of m ended, (n - 1) / (m - 1) is
+    then an unbiased estimate of the probability of ending (Haldane 1945), while n / m is biased upwards. With a single
+    text there is no unbiased estimate above 0: log_z then uses n / m, is too large on average, and is never trusted.
     """
     found = weight_stats(np.array([out.log_weight for out in outcomes] + [-np.inf] * unfinished, np.float64))
     if found:
@@ -340,7 +400,9 @@ def draw_outcomes(
     max_tokens: int,
     options: dict[str, Any],
 ) -> tuple[list[Outcome], int]:
-    """Texts by a sampler of `sampling`, as Outcomes. What did not end is drawn anew (see `ended_texts`)."""
+    """Draw n texts with a sampler of `sampling` and convert them to Outcomes. Unfinished texts are drawn again (see
+    `ended_texts`).
+    """
     rng = np.random.default_rng(seed)
 
     def attempt(count: int) -> tuple[list[Outcome], int]:
@@ -361,9 +423,11 @@ def draw_outcomes(
 def ended_texts(
     attempt: Callable[[int], tuple[list[Outcome], int]], n: int, max_tokens: int
 ) -> tuple[list[Outcome], int]:
-    """Return n texts that ended, and how many others did not. Raise LimitError after ATTEMPTS tries for each.
+    """Return n finished texts and the number of unfinished ones. Raise LimitError after ATTEMPTS unfinished texts per
+    text.
 
-    attempt: returns so many texts, less those that did not end, and how many did not.
+    attempt: draws the given number of texts; returns those that ended and the number that did not. If it returns
+    neither, fewer than n texts are returned.
     """
     made, unfinished = attempt(n)
     while unfinished and len(made) < n:
@@ -382,7 +446,7 @@ def ended_texts(
 def check_kinds(
     style: object, limits: object, n: object, max_tokens: object, seed: object, stream: object, prompt: object
 ) -> None:
-    """Arguments of the wrong kind, before anything is done."""
+    """Raise ConstrainError for arguments of the wrong type."""
     kinds = [
         ("style", style, isinstance(style, Style), 'a constrain.Style, such as Style(whitespace="compact")'),
         ("limits", limits, isinstance(limits, Limits), "a constrain.Limits"),
@@ -398,14 +462,17 @@ def check_kinds(
 
 
 def is_count(value: object) -> bool:
-    """Whether a value is a whole number, of Python or numpy."""
+    """Return whether a value is a Python or numpy integer, bool excluded."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def prepare_model(
     model: Any, tokenizer: Any, prompt: Prompt, ask: ConstraintRequest
 ) -> tuple[Vocabulary, Callable[[], LanguageModel]]:
-    """The Vocabulary of a model, and what makes the LanguageModel after the prompt (which runs the model, so later)."""
+    """Return the Vocabulary of a model and a function that makes the LanguageModel after the prompt.
+
+    The function is called later, because it runs the model.
+    """
     if isinstance(model, LanguageModel):
         if not isinstance(tokenizer, Vocabulary):
             raise ConstrainError("a LanguageModel needs its Vocabulary", hint="Give it with tokenizer=.")
@@ -433,7 +500,7 @@ def prepare_model(
 def compile_request(
     vocabulary: Vocabulary, ask: ConstraintRequest, style: Style, references: References, limits: Limits
 ) -> Constraint:
-    """The Constraint of what is asked for."""
+    """Compile the requested constraint."""
 
     return compile(
         vocabulary, style=style, registry=references, base_uri=references.base_uri, limits=limits, **ask.given
@@ -441,7 +508,7 @@ def compile_request(
 
 
 def checked_proposal(temperature: float, top_k: int | None, top_p: float | None) -> Proposal:
-    """The Proposal, a wrong number being a ConstrainError."""
+    """Make the Proposal; raise ConstrainError for invalid values."""
     try:
         return Proposal(temperature, top_k, top_p)
     except (TypeError, ValueError) as error:
@@ -449,7 +516,7 @@ def checked_proposal(temperature: float, top_k: int | None, top_p: float | None)
 
 
 def spawn_generators(seed: int | None) -> Iterator[np.random.Generator]:
-    """Independent generators of random numbers without end, the first of which is the one that n = 1 gets."""
+    """Yield independent random generators without end; the first is the one that n = 1 uses."""
     root = np.random.SeedSequence(seed)
     yield np.random.default_rng(root)
     while True:
@@ -457,7 +524,7 @@ def spawn_generators(seed: int | None) -> Iterator[np.random.Generator]:
 
 
 def as_generation(out: Outcome, ask: ConstraintRequest) -> Generation:
-    """An Outcome with its meaning."""
+    """Convert an Outcome to a Generation, parsing its value. Raise ValueRefused if the type rejects the value."""
     text = out.data.decode("utf-8", "replace")
     try:
         value = None if out.finish_reason == "length" else ask.value(text)

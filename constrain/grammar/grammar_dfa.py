@@ -1,4 +1,4 @@
-"""The Dfa of a whole Grammar, where it is regular."""
+"""Conversion of a regular Grammar to a Dfa."""
 
 from __future__ import annotations
 
@@ -14,9 +14,20 @@ __all__ = ["to_dfa"]
 
 
 def to_dfa(grammar: Grammar, what: str, limits: Limits = Limits()) -> Dfa:
-    """Its texts as a Dfa. UnsupportedError where rules name themselves, or the automaton would be too large.
+    """Return the Dfa of the language of a Grammar.
 
-    what: what this is needed for, for errors.
+    Parameters
+    ----------
+    grammar : Grammar
+    what : str
+        The operation that needs the Dfa, for error messages.
+    limits : Limits
+        `dfa_states` bounds the automaton.
+
+    Raises
+    ------
+    UnsupportedError
+        If a rule is recursive, or the automaton would have too many states.
     """
     plain = expand_objects(grammar, what, limits=limits)
     regular = RegularParts(limits.dfa_states)

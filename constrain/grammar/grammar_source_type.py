@@ -1,4 +1,4 @@
-"""GrammarSource: whatever a Grammar can be made of, so that packages below `forms` can take forms."""
+"""GrammarSource: the interface of objects that define a Grammar, so that packages below `forms` can accept forms."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ __all__ = ["GrammarSource"]
 
 
 class GrammarSource(ABC):
-    """Something that stands for a Grammar, such as a Form."""
+    """An object that defines a Grammar, such as a Form."""
 
     @abstractmethod
     def grammar(self, limits: Limits = Limits()) -> Grammar:
-        """Return its Grammar. Raise SourceError, UnsupportedError, UnsatisfiableError or LimitError."""
+        """Return the Grammar. Raise SourceError, UnsupportedError, UnsatisfiableError or LimitError."""

@@ -1,8 +1,8 @@
-"""The texts of a Grammar that a Dfa accepts too, as a Grammar (Bar-Hillel, Perles, Shamir 1961), without dead ends.
+"""Intersection of a context-free Grammar with a Dfa (Bar-Hillel, Perles, Shamir 1961), without unproductive rules.
 
-`(X, p, q)` is the texts of X that lead the Dfa from state p to q. First it is worked out where a rule can lead from a
-state at all: the least fixpoint over the pairs (rule, state) that are asked for, each looked at again when one that it
-asked grows. Then the rules are written, only for triples that have a text.
+The nonterminal `(X, p, q)` derives the texts of X that lead the Dfa from state p to q. First, the states that each rule
+can lead to from each state are computed, as the least fixpoint over the pairs (rule, state) that are reached; a pair is
+re-evaluated when one that it depends on grows. Then rules are generated for non-empty triples only.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ WHAT = "an intersection"
 States = frozenset[int]
 NONE: States = frozenset()
 START = object()
-"""The name under which the start node is asked for, which need not be a rule."""
+"""The key of the start node, which need not be a rule."""
 
 
 def intersect_grammar(grammar: Grammar, dfa: Dfa, limits: Limits = Limits()) -> Grammar | None:
-    """The texts of both; None if there are none. Tokens that are no text do not move the Dfa.
+    """Return the intersection of a Grammar and a Dfa as a Grammar; None if it is empty.
 
-    Raises UnsupportedError for nodes that rules cannot say, LimitError beyond `limits.dfa_states` triples.
+    Token nodes do not advance the Dfa. Raise UnsupportedError for nodes that plain rules cannot express, and LimitError
+    for more than `limits.dfa_states` triples.
     """
     if dfa.is_empty:
         return None
@@ -43,6 +44,8 @@ def intersect_grammar(grammar: Grammar, dfa: Dfa, limits: Limits = Limits()) -> 
 
 
 class _GrammarProduct:
+    """Builds the intersection: `solve` computes the reachable states, `grammar` generates the rules."""
+
     def __init__(self, grammar: Grammar, dfa: Dfa, most: int) -> None:
         self.given, self.dfa, self.most = grammar, dfa.table, most
         self.found: dict[tuple[Hashable, int], States] = {}
@@ -54,9 +57,10 @@ class _GrammarProduct:
         self.leaves: dict[tuple[int, int], tuple[Node, dict[int, Node]]] = {}
         self.rules: dict[Hashable, Node] = {}
         self.pending: list[tuple[Hashable, Callable[[], Node]]] = []
-        self.numbers: dict[int, tuple[int, Node]] = {}  # by id; the nodes are kept, and so their ids
+        self.numbers: dict[int, tuple[int, Node]] = {}  # by id; holding the nodes keeps their ids valid
 
     def grammar(self) -> Grammar | None:
+        """Return the intersection, or None if it is empty."""
         start = self.given.start
         self.solve(start)
         ends = [q for q in sorted(self.leads(start, 0)) if self.dfa.accepting[q]]
@@ -68,10 +72,10 @@ class _GrammarProduct:
             self.rules[name] = make()
         return simplify_grammar(body, self.rules)
 
-    # ---- where nodes lead
+    # ---- reachable states
 
     def solve(self, start: Node) -> None:
-        """Fills in `found` for all that the start asks for; the start is looked at again as a rule is."""
+        """Compute `found` for all pairs that the start depends on, by a worklist; the start itself is one of them."""
         self.found[START, 0] = NONE
         self.todo.append((START, 0))
         while self.todo:
@@ -83,7 +87,7 @@ class _GrammarProduct:
         self.now, self.solved = None, True
 
     def leads(self, node: Node, p: int) -> States:
-        """The states to which texts of a node lead from p, as far as is known."""
+        """Return the states to which texts of a node lead from p, as far as known."""
         if isinstance(node, Rule):
             key = (node.name, p)
             if key not in self.found:
@@ -104,7 +108,7 @@ class _GrammarProduct:
         return frozenset({p}) if isinstance(node, Token) else frozenset(self.leaf(node, p))
 
     def through(self, node: Sequence, k: int, p: int) -> States:
-        """Where the parts from k on lead."""
+        """Return the states to which the parts from k on lead from p."""
         key = (id(node), k, p)
         if self.solved and key in self.solved_states:
             return self.solved_states[key]
@@ -117,11 +121,15 @@ class _GrammarProduct:
         return states
 
     def all(self, node: Node, states: States) -> States:
+        """Return the states to which texts of a node lead from any of the given states."""
         spend_work(1 + len(states), WHAT)
         return NONE.union(*(self.leads(node, p) for p in states))
 
     def repeated(self, node: Node, low: int, high: int | None, p: int) -> States:
-        """The sets of states after 0, 1, 2 ... rounds come round again at some time."""
+        """Return the states to which `low` to `high` repetitions of a node lead from p.
+
+        The sequence of state sets after 0, 1, 2, ... repetitions is eventually periodic.
+        """
         rounds: list[States] = []
         known: dict[States, int] = {}
         states: States = frozenset({p})
@@ -130,20 +138,21 @@ class _GrammarProduct:
             rounds.append(states)
             states = self.all(node, states)
         first = known[states]
-        last = low + len(rounds)  # By then every set that comes round again was there.
+        last = low + len(rounds)  # Covers every set of the period.
         counts = range(low, last if high is None else min(high, last) + 1)
         return NONE.union(*(rounds[k if k < first else first + (k - first) % (len(rounds) - first)] for k in counts))
 
     # ---- leaves
 
     def leaf(self, node: Node, p: int) -> dict[int, Node]:
-        """For each state that a leaf leads to from p: its texts that do."""
+        """Return, for each state that a leaf leads to from p, a node of its texts that do so."""
         key = (id(node), p)
         if key not in self.leaves:
             self.leaves[key] = node, self.chars(node, p) if isinstance(node, Chars) else self.texts(node, p)
         return self.leaves[key][1]
 
     def texts(self, node: Node, p: int) -> dict[int, Node]:
+        """Compute `leaf` for a Literal or Strings."""
         if not isinstance(node, (Literal, Strings)):
             raise UnsupportedError(f"{WHAT} with {type(node).__name__} nodes is not built")
         groups: defaultdict[int, list[bytes]] = defaultdict(list)
@@ -159,6 +168,7 @@ class _GrammarProduct:
         return {q: Literal(them[0]) if len(them) == 1 else Strings(tuple(them)) for q, them in groups.items()}
 
     def run(self, state: int, text: str) -> int:
+        """Return the state after a text, or -1."""
         table = self.dfa
         for char in text:
             if state < 0:
@@ -167,11 +177,13 @@ class _GrammarProduct:
         return state
 
     def chars(self, node: Chars, p: int) -> dict[int, Node]:
-        """Both automata side by side from (0, p) on, with one end at a time."""
+        """Compute `leaf` for Chars: the product of both automata from (0, p), restricted to one final state at
+        a time.
+        """
         leaf = node.dfa.table
         bounds, classes, pairs = merge_ranges(leaf, self.dfa)
         order, numbers, rows = [(0, p)], {(0, p): 0}, []
-        for a, b in order:  # Grows meanwhile.
+        for a, b in order:  # `order` grows during the loop.
             row = []
             for left, right in pairs:
                 target = (leaf.rows[a][left], self.dfa.rows[b][right])
@@ -195,17 +207,18 @@ class _GrammarProduct:
         return out
 
     def counted(self, dfa: Dfa, low: int, high: int | None) -> Node | None:
+        """Return a Chars node of the texts of `low` to `high` characters, or None if there are none."""
         least, most = dfa.lengths()
         if dfa.is_empty or (high is not None and max(least, low) > high) or (most is not None and most < low):
             return None
-        if (low or high is not None) and not dfa.extensible():  # Beside a counter there may be no gaps: `nodes`.
+        if (low or high is not None) and not dfa.extensible():  # A counted Dfa must be extensible, see `nodes`.
             dfa, low, high = dfa.with_length(low, high, max_states=self.most), 0, None
         return None if dfa.is_empty else Chars(dfa, "utf8", low, high)
 
-    # ---- writing
+    # ---- generation of rules
 
     def node(self, node: Node, p: int, q: int) -> Node:
-        """The texts of a node that lead from p to q, of which there are some."""
+        """Return a node of the texts of `node` that lead from p to q, of which there is at least one."""
         if isinstance(node, Rule):
             return self.call((node.name, p, q), partial(self.node, self.given.rules[node.name], p, q))
         if isinstance(node, Sequence):
@@ -217,7 +230,7 @@ class _GrammarProduct:
         return node if isinstance(node, Token) else self.leaf(node, p)[q]
 
     def call(self, name: Hashable, make: Callable[[], Node]) -> Rule:
-        """The rule of this name, to be made later if it is new."""
+        """Return a reference to the rule of this name; if it is new, its body is generated later by `make`."""
         if name not in self.rules:
             self.rules[name] = EMPTY
             self.pending.append((name, make))
@@ -226,7 +239,7 @@ class _GrammarProduct:
         return Rule(name)
 
     def sequence(self, node: Sequence, k: int, p: int, q: int) -> Node:
-        """The parts from k on. Where they can meet in one state only no rule is needed."""
+        """Return a node for the parts from k on. A position with a single intermediate state needs no rule."""
         out: list[Node] = []
         while k < len(node.parts):
             middles = [r for r in sorted(self.leads(node.parts[k], p)) if q in self.through(node, k + 1, r)]
@@ -238,15 +251,20 @@ class _GrammarProduct:
         return make_sequence(out)
 
     def either(self, node: Sequence, k: int, p: int, q: int, middles: list[int]) -> Node:
-        """Part k to one of these states and the rest from there."""
+        """Return the choice, over the intermediate states, of part k followed by the remaining parts."""
         first = node.parts[k]
         return make_choice(make_sequence((self.node(first, p, r), self.sequence(node, k + 1, r, q))) for r in middles)
 
     def number(self, node: Node) -> int:
+        """Return a number that identifies the node."""
         return self.numbers.setdefault(id(node), (len(self.numbers), node))[0]
 
     def repeat(self, node: Repeat, p: int, q: int) -> Node:
-        """Where each round comes back to its state it stays a repetition; else one rule a state and count left."""
+        """Return a node for a repetition.
+
+        If every iteration returns to the same state, it remains a Repeat; else there is a rule for each state and
+        remaining count.
+        """
         body, low, high = node.node, node.low, node.high
         if p == q and self.leads(body, p) <= {p}:
             return Repeat(self.node(body, p, p), low, high) if self.leads(body, p) else EMPTY
@@ -256,10 +274,12 @@ class _GrammarProduct:
         return self.rounds(body, low, high, p, q)
 
     def rounds(self, body: Node, low: int, high: int | None, p: int, q: int) -> Node:
+        """Return a reference to the rule of a repetition with these remaining counts."""
         name = ("rounds", self.number(body), low, high, p, q)
         return self.call(name, partial(self.one_round, body, low, high, p, q))
 
     def one_round(self, body: Node, low: int, high: int | None, p: int, q: int) -> Node:
+        """Return the body of such a rule: one iteration and the rest, or the end."""
         options: list[Node] = [EMPTY] if p == q and low == 0 else []
         if high != 0:
             left = (max(low - 1, 0), None if high is None else high - 1)

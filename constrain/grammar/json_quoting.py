@@ -1,4 +1,4 @@
-"""quoted: the texts of a Grammar as JSON strings, with both quotes."""
+"""Conversion of the texts of a Grammar to JSON strings, including the quotes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ QUOTE = Literal(b'"')
 
 
 def quote_as_json(grammar: Grammar, style: Style = Style(), limits: Limits = Limits()) -> Grammar:
-    """Characters of leaves may be spelled with any escapes; literals are as `style.escapes` says."""
+    """Return the Grammar of the JSON strings whose decoded values are the texts of `grammar`, including the quotes.
+
+    Characters of Chars leaves may use any escapes; literals follow `style.escapes`. Raise UnsupportedError for tokens,
+    for literals that are not UTF-8 and for nodes that plain rules cannot express.
+    """
     plain = expand_objects(grammar, WHAT, limits=limits)
 
     def inside(node: Node) -> Node:

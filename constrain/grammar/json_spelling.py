@@ -1,8 +1,8 @@
-"""spelled: the texts that stand for those of a Dfa inside a JSON string, with any escapes, as a Dfa themselves.
+"""The Dfa of the JSON spellings, with any escapes, of the texts of a Dfa.
 
-Every state gets the ways around it that an escape takes. The digits of `\\uXXXX` are read by what they can still lead
-to: a *slice*, the targets of a range of code points of a power of 16, so that equal futures are one state. Above
-U+FFFF stand two of them, a surrogate pair (RFC 8259, section 7).
+Each state gets additional paths for escape sequences. After some digits of `\\uXXXX`, the state is a *slice*: the
+targets of the range of code points that are still possible, so that equal slices share a state. Code points above
+U+FFFF need two escapes, a surrogate pair (RFC 8259, section 7).
 """
 
 from __future__ import annotations
@@ -16,34 +16,41 @@ from ..base.errors import LimitError
 __all__ = ["spell_as_json"]
 
 Slice = tuple[tuple[int, object], ...]
-"""(offset, target) where targets change, from offset 0 on; -1 is nowhere."""
+"""Pairs (offset, target) where the target changes, starting at offset 0; target -1 is dead."""
 State = tuple[str, object]
 SHORT = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 DIGITS = "0123456789abcdefABCDEF"
 
 
 def spell_as_json(dfa: Dfa, *, max_states: int) -> Dfa:
-    """The spellings of the texts of `dfa`, without the quotes. LimitError beyond max_states."""
+    """Return the Dfa of the spellings of the texts of `dfa` in JSON strings, without the quotes.
+
+    Raise LimitError for more than `max_states` states.
+    """
     return Dfa.from_table(_JsonSpelling(dfa, max_states).table()) if not dfa.is_empty else dfa
 
 
 class _JsonSpelling:
+    """Builds the Table of the spellings; a state is a pair (kind, value)."""
+
     def __init__(self, dfa: Dfa, max_states: int) -> None:
         self.dfa, self.most = dfa.table, max_states
         self.numbers: dict[State, int] = {}
         self.order: list[State] = []
 
     def table(self) -> Table:
+        """Return the Table."""
         special = sorted({ord(char) for char in {*SHORT, "u", *DIGITS}})
         cuts = {0, 32, *self.dfa.bounds, *SURROGATES, *special, *(point + 1 for point in special)}
         bounds = sorted(cuts)
         self.number(("at", 0))
         rows = []
-        for state in self.order:  # Grows meanwhile.
+        for state in self.order:  # `order` grows during the loop.
             rows.append([self.after(state, point) for point in bounds])
         return Table(bounds, list(range(len(bounds))), rows, [self.accepts(state) for state in self.order])
 
     def number(self, state: State) -> int:
+        """Return the number of a state. Raise LimitError for too many states."""
         found = self.numbers.get(state)
         if found is None:
             found = self.numbers[state] = len(self.order)
@@ -66,7 +73,7 @@ class _JsonSpelling:
         return -1 if target < 0 else self.number(("at", target))
 
     def after(self, state: State, point: int) -> int:
-        """The state after a character, any of those that `point` stands for; -1."""
+        """Return the state after a character, or -1; `point` represents a range of equivalent characters."""
         kind, value = state
         char = chr(point)
         if kind == "at":
@@ -90,7 +97,7 @@ class _JsonSpelling:
         return self.digits(cut_slice(part, int(char, 16) << 4 * (left - 1), 1 << 4 * (left - 1)), left - 1, which)
 
     def digits(self, part: Slice, left: int, which: str) -> int:
-        """The state that reads `left` more digits of a slice."""
+        """Return the state that reads `left` more hexadecimal digits of a slice."""
         if all(target == NOWHERE for _, target in part):
             return -1
         if left:
@@ -101,7 +108,10 @@ class _JsonSpelling:
         return self.number(("pair", target))
 
     def whole(self, state: int) -> Slice:
-        """Where the code of four digits leads: to a target, or with a high surrogate to a slice of low ones."""
+        """Return the slice of all four-digit escapes.
+
+        Its targets are states or, for high surrogates, the slice of the low surrogates that may follow.
+        """
         out: list[tuple[int, object]] = []
         table = self.dfa
         for k, bound in enumerate(table.bounds):
@@ -115,7 +125,7 @@ class _JsonSpelling:
         return merge_changes(out)
 
     def low_ones(self, state: int, first: int) -> object:
-        """The slice of low surrogates behind a high one whose code points begin at `first`."""
+        """Return the slice of the low surrogates after the high surrogate of the 1024 code points from `first`."""
         out: list[tuple[int, object]] = [(0, NOWHERE), (0xDC00, self.target(state, first)), (0xE000, NOWHERE)]
         table = self.dfa
         k = bisect_right(table.bounds, first)
@@ -130,7 +140,7 @@ NOWHERE = -1
 
 
 def merge_changes(changes: list[tuple[int, object]]) -> Slice:
-    """A slice of changes in any order."""
+    """Return the slice of changes in any order."""
     out: list[tuple[int, object]] = []
     for offset, target in sorted(changes, key=lambda change: change[0]):
         if not out or out[-1][1] != target:
@@ -139,7 +149,7 @@ def merge_changes(changes: list[tuple[int, object]]) -> Slice:
 
 
 def cut_slice(part: Slice, first: int, size: int) -> Slice:
-    """The slice of `size` code points from `first` on."""
+    """Return the slice of the `size` code points from `first`."""
     start = bisect_right(part, first, key=lambda change: change[0]) - 1
     out = [(0, part[start][1])]
     for offset, target in part[start + 1 :]:

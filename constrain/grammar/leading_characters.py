@@ -1,4 +1,4 @@
-"""The characters that texts of a Grammar may begin with: never too few, perhaps too many."""
+"""The first characters of the texts of a Grammar: a superset of them, computed without expanding the Grammar."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ ANY = Dfa.from_ranges([(0, LAST - 1)])
 
 
 def find_first_characters(grammar: Grammar) -> Dfa:
-    """One character, with which a text may begin; any, if the text may be empty or it is not known."""
+    """Return a Dfa of one-character texts that includes the first character of every text of the Grammar.
+
+    It is any character if the language contains the empty text or the set is unknown.
+    """
     nullable = NullableNodes(grammar)
     if nullable.is_nullable(grammar.start):
         return ANY

@@ -1,8 +1,8 @@
-"""Rules that only repeat become repetitions: `list: list "," item | item` is item ("," item)*.
+"""Conversion of direct left and right recursion to repetition: `list: list "," item | item` is item ("," item)*.
 
-R = R a | b has the least solution b a*, and R = a R | b has a* b, whatever a and b are, R in them or not: the usual
-removal of left recursion, and of right recursion by symmetry. Where a ends with R, as in `sum: sum "+" sum | x`, that R
-is b: x ("+" x)*, which is the same texts in fewer ways.
+The least solution of R = R a | b is b a*, and that of R = a R | b is a* b, whether or not a and b contain R: the usual
+removal of left recursion, and of right recursion by symmetry. If a ends with R, as in `sum: sum "+" sum | x`, that R is
+replaced by b, giving x ("+" x)*: the same language with fewer derivations.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ __all__ = ["unroll_recursion"]
 
 
 def unroll_recursion(name: Hashable, body: Node) -> Node:
-    """The body of a rule, without itself as the first step, or the last one, of an option."""
+    """Return the body of rule `name` without direct left recursion or, if there is none, without direct right
+    recursion.
+    """
     options = [flatten_sequence(option) for option in flatten_choice(body)]
     myself = Rule(name)
     options = [option for option in options if option != (myself,)]
@@ -34,4 +36,5 @@ def unroll_recursion(name: Hashable, body: Node) -> Node:
 
 
 def _ended(steps: tuple[Node, ...], myself: Rule, begins: Node) -> tuple[Node, ...]:
+    """Replace a final reference to the rule itself by its non-recursive options."""
     return (*steps[:-1], begins) if steps[-1] == myself else steps

@@ -1,4 +1,4 @@
-"""Several Grammars in one: their rules side by side under names of their own, made when they are asked for."""
+"""A lazy union of the rules of several Grammars, with the names made distinct."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ __all__ = ["MergedRules", "rename_rules"]
 
 
 DEEP = 12
-"""Nodes inside each other from which on the start of a grammar is a rule: what works on nodes recurses into them."""
+"""Nesting depth from which the start of a grammar becomes a rule, since functions on nodes are recursive."""
 
 
 class MergedRules(Mapping[Hashable, Node]):
-    """The rules of several Grammars: rule `name` of grammar k is `(k, name)`; `(k,)` is its start if that is deep."""
+    """The rules of several Grammars, as a mapping whose values are computed on first use.
+
+    Rule `name` of grammar k is `(k, name)`; `(k,)` is the start of grammar k if it is deeply nested.
+    """
 
     def __init__(self, grammars: Many[Grammar]) -> None:
         self.grammars = tuple(grammars)
         self._made: dict[Hashable, Node] = {}
 
     def start(self, k: int) -> Node:
-        """The start of grammar k, in terms of these rules."""
+        """Return the start of grammar k in terms of these rules."""
         return Rule((k,)) if self._is_deep(k) else rename_rules(self.grammars[k].start, k)
 
     def _is_deep(self, k: int) -> bool:
@@ -53,7 +56,7 @@ class MergedRules(Mapping[Hashable, Node]):
 
 
 def rename_rules(node: Node, k: int) -> Node:
-    """The node with `(k, name)` for every rule `name`."""
+    """Return the node with every reference to a rule `name` replaced by `(k, name)`."""
 
     def again(part: Node) -> Node:
         return rename_rules(part, k)

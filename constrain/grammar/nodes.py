@@ -1,12 +1,12 @@
-"""The nodes of a Grammar: the one form that every front end writes and that the linker reads.
+"""The nodes of a Grammar: the intermediate representation between the front ends and the linker.
 
-A node stands for a language of byte strings. Nodes are immutable and hashable; a `Rule` names another
-node, and only through it can a grammar be recursive. The rules of a Grammar are a mapping, which may make
-a node when it is first asked for: nothing is built before it is reached.
+A node denotes a language of byte strings. Nodes are immutable and hashable. A `Rule` refers to another node by name, so
+recursion is only possible through rules. The rules of a Grammar are a mapping that may create nodes lazily.
 
-Masks are exact if two things hold, which front ends see to: every node has a text (no option that leads nowhere, no
-object that cannot be closed), and where a leaf counts its characters (`low`, `high`) its Dfa is `extensible`: what
-ends in d more characters can also end in d + 1. Otherwise multiply the length in (`Dfa.with_length`).
+Masks are exact under two conditions, which front ends must ensure. Every node has a text (there are no unproductive
+options and no objects that cannot be closed). And where a leaf has a character count (`low`, `high`), its Dfa is
+`extensible`: from every state, acceptance after d characters implies acceptance after d + 1. Otherwise build the bounds
+into the automaton with `Dfa.with_length`.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """Exactly these bytes."""
+    """Exactly the bytes `data`."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Strings:
-    """One of these byte strings: enum values, choices. Non-empty, sorted, without repeats."""
+    """One of several byte strings (enum values, choices); `options` is non-empty, sorted and without duplicates."""
 
     options: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Chars:
-    """UTF-8 text whose code points `dfa` accepts, low <= number of code points <= high (None: no bound).
+    """Text of `low` to `high` code points that `dfa` accepts; `high` is None for no upper bound.
 
-    encoding "utf8": the text itself. "json": the text as it is spelled inside a JSON string with any
-    escapes (RFC 8259 section 7), without the quotes. "bytes": bytes, each of which is the character of that number,
-    whether or not they are UTF-8.
+    `encoding` is "utf8" for the text itself, "json" for its spellings inside a JSON string with any escapes (RFC 8259,
+    section 7) and without the quotes, or "bytes" for bytes that are each taken as the code point of that number and
+    need not be valid UTF-8.
     """
 
     dfa: Dfa
@@ -56,7 +56,10 @@ class Chars:
 
 @dataclass(frozen=True, slots=True)
 class JsonString:
-    """A JSON string with both quotes whose decoded code points `dfa` accepts, spelled with any escapes."""
+    """A JSON string, including the quotes, whose decoded value `dfa` accepts; characters may use any escapes.
+
+    `low` and `high` bound the number of decoded code points; `high` is None for no upper bound.
+    """
 
     dfa: Dfa
     low: int = 0
@@ -65,16 +68,19 @@ class JsonString:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """UTF-8 text that a scanner cuts into lexemes, the longest first, and an LALR table accepts: `lalr.parser_code`."""
+    """UTF-8 text that a longest-match scanner splits into lexemes and an LALR parser accepts; see
+    `lalr.parser_code`.
+    """
 
     parser: Parser
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One whole token: a symbol of its own, which is no text (special tokens such as `<think>`).
+    """One token as a symbol of its own that has no text, such as the special token `<think>`.
 
-    names: which, each by its name in the vocabulary or by its id. negated: any token but these and the end tokens.
+    `names` lists the permitted tokens by name in the vocabulary or by id. With `negated`, any token is permitted except
+    these and the end-of-sequence tokens.
     """
 
     names: tuple[str | int, ...]
@@ -83,17 +89,18 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The special token of this name; where the vocabulary has none, this text."""
+    """The special token named `text`; in a vocabulary without this token, the text itself."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """Whatever a model writes by itself: any bytes and any special tokens but those that end a text.
+    """Unconstrained output: any bytes and any special tokens except those that end a text.
 
-    without: marks (see `Mark`) that do not occur in it. until: one of them, with whose first occurrence it ends.
-    high: most bytes before that, of which a special token counts as many as its name in `vocabulary.special_tokens`.
+    `without` lists marks (see `Mark`) that must not occur. `until` is a mark at whose first occurrence the output ends.
+    `high` bounds the number of bytes before it, where a special token counts as the length of its name in
+    `vocabulary.special_tokens`.
     """
 
     without: tuple[str, ...] = ()
@@ -103,21 +110,23 @@ class Free:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One after the other."""
+    """The concatenation of `parts`."""
 
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of these; they may overlap. No option at all is the empty language."""
+    """The union of `options`, which may overlap; without options it is the empty language."""
 
     options: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """`node`, low to high times in a row (None: no bound). Counted in a register, never unrolled."""
+    """`low` to `high` repetitions of `node` (`high` None: unbounded), counted in a register instead of
+    being unrolled.
+    """
 
     node: Node
     low: int = 0
@@ -126,12 +135,12 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Unique:
-    """The text of `body`, all of whose `Member`s differ as JSON values (JSON Schema 2020-12 validation, 6.4.3).
+    """The texts of `body` whose `Member`s are pairwise different JSON values (JSON Schema 2020-12 validation, 6.4.3).
 
-    Its Members are those that `body` holds itself or through rules that it names in last place, and so on from
-    there; what stands inside a Member belongs to the Member. Where they are counted, those rules count: no counted
-    Repeat is around a Member. The machine refuses a Member that would end as one that was there, and what can only end
-    so; that values enough are left for those that must still come is for the front end to know.
+    The members are those in `body` itself or in rules that it references in tail position, transitively; nested ones
+    belong to the enclosing Member. A counted Repeat must not enclose a Member; where members are counted, those tail
+    rules do it. The machine rejects a Member that would equal an earlier one, and any prefix that can only complete to
+    one. The front end must ensure that enough distinct values remain for the members that are still required.
     """
 
     body: Node
@@ -139,10 +148,10 @@ class Unique:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One of the values of a `Unique` around it: a JSON value without white space around it.
+    """A value of the enclosing `Unique`: a JSON value without surrounding white space.
 
-    again: the rule that follows a value which equals an earlier Member, in place of all that else follows up to the
-    end of the Unique; None: such a value is refused. With it, the complement of `uniqueItems` is written.
+    `again` is the rule that follows a value which equals an earlier Member, in place of the remainder of the Unique; if
+    it is None, such a value is rejected. It serves to express the complement of `uniqueItems`.
     """
 
     node: Node
@@ -151,14 +160,14 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What `Grammar.rules[name]` stands for."""
+    """A reference to `Grammar.rules[name]`."""
 
     name: Hashable
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A declared key (decoded text) of an Object; `needs` are declared keys that must be there if it is."""
+    """A declared key (decoded) of an Object; `needs` are the declared keys that must be present if this one is."""
 
     name: str
     value: Node
@@ -168,14 +177,14 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class NameClass:
-    """Undeclared keys whose decoded text `names` accepts.
+    """The undeclared keys of an Object whose decoded name `names` accepts, and the values that they may have.
 
-    required: at least one member must be of this class. Classes may overlap: a member is of any one class whose names
-    accept its key and whose value its value is.
+    With `required`, at least one member must belong to this class. Classes may overlap: a member belongs to any one
+    class that accepts both its key and its value.
 
-    `names` may accept declared and excluded names too, which are refused when their closing quote comes. Where every
-    text that begins a name begins infinitely many, that costs nothing; else the machine also refuses what can only
-    become a name that is taken. That a class has names enough is for the front end to know.
+    `names` may also accept declared and excluded names; these are rejected at the closing quote. If every prefix of a
+    name is a prefix of infinitely many names, this is free of cost; otherwise the machine also rejects prefixes that
+    can only complete to unavailable names. The front end must ensure that the class has enough names.
     """
 
     names: Dfa
@@ -187,7 +196,8 @@ class NameClass:
 class Layout:
     """White space and punctuation of an Object: `{` (empty | open member (comma member)* close) `}`.
 
-    A member is key, colon, value. `comma` and `colon` hold the punctuation itself and the white space around it.
+    A member is a key, `colon` and a value. `comma` and `colon` include the punctuation character and the surrounding
+    white space.
     """
 
     open: Node
@@ -199,14 +209,27 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """A JSON object; its frame carries the set of keys seen, so that no state per subset is needed.
+    """A JSON object; the set of keys seen is kept in its stack frame, which avoids a state per subset of the keys.
 
-    properties: in the order in which `order="schema"` writes them. others: classes of undeclared keys, written
-    after the declared ones when order is "schema". excluded: names that are neither declared nor allowed among the
-    others. low, high: number of members; if there is a `low`, keys that need others do not keep any number of members
-    from being reached that seems possible (the JSON Schema front end decides by cases where they would). Duplicate keys
-    are refused.
-    escapes: spelling of declared keys ("canonical": as `json.dumps(ensure_ascii=False)`).
+    Duplicate keys are rejected.
+
+    Attributes
+    ----------
+    properties : tuple of Property
+        Declared keys, in the order of output if `order` is "schema".
+    others : tuple of NameClass
+        Classes of undeclared keys, which follow the declared ones if `order` is "schema".
+    layout : Layout
+        White space and punctuation.
+    low, high : int, int or None
+        Bounds of the number of members. With a `low`, `needs` of keys must not make any member count unreachable that
+        the counts alone permit; the JSON Schema front end splits into cases where they would.
+    order : {"schema", "any"}
+        Whether keys come in the declared order.
+    escapes : {"canonical", "any"}
+        Spelling of declared keys; "canonical" is that of `json.dumps(ensure_ascii=False)`.
+    excluded : tuple of str
+        Names that are neither declared nor permitted as undeclared keys.
     """
 
     properties: tuple[Property, ...]
@@ -241,7 +264,10 @@ EMPTY = Literal(b"")
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """A start node and the rules it may name. `rules[name]` may be computed on first use and must be stable."""
+    """A start node and the rules it may refer to.
+
+    `rules[name]` may be computed on first use, and must always return the same node.
+    """
 
     start: Node
     rules: Mapping[Hashable, Node]

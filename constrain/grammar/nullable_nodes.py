@@ -1,7 +1,7 @@
-"""Which nodes derive the empty text, as the least fixpoint over the rules of a Grammar.
+"""Nullability of nodes: which of them derive the empty text, as the least fixpoint over the rules of a Grammar.
 
-The rules that an answer depends on are assumed to be not nullable and raised until nothing changes (Aho, Lam, Sethi,
-Ullman, *Compilers*, 2nd ed., section 4.4.2); a rule is looked at again only when one that it names was raised.
+The rules that a query depends on start as not nullable and are raised until nothing changes (Aho, Lam, Sethi, Ullman,
+*Compilers*, 2nd ed., section 4.4.2); a rule is re-evaluated only when one that it references was raised.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["NullableNodes"]
 
 
 class NullableNodes:
-    """Answers whether nodes of one Grammar derive the empty text; what was found out about rules is kept."""
+    """Nullability queries for the nodes of one Grammar; results for rules are cached."""
 
     def __init__(self, grammar: Grammar) -> None:
         self.grammar = grammar
@@ -48,7 +48,7 @@ class NullableNodes:
 
 
 def _is_nullable(node: Node, known: Callable[[Hashable], bool | None]) -> bool | None:
-    """Return whether a node is nullable, given what is known of rules; None where that does not decide it."""
+    """Return whether a node is nullable, given the known rules; None if these do not determine it."""
     if isinstance(node, Literal):
         return not node.data
     if isinstance(node, Strings):
@@ -92,7 +92,7 @@ def _solve_rules(node: Node, grammar: Grammar, known: dict[Hashable, bool]) -> N
                 users.setdefault(other, []).append(name)
                 todo.append(other)
     values = dict.fromkeys(reached, False)
-    todo = list(reached)  # rules to look at, then those that name one that was found to be nullable
+    todo = list(reached)  # initially all rules, then those that reference a rule found to be nullable
     while todo:
         name = todo.pop()
         if not values[name] and _is_nullable(reached[name], lambda n: known.get(n, values.get(n, False))):
@@ -102,7 +102,7 @@ def _solve_rules(node: Node, grammar: Grammar, known: dict[Hashable, bool]) -> N
 
 
 def _rules_at_left(node: Node) -> list[Hashable]:
-    """Return the rules on which the answer may depend: none where a part is not nullable whatever the rules are."""
+    """Return the rules that nullability may depend on; none if a part is not nullable whatever the rules are."""
     if isinstance(node, Rule):
         return [node.name]
     if isinstance(node, (Repeat, Unique)):

@@ -1,8 +1,9 @@
-"""expanded: a Grammar without the nodes that only the machine knows: objects and JSON strings become plain rules.
+"""Expansion of objects and JSON strings to plain context-free rules, for operations that do not know these nodes.
 
-An object becomes a rule for each thing that matters of the members so far: how many, which declared keys if something
-still depends on them. In free order that is every subset of the keys, so few keys are expanded, many refused by name;
-so is what no context-free rules can say: that undeclared keys differ, that members differ.
+An object becomes one rule per relevant state of the members so far: their number, and the declared keys that others
+depend on. In free order this is every subset of the keys, so only few keys are expanded and larger objects are rejected
+with an error. Also rejected is what context-free rules cannot express: that undeclared keys or members of a Unique
+differ.
 """
 
 from __future__ import annotations
@@ -38,15 +39,17 @@ from .visitor import make_choice, make_sequence, rebuild_node
 __all__ = ["expand_objects"]
 
 MOST_FREE_KEYS = 8
-"""Keys of an object in free order that are written out: each more doubles the rules."""
+"""Maximum number of keys of an object in free order that is expanded; each further key doubles the rules."""
 
 QUOTE = Literal(b'"')
 
 
 def expand_objects(grammar: Grammar, what: str, *, limits: Limits = Limits()) -> Grammar:
-    """The same texts in literals, strings, UTF-8 Chars, tokens, sequences, choices, repetitions and rules only.
+    """Return an equivalent Grammar of literals, strings, UTF-8 Chars, tokens, sequences, choices, repetitions and
+    rules.
 
-    what: what this is needed for, for errors. Raises UnsupportedError and LimitError.
+    `what` names the operation, for error messages. Raise UnsupportedError for nodes that cannot be expanded and
+    LimitError for too many rules.
     """
     writer = _ObjectExpander(grammar, what, limits)
     start = writer.node(grammar.start)
@@ -58,7 +61,11 @@ def expand_objects(grammar: Grammar, what: str, *, limits: Limits = Limits()) ->
 
 @dataclass(frozen=True, slots=True)
 class WrittenMembers:
-    """What matters of the members of an object that are written already."""
+    """The relevant state of the members of an object that precede a point in the text.
+
+    `seen` are the relevant declared keys, `at` is the index of the next declared key in schema order, `count` the
+    number of members (saturated) and `met` the classes of undeclared keys that occurred.
+    """
 
     seen: frozenset[str]
     at: int
@@ -67,6 +74,8 @@ class WrittenMembers:
 
 
 class _ObjectExpander:
+    """Expands the nodes of one Grammar."""
+
     def __init__(self, grammar: Grammar, what: str, limits: Limits) -> None:
         self.grammar, self.what, self.limits = grammar, what, limits
         self.rules: dict[Hashable, Node] = {}
@@ -75,7 +84,7 @@ class _ObjectExpander:
         self.objects: dict[Object, int] = {}
 
     def all(self) -> None:
-        """The rules that were named so far, and those that they name."""
+        """Expand all rules that are referenced, transitively."""
         while self.todo:
             name = self.todo.pop()
             self.rules[name] = self.node(self.grammar.rules[name])
@@ -86,12 +95,14 @@ class _ObjectExpander:
                 )
 
     def refuse(self, cause: str, hint: str) -> UnsupportedError:
+        """Return an UnsupportedError that names the operation."""
         return UnsupportedError(f"{self.what}: {cause}", hint=hint)
 
     def node(self, node: Node) -> Node:
+        """Return the expansion of a node."""
         if isinstance(node, Rule):
             if node.name not in self.rules:
-                self.rules[node.name] = node  # Known: to be written.
+                self.rules[node.name] = node  # A placeholder: the body is expanded later.
                 self.todo.append(node.name)
             return node
         if isinstance(node, JsonString):
@@ -111,11 +122,12 @@ class _ObjectExpander:
         return rebuild_node(node, self.node)
 
     def inside(self, dfa: Dfa, low: int, high: int | None) -> Node:
+        """Return a node for the spellings, without quotes, of the texts of `low` to `high` characters of a Dfa."""
         most = self.limits.dfa_states
         if low == 0 and high is None:
             return Chars(self.spelling(dfa))
         one = dfa.with_length(1, 1, max_states=most)
-        if dfa == one.star(max_states=most):  # Every character by itself: counted, not written out.
+        if dfa == one.star(max_states=most):  # Characters are independent: count them in a Repeat.
             return Repeat(Chars(self.spelling(one)), low, high)
         return Chars(self.spelling(dfa.with_length(low, high, max_states=most)))
 
@@ -137,7 +149,7 @@ class _ObjectExpander:
 
 
 class _ObjectRules:
-    """Writes the rules of one object."""
+    """Generates the rules of one object."""
 
     def __init__(self, writer: _ObjectExpander, node: Object, number: int) -> None:
         self.writer, self.node, self.number = writer, node, number
@@ -153,6 +165,9 @@ class _ObjectRules:
         self.counted = node.low > 1 or node.high is not None
 
     def other_classes(self) -> list[NameClass]:
+        """Return the classes of undeclared keys without declared and excluded names. Raise if two such keys
+        may occur.
+        """
         node = self.node
         required = sum(prop.required for prop in node.properties)
         room = None if node.high is None else node.high - required
@@ -193,6 +208,7 @@ class _ObjectRules:
         return ("object", self.number, state)
 
     def closes(self, state: WrittenMembers) -> bool:
+        """Return whether the object may be closed in a state."""
         node = self.node
         enough = node.low <= state.count and (node.high is None or state.count <= node.high)
         return (
@@ -203,7 +219,7 @@ class _ObjectRules:
         )
 
     def members(self, state: WrittenMembers) -> list[Node]:
-        """One more member and what follows it, each way."""
+        """Return the alternatives for one more member and what follows it."""
         node, out = self.node, []
         if node.high is not None and state.count >= node.high:
             return []
@@ -219,6 +235,7 @@ class _ObjectRules:
         return out
 
     def after(self, state: WrittenMembers, seen: frozenset[str], at: int, met: frozenset[int]) -> WrittenMembers:
+        """Return the state after one more member."""
         count = state.count + 1 if self.counted else 1
         if self.node.high is None:
             count = min(count, max(self.node.low, 1))

@@ -1,6 +1,7 @@
-"""Which nodes have a text at all, and rules without those that have none: a mask may lead nowhere else.
+"""Productive nodes and rules (those that derive some text), and the removal of the others, as masks must not lead
+there.
 
-A rule has a text if its body has one, given those that are known to: the least fixpoint.
+A rule is productive if its body is, given the productive rules: the least fixpoint.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ Rules = Mapping[Hashable, Node]
 
 
 def find_productive_rules(rules: Rules) -> set[Hashable]:
-    """The rules that have a text. Rules that are named but not among these belong to others and have one.
+    """Return the names of the productive rules. References to names outside `rules` count as productive.
 
-    Linear in the size of the rules (Dowling and Gallier 1984): a node has a text once as many of its parts have one as
-    it needs, all of a sequence, one of a choice; whatever becomes known to have one tells the nodes that it is part of.
+    Linear in the size of the rules (Dowling and Gallier 1984): each node counts the parts that must still be found
+    productive, all of a sequence and one of a choice, and notifies its parent when it becomes productive itself.
     """
     found: set[Hashable] = set()
-    users: dict[Hashable, list[int]] = {}  # by rule: the parts that name it
-    parents: list[int] = []  # of each part: the part that it belongs to, or -1 - the number of its rule
-    missing: list[int] = []  # how many of its own parts must still be known to have a text
+    users: dict[Hashable, list[int]] = {}  # by rule: the parts that reference it
+    parents: list[int] = []  # of each part: its parent, or -1 - the number of its rule
+    missing: list[int] = []  # number of its parts that must still be found productive
     names = list(rules)
     known: list[int] = []
     for number, name in enumerate(names):
@@ -55,12 +56,12 @@ def find_productive_rules(rules: Rules) -> set[Hashable]:
 
 
 def _parts(node: Node) -> tuple[Node, ...]:
-    """The parts of a node on which it depends whether it has a text."""
+    """Return the parts of a node that its productivity depends on."""
     return () if isinstance(node, Repeat) and (node.low == 0 or node.high == 0) else inner_nodes(node)
 
 
 def _is_leaf_with_text(node: Node) -> bool:
-    """Whether a node that depends on no other has a text."""
+    """Return whether a node without such parts is productive."""
     if isinstance(node, Strings):
         return bool(node.options)
     if isinstance(node, (Chars, JsonString)):
@@ -71,7 +72,7 @@ def _is_leaf_with_text(node: Node) -> bool:
 
 
 def remove_dead_ends(start: Node, rules: Rules) -> tuple[Node, dict[Hashable, Node]] | None:
-    """The start and the rules that it reaches, without options that have no text; None if the start has none."""
+    """Return the start and its reachable rules without unproductive options; None if the start is unproductive."""
     productive = find_productive_rules(rules)
     kept = _kept(start, productive, rules)
     if kept is None:
@@ -81,6 +82,7 @@ def remove_dead_ends(start: Node, rules: Rules) -> tuple[Node, dict[Hashable, No
 
 
 def _has_text(node: Node, productive: set[Hashable], rules: Rules) -> bool:
+    """Return whether a node is productive, given the productive rules."""
     if isinstance(node, Rule):
         return node.name in productive or node.name not in rules
     if isinstance(node, Repeat):
@@ -93,7 +95,7 @@ def _has_text(node: Node, productive: set[Hashable], rules: Rules) -> bool:
 
 
 def _kept(node: Node, productive: set[Hashable], rules: Rules) -> Node | None:
-    """The node without what has no text, None if that is all of it."""
+    """Return the node without unproductive options, or None if it is unproductive itself."""
     if not _has_text(node, productive, rules):
         return None
     if isinstance(node, Repeat):

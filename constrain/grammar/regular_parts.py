@@ -1,7 +1,7 @@
-"""The Dfa of what is regular in a grammar: a leaf has rows of a vocabulary, so one leaf is faster than its pieces.
+"""The Dfas of regular parts of a Grammar: one leaf with precomputed vocabulary rows is faster than many small nodes.
 
-What refers to a recursive rule is not regular here, though its language may be. What would need more than
-`MOST_STATES` states stays in pieces.
+A node that refers to a recursive rule counts as not regular, even if its language is. A part that would need more than
+`MOST_STATES` states is not converted.
 """
 
 from __future__ import annotations
@@ -17,32 +17,33 @@ from .visitor import named_rules
 __all__ = ["MOST_STATES", "RegularParts"]
 
 MOST_STATES = 512
-"""States up to which pieces are made one Dfa: the rows of a vocabulary cost memory and time for each of them."""
+"""Maximum states of one Dfa; the vocabulary rows take memory and time for each state."""
 
 
 STATE = 4
-"""Units of work for a state that is made."""
+"""Units of work per state built."""
 MOST_WORK = 1 << 15
-"""States of all automata that are made of one grammar, beyond which what is not made yet stays in pieces."""
+"""States of all automata built for one grammar; when they are used up, further parts are not converted."""
 
 
 class RegularParts:
-    """The Dfas of nodes, None where there is none; `rules` holds those of rules, filled in by the caller.
+    """The Dfas of nodes, None for a node that is not regular or too large.
 
-    Each is made when it is asked for, those of the rules that it depends on before it; all together have about
-    `MOST_WORK` states, or 16 times as many as one may have: a chain of n regular rules would have n^2.
+    Each Dfa is built on first use, after those of the rules that it depends on. In total they have about `MOST_WORK`
+    states, or 16 times the limit of one Dfa if that is more: without a bound, a chain of n regular rules would take n^2
+    states.
     """
 
     def __init__(self, most: int = MOST_STATES) -> None:
         self.most = most
         self.left = max(MOST_WORK, 16 * most)
         self.rules: dict[Hashable, Dfa | None] = {}
-        self._bodies: dict[Hashable, Node] = {}  # of rules without a Dfa yet, each after those that it names
+        self._bodies: dict[Hashable, Node] = {}  # of rules without a Dfa yet, each after those it references
         self.classes: set[Hashable] = set()
         self._known: dict[int, tuple[Node, Dfa | None]] = {}
 
     def add(self, name: Hashable, body: Node) -> None:
-        """Notes a rule whose own rules were added before; those that were not are recursive, and it is not regular."""
+        """Register a rule. Rules it references must have been added before; if one was not, the rule is recursive."""
         if all(other in self._bodies or other in self.rules for other in named_rules(body)):
             self._bodies[name] = body
         else:
@@ -51,14 +52,14 @@ class RegularParts:
             self.classes.add(name)
 
     def dfa(self, node: Node) -> Dfa | None:
-        """The Dfa of a node of few states."""
+        """Return the Dfa of a node, or None."""
         known = self._known.get(id(node))
-        if known is None:  # Keeps the node, and so its id.
+        if known is None:  # Holding the node keeps its id valid.
             known = self._known[id(node)] = (node, self._made(node))
         return known[1]
 
     def _rule(self, name: Hashable) -> Dfa | None:
-        """The Dfa of a rule, after those of the rules that it depends on. No recursion: chains are as long as texts."""
+        """Return the Dfa of a rule, built after those it depends on; iterative, since chains of rules may be long."""
         needed, todo = set[Hashable](), [name]
         while todo:
             one = todo.pop()
@@ -70,7 +71,7 @@ class RegularParts:
         return self.rules.get(name)
 
     def has_classes(self, node: Node) -> bool:
-        """Whether there is more in it than a few strings: only then a leaf is worth it."""
+        """Return whether a node is more than a few strings: only then does a leaf pay off."""
         if isinstance(node, Rule):
             return node.name in self.classes
         if isinstance(node, Repeat):
@@ -103,7 +104,7 @@ class RegularParts:
         return None
 
     def joined(self, parts: list[Dfa | None]) -> Dfa | None:
-        """One after the other."""
+        """Return the concatenation of the parts, or None."""
         out = Dfa.from_strings([""])
         if _states([part for part in parts if part is not None]) > 2 * self.most:
             return None
@@ -117,13 +118,13 @@ class RegularParts:
         return out
 
     def repeated(self, dfa: Dfa | None, low: int, high: int | None) -> Dfa | None:
-        """Again and again."""
+        """Return the repetition of a Dfa, or None."""
         if dfa is None or len(dfa.delta) * max(low, high or 1, 1) > 2 * self.most:
             return None
         return self.tried(lambda: dfa.repeat(low, high, max_states=self.most))
 
     def strings(self, options: tuple[bytes, ...]) -> Dfa | None:
-        """These texts; None if one is only a part of a character."""
+        """Return the Dfa of these texts; None if one is not valid UTF-8, or they are too long."""
         if sum(map(len, options)) > 2 * self.most:
             return None
         try:
@@ -133,7 +134,7 @@ class RegularParts:
         return self.tried(lambda: Dfa.from_strings(texts, max_states=self.most + 1))
 
     def tried(self, make: Callable[[], Dfa]) -> Dfa | None:
-        """What is made, if it has few states."""
+        """Return the result of `make`, or None if it has too many states."""
         if self.left <= 0:
             return None
         try:

@@ -1,7 +1,8 @@
-"""tidy: from the rules of a grammar text to a Grammar without dead ends, in few and large leaves.
+"""Simplification: from the rules of a grammar source to a Grammar without unproductive rules, with few and large
+leaves.
 
-Literals at the edges of a regular piece stay outside of its leaf, so that `"\\"" char* "\\""` shares the leaf of
-`char*` with others. What only spells strings is Literal or Strings: there is nothing to prepare for those.
+Literals at the edges of a regular part stay outside its leaf, so that `"\\"" char* "\\""` shares the leaf of `char*`
+with other rules. Parts that only spell strings become Literal or Strings, which need no vocabulary rows.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ __all__ = ["simplify_grammar"]
 
 
 def simplify_grammar(start: Node, rules: Mapping[Hashable, Node]) -> Grammar | None:
-    """A Grammar of the same texts, None if there are none. Rules that are named but not given stay as they are."""
+    """Return a simplified Grammar of the same language, or None if it is empty.
+
+    References to rules that are not in `rules` are left unchanged.
+    """
     found = remove_dead_ends(start, rules)
     if found is None:
         return None
@@ -35,11 +39,13 @@ def simplify_grammar(start: Node, rules: Mapping[Hashable, Node]) -> Grammar | N
 
 
 INLINED = 1 << 10
-"""Bytes of strings up to which a rule is written where it is named: where rules name each other, more would double."""
+"""Size in bytes of strings up to which a rule is inlined where it is referenced; a bound, since inlining rules that
+reference each other may double the size each time.
+"""
 
 
 def _size(node: Node) -> int:
-    """Bytes of the strings of a leaf."""
+    """Return the number of bytes of the strings of a leaf."""
     if isinstance(node, Literal):
         return len(node.data)
     return sum(map(len, node.options)) if isinstance(node, Strings) else 0
@@ -50,7 +56,7 @@ def _is_leaf(node: Node) -> bool:
 
 
 class _RuleSimplifier:
-    """Writes rules, each after those that it names."""
+    """Simplifies rules; each must be added after those it references."""
 
     def __init__(self) -> None:
         self.regular = RegularParts()
@@ -74,12 +80,12 @@ class _RuleSimplifier:
         return rebuild_node(node, self.node)
 
     def leaf(self, node: Node) -> Node | None:
-        """One leaf, if there is more in the node than strings."""
+        """Return a single leaf for a regular node that is more than strings, or None."""
         dfa = self.regular.dfa(node) if self.regular.has_classes(node) else None
         return None if dfa is None else leaf_of(dfa)
 
     def sequence(self, parts: tuple[Node, ...]) -> Node:
-        """Neighbours that are regular become one leaf, from the first class of characters to the last."""
+        """Simplify a sequence: adjacent regular parts become one leaf, from the first character class to the last."""
         if not any(map(self.regular.has_classes, parts)):
             return make_sequence(map(self.node, parts))
         out: list[Node] = []
@@ -102,7 +108,7 @@ class _RuleSimplifier:
         return [self.node(part) for part in parts]
 
     def choice(self, node: Choice) -> Node:
-        """Literals among the options are one set of strings."""
+        """Simplify a choice: its literals become one Strings node."""
         options = [self.node(option) for option in flatten_choice(node)]
         texts = {o.data for o in options if isinstance(o, Literal)}
         texts.update(text for o in options if isinstance(o, Strings) for text in o.options)
@@ -115,14 +121,14 @@ class _RuleSimplifier:
 
     def repeat(self, node: Repeat) -> Node:
         dfa = self.regular.dfa(node.node) if self.regular.has_classes(node) else None
-        if dfa is not None and dfa.lengths() == (1, 1):  # Characters are counted beside their leaf.
+        if dfa is not None and dfa.lengths() == (1, 1):  # A count of characters is an attribute of the leaf.
             return Chars(dfa.star(), "utf8", node.low, node.high)
         body = self.node(node.node)
         return EMPTY if body == EMPTY else Repeat(body, node.low, node.high)
 
 
 def leaf_of(dfa: Dfa) -> Node:
-    """A leaf; literals for one text."""
+    """Return the leaf of a Dfa; a Literal if it has a single text."""
     if dfa.count(2) == 1:
         return Literal(dfa.shortest().encode())
     return Chars(dfa)

@@ -1,4 +1,4 @@
-"""What a node is made of, and the same node made of other parts."""
+"""Traversal, rebuilding and construction of nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ __all__ = [
 
 
 def inner_nodes(node: Node) -> tuple[Node, ...]:
-    """The nodes that a node is made of. An Object's values belong to the front end that made it: none."""
+    """Return the direct parts of a node. An Object has none here: its values belong to the front end that
+    created it.
+    """
     if isinstance(node, Sequence):
         return node.parts
     if isinstance(node, Choice):
@@ -32,7 +34,7 @@ def inner_nodes(node: Node) -> tuple[Node, ...]:
 
 
 def rebuild_node(node: Node, change: Callable[[Node], Node]) -> Node:
-    """The node with its inner nodes changed."""
+    """Return the node with `change` applied to its direct parts."""
     if isinstance(node, Sequence):
         return make_sequence(map(change, node.parts))
     if isinstance(node, Choice):
@@ -47,7 +49,7 @@ def rebuild_node(node: Node, change: Callable[[Node], Node]) -> Node:
 
 
 def named_rules(node: Node) -> Iterator[Hashable]:
-    """The rules that a node names itself."""
+    """Yield the names of the rules that a node references directly."""
     work = [node]
     while work:
         part = work.pop()
@@ -57,7 +59,9 @@ def named_rules(node: Node) -> Iterator[Hashable]:
 
 
 def reached_rules(start: Node, rules: Mapping[Hashable, Node]) -> list[Hashable]:
-    """The names of `rules` that the start leads to, each after those that it names (but for cycles)."""
+    """Return the names in `rules` reachable from the start, in postorder: each after those it references, except in
+    cycles.
+    """
     order: list[Hashable] = []
     known: set[Hashable] = set()
     work: list[tuple[Hashable, Iterator[Hashable]]] = [(None, named_rules(start))]
@@ -75,21 +79,21 @@ def reached_rules(start: Node, rules: Mapping[Hashable, Node]) -> list[Hashable]
 
 
 def flatten_sequence(node: Node) -> tuple[Node, ...]:
-    """A node as what comes one after the other, sequences inside opened."""
+    """Return a node as a list of consecutive parts, with nested sequences flattened."""
     if isinstance(node, Sequence):
         return tuple(step for part in node.parts for step in flatten_sequence(part))
     return () if node == EMPTY else (node,)
 
 
 def flatten_choice(node: Node) -> tuple[Node, ...]:
-    """A node as its options, choices inside opened, each once."""
+    """Return a node as a list of distinct options, with nested choices flattened."""
     if isinstance(node, Choice):
         return tuple(dict.fromkeys(option for part in node.options for option in flatten_choice(part)))
     return (node,)
 
 
 def make_sequence(parts: Iterable[Node]) -> Node:
-    """One after the other; neighbouring literals are one."""
+    """Return the concatenation of the parts, with adjacent literals merged."""
     out: list[Node] = []
     for part in (step for several in parts for step in flatten_sequence(several)):
         if out and isinstance(part, Literal) and isinstance(last := out[-1], Literal):
@@ -100,6 +104,6 @@ def make_sequence(parts: Iterable[Node]) -> Node:
 
 
 def make_choice(options: Iterable[Node]) -> Node:
-    """One of these, each once."""
+    """Return the choice of the distinct options."""
     found = tuple(dict.fromkeys(option for part in options for option in flatten_choice(part)))
     return found[0] if len(found) == 1 else Choice(found)

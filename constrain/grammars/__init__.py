@@ -1,6 +1,6 @@
-"""Ready grammars: one file NAME.lark a language, with NAME.examples beside it. Data; see grammars/README.md.
+"""Grammars of common languages: one file NAME.lark per language, with NAME.examples; see grammars/README.md.
 
-The head of a grammar says which specification it follows, what it leaves out, and how it is read: `Read with:` names
+The header of a grammar states which specification it follows, what it omits, and how it is parsed: `Read with:` names
 the lexer of Lark (contextual or basic) and, where blocks are indented, Lark's PythonIndenter.
 """
 
@@ -25,8 +25,16 @@ READ_WITH = re.compile(r"^// Read with: LALR\(1\), (contextual|basic) lexer(, Py
 class Ready:
     """A grammar of the library.
 
-    text: its source, Lark's dialect, start rule `start`. lexer: which of Lark's it is written for. indented: whether
-    Lark's `PythonIndenter` stands between lexer and parser. accepts, rejects: texts that it must accept, and refuse.
+    Attributes
+    ----------
+    text : str
+        Its source in Lark's notation, with the start rule `start`.
+    lexer : str
+        The lexer of Lark for which it is written.
+    indented : bool
+        Whether Lark's `PythonIndenter` runs between lexer and parser.
+    accepts, rejects : tuple of str
+        Texts that it must accept, and texts that it must reject.
     """
 
     name: str
@@ -38,20 +46,36 @@ class Ready:
 
 
 def names() -> tuple[str, ...]:
-    """The names of all ready grammars, sorted."""
+    """Return the names of all grammars of the library, sorted."""
     here = (file.name for file in files(__name__).iterdir())
     return tuple(sorted(name.removesuffix(".lark") for name in here if name.endswith(".lark")))
 
 
 def read(name: str) -> Ready:
-    """The grammar of this name with all that its files say. ConstrainError if there is none."""
+    """Return the grammar of a name with its metadata and examples.
+
+    Parameters
+    ----------
+    name : str
+        One of `names()`.
+
+    Returns
+    -------
+    Ready
+        The grammar.
+
+    Raises
+    ------
+    ConstrainError
+        If there is no grammar of this name.
+    """
     check_type("name", name, str, "give the name of a ready grammar")
     return read_files(name)
 
 
 @cache
 def read_files(name: str) -> Ready:
-    """The grammar of this name with all that its files say. ConstrainError if there is none."""
+    """Read the files of a grammar. Raise ConstrainError if there is none of this name."""
     if name not in names():
         raise ConstrainError(f"no ready grammar is called {shorten_text(repr(name))}; there are {', '.join(names())}")
     source = files(__name__).joinpath(f"{name}.lark").read_text("utf-8")
@@ -64,15 +88,16 @@ def read_files(name: str) -> Ready:
 
 
 def text(name: str) -> str:
-    """The source of a ready grammar, as `constrain.compile(vocabulary, grammar=...)` takes it."""
+    """Return the source of a grammar of the library, for `constrain.compile(vocabulary, grammar=...)`."""
     return read(name).text
 
 
 def examples(content: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(texts to accept, texts to refuse) from the content of a file of examples.
+    """Return (texts to accept, texts to reject) from the content of an examples file.
 
-    A line `--- accept` or `--- reject` begins a block; its text is what stands below, up to the next such line, without
-    the last line end. With ` as JSON` behind it, the block is a JSON string, for characters that an editor might lose.
+    A line `--- accept` or `--- reject` starts a block; the text of the block is everything up to the next such line,
+    without the last line end. If the line ends with ` as JSON`, the block is a JSON string, for characters that an
+    editor might change.
     """
     parts = BLOCK.split(content)
     if parts[0].strip():

@@ -1,14 +1,15 @@
-"""AWRS for a batch of rows on any device: keys and the first few tokens of each race there, checks of those here.
+"""AWRS for a batch of rows on any device: exponential races on the device, checks of the first arrivals on the host.
 
-    logits [B, V]  ->  clocks Exp(1) / p  ->  the k that go off first, by row  ->  check(row, token) on the host
-                            ^                                                          |
-                            +---------- rows that need more: the next k of these ------+
+    logits [B, V]  ->  clocks Exp(1) / p  ->  the k smallest of each row  ->  check(row, token) on the host
+                            ^                                                     |
+                            +---------- the next k of rows that need more --------+
 
-The order of arrival is a draw without replacement, and clocks have no memory: to wind those anew that have not gone off
-is the same race (see `sampling.exponential_race`). So k tokens of each row, not V, cross to the host, most often once.
-On a card a kernel runs the race (`cuda.race`), and goes on where it stopped; elsewhere torch's operations do. Weights
-are those of `sampling.token_rejection.DesRaj` without slack: the mean of `terms` terms after the first valid token, of
-mean Z given the token, hence E[exp(log_weight) 1{token = a}] = p(a) [a valid] for every row, whatever the budget.
+The order of arrival is a draw without replacement. The exponential distribution is memoryless, so redrawing the clocks
+of tokens that have not arrived continues the same race (see `sampling.exponential_race`). Thus k tokens of each row,
+not V, are copied to the host, in most cases once. On a GPU a kernel runs the race (`cuda.device_race`) and resumes it
+where it stopped; elsewhere torch operations do. Weights are those of `sampling.token_rejection.DesRaj` without slack:
+the mean of `terms` terms after the first valid token, with expectation Z given the token, hence
+E[exp(log_weight) 1{token = a}] = p(a) [a valid] for every row, whatever the budget.
 """
 
 from __future__ import annotations
@@ -26,12 +27,15 @@ from ..sampling.awrs import WeightedToken
 __all__ = ["BatchRace", "TorchRace", "step_batch"]
 
 FEW = 32
-"""Tokens of each row that are fetched at a time: beyond the median of checks, and one small copy."""
+"""Tokens of each row fetched in one round: more than the median number of checks, and still one small copy."""
 
 
 @dataclass(slots=True)
 class RowSearch:
-    """The race of one row, as far as it was seen. used, valid: mass of the tokens checked, and of the valid ones."""
+    """The race of one row, as far as it has been observed.
+
+    used, valid: mass of the checked tokens, and of the valid ones.
+    """
 
     token: int | None = None
     terms: list[float] = field(default_factory=list)
@@ -41,7 +45,7 @@ class RowSearch:
     last: float = 0.0
 
     def see(self, token: int, mass: float, left: float, ok: bool) -> None:
-        """One more arrival; left: mass of all that had not arrived before it."""
+        """Record one more arrival. left: mass of all tokens that had not arrived before it."""
         term = self.valid + left * ok
         if self.token is not None:
             self.terms.append(term)
@@ -56,13 +60,16 @@ class BatchRace(Protocol):
     """Races of a batch of rows."""
 
     def arrivals(self, rows: list[int]) -> tuple[list[list[int]], list[list[float]], list[float]]:
-        """Of each of these rows the next tokens, in order; their masses, of a law that sums to 1; and the mass of all
-        that had not arrived before. Tokens of mass 0 fill a row up in which fewer are left."""
+        """Return the next tokens of each of these rows in order of arrival, their masses, and the remaining mass.
+
+        Masses are those of a distribution that sums to 1. The remaining mass is that of all tokens that had not arrived
+        before. A row with fewer tokens left is filled up with tokens of mass 0.
+        """
         ...  # pragma: no cover
 
 
 class TorchRace:
-    """Races by torch's operations, on any device. Clocks are wound anew each time, on what is left."""
+    """Races by torch operations, on any device. Each round draws new clocks for the tokens that are left."""
 
     def __init__(
         self, logits: torch.Tensor, generator: torch.Generator | None, allowed: torch.Tensor | None, round_size: int
@@ -96,13 +103,38 @@ def step_batch(
     round_size: int = FEW,
     race: BatchRace | None = None,
 ) -> list[WeightedToken]:
-    """A token that passes `check(row, token)` for each row, and its weight: `sampling.awrs.WeightedToken`, B of them.
+    """Draw for each row a token that passes `check(row, token)`, with its importance weight, by AWRS.
 
-    logits: float [B, V], of any device and scale (they are normalised first; the weight counts only what `allowed`
-    leaves). budget: most checks of a row. allowed: bool [B, V], the only tokens that are tried, from a sound mask.
-    generator: of the device of the logits. round_size: tokens of a row fetched at a time. A row is asked about no token
-    twice. race: where tokens come from; by default a kernel's where the logits are on a card, else torch's. Raises
-    ValueError for NaN, for rows without any mass, and for numbers that make no sense.
+    No token of a row is checked twice.
+
+    Parameters
+    ----------
+    logits : Tensor, floating point [B, V]
+        Logits on any device. They need not be normalised; the weight accounts for the mass that `allowed` leaves.
+    check : callable
+        check(row, token) returns whether the token is valid.
+    generator : torch.Generator, optional
+        A generator of the device of the logits.
+    terms : int
+        Number of terms of the weight's estimate after the first valid token.
+    budget : int, optional
+        Most checks of a row.
+    allowed : Tensor, bool [B, V], optional
+        The only tokens to try, for example from a sound mask.
+    round_size : int
+        Tokens of a row fetched in one round.
+    race : BatchRace, optional
+        The source of tokens: by default a kernel for logits on a GPU, else torch.
+
+    Returns
+    -------
+    list of WeightedToken
+        One `sampling.awrs.WeightedToken` for each row.
+
+    Raises
+    ------
+    ValueError
+        If logits hold NaN, a row has no mass, or a number is out of range.
     """
     if logits.ndim != 2 or not logits.is_floating_point():
         raise ArgumentError(f"logits are {logits.dtype}{list(logits.shape)}: floats [rows, tokens] were asked for")
@@ -125,7 +157,9 @@ def step_batch(
 def race_of(
     logits: torch.Tensor, generator: torch.Generator | None, allowed: torch.Tensor | None, round_size: int
 ) -> BatchRace:
-    """By a kernel where there is a card that numba finds too, and logits that kernels read."""
+    """Return a race run by a kernel if numba finds the GPU and kernels read the dtype of the logits, else one run by
+    torch.
+    """
     if logits.is_cuda and logits.dtype in (torch.float32, torch.bfloat16, torch.float16):
         from numba import cuda
 
@@ -146,8 +180,11 @@ def take_arrivals(
     terms: int,
     most: float,
 ) -> bool:
-    """Takes tokens in order; whether the search is over. left: mass of the row's tokens that have not arrived."""
-    # What is left behind the k-th is summed from the far end, so that nothing is lost where it is small.
+    """Check tokens in order of arrival and return whether the search is over.
+
+    left: mass of tokens that have not arrived.
+    """
+    # The mass after each arrival is summed from the last one on, so that small remainders do not cancel.
     behind = [max(left - math.fsum(masses), 0.0)]
     for mass in reversed(masses):
         behind.append(behind[-1] + mass)
@@ -161,8 +198,10 @@ def take_arrivals(
 
 
 def finish_search(search: RowSearch, terms: int, most: float) -> WeightedToken:
-    """The token and its weight. Terms that were promised and not seen, because no token is left, are the valid mass
-    itself; none are promised beyond the budget."""
+    """Return the token and its weight.
+
+    Terms that were not observed because no token is left equal the valid mass. No term is expected beyond the budget.
+    """
     if search.token is None:
         return WeightedToken(None, -math.inf, search.checks)
     first = search.checks - len(search.terms)

@@ -1,7 +1,7 @@
-"""End tokens: which tokens a tokenizer or a model declares to end a text.
+"""End tokens that a tokenizer or a model declares.
 
 They are declared by the model's generation config, by its config, and by the tokenizer. A name such as `<|eot_id|>`
-declares nothing: the same vocabulary serves base models, which never write it, and chat models, which end with it.
+is not a declaration: the same vocabulary serves base models, which never write it, and chat models, which end with it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NAMES = (
     "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<end_of_turn>", "<|end|>", "<|endoftext|>", "<|end_of_text|>",
     "<|END_OF_TURN_TOKEN|>", "<|return|>", "<|call|>", "<|eot|>", "</s>", "<eos>",
 )  # fmt: skip
-"""Names that chat models give to tokens that end a turn, for warnings."""
+"""Names that chat models give to tokens that end a turn, used in warnings."""
 TIKTOKEN = "<|endoftext|>"
 """The special token that tiktoken itself declares as the end of a text (`Encoding.eot_token`)."""
 

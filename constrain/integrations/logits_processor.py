@@ -1,17 +1,17 @@
-"""`ConstraintLogitsProcessor`: a Constraint inside `model.generate` of transformers, in any of its decoding modes.
+"""`ConstraintLogitsProcessor`: a Constraint in `model.generate` of transformers, in any of its decoding modes.
 
-The position of a row is a function of its tokens: those after its prompt are replayed through a Matcher. It is never
-counted in calls, so it does not matter that beams are re-ordered, that assisted decoding goes back, or that the
-processor is used again. What makes that cheap is a bounded cache from rows to Matchers: the row without its last token
-is nearly always in it, and a fork and one `advance` give the new position.
+The position of a row is a function of its tokens: those after its prompt are replayed through a Matcher. Calls are
+never counted, so beams may be reordered, assisted decoding may go back, and the processor may be reused. A bounded
+cache from rows to Matchers makes this cheap: the row without its last token is nearly always in it, and a fork and one
+`advance` give the new position.
 
     row of ids  =  prompt  +  text  [ + end token  + padding ]
 
-Where the prompt ends cannot be seen in the ids. `prompt_length=` says so; without it, the rows of the first call are
-taken to be the prompts, and so is any later batch of rows that does not begin with them. What transformers 5 does to a
-processor, by its own code (`generation/utils.py`, `candidate_generator.py`): beam search hands over log-probabilities
-of flattened beams, not logits; finished rows go on with padding; assisted decoding, with batch size 1, asks for each
-position of a draft and goes back to before it; continuous batching hands over one token per row (refused here).
+The ids do not show where the prompt ends. `prompt_length=` gives it; without it, the rows of the first call are taken
+as the prompts, as are those of any later batch that does not begin with them. How transformers 5 calls a processor
+(`generation/utils.py`, `candidate_generator.py`): beam search passes log-probabilities of flattened beams, not logits;
+finished rows continue with padding; assisted decoding, with batch size 1, requests each position of a draft and then
+goes back to before it; continuous batching passes one token per row (refused here).
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ __all__ = ["ConstraintLogitsProcessor"]
 
 Ids = NDArray[np.int64]
 CAPACITY = 1024
-"""Rows remembered at least: far more than a draft is long. Eight per row of the batch, if that is more."""
+"""Fewest rows in the cache: far more than the length of a draft. Eight per row of the batch if that is more."""
 
 
 class ScoreMasker(Protocol):
-    """Computes and applies the masks in place of the processor."""
+    """Computes and applies masks in place of the processor."""
 
     def masked(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Return the scores with every token that is not allowed at -inf, as a new tensor."""
@@ -62,23 +62,41 @@ class ScoreMasker(Protocol):
 class ConstraintLogitsProcessor:
     """A logits processor for `model.generate(..., logits_processor=[...])`.
 
-    constraint: a Constraint for all rows, or a list with one for each prompt of the batch, in its order (with beams or
-        num_return_sequences the rows of one prompt are neighbours, as transformers has them).
-    model: the model whose `generate` is called. Its generation config says which tokens end a text: others, which its
-        `generate` would go on after, are never allowed. Without it the end tokens of the Vocabulary are taken for them.
-    generation_config: the one given to `generate`, if it is not the model's own.
-    tokenizer: the model's tokenizer. Some of the Vocabulary's tokens are compared with it.
-    max_new_tokens: as given to `generate`. Every text is then complete in so many tokens, its end token included: a
-        token is allowed only if a completion fits after it. LimitError if not even the shortest text fits.
-    prompt_length: number of ids of the prompt in every row, left padding included; of an encoder-decoder, number of
-        ids that its decoder starts from. By default learnt from the first call. Give it where a new prompt may begin
-        with an old one and its answer (a conversation), or where a text is to be continued by a new processor.
-    on_refused: what to do with a row whose text holds a token that the constraint refuses. "raise": ConstrainError,
-        since somebody changed the text. "end": allow end tokens only; for drafts that nobody constrained (assisted
-        decoding with another tokenizer), which are thrown away afterwards.
+    Use a processor in one `generate` at a time. It may be reused afterwards.
 
-    Use one in one `generate` at a time; any number after each other. Raises VocabularyError where the Vocabulary is not
-    the model's: see `integrations.vocabulary_match`.
+    Parameters
+    ----------
+    constraint : Constraint or iterable of Constraint
+        One Constraint for all rows, or one for each prompt of the batch, in its order. With beams or
+        num_return_sequences the rows of one prompt are adjacent, as transformers arranges them.
+    model : PreTrainedModel, optional
+        The model whose `generate` is called. Its generation config gives the tokens that end a text; other end tokens
+        of the Vocabulary, at which its `generate` would not stop, are never allowed. Without it the end tokens of the
+        Vocabulary are used.
+    generation_config : GenerationConfig, optional
+        The one given to `generate`, if it is not the model's own.
+    tokenizer : optional
+        The model's tokenizer. A sample of the Vocabulary's tokens is compared with it.
+    max_new_tokens : int, optional
+        As given to `generate`. Every text is then complete within this number of tokens, its end token included: a
+        token is allowed only if a completion fits after it.
+    prompt_length : int, optional
+        Number of ids of the prompt in every row, left padding included; of an encoder-decoder, number of ids that its
+        decoder starts from. By default taken from the first call. Give it where a new prompt may begin with an old one
+        and its answer (a conversation), or where a new processor continues a text.
+    on_refused : {"raise", "end"}
+        What to do with a row whose text holds a token that the constraint refuses. "raise": ConstrainError, since the
+        text was changed outside the processor. "end": allow end tokens only; for drafts that were not constrained
+        (assisted decoding with another tokenizer), which are discarded afterwards.
+
+    Raises
+    ------
+    VocabularyError
+        If the Vocabulary is not the model's; see `integrations.vocabulary_match`.
+    LimitError
+        If the shortest text does not fit into max_new_tokens.
+    ConstrainError
+        If the list of constraints is empty, or another argument is invalid.
     """
 
     def __init__(
@@ -112,27 +130,41 @@ class ConstraintLogitsProcessor:
             None if max_new_tokens is None else Budget(vocabulary, max_new_tokens) for _ in self.constraints
         ]
         for one, budget in zip(self.constraints, self.budgets):
-            RowPosition(one.matcher(), self.endings, budget)  # a budget that is too small is refused now
+            RowPosition(one.matcher(), self.endings, budget)  # raises LimitError now if the budget is too small
         self.prompts: Ids | None = None
         self.known: OrderedDict[tuple[int, bytes], RowPosition] = OrderedDict()
         self.width: int | None = None
         self.all_ended = False
-        self.ahead: ScoreMasker | None = None  # set by `masks_ahead.Ahead`, which makes the masks while the model runs
+        self.ahead: ScoreMasker | None = None  # set by `masks_ahead.Ahead`
 
     @property
     def supports_continuous_batching(self) -> bool:
-        """Asked by continuous batching only, which would go on without a processor that says no: so this raises."""
+        """Raise UnsupportedError: continuous batching, its only caller, would ignore a processor that returns False."""
         raise UnsupportedError(
             "continuous batching hands a processor one token of each row, from which no position can be told",
             hint="Use model.generate, which hands over whole rows.",
         )
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
-        """scores [rows, V] with every token that is not allowed at -inf, as a new tensor of the same type.
+        """Return the scores with every token that is not allowed at -inf.
 
-        input_ids: int64 [rows, length], scores: logits or log-probabilities; allowed ones stay as they are.
-        Raises ConstrainError for refused tokens, for rows that do not match the list of constraints, and where
-        nothing allowed is left because another processor forbids it.
+        Parameters
+        ----------
+        input_ids : Tensor, int64 [rows, length]
+            The ids of each row, prompt included.
+        scores : Tensor, floating point [rows, V]
+            Logits or log-probabilities. Those of allowed tokens are unchanged.
+
+        Returns
+        -------
+        Tensor
+            A new tensor of the same shape and dtype.
+
+        Raises
+        ------
+        ConstrainError
+            If a row holds a refused token, the number of rows does not match the list of constraints, or no allowed
+            token has a finite score because another processor forbids all of them.
         """
         import torch
 
@@ -151,7 +183,10 @@ class ConstraintLogitsProcessor:
         return out
 
     def masks(self, ids: Ids, shape: tuple[int, ...]) -> NDArray[np.int32]:
-        """int32 [rows, words]: what may follow rows of ids (int64 [rows, length]). shape: of the scores."""
+        """Return the packed masks of the next token, int32 [rows, words].
+
+        ids: int64 [rows, length], the rows so far. shape: shape of the scores.
+        """
         if ids.ndim != 2 or len(ids) != shape[0]:
             raise ConstrainError(f"input_ids {ids.shape} and scores {tuple(shape)} do not match")
         vocabulary = self.constraints[0].vocabulary
@@ -178,9 +213,9 @@ class ConstraintLogitsProcessor:
         return out
 
     def goes_on(self, token: int) -> ConstrainError:
-        """The error for texts that `generate` goes on with after their end tokens: it does not stop at them.
+        """Return the error of `generate` continuing texts after their end tokens.
 
-        Only beam search, which hands over log-probabilities of several rows, does so rightly.
+        Only beam search, which passes log-probabilities of several rows, does so legitimately.
         """
         return ConstrainError(
             f"generate goes on after the end token, with token {token}: it does not stop where the text ends",
@@ -189,7 +224,7 @@ class ConstraintLogitsProcessor:
         )
 
     def owners(self, rows: int) -> list[int]:
-        """Which constraint each row belongs to."""
+        """Return the index of each row's constraint."""
         count = len(self.constraints)
         if rows % count:
             raise ConstrainError(
@@ -199,7 +234,7 @@ class ConstraintLogitsProcessor:
         return [row * count // rows for row in range(rows)]
 
     def starts(self, ids: Ids, owners: list[int]) -> int:
-        """How many ids of each row are its prompt; learns the prompts of a new batch."""
+        """Return the number of ids of each row that are its prompt; store the prompts of a new batch."""
         if self.prompt_length is not None:
             if ids.shape[1] < self.prompt_length:
                 raise ConstrainError(f"the rows have {ids.shape[1]} ids, fewer than prompt_length={self.prompt_length}")
@@ -211,7 +246,7 @@ class ConstraintLogitsProcessor:
         return int(ids.shape[1])
 
     def continues(self, ids: Ids, owners: list[int]) -> bool:
-        """Whether every row begins with a known prompt of its own constraint."""
+        """Return whether every row begins with a known prompt of its own constraint."""
         assert self.prompts is not None
         length = self.prompts.shape[1]
         if ids.shape[1] < length:
@@ -229,7 +264,7 @@ class ConstraintLogitsProcessor:
         return False
 
     def position(self, row: Ids, start: int, owner: int, rows: int) -> RowPosition:
-        """The position after a row: known, one token after a known one, or replayed from the prompt."""
+        """Return the position after a row: cached, one token after a cached one, or replayed from the prompt."""
         key = (owner, row.tobytes())
         found = self.known.get(key)
         if found is None:
@@ -249,7 +284,7 @@ class ConstraintLogitsProcessor:
         return found
 
     def check_left(self, out: torch.Tensor, scores: torch.Tensor) -> None:
-        """Every row has a token that can be chosen; a row of -inf would quietly become token 0."""
+        """Raise ConstrainError if a row has no token with a finite score; sampling would silently return token 0."""
         best = out.amax(dim=-1)
         good = best.isfinite()
         if bool(good.all()):
@@ -267,7 +302,7 @@ class ConstraintLogitsProcessor:
 
 
 def checked_constraints(constraint: Any) -> list[Any]:
-    """The constraints of a processor, as a list; TypeError or ConstrainError for everything else."""
+    """Return the constraints of a processor as a list. Raise TypeError or ConstrainError for other values."""
     if hasattr(constraint, "matcher"):
         listed = [constraint]
     elif isinstance(constraint, Iterable) and not isinstance(constraint, (str, bytes, dict)):
@@ -294,7 +329,7 @@ def checked_constraints(constraint: Any) -> list[Any]:
 
 
 def are_logprobs(scores: torch.Tensor) -> bool:
-    """Whether rows of scores are log-probabilities, as beam search has them, and not logits."""
+    """Return whether rows of scores are log-probabilities, as in beam search, rather than logits."""
     return bool((scores.float().logsumexp(-1).abs() < 1e-2).all())
 
 
@@ -310,7 +345,10 @@ def check_count(name: str, value: Any, least: int) -> None:
 
 
 def mask_scores(scores: torch.Tensor, words: torch.Tensor) -> Any:
-    """The scores with what is not allowed at -inf, as a new tensor: by a kernel on the CPU, else by torch."""
+    """Return a new tensor of the scores with every token that is not allowed at -inf.
+
+    On the CPU a kernel does it, elsewhere torch.
+    """
     import torch
 
     if scores.is_cpu and words.is_cpu and not scores.requires_grad:
@@ -319,9 +357,10 @@ def mask_scores(scores: torch.Tensor, words: torch.Tensor) -> Any:
 
 
 def unpack_masks(words: torch.Tensor, width: int) -> Any:
-    """bool [rows, width] from bits: int32 [rows, words], bit i % 32 of word i // 32; what is beyond them is False.
+    """Return bool [rows, width] from packed masks int32 [rows, words]: bit i % 32 of word i // 32; False beyond the
+    masks.
 
-    Each byte is looked up as eight booleans in one: ten times faster than shifting and comparing.
+    Each byte is looked up as eight booleans in one int64, which is ten times as fast as shifting and comparing.
     """
     import torch
 

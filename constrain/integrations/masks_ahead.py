@@ -1,13 +1,15 @@
-"""`Ahead`: masks of a ConstraintLogitsProcessor, made while the model runs, inside `model.generate` of transformers.
+"""`Ahead`: compute the masks of a ConstraintLogitsProcessor while the model runs, inside transformers'
+`model.generate`.
 
-A logits processor is called behind the forward pass: whoever then asks for the ids waits for that pass. A *stopping
-criterion* is called before it, with the same ids. This one never stops anything. It starts copying them to the host
-beside the current stream, and a thread makes the masks and sends them to the card; the processor finds them there.
+A logits processor is called after the forward pass has been launched, so reading the ids there waits for that pass. A
+*stopping criterion* is called before it, with the same ids. This one never stops generation: it starts copying the ids
+to the host on a side stream, and a thread computes the masks and copies them to the device, where the processor finds
+them.
 
     processor = ConstraintLogitsProcessor(constraint)
     model.generate(..., logits_processor=[processor], stopping_criteria=[Ahead(processor)])
 
-Where other ids are asked for than were announced (beams in a new order, the first step), the processor does as ever.
+If the processor receives other ids than were announced (the first step, reordered beams), it computes the masks then.
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ __all__ = ["Ahead"]
 
 
 class Ahead:
-    """A stopping criterion that starts the masks of the next step. found: steps that found their masks made."""
+    """A stopping criterion that starts computing the masks of the next step.
+
+    found: number of steps whose masks were ready.
+    """
 
     def __init__(self, processor: ConstraintLogitsProcessor) -> None:
         self.processor, self.found = processor, 0
@@ -38,16 +43,16 @@ class Ahead:
         processor.ahead = self
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:
-        """bool [rows], all False. input_ids: int64 [rows, length], those that the processor will be asked about."""
+        """Return bool [rows], all False. input_ids: int64 [rows, length], the ids that the processor receives next."""
         if self._made is not None:
-            self._made.exception()  # its own call tells of it
+            self._made.exception()  # waits; a failure is raised by the processor's own call
             self._made = None
         if self._shape is not None and len(input_ids) == self._shape[0]:
             self._ids, self._made = input_ids, self._start(input_ids)
         return torch.zeros(len(input_ids), dtype=torch.bool, device=input_ids.device)
 
     def masks(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """int32 [rows, words] on the scores' device: the masks that were announced, or made now, by the same thread."""
+        """Return int32 [rows, words] on the device of the scores: masks computed ahead, or now by the same thread."""
         made, ids = self._made, self._ids
         shape, self._shape = self._shape, tuple(scores.shape)
         self._made = self._ids = None
@@ -65,7 +70,9 @@ class Ahead:
         return words
 
     def masked(self, input_ids: torch.Tensor, scores: torch.Tensor) -> Any:
-        """The scores with what is not allowed at -inf, as a new tensor: by a kernel where there is one for them."""
+        """Return a new tensor of the scores with every token that is not allowed at -inf; by a kernel where there is
+        one.
+        """
         words = self.masks(input_ids, scores)
         if scores.is_cuda and scores.dtype in KINDS and cuda.is_available():
             return apply_mask(scores.clone(memory_format=torch.contiguous_format), words)
@@ -79,7 +86,10 @@ class Ahead:
         return self._worker.submit(self._make, input_ids, drawn)
 
     def _make(self, input_ids: torch.Tensor, drawn: Any) -> tuple[torch.Tensor, Any]:
-        """In the worker: ids to the host, masks, masks to the card. drawn: after which the ids are there."""
+        """In the worker: copy ids to the host, compute masks, copy them to the device.
+
+        drawn: the event that the ids wait for.
+        """
         assert self._shape is not None
         if not input_ids.is_cuda:
             return torch.from_numpy(self.processor.masks(input_ids.detach().numpy(), self._shape)), None

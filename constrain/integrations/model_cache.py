@@ -1,12 +1,12 @@
-"""A transformers model after one prompt: `next_logprobs` with a cache of keys and values.
+"""A transformers model after one prompt: `next_logprobs` with a key-value cache.
 
-What was fed last is remembered as token ids beside the cache. A new request keeps the part that it has in common with
-them, drops the rest of the cache, and feeds only what is new: so it does not matter in which order prefixes are asked
-for, and several answers to one prompt share its keys and values. A chain of prefixes (each extending the one before)
-is one forward pass; unrelated prefixes are one padded batch over the keys and values of what they all share.
+The token ids of the cache are stored beside it. A new request reuses their common prefix, crops the rest of the cache,
+and feeds only the remaining tokens. So prefixes may be requested in any order, and several answers to one prompt share
+its keys and values. A chain of prefixes, each extending the one before, is one forward pass; unrelated prefixes are one
+padded batch over the keys and values of their common prefix.
 
-Particles ask for prefixes of one length, step by step: the batch of the last step is kept, its rows are taken in the
-order of the new prefixes (those that were copied twice, those that ended not at all), and only one token each is fed.
+Particle samplers request prefixes of equal length, step by step: the batch of the last step is retained, its rows are
+gathered in the order of the new prefixes (some duplicated, some dropped), and one token is fed to each.
 """
 
 from __future__ import annotations
@@ -26,21 +26,22 @@ from ..base.errors import ConstrainError
 __all__ = ["PromptedModel"]
 
 CROPPABLE = {"full_attention", "sliding_attention", "chunked_attention", "attention"}
-"""Kinds of layers whose cache is one entry per token, so that the last tokens can be taken back."""
+"""Types of layers whose cache has one entry per token, so that it can be cropped."""
 
 
 SMALL = 20_000_000
-"""Parameters below which one thread does a forward pass on a CPU. Sharing out so little work gains nothing, and where
-other processes keep the cores busy it costs far more than the work: 200 ms a pass of the embedded model, not 3."""
+"""Number of parameters below which a forward pass on a CPU uses one thread. Parallelising so little work gains nothing,
+and is costly while other processes use the cores: 200 ms instead of 3 ms per pass of the embedded model.
+"""
 
 
 class PromptedModel:
-    """A `LanguageModel`: the law of the next token after `prompt` and a prefix. Not to be shared between threads.
+    """A `LanguageModel`: the distribution of the next token after `prompt` and a prefix. Not thread-safe.
 
-    prompt: token ids; for an encoder-decoder what the encoder reads. width: columns wanted; a model with fewer logits
-    is refused, those beyond are padding and are left out after normalising: their mass is the model's own.
-    calls, fed: forward passes, and tokens fed to them, so far. room: most tokens of a text, end token included, that
-    the model has positions for after the prompt; None where it has no such limit.
+    prompt: token ids; of an encoder-decoder, the input of the encoder. width: number of columns of the result; a model
+    with fewer logits is refused, and further logits are padding, dropped after normalisation, so that their mass is
+    missing. calls, fed: number of forward passes so far, and of tokens fed to them. room: most tokens of a text, end
+    token included, that the model has positions for after the prompt; None if there is no limit.
     """
 
     def __init__(self, model: Any, prompt: list[int], width: int) -> None:
@@ -67,7 +68,7 @@ class PromptedModel:
 
     @torch.inference_mode()
     def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
-        """float64 [n, width]: natural logs of the next token's probability after each prefix."""
+        """Return the log-probabilities (nats) of the next token after each prefix, float64 [n, width]."""
         if not prefixes:
             return np.zeros((0, self.width))
         asked = [(*self.head, *prefix) for prefix in prefixes]
@@ -78,7 +79,7 @@ class PromptedModel:
         return rows if len(texts) == len(asked) else rows[[number[text] for text in asked]]
 
     def answers(self, texts: list[list[int]]) -> torch.Tensor:
-        """Logits [n, V] after each of n different texts, in the cheapest way."""
+        """Return logits [n, V] after each of n different texts, in the cheapest way."""
         parents = [self.rows.get(tuple(text[:-1])) for text in texts]
         known = [row for row in parents if row is not None]
         if self.batch is not None and len(known) == len(texts):
@@ -88,9 +89,11 @@ class PromptedModel:
         return self.along(texts) if chain else self.beside(texts)
 
     def onward(self, texts: list[list[int]], parents: list[int]) -> torch.Tensor:
-        """Logits [n, V] after texts that are each one token longer than a row of the batch, which they replace."""
+        """Return logits [n, V] after texts that extend rows of the retained batch by one token each; they replace the
+        batch.
+        """
         batch, size = self.batch, len(self.rows)
-        self.batch, self.rows = None, {}  # until it is whole again
+        self.batch, self.rows = None, {}  # until the pass is complete
         if parents != list(range(size)):
             chosen = torch.tensor(parents, device=self.device)
             batch = copy_cache(batch, lambda part: part.index_select(0, chosen))
@@ -101,11 +104,11 @@ class PromptedModel:
         return out[:, -1]
 
     def hold(self, batch: Any, texts: list[list[int]]) -> None:
-        """Keep a batch without padding for the next step."""
+        """Retain a batch without padding for the next step."""
         self.batch, self.rows = batch, {tuple(text): row for row, text in enumerate(texts)}
 
     def along(self, texts: list[list[int]]) -> torch.Tensor:
-        """Logits [n, V] after each of a chain of texts, in one pass over the longest."""
+        """Return logits [n, V] after each text of a chain, in one pass over the longest."""
         first, longest = len(texts[0]) - 1, texts[-1]
         start = min(self.keep(longest), first)
         self.crop(start)
@@ -115,7 +118,7 @@ class PromptedModel:
         return logits[[len(text) - 1 - first for text in texts]]
 
     def keep(self, text: list[int]) -> int:
-        """How many tokens of `text` are in the cache already."""
+        """Return how many tokens of `text` are in the cache already."""
         if self.cache is None:
             return 0
         common = 0
@@ -126,7 +129,7 @@ class PromptedModel:
         return common
 
     def crop(self, length: int) -> None:
-        """Take the cache back to its first `length` tokens."""
+        """Crop the cache to its first `length` tokens."""
         if self.cache is None or not self.crops or length == 0:
             self.cache, self.cached = self.fresh(), []
         elif length < len(self.cached):
@@ -136,7 +139,7 @@ class PromptedModel:
             self.cached = kept
 
     def fresh(self) -> Any:
-        """An empty cache; full layers even for sliding windows, so that it can always be taken back."""
+        """Return an empty cache, with full layers even for sliding windows, so that it can always be cropped."""
         if not self.crops:
             return None
         if self.decoding:
@@ -144,7 +147,9 @@ class PromptedModel:
         return DynamicCache()
 
     def forward(self, ids: list[int], start: int, skip: int) -> torch.Tensor:
-        """Feed `ids` after `start` cached tokens; logits [len(ids) - skip, V] of all but the first `skip` of them."""
+        """Feed `ids` after `start` cached tokens; return logits [len(ids) - skip, V] of all but the first `skip` of
+        them.
+        """
         tokens = torch.tensor([ids], device=self.device)
         if self.cache is None:
             out = self.run(tokens, None, len(ids) - skip, use_cache=False)
@@ -154,7 +159,7 @@ class PromptedModel:
         return out[0]
 
     def beside(self, texts: list[list[int]]) -> torch.Tensor:
-        """Logits [n, V] after each of unrelated texts: a batch, padded on the right, over what they share."""
+        """Return logits [n, V] after each of unrelated texts: one right-padded batch over their common prefix."""
         shared = 0
         while all(len(text) > shared + 1 and text[shared] == texts[0][shared] for text in texts):
             shared += 1
@@ -174,7 +179,7 @@ class PromptedModel:
         return out[torch.arange(len(texts)), [len(tail) - 1 for tail in tails]]
 
     def run(self, tokens: torch.Tensor, seen: torch.Tensor | None, last: int, **cache: Any) -> torch.Tensor:
-        """One forward pass: logits [batch, last, V] of the last positions."""
+        """Run one forward pass; return logits [batch, last, V] of the last positions."""
         self.calls, self.fed = self.calls + 1, self.fed + tokens.numel()
         named = {"decoder_input_ids": tokens} if self.decoding else {"input_ids": tokens}
         if seen is not None:
@@ -189,7 +194,7 @@ class PromptedModel:
         return logits[:, logits.shape[1] - last :]
 
     def normalised(self, logits: torch.Tensor) -> NDArray[np.float64]:
-        """float64 [n, width] log-probabilities of logits [n, V >= width] of any float type."""
+        """Return log-probabilities, float64 [n, width], of logits [n, V >= width] of any floating-point dtype."""
         if logits.shape[-1] < self.width:
             raise ConstrainError(f"the model gives {logits.shape[-1]} logits for a vocabulary of {self.width} tokens")
         exact = torch.log_softmax(logits.float().cpu().double(), dim=-1)
@@ -197,7 +202,7 @@ class PromptedModel:
 
 
 def copy_cache(cache: Any, pick: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    """Another cache, of what `pick` makes of all keys and values [batch, ...]; the old one stays as it is."""
+    """Return a new cache of `pick` applied to all keys and values [batch, ...]; the old one is unchanged."""
     if isinstance(cache, EncoderDecoderCache):
         return EncoderDecoderCache(
             copy_cache(cache.self_attention_cache, pick), copy_cache(cache.cross_attention_cache, pick)
@@ -211,7 +216,7 @@ def copy_cache(cache: Any, pick: Callable[[torch.Tensor], torch.Tensor]) -> Any:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """torch on one thread, for a while."""
+    """Limit torch to one thread within the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -221,7 +226,7 @@ def one_thread() -> Iterator[None]:
 
 
 def count_positions(model: Any) -> int | None:
-    """How many positions a model with a learnt embedding of each has (GPT-2, OPT, BART); None for all others."""
+    """Return the number of positions of a model with learnt position embeddings (GPT-2, OPT, BART), or None."""
     for name, part in model.named_modules():
         last = name.rpartition(".")[2]
         if hasattr(part, "num_embeddings") and (last == "wpe" or "position" in last):
@@ -230,7 +235,7 @@ def count_positions(model: Any) -> int | None:
 
 
 def decoder_start(model: Any) -> int:
-    """The token that the decoder of an encoder-decoder starts from."""
+    """Return the token that the decoder of an encoder-decoder starts from."""
     for source in (getattr(model, "generation_config", None), model.config):
         for name in ("decoder_start_token_id", "bos_token_id"):
             found = getattr(source, name, None)
@@ -242,7 +247,7 @@ def decoder_start(model: Any) -> int:
 
 
 def can_crop(model: Any) -> bool:
-    """Whether the model's cache can be taken back token by token; if not, every request is computed anew."""
+    """Return whether the model's cache can be cropped token by token; otherwise every request is recomputed."""
     config = model.config.get_text_config(decoder=True)
     kinds = getattr(config, "layer_types", None)
     if kinds is not None:

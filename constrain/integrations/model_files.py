@@ -1,4 +1,4 @@
-"""Files of models and tokenizers, read within bounds: they often come from strangers.
+"""Bounded reading of files of models and tokenizers, which often come from untrusted sources.
 
 Only regular files are read (a FIFO would block, a device never ends), up to MOST_BYTES, and JSON up to MOST_NESTING.
 """
@@ -15,7 +15,7 @@ from ..base.json_documents import find_deeper
 __all__ = ["check_file", "parse_document", "read_bytes", "read_object"]
 
 MOST_BYTES = 256 << 20
-"""Largest file that is read. The largest tokenizer files known have 35 MB."""
+"""Largest file that is read. The largest known tokenizer files have 35 MB."""
 MOST_NESTING = 256
 """Deepest nesting of a JSON document, as `Limits.nesting`."""
 
@@ -36,7 +36,7 @@ def check_file(path: Path) -> Path:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return what a regular file of bounded size holds."""
+    """Return the contents of a regular file of bounded size."""
     try:
         return check_file(path).read_bytes()
     except OSError as error:
@@ -44,7 +44,10 @@ def read_bytes(path: Path) -> bytes:
 
 
 def parse_document(data: bytes, path: Path) -> Any:
-    """Return the value of a JSON document; VocabularyError if it is none, or nested deeper than MOST_NESTING."""
+    """Return the value of a JSON document.
+
+    Raise VocabularyError if it is invalid or nested deeper than MOST_NESTING.
+    """
     if find_deeper(data.decode("latin-1"), MOST_NESTING) >= 0:
         raise VocabularyError(f"{shorten_text(path)} is nested more than {MOST_NESTING} levels deep")
     try:

@@ -1,6 +1,6 @@
-"""Names of models: the disk is asked first, the Hugging Face hub only for what is not there, and that is logged.
+"""Loading of models by name: from the local disk first, and from the Hugging Face hub, with a log message, otherwise.
 
-The logger is "constrain.hub"; a warning of it reaches stderr unless the application configures logging.
+The logger is "constrain.hub"; its warnings reach stderr unless the application configures logging.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ __all__ = ["foreign_errors", "is_hub_id", "locally_first"]
 
 T = TypeVar("T")
 SECONDS = 10
-"""How long the first request to the hub may take to connect, and to be answered."""
+"""Timeout, in seconds, of the first request to the hub: for connecting, and for the response."""
 HUB_ID = re.compile(r"[A-Za-z0-9_.-]{1,96}(/[A-Za-z0-9_.-]{1,96})?")
 
 
 def is_hub_id(name: str) -> bool:
-    """Whether a text can be the id of a model on the hub: `name` or `owner/name`."""
+    """Return whether a text can be the id of a model on the hub: `name` or `owner/name`."""
     return HUB_ID.fullmatch(name) is not None and not name.startswith((".", "-")) and ".." not in name
 
 
 def locally_first(name: str, load: Callable[[bool], T]) -> T:
-    """Return `load(True)`, which looks at the disk only, or `load(False)` if that fails, after logging it.
+    """Return `load(True)`, which reads the disk only, or `load(False)` if that fails, after logging it.
 
-    A hub that does not answer one request is not asked again: huggingface_hub would retry each file for half a minute.
+    If the hub does not answer a first request, no file is requested: huggingface_hub would retry each for half a
+    minute.
     """
     try:
         return load(True)
@@ -43,12 +44,15 @@ def locally_first(name: str, load: Callable[[bool], T]) -> T:
 
 
 def check_hub() -> str:
-    """Send the hub one request, with huggingface_hub's own proxies; return why it has no answer, "" if it has one."""
+    """Send one request to the hub, through huggingface_hub's own proxies.
+
+    Return why it failed, or "" if it succeeded.
+    """
     try:
         from huggingface_hub import constants
         from huggingface_hub.utils import get_session  # type: ignore[attr-defined,unused-ignore]
     except ImportError:
-        return ""  # what needs it says so
+        return ""  # the caller reports the missing package
     try:
         get_session().head(constants.ENDPOINT, timeout=SECONDS)
     except Exception as error:  # of requests or httpx, by the version of huggingface_hub
@@ -58,7 +62,7 @@ def check_hub() -> str:
 
 @contextmanager
 def foreign_errors(cause: str, hint: str = "", kind: type[ConstrainError] = VocabularyError) -> Iterator[None]:
-    """Turn whatever another library raises in the block, a panic of Rust included, into an error of `kind`."""
+    """Turn any exception of another library in the block, including a panic of Rust, into an error of `kind`."""
     try:
         yield
     except ConstrainError:
@@ -70,5 +74,5 @@ def foreign_errors(cause: str, hint: str = "", kind: type[ConstrainError] = Voca
 
 
 def first_line(error: Any) -> str:
-    """The first line of another library's error, shortened."""
+    """Return the first line of another library's error, shortened."""
     return shorten_text(next(iter(str(error).strip().splitlines()), "") or type(error).__name__)

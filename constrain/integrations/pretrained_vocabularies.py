@@ -1,7 +1,7 @@
 """Vocabularies by name: the folder of a model, a hub id, or one tokenizer file.
 
-transformers reads folders and hub ids; without it, or where it cannot, the tokenizer files are read by their
-names. The configs of the model are asked for what the tokenizer does not know: end tokens, width of the logits.
+transformers reads folders and hub ids; without it, or where it fails, tokenizer files are recognised by their names.
+The configs of the model supply what the tokenizer does not declare: end tokens and the width of the logits.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def demo_folder() -> Path:
 
 
 def from_file(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) -> Vocabulary:
-    """Of one tokenizer file, by its name."""
+    """Return the Vocabulary of one tokenizer file, recognised by its name."""
     if path.suffix == ".tiktoken":
         return from_tiktoken(path, size=size, eos_ids=eos_ids)
     check_file(path)
@@ -74,7 +74,7 @@ def from_file(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) ->
 
 
 def from_folder(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) -> Vocabulary:
-    """Of the folder of a model: through transformers if that reads it, else by the tokenizer files in it."""
+    """Return the Vocabulary of a model's folder: through transformers if possible, else from its tokenizer files."""
     documents: list[Mapping[str, Any]] = [
         read_object(path / f"{which}.json") for which in ("generation_config", "config")
     ]
@@ -111,7 +111,7 @@ def with_config(
     size: int | None,
     eos_ids: Iterable[int] | None,
 ) -> Vocabulary:
-    """Of a tokenizer beside the configs of its model, which know the end tokens and the width of the logits."""
+    """Return the Vocabulary of a tokenizer, with end tokens and width of the logits from the configs of its model."""
     if eos_ids is None and (said := read_ends(*documents)):
         own = getattr(tokenizer, "eos_token_id", None)
         eos_ids = {*said, *ids_of(own)}
@@ -126,7 +126,7 @@ def declared_in(path: Path, fast: Any) -> list[int]:
 
 
 def read_ends(generation_config: Mapping[str, Any], config: Mapping[str, Any]) -> list[int]:
-    """`eos_token_id` of a model: of its generation config, else of its config (or the text part of it)."""
+    """Return `eos_token_id` of a model: of its generation config, else of its config (or the text part of it)."""
     for document in (generation_config, config, text_config(config)):
         if ends := ids_of(document.get("eos_token_id")):
             return ends
@@ -134,7 +134,7 @@ def read_ends(generation_config: Mapping[str, Any], config: Mapping[str, Any]) -
 
 
 def read_size(generation_config: Mapping[str, Any], config: Mapping[str, Any]) -> int | None:
-    """Width of a model's logits, by its config."""
+    """Return the width of a model's logits according to its config, or None."""
     for document in (config, text_config(config)):
         if isinstance(found := document.get("vocab_size"), int) and found > 0:
             return found
@@ -142,15 +142,15 @@ def read_size(generation_config: Mapping[str, Any], config: Mapping[str, Any]) -
 
 
 def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the part of a config that is about text, in models that read images, too."""
+    """Return the text part of a config, for models that also read images; {} if there is none."""
     found = config.get("text_config")
     return found if isinstance(found, Mapping) else {}
 
 
 def load_transformers(source: str, local: bool = False) -> Any:
-    """Load the tokenizer of a folder or hub id; VocabularyError if transformers is missing or cannot read it.
+    """Load the tokenizer of a folder or hub id. Raise VocabularyError if transformers is missing or cannot read it.
 
-    local: whether to look at the disk only. Code that comes with a tokenizer is never run.
+    local: whether to read the disk only. Code that comes with a tokenizer is never run.
     """
     try:
         from transformers import AutoTokenizer
@@ -167,7 +167,7 @@ def load_transformers(source: str, local: bool = False) -> Any:
 
 
 def hub_config(source: str, which: str) -> Mapping[str, Any]:
-    """A config of a model on the hub, or nothing if it has none or cannot be reached."""
+    """Return a config of a model on the hub, or {} if it has none or cannot be reached."""
     from transformers.utils import cached_file
 
     def load(local: bool) -> Any:
@@ -182,7 +182,7 @@ def hub_config(source: str, which: str) -> Mapping[str, Any]:
 
 
 def load_fast(path: Path) -> Any:
-    """A tokenizer.json, by the tokenizers package."""
+    """Load a tokenizer.json with the tokenizers package."""
     try:
         from tokenizers import Tokenizer
     except ImportError as error:

@@ -1,10 +1,10 @@
-"""From the text that a type's schema allowed back to a value of that type: the inverse of `frontends.python_types`.
+"""Convert the text that a type's schema allowed to a value of that type: the inverse of `frontends.python_types`.
 
     to_value(tp, text)      an instance of a Pydantic model, dataclass, NamedTuple, Enum ...; a dict for a TypedDict
     parse_json(text)        plain JSON values, exactly
 
-Pydantic models validate themselves, from the text, and so does every type that is not known here. What is of the
-standard library is done here, so that it needs no Pydantic. A union takes its first member that the value fits.
+Pydantic validates its own models and every type that is not handled here. Standard-library types are converted here,
+so that they do not require Pydantic. A union takes its first member that the value fits.
 """
 
 from __future__ import annotations
@@ -25,23 +25,26 @@ __all__ = ["is_type", "parse_json", "to_value"]
 
 
 class Misfit(ValueError):
-    """A value is none of this type."""
+    """A value does not belong to the type."""
 
 
 def parse_json(text: str) -> Any:
-    """The value of a JSON text: integers of any length; numbers with a fraction or exponent as float, or as Decimal
-    where they are beyond what a float can hold. NaN and Infinity are not JSON and do not get here."""
+    """Return the value of a JSON text, exactly.
+
+    Integers may have any length. Numbers with a fraction or exponent are floats, or Decimals if they exceed the range
+    of float. NaN and Infinity, which are not JSON, are not expected.
+    """
     return json.loads(text, parse_float=parse_finite, parse_int=parse_integer)
 
 
 def parse_finite(text: str) -> float | Decimal:
-    """A float, or a Decimal where that would be infinite."""
+    """Return a float, or a Decimal where the float would be infinite."""
     number = float(text)
     return number if abs(number) != float("inf") else Decimal(text)
 
 
 def parse_integer(text: str) -> int:
-    """An int of any length: Python itself stops at some 4,300 digits."""
+    """Return an int of any length; `int` itself refuses more than 4,300 digits by default."""
     try:
         return int(text)
     except ValueError:
@@ -54,15 +57,18 @@ def parse_integer(text: str) -> int:
 
 
 def is_type(schema: object) -> bool:
-    """Whether what was given as a schema is a Python type, and not a document, JSON text or bool."""
+    """Return whether the value of a schema argument is a Python type, and not a document, JSON text or bool."""
     if isinstance(schema, (dict, str, bytes, bool)) or schema is None:
         return False
     return isinstance(schema, type) or get_origin(schema) is not None or hasattr(schema, "__supertype__")
 
 
 def to_value(tp: Any, text: str) -> Any:
-    """The value of type `tp` that the JSON `text` spells. Raises UnsupportedError for a type it does not know, and
-    what the type's own validation raises (a Pydantic validator may ask for more than any schema says)."""
+    """Return the value of type `tp` that the JSON `text` denotes.
+
+    Raises UnsupportedError for a type that is not known, and any exception of the type's own validation (a Pydantic
+    validator may check more than a schema can express).
+    """
     if is_pydantic(tp):
         return from_pydantic(tp, text)
     try:
@@ -72,12 +78,12 @@ def to_value(tp: Any, text: str) -> Any:
 
 
 def is_pydantic(tp: Any) -> bool:
-    """Whether a class validates itself through Pydantic."""
+    """Return whether a class is validated by Pydantic."""
     return isinstance(tp, type) and hasattr(tp, "__pydantic_validator__")
 
 
 def from_pydantic(tp: Any, text: str) -> Any:
-    """A Pydantic model or dataclass, or any other type that Pydantic knows, from JSON."""
+    """Return a Pydantic model or dataclass, or an instance of any other type that Pydantic knows, from JSON."""
     try:
         from pydantic import TypeAdapter
         from pydantic.errors import PydanticUserError
@@ -90,7 +96,10 @@ def from_pydantic(tp: Any, text: str) -> Any:
 
 
 def convert_value(tp: Any, value: Any) -> Any:
-    """`value`, as JSON gives it (numbers with a point as Decimal), as a `tp`; Misfit if it is none."""
+    """Convert a parsed JSON value, whose numbers with a point are Decimals, to type `tp`.
+
+    Raise Misfit if it does not fit.
+    """
     origin, args = get_origin(tp), get_args(tp)
     if tp is Any or tp is object:
         return to_plain(value)
@@ -119,7 +128,7 @@ WRAPPERS = ("Required", "NotRequired", "ReadOnly", "ClassVar", "Final")
 
 
 def to_plain(value: Any) -> Any:
-    """JSON values as `parse_json` gives them."""
+    """Return JSON values as `parse_json` returns them."""
     if isinstance(value, Decimal):
         return parse_finite(str(value))
     if isinstance(value, list):
@@ -130,14 +139,14 @@ def to_plain(value: Any) -> Any:
 
 
 def expect_kind(value: Any, kinds: type | tuple[type, ...], what: str) -> Any:
-    """`value` if it is one of `kinds` (a bool is no number)."""
+    """Return `value` if it is one of `kinds` (a bool is not a number). Raise Misfit otherwise."""
     if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
         raise Misfit(f"{value!r} is not {what}")
     return value
 
 
 def expect_whole(value: Any) -> int:
-    """1, 1.0 and 1e2 are integers to JSON Schema."""
+    """Return an integer in the sense of JSON Schema, where 1, 1.0 and 1e2 are integers."""
     number = expect_kind(value, (int, Decimal), "an integer")
     if number != number.to_integral_value() if isinstance(number, Decimal) else False:
         raise Misfit(f"{value} is not an integer")
@@ -145,7 +154,7 @@ def expect_whole(value: Any) -> int:
 
 
 def text_as(make: Callable[[str], Any], what: str) -> Callable[[Any], Any]:
-    """What `make` gives of a string, a ValueError of it being a Misfit."""
+    """Return a converter that applies `make` to a string and turns its ValueError into Misfit."""
 
     def read(value: Any) -> Any:
         try:
@@ -164,7 +173,7 @@ def parse_instant(text: str) -> datetime.datetime:
 
 
 def parse_clock(text: str) -> datetime.time:
-    """The time of RFC 3339."""
+    """Return the time of an RFC 3339 text."""
     return datetime.time.fromisoformat(text[:-1] + "+00:00" if text[-1:] in "Zz" else text)
 
 
@@ -184,7 +193,7 @@ SCALARS: dict[Any, Callable[[Any], Any]] = {
 
 
 def equal_json(a: Any, b: Any) -> bool:
-    """Equality of JSON: true is not 1, and 1.0 is 1."""
+    """Return whether two JSON values are equal: true is not 1, and 1.0 is 1."""
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(map(equal_json, a, b))
     if isinstance(a, dict) and isinstance(b, dict):
@@ -197,7 +206,7 @@ def equal_json(a: Any, b: Any) -> bool:
 
 
 def pick_literal(options: tuple[Any, ...], value: Any) -> Any:
-    """The one of a Literal's options that is spelled so."""
+    """Return the option of a Literal that equals the value."""
     for option in options:
         if equal_json(option.value if isinstance(option, Enum) else option, value):
             return option
@@ -205,7 +214,7 @@ def pick_literal(options: tuple[Any, ...], value: Any) -> Any:
 
 
 def first_fit(options: tuple[Any, ...], value: Any) -> Any:
-    """The value as the first member of a union that it fits."""
+    """Convert the value to the first member of a union that it fits."""
     for option in options:
         try:
             return convert_value(option, value)
@@ -217,7 +226,7 @@ def first_fit(options: tuple[Any, ...], value: Any) -> Any:
 
 
 def convert_collection(origin: type, args: tuple[Any, ...], value: Any) -> Any:
-    """list[int], tuple[int, str], dict[str, int], Sequence[int], a generic class ..."""
+    """Convert to list[int], tuple[int, str], dict[str, int], Sequence[int], a generic class ..."""
     if is_dataclass(origin) or is_typeddict(origin) or is_pydantic(origin):
         return convert_instance(origin, value)
     if issubclass(origin, (dict,)) or origin.__name__ in ("Mapping", "MutableMapping"):
@@ -240,14 +249,14 @@ def convert_collection(origin: type, args: tuple[Any, ...], value: Any) -> Any:
 
 
 def convert_key(tp: Any, key: str) -> Any:
-    """Keys are strings in JSON; a dict may want them as numbers or members of an Enum."""
+    """Convert the key of an object to the key type of a dict, for example an int or a member of an Enum."""
     if tp is int:
         return int(key)
     return convert_value(tp, key)
 
 
 def convert_instance(tp: type, value: Any) -> Any:
-    """An Enum member, dataclass, NamedTuple, TypedDict, Pydantic model, or bare collection."""
+    """Convert to an Enum member, dataclass, NamedTuple, TypedDict, Pydantic model, or bare collection."""
     if is_pydantic(tp):
         return from_pydantic(tp, json.dumps(value, default=float))
     if issubclass(tp, Enum):
@@ -265,7 +274,7 @@ def convert_instance(tp: type, value: Any) -> Any:
 
 
 def convert_record(tp: Any, value: Any) -> Any:
-    """A dataclass, NamedTuple or TypedDict from an object (a NamedTuple also from an array)."""
+    """Convert an object (for a NamedTuple also an array) to a dataclass, NamedTuple or TypedDict."""
     hints = get_type_hints(tp, include_extras=True)
     if isinstance(value, list) and hasattr(tp, "_fields"):
         value = dict(zip(tp._fields, value))
@@ -287,13 +296,16 @@ def convert_record(tp: Any, value: Any) -> Any:
 
 
 def is_typeddict(tp: Any) -> bool:
-    """Whether a class is a TypedDict, of `typing` or of `typing_extensions` (which are not the same)."""
+    """Return whether a class is a TypedDict of `typing` or of `typing_extensions`, which are distinct."""
     return isinstance(tp, type) and issubclass(tp, dict) and hasattr(tp, "__required_keys__")
 
 
 def key_required(tp: Any, key: str, hint: Any) -> bool:
-    """Whether a TypedDict requires a key. Its own set does not see marks that were written as text, as all are under
-    `from __future__ import annotations`; the hints do."""
+    """Return whether a TypedDict requires a key.
+
+    `__required_keys__` misses markers in annotations that are strings, as all are under `from __future__ import
+    annotations`; the hints have them.
+    """
     marks = {getattr(get_origin(hint), "__name__", getattr(get_origin(hint), "_name", ""))}
     if marks & {"Required", "NotRequired"}:
         return "Required" in marks
@@ -301,5 +313,5 @@ def key_required(tp: Any, key: str, hint: Any) -> bool:
 
 
 def name_of(tp: Any) -> str:
-    """How a type is called in a message."""
+    """Return the name of a type for a message."""
     return getattr(tp, "__qualname__", None) or repr(tp)

@@ -1,6 +1,6 @@
-"""`RowPosition`: where one row of a batch stands in its constraint, as a function of the row's tokens.
+"""`RowPosition`: the state of one row of a batch in its constraint, as a function of the row's tokens.
 
-A Position is never changed: `after` makes the next one. Rows can so be re-ordered, taken back and replayed.
+A RowPosition is immutable: `after` returns the next one. So rows can be reordered, rolled back and replayed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ OnRefused = Literal["raise", "end"]
 
 
 class RowEndings:
-    """How the caller's `generate` ends a row. stops: ids that it stops at. pads: what it writes after them.
+    """How the caller's `generate` ends a row.
 
-    known: whether it said so (its generation config was given); else the end tokens of the Vocabulary are taken.
-    never: words of a mask with the bits of those end tokens that it does not stop at, and of other tokens that it
-    stops at, which would cut a text short.
+    stops: ids at which it stops. pads: ids that it writes after them. known: whether its generation config declares end
+    tokens; otherwise those of the Vocabulary are used. never: packed mask of the end tokens at which it does not stop,
+    and of other tokens at which it stops, which would truncate a text.
     """
 
     def __init__(self, vocabulary: Vocabulary, config: Any) -> None:
@@ -61,10 +61,10 @@ class RowEndings:
 
 
 class RowPosition:
-    """A Matcher at one place, never moved once it is here.
+    """The state of a row: a Matcher that is never advanced further.
 
-    ended: how many tokens the row has from its end token on; 0 while the text goes on. closing: a completion of the
-    text, where there is a Budget. refused: the row is given up (`on_refused="end"`).
+    ended: number of tokens of the row from its end token on, 0 while the text is open. closing: a completion of the
+    text, if there is a Budget. refused: whether the row was given up (`on_refused="end"`).
     """
 
     __slots__ = ("budget", "closing", "ended", "endings", "matcher", "refused", "taken")
@@ -75,14 +75,14 @@ class RowPosition:
         self.closing = None if budget is None else budget.begin(matcher)
 
     def moved(self, matcher: Matcher, closing: bytes | None, ended: int, refused: bool) -> RowPosition:
-        """A Position one token further."""
+        """Return a RowPosition one token further."""
         other = object.__new__(RowPosition)
         other.matcher, other.endings, other.budget = matcher, self.endings, self.budget
         other.taken, other.closing, other.ended, other.refused = self.taken + 1, closing, ended, refused
         return other
 
     def after(self, token: int, on_refused: OnRefused) -> RowPosition:
-        """The position one token further. After an end token only end tokens and padding follow."""
+        """Return the position after one more token. Only end tokens and padding may follow an end token."""
         vocabulary = self.matcher.constraint.vocabulary
         if self.refused:
             return self.moved(self.matcher, None, self.ended, True)
@@ -117,15 +117,15 @@ class RowPosition:
 
     @property
     def is_open(self) -> bool:
-        """Whether the text may go on."""
+        """Whether the text may continue."""
         return not self.ended and not self.refused
 
     def mask(self) -> NDArray[np.int32]:
-        """int32 [words]: what may come next; after the end only what ends or pads a row."""
+        """Return the mask of the next token, int32 [words]; after the end only end tokens and padding are allowed."""
         return self.narrow(self.matcher.mask(None)) if self.is_open else self.endings.ended.copy()
 
     def narrow(self, mask: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Clear, in the matcher's mask of the same words, what this `generate` must not choose; returns the mask."""
+        """Clear, in place, the bits of the matcher's mask that this `generate` must not choose; return the mask."""
         mask &= ~self.endings.never
         if self.budget is not None:
             self.budget.narrow(self.matcher, mask, self.closing, self.budget.max_tokens - self.taken)
@@ -133,7 +133,7 @@ class RowPosition:
 
 
 def pack_bits(tokens: list[int], words: int) -> NDArray[np.int32]:
-    """A mask of these tokens."""
+    """Return the packed mask of these tokens."""
     out = np.zeros(words, np.uint32)
     for token in tokens:
         out[token // 32] |= np.uint32(1 << (token % 32))
@@ -141,5 +141,5 @@ def pack_bits(tokens: list[int], words: int) -> NDArray[np.int32]:
 
 
 def as_list(value: Any) -> Any:
-    """Ids that may be a tensor or an array as Python has them."""
+    """Convert a tensor or array of ids to Python values."""
     return value.tolist() if hasattr(value, "tolist") else value

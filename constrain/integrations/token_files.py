@@ -1,7 +1,7 @@
-"""Vocabularies that are stored as bytes: tiktoken ranks, Tekken files, and SentencePiece models.
+"""Vocabularies of files that store tokens as bytes: tiktoken ranks, Tekken files, and SentencePiece models.
 
-tiktoken      one line a token: base64 of its bytes, a space, its rank, which is its id. What is special is not said.
-Tekken        the same as JSON, with the special tokens first: id = number of special tokens + rank.
+tiktoken      one token per line: base64 of its bytes, a space, its rank, which is its id. Special tokens are not
+listed. Tekken        the same as JSON, with the special tokens first: id = number of special tokens + rank.
 SentencePiece pieces as text with U+2581 for a space, `<0xNN>` for a byte, and a type for each.
 """
 
@@ -28,7 +28,7 @@ __all__ = ["from_mistral", "from_sentencepiece", "from_tiktoken", "piece_bytes"]
 
 SPACE = "\u2581"
 LLAMA3_DIGEST = "4fef3d761c351079cd5dd3b92669e619"
-"""blake2b-128 of the 128,000 tokens of Llama 3, joined in order of ranks."""
+"""blake2b-128 of the 128,000 tokens of Llama 3, concatenated in order of rank."""
 LLAMA3_PATTERN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -82,7 +82,7 @@ def from_ranks(
     pattern: str | None,
     size: int | None,
 ) -> Vocabulary:
-    """Of a rank file: from the store, if it was read before."""
+    """Return the Vocabulary of a rank file, from the disk cache if it was read before."""
     data = read_bytes(path)
     eos_ids = None if eos_ids is None else [int(index) for index in eos_ids]
     asked = [path.name, None if special is None else list(special.items()), eos_ids, pattern, size]
@@ -109,7 +109,7 @@ def from_parts(
     pattern: str | None,
     size: int | None,
 ) -> tuple[Vocabulary, dict[str, Any]]:
-    """Of tokens by rank, and how text is cut and what stands before a prompt."""
+    """Return the Vocabulary of tokens by rank, with the pre-tokenisation pattern and the begin tokens of a prompt."""
     begin: list[int] = []
     if special is None and len(tokens) == 128_000 and is_llama3(tokens):
         special = {f"<|{key}|>": 128_000 + i for i, key in enumerate(LLAMA3_NAMES)}
@@ -131,7 +131,7 @@ def from_parts(
 def make_encoders(
     tokens: Sequence[bytes | None], pattern: str | None, begin: list[int]
 ) -> tuple[Encode, Encode] | tuple[None, None]:
-    """`encode` and `encode_prompt` of ranks, if it is known by which pattern they cut a text."""
+    """Return `encode` and `encode_prompt` of ranks, or None for both if the pre-tokenisation pattern is not known."""
     if pattern is None:
         return None, None
     encode = lazy_bpe(tokens, pattern, 0)
@@ -141,7 +141,7 @@ def make_encoders(
 def from_encoding(
     encoding: Any, *, special: Mapping[str, int] | None, eos_ids: Iterable[int] | None, size: int | None
 ) -> Vocabulary:
-    """Of a `tiktoken.Encoding`; ids that it does not assign are None."""
+    """Return the Vocabulary of a `tiktoken.Encoding`; ids that it does not assign are None."""
     known = {name: encoding.encode_single_token(name) for name in encoding.special_tokens_set}
     known.update(special or {})
     tokens: list[bytes | None] = []
@@ -177,7 +177,7 @@ def from_mistral(
 
 
 def from_tekken(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) -> Vocabulary:
-    """Of a Tekken file: `config`, `vocab` and, in newer ones, `special_tokens`."""
+    """Return the Vocabulary of a Tekken file: `config`, `vocab` and, in newer ones, `special_tokens`."""
     try:
         document = parse_document(read_bytes(path), path)
         config = document["config"]
@@ -209,7 +209,7 @@ def from_tekken(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) 
 
 
 def from_sentencepiece(source: Any, *, size: int | None = None, eos_ids: Iterable[int] | None = None) -> Vocabulary:
-    """Of a SentencePiece model: its file, or a `SentencePieceProcessor`."""
+    """Return the Vocabulary of a SentencePiece model, given as a file or a `SentencePieceProcessor`."""
     model, name = source, "a SentencePiece model"
     if isinstance(source, Path):
         model, name = load_sentencepiece(check_file(source)), source.name
@@ -245,7 +245,7 @@ def from_sentencepiece(source: Any, *, size: int | None = None, eos_ids: Iterabl
 
 
 def piece_bytes(piece: str) -> bytes:
-    """The bytes of a SentencePiece piece in the middle of a text."""
+    """Return the bytes of a SentencePiece piece that is not at the start of a text."""
     if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
         try:
             return bytes((int(piece[3:5], 16),))
@@ -255,7 +255,7 @@ def piece_bytes(piece: str) -> bytes:
 
 
 def load_sentencepiece(path: Path) -> Any:
-    """The processor of the `sentencepiece` package."""
+    """Load a processor of the `sentencepiece` package."""
     try:
         from sentencepiece import SentencePieceProcessor
     except ImportError as error:
@@ -270,11 +270,11 @@ def load_sentencepiece(path: Path) -> Any:
 
 
 def read_ranks(data: bytes, path: str) -> list[bytes | None]:
-    """The tokens of a rank file, by rank. 128,000 of them take 40 ms, so whole columns are converted at once."""
+    """Return the tokens of a rank file, by rank. Columns are converted as a whole: 128,000 tokens take 40 ms."""
     parts = data.split()
     try:
         tokens, ranks = list(map(a2b_base64, parts[::2])), list(map(int, parts[1::2]))
-        if tokens and len(tokens) == len(ranks) and ranks == list(range(len(ranks))):  # as all that we know of
+        if tokens and len(tokens) == len(ranks) and ranks == list(range(len(ranks))):  # true of all known files
             return list(tokens)
         return by_rank(zip(tokens, ranks), path)
     except (Base64Error, ValueError) as error:
@@ -285,9 +285,9 @@ def read_ranks(data: bytes, path: str) -> list[bytes | None]:
 
 
 def by_rank(items: Iterable[tuple[bytes, int]], what: str) -> list[bytes | None]:
-    """Return tokens in order of rank; ranks left out are None.
+    """Return tokens in order of rank; missing ranks are None.
 
-    Raise VocabularyError for what is no token or no rank, and for a rank that two tokens have.
+    Raise VocabularyError for an invalid token or rank, and for a rank of two tokens.
     """
     tokens: dict[int, bytes] = {}
     for token, rank in items:
@@ -304,12 +304,12 @@ def by_rank(items: Iterable[tuple[bytes, int]], what: str) -> list[bytes | None]
 
 
 def is_llama3(tokens: list[bytes | None]) -> bool:
-    """Whether these are the ranks of Llama 3: their special tokens are then known."""
+    """Return whether these are the ranks of Llama 3, whose special tokens are known."""
     return blake2b(b"".join(t or b"" for t in tokens), digest_size=16).hexdigest() == LLAMA3_DIGEST
 
 
 def lazy_bpe(tokens: Sequence[bytes | None], pattern: str, first: int) -> Encode:
-    """An encoder by ranks, made when it is first asked: making it takes longer than loading the vocabulary."""
+    """Return a BPE encoder by ranks. It is built on first use, since that takes longer than loading the vocabulary."""
 
     @lru_cache(maxsize=1)
     def made() -> Any:
@@ -332,7 +332,7 @@ def lazy_bpe(tokens: Sequence[bytes | None], pattern: str, first: int) -> Encode
 
 
 def prepend_tokens(encode: Encode, begin: list[int]) -> Encode:
-    """`encode` with these tokens in front."""
+    """Return `encode` with these tokens prepended."""
 
     def prompt(text: str) -> list[int]:
         return [*begin, *encode(text)]

@@ -1,7 +1,7 @@
 """Refuse a tokenizer.json on which the tokenizers package would abort the process instead of raising an error.
 
-The package is written in Rust: a failed allocation, and some out-of-range slices, end the process there. Each check
-names one such place; `python -m fuzz tokenizer-json` looks for more.
+The package is written in Rust, where a failed allocation, and some out-of-range slices, abort the process. Each check
+covers one such case; `python -m fuzz tokenizer-json` searches for more.
 """
 
 from __future__ import annotations
@@ -18,21 +18,23 @@ __all__ = ["check_tokenizer_json"]
 
 
 def check_tokenizer_json(document: Mapping[str, Any], path: Path) -> None:
-    """Raise VocabularyError if a document must not be given to the tokenizers package.
+    """Raise VocabularyError if a document must not be passed to the tokenizers package.
 
     Parameters
     ----------
     document : mapping
         The parsed tokenizer.json.
     path : Path
-        Its place, for the message.
+        Its path, for the message.
     """
     check_merges(document, path)
     check_charsmaps(document, path)
 
 
 def check_merges(document: Mapping[str, Any], path: Path) -> None:
-    """Of merges: the prefix of subwords is cut off the second part of each without a look at what is there."""
+    """Check merges: the package slices the subword prefix off the second part of each without checking that it is
+    there.
+    """
     model = document.get("model")
     prefix = model.get("continuing_subword_prefix") if isinstance(model, dict) else None
     merges = model.get("merges") if isinstance(model, dict) else None
@@ -47,7 +49,7 @@ def check_merges(document: Mapping[str, Any], path: Path) -> None:
 
 
 def check_charsmaps(document: Mapping[str, Any], path: Path) -> None:
-    """Of precompiled normalizers: as much memory is taken as the first four bytes, the size of a trie, say."""
+    """Check precompiled normalizers: the package allocates the trie size that their first four bytes declare."""
     for text in find_charsmaps(document):
         try:
             data = base64.b64decode(text, validate=True)

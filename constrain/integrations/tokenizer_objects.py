@@ -1,13 +1,13 @@
-"""Vocabularies of Hugging Face tokenizers, and the one door for every tokenizer object.
+"""Vocabularies of Hugging Face tokenizers, and the entry point for all tokenizer objects.
 
-A fast tokenizer says, in its decoder, how the piece of a token turns into text. Three conventions are read:
+The decoder of a fast tokenizer determines how the piece of a token becomes text. Three conventions are supported:
 
-    byte-level     each character of a piece stands for one byte, by the map of GPT-2
-    SentencePiece  U+2581 stands for a space ("spaces": Metaspace or Replace), `<0xNN>` for one byte (ByteFallback)
+    byte-level     each character of a piece denotes one byte, by the map of GPT-2
+    SentencePiece  U+2581 denotes a space ("spaces": Metaspace or Replace), `<0xNN>` one byte (ByteFallback)
     plain          the piece is the text
 
-Any other decoder puts text between tokens or takes some away (WordPiece, BPEDecoder, CTC), so that tokens have
-no bytes of their own: refused by name. What is derived is tested (tokens/probes.py) before it is believed.
+Any other decoder adds text between tokens or removes some (WordPiece, BPEDecoder, CTC), so that tokens have no bytes
+of their own; such tokenizers are refused. Every derived vocabulary is tested (`vocabulary.tokenizer_check`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ LIST_HINT = "Vocabulary.from_tokens takes the bytes of every token as you know t
 
 @dataclass(frozen=True)
 class PieceSpelling:
-    """How pieces turn into text. kind: see the module. leading_space: what decoding does to one at the start."""
+    """How pieces become text.
+
+    kind: see the module docstring. leading_space: what decoding does to a space at the start.
+    """
 
     kind: Literal["byte-level", "sentencepiece", "spaces", "plain"]
     leading_space: Literal["kept", "stripped"] = "kept"
@@ -58,7 +61,7 @@ def from_tokenizer(tokenizer: Any, *, size: int | None = None, eos_ids: Iterable
 
 
 def from_fast(tokenizer: Any, fast: Any, *, size: int | None, eos_ids: Iterable[int] | None) -> Vocabulary:
-    """Of a `tokenizers.Tokenizer` (`fast`), in a transformers tokenizer or by itself."""
+    """Return the Vocabulary of a `tokenizers.Tokenizer` (`fast`), alone or wrapped in a transformers tokenizer."""
     name = name_tokenizer(tokenizer)
     spelling = read_spelling(fast, name)
     spell = make_speller(spelling)
@@ -121,10 +124,10 @@ def token_bytes(tokenizer: Any, ids: list[int]) -> list[bytes | None]:
 
 
 def from_slow(tokenizer: Any, *, size: int | None, eos_ids: Iterable[int] | None) -> Vocabulary:
-    """Of a transformers tokenizer written in Python: SentencePiece (`sp_model`) or byte-level (`byte_decoder`)."""
+    """Return the Vocabulary of a Python tokenizer: SentencePiece (`sp_model`) or byte-level (`byte_decoder`)."""
     name = name_tokenizer(tokenizer)
     if hasattr(tokenizer, "sp_model"):
-        # Decoding through sentencepiece drops the first space, whether or not one is put in front when encoding.
+        # Decoding with sentencepiece drops the first space, whether or not encoding prepends one.
         spelling = PieceSpelling("sentencepiece", "stripped")
     elif hasattr(tokenizer, "byte_decoder"):
         spelling = PieceSpelling("byte-level")
@@ -164,7 +167,7 @@ def from_slow(tokenizer: Any, *, size: int | None, eos_ids: Iterable[int] | None
 
 
 def make_tokenizer_encoders(tokenizer: Any, fast: Any) -> tuple[Encode, Encode]:
-    """Text -> ids without special tokens, and as a prompt; neither cut short nor padded."""
+    """Return two encoders: without special tokens, and as a prompt. Neither truncates nor pads."""
     if fast is tokenizer:
         if fast.truncation is not None or fast.padding is not None:  # leave the caller's own as it is
             fast = type(fast).from_str(fast.to_str())
@@ -181,7 +184,7 @@ def make_tokenizer_encoders(tokenizer: Any, fast: Any) -> tuple[Encode, Encode]:
 
 
 def read_spelling(fast: Any, name: str) -> PieceSpelling:
-    """From the decoder; where there is none, from what cuts the text before the model."""
+    """Return how pieces become text: from the decoder or, if there is none, from normalizer and pre-tokenizer."""
     model = type(fast.model).__name__
     if model in ("WordPiece", "WordLevel"):
         raise refuse_tokenizer(name, model, "spaces are between its tokens, not in them")
@@ -222,7 +225,7 @@ def read_spelling(fast: Any, name: str) -> PieceSpelling:
 
 
 def read_conduct(fast: Any, spelling: PieceSpelling, unknown: frozenset[int]) -> TokenizerConduct:
-    """What the tokenizer does to a text before it cuts it, for the self-test."""
+    """Return what the tokenizer does to a text before splitting it, for the self-test."""
     normalizers = list(flatten_component(read_component(fast.normalizer), "normalizers"))
     plain = all(step["type"] != "ByteLevel" for step in normalizers)
     spaced = any(
@@ -241,7 +244,7 @@ def read_conduct(fast: Any, spelling: PieceSpelling, unknown: frozenset[int]) ->
 
 
 def make_speller(spelling: PieceSpelling) -> Callable[[str], bytes]:
-    """Piece -> bytes."""
+    """Return the function from a piece to its bytes."""
     if spelling.kind == "sentencepiece":
         return piece_bytes
     if spelling.kind == "spaces":
@@ -253,16 +256,16 @@ def make_speller(spelling: PieceSpelling) -> Callable[[str], bytes]:
     def spell(piece: str) -> bytes:
         try:
             return piece.translate(table).encode("latin-1")
-        except UnicodeEncodeError:  # not of the map at all: such a piece is its own text
+        except UnicodeEncodeError:  # not in the map: such a piece is literal text
             return piece.encode()
 
     return spell
 
 
 def byte_level_map() -> dict[int, str]:
-    """GPT-2's characters -> the character whose code is the byte; others -> one beyond Latin-1.
+    """Return the table from GPT-2's characters to the character whose code is the byte; others map beyond Latin-1.
 
-    Bytes that print stand for themselves, the other 68 for U+0100 upwards (gpt-2/src/encoder.py, bytes_to_unicode).
+    Printable bytes map to themselves, the other 68 to U+0100 upwards (gpt-2/src/encoder.py, bytes_to_unicode).
     """
     printing = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [value for value in range(256) if value not in set(printing)]
@@ -272,7 +275,7 @@ def byte_level_map() -> dict[int, str]:
 
 
 def unknown_ids(fast: Any, base: Mapping[str, int]) -> frozenset[int]:
-    """The token that stands for text which the model cannot spell."""
+    """Return the token for text that the model cannot encode."""
     if (piece := getattr(fast.model, "unk_token", None)) is not None:
         return frozenset({base[piece]}) if piece in base else frozenset()
     if type(fast.model).__name__ == "Unigram":
@@ -290,7 +293,7 @@ def declared_ends(tokenizer: Any, special: Mapping[str, int]) -> list[int]:
 
 
 def read_component(component: Any) -> dict[str, Any] | None:
-    """A component of a fast tokenizer as it stands in tokenizer.json."""
+    """Return the JSON of a component of a fast tokenizer, as in tokenizer.json."""
     if component is None:
         return None
     found: dict[str, Any] = json.loads(component.__getstate__())
@@ -298,7 +301,7 @@ def read_component(component: Any) -> dict[str, Any] | None:
 
 
 def flatten_component(component: dict[str, Any] | None, inner: str) -> Iterator[dict[str, Any]]:
-    """The steps of a component, sequences unfolded."""
+    """Yield the steps of a component, with sequences flattened."""
     if component is None:
         return
     if component["type"] == "Sequence":
@@ -309,10 +312,10 @@ def flatten_component(component: dict[str, Any] | None, inner: str) -> Iterator[
 
 
 def refuse_tokenizer(name: str, what: str, why: str) -> VocabularyError:
-    """A tokenizer whose tokens have no bytes of their own."""
+    """Return the error of a tokenizer whose tokens have no bytes of their own."""
     return VocabularyError(f"{name} cannot be read as bytes: it is {what}, and {why}", hint=LIST_HINT)
 
 
 def name_tokenizer(tokenizer: Any) -> str:
-    """What to call a tokenizer in messages."""
+    """Return the name of a tokenizer for messages."""
     return str(getattr(tokenizer, "name_or_path", "") or type(tokenizer).__name__)

@@ -1,4 +1,4 @@
-"""Transformers: a model of the transformers library after one prompt, as a `LanguageModel` for any sampler."""
+"""`TransformersModel`: a model of the transformers library after one prompt, as a `LanguageModel` for any sampler."""
 
 from __future__ import annotations
 
@@ -18,11 +18,30 @@ __all__ = ["TransformersModel"]
 
 
 class TransformersModel:
-    """model: "demo", a folder, a hub id, or a loaded model, the latter with its tokenizer (or a Vocabulary).
+    """A model of the transformers library after one prompt, as a `LanguageModel`.
 
-    prompt: a text, as it is; chat messages; token ids; or None. vocabulary: what `constrain.compile` needs. prompted:
-    the model with its cache of keys and values. Torch and transformers are imported when one is made.
-    Raises ConstrainError for a model that cannot be loaded.
+    Torch and transformers are imported when an instance is created.
+
+    Parameters
+    ----------
+    model : str, path or model
+        "demo", a folder, a hub id, or a loaded model.
+    tokenizer : optional
+        The tokenizer of a loaded model, or its Vocabulary.
+    prompt : str, list of messages, list of int, or None
+        A text, used unchanged; chat messages; or token ids.
+
+    Attributes
+    ----------
+    vocabulary : Vocabulary
+        The vocabulary of the model, for `constrain.compile`.
+    prompted : PromptedModel
+        The model with its key-value cache.
+
+    Raises
+    ------
+    ConstrainError
+        If the model cannot be loaded.
     """
 
     def __init__(self, model: Any, tokenizer: Any = None, prompt: Any = None) -> None:
@@ -38,10 +57,10 @@ class TransformersModel:
 
     @property
     def room(self) -> int | None:
-        """Most tokens of a text that the model has positions for; None for no limit."""
+        """Most tokens of a text that the model has positions for, or None if there is no limit."""
         return self.prompted.room
 
     def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
-        """As every LanguageModel: float64 [n, V]."""
+        """Return the log-probabilities (nats) of the next token after each prefix, float64 [n, V]."""
         rows: NDArray[np.float64] = self.prompted.next_logprobs(prefixes)
         return rows

@@ -1,10 +1,10 @@
-"""Models of the transformers library: from what a user has in hand to a `LanguageModel`.
+"""Loading of transformers models, their tokenizers and Vocabularies, and their conversion to a `LanguageModel`.
 
     "demo" | folder | hub id | loaded model and tokenizer  --load-->  LoadedModel  --on(prompt)-->  PromptedModel
 
-A LoadedModel is a model with its tokenizer and Vocabulary, made once and used for any number of prompts; a
-`PromptedModel` (`model_cache.py`) answers `next_logprobs` after one prompt, with a cache of keys and values.
-Importing this file imports neither torch nor transformers; loading or using a model does.
+A LoadedModel is a model with its tokenizer and Vocabulary, created once and used for any number of prompts; a
+`PromptedModel` (`model_cache.py`) computes `next_logprobs` after one prompt, with a key-value cache.
+Importing this module imports neither torch nor transformers; loading or using a model does.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from .vocabulary_match import check_logits, check_padding
 __all__ = ["LoadedModel", "Prompt", "VocabularyTokenizer", "as_loaded", "load_model"]
 
 Prompt = Union[str, Sequence[int], Sequence[Mapping[str, Any]], None]
-"""A text, token ids, or chat messages (which the tokenizer's own chat template spells)."""
+"""A text, token ids, or chat messages, which are rendered by the tokenizer's chat template."""
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """A model with its tokenizer and Vocabulary. name: for messages.
+    """A model with its tokenizer and Vocabulary.
 
-    compose: how an instruction and the constraint shown beside it become the text of a prompt, or None where the
-    model has no form of its own: then a text prompt is given to the model as it is.
+    name: used in messages. compose: builds the text of a prompt from an instruction and the constraint to show with it,
+    or None if the model has no such format; then a text prompt is used unchanged.
     """
 
     model: Any = field(repr=False)
@@ -47,14 +47,14 @@ class LoadedModel:
     compose: Callable[..., str] | None = field(default=None, repr=False)
 
     def on(self, prompt: Prompt = None) -> PromptedModel:
-        """The model after this prompt."""
+        """Return the model conditioned on this prompt."""
 
         return PromptedModel(self.model, self.prompt_ids(prompt), self.vocabulary.size)
 
     def prompt_ids(self, prompt: Prompt) -> list[int]:
-        """Token ids of a prompt, as the tokenizer spells it with its special tokens.
+        """Return the token ids of a prompt, as the tokenizer encodes it with its special tokens.
 
-        Of no prompt: the begin token, else an end token, so that there is something to condition on.
+        Without a prompt: the begin token, or else an end token, since the model needs at least one token.
         """
         check_characters(prompt)
         if isinstance(prompt, str):
@@ -92,10 +92,23 @@ def check_characters(prompt: Prompt) -> None:
 
 
 def load_model(source: str | PathLike[str], *, dtype: Any = None, device: Any = None) -> LoadedModel:
-    """The model "demo", or that of a folder or hub id, in evaluation mode; loaded once per process and kept.
+    """Return the model "demo", or that of a folder or hub id, in evaluation mode.
 
-    dtype: torch dtype or its name, by default float32 on a CPU and the model's own elsewhere; device: where it runs,
-    by default a GPU if there is one. Raises ConstrainError, without a traceback of others, for what cannot be loaded.
+    The last two loaded models are cached.
+
+    Parameters
+    ----------
+    source : str or path
+        "demo", a folder, or a hub id.
+    dtype : torch.dtype or str, optional
+        By default float32 on a CPU, and the model's own elsewhere.
+    device : torch.device or str, optional
+        By default a GPU if there is one.
+
+    Raises
+    ------
+    ConstrainError
+        If the model cannot be loaded.
     """
     kind = None if dtype is None else str(dtype).removeprefix("torch.")
     return _load(str(fspath(source)), kind, None if device is None else str(device))
@@ -135,13 +148,13 @@ MODELS = 'A model is "demo", a folder with config.json and weights (*.safetensor
 
 
 def device_of(torch: Any, device: Any) -> Any:
-    """The torch device of that name, or a GPU if there is one."""
+    """Return the torch device of that name; by default a GPU if there is one."""
     with foreign_errors(f"device={shorten_text(repr(device))} is no device of torch", kind=ConstrainError):
         return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
 def kind_of(torch: Any, dtype: str) -> Any:
-    """The torch dtype of that name."""
+    """Return the torch dtype of that name."""
     found = getattr(torch, dtype, None)
     if not isinstance(found, torch.dtype):
         raise ConstrainError(
@@ -152,7 +165,7 @@ def kind_of(torch: Any, dtype: str) -> Any:
 
 @contextmanager
 def hide_progress(transformers: Any) -> Iterator[None]:
-    """Without the progress bar for reading weights, which takes longer to read than the embedded model's 8 MB."""
+    """Hide the progress bar of loading weights, which is displayed for longer than the embedded model takes to load."""
     logging = transformers.utils.logging
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
@@ -166,8 +179,11 @@ def hide_progress(transformers: Any) -> Iterator[None]:
 def as_loaded(
     model: Any, tokenizer: Any = None, *, name: str | None = None, compose: Callable[..., str] | None = None
 ) -> LoadedModel:
-    """A loaded transformers model and its tokenizer (or the Vocabulary of it). The tokens are as many as the logits are
-    wide; the end tokens are those of the tokenizer and of the model's generation config."""
+    """Return the LoadedModel of a transformers model and its tokenizer (or Vocabulary).
+
+    The Vocabulary has as many tokens as the model has logits; its end tokens are those of the tokenizer and of the
+    model's generation config.
+    """
     title = name or getattr(model.config, "name_or_path", "") or type(model).__name__
     if tokenizer is None:
         if not getattr(model.config, "name_or_path", ""):
@@ -182,7 +198,7 @@ def as_loaded(
 
 
 def vocabulary_of(model: Any, tokenizer: Any) -> Vocabulary:
-    """The Vocabulary of a model and its tokenizer; kept on the tokenizer, since deriving it takes a while."""
+    """Return the Vocabulary of a model and its tokenizer. It is cached on the tokenizer, since deriving it is slow."""
     width = logit_width(model)
     if width < len(tokenizer):
         check_missing(tokenizer, width)
@@ -213,17 +229,17 @@ def check_missing(tokenizer: Any, width: int) -> None:
 
 
 def find_end_tokens(model: Any, tokenizer: Any) -> set[int]:
-    """The tokens that end a text, for the tokenizer or for the model's own `generate`."""
+    """Return the tokens that end a text according to the tokenizer or the model's own `generate`."""
     ends = set(ids_of(getattr(tokenizer, "eos_token_id", None)))
     for source in (getattr(model, "generation_config", None), model.config):
         if found := ids_of(getattr(source, "eos_token_id", None)):
             ends.update(found)
-            break  # the model's config only speaks where its generation config does not
+            break  # the config counts only if the generation config declares none
     return {end for end in ends if 0 <= end < logit_width(model)}
 
 
 def logit_width(model: Any) -> int:
-    """How many logits the model gives, padding included."""
+    """Return the number of logits of the model, padding included."""
     head = model.get_output_embeddings()
     if head is not None and getattr(head, "weight", None) is not None:
         return int(head.weight.shape[0])
@@ -231,26 +247,26 @@ def logit_width(model: Any) -> int:
 
 
 def is_encoder_decoder(model: Any) -> bool:
-    """Whether the prompt goes to an encoder and the answer starts from a token of its own (T5, BART)."""
+    """Return whether the model has an encoder for the prompt and a decoder with a start token of its own (T5, BART)."""
     return bool(getattr(model.config, "is_encoder_decoder", False))
 
 
 @dataclass(frozen=True)
 class VocabularyTokenizer:
-    """What `LoadedModel` needs of a tokenizer, from a Vocabulary alone."""
+    """The part of a tokenizer's interface that `LoadedModel` needs, implemented by a Vocabulary."""
 
     vocabulary: Vocabulary
     chat_template: None = None
     bos_token_id: None = None
 
     def __call__(self, text: str) -> dict[str, list[int]]:
-        """Token ids of a text."""
+        """Return the token ids of a text."""
         spell = self.vocabulary.encode_prompt
         return {"input_ids": spell(text) if spell is not None else self.vocabulary.tokenize(text.encode())}
 
 
 def load_tokenizer(source: str) -> Any:
-    """The tokenizer of a folder or hub id."""
+    """Return the tokenizer of a folder or hub id."""
     auto = require_package("transformers").AutoTokenizer
 
     def read(local: bool) -> Any:
@@ -263,7 +279,7 @@ def load_tokenizer(source: str) -> Any:
 
 
 def require_package(name: str) -> Any:
-    """An optional package, or how to get it."""
+    """Import an optional package. Raise ConstrainError with installation instructions if it is missing."""
     from importlib import import_module
 
     try:

@@ -1,8 +1,8 @@
-"""Whether a Vocabulary and a model belong together: as many tokens as logits, and the tokenizer's own bytes.
+"""Check that a Vocabulary and a model match: as many tokens as logits, with the bytes that the tokenizer gives them.
 
-The logits of real models are as wide as their tokenizer, or wider: padded to a multiple of 64 to 1,024 (Qwen2.5:
-151,665 tokens, 152,064 logits; Phi-2: 50,295 and 51,200; gpt-oss: 200,019 and 201,088). Up to `most_padding` is taken
-for that. Fewer logits than tokens are right only where the model lacks nothing but special tokens.
+Real models have as many logits as their tokenizer has tokens, or more: padded to a multiple of 64 to 1,024 (Qwen2.5:
+151,665 tokens, 152,064 logits; Phi-2: 50,295 and 51,200; gpt-oss: 200,019 and 201,088). Up to `most_padding` surplus
+logits are accepted. Fewer logits than tokens are accepted only if nothing but special tokens lacks one.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["check_logits", "check_padding", "check_tokenizer", "most_padding"]
 
 PADDING = 2048
-"""Most logits beyond the tokens of a large vocabulary."""
+"""Most surplus logits of a large vocabulary."""
 LEAST_PADDING = 256
-"""The same for a small one."""
+"""Number of surplus logits that is accepted for any vocabulary."""
 SAMPLE = 512
-"""Token ids, spread evenly, whose bytes are compared."""
+"""Number of token ids, evenly spread, whose bytes are compared."""
 HINT = "Make the Vocabulary from the tokenizer of this model, or give size= if its logits are padded so far."
 
 
 def most_padding(tokens: int) -> int:
-    """Return how many logits beyond `tokens` are taken for padding: a sixteenth, at least 256 and at most 2,048."""
+    """Return how many logits beyond `tokens` count as padding: a sixteenth, at least 256 and at most 2,048."""
     return min(PADDING, max(LEAST_PADDING, tokens // 16))
 
 
@@ -40,9 +40,9 @@ def check_padding(tokens: int, width: int, name: str, model: str = "the model") 
 
 
 def check_logits(vocabulary: Vocabulary, width: int, model: str = "the model") -> None:
-    """Raise VocabularyError if a model with `width` logits cannot be the one of the Vocabulary.
+    """Raise VocabularyError if the Vocabulary cannot be that of a model with `width` logits.
 
-    Tokens without a logit are allowed if they are special and end no text.
+    Tokens without a logit are allowed if they are special and not end tokens.
     """
     tokens = vocabulary.tokens
     if width < len(tokens) and (any(token is not None for token in tokens[width:]) or vocabulary.eos_ids[-1] >= width):
@@ -53,7 +53,7 @@ def check_logits(vocabulary: Vocabulary, width: int, model: str = "the model") -
 
 
 def check_tokenizer(vocabulary: Vocabulary, tokenizer: Any) -> None:
-    """Raise VocabularyError unless a spread of the Vocabulary's tokens has the bytes that the tokenizer gives them."""
+    """Raise VocabularyError unless a sample of the Vocabulary's tokens has the bytes that the tokenizer gives them."""
 
     step = max(1, vocabulary.size // SAMPLE)
     ids = [index for index in range(0, vocabulary.size, step) if vocabulary.tokens[index] is not None]
@@ -67,5 +67,5 @@ def check_tokenizer(vocabulary: Vocabulary, tokenizer: Any) -> None:
 
 
 def show_token(token: bytes | None) -> str:
-    """A token for a message."""
+    """Return a token for a message."""
     return "no text" if token is None else repr(token[:40])

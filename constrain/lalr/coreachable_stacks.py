@@ -1,14 +1,15 @@
-"""From which stacks of an LALR parser acceptance is reachable, when conflicts were resolved or rules are unproductive.
+"""The co-reachable stacks of an LALR parser (those from which acceptance is reachable), after resolved conflicts.
 
-A table without conflicts over productive rules has no dead ends: what was read can be finished. Where a shift won, or a
-rule is unproductive, the parser is a deterministic pushdown automaton that may get stuck for good (`start: x "b"`,
-`x: | "b" x`: every b is shifted, nothing is accepted). The stacks that can still accept form a regular language
-(Büchi 1964; Bouajjani, Esparza and Maler, "Reachability analysis of pushdown automata", 1997), saturated here.
+A table without conflicts over productive rules has no dead ends: every viable prefix can be completed. If a shift won a
+conflict, or a rule is unproductive, the parser is a deterministic pushdown automaton that may get stuck for good
+(`start: x "b"`, `x: | "b" x`: every b is shifted and nothing is accepted). The stacks that can still accept form a
+regular language (Büchi 1964; Bouajjani, Esparza and Maler, "Reachability analysis of pushdown automata", 1997), which
+is computed here by saturation.
 
-What a state can do with its stack is a set of *returns* (i, A, t): some text leads to popping i states, this one
-included, and then making A with t read ahead. Read from the bottom, a stack is summed up by the returns of its top that
-lead to acceptance: that is the state of the automaton `CoReachableStacks`. It gives more than a yes or no: the
-terminals that can be read next so that acceptance stays reachable.
+The effect of a state on the stack below it is a set of *returns* (i, A, t): some text leads to popping i states,
+including this one, and then reducing to A with lookahead t. Read from the bottom, a stack is summarised by the returns
+of its top state that lead to acceptance; this summary is the state of the automaton `CoReachableStacks`. It yields not
+only whether the stack is co-reachable, but also the terminals that keep acceptance reachable.
 """
 
 from __future__ import annotations
@@ -29,14 +30,25 @@ __all__ = ["CoReachableStacks", "StackTables", "lexer_forbids"]
 WORK = "the stacks from which a text can be finished"
 
 Pieces = list[tuple[int, "tuple[int, int] | None", int]]
-"""What each terminal leads to when it is read ahead: (terminals, kind, returns). With a kind (i, A) the return of that
-kind with the terminal itself; without, all of `returns` for each of the terminals."""
+"""The returns for each lookahead terminal, as (terminals, kind, returns).
+
+With a kind (i, A): the return of that kind with the terminal itself. Without: all of `returns`, for each of the
+terminals.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StackTables:
-    """following: int32[k, LALR states], the state after one more LALR state is pushed, -1 where it never is. accepts:
-    uint32[k, words], the terminals that can be read next, bit t % 32 of word t // 32. start: as in `CoReachableStacks`.
+    """The complete automaton of `CoReachableStacks` as arrays.
+
+    Attributes
+    ----------
+    following : int32[k, LALR states]
+        The next state after one more LALR state is pushed, or -1 if it cannot be pushed.
+    accepts : uint32[k, words]
+        The terminals that can be read next, bit t % 32 of word t // 32.
+    start : int
+        As in `CoReachableStacks`.
     """
 
     following: NDArray[np.int32]
@@ -45,28 +57,29 @@ class StackTables:
 
     @property
     def has_dead_ends(self) -> bool:
-        """Whether some stack may be dead. If none is, a mask has to ask the parser's table alone.
+        """Whether some stack may be dead. If none is, masks only need the parser's table.
 
-        Stacks between reductions count too, and some of what can be pushed never is: False is certain, True is not.
+        Conservative: intermediate stacks between reductions and pushes that never occur are included, so True may be
+        wrong.
         """
         return bool((self.accepts == 0).all(axis=1).any())
 
 
 class CoReachableStacks:
-    """The automaton of the stacks that can accept, made state by state as it is asked.
+    """The automaton of the co-reachable stacks, built lazily state by state.
 
-    letters: None where the lexer allows any terminal after any other; else terminals are letters throughout.
+    `letters` is None if the lexer allows any terminal after any other; otherwise "terminal" means a letter throughout.
 
-    A stack is read from the bottom: `start` is the automaton's state after the table's start state alone,
-    `step(state, q)` that after q is pushed. accepts(state): the terminals, as bits, that can be read next so that a
-    text that is accepted remains; 0: the stack is dead.
+    The automaton reads a stack from the bottom: `start` is its state after the table's start state, and
+    `step(state, q)` its state after q is pushed. `accepts(state)` gives, as bits, the terminals that can be read next
+    so that acceptance stays reachable; 0 means that the stack is dead.
     """
 
     def __init__(self, table: Lalr, letters: ContextTerminals | None = None) -> None:
         self.letters = letters
         self.width = len(table.terminals) if letters is None else len(letters.terminal)
         self.eof = len(table.terminals) - 1
-        self.root = len(table.nonterminals)  # stands for: the text is accepted
+        self.root = len(table.nonterminals)  # pseudo-nonterminal of the accepted text
         action = table.action if letters is None else table.action[:, list(letters.terminal)]
         spend_work(action.size // 4, WORK)
         self.action = action.tolist()
@@ -80,7 +93,9 @@ class CoReachableStacks:
         for q, moves in enumerate(zip(self.gotos, self.shifts)):
             for s in {*moves[0].values(), *moves[1].values()}:
                 self.into[s].append(q)
-        self.ends: list[dict[tuple[int, int], int]] = [{} for _ in self.gotos]  # (length, A): before which terminals
+        self.ends: list[dict[tuple[int, int], int]] = [
+            {} for _ in self.gotos
+        ]  # by (length, A): the lookahead terminals of the reduction
         for q, row in enumerate(self.action):
             for t, act in enumerate(row):
                 if act < 0:
@@ -88,9 +103,13 @@ class CoReachableStacks:
                     self.ends[q][rule] = self.ends[q].get(rule, 0) | 1 << t
         self.ends[self.end][1, self.root] = 1 << self.eof
         self.places = self._places()
-        self.after: list[Pieces] = [[] for _ in self.gotos]  # returns of a state with a terminal read ahead
-        self.any: list[dict[int, int]] = [{} for _ in self.gotos]  # returns of a state, by what may be read there
-        self.made: list[dict[int, Pieces]] = [{} for _ in self.gotos]  # of a state on which A is made
+        self.after: list[Pieces] = [[] for _ in self.gotos]  # by state: its returns, by lookahead terminal
+        self.any: list[dict[int, int]] = [
+            {} for _ in self.gotos
+        ]  # by state: cache of its returns, by the set of terminals that may follow
+        self.made: list[dict[int, Pieces]] = [
+            {} for _ in self.gotos
+        ]  # by state and A: the returns after a reduction to A on that state
         self._saturate()
         self.states: list[tuple[int, int]] = []
         self.steps: dict[tuple[int, int], int] = {}
@@ -100,13 +119,14 @@ class CoReachableStacks:
     # ---- the automaton ------------------------------------------------------------------------------------------
 
     def step(self, state: int, pushed: int) -> int:
-        """The state behind a stack on which `pushed` comes to lie."""
+        """Return the state of the automaton after `pushed` is pushed."""
         known_step = self.steps.get((state, pushed))
         if known_step is None:
             known_step = self.steps[state, pushed] = self._step(state, pushed)
         return known_step
 
     def _step(self, state: int, pushed: int) -> int:
+        """Compute `step`."""
         q, good = self.states[state]
         block = (1 << self.width) - 1
         known = 0
@@ -119,12 +139,12 @@ class CoReachableStacks:
         return self._number(pushed, known)
 
     def accepts(self, state: int) -> int:
-        """The terminals, as bits, that can be read next with acceptance still reachable; 0: dead."""
+        """Return the terminals, as bits, that can be read next with acceptance still reachable; 0 for a dead stack."""
         q, good = self.states[state]
         return self._leading(self.after[q], q, good)
 
     def _leading(self, pieces: Pieces, q: int, good: int) -> int:
-        """The terminals, as bits, whose returns of q are among the good ones."""
+        """Return the terminals, as bits, with a return of q among the good ones."""
         found = 0
         for terminals, kind, returns in pieces:
             if kind is not None:
@@ -134,10 +154,10 @@ class CoReachableStacks:
         return found
 
     def tables(self, most: int) -> StackTables | None:
-        """All of the automaton, if it has at most so many states."""
+        """Return the complete automaton, or None if it has more than `most` states."""
         successors = [sorted({*gotos.values(), *shifts.values()}) for gotos, shifts in zip(self.gotos, self.shifts)]
         rows: list[dict[int, int]] = []
-        for state, (q, _) in enumerate(self.states):  # grows while it is read
+        for state, (q, _) in enumerate(self.states):  # `states` grows during the loop
             if len(self.states) > most:
                 return None
             spend_work(10 * len(successors[q]) + len(self.gotos) // 16, WORK)
@@ -150,7 +170,7 @@ class CoReachableStacks:
         return StackTables(following, np.frombuffer(accepts, dtype="<u4").reshape(-1, words), self.start)
 
     def _number(self, q: int, good: int) -> int:
-        """good: the returns of q that lead to acceptance."""
+        """Return the number of the state with top q and the returns `good` of q that lead to acceptance."""
         number = self.numbers.setdefault((q, good), len(self.states))
         if number == len(self.states):
             self.states.append((q, good))
@@ -159,7 +179,9 @@ class CoReachableStacks:
     # ---- saturation ---------------------------------------------------------------------------------------------
 
     def _places(self) -> list[dict[tuple[int, int], int]]:
-        """For each state its kinds of return, (i, A), and where their bits, one a terminal, begin."""
+        """Return, for each state, its kinds of returns (i, A) with their bit offsets; a kind has one bit per
+        terminal.
+        """
         kinds: list[dict[tuple[int, int], int]] = [{} for _ in self.gotos]
         todo = [(self.first, 0, self.root)]
         todo += [(q, *rule) for q, ends in enumerate(self.ends) for rule in ends if rule[0]]
@@ -172,11 +194,13 @@ class CoReachableStacks:
         return kinds
 
     def _bit(self, q: int, i: int, made: int, terminal: int) -> int:
+        """Return the bit of the return (i, made, terminal) of state q."""
         return 1 << (self.places[q][i, made] + terminal)
 
     def _saturate(self) -> None:
+        """Improve the returns of all states until nothing changes."""
         todo, waiting = deque(reversed(range(len(self.gotos)))), set(range(len(self.gotos)))
-        while todo:  # first in, first out: a stack would work out some states ten times as often
+        while todo:  # FIFO: with a LIFO worklist some states are recomputed ten times as often
             q = todo.popleft()
             waiting.discard(q)
             if self._improve(q):
@@ -186,9 +210,9 @@ class CoReachableStacks:
                         todo.append(p)
 
     def _improve(self, q: int) -> bool:
-        """Works out the returns of q from those of the states that follow it; whether there are more now."""
+        """Recompute the returns of q from those of its successors. Return whether there are new ones."""
         spend_work(20 + 4 * len(self.gotos[q]) + 4 * len(self.shifts[q]) + len(self.places[q]) * self.width // 64, WORK)
-        sums: dict[tuple[int, int], int] = {}  # returns of a state that lies on q: their number as a node
+        sums: dict[tuple[int, int], int] = {}  # (state above q, its returns): number of the node
         edges: list[list[int]] = []
         sets: list[int] = []
         made: dict[int, Pieces] = {}
@@ -203,9 +227,9 @@ class CoReachableStacks:
             return sums[s, returns]
 
         def making(a: int, within: int) -> Pieces:
-            """As `made`, for these terminals only; a piece that is no single return has a node in place of the set."""
+            """As `made`, restricted to these terminals; a piece without a kind has a node in place of the returns."""
             found: Pieces = []
-            done: dict[int, int] = {}  # rules of one symbol in a circle end nothing
+            done: dict[int, int] = {}  # cycles of unit rules add no returns
             todo = [(a, within)]
             while todo:
                 a, within = todo.pop()
@@ -266,7 +290,7 @@ class CoReachableStacks:
         return True
 
     def _entered(self, q: int, letter: int) -> int:
-        """The returns of a state that a letter led to, with nothing read: of the letters that may follow it."""
+        """Return the returns of a state just after a letter led to it, for the letters that may follow that letter."""
         within = -1 if self.letters is None else self.letters.following.get((q, letter), 0)
         found = self.any[q].get(within)
         if found is None:
@@ -279,16 +303,17 @@ class CoReachableStacks:
 
 
 def lexer_forbids(table: Lalr, letters: ContextTerminals, most: int) -> bool:
-    """Return whether some stack accepts a terminal after which, lexer included, no text can be finished.
+    """Return whether some stack accepts a terminal after which, with the lexer's restrictions, no text can be
+    completed.
 
-    Both automata are walked side by side, so stacks that never come up count as well: False is certain, True is not.
-    Also True if there are more than `most` pairs of states.
+    The automata with and without these restrictions are explored in parallel. Conservative: stacks that never occur are
+    included, so True may be wrong. Also return True if there are more than `most` pairs of states.
     """
     plain, exact = CoReachableStacks(table), CoReachableStacks(table, letters)
     by_terminal = [0] * len(table.terminals)
     for letter, terminal in enumerate(letters.terminal):
         by_terminal[terminal] |= 1 << letter
-    readable = {table.start: letters.start}  # letters that can be read in a state, ignored ones passed over
+    readable = {table.start: letters.start}  # letters that can be read in a state, after ignored ones
     skipped: dict[int, list[int]] = {}
     for (state, letter), bits in letters.following.items():
         readable[state] = readable.get(state, 0) | bits
@@ -298,7 +323,7 @@ def lexer_forbids(table: Lalr, letters: ContextTerminals, most: int) -> bool:
         return True
     pairs = [(plain.start, exact.start)]
     seen = set(pairs)
-    for one, other in pairs:  # grows while it is read
+    for one, other in pairs:  # `pairs` grows during the loop
         q = plain.states[one][0]
         spend_work(20, WORK)
         if q in readable:

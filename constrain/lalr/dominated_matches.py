@@ -1,7 +1,8 @@
-"""Matches that need not be decided, because a longer one is preferred whenever they are right.
+"""Dominated matches: matches with pending lookaheads that a preferred longer match always supersedes.
 
-`(?!(if|else)\\b)[a-z]+` has matched "i", and whether it may have depends on more than the next byte. But if it may, so
-may "if" or "in": the thread that reads on owes the same and is preferred. So "i" is no lexeme before a letter.
+After "i", the terminal `(?!(if|else)\\b)[a-z]+` has a match whose lookahead needs more than the next byte. But whenever
+that match is valid, so is "if" or "in": the thread that reads on has the same pending lookaheads and is preferred.
+Hence "i" is never a lexeme before a letter, and its lookahead need not be decided there.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from ..automata.utf8 import END
 __all__ = ["is_dominated"]
 
 MOST_STEPS = 2_000
-"""Pairs of threads and pending lookaheads that are followed; what is not settled by then is refused."""
+"""Maximum number of pairs of threads and pending lookaheads explored; beyond it, a match counts as not dominated."""
 
 
 def is_dominated(threads: ThreadStates, ahead: tuple[int, ...], pending: PendingLookaheads, first: int) -> bool:
-    """Whether a match is beaten whenever its pending lookaheads are fulfilled, by one of the preferred threads,
-    whatever follows.
+    """Return whether preferred threads supersede a match in every continuation that satisfies its pending lookaheads.
 
-    first: the bytes that may come next.
+    `ahead` are the numbers of the preferred threads, `pending` the lookaheads of the match and `first` the possible
+    next bytes, as bits.
     """
     start = (ahead, pending, threads.utf8.anything)
     work, seen = [start], {start}
@@ -46,7 +47,7 @@ def is_dominated(threads: ThreadStates, ahead: tuple[int, ...], pending: Pending
 
 
 def _after(threads: ThreadStates, numbers: tuple[int, ...], bytes_: int) -> set[tuple[int, ...]]:
-    """The threads that may follow after one of the bytes."""
+    """Return the possible tuples of threads after one of the bytes."""
     groups: list[tuple[int, tuple[int, ...]]] = [(bytes_, ())] if bytes_ else []
     for number in numbers:
         for mask, after in threads.moves(number):
@@ -60,6 +61,6 @@ def _after(threads: ThreadStates, numbers: tuple[int, ...], bytes_: int) -> set[
 
 
 def _matched(threads: ThreadStates, numbers: tuple[int, ...], owed: PendingLookaheads) -> bool:
-    """Whether one of the threads has matched and owes no more than that."""
+    """Return whether one of the threads has matched with no pending lookaheads beyond `owed`."""
     found = (threads.threads[number] for number in numbers)
     return any(isinstance(threads.code[thread.place], DoneStep) and thread.pending <= owed for thread in found)

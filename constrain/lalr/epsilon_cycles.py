@@ -1,9 +1,9 @@
-"""Reductions that never end: rules of no text that follow each other in a circle, so that a parser reads nothing more.
+"""Detection of infinite cycles of epsilon reductions, in which a parser reduces for ever without reading input.
 
-`start: "(" start+ ")" | "a"?`: behind `(` any number of empty `start` may stand, and an LALR table that reduces one of
-them reduces the next, for ever. Lark's parser then hangs. In an infinite run of reductions the stack is lowest
-somewhere, at a state `below` that is never taken off again; what stands on it are pairs (below, above), and a run is a
-walk over them, as a rule of one symbol replaces `above`, and one of none puts a state on top.
+With `start: "(" start+ ")" | "a"?`, any number of empty `start` may follow `(`, and an LALR table that reduces one of
+them goes on to reduce the next without end; Lark's parser then hangs. In an infinite run of reductions some state
+`below` is never popped. The states on top of it form pairs (below, above), and the run is a walk over such pairs: a
+unit rule replaces `above`, and an empty rule pushes a state.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from .productions import Productions
 __all__ = ["find_epsilon_cycle", "has_epsilon_cycle"]
 
 Pair = tuple[int, int]
-"""A state, and the one that stands on it."""
+"""A state and the one directly above it on the stack."""
 Way = tuple[int, Pair]
-"""The rule that is reduced last, and the pair that is on top then."""
+"""The last rule reduced, and the pair that is then on top."""
 
 
 def find_epsilon_cycle(table: Lalr, productions: Productions) -> list[int] | None:
-    """Rules that are reduced again and again before one terminal, on some stack; None if there are none."""
+    """Return the rules of an infinite cycle of reductions before one terminal, on some stack; None if there is none."""
     if not _may_be(productions):
         return None
     for terminal in range(len(table.terminals)):
@@ -35,16 +35,16 @@ def find_epsilon_cycle(table: Lalr, productions: Productions) -> list[int] | Non
 
 
 def has_epsilon_cycle(table: Lalr, productions: Productions) -> bool:
-    """Whether reductions go round if each is tried, whichever terminals it waits for."""
+    """Return whether there is a cycle if reductions are applied regardless of their lookahead terminals."""
     if not _may_be(productions):
         return False
     return _circle(table, [sorted({-int(a) - 1 for a in row[row < 0]}) for row in table.action]) is not None
 
 
 def _circle(table: Lalr, rules: list[list[int]]) -> list[int] | None:
-    """rules: those that may be reduced, by state."""
+    """Return the rules of a cycle of reductions, or None. `rules` lists the possible reductions of each state."""
     ways: dict[Pair, set[Way]] = {}
-    pops: dict[Pair, set[tuple[int, int]]] = {}  # (states to take off, `below` first; the rule that does)
+    pops: dict[Pair, set[tuple[int, int]]] = {}  # (states to pop, beginning with `below`; the rule that pops them)
     users: dict[Pair, set[Pair]] = {}
     todo: list[Pair] = []
 
@@ -77,7 +77,7 @@ def _circle(table: Lalr, rules: list[list[int]]) -> list[int] | None:
         for last, other in tuple(found):
             reached(other, pair)
             for count, rule in pops[other]:
-                if table.length[last]:  # it stands where this one does
+                if table.length[last]:  # `other` has the same `below`
                     off.add((count, rule))
                 elif count > 1:
                     off.add((count - 1, rule))
@@ -92,7 +92,9 @@ def _circle(table: Lalr, rules: list[list[int]]) -> list[int] | None:
 
 
 def _may_be(productions: Productions) -> bool:
-    """Whether a nonterminal becomes itself, or begins with itself behind what has no text: else nothing can."""
+    """Return whether a cycle is possible: some nonterminal derives itself, or begins with itself after nullable
+    symbols.
+    """
     if productions.is_cyclic():
         return True
     nullable = productions.nullable()
@@ -110,7 +112,7 @@ def _may_be(productions: Productions) -> bool:
 
 
 def _from(symbol: int, edges: dict[int, set[int]]) -> set[int]:
-    """What is reached from a symbol by one edge or more."""
+    """Return the nodes reachable from a symbol by one or more edges."""
     found, todo = set[int](), [symbol]
     while todo:
         new = edges.get(todo.pop(), set()) - found
@@ -120,7 +122,7 @@ def _from(symbol: int, edges: dict[int, set[int]]) -> set[int]:
 
 
 def _round(ways: dict[Pair, set[Way]]) -> list[int] | None:
-    """The rules of a closed walk."""
+    """Return the rules of a closed walk, or None."""
     done: set[Pair] = set()
     for start in ways:
         if start in done:

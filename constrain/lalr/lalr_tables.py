@@ -1,15 +1,15 @@
-"""LALR(1) tables, equal to those that Lark makes, state by state.
+"""LALR(1) tables, identical to those of Lark state by state.
 
     productions --items--> LR(0) states --relations--> lookaheads --actions--> Lalr
 
-The states are LR(0), merged by kernel. The lookaheads are DeRemer and Pennello's ("Efficient computation of LALR(1)
-look-ahead sets", TOPLAS 1982), with bit sets, and arrays over all states at once for the walks along rules. A shift
-wins over a reduction; between reductions the rule's priority decides, or the grammar is refused.
+The states are LR(0), identified by kernel. Lookaheads follow DeRemer and Pennello ("Efficient computation of LALR(1)
+look-ahead sets", TOPLAS 1982), with bit sets, and with arrays over all states at once for the walks along rules. A
+shift wins over a reduction; between reductions the rule's priority decides, or the grammar is rejected.
 
-One thing differs from the paper, because the row of a state decides which terminals Lark's contextual lexer looks
-for, and so must be Lark's: in a state that has `a: x . y` and goes on with an `a` too, what may follow that `a` is
-also taken to follow `y`. The row may thereby be wider than LALR(1), never narrower; what is accepted is the same
-unless terminals then meet in one lexer that otherwise would not.
+There is one deviation from the paper. The row of a state determines which terminals Lark's contextual lexer tries, so
+it must equal Lark's: in a state with the item `a: x . y` and a transition on `a`, whatever may follow that `a` is also
+taken to follow `y`. A row may thereby be larger than that of LALR(1), never smaller; the accepted language is the same
+unless the additional terminals interfere in the lexer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .productions import Productions, propagate_sets
 __all__ = ["END", "Lalr", "build_tables", "list_overruled_reductions"]
 
 END = "$END"
-"""Name of the terminal that stands for the end of the text."""
+"""Name of the end-of-text terminal."""
 
 Ints = NDArray[np.int32]
 WORK = "the LALR table of the grammar"
@@ -36,18 +36,26 @@ WORK = "the LALR table of the grammar"
 
 @dataclass(frozen=True, slots=True)
 class Lalr:
-    """The table of a shift-reduce parser.
+    """The tables of a shift-reduce parser.
 
-    terminals, nonterminals: names; a number is a place. The last terminal is $END, the others are those of the
-    Productions, in their order.
-    action: int32[states, terminals], 0 none, s + 1: shift and go to s, -(r + 1): reduce by rule r. What is not 0 in a
-    row is what Lark's contextual lexer looks for in that state.
-    goto: int32[states, nonterminals], the state after a reduction, -1 none.
-    left, length: int32[rules], the nonterminal that a rule makes and how many states it pops.
-    start: the state before any text. end: the state that accepts; reductions on $END that lead to it end in a shift
-    of $END, from `end` to itself.
-    conflicts: a sentence for each rule that could end before a terminal and never does, since the terminal is shifted
-    or a rule of higher priority ends. Without any, the table accepts what the productions make.
+    Attributes
+    ----------
+    terminals, nonterminals : tuple of str
+        Names by number. The last terminal is $END; the others are those of the Productions, in the same order.
+    action : int32[states, terminals]
+        0: error; s + 1: shift and go to state s; -(r + 1): reduce by rule r. Lark's contextual lexer tries the
+        terminals whose entry in the row of the state is not 0.
+    goto : int32[states, nonterminals]
+        The state after a reduction, or -1.
+    left, length : int32[rules]
+        The nonterminal of a rule, and the number of states it pops.
+    start : int
+        The initial state.
+    end : int
+        The accepting state; reductions on $END that lead to it are followed by a shift of $END from `end` to itself.
+    conflicts : tuple of str
+        A message for each rule whose reduction before a terminal lost to a shift or to a rule of higher priority. If
+        there are none, the table accepts the language of the productions.
     """
 
     terminals: tuple[str, ...]
@@ -65,10 +73,10 @@ Place = Callable[[int], "tuple[str, int] | None"]
 
 
 def build_tables(productions: Productions, place: Place = lambda rule: None) -> Lalr:
-    """The tables, for productions whose start has a rule.
+    """Return the tables of productions whose start symbol has a rule.
 
-    GrammarError if two rules of equal priority could end at one place before one terminal.
-    place: text and offset where a rule is written, for that error.
+    `place` maps a rule to its source text and offset, for errors. Raise GrammarError for a reduce/reduce conflict
+    between rules of equal priority.
     """
     states = _States(productions)
     rules, finals, lookaheads = _lookaheads(productions, states)
@@ -89,18 +97,21 @@ def build_tables(productions: Productions, place: Place = lambda rule: None) -> 
 
 
 def list_overruled_reductions(productions: Productions, table: Lalr) -> list[tuple[int, int, int]]:
-    """(state, terminal, rule) for each rule that could end there before it, where `table`, of these, does other."""
+    """Return (state, terminal, rule) for each possible reduction for which `table` has a different action.
+
+    `table` must be the table of these productions.
+    """
     rules, finals, before = _lookaheads(productions, _States(productions))
     lost = before & (table.action[finals] != -1 - rules[:, None])
     return [(int(finals[k]), terminal, int(rules[k])) for k, terminal in np.argwhere(lost).tolist()]
 
 
 class _States:
-    """The LR(0) states.
+    """The LR(0) automaton.
 
-    An item is an int: a rule's first item is `first[rule]`, and one more for each symbol that the dot has passed.
-    move: int32[states, terminals + nonterminals], the next state, -1 none; the start is 0.
-    kernels: the items, as a sorted tuple, that a state was made of; the added rule `$root: start` is the last.
+    An item is an int: `first[rule]` plus the number of symbols before the dot. `move` is int32[states, terminals +
+    nonterminals], the next state or -1; the start is state 0. `kernels` holds the kernel items of each state as a
+    sorted tuple; the added rule `$root: start` is the last.
     """
 
     def __init__(self, productions: Productions) -> None:
@@ -108,7 +119,7 @@ class _States:
         rights = [*productions.right, (~productions.start,)]
         self.column = [[s if s >= 0 else ~s + self.terminals for s in right] for right in rights]
         self.first: list[int] = []
-        self.after: list[int] = []  # the column of the symbol behind the dot, -1 at the end
+        self.after: list[int] = []  # by item: the column of the symbol after the dot, -1 at the end
         self.rule: list[int] = []
         for rule, columns in enumerate(self.column):
             self.first.append(len(self.after))
@@ -121,7 +132,7 @@ class _States:
         self.move = self._explore(len(productions.nonterminals))
 
     def _beginnings(self, productions: Productions) -> list[int]:
-        """For each nonterminal the set of those whose rules may begin where it begins, itself included."""
+        """Return, for each nonterminal, the set of nonterminals that can begin it, including itself."""
         sets = [1 << n for n in range(len(productions.nonterminals))]
         edges = [
             sorted({~right[0] for rule in rules if (right := productions.right[rule]) and right[0] < 0})
@@ -131,7 +142,7 @@ class _States:
         return sets
 
     def _enter(self, begun: int) -> dict[int, tuple[int, ...]]:
-        """What the first symbols of these nonterminals' rules lead to: items by symbol."""
+        """Return the transitions on the first symbols of the rules of these nonterminals: kernel items by symbol."""
         known = self._entered.get(begun)
         if known is None:
             moves: dict[int, list[int]] = {}
@@ -144,12 +155,13 @@ class _States:
         return known
 
     def _explore(self, nonterminals: int) -> Ints:
+        """Build all states and return `move`."""
         after, kernels = self.after, self.kernels
         numbers: dict[tuple[int, ...], int] = {(self.first[-1],): 0}
         kernels.append((self.first[-1],))
         rows: list[dict[int, int]] = []
         width = self.terminals + nonterminals
-        for kernel in kernels:  # grows while it is read
+        for kernel in kernels:  # `kernels` grows during the loop
             begun = 0
             advanced: dict[int, list[int]] = {}
             for item in kernel:
@@ -169,7 +181,7 @@ class _States:
                 row[symbol] = number
             rows.append(row)
             spend_work(10 + 3 * len(row) + 2 * len(kernel), WORK)
-            spend_work(width // 16, WORK)  # of the tables, before they are made
+            spend_work(width // 16, WORK)  # for the tables, before they are allocated
         move = np.full((len(rows), self.terminals + nonterminals), -1, dtype=np.int32)
         sizes = [len(row) for row in rows]
         at = np.repeat(np.arange(len(rows)), sizes)
@@ -178,10 +190,10 @@ class _States:
 
 
 def _lookaheads(productions: Productions, states: _States) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-    """Rules, states where they end, and before which terminals: int32[k], int32[k], bool[k, terminals].
+    """Return the reductions with their lookaheads: rules int32[k], states int32[k], terminals bool[k, terminals].
 
-    A node is a move over a nonterminal, (p, A); its set is what may follow that A: first what is read directly behind
-    it, then also what is read behind nullable nonterminals, and last what may follow the rule that it stands last in.
+    A node is a transition over a nonterminal, (p, A); its set becomes Follow(p, A): first the terminals read directly
+    after A, then those read after nullable nonterminals, and finally those that follow a rule that ends with A.
     """
     move, terminals = states.move, states.terminals
     goto = move[:, terminals:]
@@ -192,7 +204,7 @@ def _lookaheads(productions: Productions, states: _States) -> tuple[Ints, Ints, 
 
     shifted = _as_sets(move[:, :terminals] >= 0)
     sets = [shifted[state] for state in behind.tolist()]
-    sets[int(node[0, productions.start])] |= 1 << (terminals - 1)  # behind the whole text: its end
+    sets[int(node[0, productions.start])] |= 1 << (terminals - 1)  # $END follows the whole text
     nullable = np.array(sorted(productions.nullable()), dtype=np.int64)
     edges: list[list[int]] = [[] for _ in sets]
     if len(nullable):
@@ -209,7 +221,7 @@ def _lookaheads(productions: Productions, states: _States) -> tuple[Ints, Ints, 
         edges[pair // len(sets)].append(pair % len(sets))
     propagate_sets(edges, sets)
 
-    # A rule that ends in a state may have begun in many: join what follows in each.
+    # A rule that ends in a state may have begun in many: join the follow sets of each.
     keys = finals * len(productions.left) + rules
     order = np.argsort(keys, kind="stable")
     keys, starts = np.unique(keys[order], return_index=True)
@@ -223,10 +235,10 @@ def _lookaheads(productions: Productions, states: _States) -> tuple[Ints, Ints, 
 def _walks(
     productions: Productions, states: _States, places: NDArray[Any], made: NDArray[Any], node: NDArray[Any]
 ) -> tuple[NDArray[Any], ...]:
-    """Every rule, walked from every place where it begins, all places at once.
+    """Walk along every rule from every state in which it begins, all such states at once.
 
-    inside, outside: int64[edges], what follows the node `outside` follows `inside` too. rules, finals, sources:
-    int64[ends], a rule, the state in which it ends, and the node that it makes.
+    Return int64 arrays: inside and outside [edges], where Follow(inside) includes Follow(outside); and rules, finals
+    and sources [ends], a rule, the state in which it ends and the node of its left side.
     """
     nullable = {~n for n in productions.nullable()}
     begins = [np.flatnonzero(made == n) for n in range(len(productions.nonterminals))]
@@ -238,7 +250,7 @@ def _walks(
 
     def walk(rule: int, dot: int, at: NDArray[Any], nodes: NDArray[Any]) -> NDArray[Any]:
         right = productions.right[rule]
-        last = len(right)  # from here on all is nullable
+        last = len(right)  # all symbols from here on are nullable
         while last > dot and right[last - 1] in nullable:
             last -= 1
         for place in range(dot, len(right)):
@@ -255,7 +267,7 @@ def _walks(
             finals.append(walk(rule, 0, places[nodes], nodes))
             rules.append(np.full(len(nodes), rule))
             sources.append(nodes)
-    # As Lark does it, and beyond the paper: see the head of this file.
+    # As in Lark, but not in the paper: see the module docstring.
     for state, kernel in enumerate(states.kernels[1:], 1):
         for item in kernel:
             rule = states.rule[item]
@@ -271,7 +283,7 @@ def _walks(
 def _actions(
     productions: Productions, states: _States, rules: Ints, finals: Ints, before: NDArray[np.bool_], place: Place
 ) -> tuple[Ints, tuple[str, ...]]:
-    """The action table, and a sentence for each rule that gave way to a shift."""
+    """Return the action table, and a message for each reduction that lost a conflict."""
     action: Ints = states.move[:, : states.terminals] + 1
     shifts = action > 0
     ends: dict[int, list[int]] = {}
@@ -300,7 +312,7 @@ def _actions(
 def _given_way(
     productions: Productions, rules: Ints, finals: Ints, before: NDArray[np.bool_], action: Ints
 ) -> tuple[str, ...]:
-    """A sentence for each rule that could end before some terminals and gives way to the same other action there."""
+    """Return a message for each rule and winning action; it lists the terminals before which the rule loses to it."""
     lost: dict[tuple[int, int], dict[str, None]] = {}
     taken = action[finals]
     for k, terminal in np.argwhere(before & (taken != -1 - rules[:, None])).tolist():
@@ -318,7 +330,9 @@ def _name(productions: Productions, terminal: int) -> str:
 
 
 def _refused(productions: Productions, clashes: list[tuple[int, tuple[int, ...]]], place: Place) -> GrammarError:
-    """Says of the rules that clash first before which terminals they do, and how many others there are."""
+    """Return the error for reduce/reduce conflicts: the rules and terminals of the first, and the number
+    of the others.
+    """
     first = clashes[0][1]
     before = list(dict.fromkeys(_name(productions, terminal) for terminal, rules in clashes if rules == first))
     source, position = place(first[0]) or (None, None)
@@ -335,7 +349,7 @@ def _refused(productions: Productions, clashes: list[tuple[int, tuple[int, ...]]
 
 
 def _members(bits: int) -> list[int]:
-    """The places of the bits that are set, ascending."""
+    """Return the positions of the set bits, ascending."""
     found = []
     while bits:
         low = bits & -bits
@@ -345,5 +359,5 @@ def _members(bits: int) -> list[int]:
 
 
 def _as_sets(rows: NDArray[np.bool_]) -> list[int]:
-    """bool[n, m] as n ints of m bits."""
+    """Convert bool[n, m] to n ints of m bits."""
     return [int.from_bytes(row.tobytes(), "little") for row in np.packbits(rows, axis=1, bitorder="little")]

@@ -1,14 +1,14 @@
-"""Which lexemes may follow each other: what the longest-match rule demands at the boundary of two lexemes.
+"""Which lexemes may follow each other: restrictions of the longest-match rule at the boundaries of lexemes.
 
-A lexer takes the longest lexeme. So that a text is cut at a place, none of the lexemes before it may go on to a longer
-match over what follows. These obligations are scanner states that run over the following bytes and must not accept; a
-*context* is what is known of them where a lexeme has ended: for each next byte, the set of obligations after it.
-Contexts and the lexemes between them form a finite automaton over terminals, explored here. Read with the LALR table,
-it makes the language of the grammar, lexer included, that of one pushdown automaton (`coreachable_stacks`).
+A lexer takes the longest lexeme, so a text is split at a position only if no preceding lexeme extends to a longer match
+over what follows. These *obligations* are scanner states that run over the following bytes and must not accept. A
+*context* is what is known of them at the end of a lexeme: the set of obligations after each next byte. Contexts and the
+lexemes between them form a finite automaton over terminals, which is built here. Combined with the LALR table it turns
+the language of the grammar, including the lexer, into that of one pushdown automaton (`coreachable_stacks`).
 
-Contexts that allow the same continuations are merged (a bisimulation, by partition refinement), separately for each
-terminal: a *letter* is a terminal with the class of the context that it ends in. Where every letter may be followed by
-all that the table asks for, the lexer forbids nothing, and terminals alone tell what can follow (`is_free`).
+Contexts with the same continuations are merged (a bisimulation, by partition refinement), separately for each terminal:
+a *letter* is a terminal together with the class of the context that it ends in. If every letter may be followed by all
+terminals that the table permits, the lexer adds no restrictions and terminals suffice (`is_free`).
 """
 
 from __future__ import annotations
@@ -27,19 +27,27 @@ from .scanner import END_OF_TEXT, Scanner
 __all__ = ["LexemeBoundaries", "ContextTerminals"]
 
 Context = tuple[bytes, bool]
-"""For each class of bytes the number of the obligations after it (int32; -1: it must not follow); whether the text may
-end here."""
+"""The number of the obligations after each class of bytes (int32; -1: excluded), and whether the text may end here."""
 
 WORK = "the boundaries between terminals"
 
 
 @dataclass(frozen=True, slots=True)
 class ContextTerminals:
-    """Terminals, told apart by the context that their lexemes end in.
+    """Letters: terminals, distinguished by the context that their lexemes end in.
 
-    terminal: of each letter; letter t is terminal t in one of its contexts, more of them follow from len(terminals) on.
-    following: for each LALR state and each letter that leads to it (or is ignored in it), the letters that may be read
-    next, as bits. start: those that may be read first. ignored: terminals that the table never sees.
+    Attributes
+    ----------
+    terminal : tuple of int
+        The terminal of each letter. Letter t is terminal t in one of its contexts; further contexts have letters from
+        len(terminals) on.
+    following : dict
+        For each LALR state and letter that leads to it (or is ignored in it), the letters that may be read next, as
+        bits.
+    start : int
+        The letters that may be read first, as bits.
+    ignored : frozenset of int
+        Terminals that are not passed to the parser.
     """
 
     terminal: tuple[int, ...]
@@ -54,9 +62,10 @@ class ContextTerminals:
 
 
 class LexemeBoundaries:
-    """The contexts of a scanner under a table.
+    """The contexts and letters of a scanner, combined with an LALR table.
 
-    scan: int32[LALR states], start states of the scanner. ignored: terminals that the table never sees.
+    `scan` is int32[LALR states], the start states of the scanner, or -1; `ignored` are terminals that are not passed to
+    the parser. A set of more than `most` obligations is treated as unsatisfiable; None for no limit.
     """
 
     def __init__(
@@ -83,7 +92,7 @@ class LexemeBoundaries:
         self.items: list[tuple[int, int]] = []
         self.item_numbers: dict[tuple[int, int], int] = {}
         self.edges: list[list[int]] = []
-        self.found: list[int] = []  # letters that an item ends in, as bits
+        self.found: list[int] = []  # by item: the letters of lexemes that end there, as bits
         self.letters: list[tuple[int, int]] = []
         self.letter_numbers: dict[tuple[int, int], int] = {}
         self._explore()
@@ -91,7 +100,7 @@ class LexemeBoundaries:
     # ---- obligations --------------------------------------------------------------------------------------------
 
     def oblige(self, states: tuple[int, ...]) -> int:
-        """Return the number of a set of obligations, sorted; -1 if whatever follows breaks one of them."""
+        """Return the number of a sorted tuple of obligations; -1 if every continuation violates one of them."""
         number = self.obligation_numbers.get(states)
         if number is None:
             rows = list(states)
@@ -109,9 +118,10 @@ class LexemeBoundaries:
         return number
 
     def advanced(self, number: int, also: int = -1) -> NDArray[np.int32]:
-        """Return the obligations after each class of bytes, -1: broken. also: a state that becomes one, by its moves.
+        """Return the obligations after each class of bytes, or -1 if one is violated.
 
-        That state may be at a match: it is asked from the next byte on.
+        `also` is a scanner state that becomes an obligation with this byte; it may itself accept, as it is checked from
+        the next byte on.
         """
         states = self.obligations[number]
         base = self.advance[number]
@@ -132,7 +142,7 @@ class LexemeBoundaries:
     # ---- lexemes ------------------------------------------------------------------------------------------------
 
     def item(self, obligations: int, state: int) -> int:
-        """Return the number of a lexeme in the making beside obligations."""
+        """Return the number of a partial lexeme in scanner state `state` with these obligations."""
         key = obligations, state
         number = self.item_numbers.get(key)
         if number is None:
@@ -162,7 +172,7 @@ class LexemeBoundaries:
         return [self.item(o, q) for o, q in pairs.T.tolist()]
 
     def expand(self, item: int) -> None:
-        """Work out where an item leads: further items, and letters."""
+        """Compute the successor items of an item and the letters of lexemes that end there."""
         obligations, state = self.items[item]
         after = self.advanced(obligations)
         moves = self.delta[state]
@@ -212,7 +222,7 @@ class LexemeBoundaries:
 
     @cached_property
     def reached(self) -> list[int]:
-        """For each item the letters that it or one after it ends in, as bits."""
+        """For each item, the letters that it or a later item ends in, as bits."""
         sets = list(self.found)
         spend_work(len(sets) * (1 + len(self.letters) // 512), WORK)
         propagate_sets(self.edges, sets)
@@ -220,7 +230,7 @@ class LexemeBoundaries:
 
     @cached_property
     def next_letters(self) -> dict[tuple[int, int], int]:
-        """For each scanner start and context the letters that may be read there, ignored ones not passed over."""
+        """For each scanner start and context, the letters that may be read next, including ignored ones."""
         out = {}
         for key, items in self.begins.items():
             bits = 0
@@ -231,7 +241,7 @@ class LexemeBoundaries:
 
     @cached_property
     def seen(self) -> dict[tuple[int, int], int]:
-        """The same with ignored lexemes passed over; bit len(letters): the text may end here."""
+        """As `next_letters`, with ignored lexemes skipped; bit len(letters) is set if the text may end here."""
         keys = list(self.next_letters)
         numbers = {key: k for k, key in enumerate(keys)}
         skipped = [k for k, (t, _) in enumerate(self.letters) if t in self.ignored]
@@ -249,7 +259,7 @@ class LexemeBoundaries:
 
     @cached_property
     def is_free(self) -> bool:
-        """Whether any lexeme may be followed by whatever the table asks for."""
+        """Whether any lexeme may be followed by every terminal that the table permits."""
         count = len(self.letters)
         terminals = [0] * len(self.table.terminals)
         for k, (t, _) in enumerate(self.letters):
@@ -280,7 +290,7 @@ class LexemeBoundaries:
     # ---- letters ------------------------------------------------------------------------------------------------
 
     def _rows(self) -> list[int]:
-        """Return for each LALR state the letters that it has an action for, and the end, as bits."""
+        """Return, for each LALR state, the letters with an action (and the end of text), as bits."""
         by_terminal = [0] * len(self.table.terminals)
         for k, (t, _) in enumerate(self.letters):
             by_terminal[t] |= 1 << k
@@ -289,10 +299,10 @@ class LexemeBoundaries:
 
     @cached_property
     def merged(self) -> tuple[list[int], ContextTerminals]:
-        """Return the number of each letter's class, and the Letters: the coarsest bisimulation."""
+        """The class of each letter under the coarsest bisimulation, and the ContextTerminals of the classes."""
         rows, count = self._rows(), len(self.letters)
         everywhere = {(int(self.scan[s]), row): s for s, row in enumerate(rows)}
-        asked: list[list[int]] = []  # what may follow each letter, at each state where it may stand
+        asked: list[list[int]] = []  # what may follow each letter, in each state it can lead to
         for t, context in self.letters:
             states = sorted(everywhere.values()) if t in self.ignored else self.targets[t]
             distinct = dict.fromkeys((int(self.scan[s]), rows[s]) for s in states)
@@ -319,7 +329,7 @@ class LexemeBoundaries:
         return self._numbered(classes, rows)
 
     def _numbered(self, classes: list[int], rows: list[int]) -> tuple[list[int], ContextTerminals]:
-        """Number the classes: letter t is the first of terminal t."""
+        """Number the classes so that letter t is the first class of terminal t."""
         terminal = list(range(self.end + 1))
         numbers: dict[int, int] = {}
         taken: set[int] = set()
@@ -356,12 +366,12 @@ class LexemeBoundaries:
         return mapped, ContextTerminals(tuple(terminal), following, first, self.ignored)
 
     def possible(self, states: int) -> list[int]:
-        """Return for each scanner state the letters that it can still become where nothing else is pending, as bits."""
+        """Return, for each scanner state without obligations, the letters that it can still become, as bits."""
         mapped, _ = self.merged
         return [self.ends_of((), state, mapped) for state in range(states)]
 
     def ends_of(self, others: tuple[int, ...], state: int, mapped: list[int]) -> int:
-        """Return the letters that a lexeme can end in beside obligations; 0 if that never comes up."""
+        """Return the letters, as bits, that a lexeme can end in with obligations `others`; 0 if this never occurs."""
         number = self.item_numbers.get((self.obligation_numbers.get(others, -1), state))
         bits = 0 if number is None else self.reached[number]
         found = 0

@@ -1,6 +1,7 @@
-"""Parser: a scanner, an LALR table and what indentation means, as one block of code (`kernels.layout`, parser blocks).
+"""Parser: a scanner, an LALR table and indentation rules, encoded as one block of code (parser blocks,
+`kernels.layout`).
 
-The kernels in `kernels.parsing` run it. What they ask for rarely is worked out here: `joint`.
+The kernels in `kernels.parsing` execute the block. Rare queries of the kernels are computed here: `joint`.
 """
 
 from __future__ import annotations
@@ -30,10 +31,11 @@ DeadEnds = Literal["", "table", "lexer"]
 
 @dataclass(frozen=True, slots=True)
 class IndentationLayout:
-    """What the indentation of lines means: `lark.indenter.Indenter`, all terminals by number.
+    """Significant indentation as in `lark.indenter.Indenter`; terminals are given by number.
 
-    newline: the lexeme that ends a line and holds the white space of the next. indent, dedent: fed where blocks open
-    and close. opening, closing: brackets inside which lines do not end. tab: columns of a tab.
+    `newline` is the terminal that ends a line and includes the indentation of the next one. `indent` and `dedent` are
+    inserted where blocks open and close. Within `opening` and `closing` brackets, lines do not end. `tab` is the width
+    of a tab in columns.
     """
 
     newline: int
@@ -46,11 +48,22 @@ class IndentationLayout:
 
 @dataclass(frozen=True, eq=False)
 class Parser:
-    """Texts that `scanner` cuts into lexemes and `table`, which is that of `productions`, accepts.
+    """The language of the texts that `scanner` splits into lexemes that the parser `table` accepts.
 
-    scan: int32 [LALR states] where the scanner starts, a state of its; -1: no lexeme is found there. ignored: terminals
-    that the parser never sees. dead_ends: what may lead to stacks from which no text leads to an end: "table",
-    conflicts were resolved or a rule has no text; "lexer", besides, lexemes that cannot follow each other; "": nothing.
+    Attributes
+    ----------
+    scanner : Scanner
+    table : Lalr
+        The table of `productions`.
+    productions : Productions
+    scan : int32[LALR states]
+        Start state of the scanner in each parser state; -1 if no lexeme can be found there.
+    ignored : frozenset of int
+        Terminals that are not passed to the parser.
+    layout : IndentationLayout or None
+    dead_ends : {"", "table", "lexer"}
+        What may lead to dead stacks, from which no text can be completed. "table": conflicts were resolved or a rule is
+        unproductive; "lexer": also lexemes that cannot follow each other; "": nothing.
     """
 
     scanner: Scanner
@@ -67,35 +80,35 @@ class Parser:
 
     @property
     def words(self) -> int:
-        """int32 words of a set of letters."""
+        """Number of int32 words of a set of letters."""
         return (len(self.letter_of) + 31) // 32
 
     @cached_property
     def boundaries(self) -> LexemeBoundaries:
-        """What may follow what: asked only where the lexer leads into dead ends."""
+        """The boundaries of lexemes; needed only if `dead_ends` is "lexer"."""
         return LexemeBoundaries(self.scanner, self.table, self.scan, self.ignored, most=None)
 
     @cached_property
     def letter_of(self) -> tuple[int, ...]:
-        """The terminal of each letter: of each terminal, unless the lexer leads into dead ends (see `boundaries`)."""
+        """The terminal of each letter; letters are terminals unless `dead_ends` is "lexer" (see `boundaries`)."""
         if self.dead_ends == "lexer":
             return self.boundaries.merged[1].terminal
         return tuple(range(self.terminals))
 
     @cached_property
     def coreachable(self) -> CoReachableStacks:
-        """From which stacks acceptance is reachable: asked only where there are dead ends."""
+        """The automaton of the co-reachable stacks; needed only if there are dead ends."""
         return CoReachableStacks(self.table, self.boundaries.merged[1] if self.dead_ends == "lexer" else None)
 
     @cached_property
     def is_empty(self) -> bool:
-        """Whether no text at all is accepted."""
+        """Whether the language is empty."""
         if self.dead_ends == "lexer":
             return not self.coreachable.accepts(self.coreachable.start) & self.boundaries.merged[1].start
         return bool(self.dead_ends) and not self.coreachable.accepts(self.coreachable.start)
 
     def leads_on(self, stack: Sequence[int]) -> Ints:
-        """int32 [words]: the letters by which a stack (the first at the bottom) comes to an end at last."""
+        """Return int32[words]: the letters after which a stack (bottom first) can still reach acceptance."""
         state = self.coreachable.start
         for pushed in stack[1:]:
             state = self.coreachable.step(state, pushed)
@@ -109,7 +122,9 @@ class Parser:
 
     @cached_property
     def key(self) -> bytes:
-        """A digest of what the scanner makes of tokens: its tables, and which terminal ends lines."""
+        """A digest of the part of the scanner that token masks depend on: its tables, and the terminal that
+        ends lines.
+        """
         scanner = self.scanner
         digest = blake2b(digest_size=16)
         for part in (scanner.delta, scanner.accept, scanner.verdicts, self.possible):
@@ -119,9 +134,9 @@ class Parser:
 
     @cached_property
     def is_nullable(self) -> bool:
-        """Whether the empty text is in the language: the end is accepted after reductions of nothing."""
+        """Whether the empty text is in the language: $END is accepted after reductions only."""
         stack, end = [self.table.start], self.terminals - 1
-        for _ in range(2 * len(self.table.action)):  # more only where a symbol becomes itself for ever
+        for _ in range(2 * len(self.table.action)):  # exceeded only if a symbol derives itself for ever
             act = int(self.table.action[stack[-1], end])
             if act >= 0:
                 return act > 0
@@ -132,7 +147,7 @@ class Parser:
 
     @cached_property
     def possible(self) -> Ints:
-        """int32 [scanner states, words]: the letters that a state can still come to accept."""
+        """int32[scanner states, words]: the letters that each state can still become."""
         if self.dead_ends == "lexer":
             found = self.boundaries.possible(len(self.scanner.delta))
             bits_ = b"".join(bits.to_bytes(4 * self.words, "little") for bits in found)
@@ -143,7 +158,7 @@ class Parser:
         return out.view(np.int32)
 
     def set_of(self, terminals: Collection[int]) -> Ints:
-        """int32 [words]: the letters of a set of terminals, as bits."""
+        """Return int32[words]: the letters of a set of terminals, as bits."""
         chosen = np.zeros(self.terminals, np.uint8)
         chosen[list(terminals)] = 1
         bits = np.zeros(32 * self.words, np.uint8)
@@ -151,7 +166,7 @@ class Parser:
         return np.packbits(bits, bitorder="little").view(np.int32)
 
     def block(self, base: int, index: int) -> Ints:
-        """int32: the block as it stands at place `base` of the code, as parser number `index` of its program."""
+        """Return the int32 parser block for address `base` of the code, as parser number `index` of its program."""
         table, scanner = self.table, _with_dead_end(self.scanner)
         possible = np.concatenate([self.possible, np.zeros((1, self.words), np.int32)])
         scan = np.where(self.scan < 0, len(self.scanner.delta), self.scan)
@@ -162,7 +177,7 @@ class Parser:
             kinds[self.layout.newline] = at.NEWLINE
             kinds[list(self.layout.opening)] = at.OPENING
             kinds[list(self.layout.closing)] = at.CLOSING
-        kinds[list(self.ignored)] = at.IGNORED  # Last: what is ignored does not reach the Indenter.
+        kinds[list(self.ignored)] = at.IGNORED  # Last: ignored terminals do not reach the Indenter.
         certain = (scanner.verdicts >= 0).all(1) & (scanner.verdicts == scanner.verdicts[:, :1]).all(1)
         live = np.packbits(scanner.delta >= 0, axis=1, bitorder="little").view(np.int32)
         kinds_of_class, class_of = np.unique(possible, axis=0, return_inverse=True)
@@ -204,13 +219,13 @@ class Parser:
         return np.concatenate([head.astype(np.int32), *pieces])
 
     def _bits(self, chosen: NDArray[np.bool_]) -> Ints:
-        """int32 [states, words]: the letters of terminals of each state, as bits."""
+        """Return int32[states, words]: the letters of the chosen terminals of each state, as bits."""
         bits = np.zeros((len(chosen), 32 * self.words), np.uint8)
         bits[:, : len(self.letter_of)] = chosen[:, list(self.letter_of)]
         return np.packbits(bits, axis=1, bitorder="little").view(np.int32)
 
     def _reductions(self) -> tuple[Ints, Ints]:
-        """By state: offsets, and (rule, terminals before which it is reduced) one after the other."""
+        """Return the reductions of each state: offsets by state, and entries (rule, lookahead letters as bits)."""
         offsets, entries = [0], []
         for row in self.table.action:
             for rule in np.unique(row[row < 0]):
@@ -220,11 +235,11 @@ class Parser:
         return np.array(offsets, np.int32), np.array(entries, np.int32).reshape(-1, width)
 
     def joint(self, states: Sequence[int]) -> Ints:
-        """int32 [words]: the letters that the last of several lexemes in the making can end in beside the others.
+        """Return int32[words]: the letters that the last of several partial lexemes can end in, given the others.
 
-        states: of the scanner, each not negative; the others must not be complete at any place up to where the last is.
-        By search over all of them together: the last entry's verdict after w counts if none of the others accepts on a
-        start of w, w included.
+        `states` are the scanner states of the lexemes, none negative. None of the others may be complete at any
+        position up to the end of the last. By a search of the product of all of them: a verdict of the last state after
+        w counts if none of the others accepts on a prefix of w, including w.
         """
         if self.dead_ends == "lexer":
             mapped, _ = self.boundaries.merged
@@ -237,7 +252,7 @@ class Parser:
         seen = {(others, last)}
         while todo and (found != most).any():
             others, last = todo.popleft()
-            if not others:  # nothing stands in its way any more
+            if not others:  # no restrictions remain
                 found = found | self.possible[last]
                 continue
             rows = [*sorted(others), last]
@@ -255,7 +270,7 @@ class Parser:
 
 
 def _with_dead_end(scanner: Scanner) -> Scanner:
-    """The same with one more state, from which nothing is found."""
+    """Return the scanner with one more state, from which nothing is accepted."""
     return replace(
         scanner,
         delta=np.concatenate([scanner.delta, np.full((1, 256), -1, np.int32)]),

@@ -1,7 +1,7 @@
-"""The productions of a context-free grammar as numbers, and what can be said of them without a parser.
+"""The productions of a context-free grammar over numbered symbols, and their basic analyses.
 
-A symbol is one int: terminal `t` is `t` itself, nonterminal `n` is `~n` (that is, -1 - n). So rules compare and hash
-fast, and the sign says which is which. Names are kept for messages only.
+A symbol is one int: terminal `t` is `t` itself, nonterminal `n` is `~n` (that is, -1 - n). Rules are thus cheap to
+compare and hash, and the sign tells terminals from nonterminals. Names are used in messages only.
 """
 
 from __future__ import annotations
@@ -16,11 +16,20 @@ __all__ = ["Productions", "propagate_sets"]
 class Productions:
     """A context-free grammar over numbered symbols.
 
-    terminals, nonterminals: names; a symbol's number is its place. Terminals that no rule uses may be among them.
-    left: int[rules], the nonterminal that a rule defines. right: its symbols, terminals as t, nonterminals as ~n.
-    priority: int[rules], 0 unless said: decides between two rules that could both end (LALR only).
-    start: number of the nonterminal that a text is.
-    shown: how the rules' symbols are called in messages, for those whose name was made up: {symbol: words}.
+    Attributes
+    ----------
+    terminals, nonterminals : tuple of str
+        Names by number. Terminals may be unused.
+    left : tuple of int
+        The nonterminal that each rule defines.
+    right : tuple of tuple of int
+        The symbols of each rule: terminal t as t, nonterminal n as ~n.
+    priority : tuple of int
+        Priority of each rule in reduce/reduce conflicts (LALR only); 0 by default.
+    start : int
+        Number of the start nonterminal.
+    shown : dict
+        Display names of symbols with generated names.
     """
 
     terminals: tuple[str, ...]
@@ -32,24 +41,24 @@ class Productions:
     shown: dict[int, str]
 
     def name(self, symbol: int) -> str:
-        """What a symbol is called in a message."""
+        """Return the display name of a symbol."""
         return self.shown.get(symbol) or (self.terminals[symbol] if symbol >= 0 else self.nonterminals[~symbol])
 
     def text(self, rule: int) -> str:
-        """A rule as one would write it: `expr: expr "+" term`."""
+        """Return a rule in grammar notation, such as `expr: expr "+" term`."""
         right = " ".join(self.name(symbol) for symbol in self.right[rule])
         return f"{self.name(~self.left[rule])}: {right or '(nothing)'}"
 
     def nullable(self) -> frozenset[int]:
-        """Nonterminals that can be the empty text."""
+        """Return the nonterminals that derive the empty text."""
         return self._built_of(terminals=())
 
     def productive(self) -> frozenset[int]:
-        """Nonterminals from which some string of terminals comes: the others can never be finished."""
+        """Return the nonterminals that derive some string of terminals."""
         return self._built_of(terminals=range(len(self.terminals)))
 
     def is_cyclic(self) -> bool:
-        """Whether some nonterminal can become itself and nothing else."""
+        """Return whether some nonterminal derives itself alone."""
         nullable = self.nullable()
         ways: dict[int, set[int]] = {}
         for left, right in zip(self.left, self.right):
@@ -70,7 +79,7 @@ class Productions:
         return False
 
     def reachable(self) -> frozenset[int]:
-        """Symbols (t or ~n) that occur in what the start symbol can turn into, itself included."""
+        """Return the symbols (t or ~n) reachable from the start symbol, including itself."""
         seen, todo = {~self.start}, [self.start]
         rights = self.by_left()
         while todo:
@@ -83,14 +92,16 @@ class Productions:
         return frozenset(seen)
 
     def by_left(self) -> list[list[int]]:
-        """The rules of each nonterminal, in their order."""
+        """Return the rules of each nonterminal, in order."""
         rules: list[list[int]] = [[] for _ in self.nonterminals]
         for rule, left in enumerate(self.left):
             rules[left].append(rule)
         return rules
 
     def _built_of(self, terminals: Iterable[int]) -> frozenset[int]:
-        """Nonterminals that turn into strings of these terminals: each rule counts what it still waits for."""
+        """Return the nonterminals that derive strings over these terminals, by counting the open symbols of
+        each rule.
+        """
         given = set(terminals)
         waiting = [0] * len(self.left)
         users: list[list[int]] = [[] for _ in self.nonterminals]
@@ -102,7 +113,7 @@ class Productions:
                     users[~symbol].append(rule)
                     waiting[rule] += 1
                 elif symbol not in given:
-                    waiting[rule] = len(right) + 1  # more than will ever be found
+                    waiting[rule] = len(right) + 1  # never reaches 0
                     break
             if not waiting[rule]:
                 todo.append(self.left[rule])
@@ -119,14 +130,14 @@ class Productions:
 
 
 def propagate_sets(edges: Sequence[Sequence[int]], sets: list[int]) -> None:
-    """Joins to each node's set (an int, one bit a member) those of all nodes that it leads to, in place.
+    """Union into each node's set (an int used as a bit set) the sets of all nodes reachable from it, in place.
 
-    DeRemer and Pennello, "Efficient computation of LALR(1) look-ahead sets" (TOPLAS 1982), section 4: Tarjan's
-    strongly connected components, whose nodes have one set. A stack of its own, so that depth costs no recursion.
+    DeRemer and Pennello, "Efficient computation of LALR(1) look-ahead sets" (TOPLAS 1982), section 4, with Tarjan's
+    strongly connected components, whose nodes share one set. Uses an explicit stack instead of recursion.
     """
     count = len(edges)
     done = count + 1
-    low = [0] * count  # 0: not met, `done`: its component is finished, else the depth of the lowest node it reaches
+    low = [0] * count  # 0: unvisited; `done`: component finished; else depth of the lowest node reached
     path: list[int] = []
     for root in range(count):
         if low[root]:

@@ -1,11 +1,13 @@
-"""The scanner of a grammar: which terminal a lexer that tries them in order finds at a place, as a DFA over bytes.
+"""The scanner of a grammar, as a DFA over bytes: which terminal a lexer that tries them in order finds.
 
-Its state is the ordered list of threads (`threads`) of the terminals tried, without repeats, cut behind the first one
-that has matched: those before it win if they match later, those behind it never can. So the lexeme that a backtracking
-matcher prefers is the longest prefix on which this DFA accepts, and order, laziness and alternation cost nothing at
-run time. Two refinements. A match whose looks wait for the next byte accepts, and cuts, under that byte only. And a
-string that a pattern takes as well (a keyword) is a thread in front of the list, which neither matches nor cuts: where
-it ends together with a match of that pattern, it renames it.
+A state is the ordered list of threads (`ordered_threads`) of the terminals tried, without repeats, truncated after the
+first one that has matched: earlier threads win if they match later, and later ones never can. The lexeme that a
+backtracking matcher prefers is therefore the longest prefix that this DFA accepts, and order, laziness and alternation
+have no cost at run time.
+
+There are two refinements. A match whose lookaheads depend on the next byte accepts, and truncates the list, under that
+byte only. And a string that also matches a pattern (a keyword) is a thread at the front of the list that neither
+matches nor truncates: if it ends together with a match of that pattern, it renames the terminal.
 
 Source: threads with priorities are those of Cox, "Regular Expression Matching: the Virtual Machine Approach" (2009).
 """
@@ -33,10 +35,12 @@ END_OF_TEXT = 256
 """Column of `verdicts` for the end of the text."""
 
 WORK = 64
-"""Threads that may be listed for each state of the limit, as in the regex front end."""
+"""Listed threads allowed per state of the limit, as in the regex front end."""
 
 FEW = 24
-"""Moves of a state up to which bytes are told apart move by move; beyond, each byte is taken by itself."""
+"""Number of moves of a state up to which byte classes are refined move by move; beyond it, each byte
+is handled singly.
+"""
 
 BEHIND = "Where it matches must depend on the text of the terminal alone: take a character before it into the terminal."
 AHEAD = (
@@ -48,18 +52,18 @@ _T = TypeVar("_T")
 _N = TypeVar("_N", bound=np.generic)
 
 _Match = tuple[int, int, bool]
-"""Terminal, the next bytes under which it is accepted, whether it is at the end of the text."""
+"""The terminal, the next bytes under which it is accepted, and whether it is accepted at the end of the text."""
 
 _CUT = -1
-"""In place of threads that follow: those of the rest of the list are beaten."""
+"""In place of successor threads: the threads after this one are superseded."""
 
 _OPEN, _MATCHED, _WAITING, _KEYWORD, _KEYWORD_END = range(5)
-"""What a thread is: within a terminal; at its end; there with looks to be decided; within a keyword; at its end."""
+"""Kinds of threads: within a terminal; at its end; at its end with pending lookaheads; within a keyword; at its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class TerminalList:
-    """terminals: in the order in which a lexer tries them. keywords: strings that only rename, in their order."""
+    """The terminals that a lexer tries, in order, and the keywords that only rename matches, in order."""
 
     terminals: tuple[int, ...]
     keywords: tuple[int, ...] = ()
@@ -67,13 +71,20 @@ class TerminalList:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scanner:
-    """delta:    int32[n, 256]   next state, or -1: dead
-    accept:   int32[n]         row of `verdicts`; row 0 is all -1: the state accepts nothing
-    verdicts: int32[k, 257]    terminal accepted given the next byte (256: end of text), or -1
-    possible: uint64[n, words] terminals that the state or one after it accepts: bit t % 64 of word t // 64
-    starts:   int32[lists]     start state of each list, which accepts nothing; -1: it never finds anything
+    """The tables of a scanner; a co-reachable DFA over bytes with read-only arrays.
 
-    From every state one is reached that accepts. All arrays are read-only.
+    Attributes
+    ----------
+    delta : int32[n, 256]
+        Next state, or -1 (dead).
+    accept : int32[n]
+        Row of `verdicts`; row 0 is all -1, for a state that accepts nothing.
+    verdicts : int32[k, 257]
+        The terminal accepted given the next byte (256: end of text), or -1.
+    possible : uint64[n, words]
+        The terminals that the state or a later one accepts, bit t % 64 of word t // 64.
+    starts : int32[lists]
+        Start state of each list, which accepts nothing; -1 if it never matches.
     """
 
     delta: NDArray[np.int32]
@@ -84,15 +95,24 @@ class Scanner:
 
 
 def build_scanner(programs: TerminalPrograms, lists: Sequence[TerminalList], *, max_states: int) -> Scanner:
-    """The scanner of the lists, which share their states.
+    """Return the scanner of several terminal lists, which share states.
 
-    UnsupportedError: a look that the next byte does not decide, or that reaches before the lexeme; `cause` names the
-    terminal. LimitError: more than `max_states`. ValueError: a terminal takes the empty text.
+    Raises
+    ------
+    UnsupportedError
+        If a lookahead is not decided by the next byte, or a lookbehind inspects text before the lexeme; `cause` names
+        the terminal.
+    LimitError
+        If there are more than `max_states` states.
+    ValueError
+        If a terminal matches the empty text.
     """
     return _ScannerBuilder(programs, max_states).scanner(lists)
 
 
 class _ScannerBuilder:
+    """The subset construction over ordered lists of threads."""
+
     def __init__(self, programs: TerminalPrograms, max_states: int) -> None:
         self.programs = programs
         self.max_states = max_states
@@ -110,7 +130,7 @@ class _ScannerBuilder:
     def scanner(self, lists: Sequence[TerminalList]) -> Scanner:
         starts = [self.start(item) for item in lists]
         edges: list[dict[int, int]] = []
-        for state in self.states:  # Which grow meanwhile.
+        for state in self.states:  # `states` grows during the loop.
             edges.append(self.edges(state))
         matches = [self.matches(state) for state in self.states]
         if any(matches[start] for start in starts if start >= 0):
@@ -123,7 +143,7 @@ class _ScannerBuilder:
     # ---- threads ------------------------------------------------------------------------------------------------
 
     def start(self, item: TerminalList) -> int:
-        """The start state of a list."""
+        """Return the start state of a list."""
         programs = self.programs
         places = [programs.keywords[t] for t in item.keywords] + [programs.starts[t] for t in item.terminals]
         return self.intern_threads(
@@ -131,7 +151,7 @@ class _ScannerBuilder:
         )
 
     def guarded(self, place: int, function: Callable[[int], _T], number: int) -> _T:
-        """What a function of a thread at a place returns; what it refuses, refused in words."""
+        """Return `function(number)`; convert BehindStart to an UnsupportedError that names the terminal of `place`."""
         try:
             return function(number)
         except BehindStart:
@@ -145,7 +165,7 @@ class _ScannerBuilder:
         return UnsupportedError(cause, source=source, position=position, hint=hint)
 
     def owner(self, place: int) -> int:
-        """The terminal that a place belongs to."""
+        """Return the terminal that a place belongs to."""
         owner = self.programs.owners[place]
         return owner if owner >= 0 else ~owner
 
@@ -168,7 +188,7 @@ class _ScannerBuilder:
         return number
 
     def moves_of(self, number: int) -> list[tuple[int, int]]:
-        """(bytes, the bundle after one of them, or _CUT): disjoint sets."""
+        """Return (bytes, bundle of successor threads or _CUT) for disjoint byte sets."""
         found = self.moves.get(number)
         if found is None:
             if self.kind(number) == _WAITING:
@@ -182,12 +202,12 @@ class _ScannerBuilder:
         return found
 
     def sure(self, number: int) -> int:
-        """The next bytes that fulfil the pending lookaheads of a match."""
+        """Return the next bytes that satisfy the pending lookaheads of a match."""
         pending = self.threads.threads[number].pending
         return sum(mask for mask, owed in self.threads.owing(pending) if owed == NOTHING)
 
     def check_decided(self, number: int, ahead: tuple[int, ...]) -> None:
-        """UnsupportedError if a match needs more than the next byte, unless a thread ahead of it overtakes it."""
+        """Raise UnsupportedError if a match needs more than the next byte and is not dominated by preferred threads."""
         thread = self.threads.threads[number]
         for mask, owed in self.threads.owing(thread.pending):
             if owed and not self.guarded(
@@ -198,7 +218,7 @@ class _ScannerBuilder:
     # ---- states -------------------------------------------------------------------------------------------------
 
     def intern_threads(self, seq: tuple[int, ...]) -> int:
-        """The state of the threads of bundles, one behind the other; -1 if there is nothing left to match."""
+        """Return the state of the concatenated bundles; -1 if nothing can match any more."""
         known = self.interned.get(seq)
         if known is not None:
             return known
@@ -217,7 +237,7 @@ class _ScannerBuilder:
         return number
 
     def cut(self, seq: tuple[int, ...]) -> list[int]:
-        """The threads of bundles in order, once each, up to the first match that nothing can take away."""
+        """Return the distinct threads of bundles in order, up to the first unconditional match."""
         threads: dict[int, None] = {}
         for bundle in seq:
             if bundle == _CUT:
@@ -229,7 +249,7 @@ class _ScannerBuilder:
         return list(threads)
 
     def without_idle(self, numbers: list[int]) -> tuple[int, ...]:
-        """The threads but those that change nothing: keywords of no terminal left, and what owes more than another."""
+        """Drop threads without effect: keywords whose terminals are gone, and threads dominated by an earlier one."""
         kinds = [self.kind(number) for number in numbers]
         threads = [self.threads.threads[number] for number in numbers]
         alive = {self.owner(t.place) for t, kind in zip(threads, kinds) if kind < _KEYWORD}
@@ -251,7 +271,7 @@ class _ScannerBuilder:
         return tuple(kept)
 
     def least_owing(self, numbers: list[int]) -> list[int]:
-        """The threads but those behind one that is at the same place and owes nothing more."""
+        """Drop threads after one at the same place whose pending lookaheads are a subset of theirs."""
         kept = []
         before: dict[tuple[int, int, tuple[int, ...]], list[frozenset[tuple[int, bool]]]] = {}
         for number in numbers:
@@ -263,7 +283,7 @@ class _ScannerBuilder:
         return kept
 
     def edges(self, state: tuple[int, ...]) -> dict[int, int]:
-        """The bytes to each next state."""
+        """Return the bytes that lead to each next state, as bits."""
         moves = [move for number in state for move in (self.moves_of(number),) if move]
         result: dict[int, int] = {}
         if sum(map(len, moves)) <= FEW:
@@ -290,7 +310,7 @@ class _ScannerBuilder:
         return result
 
     def matches(self, state: tuple[int, ...]) -> tuple[_Match, ...]:
-        """What the state accepts, preferred ones first."""
+        """Return the matches of a state in order of preference."""
         found = []
         left, left_at_end = EVERY, True
         ended = [
@@ -315,7 +335,7 @@ class _ScannerBuilder:
 
 
 def _possible(tags: list[int], edges: list[dict[int, int]]) -> list[int]:
-    """The terminals that each state or one after it accepts, as bits."""
+    """Return the terminals that each state or a later one accepts, as bits."""
     possible = list(tags)
     changed = True
     while changed:
@@ -338,7 +358,7 @@ def _arrays(
     possible: list[int],
     terminals: int,
 ) -> Scanner:
-    """The scanner of states from which something is accepted."""
+    """Return the Scanner, restricted to co-reachable states."""
     kept = [state for state, found in enumerate(possible) if found]
     numbers = dict(zip(kept, range(len(kept))))
     columns: dict[int, NDArray[np.intp]] = {}

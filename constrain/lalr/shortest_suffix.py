@@ -1,8 +1,8 @@
-"""How a text that is being parsed ends soonest: least bytes from a stack of the parser to the end of the text.
+"""The shortest suffix of a partly parsed text: the least number of bytes from a parser stack to the end of the text.
 
-For each item `left: done . due` of the top state: what the symbols due cost, and then what the stack costs on which
-`done` has become `left`. Symbols cost what their cheapest text does; separators and conflicts that were resolved are
-not counted, so it is a lower bound, and mostly the truth.
+For each item `left: done . due` of the top state, this is the cost of the symbols `due` plus the cost of the stack
+after the reduction to `left`. A symbol costs its shortest text; separators and resolved conflicts are ignored, so the
+result is a lower bound, usually a tight one.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from .parser_code import Parser
 __all__ = ["NEVER", "ShortestSuffixes"]
 
 NEVER = 1 << 28
-"""More than any text costs."""
+"""Greater than the cost of any text."""
 
 Stack = tuple[int, ...]
-"""States of the LALR table, the first at the bottom."""
+"""States of the LALR table, bottom first."""
 Item = tuple[int, int]
-"""Rule (-1: the start symbol, then the end), symbols before the dot."""
+"""A rule (-1 for the added rule of the start symbol) and the number of symbols before the dot."""
 
 
 class ShortestSuffixes:
-    """Costs, in bytes, of one Parser; worked out when first asked for."""
+    """Least costs in bytes for one Parser, computed on first use."""
 
     def __init__(self, parser: Parser) -> None:
         self.parser = parser
@@ -34,7 +34,7 @@ class ShortestSuffixes:
 
     @cached_property
     def lexemes(self) -> NDArray[np.int32]:
-        """int32 [scanner states, terminals]: least bytes from a state to where the terminal is accepted."""
+        """int32[scanner states, terminals]: least number of bytes from a state to the acceptance of a terminal."""
         scanner, terminals = self.parser.scanner, self.parser.terminals
         n = len(scanner.delta)
         out = np.full((n, terminals), NEVER, np.int32)
@@ -51,12 +51,12 @@ class ShortestSuffixes:
 
     @cached_property
     def symbols(self) -> tuple[list[int], list[int]]:
-        """Least bytes of each terminal and of each nonterminal."""
+        """Least number of bytes of each terminal and of each nonterminal."""
         parser = self.parser
         starts = np.unique(parser.scan[parser.scan >= 0])
         terminals = self.lexemes[starts].min(0).tolist() if len(starts) else [NEVER] * parser.terminals
         terminals[-1] = 0
-        if parser.layout:  # one more blank opens a block, and less of it closes some
+        if parser.layout:  # an indent costs one more blank, a dedent nothing
             terminals[parser.layout.indent], terminals[parser.layout.dedent] = 1, 0
         nonterminals = [NEVER] * len(parser.table.nonterminals)
         changed = True
@@ -70,7 +70,7 @@ class ShortestSuffixes:
 
     @cached_property
     def kernels(self) -> list[tuple[Item, ...]]:
-        """The items that each state was made of, dots not in front but in the start state."""
+        """The kernel items of each state."""
         table, productions = self.parser.table, self.parser.productions
         by_left = productions.by_left()
         kernels: list[set[Item]] = [set() for _ in table.action]
@@ -82,7 +82,7 @@ class ShortestSuffixes:
                 continue
             done.add(state)
             items, open_ = list(kernels[state]), set[int]()
-            for item in items:  # which grow meanwhile
+            for item in items:  # `items` grows during the loop
                 symbol = self._due(item)[:1]
                 if symbol and symbol[0] < 0 and symbol[0] not in open_:
                     open_.add(symbol[0])
@@ -102,7 +102,7 @@ class ShortestSuffixes:
 
     @cached_property
     def ways(self) -> list[list[tuple[int, int, int]]]:
-        """For each state: (bytes due, states to pop, nonterminal or -1 at the end) of its items."""
+        """For each state, its items as (bytes due, states to pop, nonterminal or -1 at the end of the text)."""
         terminals, nonterminals = self.symbols
         out = []
         for kernel in self.kernels:
@@ -115,13 +115,13 @@ class ShortestSuffixes:
 
     @cached_property
     def least(self) -> int:
-        """Bytes of the shortest text."""
+        """Number of bytes of the shortest text."""
         return self.cost((self.parser.table.start,))
 
     def lexeme(self, stack: Stack, state: int, inside: bool) -> int:
-        """Least bytes to the end of the text with a lexeme in the making.
+        """Return the least number of bytes to the end of the text from within a lexeme.
 
-        state: of the scanner. inside: whether brackets are open, so that lines do not end.
+        `state` is the scanner state; `inside` tells whether brackets are open, so that newlines are ignored.
         """
         parser, best = self.parser, NEVER
         reached = self.lexemes[state]
@@ -139,10 +139,12 @@ class ShortestSuffixes:
         return best
 
     def fed(self, stack: Stack, terminal: int) -> Stack | None:
-        """The stack after a terminal, None if it is refused."""
+        """Return the stack after a terminal, or None if the terminal is rejected."""
         table = self.parser.table
         idle = 0
-        while idle <= len(table.action):  # more only if a symbol derives itself, see `kernels.parsing.feed_terminal`
+        while idle <= len(
+            table.action
+        ):  # exceeded only if a symbol derives itself, see `kernels.parsing.feed_terminal`
             act = int(table.action[stack[-1], terminal])
             if act >= 0:
                 return (*stack, act - 1) if act else None
@@ -153,9 +155,9 @@ class ShortestSuffixes:
         return None
 
     def cost(self, stack: Stack) -> int:
-        """Least bytes from a stack to the end of the text."""
+        """Return the least number of bytes from a stack to the end of the text."""
         todo = [stack]
-        while todo:  # no recursion: stacks are as deep as texts
+        while todo:  # iterative, since stacks may be as deep as texts are long
             here = todo[-1]
             if here in self._rests:
                 todo.pop()
@@ -170,7 +172,9 @@ class ShortestSuffixes:
         return self._rests[stack]
 
     def _level(self, stack: Stack) -> list[tuple[int, Stack]]:
-        """What a stack, and those of its height that it may become, come down to: bytes due, and a lower stack."""
+        """Return (bytes due, lower stack) for the reductions that lead from a stack, or from others of its height,
+        downwards.
+        """
         best: dict[Stack, int] = {stack: 0}
         found: dict[Stack, int] = {}
         todo = [stack]

@@ -1,8 +1,8 @@
-"""The byte-code that rules are linked into: one growing int32 array, and the tables beside it.
+"""The byte-code that rules are linked into: one growing int32 array, with tables of leaves and parsers.
 
-The instructions are in `kernels.layout`. Every rule is named by a *rule cell*, whose first word is the entry of the
-rule's code, or 0 while the rule is not linked, so that a call needs no address in advance. Beside the code stand the
-leaves (a Dfa and how its text is encoded), which a vocabulary knows by number, and the parsers.
+The instructions are documented in `kernels.layout`. Every rule has a *rule cell*, whose first word is the entry address
+of its code, or 0 while the rule is not linked; a call names the cell, so no address is needed in advance. Leaves (a Dfa
+and the encoding of its text) are known to a vocabulary by number.
 """
 
 from __future__ import annotations
@@ -31,23 +31,39 @@ __all__ = ["Bind", "ByteCode", "Leaf"]
 Leaf = tuple[Dfa, int]
 """A leaf: the Dfa over characters and the mode (`layout.UTF8`, `JSON_STRING`, ...) that encodes them."""
 Bind = Callable[["Token | Mark | Free"], Node]
-"""What a vocabulary makes of a node that names tokens (`vocabulary.special_tokens`)."""
+"""Maps a node that names tokens to its expansion for a vocabulary (`vocabulary.special_tokens`)."""
 
 CODE_LIMIT = 1 << 27
 FIRST_CAPACITY = 1 << 12
 LONG = 1 << 12
-"""Bytes of a string block from which numpy spreads them sooner."""
+"""Length in bytes from which a string block is widened to words with numpy."""
 
 
 class ByteCode(ABC):
-    """The code of the rules of a Grammar that were linked so far, and what the instructions refer to by number.
+    """The code of the linked rules of a Grammar, and the tables that its instructions refer to by number.
 
-    code: int32 [capacity], of which `used` are written; replaced by a longer copy when it is full, since a kernel may
-    still read the old one. words: the same, with what is being linked. entry: rule cell where the text starts.
-    leaves: what the operand of LEAF and OTHER counts. links: rule cells in the order in which they were linked.
-    on_link: called after each. work: units (see `constrain.base.work`) of which linking one rule may take a share,
-    whatever came before, unless the budget of a compile holds. paid: cached results that the compile of a large source
-    has paid for. generation: raised where all of it came to be numbered anew (`restored_program`).
+    Attributes
+    ----------
+    code : int32[capacity]
+        The published code, of which `used` words are valid; replaced by a longer copy when full, since kernels may
+        still read the old array.
+    words : array of int32
+        The same code, including the rule that is being linked.
+    entry : int
+        Rule cell of the start.
+    leaves : list of Leaf
+        Leaves by the operand of LEAF and OTHER.
+    links : list of int
+        Rule cells in the order in which they were linked.
+    on_link : callable or None
+        Called after a rule is linked.
+    work : int
+        Work budget (see `constrain.base.work`); linking one rule may take a share of it regardless of earlier work,
+        unless the budget of a compile is active.
+    paid : set
+        Cached results that the compile of a large source has already paid for.
+    generation : int
+        Incremented when the code was renumbered (`restored_program`).
     """
 
     work = Limits().work
@@ -58,13 +74,13 @@ class ByteCode(ABC):
         self.leaf_room, self.parser_room = 64, 16
         self.code: NDArray[np.int32] = np.empty(FIRST_CAPACITY, np.int32)
         self.used = 0
-        self.words = array("i", (at.END,))  # at `layout.RETURN`
+        self.words = array("i", (at.END,))  # at address `layout.RETURN`
         self.leaves: list[Leaf] = []
         self.links: list[int] = []
         self.on_link: Callable[[], None] | None = None
         self.generation = 0
         self.lock = threading.RLock()
-        self.parsers: dict[int, Parser] = {}  # by the place of their block
+        self.parsers: dict[int, Parser] = {}  # by the address of their block
         self._endings: dict[int, ShortestSuffixes] = {}
         self._leaf_numbers: dict[tuple[bytes, int], int] = {}
         self._cells: dict[object, int] = {}
@@ -77,10 +93,10 @@ class ByteCode(ABC):
         fork_handlers.add(self)
 
     def cell(self, node: Node, within: bool = False) -> int:
-        """Return the rule cell of a node: that of the rule it names, or one of its own.
+        """Return the rule cell of a node: that of the rule it references, or one of its own.
 
-        within: it goes on with the members of a Unique. What names the cell is written last, so that an interrupt
-        leaves nothing that names less than a whole cell.
+        With `within`, the rule continues with the members of a Unique. The entry in the table of cells is written last,
+        so that an interrupt never leaves a reference to an incomplete cell.
         """
         if isinstance(node, Rule):
             key: object = ("rule", node.name, within)
@@ -96,11 +112,14 @@ class ByteCode(ABC):
         return found
 
     def cells(self) -> list[int]:
-        """All rule cells that were named so far."""
+        """Return all rule cells referenced so far."""
         return list(self._targets)
 
     def bound(self, node: Token | Mark | Free) -> Node:
-        """A node that names tokens, by the bytes that stand for them in the vocabulary at hand."""
+        """Return the expansion of a node that names tokens for the current vocabulary.
+
+        Raise UnsupportedError if the code was not compiled for a vocabulary.
+        """
         if self._bind is None:
             raise UnsupportedError(
                 f"{node} names special tokens, and which these are only a vocabulary says",
@@ -109,7 +128,7 @@ class ByteCode(ABC):
         return self._bind(node)
 
     def append(self, values: list[int] | tuple[int, ...] | bytes) -> int:
-        """Puts words at the end: where they begin."""
+        """Append words to the code and return their address. Raise LimitError if the code becomes too large."""
         first = len(self.words)
         if first + len(values) > CODE_LIMIT:
             raise LimitError("the constraint's byte-code is too large", hint="Split the grammar or schema.")
@@ -117,7 +136,7 @@ class ByteCode(ABC):
         return first
 
     def leaf(self, dfa: Dfa, mode: int) -> int:
-        """The number of a leaf."""
+        """Return the number of a leaf."""
         key = (dfa.key, mode)
         number = self._leaf_numbers.get(key)
         if number is None:
@@ -127,7 +146,7 @@ class ByteCode(ABC):
         return number
 
     def parser(self, parser: Parser) -> int:
-        """Where the block of a parser begins."""
+        """Return the address of the block of a parser, which is appended on first use."""
         for block, known in self.parsers.items():
             if known is parser:
                 return block
@@ -136,7 +155,7 @@ class ByteCode(ABC):
         return block
 
     def strings(self, options: Iterable[bytes], escapes: int) -> int:
-        """A string block of sorted byte strings: where it begins."""
+        """Append a string block of sorted byte strings and return its address."""
         options = list(options)
         base = len(self.words) + at.STR_OFFSETS + len(options) + 1
         self.append((len(options), escapes, *accumulate(map(len, options), initial=base)))
@@ -152,15 +171,15 @@ class ByteCode(ABC):
         return self._nullable.is_nullable(node)
 
     def _named_since(self, known: int) -> list[int]:
-        """The cells of rules that were named after the first `known`, in order."""
+        """Return the cells referenced after the first `known` ones, in order."""
         return list(islice(reversed(self._targets), len(self._targets) - known))[::-1]
 
     def after_fork(self) -> None:
-        """Replace the lock, which a thread of the parent may hold. Its half-linked rule is linked anew (see `link`)."""
+        """Replace the lock, which a thread of the parent may hold. A half-linked rule is linked again (see `link`)."""
         self.lock = threading.RLock()
 
     def _publish(self) -> None:
-        """Copies what was written to where kernels read. A longer array is another one: some may still read the old."""
+        """Copy new words to `code`. A longer array is a new one, since kernels may still read the old one."""
         used, size = self.used, len(self.words)
         if size > len(self.code):
             longer = np.empty(max(2 * len(self.code), size), np.int32)
@@ -170,7 +189,7 @@ class ByteCode(ABC):
         self.used = size
 
     def endings(self, block: int) -> ShortestSuffixes:
-        """What texts of the parser at that block need to end."""
+        """Return the least costs of the parser whose block is at this address."""
         found = self._endings.get(block)
         if found is None:
             found = self._endings[block] = ShortestSuffixes(self.parsers[block])
@@ -178,4 +197,4 @@ class ByteCode(ABC):
 
     @abstractmethod
     def link(self, cell: int) -> None:
-        """Write the code of a rule cell's rule, once. Raise LimitError if that takes too much work."""
+        """Generate the code of the rule of a cell, once. Raise LimitError if that takes too much work."""

@@ -1,15 +1,15 @@
-"""Costs: how many bytes a rule, or what is left of one, needs at least.
+"""Least lengths in bytes of rules and of the remainders of rules.
 
-The least lengths are the least solution of one equation an instruction: a byte costs 1 more than what follows it, a
-call the cost of its rule and what follows, a choice its cheapest option. They are solved by Knuth's generalisation of
-Dijkstra's algorithm (Inf. Proc. Letters 6, 1977): whenever the cost of an instruction falls, those that depend on it
-are evaluated again, the cheapest first, so each is evaluated about once for each of its operands. More rules may be
-read later, which can only lower costs.
+They are the least solution of one equation per instruction: a byte costs 1 plus the cost of what follows, a call the
+cost of its rule plus what follows, a choice the cost of its cheapest option. The equations are solved with Knuth's
+generalisation of Dijkstra's algorithm (Inf. Proc. Letters 6, 1977): when the cost of an instruction falls, the
+instructions that depend on it are re-evaluated, cheapest first, so each is evaluated about once per operand. Rules that
+are read later can only lower costs.
 
-`Costs.ahead` holds, for each instruction but single bytes, the least bytes up to its *stop*: the end of the rule, the
-end of the round of a counted repetition, or a question to an object's state. A counted repetition met from outside
-costs as many of its cheapest rounds as it needs at least. What the register adds (rounds still due, keys still
-required) is added when one is asked about. `completion` uses this for configurations, whose callers it adds.
+`LeastCosts.ahead` holds, for each instruction except single bytes, the least number of bytes to its *stop*: the end of
+the rule, the end of an iteration of a counted repetition, or a query of the state of an object. A counted repetition
+entered from outside costs its minimum count times its cheapest iteration. What depends on the register (iterations and
+keys still required) is added per query. `completion` combines these costs for configurations with their callers.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from .byte_code import ByteCode
 __all__ = ["NEVER", "LeastCosts"]
 
 NEVER = 1 << 40
-"""More than any text needs: no way out is known."""
+"""Greater than the length of any text: no completion is known."""
 UNKNOWN = (NEVER, -1)
 
 STOPS = (at.END, at.COUNT, at.KEYS, at.OTHER, at.CLOSE, at.MORE)
 
 SHARE = 2
-"""Part of Limits.work that reading rules for a least length may take, where no other budget holds."""
+"""Divisor of Limits.work: reading rules for a least length may take this part, unless another budget is active."""
 FIRST_RULES = 64
 MOST_RULES = 20_000
-"""Rules read to find one least length, at most: beyond, it counts as unknown."""
+"""Maximum number of rules read to find one least length; beyond it, the length is unknown."""
 
 
 @dataclass(slots=True)
 class _RuleCode:
-    """One linked rule: its instructions, single bytes left out, in order; the rules it calls; its object block or 0."""
+    """A linked rule: its instructions in order, without single bytes; the rules it calls; its object block, or 0."""
 
     order: list[int] = field(default_factory=list)
     calls: set[int] = field(default_factory=set)
@@ -50,7 +50,9 @@ class _RuleCode:
 
 
 class _LayoutCosts(NamedTuple):
-    """Least bytes before the first member (which has its quotes), between two, from the last on, of an empty one."""
+    """Least bytes before the first member (excluding its quotes), between members, after the last, and of an empty
+    object.
+    """
 
     open: int
     comma: int
@@ -59,9 +61,10 @@ class _LayoutCosts(NamedTuple):
 
 
 class LeastCosts:
-    """Least lengths of a Program's rules, leaves and configurations.
+    """Least lengths of the rules, leaves and configurations of a program.
 
-    ahead: by pc, (least bytes up to the stop, pc of the stop). least: by rule cell.
+    `ahead` maps a pc to (least bytes to the stop, pc of the stop); `least` maps a rule cell to the least length of its
+    rule.
     """
 
     def __init__(self, program: ByteCode) -> None:
@@ -72,11 +75,11 @@ class LeastCosts:
         self.least: dict[int, int] = {}
         self.owner: dict[int, int] = {}
         self.object_rules: dict[int, _RuleCode] = {}
-        self._following: dict[int, list[tuple[int, int]]] = {}  # by pc: bytes before each instruction that may follow
-        self._users: dict[int, list[tuple[int, int]]] = {}  # by pc: instructions before it, and the bytes between
+        self._following: dict[int, list[tuple[int, int]]] = {}  # by pc: (bytes in between, next instruction)
+        self._users: dict[int, list[tuple[int, int]]] = {}  # by pc: (preceding instruction, bytes in between)
         self._calls: dict[int, list[int]] = {}  # by rule cell: instructions that call it
         self._unsolved: list[int] = []
-        self._exhausted: set[int] = set()  # cells of which all is read that may be
+        self._exhausted: set[int] = set()  # cells whose rules have been read as far as permitted
         self._entries: list[tuple[int, int]] = []
         self._members: dict[tuple[int, int], int] = {}
         self._layouts: dict[int, _LayoutCosts] = {}
@@ -89,9 +92,9 @@ class LeastCosts:
     # ---- reading the code ------------------------------------------------------------------------------------
 
     def ensure(self, cell: int, pc: int = 0) -> None:
-        """Reads rules, breadth first from `cell`, until its least length (or that from `pc` on) is known.
+        """Read rules, breadth first from `cell`, until its least length (or that from `pc` on) is known.
 
-        Twice as many each time: a grammar with a rule for every depth of indentation has no end of rules.
+        The number of rules doubles in each round, as a grammar may have infinitely many (one per depth of indentation).
         """
         program = self.program
         with program.lock, work_budget(program.work // SHARE, program.work, program.paid):
@@ -105,14 +108,14 @@ class LeastCosts:
             self._exhausted.update({cell} if todo else seen)
 
     def _read_some(self, todo: deque[int], seen: set[int], most: int) -> bool:
-        """Reads up to `most` rules from the list and solves: whether more can be read."""
+        """Read up to `most` rules and solve the equations. Return whether more can be read."""
         while todo and len(seen) - len(todo) < most:
             batch = [todo.popleft() for _ in range(min(len(todo), FIRST_RULES))]
             for one in batch:
                 self.program.link(one)
             self.refresh()
             for one in batch:
-                # Linking fills cells and objects' targets of code that was copied before.
+                # Linking fills in cells and object targets within code that was copied earlier.
                 self.code[one] = int(self.program.code[one])
                 rule = self.rules.get(one) or self._read(one)
                 fresh = sorted(rule.calls - seen)
@@ -122,13 +125,13 @@ class LeastCosts:
         return bool(todo) and len(seen) <= MOST_RULES
 
     def refresh(self) -> None:
-        """Takes over the code that was linked since."""
+        """Copy the code that was linked since the last call."""
         if len(self.code) < self.program.used:
             with self.program.lock:
                 self.code += self.program.code[len(self.code) : self.program.used].tolist()
 
     def owner_of(self, pc: int) -> int:
-        """The rule cell whose code holds pc; its rule is read if it was not yet."""
+        """Return the rule cell whose code contains pc; read its rule if necessary."""
         cell = self.owner.get(pc, -1)
         if cell < 0:
             with self.program.lock:
@@ -140,7 +143,7 @@ class LeastCosts:
         return cell
 
     def _read(self, cell: int) -> _RuleCode:
-        """The instructions of one rule."""
+        """Read the instructions of one rule."""
         code, rule = self.code, _RuleCode()
         self.rules[cell] = rule
         self._unsolved.append(cell)
@@ -169,14 +172,14 @@ class LeastCosts:
         return rule
 
     def _skip(self, pc: int) -> tuple[int, int]:
-        """The bytes from pc on, and the first instruction behind them."""
+        """Return the number of single bytes from pc on, and the address of the instruction after them."""
         end = pc
         while self.code[end] < 256:
             end += 1
         return end - pc, end
 
     def _next(self, pc: int) -> list[int]:
-        """The instructions that may come after the one at pc inside its rule."""
+        """Return the addresses that may follow the instruction at pc within its rule."""
         code = self.code
         op = code[pc]
         if op == at.JUMP:
@@ -200,9 +203,9 @@ class LeastCosts:
     # ---- least lengths of rules ------------------------------------------------------------------------------
 
     def _solve(self) -> None:
-        """Evaluates the rules that were read since, and whatever depends on them, until no cost falls.
+        """Evaluate the rules read since the last call, and whatever depends on them, until no cost falls.
 
-        What an object costs depends on most of its rule, so it is evaluated when nothing else is left to do.
+        The cost of an object depends on most of its rule, so objects are evaluated last.
         """
         self._solved = False
         self._members.clear()
@@ -233,7 +236,7 @@ class LeastCosts:
         self._solved = True
 
     def _lower(self, pc: int, heap: list[tuple[int, int]], fallen: int = -1, between: int = 0) -> None:
-        """Evaluates an instruction again, as the cost of one behind it has fallen: a SPLIT need not look at others."""
+        """Re-evaluate an instruction after the cost of a successor fell; a SPLIT considers that successor only."""
         if fallen >= 0 and self.code[pc] == at.SPLIT:
             cost, stop = self.ahead[fallen]
             found = cost + between, stop
@@ -244,21 +247,21 @@ class LeastCosts:
             heappush(heap, (found[0], pc))
 
     def _lower_rule(self, cell: int, cost: int, heap: list[tuple[int, int]]) -> None:
-        """Notes the least length of a rule, and evaluates its callers."""
+        """Record the least length of a rule, and re-evaluate its callers."""
         if cost < self.least[cell]:
             self.least[cell] = cost
             for call in self._calls.get(cell, ()):
                 self._lower(call, heap)
 
     def _evaluate(self, pc: int) -> tuple[int, int]:
-        """The least bytes from an instruction to its stop, and the pc of that, as far as costs are known."""
+        """Return the least bytes from an instruction to its stop and the pc of the stop, given the known costs."""
         code = self.code
         op = code[pc]
         if op in STOPS:
             return 0, pc
         if op in (at.SPLIT, at.MEMBER_END):
             return min(map(self._behind, self._following[pc]), default=UNKNOWN)
-        if op == at.TEST:  # met from outside, where nothing is counted yet
+        if op == at.TEST:  # entered from outside: no iterations counted yet
             return self._rounds(pc, 0)
         cost, stop = self._behind(self._following[pc][0])
         if op in (at.CALL, at.PASS):
@@ -272,12 +275,12 @@ class LeastCosts:
         return min(cost, NEVER), stop
 
     def _behind(self, place: tuple[int, int]) -> tuple[int, int]:
-        """What `ahead` says of some bytes and the instruction behind them."""
+        """Return the entry of `ahead` for an instruction that some single bytes precede."""
         cost, stop = self.ahead.get(place[1], UNKNOWN)
         return min(NEVER, cost + place[0]), stop
 
     def _rounds(self, test: int, done: int) -> tuple[int, int]:
-        """As `_evaluate`, of the TEST of a counted repetition after so many rounds."""
+        """As `_evaluate`, for the TEST of a counted repetition after `done` iterations."""
         due = max(0, self.code[test + 1] - done)
         body, behind = self._following[test]
         cost, stop = self._behind(behind)
@@ -286,9 +289,9 @@ class LeastCosts:
         return min(cost, NEVER), stop
 
     def from_pc(self, pc: int, register: int, rest: Callable[[int, int], int] | None = None) -> int:
-        """Least bytes from an instruction to the end of its rule, the register being that.
+        """Return the least bytes from an instruction to the end of its rule, for a value of the register.
 
-        rest: what an object still needs, from the pc of a stop and the register (the object's state).
+        `rest` maps the pc of a stop and the register (the state of an object) to the bytes the object still needs.
         """
         cost, stop = self.known(pc)
         if cost >= NEVER:
@@ -296,12 +299,12 @@ class LeastCosts:
         op = self.code[stop]
         if op == at.END:
             return cost
-        if op == at.COUNT:  # the jump behind it leads back to the test
+        if op == at.COUNT:  # the jump after it leads back to the test
             return min(NEVER, cost + self._rounds(self.code[stop + 3], min(register + 1, self.code[stop + 1]))[0])
         return cost + (rest(stop, register) if rest else 0)
 
     def known(self, pc: int) -> tuple[int, int]:
-        """What `ahead` says of pc; rules that it depends on are read first if they were not needed before."""
+        """Return the entry of `ahead` for pc, reading the rules it depends on if necessary."""
         found = self.ahead.get(pc)
         if found is not None and found[0] < NEVER:
             return found
@@ -315,7 +318,7 @@ class LeastCosts:
     # ---- objects ---------------------------------------------------------------------------------------------
 
     def member(self, block: int, key: int) -> int:
-        """Least bytes of a member: opening quote, key, closing quote, colon, value."""
+        """Return the least bytes of a member: opening quote, key, closing quote, colon, value."""
         found = self._members.get((block, key))
         if found is not None:
             return found
@@ -331,11 +334,11 @@ class LeastCosts:
         return found
 
     def value(self, target: int) -> int:
-        """Least bytes from behind a key to behind its value."""
+        """Return the least bytes from the end of a key to the end of its value."""
         return self.known(target)[0]
 
     def members(self, block: int, seen: set[int], members: int, fresh: int) -> int:
-        """Least bytes to write what an object still needs and to close it; `fresh`: 1 if no comma comes first."""
+        """Return the least bytes to complete and close an object; `fresh` is 1 if no comma comes first, else 0."""
         count, total = self.demand(block, seen, members)
         around = self.layout(block)
         if not count:
@@ -343,7 +346,7 @@ class LeastCosts:
         return min(NEVER, total + (count - fresh) * around.comma + fresh * around.open + around.close)
 
     def demand(self, block: int, seen: set[int], members: int) -> tuple[int, int]:
-        """How many members must still come, and their least bytes without commas."""
+        """Return the number of members that are still required, and their least bytes without commas."""
         code = self.code
         due = self.due(block, seen)
         costs = [self.member(block, key) for key in due]
@@ -363,7 +366,7 @@ class LeastCosts:
         return len(costs) + fill, min(NEVER, sum(costs) + 4 * fill)
 
     def marked(self, block: int, mark: int) -> int:
-        """Least bytes of a member that sets a mark."""
+        """Return the least bytes of a member that sets a mark."""
         found = self._members.get((block, -1 - mark))
         if found is not None:
             return found
@@ -375,13 +378,13 @@ class LeastCosts:
         return found
 
     def layout(self, block: int) -> _LayoutCosts:
-        """Least bytes of what stands around the members of an object, read off its rule."""
+        """Return the least bytes around the members of an object, determined from its rule."""
         if block in self._layouts:
             return self._layouts[block]
         rule = self.object_rules[block]
         mores = sorted(pc for pc in rule.order if self.code[pc] == at.MORE)
         closes = sorted(pc for pc in rule.order if self.code[pc] == at.CLOSE)
-        # In the order of the code: before the first member, between two; of an empty object, behind the last member.
+        # In code order: MORE before the first member, between members; CLOSE of an empty object, after the last member.
         ahead = [self._behind(self._following[pc][0])[0] for pc in (*mores, *closes)]
         if len(mores) == 1:  # no member can come
             found = _LayoutCosts(NEVER, NEVER, NEVER, ahead[1])
@@ -392,7 +395,7 @@ class LeastCosts:
         return found
 
     def due(self, block: int, seen: set[int]) -> set[int]:
-        """The keys that must still come (see `kernels.sets.still_required`)."""
+        """Return the keys that are still required (see `kernels.sets.still_required`)."""
         code = self.code
         count, words, needs = code[block + at.OBJ_COUNT], code[block + at.OBJ_WORDS], code[block + at.OBJ_NEEDS]
 
@@ -414,7 +417,7 @@ class LeastCosts:
     # ---- leaves and strings ------------------------------------------------------------------------------------
 
     def leaf(self, number: int, low: int) -> int:
-        """Least bytes of a leaf: its shortest text, a byte a character, and the closing quote."""
+        """Return the least bytes of a leaf: its shortest text at one byte per character, and the closing quote."""
         found = self._leaf.get((number, low))
         if found is None:
             dfa, mode = self.program.leaves[number]

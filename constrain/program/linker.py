@@ -1,7 +1,7 @@
-"""Linking: how each node is written as byte-code, one rule at a time.
+"""Linking: code generation for nodes, one rule at a time.
 
-A repetition that counts uses the register of its rule, so one inside another has a rule of its own; an object's
-register holds its state. Places inside a rule are written relative to its start and moved when it is appended.
+A counted repetition uses the register of its rule, so a nested one becomes a rule of its own; the register of an object
+holds its state. Addresses within a rule are generated relative to its start and relocated when it is appended.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ __all__ = ["RuleLinker"]
 MOST_COUNT = (1 << 31) - 1
 MODES = {"utf8": at.UTF8, "json": at.JSON_INSIDE, "bytes": at.BYTES}
 MOST_DEPTH = 64
-"""Sequences and choices inside each other that one rule's code holds; what is deeper is a rule of its own."""
+"""Nesting depth of sequences and choices in the code of one rule; deeper nodes become rules of their own."""
 NEVER_TEXT = 0xFF
-"""No UTF-8 has this byte: in a vocabulary it begins the name of a special token (`vocabulary.special_tokens`)."""
+"""A byte that does not occur in UTF-8; in a vocabulary it starts the name of a special token."""
 
 
 class RuleLinker:
-    """Writes one rule. Jumps inside the rule are written relative to its start and moved when it is appended."""
+    """Generates the code of one rule, with relative addresses that are relocated when it is appended."""
 
     def __init__(self, program: ByteCode, within: bool = False) -> None:
         self.program = program
         self.within = within  # the register holds the members of a Unique
         self.words: list[int] = []
-        self.places: list[int] = []  # words that hold a place inside the rule
-        self.depth = 0  # sequences and choices around the node at hand
-        self.later: list[tuple[int, Rule]] = []  # the word that holds the place of a rule behind the end, and that rule
-        self.naming = False  # it writes the names of tokens
+        self.places: list[int] = []  # words that hold an address within the rule
+        self.depth = 0  # nesting depth of sequences and choices
+        self.later: list[tuple[int, Rule]] = []  # (word to patch, rule called after the end)
+        self.naming = False  # within the expansion of a node that names tokens
         self.counting = within  # the rule's register is in use: a counted repetition inside one has a rule of its own
 
     def rule(self, node: Node) -> int:
-        """The code of a whole rule: its entry."""
+        """Append the code of a whole rule and return its entry address."""
         if isinstance(node, (Token, Mark, Free)):
             node, self.naming = self.program.bound(node), True
         if isinstance(node, Object):
@@ -78,7 +78,9 @@ class RuleLinker:
         return self.program.append(self.words)
 
     def node(self, node: Node, last: bool = False) -> None:
-        """Writes a node. last: it ends a rule of a Unique, so that a rule which it names goes on with the members."""
+        """Generate a node. With `last`, it is the tail of a rule of a Unique: a rule it references continues with the
+        members.
+        """
         if isinstance(node, Literal):
             if NEVER_TEXT in node.data and not self.naming:
                 raise UnsupportedError(
@@ -114,7 +116,7 @@ class RuleLinker:
             self.words += (at.CALL, self.program.cell(node))
 
     def nested(self, node: Sequence | Choice, last: bool) -> None:
-        """Write a node that holds others."""
+        """Generate a Sequence or Choice."""
         if isinstance(node, Choice):
             self.choice(node.options, last)
             return
@@ -122,9 +124,11 @@ class RuleLinker:
             self.node(part, last and k == len(node.parts) - 1)
 
     def member(self, node: Member) -> None:
-        """A value, and where to go on if it equals an earlier one: behind the end of the rule, or (0) nowhere.
+        """Generate a Member and the address at which an equal value continues: after the end of the rule, or 0 for
+        none.
 
-        Where it may equal one, tokens that reach beyond it are tried one by one, as if others could be refused.
+        If equality is possible, tokens that extend beyond the value are tried one by one, as if others could be
+        rejected.
         """
         endless = node.again is None and _is_endless(node.node)
         self.words += (at.MEMBER, int(endless), at.CALL, self.program.cell(node.node), at.MEMBER_END, 0)
@@ -137,13 +141,13 @@ class RuleLinker:
         self.words += (at.LEAF, self.program.leaf(dfa, mode), low, -1 if high is None else high)
 
     def jump(self, op: int) -> int:
-        """An instruction whose one operand is a place that is not known yet: where that operand stands."""
+        """Generate an instruction whose operand is an unknown address; return the position of the operand."""
         self.words += (op, 0)
         self.places.append(len(self.words) - 1)
         return len(self.words) - 1
 
     def split(self, n: int) -> int:
-        """A SPLIT of n targets that are not known yet: where the first stands."""
+        """Generate a SPLIT with n unknown targets; return the position of the first."""
         self.words += (at.SPLIT, n)
         first = len(self.words)
         self.words += [0] * n
@@ -199,7 +203,9 @@ class RuleLinker:
         self.here(first + 1)
 
     def counted(self, body: Node, low: int, high: int | None) -> None:
-        """A repetition counted in the rule's register. Empty rounds add nothing: a nullable body has no least count."""
+        """Generate a repetition counted in the register. Empty iterations add nothing: a nullable body has no
+        minimum.
+        """
         _countable(low, high)
         if self.program.is_nullable(body):
             low = 0
@@ -216,7 +222,7 @@ class RuleLinker:
         self.counting = False
 
     def object(self, node: Object) -> None:
-        """`{`, then nothing or members, then `}`: which keys may come is asked of the object's state."""
+        """Generate `{`, nothing or members, `}`; the state of the object determines which keys may follow."""
         block, classes = _object_block(self.program, node)
         _countable(node.low, node.high)
         lay, words = node.layout, self.words
@@ -254,7 +260,7 @@ class RuleLinker:
             else:
                 places = len(self.places)
                 self.node(lay.colon)
-                if len(self.places) == places:  # then it reads the same before every value
+                if len(self.places) == places:  # position-independent: reuse it before every value
                     colon = words[offsets[-1] :]
             words += (at.CALL, self.program.cell(value))
             after.append(self.jump(at.JUMP))
@@ -275,7 +281,9 @@ class RuleLinker:
 
 
 def _object_block(program: ByteCode, node: Object) -> tuple[int, list[tuple[int, int, int]]]:
-    """Writes an object block (see `layout`): where it begins; leaf, mark, few (as of OTHER) of each class."""
+    """Append an object block (see `layout`). Return its address and (leaf, mark, is finite) of each class of other
+    keys.
+    """
     names = [p.name for p in node.properties]
     n = len(names)
     if node.escapes == "canonical":
@@ -317,18 +325,18 @@ def _object_block(program: ByteCode, node: Object) -> tuple[int, list[tuple[int,
 
 
 def _is_endless(node: Node) -> bool:
-    """Whether every text that begins one of the node begins infinitely many (sure of plain strings only)."""
+    """Return whether every prefix of a text has infinitely many completions (conservative: plain strings only)."""
     return isinstance(node, JsonString) and node.high is None and node.dfa.endless()
 
 
 def _countable(low: int, high: int | None) -> None:
-    """Counts are int32."""
+    """Raise LimitError if a count does not fit in int32."""
     if max(low, high or 0) > MOST_COUNT:
         raise LimitError(f"A count of {max(low, high or 0):.3g} is beyond {MOST_COUNT:,}.", hint="Use a smaller bound.")
 
 
 def _bits(width: int, members: Iterable[int]) -> list[int]:
-    """A bit set as int32 words."""
+    """Return a bit set as int32 words."""
     words = [0] * width
     for k in members:
         words[k >> 5] |= 1 << (k & 31)

@@ -1,12 +1,13 @@
 """Program: the rules of a Grammar as byte-code in one growing int32 array, each linked when it is first reached.
 
-The instructions are in `kernels.layout`. A rule is linked on its own; a call names a *rule cell*, whose first word
-is the entry of the rule's code or 0 while it is not linked. Two more tables stand beside the code: the leaves (a Dfa
-and how its text is spelled), which a vocabulary knows by number, and the names of the rules.
+The instructions are documented in `kernels.layout`. Rules are linked separately; a call names a *rule cell*, whose
+first word is the entry address of the rule, or 0 while it is not linked. Two more tables belong to the code: the leaves
+(a Dfa and its encoding), which a vocabulary knows by number, and the names of the rules.
 
-A Program knows no tokens and is shared by all threads: linking writes under a lock, into `words`, and copies what is
-new to where kernels read, the cell last. Who runs the code keeps tables of leaves and parsers as long as `leaf_room`
-and `parser_room`; where these grow, the code goes on in a copy, so that nobody comes to a leaf he has no room for.
+A Program is independent of tokens and shared by all threads. Linking writes to `words` under a lock and then copies new
+words to the array that kernels read, the cell last. Users of the code have tables of `leaf_room` leaves and
+`parser_room` parsers; when these grow, the code continues in a copy, so that no user reaches a leaf for which its
+tables have no room.
 """
 
 from __future__ import annotations
@@ -29,27 +30,21 @@ from .linker import RuleLinker
 __all__ = ["Program"]
 
 WORDS = 8
-"""Words of byte-code that are written for one unit of work."""
+"""Words of byte-code per unit of work."""
 LINK = 100
-"""Units of work for a rule, beside its words."""
+"""Units of work per rule, in addition to those for its words."""
 STEP_SHARE = 6
-"""Part of Limits.work that linking one rule may take while a text is written."""
+"""Divisor of Limits.work: the part that linking one rule during generation may take."""
 AHEAD_SHARE = 50
-"""Part of Limits.work that linking rules ahead of their need may take at once."""
+"""Divisor of Limits.work: the part that one call may take to link rules ahead of time."""
 LINK_SHARE = 4
-"""Part of Limits.work up to which the rules of a large source are linked when it is compiled."""
+"""Divisor of Limits.work: the part up to which the rules of a large source are linked at compile time."""
 
 
 class Program(ByteCode):
-    """The byte-code of a Grammar, linked rule by rule.
+    """The byte-code of a Grammar, linked rule by rule; see `ByteCode` for the attributes.
 
-    code: int32[capacity], of which `used` are written; replaced by a longer copy when it is full. words: the same with
-    what is being linked. entry: rule cell where the text starts. leaves: what the operand of LEAF and OTHER counts.
-    bind: what a vocabulary makes of nodes that name tokens (`vocabulary.special_tokens`). links: rule cells in the
-    order in which they were linked. on_link: called after each. work: units (see `constrain.base.work`) of which
-    linking one rule may take a share, whatever came before, unless the budget of a compile holds. paid: cached results
-    that the compile of a large source has paid for. generation: raised where all of it came to be numbered anew
-    (`restored`).
+    `bind` expands nodes that name tokens for a vocabulary (`vocabulary.special_tokens`).
     """
 
     def __init__(self, grammar: Grammar, bind: Bind | None = None) -> None:
@@ -58,9 +53,10 @@ class Program(ByteCode):
         super().__init__(grammar, bind)
 
     def link(self, cell: int) -> None:
-        """Write the code of a rule cell's rule, once.
+        """Generate the code of the rule of a cell, once.
 
-        Raise LimitError if that takes too much work, each time: what a first attempt has cached does not help a second.
+        Raise LimitError if that takes too much work; repeated calls raise it again, although results may be cached by
+        then.
         """
         with self.lock:
             if cell in self._refused:
@@ -76,7 +72,7 @@ class Program(ByteCode):
                 raise
 
     def _link(self, cell: int) -> None:
-        """The same, within the budget that holds."""
+        """Link a rule within the active budget."""
         with self.lock:
             if self.words[cell]:
                 self.code[cell] = self.words[cell]  # once more: an interrupt may have come between the two
@@ -94,9 +90,9 @@ class Program(ByteCode):
             self.on_link()
 
     def link_following(self, cells: Iterable[int], ahead: int) -> None:
-        """Link rules, and up to `ahead` more, breadth first, of those that they name and that were not named before.
+        """Link rules, and breadth first up to `ahead` more among those first referenced by them.
 
-        The latter may take a small share of the work together; those beyond it are linked when they are needed.
+        The latter share a small part of the work budget; the remainder is linked on demand.
         """
         with self.lock:
             known = len(self._targets)
@@ -113,7 +109,7 @@ class Program(ByteCode):
                     following += self._named_since(known)
 
     def _write(self, cell: int) -> int:
-        """Write the code of a rule, and return its entry."""
+        """Generate the code of a rule and return its entry address."""
         node = self._targets[cell]
         if isinstance(node, Rule):
             node = self.grammar.rules[node.name]
@@ -122,10 +118,10 @@ class Program(ByteCode):
         return entry
 
     def whole(self) -> None:
-        """Nothing: it was made from its Grammar and has all of it at hand (see `restored`)."""
+        """Do nothing: the Program already has its Grammar (overridden in `restored_program`)."""
 
     def link_ahead(self, most: int) -> None:
-        """Links the start and then, breadth first, what it names, up to `most` rules."""
+        """Link the start and, breadth first, the rules it references, up to `most` rules."""
         with self.lock:
             done = 0
             while done < most:
@@ -137,10 +133,9 @@ class Program(ByteCode):
                     done += 1
 
     def link_at_once(self, budget: WorkBudget) -> None:
-        """Link all rules, breadth first, as far as a share of the work goes, so that no step has to link them.
+        """Link all rules, breadth first, within a share of the work, so that decoding steps need not link them.
 
-        What is left then is linked when a text comes to it. budget: that of the compile, to which twice the share is
-        added.
+        Remaining rules are linked on demand. `budget` is that of the compile; its limit is raised by twice the share.
         """
         with self.lock:
             self.paid = budget.paid
@@ -155,9 +150,9 @@ class Program(ByteCode):
                 self.link(todo[place])
 
     def costs(self) -> LeastCosts:
-        """Least lengths of rules, worked out when first asked for.
+        """Return the least lengths of rules, computed on first use.
 
-        Raise LimitError, each time, if that takes too much work.
+        Raise LimitError if that takes too much work, on every call.
         """
         with self.lock:
             if isinstance(self._costs, LimitError):
@@ -171,5 +166,5 @@ class Program(ByteCode):
             return self._costs
 
     def forget_derived(self) -> None:
-        """Forget what was worked out from the code: after an interrupt it may be there by half."""
+        """Discard results derived from the code, which may be incomplete after an interrupt."""
         self._costs, self._endings = None, {}

@@ -1,9 +1,10 @@
-"""Programs on disk: what of a source was linked, so that a later process has its first mask without a front end.
+"""On-disk cache of Programs: the linked part of a source, so that a later process computes its first mask without
+parsing.
 
-The content of a file is one int32 array: a head, then the links, leaves and code of a Program
-(`program.restored_program`). It is named by a digest of the cache key and of the code that makes Programs from it.
-Files are written behind (`WriteBehind`) and again when more was linked; a text that needs rules which are not in the
-file has the source compiled once more. What depends on other files, as Lark's imports, is not kept here.
+A file is one int32 array: a header, then the links, leaves and code of a Program (`restored_program`). Its name is a
+digest of the cache key and of the code that generates Programs. Files are written in the background (`WriteBehind`),
+and again when more rules are linked; if a text needs rules that are not in the file, the source is compiled again.
+Sources that depend on other files, such as Lark imports, are not cached here.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ __all__ = ["ProgramCache"]
 
 SUFFIX = ".program"
 DIGEST = 16
-"""Bytes that name a file."""
+"""Bytes of the digest that names a file."""
 HEAD = 6
-"""Words: entry, words of code, links, leaves, words of leaves, 0."""
+"""Header words: entry, words of code, links, leaves, words of leaves, 0."""
 SWEEP = 32
-"""Files written between two looks at how many there are."""
+"""Number of files written between two evictions."""
 
 
 class ProgramCache:
-    """The Programs of one store. most, most_bytes: files kept, the latest first; most = 0 switches it off."""
+    """A disk cache of at most `most` files and `most_bytes` bytes, evicting the oldest; `most` = 0 disables it."""
 
     def __init__(self, most: int = 1024, most_bytes: int = 64 << 20) -> None:
         self.most, self.most_bytes = most, most_bytes
@@ -41,14 +42,16 @@ class ProgramCache:
         self._written = 0
 
     def name(self, key: bytes) -> str | None:
-        """Return the path of the file for a cache key, which may not exist; None if nothing is kept."""
+        """Return the path of the file for a cache key, which need not exist; None if caching is disabled."""
         folder = cache.cache_folder_path() if self.most else None
         if folder is None:
             return None
         return f"{folder}/{blake2b(key, digest_size=DIGEST, key=cache.digest_code()).hexdigest()}{SUFFIX}"
 
     def fetch(self, path: str, remake: Callable[[], Grammar], bind: Bind | None) -> RestoredProgram | None:
-        """The Program of that file. remake: the Grammar of the same source, called if more of it is wanted."""
+        """Return the Program in the file, or None. `remake` returns the Grammar of the source if more of it is
+        needed.
+        """
         data = cache.read_sealed(Path(path), cache.digest_code())
         kept = None if data is None else _unpack(data)
         if kept is None:
@@ -58,16 +61,16 @@ class ProgramCache:
         return program
 
     def keep(self, path: str, program: Program) -> None:
-        """Has a Program written soon, and again when more of it was linked."""
+        """Schedule a Program to be written, now and whenever more of it is linked."""
         later = program.on_link = self.writing.later(path, program)
         later()
 
     def flush(self) -> None:
-        """Writes now what waits to be written."""
+        """Write all pending files now."""
         self.writing.flush()
 
     def _write(self, path: str, program: Program) -> None:
-        if program.generation:  # What is kept does not come out again.
+        if program.generation:  # The stored code cannot be reproduced.
             cache.remove_file(Path(path))
             return
         kept = extract_linked(program)
@@ -89,7 +92,7 @@ def _pack(kept: LinkedProgram) -> NDArray[np.int32]:
 
 
 def _unpack(data: memoryview) -> LinkedProgram | None:
-    """Read what `_pack` wrote, its arrays read-only and in place; None if the lengths are not those of a Program."""
+    """Decode the output of `_pack` as read-only views; None if the lengths are inconsistent."""
     if len(data) % 4 or len(data) < 4 * HEAD:
         return None
     words = np.frombuffer(data, np.int32)

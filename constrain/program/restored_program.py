@@ -1,9 +1,9 @@
-"""Restored: a Program as it was when it was kept on disk, whose Grammar is made only if more of it is wanted.
+"""RestoredProgram: a Program loaded from disk, whose Grammar is created only if more of it is needed.
 
-What texts have needed so far is linked already, so mostly nothing else is ever asked for. When a kernel wants a rule
-that is not linked, or somebody the Grammar, the source is read again and the same rules are linked in the same order:
-the code comes out word for word the same and longer from here on, and all sets of configurations keep their meaning.
-Should it come out otherwise, `generation` is raised, and state caches begin anew.
+The rules that earlier texts needed are already linked, so usually nothing else is required. If a kernel needs a rule
+that is not linked, or the Grammar is requested, the source is compiled again and the same rules are linked in the same
+order. The code is then identical up to there, and existing sets of configurations remain valid. If it differs,
+`generation` is incremented and state caches start anew.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from .program import Program
 __all__ = ["LinkedLeaves", "LinkedProgram", "RestoredProgram", "extract_linked"]
 
 RECORD = 9
-"""Words that describe a leaf: mode, ranges, states, classes, where its arrays begin, and the key in four words."""
+"""Words that describe a leaf: mode, ranges, states, classes, offset of its arrays, and four words of the key."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedProgram:
-    """What a Program has linked, in one int32 array each.
+    """The linked part of a Program, as int32 arrays.
 
-    code: [used] its code. links: [rules] the rule cells in the order in which they were linked. records: [leaves,
-    RECORD] and arrays: [...] its leaves: of each Dfa bounds, classes, accepting, distances, delta one after the other.
+    `code` [used] is its code and `links` [rules] the rule cells in the order in which they were linked. Leaves are in
+    `records` [leaves, RECORD] and `arrays`: bounds, classes, accepting, distances and delta of each Dfa in turn.
     """
 
     entry: int
@@ -45,7 +45,7 @@ class LinkedProgram:
 
 
 def extract_linked(program: Program) -> LinkedProgram | None:
-    """What a Program has linked so far; None if there are parsers in it, which are kept elsewhere, as Lark's are."""
+    """Return the linked part of a Program; None if it has parsers, which are cached elsewhere (as for Lark)."""
     with program.lock:
         if program.parsers or type(program) is not Program:
             return None
@@ -66,7 +66,7 @@ def extract_linked(program: Program) -> LinkedProgram | None:
 
 
 class LinkedLeaves(Sequence[Leaf]):
-    """The leaves of a Linked, each made when it is asked for."""
+    """The leaves of a LinkedProgram, each created on access."""
 
     def __init__(self, kept: LinkedProgram) -> None:
         self.kept = kept
@@ -95,9 +95,9 @@ class LinkedLeaves(Sequence[Leaf]):
 
 
 class RestoredProgram(Program):
-    """A Program that becomes an ordinary one when more of it is wanted than was kept.
+    """A Program that becomes an ordinary one when more than the stored part is needed.
 
-    It lacks all attributes that come from a Grammar; whoever asks for one makes it `whole`.
+    It lacks the attributes derived from a Grammar; access to one of them calls `whole`.
     """
 
     def __init__(self, kept: LinkedProgram, remake: Callable[[], Grammar], bind: Bind | None) -> None:
@@ -116,22 +116,22 @@ class RestoredProgram(Program):
         return getattr(self, name)
 
     def whole(self) -> None:
-        """Makes the Grammar, and links again what was linked. Errors as of the front end and of linking."""
+        """Create the Grammar and link again what was linked. Raise the errors of the front end and of linking."""
         with self.lock:
-            if "_remake" not in self.__dict__:  # Another thread was first; or was interrupted before the last line.
+            if "_remake" not in self.__dict__:  # Done by another thread, or interrupted before the last line.
                 self.__class__ = Program  # type: ignore[assignment]
                 return
             with work_budget(self.work):
                 grammar = self._remake()
-            with work_budget(UNLIMITED):  # All of it was linked before, under budgets.
+            with work_budget(UNLIMITED):  # All of it was linked before, within budgets.
                 made = self._again(self._new(grammar))
             if made is None:
                 made = self._new(grammar)
                 made.generation = self.generation + 1
-                for leaf in self.leaves:  # State caches that do not know yet go on with the numbers that they have.
+                for leaf in self.leaves:  # State caches not yet restarted still use the old numbers.
                     made.leaf(*leaf)
             made.lock, made.on_link = self.lock, self.on_link
-            self.__dict__ = made.__dict__  # First this: from here on nobody misses anything.
+            self.__dict__ = made.__dict__  # First, so that no attribute is missing from here on.
             self.__class__ = Program  # type: ignore[assignment]
 
     def _new(self, grammar: Grammar) -> Program:
@@ -140,11 +140,11 @@ class RestoredProgram(Program):
         return made
 
     def _again(self, made: Program) -> Program | None:
-        """The Program after all links once more; None if the code is not the same."""
+        """Repeat all links and return the Program; None if the code differs."""
         try:
             for cell in self._kept.links.tolist():
                 made.link(cell)
-        except (KeyError, IndexError):  # Other cells: a link was interrupted before, and left words that nobody names.
+        except (KeyError, IndexError):  # Other cells: an interrupted link left unreferenced words.
             return None
         same = made.entry == self.entry and np.array_equal(made.code[: made.used], self.code)
         return made if same and len(made.leaves) == len(self.leaves) else None

@@ -1,7 +1,7 @@
-"""Draw texts from a language model under a Constraint: one signature, one sampler per file, a weight with every draw.
+"""Sample texts from a language model under a Constraint. All samplers share one signature and return weighted draws.
 
-`SAMPLERS` lists the samplers and what each of them guarantees. `core/` holds what all of them share, `research/` exact
-computations that only small models allow.
+`SAMPLERS` lists the samplers and the guarantees of each. `core/` holds the code that they share, `research/` exact
+computations that are feasible for small models only.
 """
 
 from __future__ import annotations

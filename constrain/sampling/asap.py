@@ -1,10 +1,10 @@
 """ASAp: masked sampling that learns from its draws, so that later ones come closer to p given L (Park et al. 2024).
 
-A walk through the trie of success mass (`success_trie`) takes the next token with probability p(a | u) theta(ua) / m;
-each walk lowers theta, and once all prefixes that matter were visited the distribution is p given L. Early on it can be
-*further* from it than masking: visited prefixes are known to lose mass, others still count in full and are preferred
-too much. `trie_rejection` removes that, over the same trie. Source: Park et al. 2024, Grammar-Aligned Decoding,
-section 4. The weight of a draw, m(root) times the product of m(u) / theta(u), makes it proper at any time (see
+A walk through the trie of success masses (`success_trie`) takes the next token with probability p(a | u) theta(ua) / m.
+Each walk lowers theta; once all relevant prefixes were visited, the distribution is p given L. Before that it can be
+*further* from it than masking: visited prefixes have lost mass, while others still count in full and are chosen too
+often. `trie_rejection` avoids this with the same trie. Source: Park et al. 2024, Grammar-Aligned Decoding, section 4.
+The weight of a draw, m(root) times the product of m(u) / theta(u), makes it properly weighted at any time (see
 `success_walks`).
 """
 
@@ -52,9 +52,9 @@ def draw_asap(
     rng : numpy.random.Generator
         The only source of randomness.
     max_tokens : int
-        Most tokens of a text, end token included.
+        Maximum number of tokens of a text, end token included.
     trie : SuccessTrie, optional
-        Learnt so far; it goes on learning. A new one by default.
+        Success masses learnt so far, updated in place; a new trie by default.
     accepts : callable, optional
         Validator of complete texts, called with their bytes; see `success_walks.Judge`.
     viable : callable, optional

@@ -1,10 +1,10 @@
-"""AWRS, adaptive weighted rejection sampling: a few checks of single tokens in place of a mask (Lipkin et al. 2025).
+"""AWRS, adaptive weighted rejection sampling: a few checks of single tokens instead of a mask (Lipkin et al. 2025).
 
     draw_token(logprobs, check, rng) -> WeightedToken(token, log_weight, checks)
 
-draws one token; `check(token)` says whether it is valid. E[exp(log_weight) 1{token = a}] = p(a) [a valid], so the sums
-of log-weights over a text weigh it properly, as those of masking do but with more noise; tokens follow the same
-distribution as under a mask. The better the model fits the constraint, the fewer checks: about exp(KL).
+draws one token; `check(token)` returns whether it is valid. Since E[exp(log_weight) 1{token = a}] = p(a) [a valid], the
+sums of log-weights over a text weight it properly, as masking does but with more variance; tokens have the same
+distribution as under a mask. The better the model fits the constraint, the fewer checks are needed: about exp(KL).
 `token_rejection` has the estimators of the weight, `exponential_race` the order in which tokens are tried.
 """
 
@@ -35,11 +35,11 @@ __all__ = ["DES_RAJ", "WeightedToken", "draw_awrs", "draw_token", "draw_token_at
 DES_RAJ = DesRaj()
 
 PATIENCE = 32
-"""Checks without success after which a mask, where there is one, is cheaper than to go on."""
+"""Number of failed checks after which computing a mask, if available, is cheaper than further checks."""
 
 
 class WeightedToken(NamedTuple):
-    """One token.
+    """One token and its weight.
 
     token: None if no valid one was found. log_weight: nats, -inf if there is none. checks: number of checks.
     """
@@ -74,7 +74,7 @@ def draw_token(
     method : Method
         The estimator of the weight, see `token_rejection`.
     budget : int, optional
-        Most checks.
+        Maximum number of checks.
     allowed : int64 [k], optional
         The only tokens that are tried: those of a sound mask, whose mass counts into the weight.
     mask : callable, optional
@@ -165,10 +165,10 @@ def draw_token_at(
     ends: tuple[int, ...] = (),
     dead: Dead | None = None,
 ) -> WeightedToken:
-    """Draw a token at a position, with `allows` of the position as the check. The position is not moved.
+    """Draw a token at a position, with `allows` of the position as the check. The position is not changed.
 
-    masks: as of `draw_awrs`. dead: prefixes after which nothing of any probability is possible. They are avoided, and
-    this prefix is added if all its tokens were tried in vain: so a late validator is found out once, not by every draw.
+    masks: as in `draw_awrs`. dead: prefixes that no text of positive probability continues. They are avoided, and this
+    prefix is added if all its tokens failed, so that a dead end is explored once rather than by every draw.
     """
     exact = getattr(position, "mask", None)
     sound = getattr(getattr(position, "first", position), "mask", None) if masks == "first" else None
@@ -218,11 +218,11 @@ def draw_awrs(
     rng : numpy.random.Generator
         The only source of randomness.
     max_tokens : int
-        Most tokens of a text, end token included.
+        Maximum number of tokens of a text, end token included.
     method : Method
         The estimator of the weight, see `token_rejection`.
     budget : int, optional
-        Most checks of a step.
+        Maximum number of checks per step.
     masks : {"late", "first", "never"}
         When the mask of a Constraint is used: "late", where many checks fail; "first", and checks only of the tokens
         that it leaves (for slow validators); or "never".
@@ -231,7 +231,7 @@ def draw_awrs(
     viable : callable, optional
         Validator of prefixes, called with their bytes. It may refuse only prefixes that no accepted text continues.
     seconds : float, optional
-        Most time.
+        Time limit.
 
     Returns
     -------

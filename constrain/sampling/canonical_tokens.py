@@ -1,16 +1,15 @@
-"""Canonical: a checker that lets a text end only if its tokens are those that the tokenizer itself would have chosen.
+"""Canonical tokenisations: a checker that accepts a text only if its tokens are those that the tokenizer produces.
 
-A text has many spellings as tokens, and a model gives each of them some probability. With this behind the mask, what is
-drawn from is
+A text has many tokenisations, and a model gives each of them some probability. With this checker the target is
 
     p(x) [x in L] [x = tok(bytes of x)]
 
-renormalised: the model on its canonical spellings, one to a text, so that `logprob` is that of the text. It is another
-law than p given L (whose texts follow the model's law of *texts*, all spellings added up), never a correction of it.
+renormalised: one tokenisation per text, so `logprob` is that of the text. This differs from p given L, whose marginal
+over texts sums the probabilities of all tokenisations.
 
-Whether a spelling is canonical is known for certain only at its end, for tokenizers in general. `pairs` is for those
-that merge bytes and look no further (plain BPE): there every part of a canonical spelling is the canonical spelling of
-its bytes, so a pair of neighbours that is not refuses the text at once.
+In general, whether a tokenisation is canonical is known only at its end. The option "pairs" is for tokenizers that only
+merge bytes (plain BPE): there every part of a canonical tokenisation is the canonical tokenisation of its bytes, so a
+non-canonical pair of adjacent tokens is rejected at once.
 """
 
 from __future__ import annotations
@@ -26,8 +25,12 @@ Respell = Callable[[bytes], Sequence[int]]
 
 
 class Canonical:
-    """respell: the tokens of bytes, `vocabulary.tokenize` (in the middle of a text) if None. judged: "end": at its
-    end; "pairs": also every two neighbours, as said above. asked: how often `respell` was called."""
+    """A checker that accepts canonical tokenisations only.
+
+    respell: function from bytes to tokens; by default `vocabulary.tokenize` (in the middle of a text). judged: "end"
+    checks complete texts; "pairs" also checks every two adjacent tokens, see the module. asked: number of calls of
+    `respell`.
+    """
 
     def __init__(self, vocabulary: Vocabulary, *, respell: Respell | None = None, judged: str = "end") -> None:
         if judged not in ("end", "pairs"):
@@ -37,17 +40,17 @@ class Canonical:
         self._pairs: dict[tuple[int, int], bool] = {}
 
     def matcher(self) -> _CanonicalPosition:
-        """A new position, before any text."""
+        """Return a position at the empty text."""
         return _CanonicalPosition(self, [])
 
     def is_canonical(self, tokens: Sequence[int]) -> bool:
-        """Whether these are the tokens of their bytes."""
+        """Return whether the tokens are the canonical tokenisation of their bytes."""
         self.asked += 1
         spelled = b"".join(self.vocabulary.tokens[token] or b"" for token in tokens)
         return list(self.respell(spelled)) == list(tokens)
 
     def may_follow(self, before: int, token: int) -> bool:
-        """Whether two neighbours may stand side by side; remembered."""
+        """Return whether two tokens may be adjacent; answers are cached."""
         pair = before, token
         if pair not in self._pairs:
             self._pairs[pair] = self.is_canonical(pair)
@@ -55,7 +58,7 @@ class Canonical:
 
 
 class _CanonicalPosition:
-    """A position: the tokens so far."""
+    """A position of a Canonical checker: the tokens so far."""
 
     __slots__ = ("checker", "ended", "tokens")
 
@@ -63,7 +66,7 @@ class _CanonicalPosition:
         self.checker, self.tokens, self.ended = checker, tokens, ended
 
     def allows(self, token: int) -> bool:
-        """Whether the token may come next."""
+        """Return whether the token may come next."""
         vocabulary = self.checker.vocabulary
         if self.ended or not 0 <= token < vocabulary.size:
             return False
@@ -74,12 +77,12 @@ class _CanonicalPosition:
         return self.checker.judged == "end" or not self.tokens or self.checker.may_follow(self.tokens[-1], token)
 
     def advance(self, token: int) -> None:
-        """Takes a token. TokenRefused if it is not allowed."""
+        """Append a token. Raise TokenRefused if it is not allowed."""
         if not self.allows(token):
             raise TokenRefused(f"Token {token} is refused here.")
         self.ended = int(token in self.checker.vocabulary.eos_ids)
         self.tokens = [*self.tokens, token]
 
     def fork(self) -> _CanonicalPosition:
-        """Another one at the same place."""
+        """Return an independent copy of this position."""
         return _CanonicalPosition(self.checker, self.tokens, self.ended)

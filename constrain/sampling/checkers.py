@@ -1,9 +1,9 @@
-"""Checkers: constraints that answer "may this token come?" and make no mask; any Python function can be one.
+"""Checkers: constraints that test single tokens instead of computing masks. Any Python function can serve as one.
 
-A checker is whatever has a `vocabulary` and gives a position by `matcher()`; a position allows, advances and forks. A
-Constraint is one. `Judged` is made of functions over bytes, `Stepwise` of a state and a function that feeds it, and
-`BothCheckers` puts one behind the other: a grammar that is quick, then a validator that is slow, and sees only what the
-grammar let through. Verdicts are remembered, and shared by all positions: each question is asked once.
+A checker has a `vocabulary` and returns positions from `matcher()`; a position can test a token, advance and fork.
+Every Constraint is a checker. `Judged` wraps functions of bytes, `Stepwise` an incremental state, and `BothCheckers`
+combines two checkers, such as a fast grammar and a slow validator that is called only for what the grammar allows.
+Answers are cached and shared by all positions of a checker.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ..vocabulary.vocabulary import Vocabulary
 __all__ = ["BothCheckers", "Checker", "Judged", "CheckerPosition", "Stepwise"]
 
 REMEMBERED = 100_000
-"""Verdicts that a checker keeps; the oldest are forgotten."""
+"""Maximum number of cached answers per checker; the oldest are evicted."""
 
 S = TypeVar("S")
 Judge = Callable[[bytes], bool]
 
 
 class CheckerPosition(Protocol):
-    """Where a text is. A Matcher is one. An end token is allowed exactly where the text may end."""
+    """A position in a text. A Matcher is one. An end token is allowed exactly if the text may end."""
 
     @property
     def tokens(self) -> list[int]: ...
@@ -35,7 +35,7 @@ class CheckerPosition(Protocol):
 
 @runtime_checkable
 class Checker(Protocol):
-    """What positions are of. A Constraint is one."""
+    """A constraint that tests single tokens. A Constraint is one."""
 
     @property
     def vocabulary(self) -> Vocabulary: ...
@@ -43,14 +43,16 @@ class Checker(Protocol):
 
 
 class Memo:
-    """Answers by question, at most REMEMBERED of them."""
+    """A cache of a checker's answers, with at most REMEMBERED entries."""
 
     def __init__(self) -> None:
         self.known: dict[Any, Any] = {}
         self.asked = 0
 
     def ask(self, kind: str, text: bytes, question: Callable[[], Any]) -> Any:
-        """The answer about a text, asked for if it is not known. ConstrainError if the checker fails."""
+        """Return the cached answer for a text, or call `question` and cache its answer. Raise ConstrainError if the
+        call fails.
+        """
         key = kind, text
         if key not in self.known:
             self.asked += 1
@@ -71,10 +73,18 @@ class Memo:
 
 
 class Stepwise(Generic[S]):
-    """A state that is fed bytes, token by token.
+    """A checker that feeds the bytes of each token to an incremental state.
 
-    start: before any text. feed(state, bytes): the state after them, None if they are refused; it must leave the old
-    state as it is. accepts(state): whether the text may end there.
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+    start : object
+        The state of the empty text.
+    feed : callable
+        ``feed(state, data)`` returns the state after the bytes `data`, or None if they are rejected. It must not modify
+        `state`.
+    accepts : callable
+        ``accepts(state)`` returns whether the text may end.
     """
 
     def __init__(
@@ -88,15 +98,20 @@ class Stepwise(Generic[S]):
 
     @property
     def asked(self) -> int:
-        """How often `feed` and `accepts` were called."""
+        """Number of calls of `feed` and `accepts`."""
         return self.memo.asked
 
 
 class Judged(Stepwise[bytes]):
-    """Functions over all bytes of a text.
+    """A checker made of functions of the bytes of a text.
 
-    accepts: whether a complete text is right. viable: whether a prefix may still become right; True for all if None
-    (a validator that only knows complete texts).
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+    accepts : callable, optional
+        Whether a complete text is valid; by default every text is.
+    viable : callable, optional
+        Whether a prefix can still become valid; by default every prefix can (for validators of complete texts only).
     """
 
     def __init__(self, vocabulary: Vocabulary, accepts: Judge | None = None, viable: Judge | None = None) -> None:
@@ -115,7 +130,7 @@ class _StepwisePosition(Generic[S]):
         self.checker, self.tokens, self.text, self.state, self.ended = checker, tokens, text, state, ended
 
     def allows(self, token: int) -> bool:
-        """Whether the token may come next."""
+        """Return whether the token may come next."""
         vocabulary = self.checker.vocabulary
         if self.ended or not 0 <= token < vocabulary.size:
             return False
@@ -130,7 +145,7 @@ class _StepwisePosition(Generic[S]):
         return after
 
     def advance(self, token: int) -> None:
-        """Takes a token. TokenRefused if it is not allowed."""
+        """Append a token. Raise TokenRefused if it is not allowed."""
         if not self.allows(token):
             raise TokenRefused(f"Token {token} is refused here.")
         if token in self.checker.vocabulary.eos_ids:
@@ -142,12 +157,12 @@ class _StepwisePosition(Generic[S]):
         self.tokens = [*self.tokens, token]
 
     def fork(self) -> _StepwisePosition[S]:
-        """Another one at the same place."""
+        """Return an independent copy of this position."""
         return _StepwisePosition(self.checker, self.tokens, self.text, self.state, self.ended)
 
 
 class BothCheckers:
-    """What both allow; the second is asked only about what the first allows, and may be slow."""
+    """The conjunction of two checkers. The second is called only for tokens that the first allows, and may be slow."""
 
     def __init__(self, first: Checker, second: Checker) -> None:
         if first.vocabulary is not second.vocabulary:
@@ -169,16 +184,16 @@ class _AtBoth:
         return self.first.tokens
 
     def allows(self, token: int) -> bool:
-        """Whether the token may come next."""
+        """Return whether the token may come next."""
         return self.first.allows(token) and self.second.allows(token)
 
     def advance(self, token: int) -> None:
-        """Takes a token. TokenRefused, neither being moved, if it is not allowed."""
+        """Append a token. If it is not allowed, raise TokenRefused and leave both positions unchanged."""
         if not self.allows(token):
             raise TokenRefused(f"Token {token} is refused here.")
         self.first.advance(token)
         self.second.advance(token)
 
     def fork(self) -> _AtBoth:
-        """Another one at the same place."""
+        """Return an independent copy of this position."""
         return _AtBoth(self.first.fork(), self.second.fork())

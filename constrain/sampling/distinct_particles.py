@@ -1,8 +1,9 @@
-"""A population in which no text is twice: resampling without replacement, a beam whose weights are right.
+"""A population without duplicate texts: resampling without replacement, similar to a beam search with correct weights.
 
-All tokens after all texts are candidates; some of them are kept, in proportion to weight and twist, so the likely ones
-surely (`resampling.without_replacement`). Two particles with one text know no more than one of their summed weight,
-so on peaked models few distinct ones go further than many copies. Source: Fearnhead & Clifford 2003; Lew et al. 2023.
+The candidates of a step are all extensions of all texts. They are kept with probability in proportion to weight and
+twist, the likely ones with certainty (`resampling.resample_without_replacement`). Two particles with the same text
+carry no more information than one of their total weight, so for peaked models few distinct particles do better than
+many copies. Source: Fearnhead & Clifford 2003; Lew et al. 2023.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .resampling import resample_without_replacement
 __all__ = ["grow_distinct_population"]
 
 CANDIDATES = 4
-"""Candidates per particle that a twist is asked about."""
+"""Number of candidates per particle for which a twist is computed."""
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +27,9 @@ Floats = NDArray[np.float64]
 def grow_distinct_population(
     prefixes: Prefixes, particles: int, settings: Settings, rng: np.random.Generator
 ) -> Population:
-    """At most `particles` texts. Every step extends all texts by all tokens and keeps so many of the candidates."""
+    """Grow a population of at most `particles` distinct texts. Each step extends all texts by all tokens and keeps at
+    most that many candidates.
+    """
     move = settings.move
     assert isinstance(move, Masked)
     nodes, log_weights = [prefixes.begin()], np.zeros(1)
@@ -47,21 +50,26 @@ def grow_distinct_population(
         ]
         values = np.array([log_potential(prefixes, node, left - 1, settings) for node in nodes])
         ended = np.array([node.ended for node in nodes], dtype=bool)
-        weights += np.where(ended & fresh, values, 0.0)  # a critic counts once; a twist only says whom to keep
+        weights += np.where(
+            ended & fresh, values, 0.0
+        )  # a critic is part of the weight; a twist only affects selection
         weights[values == -np.inf] = -np.inf
         kept, log_weights = thin_candidates(weights, weights + np.where(ended, 0.0, values), particles, rng)
         nodes = [nodes[k] for k in kept]
     if not nodes:
         return Population([prefixes.root], np.full(1, -np.inf), 0, settings.max_tokens)
-    # The sum of these weights estimates Z; of a Population, their mean does.
+    # The sum of these weights estimates Z, but in a Population the mean does.
     return Population(nodes, log_weights + np.log(len(nodes)), len(nodes), settings.max_tokens)
 
 
 def list_candidates(
     prefixes: Prefixes, move: Masked, nodes: list[ParticleNode], left: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-    """Each text with each token that may follow: int64 [k] numbers of the texts, int64 [k] tokens, float64 [k] their
-    logs. A text that has ended follows from itself."""
+    """Return all extensions of all texts by one token: text indices (int64 [k]), tokens (int64 [k]) and
+    log-probabilities (float64 [k]).
+
+    A text that has ended is its own extension.
+    """
     owner, token, logs = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]
     for i, node in enumerate(nodes):
         if not node.ended and node.law is None:
@@ -78,12 +86,12 @@ def list_candidates(
 def thin_candidates(
     log_weights: Floats, logscores: Floats, n: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Which n are kept, and their log-weights afterwards. Those that weigh nothing are not."""
+    """Select at most n candidates of positive weight. Return their indices (int64) and new log-weights (float64)."""
     scores = np.where(log_weights > -np.inf, logscores, -np.inf)
     top = scores.max(initial=-np.inf)
     if top == -np.inf:
         return np.empty(0, np.int64), np.empty(0)
-    # What weighs anything keeps a chance, however small, where its score underflows beside the top one.
+    # Every candidate of positive weight needs a positive score, even if it underflows relative to the largest.
     shares = np.where(scores > -np.inf, np.maximum(np.exp(scores - top), 1e-300), 0.0)
     kept, chance = resample_without_replacement(shares, n, rng)
     return kept, log_weights[kept] - np.log(chance)

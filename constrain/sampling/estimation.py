@@ -1,17 +1,18 @@
-"""Estimates with error bars: the mean of a function of the text, the probability of an event, log Z. By any sampler.
+"""Estimates with confidence intervals, from any sampler: the mean of a function of the text, a probability, or log Z.
 
-What a sampler gives is cut into units that are independent, or at least uncorrelated; unit k has a mean A of w f and a
-mean B of w. Both are unbiased (see `base`), so the answer is a ratio of means, and the delta method gives its error:
+Draws are grouped into units that are independent, or at least uncorrelated. Unit k has a mean A of w f and a mean B of
+w. Both are unbiased (see `core.results`), so the estimate is a ratio of means, with a standard error by the delta
+method:
 
     value = sum A / sum B        error^2 = sum (A - value B)^2 / (m (m - 1)) / (mean B)^2        m units
 
     masked, awrs, markov, and smc with particles=     a unit is a draw
-    smc as one population, asap, without_replacement  a unit is a call of its own, of n / batches draws
-    exact, pimh                                       the same with B = 1: they draw from the law, under one weight
+    smc as one population, asap, without_replacement  a unit is a separate call, of n / batches draws
+    exact, pimh                                       a unit is a call, with B = 1: equal weights, draws from p given L
 
-For log Z the answer is the log of the mean B, in all cases with B the mean weight. Intervals are Student's, of as many
-degrees as the spread of the squares allows (`estimate_degrees`): few where few units make the error.
-Source: Owen, Monte Carlo theory, methods and examples, chapter 9 (ratio estimates).
+For log Z the estimate is the log of the mean B, where B is always the mean weight. Intervals use Student's t
+distribution with the degrees of freedom of `estimate_degrees`, which are few if few units dominate the error. Source:
+Owen, Monte Carlo theory, methods and examples, chapter 9 (ratio estimates).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["Estimate", "estimate", "estimate_from"]
 
 FEWEST = 8
-"""Units below which a standard error is itself a guess: of 8, it is off by a quarter either way."""
+"""Number of units below which a standard error is not trusted: with 8 units it is itself uncertain by a quarter."""
 
 Floats = NDArray[np.float64]
 Function = Callable[[str], float]
@@ -56,7 +57,7 @@ class Estimate:
     low, high : float
         A confidence interval of the level that was requested.
     ess : float
-        Number of draws from p given L that the weighted draws are worth.
+        Effective sample size: the equivalent number of draws from p given L.
     n : int
         Draws made.
     trusted : bool
@@ -102,16 +103,16 @@ def estimate(
     f : callable, optional
         Function of a text that returns a finite number.
     sampler : str
-        As of `sampling.draw`; "auto" is chosen once.
+        As in `sampling.draw`; "auto" is resolved once.
     n : int
-        Draws in all.
+        Total number of draws.
     batches : int
         Calls among which the draws are divided, for samplers whose draws depend on each other; at least 2.
     level : float
         Level of the confidence interval, between 0 and 1.
     rng : numpy.random.Generator
     max_tokens : int
-        Most tokens of a text, end token included.
+        Maximum number of tokens of a text, end token included.
     **options
         Options of the sampler.
 
@@ -139,7 +140,7 @@ def estimate(
     if row is None or by_draw or (sampler == "smc" and given.get("particles") is not None):
         parts, kind = [draw(lm, constraint, sampler=sampler, n=n, **given)], "draws"
     else:
-        if row.uses_trie:  # what one call learns makes the next one cheaper, and leaves it unbiased
+        if row.uses_trie:  # calls share what they learn: later ones are cheaper, and still unbiased
             given.setdefault("trie", SuccessTrie(max_tokens))
         shares = [n // batches + (i < n % batches) for i in range(batches)]
         parts = [draw(lm, constraint, sampler=sampler, n=share, **given) for share in shares]
@@ -161,7 +162,7 @@ def estimate_from(draws: Draws, f: Function | None = None, *, level: float = 0.9
     draws : Draws
         What `sampling.draw` returned.
     f : callable, optional
-        As of `estimate`.
+        As in `estimate`.
     level : float
         Level of the confidence interval.
 
@@ -175,7 +176,7 @@ def estimate_from(draws: Draws, f: Function | None = None, *, level: float = 0.9
 
 
 def _check_of(f: object, level: float) -> None:
-    """Raise TypeError or ArgumentError for arguments that say what is estimated, before the model is called."""
+    """Raise TypeError or ArgumentError for an invalid f or level, before the model is called."""
     if f is not None and not callable(f):
         raise TypeError(f"f is {describe_value(f)}: give a function of a text that returns a number, or None")
     check_type("level", level, (int, float), "a number between 0 and 1")
@@ -184,7 +185,7 @@ def _check_of(f: object, level: float) -> None:
 
 
 def _of(parts: list[Draws], f: Function | None, kind: str, level: float) -> Estimate:
-    """kind: what a unit is, "draws", "calls" or "laws"."""
+    """Compute the estimate. kind: what a unit is, "draws", "calls" or "laws"."""
     logs = np.concatenate([np.append(part.log_weights, np.full(part.unfinished, -np.inf)) for part in parts])
     found = [_values(part, f) for part in parts]
     values, event = np.concatenate([values for values, _ in found]), all(bools for _, bools in found)
@@ -221,8 +222,9 @@ def _of(parts: list[Draws], f: Function | None, kind: str, level: float) -> Esti
 
 
 def _values(draws: Draws, f: Function | None) -> tuple[Floats, bool]:
-    """f of each text that weighs anything, 0 for the others; each text is asked about once. Also whether all answers
-    are bools."""
+    """Return f of each text with positive weight, 0 for the others, and whether all values are bools. f is called once
+    per text.
+    """
     if f is None:
         return np.ones(draws.made), False
     known: dict[str, float] = {}
@@ -238,7 +240,7 @@ def _values(draws: Draws, f: Function | None) -> tuple[Floats, bool]:
 
 
 def _doubt(m: int, shares: Floats, constant: bool) -> str:
-    """Why an error is not to be believed; "" if it is. shares: of the weight, by unit."""
+    """Return why a standard error cannot be trusted, or "". shares: of the weight, by unit."""
     if m < FEWEST:
         return f"{m} independent units are too few to see an error by"
     if shares.max() > max(LARGEST, 4 / m):

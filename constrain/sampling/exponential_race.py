@@ -1,10 +1,11 @@
-"""Race: tokens in the order in which they would be drawn without replacement, as few of them as are asked for.
+"""The exponential race: enumerate tokens lazily in the order of sampling without replacement.
 
-Every token runs against a clock of its own, Exp(1) / p(token); who arrives first was drawn from p, who arrives next
-from p without the first, and so on (Plackett-Luce, the law of Gumbel top-k). A vocabulary is not sorted for that: the
-likely tokens have clocks, all others share one, that runs at the rate of their mass. Where it is first, their masses
-are added up (once: `kernels.draws`), one of them is drawn by these sums, and leaves them. Because clocks have no
-memory, all that still run may also be wound anew: so where little mass is left it is summed up, not subtracted from 1.
+Every token has an independent clock, Exp(1) / p(token). The first arrival is a draw from p, the second a draw from p
+without the first, and so on (Plackett-Luce, the distribution of Gumbel top-k). The vocabulary need not be sorted:
+likely tokens have their own clocks, and all others share one whose rate is their total mass. When the shared clock is
+first, their masses are summed (once: `kernels.draws`), and one of them is drawn and removed. Clocks are memoryless, so
+those still running may be redrawn: once little mass is left, it is summed again rather than obtained by subtraction
+from 1.
 """
 
 from __future__ import annotations
@@ -22,22 +23,22 @@ from .core.token_masses import as_kernel_row
 __all__ = ["FAINTEST", "ExponentialRace", "Row"]
 
 HEAD = 5e-4
-"""Least part of the mass that a token with a clock of its own has: 2,000 have at most."""
+"""Smallest share of the mass at which a token has its own clock; at most 2,000 tokens have one."""
 ROOM = 1.25
-"""Masses that there is room for among these; a row of more is no law."""
+"""Capacity of the list of likely tokens, as a multiple of the total mass; a row that exceeds it is no distribution."""
 SMALL = 1024
-"""In rows up to this long all tokens have clocks: as quick, and nothing is subtracted."""
+"""In rows up to this length every token has its own clock, which is as fast and needs no subtraction."""
 BATCH = 256
-"""Where all tokens have clocks, about this many are sorted at a time."""
+"""Approximate number of tokens sorted at a time if every token has its own clock."""
 FINE = 0.1
-"""Part of the mass: when what may still be valid is below it, masses are summed. A row of float32 sums to 1 within
-some 1e-6, which is then still small against what is left."""
+"""Share of the mass: when less than this is valid or unchecked, masses are summed again. A row of float32 sums to 1
+within about 1e-6, which is still small relative to the rest."""
 FAINT = 1e-17
-"""Part of the mass: less than that is not drawn by sums of float32, whose tokens end at 1e-38, but listed."""
+"""Share of the mass below which tokens are listed rather than drawn from sums of float32, whose range ends at 1e-38."""
 FAINTEST = -650.0
-"""Tokens less likely than exp(this) are left out: what is divided by their mass would overflow."""
+"""Tokens less likely than exp(FAINTEST) are left out, since division by their mass would overflow."""
 TOLERANCE = 1e-2
-"""By how much of it a row's mass may differ from what it is said to be."""
+"""Permitted relative error of the total mass of a row."""
 
 Row = NDArray[np.floating[Any]]
 Masses = NDArray[np.float64]
@@ -48,9 +49,10 @@ EMPTY, ONE_CLOCK, NO_TOKENS, NO_MASK = np.empty(0), np.zeros(1), np.empty(0, np.
 class ExponentialRace:
     """One race over a row of the model.
 
-    logs: float [V], logs of masses that sum to `total`; tokens: int64 [V], whose they are (else 0, 1, ...).
-    valid: mass of the tokens found valid; left: mass of those not yet taken. So valid <= Z <= valid + left, with Z the
-    mass of all valid tokens. Raises ValueError for NaN, for a row without any mass, and for one that does not sum up.
+    logs: float [V], logs of masses that sum to `total`. tokens: int64 [V], the tokens of `logs` (by default 0, 1, ...).
+    valid: mass of the tokens found valid; left: mass of those not taken yet. So valid <= Z <= valid + left, where Z is
+    the mass of all valid tokens. Raises ValueError for NaN, for a row without any mass, and for one that does not sum
+    to `total`.
     """
 
     __slots__ = (
@@ -64,10 +66,13 @@ class ExponentialRace:
         self.rng, self.total, self.valid, self.left = rng, total, 0.0, total
         self._logs, self._names = as_kernel_row(logs), tokens
         self._at, self._clocks, self._tokens, self._masses = 0, EMPTY, NO_TOKENS, EMPTY
-        self._bag = NO_TOKENS, EMPTY  # all tokens that are not in the queue, once there is no pool
+        self._bag = NO_TOKENS, EMPTY  # all tokens that are not in the queue, once no clock is shared
         self._pool, self._pool_clock, self._pooled = total, np.inf, True  # mass of the tokens that share a clock
-        self._likely = NO_TOKENS  # those that never shared it
-        self._mask, self._sums = NO_MASK, EMPTY  # which share it, and sums of their masses, once they are needed
+        self._likely = NO_TOKENS  # tokens that never shared it
+        self._mask, self._sums = (
+            NO_MASK,
+            EMPTY,
+        )  # tokens that share it, and partial sums of their masses, made when needed
         if len(logs) > SMALL:
             self._begin()
         else:
@@ -75,7 +80,9 @@ class ExponentialRace:
             self._settle()
 
     def take(self, count: int = 1) -> list[int]:
-        """The next tokens to arrive, fewer if there are no more. `record` is due for each before more are taken."""
+        """Return the next `count` tokens to arrive, or fewer if there are no more. `record` must be called for each
+        before the next call.
+        """
         if self._pooled and not len(self._sums) and self.valid + self.left < FINE * self.total:
             self._sum_up()
         while True:
@@ -86,7 +93,7 @@ class ExponentialRace:
                     break
                 if self._pool_clock < np.inf:
                     self._fire()
-                else:  # the row's mass is used up, but for rounding: whatever is left is summed
+                else:  # only a rounding error of the mass is left: list the remaining tokens
                     self._settle()
             elif known or not len(self._bag[0]):
                 break
@@ -95,7 +102,9 @@ class ExponentialRace:
         return self._named(self._tokens[self._at : end])
 
     def take_largest(self) -> int | None:
-        """The likeliest token that was not taken, whatever the clocks say; None if there is none. `record` is due."""
+        """Return the likeliest token not taken yet, regardless of its clock; None if there is none. `record` must be
+        called for it.
+        """
         while self._pooled and self._at == len(self._clocks):
             self._settle()
         tokens, masses = self._bag
@@ -113,10 +122,10 @@ class ExponentialRace:
         return self._named(self._tokens[:1])[0]
 
     def record(self, ok: bool) -> float:
-        """Says whether the first token taken and not yet recorded is valid: what that tells about Z.
+        """Record whether the oldest token that was taken but not recorded is valid. Return an estimate of Z.
 
-        Given all tokens before, the answer is Z on average (Des Raj): valid + left if it is, else valid, both as they
-        were. Not so for a token that was taken as the largest.
+        Given all tokens before, its mean is Z (Des Raj): valid + left if the token is valid, else valid, with the
+        values before the call. This does not hold for a token from `take_largest`.
         """
         term = self.valid + self.left if ok else self.valid
         if ok:
@@ -126,7 +135,7 @@ class ExponentialRace:
         return term
 
     def masses(self) -> tuple[NDArray[np.int64], Masses]:
-        """All tokens that were not taken and their masses, in no order: int64 [k], float64 [k]."""
+        """Return all tokens not taken and their masses, in no particular order: int64 [k], float64 [k]."""
         if self._pooled:
             self._settle()
         tokens = np.concatenate([self._tokens[self._at :], self._bag[0]])
@@ -140,13 +149,13 @@ class ExponentialRace:
         return named
 
     def _look(self, top: float) -> None:
-        """At the largest log. ValueError for one that no law has."""
+        """Raise ValueError if the largest log is not that of a distribution."""
         if not -np.inf < top <= np.log(self.total) + TOLERANCE:
             what = "are not numbers (NaN)" if np.isnan(top) else "are all -inf" if top < 0 else f"go up to {top:.4g}"
             raise ArgumentError(f"the model's log-probabilities {what}")
 
     def _begin(self) -> None:
-        """Clocks for the likely tokens, found in one look at the vocabulary, and one for all others."""
+        """Draw clocks for the likely tokens, found in one pass over the row, and one for all others."""
         logs, room = self._logs, np.empty(int(ROOM / HEAD), np.int64)
         count = draws.list_above(logs, logs.dtype.type(np.log(HEAD * self.total)), room)
         tokens = room[:count].copy()
@@ -163,11 +172,11 @@ class ExponentialRace:
         self._likely = tokens
 
     def _wind(self, now: float = 0.0) -> None:
-        """The common clock is started at a time."""
+        """Restart the shared clock at time `now`."""
         self._pool_clock = now + self.rng.standard_exponential() / self._pool if self._pool > 0 else np.inf
 
     def _add_up(self) -> None:
-        """The masses of the tokens that share a clock are added up."""
+        """Sum the masses of the tokens that share a clock."""
         size = len(self._logs)
         bits = np.zeros(-(-size // 32) * 32, np.uint8)
         bits[:size] = 1
@@ -180,7 +189,9 @@ class ExponentialRace:
         self._compare(expected)
 
     def _fire(self) -> None:
-        """The common clock is first: one of its tokens arrives. If there was no mass, only rounding, all are listed."""
+        """Let a token of the shared clock, which is first, arrive. If its mass was only a rounding error, give every
+        token a clock.
+        """
         if not len(self._sums):
             self._add_up()
         if not self._pool > FAINT * self.total:
@@ -190,7 +201,7 @@ class ExponentialRace:
         self._pool = draws.remove_token(self._logs, self._mask, self._sums, token)
         self._wind(now)
         mass, at = math.exp(self._logs[token]), self._at
-        if at and (at == len(self._clocks) or now < self._clocks[at]):  # the place of the last one taken is free
+        if at and (at == len(self._clocks) or now < self._clocks[at]):  # reuse the slot of the last token taken
             self._clocks[at - 1], self._tokens[at - 1], self._masses[at - 1] = now, token, mass
             self._suffix[at - 1] = self._suffix[at] + mass
             self._at, self.left = at - 1, float(self._suffix[at - 1]) + self._pool
@@ -203,7 +214,7 @@ class ExponentialRace:
         )
 
     def _sum_up(self) -> None:
-        """The mass of the tokens that share a clock is summed, and all clocks start again."""
+        """Sum the mass of the tokens that share a clock, and redraw all clocks."""
         self._add_up()
         masses, tokens = self._masses[self._at :], self._tokens[self._at :]
         clocks = self.rng.standard_exponential(len(masses)) / masses
@@ -217,7 +228,7 @@ class ExponentialRace:
             raise ArgumentError(f"the model's probabilities do not sum to 1 but to {total:.4g}")
 
     def _settle(self) -> None:
-        """All tokens that are left get new clocks."""
+        """Give each remaining token a new clock of its own."""
         shared = self._logs > FAINTEST
         if len(self._sums):
             shared &= np.unpackbits(self._mask.view(np.uint8), bitorder="little")[: len(shared)].view(bool)
@@ -233,7 +244,7 @@ class ExponentialRace:
         self._deal()
 
     def _deal(self) -> None:
-        """Some BATCH tokens of the bag, the next to arrive, join the queue. The others will be wound anew."""
+        """Move about BATCH tokens, the next to arrive, from the bag to the queue. The others get new clocks later."""
         tokens, masses = self._bag
         clocks = self.rng.standard_exponential(len(tokens)) / masses
         if len(tokens) > SMALL:
@@ -251,7 +262,7 @@ class ExponentialRace:
         )
 
     def _enqueue(self, clock: Masses, token: NDArray[np.int64], mass: Masses) -> None:
-        """One token, an array of one each, before all others."""
+        """Insert one token, given as arrays of length one, at the front of the queue."""
         rest = slice(self._at, None)
         self._line_up(
             np.concatenate([clock, self._clocks[rest]]),
@@ -260,7 +271,9 @@ class ExponentialRace:
         )
 
     def _line_up(self, clocks: Masses, tokens: NDArray[np.int64], masses: Masses) -> None:
-        """A new queue, first to arrive first. Suffix: the mass from each place on, summed from the far end."""
+        """Replace the queue, which is in order of arrival, and recompute the suffix sums of its masses, from the end
+        backwards.
+        """
         self._clocks, self._tokens, self._masses, self._at = clocks, tokens, masses, 0
         if len(self._bag[0]):
             self._pool = float(self._bag[1].sum())

@@ -1,4 +1,4 @@
-"""A twist (see `twists`) that is learnt: for each state of the constraint, the mean weight that was still to come."""
+"""A twist (see `twists`) that is estimated from samples: the mean future weight of masked texts in each state."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["Learnt"]
 
 
 class Learnt:
-    """By state of the constraint: the mean weight that masked texts had still to come when they were there.
+    """The mean future weight of masked texts, by state of the constraint.
 
-    From there on the weight of a masked text is h on average, so a state that every text comes back to after much
-    loss is known as one. States that were never met count as an average one; every mean has one such guess in it.
+    From a prefix on, the expected weight of a masked text is h, so states from which much mass is lost are recognised.
+    Unseen states get the overall mean, which is also included once in the mean of every other state as a prior.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Learnt:
     def of(
         cls, lm: LanguageModel, constraint: Constraint, *, n: int, rng: np.random.Generator, max_tokens: int
     ) -> Learnt:
-        """From n masked texts."""
+        """Make the twist from n masked texts."""
         out = cls()
         out.learn(lm, constraint, n=n, rng=rng, max_tokens=max_tokens)
         return out
@@ -41,7 +41,7 @@ class Learnt:
     def learn(
         self, lm: LanguageModel, constraint: Constraint, *, n: int, rng: np.random.Generator, max_tokens: int
     ) -> None:
-        """n masked texts more."""
+        """Add n masked texts to the means."""
         prefixes, move = Prefixes(lm, constraint), Masked()
         roads = [[prefixes.begin()] for _ in range(n)]
         steps: list[list[float]] = [[] for _ in range(n)]

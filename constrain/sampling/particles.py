@@ -1,12 +1,13 @@
-"""Particles as nodes of a prefix trie, and the moves that take them from a text to a text one token longer.
+"""Particles as nodes of a prefix trie, and the proposals (moves) that extend a particle by one token.
 
-Particles with the same text are at the same node, so the model is asked once per distinct text and a mask is made
-once; nodes never change, so to copy a particle is to point to its node. A move is a token with a weight:
+Particles with the same text share a node, so the model is called once per distinct text and its mask is computed once.
+The text of a node never changes, so copying a particle is copying a reference. A move is a token with a weight:
 
-    E[exp(log_weight) 1{token = a}] = p(a | u) [a may come]        (all end tokens count as one)
+    E[exp(log_weight) 1{token = a}] = p(a | u) [a is allowed]        (all end tokens count as one)
 
-A model with a method `reorder(rows)` is told before each call which row of its last call every prefix goes on from
-(int64 [n], the order of the prefixes): so a cache can be gathered as transformers' `Cache.reorder_cache` does.
+If the model has a method `reorder(rows)`, it is called before each call with the row of the previous call that each
+prefix extends (int64 [n], in the order of the prefixes), so that a cache can be gathered as by transformers'
+`Cache.reorder_cache`.
 """
 
 from __future__ import annotations
@@ -35,11 +36,13 @@ __all__ = ["Awrs", "TokenLaw", "Masked", "Move", "Mover", "ParticleNode", "Prefi
 Floats = NDArray[np.float64]
 
 MOST_BYTES = 256 << 20
-"""Of rows and laws that a trie keeps: more are forgotten and asked for again."""
+"""Memory budget of a trie for rows and distributions; beyond it they are evicted and computed again when needed."""
 
 
 class Move(NamedTuple):
-    """token: None if there is none, and the particle is dead. logprob: of the token under the model. Both in nats."""
+    """A proposed token. token: None if the particle is dead. logprob: of the token under the model. logprob and
+    log_weight are in nats.
+    """
 
     token: int | None
     logprob: float
@@ -50,10 +53,12 @@ DEAD = Move(None, -np.inf, -np.inf)
 
 
 class TokenLaw(NamedTuple):
-    """tokens: int64 [k], those that may come, an end token last if the text may end; logs: float64 [k], the model's,
-    the end's for all end tokens; mass: log of their sum. edges: float64 [k], running sums of what a token is drawn by.
-    proposal: float64 [k], the probabilities of that, or None if they are the model's on these tokens: every token's
-    weight is then exp(mass).
+    """The distribution of the next token under a mask.
+
+    tokens: int64 [k], the allowed ones, an end token last if the text may end. logs: float64 [k], the model's
+    log-probabilities, where the end token has the sum over all end tokens. mass: log of their sum. edges: float64 [k],
+    cumulative weights that tokens are drawn by. proposal: float64 [k], the probabilities they are drawn with; None if
+    these are the model's, renormalised, so that every token has the weight exp(mass).
     """
 
     tokens: NDArray[np.int64]
@@ -64,10 +69,11 @@ class TokenLaw(NamedTuple):
 
 
 class ParticleNode:
-    """A text: its parent's and one token more. row: the model's answer to it, while it is kept. ended: by an end token.
+    """A text: that of its parent and one token more.
 
-    logprob: of the text under the model. slot: its place in the last call of the model that it was part of.
-    law, value: what a mover and a twist remember.
+    row: the model's row at this text, while it is cached. ended: whether the token is an end token. logprob: of the
+    text under the model. slot: row of this text in the last call of the model that included it. law, value: cached by
+    movers and twists.
     """
 
     __slots__ = ("children", "depth", "ended", "law", "logprob", "matcher", "parent", "row", "slot", "token", "value")
@@ -83,7 +89,7 @@ class ParticleNode:
 
     @property
     def tokens(self) -> list[int]:
-        """From the start, end token left out."""
+        """The tokens of the text, without an end token."""
         out, node = list[int](), self if not self.ended else self.parent
         while node is not None and node.parent is not None:
             out.append(node.token)
@@ -92,9 +98,10 @@ class ParticleNode:
 
 
 class Prefixes:
-    """The trie of the texts that were looked at, and the model that is asked about them.
+    """The trie of the texts visited so far, with the model.
 
-    calls, contexts: of the model; checks: of the constraint, by moves that count them; held: bytes of rows and laws.
+    calls: calls of the model; contexts: texts evaluated in them; checks: checks of the constraint, counted by moves;
+    held: size of rows and distributions in bytes.
     """
 
     def __init__(self, lm: LanguageModel, constraint: Constraint) -> None:
@@ -105,24 +112,29 @@ class Prefixes:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all texts."""
+        """Remove all texts."""
         self.root = ParticleNode(None, -1, self.constraint.matcher(), 0.0, False)
         self.held = 0
 
     def begin(self) -> ParticleNode:
-        """The empty text, for a new population: with a cache to be gathered, or too much kept, all is forgotten."""
+        """Return the node of the empty text, for a new population.
+
+        Remove all texts first if the model has a cache to reorder or the memory budget is exceeded.
+        """
         if self.reorder is not None or self.held > MOST_BYTES:
             self.clear()
         return self.root
 
     def let_go(self, nodes: Sequence[ParticleNode]) -> None:
-        """Particles have left these nodes: what the model said there is kept only while there is room for it."""
+        """Mark that particles have left these nodes: drop their rows and distributions if the memory budget is
+        exceeded.
+        """
         if self.held > MOST_BYTES:
             for node in nodes:
                 node.row = node.law = None
 
     def child(self, node: ParticleNode, move: Move) -> ParticleNode:
-        """The text one token longer."""
+        """Return the node of the text that `move` extends; create it if necessary."""
         assert move.token is not None
         found = node.children.get(move.token)
         if found is None:
@@ -136,7 +148,7 @@ class Prefixes:
         return found
 
     def ask(self, nodes: Sequence[ParticleNode]) -> None:
-        """Ask the model about each distinct text of `nodes` that it was not asked about. ValueError for wrong rows."""
+        """Call the model for the distinct texts of `nodes` that have no row yet. Raise ValueError for invalid rows."""
         fresh = list(dict.fromkeys(node for node in nodes if node.row is None and node.law is None))
         if not fresh:
             return
@@ -150,16 +162,17 @@ class Prefixes:
 
 
 class Mover(Protocol):
-    """A proposal: one token after a node that the model was asked about. left: tokens that still fit, end included.
-
-    rows: whether the model's whole row must be kept (else its law under the mask is).
+    """A proposal: chooses the next token at a node that has a row. left: number of remaining tokens, end token
+    included.
     """
 
     def __call__(self, prefixes: Prefixes, node: ParticleNode, left: int, rng: np.random.Generator) -> Move: ...
 
 
 class Masked:
-    """By the mask, as `masked.draw` does: the weight is p / q. Laws are remembered at the nodes."""
+    """Propose from the model's distribution under the mask, as `masked_sampling.draw_masked`; the weight is p / q.
+    Distributions are cached at the nodes.
+    """
 
     def __init__(self, proposal: Proposal = PLAIN) -> None:
         self.proposal = proposal
@@ -177,7 +190,9 @@ class Masked:
         return draw_move(law, rng) if law.mass > -np.inf else DEAD
 
     def remember(self, prefixes: Prefixes, node: ParticleNode, left: int, *, listed: bool = False) -> None:
-        """Makes the law at a node and lets its row go. listed: as a Law in any case."""
+        """Compute the distribution at a node, cache it and drop the row. listed: always compute a TokenLaw, never
+        Masses.
+        """
         assert node.row is not None
         tokens, mask = None, None
         if left > 1:
@@ -208,14 +223,14 @@ class Masked:
 
 
 class Twisted(Masked):
-    """By mask and twist together: q(a) in proportion to p(a) psi(ua), for a twist that knows all ua at once."""
+    """Propose in proportion to p(a) psi(ua) under the mask, for a twist that returns psi of all next tokens at once."""
 
     def __init__(self, twist: Future) -> None:
         super().__init__(PLAIN)
         self.twist = twist
 
     def remember(self, prefixes: Prefixes, node: ParticleNode, left: int, *, listed: bool = True) -> None:
-        """Listed: the twist knows single tokens."""
+        """Cache the distribution as a TokenLaw, since the twist applies to single tokens."""
         super().remember(prefixes, node, left, listed=True)
 
     def finish(self, tokens: NDArray[np.int64], logs: Floats, node: ParticleNode, left: int) -> TokenLaw:
@@ -228,7 +243,9 @@ class Twisted(Masked):
 
 
 class Awrs:
-    """By few checks, and a mask only where many fail: `awrs.step`. method, budget: as there."""
+    """Propose with few checks of single tokens, and with a mask only if many fail. method, budget: as in
+    `awrs.draw_token`.
+    """
 
     def __init__(self, method: Method = awrs.DES_RAJ, budget: int | None = None) -> None:
         self.method, self.budget = method, budget
@@ -251,14 +268,16 @@ class Awrs:
 
 
 def law_of(prefixes: Prefixes, node: ParticleNode, left: int) -> tuple[NDArray[np.int64], Floats]:
-    """Tokens that may come and have any probability (int64 [k]; an end token last, for all of them), and their logs."""
+    """Return the allowed tokens of positive probability (int64 [k]; an end token last, for all end tokens) and their
+    logs.
+    """
     return law_under(prefixes, node, node.matcher.mask() if left > 1 else None, None)
 
 
 def law_under(
     prefixes: Prefixes, node: ParticleNode, mask: NDArray[np.int32] | None, tokens: NDArray[np.int64] | None
 ) -> tuple[NDArray[np.int64], Floats]:
-    """The same where the mask is at hand (None: only an end may come), and perhaps its tokens."""
+    """Return the same as `law_of`, given the mask (None: only an end token is allowed) and optionally its tokens."""
     row, ends = node.row, prefixes.ends
     assert row is not None
     complete = node.matcher.is_complete
@@ -278,9 +297,9 @@ def law_under(
 
 
 def draw_move(law: TokenLaw, rng: np.random.Generator) -> Move:
-    """A token by the law's proposal."""
+    """Draw a token from the proposal of a distribution."""
     index = int(np.searchsorted(law.edges, rng.random() * law.edges[-1], side="right"))
-    if index == len(law.edges):  # rounding may point behind the last possible token
+    if index == len(law.edges):  # rounding can exceed the last possible token
         index = int(law.edges.searchsorted(law.edges[-1]))
     logprob = float(law.logs[index])
     log_weight = law.mass if law.proposal is None else logprob - float(np.log(law.proposal[index]))

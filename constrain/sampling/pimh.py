@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["ChainState", "draw_pimh", "step_chain"]
 
 ATTEMPTS = 1000
-"""Populations that may die before the chain has a first text."""
+"""Maximum number of populations that may die before the chain has a first text."""
 
 
 class ChainState(NamedTuple):
@@ -47,11 +47,11 @@ def step_chain(state: ChainState, population: Population, rng: np.random.Generat
 
 
 def settled_at(log_zs: list[float], planned: int) -> int | None:
-    """Return how many of the estimates of Z, from the first on, have Z as their mean; None if that is not yet known.
+    """Return how many of the estimates of Z, counted from the first, have mean Z; None if that is not known yet.
 
-    Those that were planned, whatever they are. But a chain whose first populations die goes on until it has a text,
-    which biases what was seen until then: so where fewer than two of the planned populations live, all before the
-    second that does, as a count until a second success gives an unbiased rate (Haldane 1945).
+    Usually these are the planned ones. But a chain whose first populations die continues until it has a text, which
+    would bias the mean: if fewer than two of the planned populations survive, the estimates before the second survivor
+    are used, as a count until a second success gives an unbiased rate (Haldane 1945).
     """
     alive = [number for number, log_z in enumerate(log_zs) if log_z > -np.inf]
     if len(log_zs) >= planned and sum(number < planned for number in alive) >= 2:
@@ -76,10 +76,10 @@ def draw_pimh(
     twist: Twist | None = None,
     critic: Critic | None = None,
 ) -> Draws:
-    """Return n texts of one chain: every `thin`-th state after the first `burn`. Neighbours may be equal.
+    """Return n texts of one chain: every `thin`-th state after the first `burn`. Successive texts may be equal.
 
-    Each draw has the same weight, an unbiased mean of estimates of Z (`settled_at`). The chain forgets its start at a
-    rate of 1 - acceptance.
+    All draws have the same weight, an unbiased mean of estimates of Z (`settled_at`). The dependence on the initial
+    state decays at the rate 1 - acceptance.
 
     Parameters
     ----------
@@ -92,17 +92,17 @@ def draw_pimh(
     rng : numpy.random.Generator
         The only source of randomness.
     max_tokens : int
-        Most tokens of a text, end token included.
+        Maximum number of tokens of a text, end token included.
     particles : int
         Size of each population.
     burn : int
-        States dropped at the start.
+        Number of states discarded at the start.
     thin : int
         Distance between the states returned.
     attempts : int
-        Most populations that may die before the first text.
+        Maximum number of populations that may die before the first text.
     move, resample, threshold, twist, critic
-        As of `draw_smc`.
+        As in `draw_smc`.
 
     Returns
     -------

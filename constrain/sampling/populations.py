@@ -1,4 +1,4 @@
-"""What a population of particles is: how it grows (`Settings`), and what it is in the end (`Population`)."""
+"""Populations of particles: how they grow (`Settings`), and their final state (`Population`)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ if TYPE_CHECKING:
 __all__ = ["Critic", "Population", "Settings", "log_potential"]
 
 Critic = Callable[[str], float]
-"""Log-weight of a finished text: a soft constraint, an energy, a classifier. Part of what is drawn from."""
+"""Log-weight of a finished text, such as a soft constraint, an energy or a classifier. It is part of the target
+distribution."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a population grows. threshold: it is resampled where its effective size falls below this part of it.
+    """How a population grows.
 
-    resample: a function as of `resampling.RESAMPLERS`; None: no text twice, see `distinct_particles`.
+    threshold: the population is resampled when its effective sample size falls below this share of its size. resample:
+    a function as in `resampling.RESAMPLERS`; None for a population of distinct texts, see `distinct_particles`.
     """
 
     max_tokens: int
@@ -50,7 +52,7 @@ class Settings:
         twist: Twist | None = None,
         critic: Critic | None = None,
     ) -> Settings:
-        """With the names looked up and the numbers looked at."""
+        """Make Settings, resolving names and validating numbers."""
         if max_tokens < 1:
             raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits")
         if not 0 <= threshold <= 1:
@@ -71,8 +73,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class Population:
-    """Finished particles. log_weights: float64 [particles], -inf for dead ones; lines: how many of the first ones have
-    offspring here; resampled: how often."""
+    """A finished population. log_weights: float64 [particles], -inf for dead ones; lines: number of first-step
+    particles with offspring here; resampled: number of resampling steps.
+    """
 
     nodes: list[ParticleNode]
     log_weights: Floats
@@ -81,11 +84,11 @@ class Population:
 
     @property
     def log_z(self) -> float:
-        """Log of the mean weight: unbiased before the log."""
+        """Log of the mean weight, which is an unbiased estimate of Z."""
         return log_sum(self.log_weights) - float(np.log(len(self.nodes)))
 
     def pick(self, rng: np.random.Generator) -> ParticleNode | None:
-        """One particle by weight; None if all are dead."""
+        """Draw one particle by weight; return None if all are dead."""
         total = log_sum(self.log_weights)
         if total == -np.inf:
             return None
@@ -95,7 +98,7 @@ class Population:
 
 
 def log_potential(prefixes: Prefixes, node: ParticleNode, left: int, settings: Settings) -> float:
-    """log psi of a text that goes on, the critic's opinion of one that has ended; remembered at its node."""
+    """Return log psi of an unfinished text, or the critic's log-weight of a finished one; cached at its node."""
     if node.value is None:
         node.value = 0.0
         if node.ended and settings.critic is not None:

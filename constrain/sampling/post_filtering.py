@@ -1,14 +1,13 @@
-"""Guarded: a Constraint that makes the masks, and behind it a checker that is late or slow. For any sampler.
+"""Post-filtering: combine a Constraint, which computes masks, with a checker that is slow or detects errors late.
 
-The two-stage rule: tokens are chosen under the mask alone, and the checker is asked about the one that was chosen, and
-before a text may end. A text that it refuses has nowhere to go (its mask is empty) and weighs nothing; so what is drawn
-from is
+Tokens are chosen under the mask alone. The checker is called only for the chosen token, and before a text may end.
+After a rejected token the mask is empty, and the text has weight 0. The target of every sampler is therefore
 
     p(x) [x in L] [the checker accepts x]
 
-because a mask may let more through than the law has, never less, and weights are made of the masks that were used.
-What is found to be dead is remembered, and masked in all later draws: prefixes after which nothing is left, up to the
-first that has another way on.
+Weights stay correct because masks only overapproximate this set, and weights are computed from the masks that were
+used. Dead prefixes that are detected are cached and masked in later draws, including ancestors all of whose
+continuations are dead.
 """
 
 from __future__ import annotations
@@ -30,13 +29,15 @@ if TYPE_CHECKING:
 __all__ = ["PostFilter", "as_checker"]
 
 REMEMBERED = 100_000
-"""Prefixes with a dead token behind them that are kept; the oldest are forgotten, and found out again."""
+"""Maximum number of prefixes whose dead next tokens are cached; the oldest are evicted and may be detected again."""
 
 Prefix = tuple[int, ...]
 
 
 def as_checker(check: Any, vocabulary: Vocabulary) -> Checker:
-    """A Checker as it is; a function of the bytes of complete texts as one. ConstrainError for anything else."""
+    """Return a Checker unchanged, or wrap a function of the bytes of complete texts. Raise ConstrainError for anything
+    else.
+    """
     if hasattr(check, "matcher"):
         if check.vocabulary is not vocabulary:
             raise ConstrainError("the checker is of another Vocabulary than the constraint")
@@ -52,10 +53,10 @@ def as_checker(check: Any, vocabulary: Vocabulary) -> Checker:
 
 
 class PostFilter:
-    """Stands where a Constraint stands. Its `matcher()` has what samplers ask of one: mask, allows, advance, fork ...
+    """A Constraint with a checker applied after its mask. Samplers use it in place of a Constraint.
 
-    dead: tokens after a prefix that lead nowhere, by what was found so far. None: nothing is remembered, so that a
-    mask is the same each time (a SuccessTrie keeps laws, and learns what is dead by itself).
+    dead: the dead tokens found so far, by prefix. If None, they are not cached, so that the mask at a prefix never
+    changes (a SuccessTrie caches the distributions, and learns dead prefixes by itself).
     """
 
     source = None  # a SuccessTrie's key has to name the checker too
@@ -65,11 +66,11 @@ class PostFilter:
         self.vocabulary, self.grammar = first.vocabulary, first.grammar
 
     def matcher(self) -> _FilteredPosition:
-        """A new position, before any text."""
+        """Return a position at the empty text."""
         return _FilteredPosition(self, self.first.matcher(), self.second.matcher(), lost=False)
 
     def bury(self, prefix: Prefix) -> None:
-        """Nothing can come after this prefix."""
+        """Record that a prefix is dead: no accepted text continues it."""
         if self.dead is not None and prefix and prefix[-1] not in self.vocabulary.eos_ids:
             if len(self.dead) >= REMEMBERED and prefix[:-1] not in self.dead:
                 del self.dead[next(iter(self.dead))]
@@ -77,7 +78,7 @@ class PostFilter:
 
 
 class _FilteredPosition:
-    """A position. lost: the checker has refused the last token."""
+    """A position of a PostFilter. lost: whether the checker rejected the last token."""
 
     __slots__ = ("guarded", "lost", "matcher", "second")
 
@@ -86,17 +87,17 @@ class _FilteredPosition:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """Of the constraint."""
+        """The vocabulary of the constraint."""
         return self.guarded.vocabulary
 
     @property
     def tokens(self) -> list[int]:
-        """Taken so far."""
+        """The tokens taken so far."""
         return self.matcher.tokens
 
     @property
     def state(self) -> tuple[int, int]:
-        """Of the constraint alone: what twists know places by."""
+        """The state of the constraint, without that of the checker; twists use it as a key."""
         return self.matcher.state
 
     @property
@@ -109,7 +110,9 @@ class _FilteredPosition:
         return dead.get(tuple(self.matcher.tokens), set()) if dead else set()
 
     def mask(self, out: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
-        """As of a Matcher: less what is known to be dead, and ends only where the checker accepts the text."""
+        """Return the mask of the Matcher without dead tokens, and without end tokens unless the checker accepts the
+        text.
+        """
         mask = self.matcher.mask(out)
         if self.lost:
             mask[:] = 0
@@ -124,13 +127,13 @@ class _FilteredPosition:
         return mask
 
     def allows(self, token: int) -> bool:
-        """Whether the mask has the token."""
+        """Return whether the mask contains the token."""
         if self.lost or not self.matcher.allows(token) or token in self._dead():
             return False
         return token not in self.vocabulary.eos_ids or self.second.allows(token)
 
     def advance(self, token: int) -> None:
-        """Takes a token, and asks the checker. TokenRefused if the mask does not have it."""
+        """Append a token and call the checker for it. Raise TokenRefused if the mask does not contain the token."""
         if not self.allows(token):
             raise TokenRefused(f"Token {token} is refused here.")
         self.matcher.advance(token)
@@ -141,14 +144,16 @@ class _FilteredPosition:
             self.guarded.bury(tuple(self.matcher.tokens))
 
     def fork(self) -> _FilteredPosition:
-        """Another one at the same place."""
+        """Return an independent copy of this position."""
         return _FilteredPosition(self.guarded, self.matcher.fork(), self.second.fork(), self.lost)
 
     def shortest_completion(self, limit: int | None = None) -> bytes | None:
-        """Of the constraint alone: no text that both take is shorter."""
+        """Return a shortest completion of the constraint alone, a lower bound on the length of those that the checker
+        accepts.
+        """
         return self.matcher.shortest_completion(limit)
 
 
 def _bit(token: int) -> np.int32:
-    """The bit of a token in its word of a Mask."""
+    """Return the bit of a token in its word of a Mask."""
     return np.array([1 << token % 32], np.uint32).view(np.int32)[0]  # type: ignore[no-any-return]

@@ -1,11 +1,11 @@
-"""Resampling: which of n weighted particles live on, and how often, so that nothing is gained or lost on average.
+"""Resampling schemes: choose which of m weighted particles survive, and how often, without bias.
 
-    ancestors = systematic(weights, n, rng)        E[how often i is among them] = n weights[i]
+    ancestors = systematic(weights, n, rng)        E[number of copies of i] = n weights[i]
 
-Weights are float64 [m] and sum to 1; ancestors are int64 [n], ascending, and weigh 1 / n each afterwards. They differ
-in how much chance they add: multinomial the most, systematic mostly the least (Douc, Cappé & Moulines 2005).
-`resample_without_replacement` takes no candidate twice, so what it keeps does not weigh the same (Fearnhead & Clifford
-2003).
+Weights are float64 [m] and sum to 1; ancestors are int64 [n], ascending, and have the weight 1 / n each afterwards. The
+schemes differ in the variance they add: multinomial the most, systematic usually the least (Douc, Cappé & Moulines
+2005). `resample_without_replacement` takes no candidate twice, so the survivors have different weights (Fearnhead &
+Clifford 2003).
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ Ints = NDArray[np.int64]
 Resampler = Callable[[Floats, int, np.random.Generator], Ints]
 
 ROUNDING = 1e-9
-"""A number of copies this close below a whole one is that whole one."""
+"""Tolerance when numbers of copies are rounded down: a value this close below an integer counts as that integer."""
 
 
 def resample_systematic(weights: Floats, n: int, rng: np.random.Generator) -> Ints:
-    """n points at equal distances, all moved by one uniform number."""
+    """Return ancestors at n equidistant points, shifted by one uniform number."""
     return np.searchsorted(_edges(weights), (rng.random() + np.arange(n)) / n, side="right")
 
 
 def resample_stratified(weights: Floats, n: int, rng: np.random.Generator) -> Ints:
-    """A point in each of n equal parts, each by its own uniform number."""
+    """Return ancestors at one uniform point in each of n equal intervals."""
     return np.searchsorted(_edges(weights), (rng.random(n) + np.arange(n)) / n, side="right")
 
 
 def resample_multinomial(weights: Floats, n: int, rng: np.random.Generator) -> Ints:
-    """n independent ones."""
+    """Return n independent draws."""
     return np.sort(np.searchsorted(_edges(weights), rng.random(n), side="right"))
 
 
 def resample_residual(weights: Floats, n: int, rng: np.random.Generator) -> Ints:
-    """As many whole copies as n weights[i] has; the rest independently, by what remains."""
+    """Return floor(n weights[i]) copies of each i, and independent draws by the remainders for the rest."""
     shares = n * weights
     whole = np.floor(shares + ROUNDING)
     left = n - int(whole.sum())
@@ -69,18 +69,18 @@ RESAMPLERS: dict[str, Resampler] = {
 
 
 def resample_without_replacement(scores: Floats, n: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
-    """At most n of the candidates with positive scores (float64 [m]), none twice, and how likely each was to be kept.
+    """Return at most n candidates with positive scores (float64 [m]), none twice, and their inclusion probabilities.
 
-    Candidate i is kept with probability min(1, c scores[i]), c such that these sum to n; what is kept weighs
-    its weight divided by that. With scores proportional to the weights no choice of n has less variance.
-    Returns int64 [k], ascending, and float64 [k].
+    Candidate i is included with probability min(1, c scores[i]), where c is such that these sum to n; its new weight is
+    its weight divided by that probability. With scores proportional to the weights no other selection of n candidates
+    has less variance. Returns int64 [k], ascending, and float64 [k].
     """
     order = np.argsort(-scores, kind="stable")
     order = order[scores[order] > 0]
     if len(order) <= n:
         return np.sort(order), np.ones(len(order))
     ranked = scores[order]
-    behind = np.cumsum(ranked[::-1])[::-1]  # the sum from each on
+    behind = np.cumsum(ranked[::-1])[::-1]  # suffix sums
     sure = int(np.argmax((n - np.arange(n)) * ranked[:n] <= behind[:n]))
     tail, total, room = order[sure:], float(behind[sure]), n - sure
     picked = tail[np.searchsorted(_edges(scores[tail] / total), (rng.random() + np.arange(room)) / room, side="right")]
@@ -91,7 +91,7 @@ def resample_without_replacement(scores: Floats, n: int, rng: np.random.Generato
 
 
 def _edges(weights: Floats) -> Floats:
-    """Ends of the weights' intervals in [0, 1): float64 [m]; nothing is left behind the last positive one."""
+    """Return the right ends of the weights' intervals in [0, 1), float64 [m]; the last positive weight ends at 1."""
     edges = np.cumsum(weights)
     edges /= edges[-1]
     edges[int(np.flatnonzero(weights)[-1]) :] = 1.0

@@ -1,21 +1,20 @@
-"""Which sampler? A rule over a few facts, of which the last come from a short pilot of masked draws.
+"""The rule by which ``sampler="auto"`` selects a sampler, from a few facts and a short pilot of masked draws.
 
     the first row that holds                                              sampler
     --------------------------------------------------------------------  -----------------------------------
-    a temperature, top_k, top_p or a stream is wanted                     masked: no other one has them
-    no text may come twice                                                without_replacement
-    the constraint only checks, it makes no mask                          awrs
-    the model is Markov, and few states make it and the constraint        markov: computed, not sampled
-    there are at most FEW texts (white space aside)                       exact: they are soon known
+    temperature, top_k, top_p or streaming is requested                   masked: no other one supports them
+    texts must be distinct                                                without_replacement
+    the constraint makes no masks                                         awrs
+    the model is Markov and its product with the constraint is small      markov: computed, not sampled
+    there are at most FEW texts (white space aside)                       exact: soon all are known
     no draw of the pilot ended in time                                    exact: it learns where texts end
-    the pilot says masking is off by at most SMALL nats, and is trusted;  masked: as good, and fastest
-      all its draws ended in time, and no checker stands behind the mask
-    the pilot says p(L) is 1 / ATTEMPTS or more                           exact: an answer takes 1 / p(L) attempts
+    the pilot's estimate of masking's divergence is at most SMALL nats    masked: as good, and fastest
+      and trusted; all its draws ended; no checker follows the mask
+    the pilot's estimate of p(L) is at least 1 / ATTEMPTS                 exact: a text takes 1 / p(L) attempts
                                                                           at first, fewer with use
-    otherwise                                                             smc, of particles by the pilot's ESS
+    otherwise                                                             smc, with particles by the pilot's ESS
 
-`apply_rule` is that table, a pure function; `choose_sampler` gathers the facts, each only where the rows above leave it
-open.
+`apply_rule` implements the table as a pure function; `choose_sampler` gathers the facts, each only when needed.
 """
 
 from __future__ import annotations
@@ -42,29 +41,29 @@ if TYPE_CHECKING:
 __all__ = ["SamplerChoice", "Facts", "choose_sampler", "apply_rule"]
 
 FEW = 500
-"""Texts that `exact` comes to know after some thousand rows of the model."""
+"""Number of texts that `exact` can learn completely from a few thousand rows of the model."""
 SMALL = 0.05
-"""Nats of KL(masked law || p given L): less than 0.16 in total variation, by Pinsker's inequality."""
+"""Nats of KL(masked distribution || p given L): less than 0.16 in total variation, by Pinsker's inequality."""
 PILOT = 32
-"""Draws of a pilot: `stats` trusts no fewer than 20."""
+"""Draws of a pilot; `weight_stats` trusts no fewer than 20."""
 ATTEMPTS = 64
-"""Of `exact` for an answer that it knows nothing of: most stop early, so they cost less than as many particles."""
+"""Attempts of `exact` per text before anything is learnt. Most stop early, so they cost less than as many particles."""
 STATES = 20_000
-"""Of a product of model and constraint that is made on the way: about a second."""
+"""Maximum size of the product of model and constraint that is built for the choice: about a second."""
 EFFECTIVE = 8
-"""Draws from the right law that the particles should be worth before they are resampled at all."""
+"""Effective sample size that the particles should have before they are first resampled."""
 FEWEST, MOST = 16, 256
-"""Particles of a population."""
+"""Smallest and largest number of particles of a population."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known. None: not looked at.
+    """The facts that the choice depends on. None: not determined yet.
 
-    wants: what only "masked" can do, if that was asked for. repeats: whether a text may come twice. masks: whether
-    the constraint makes masks. states: of the product with a Markov model; 0: there is none, or too large a one.
-    texts: how many there are; 0: more than FEW. pilot: `stats.weight_stats` of so many masked draws (`drawn`). checked:
-    whether a checker behind the mask can refuse a text that masking has written.
+    wants: requested options that only "masked" supports. repeats: whether texts may repeat. masks: whether the
+    constraint makes masks. states: size of the product with a Markov model; 0 if there is none or it is too large.
+    texts: number of texts; 0 if more than FEW. pilot: `weight_stats` of `drawn` masked draws. checked: whether a
+    checker after the mask can reject a text that masking has generated.
     """
 
     wants: str = ""
@@ -79,7 +78,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class SamplerChoice:
-    """A sampler, options for it, and why. calls: of the model, by the pilot."""
+    """A sampler, its options, and the reason for the choice. calls: calls of the model by the pilot."""
 
     sampler: str
     reason: str
@@ -88,7 +87,7 @@ class SamplerChoice:
 
 
 def apply_rule(facts: Facts) -> SamplerChoice | str:
-    """The table above; or the name of the fact that is needed next."""
+    """Return the choice by the table above, or the name of the fact that is needed next."""
     if facts.wants:
         return SamplerChoice("masked", f"{facts.wants}: only masking has that")
     if facts.repeats == "never":
@@ -131,7 +130,9 @@ def choose_sampler(
     repeats: Literal["may", "never"] = "may",
     wants: str = "",
 ) -> SamplerChoice:
-    """What `apply_rule` says of these. The pilot's draws are not among the answers: they were chosen by."""
+    """Gather facts until `apply_rule` returns a choice. The draws of the pilot are not reused: the choice depends on
+    them.
+    """
     checked = isinstance(constraint, PostFilter)
     facts = Facts(wants=wants, repeats=repeats, masks=hasattr(constraint.matcher(), "mask"), checked=checked)
     if repeats == "never" and not facts.masks:
@@ -152,7 +153,9 @@ def choose_sampler(
 
 
 def states_of(lm: LanguageModel, constraint: Constraint, max_tokens: int) -> int:
-    """How many states a Markov model and a constraint have together; 0 if it is none, or there are too many."""
+    """Return the number of states of the product of a Markov model and a constraint; 0 if the model is not Markov or
+    the product is too large.
+    """
     if not hasattr(constraint, "state_cache"):
         return 0
     try:

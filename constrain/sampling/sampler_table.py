@@ -1,7 +1,7 @@
 """The table of samplers, and `draw`, which looks one up, checks its options and runs it.
 
-Everything that the rest of the library has to know about a sampler is a field of its row: no other file compares names
-of samplers, except for the rule that chooses one (`sampler_choice`) and the text that the command line prints.
+Everything that the rest of the library needs to know about a sampler is a field of its row. Only the selection rule
+(`sampler_choice`) and the output of the command line refer to samplers by name.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ class Sampler(NamedTuple):
     draw
         The function. It has the signature of `draw`, and options of its own.
     law
-        What draws follow before they are weighted. "masked law": the law of masking, which the weights correct;
+        Distribution of the draws before weighting. "masked law": that of masking, which the weights correct;
         "consistent": p given L in the limit of many draws or particles; "exact": p given L from the first draw on.
     unit
         What the standard error of an estimate is computed from, see `estimation`. "draw": draws are independent;
         "call": only calls are; "law": calls are, and all draws of a call have the same weight.
     uses_trie
-        Whether it learns success masses in a SuccessTrie, which can be passed from call to call as `trie=`.
+        Whether it learns success masses in a SuccessTrie, which further calls can reuse as `trie=`.
     equal_weights
         Whether all draws have the same weight, so that nothing needs to be corrected.
     post_filter
-        How a checker is applied in addition to the constraint. "mask": a refused text empties its mask; "token": each
-        token is checked; "none": the sampler does not support checkers.
+        How a checker is applied in addition to the constraint. "mask": the mask is empty after a rejected token;
+        "token": each token is checked; "none": the sampler does not support checkers.
     """
 
     draw: Callable[..., Draws]
@@ -109,7 +109,7 @@ def draw(
     rng : numpy.random.Generator
         The only source of randomness.
     max_tokens : int
-        Most tokens of a text, end token included.
+        Maximum number of tokens of a text, end token included.
     checker : callable or Checker, optional
         A further requirement, which may be slow: a function of the bytes of complete texts, or a Checker.
     spellings : {"all", "canonical"}

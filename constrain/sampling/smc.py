@@ -99,7 +99,7 @@ def draw_smc(
     rng : numpy.random.Generator
         The only source of randomness.
     max_tokens : int
-        Most tokens of a text, end token included.
+        Maximum number of tokens of a text, end token included.
     particles : int, optional
         None for one population of n particles, all of which are returned with their weights. Otherwise n independent
         populations of this size, from each of which one text is drawn by weight; its weight is the population's

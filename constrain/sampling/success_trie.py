@@ -1,11 +1,11 @@
-"""SuccessTrie: what is known of the mass that prefixes lose later, learnt from the prefixes that were visited.
+"""SuccessTrie: upper bounds on the probability that prefixes can be completed, learnt from the prefixes visited so far.
 
-h(u) = P(the text ends in L | prefix u) is what masking ignores. A node keeps theta(u) >= h(u): 1 where nobody was yet,
-0 where nothing can come, and after a visit the sum over next tokens a of p(a | u) theta(ua). Every visit lowers theta
-there and on the way to the root, so theta(root) is a bound from above of p(L) that comes down to it. Source: GAD (Park
-et al. 2024, section 4); samplers over it: `asap`, `exact`, `without_replacement`.
+Masking ignores h(u) = P(the text ends in L | prefix u). A node stores a bound theta(u) >= h(u): 1 before the first
+visit, 0 for dead prefixes, and after a visit the sum over next tokens a of p(a | u) theta(ua). Every visit lowers theta
+at the node and at its ancestors, so theta(root) is an upper bound of p(L) that converges to it. Source: GAD (Park et
+al. 2024, section 4). The samplers `asap`, `trie_rejection` and `without_replacement` use it.
 
-A node stores the visited children only, and the mass of all others as one number, so that sums are of positive terms.
+A node stores only its visited children, and the mass of all others as one number, so that all sums have positive terms.
 """
 
 from __future__ import annotations
@@ -29,21 +29,24 @@ __all__ = ["END", "PrefixLaw", "TrieNode", "SuccessTrie", "trie_key"]
 
 FORMAT = "constrain success trie 1"
 END = -1
-"""Stands for all end tokens, which count as one event."""
+"""Pseudo-token for all end tokens, which count as one event."""
 NODE_BYTES = 450
-"""Of a Node with its place in its parent's dict and in memory's grid (measured: 380 to 440)."""
+"""Estimated memory of a TrieNode, with its entry in the parent's dict (measured: 380 to 440 bytes)."""
 KEPT = 0.5
-"""Part of the budget that is kept when nodes are forgotten: seldom enough to cost nothing."""
+"""Share of the budget that is kept when nodes are evicted; evictions are then too rare to matter."""
 SMALLEST = 1e-200
-"""No bound that is not 0 goes below this: products of bounds and probabilities must stay numbers, or what is hardly
-likely is taken for nothing. A bound that is larger than it has to be costs attempts, and no exactness."""
+"""Lower limit of bounds other than 0: products of bounds and probabilities must not underflow, or unlikely prefixes
+would be treated as dead. A bound that is too large costs attempts, not exactness."""
 STALE = 0.5
-"""A sum that differences brought below this part of itself is added up anew, so that rounding never matters."""
+"""A sum that subtractions have reduced below this share of itself is recomputed, to limit rounding errors."""
 
 
 class PrefixLaw:
-    """What may come after a prefix. tokens: int64 [k], ascending, END first if the text may end; probs: float64 [k],
-    the model's (not renormalised: their sum is what the mask leaves)."""
+    """The model's distribution over the allowed next tokens of a prefix.
+
+    tokens: int64 [k], ascending, END first if the text may end. probs: float64 [k], not renormalised: they sum to the
+    allowed mass.
+    """
 
     __slots__ = ("probs", "tokens")
 
@@ -52,15 +55,16 @@ class PrefixLaw:
 
     @property
     def nbytes(self) -> int:
-        """Of both arrays."""
+        """Size of both arrays in bytes."""
         return int(self.tokens.nbytes + self.probs.nbytes)
 
 
 class TrieNode:
-    """A visited prefix, or END behind one.
+    """A visited prefix, or the END of one.
 
-    parent, token: where it hangs; prob: p(token | parent); theta: bound of h here; rest: mass of the children that
-    were not visited; exact: theta when it was last added up; children: by token; depth: tokens on the way here.
+    prob: p(token | parent); theta: upper bound of h; rest: mass of the children that were not visited, negative before
+    the first visit; exact: theta when it was last recomputed; children: by token; depth: number of tokens from the
+    root.
     """
 
     __slots__ = ("children", "depth", "exact", "parent", "prob", "rest", "theta", "token")
@@ -74,15 +78,15 @@ class TrieNode:
 
     @property
     def visited(self) -> bool:
-        """Whether its law was seen (END is visited once it was checked)."""
+        """Whether the distribution at this node was seen (for END: whether the text was checked)."""
         return self.rest >= 0
 
     def added(self) -> float:
-        """theta by its definition: a sum of positive terms."""
+        """Compute theta from its definition, as a sum of positive terms."""
         return self.rest + sum(child.prob * child.theta for child in self.children.values())
 
     def path(self) -> tuple[int, ...]:
-        """The tokens from the root, END included."""
+        """Return the tokens from the root, END included."""
         tokens: list[int] = []
         node: TrieNode | None = self
         while node is not None and node.parent is not None:
@@ -92,11 +96,19 @@ class TrieNode:
 
 
 class SuccessTrie:
-    """Learnt success mass of one model after one prompt, under one Constraint (and validators), of at most max_tokens
-    tokens, end token included. key: what it is of, see `trie_key`; checked when it is loaded.
+    """Success masses learnt for one model, prompt and Constraint (with validators, if any).
 
-    max_bytes: of nodes and of laws kept beside them. Laws are dropped first, the longest unused; nodes are forgotten by
-    `forget`, when no walk is under way, those first that lower theta(root) least. Both keep every theta a bound.
+    Nodes and cached distributions share the budget max_bytes. Distributions are evicted first, in LRU order; `forget`
+    evicts nodes between walks, those that lower theta(root) least first. Neither invalidates a bound.
+
+    Parameters
+    ----------
+    max_tokens : int
+        Maximum number of tokens of a text, end token included.
+    key : str
+        Identifies model, prompt and constraint, see `trie_key`; checked by `load`.
+    max_bytes : int
+        Memory budget, at least 65536.
     """
 
     def __init__(self, max_tokens: int, *, key: str = "", max_bytes: int = 256 << 20) -> None:
@@ -111,22 +123,25 @@ class SuccessTrie:
 
     @property
     def bound(self) -> float:
-        """theta(root): p(L) is at most this, for sure (L: the texts that end in time)."""
+        """theta(root), an upper bound of p(L), where L contains only texts that end within max_tokens."""
         return self.root.theta
 
     @property
     def nbytes(self) -> int:
-        """Of nodes and laws, about."""
+        """Approximate size of nodes and cached distributions in bytes."""
         return self.size * NODE_BYTES + self._law_bytes
 
     @property
     def full(self) -> bool:
-        """Whether the nodes alone are beyond max_bytes: time to `forget`."""
+        """Whether the nodes alone exceed max_bytes, so that `forget` should be called."""
         return self.size * NODE_BYTES > self.max_bytes
 
     def belongs_to(self, constraint: Constraint, *, judged: bool) -> None:
-        """Whether what is known here is of this Constraint, with validators behind it (judged) or none. The first use
-        settles it. Raises ValueError; another model, or other validators, only a key can tell."""
+        """Bind the trie to a Constraint at first use; afterwards raise ValueError if it is used with another one.
+
+        judged: whether validators are applied in addition. The vocabulary is compared too. Other models and other
+        validators are not detected; only a key distinguishes them.
+        """
         first = getattr(constraint, "first", constraint)
         source = getattr(first, "source", None)
         judged = judged or first is not constraint
@@ -145,7 +160,7 @@ class SuccessTrie:
     # ---- learning ----------------------------------------------------------------------------------------------------
 
     def weights(self, node: TrieNode, law: PrefixLaw) -> NDArray[np.float64]:
-        """p(a | u) theta(ua) for each token of its law: float64 [k]."""
+        """Return p(a | u) theta(ua) for each token of the distribution at a node: float64 [k]."""
         weights: NDArray[np.float64] = law.probs.copy()
         if node.children:
             index = np.searchsorted(law.tokens, list(node.children))
@@ -153,7 +168,9 @@ class SuccessTrie:
         return weights
 
     def visit(self, node: TrieNode, weights: NDArray[np.float64]) -> float:
-        """theta(u) is now the sum of `weights`, here and on the way up. Returns the sum, or theta if that is less."""
+        """Lower theta(u) to the sum of `weights`, and the bounds of its ancestors accordingly. Return the smaller of
+        both.
+        """
         theta = float(weights.sum())
         if not node.visited:
             node.rest = theta
@@ -162,7 +179,7 @@ class SuccessTrie:
         return min(theta, node.theta)
 
     def lower(self, node: TrieNode, theta: float) -> None:
-        """theta(u) comes down to a smaller bound, and with it those above; a larger one changes nothing."""
+        """Lower theta of a node to a smaller bound and update its ancestors; do nothing if the bound is not smaller."""
         while (theta := floor_theta(theta)) < node.theta:
             parent, less = node.parent, node.prob * (node.theta - theta)
             node.theta = theta
@@ -174,7 +191,7 @@ class SuccessTrie:
             node = parent
 
     def child(self, node: TrieNode, law: PrefixLaw, index: int) -> TrieNode:
-        """The child by the token at law.tokens[index], new if there is none: theta is 1 until it is visited."""
+        """Return the child for the token at law.tokens[index]; create it with theta = 1 if it does not exist."""
         token = int(law.tokens[index])
         found = node.children.get(token)
         if found is None:
@@ -186,41 +203,44 @@ class SuccessTrie:
         return found
 
     def close(self, node: TrieNode, success: float) -> None:
-        """What is known for sure of a node that has nothing behind it: END that was checked (1 or 0), a dead prefix."""
+        """Set the known success probability of a leaf: 1 or 0 for a checked END, 0 for a dead prefix."""
         node.rest = success
         self.lower(node, success)
 
-    # ---- laws at hand ------------------------------------------------------------------------------------------------
+    # ---- cached distributions ----------------------------------------------------------------------------------------
 
     def law(self, node: TrieNode) -> PrefixLaw | None:
-        """The law at a node, if it is still kept."""
+        """Return the cached distribution at a node, or None."""
         found = self._laws.get(node)
         if found is not None:
             self._laws.move_to_end(node)
         return found
 
     def keep(self, node: TrieNode, law: PrefixLaw) -> None:
-        """Keep a law as long as there is room: the next visit costs no call of the model."""
+        """Cache the distribution at a node, so that the next visit needs no call of the model; evict the least recently
+        used ones.
+        """
         if node not in self._laws:
             self._laws[node] = law
             self._law_bytes += law.nbytes
         while self._laws and self.nbytes > self.max_bytes:
             self._law_bytes -= self._laws.popitem(last=False)[1].nbytes
 
-    # ---- forgetting --------------------------------------------------------------------------------------------------
+    # ---- eviction ----------------------------------------------------------------------------------------------------
 
     def nodes(self) -> Iterator[TrieNode]:
-        """All of them, parents first."""
+        """Iterate over all nodes, parents first."""
         level = [self.root]
         while level:
             yield from level
             level = [child for node in level for child in node.children.values()]
 
     def forget(self) -> None:
-        """Forget nodes until KEPT of max_bytes is left. Not while a walk is under way: what it was told would not hold.
+        """Evict nodes until KEPT of max_bytes is left. Must not be called during a walk, which relies on its bounds.
 
-        A node lowers theta(root) by P(prefix) (1 - theta), which is at least the sum of that over its children; so
-        those that lower it least are never above others that stay. Every theta is added up anew, upwards.
+        A node lowers theta(root) by P(prefix) (1 - theta), which is at least the sum of the same over its children.
+        Evicting the nodes with the smallest contribution therefore never removes an ancestor of a node that stays. All
+        bounds are then recomputed bottom-up.
         """
         listed = list(self.nodes())
         keep = int(KEPT * self.max_bytes / NODE_BYTES)
@@ -248,9 +268,10 @@ class SuccessTrie:
     # ---- on disk -----------------------------------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes the nodes as arrays (numpy's .npz, nothing that is executed when read); laws are not kept.
+        """Write the nodes to a file in numpy's .npz format, without pickled objects. Cached distributions are not
+        saved.
 
-        The file appears whole or not at all, also to others that read it: what was there is replaced at the end.
+        The file is replaced atomically.
         """
         listed = list(self.nodes())
         number = {node: i for i, node in enumerate(listed)}
@@ -272,9 +293,14 @@ class SuccessTrie:
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, key: str, max_bytes: int = 256 << 20) -> SuccessTrie:
-        """Reads what `save` wrote. SourceError if it is damaged, or of another model, prompt or constraint than key.
+        """Read a file that `save` wrote. If the trie exceeds max_bytes, evict nodes as `forget` does.
 
-        Where it holds more than max_bytes, the nodes that matter least are forgotten at once, see `forget`.
+        Raises
+        ------
+        OSError
+            If the file cannot be read.
+        SourceError
+            If the file is damaged, or its key is not `key`.
         """
         try:
             with np.load(path, allow_pickle=False) as file:
@@ -284,7 +310,7 @@ class SuccessTrie:
             intact = intact and is_trie(parents, tokens, masses, int(head["max_tokens"]))
         except OSError:
             raise
-        except Exception as error:  # numpy and zipfile raise a dozen kinds for a file that is none of theirs
+        except Exception as error:  # numpy and zipfile raise many types for files of other formats
             raise SourceError(f"{path} is not a saved trie: {error}.", hint="Remove it; it is learnt anew.") from None
         if not intact:
             raise SourceError(f"{path} is damaged or of another version.", hint="Remove it; it is learnt anew.")
@@ -305,8 +331,13 @@ class SuccessTrie:
 
     @classmethod
     def open(cls, path: str | PathLike[str], *, key: str, max_tokens: int, max_bytes: int = 256 << 20) -> SuccessTrie:
-        """The saved one if there is one, else a new one. SourceError as of `load`, and if it is for another bound of
-        tokens: theta depends on it."""
+        """Load the trie at `path` if the file exists; otherwise make a new one.
+
+        Raises
+        ------
+        SourceError
+            As `load`, and if the saved trie is for a different max_tokens, which theta depends on.
+        """
         if not Path(path).exists():
             return cls(max_tokens, key=key, max_bytes=max_bytes)
         trie = cls.load(path, key=key, max_bytes=max_bytes)
@@ -318,7 +349,10 @@ class SuccessTrie:
 def is_trie(
     parents: NDArray[np.generic], tokens: NDArray[np.generic], masses: NDArray[np.generic], max_tokens: int
 ) -> bool:
-    """Whether saved arrays are those of a trie: a digest says that they are as written, not who wrote them."""
+    """Return whether loaded arrays form a valid trie.
+
+    The digest of the file does not show this: it detects damage, not who wrote the file.
+    """
     n = len(parents)
     if not (parents.shape == tokens.shape == (n,) and masses.shape == (n, 3) and n > 0 and masses.dtype == np.float64):
         return False
@@ -334,12 +368,12 @@ def is_trie(
 
 
 def floor_theta(theta: float) -> float:
-    """SMALLEST for what is less and not 0."""
+    """Return theta, raised to SMALLEST if it is smaller but not 0."""
     return SMALLEST if 0 < theta < SMALLEST else theta
 
 
 def digest(*arrays: NDArray[np.generic]) -> str:
-    """Of their bytes."""
+    """Return a digest of the bytes of some arrays."""
     made = blake2b(digest_size=16)
     for array in arrays:
         made.update(np.ascontiguousarray(array).tobytes())
@@ -347,9 +381,26 @@ def digest(*arrays: NDArray[np.generic]) -> str:
 
 
 def trie_key(constraint: Constraint, *, model: str, prompt: str = "", validators: str = "") -> str:
-    """A key for `SuccessTrie`: of all that theta depends on. model, validators: names that change when they do.
+    """Return a key for a `SuccessTrie`, computed from everything that theta depends on.
 
-    Raises UnsupportedError for a Constraint made of Grammar nodes, which has no source to be known by.
+    Parameters
+    ----------
+    constraint : Constraint
+    model : str
+        A name that identifies the model.
+    prompt : str
+        The prompt.
+    validators : str
+        A name that identifies the validators.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    UnsupportedError
+        If the Constraint was made of Grammar nodes and so has no source text.
     """
 
     check_type("constraint", constraint, Constraint, "give what constrain.compile returned")

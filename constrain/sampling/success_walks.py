@@ -1,12 +1,13 @@
-"""Walks through a SuccessTrie, from the root to an end: the steps that `asap` and `exact` have in common.
+"""Walks through a SuccessTrie from the root to the end of a text: the steps shared by `asap` and `trie_rejection`.
 
-At a prefix u that was chosen while theta(u) was `used`, look at the law there: theta(u) is now m(u), the sum of
-p(a | u) theta(ua), up to the root; then choose a with probability p(a | u) theta(ua) / m(u). For a whole text x
+At a prefix u, chosen when its bound theta(u) was `used`: update theta(u) to m(u), the sum of p(a | u) theta(ua), and
+the ancestors accordingly; then choose a with probability p(a | u) theta(ua) / m(u). For a whole text x
 
     product of m(u) / used(u), root excluded  *  m(root)  *  P(the walk takes x)  =  p(x) [x in L]
 
-because each factor p theta / m meets the m / theta of the next step. That is all: `asap` takes the left factors as a
-weight, `exact` as a chance of going on. `used` belongs to the walk, so other walks may learn in between.
+because each factor p theta / m cancels against the m / theta of the next step. `asap` uses the factors on the left as a
+weight, `trie_rejection` as a probability of continuing. `used` belongs to the walk, so other walks may update the trie
+in between.
 """
 
 from __future__ import annotations
@@ -30,14 +31,16 @@ if TYPE_CHECKING:
 __all__ = ["Judge", "Laws", "Walk", "prefix_law"]
 
 Judge = Callable[[bytes], bool]
-"""A validator behind the mask: whether complete bytes are accepted, or whether a prefix can still become accepted. It
-must answer the same each time. It may be slow and late: it is asked once per node, and what it refuses is pruned."""
+"""A validator: whether complete bytes are accepted, or whether a prefix can still be accepted. It must be
+deterministic. It may be slow and may reject late: it is called once per node, after the mask, and rejected
+prefixes are pruned."""
 
 
 class Laws:
-    """What a model, a Constraint, a bound of tokens and validators say about prefixes; calls and checks are counted.
+    """The distributions of a model under a Constraint, a token limit and validators; counts calls and checks.
 
-    accepts: judges complete texts. viable: judges prefixes, each once; may only refuse what can never be accepted.
+    accepts: validator of complete texts. viable: validator of prefixes, called once for each; it may reject only
+    prefixes that no accepted text continues.
     """
 
     def __init__(
@@ -64,7 +67,7 @@ class Laws:
         self.calls = self.rows = self.masks = self.checks = self.steps = 0
 
     def at(self, places: Sequence[tuple[TrieNode, Matcher]]) -> list[PrefixLaw]:
-        """The laws at nodes, all that are not at hand by one call of the model."""
+        """Return the distributions at nodes; those that are not cached are computed with one call of the model."""
         self.steps += len(places)
         laws = [self.trie.law(node) for node, _ in places]
         missing: dict[TrieNode, list[int]] = {}
@@ -90,20 +93,22 @@ class Laws:
         return [law for law in laws if law is not None]
 
     def allowed(self, node: TrieNode, matcher: Matcher) -> NDArray[np.int64]:
-        """Tokens that the mask allows; the last one that fits must be an end token."""
+        """Return the tokens that the mask allows (int64 [k]); only end tokens at the last position."""
         self.masks += 1
         allowed = allowed_tokens(matcher.mask(None))
         return allowed[np.isin(allowed, self.vocabulary.eos_ids)] if node.depth + 1 >= self.max_tokens else allowed
 
     def is_viable(self, node: TrieNode, matcher: Matcher) -> bool:
-        """Whether anything can come: what is known, and at the first visit what the judge of prefixes says."""
+        """Return whether the prefix can be continued: from its bound, and at the first visit from the validator of
+        prefixes.
+        """
         if self.viable is not None and not node.visited:
             if not self.ask(self.viable, matcher):
                 self.trie.close(node, 0.0)
         return not (node.visited and node.theta == 0)
 
     def is_success(self, end: TrieNode, matcher: Matcher) -> bool:
-        """Whether a text that the mask lets end is accepted: asked once, remembered in the node END behind it."""
+        """Return whether a text that the mask allows to end is accepted; the answer is stored in its node END."""
         if not end.visited:
             accepted = True
             if self.accepts is not None:
@@ -112,7 +117,7 @@ class Laws:
         return end.theta > 0
 
     def ask(self, judge: Judge, matcher: Matcher) -> bool:
-        """What a judge says of the text so far. ConstrainError if it fails."""
+        """Call a validator with the text so far. Raise ConstrainError if the call fails."""
         text = self.data(matcher.tokens)
         self.checks += 1
         try:
@@ -124,11 +129,11 @@ class Laws:
             ) from error
 
     def data(self, tokens: Sequence[int]) -> bytes:
-        """The bytes that tokens spell."""
+        """Return the bytes of some tokens."""
         return b"".join(self.vocabulary.tokens[token] or b"" for token in tokens)
 
     def nothing(self) -> LimitError:
-        """What to say where p(L) is proven to be 0."""
+        """Return the error for a constraint with p(L) = 0."""
         return LimitError(
             f"no text of at most {self.max_tokens} tokens satisfies the constraint with any probability",
             hint="Raise max_tokens, or see what the model or the validator refuses.",
@@ -136,8 +141,9 @@ class Laws:
 
     @property
     def stats(self) -> dict[str, float]:
-        """model_calls, rows asked for in them, masks made, steps: nodes visited, checks: questions to validators;
-        bound: p(L) is at most."""
+        """Counts by name: model_calls, rows computed in them, masks, steps (nodes visited), checks (calls of
+        validators), and bound, an upper bound of p(L).
+        """
         return {
             "model_calls": self.calls, "rows": self.rows, "masks": self.masks, "steps": self.steps,
             "checks": self.checks, "bound": self.trie.bound, "trie_bytes": self.trie.nbytes,
@@ -149,27 +155,30 @@ NOTHING = PrefixLaw(np.zeros(0, np.int64), np.zeros(0))
 
 class Walk:
     """One walk. used: theta of the node when it was chosen; logprob: of the tokens so far; logratio: sum of the logs of
-    m / used, which for the root is that of m itself."""
+    m / used, where the factor of the root is m itself.
+    """
 
     def __init__(self, laws: Laws) -> None:
         self.laws, self.trie = laws, laws.trie
         self.restart()
 
     def restart(self) -> None:
-        """Back to the root."""
+        """Return to the root."""
         self.node: TrieNode = self.trie.root
         self.matcher = self.laws.constraint.matcher()
         self.used, self.logprob, self.logratio = 1.0, 0.0, 0.0
 
     def visit(self, law: PrefixLaw) -> float:
-        """Learn at this node; the factor m / used, at most 1 (m itself at the root)."""
+        """Update the bound at this node. Return the factor m / used, at most 1 (m itself at the root)."""
         self.weights = self.trie.weights(self.node, law)
         ratio = min(self.trie.visit(self.node, self.weights) / self.used, 1.0)
         self.logratio += float(np.log(ratio)) if ratio > 0 else -np.inf
         return ratio
 
     def choose(self, law: PrefixLaw, rng: np.random.Generator) -> bool | None:
-        """Take a token of a node that was just visited (m > 0). None: go on; else ended, and whether it succeeded."""
+        """Choose a token at a node that was just visited (m > 0). Return None to continue, else whether the ended text
+        succeeded.
+        """
         index = draw_index(self.weights, rng)
         self.logprob += float(np.log(law.probs[index]))
         child = self.trie.child(self.node, law, index)
@@ -180,16 +189,17 @@ class Walk:
         return None
 
     def draw(self, log_weight: float) -> Draw:
-        """Where the walk is now, as a Draw; one that weighs nothing has ended nowhere, and no probability either."""
+        """Return the current text as a Draw; one of weight 0 did not end and has logprob -inf."""
         tokens = tuple(self.matcher.tokens)
         logprob = self.logprob if log_weight > -np.inf else -np.inf
         return Draw(tokens, self.laws.vocabulary.decode(tokens), logprob, log_weight)
 
 
 def prefix_law(row: NDArray[np.floating[Any]], allowed: NDArray[np.int64], ends: Sequence[int]) -> PrefixLaw:
-    """The model's row (float [V], natural logs) on the allowed tokens (int64 [k], ascending), end tokens as one.
+    """Restrict the model's row (float [V], natural logs) to the allowed tokens (int64 [k], ascending), merging end
+    tokens.
 
-    Raises ValueError for NaN, for a row without any probability, and for one that sums to more than 1.
+    Raise ValueError for NaN, for a row without any probability, and for one that sums to more than 1.
     """
     logs = row[allowed].astype(np.float64)
     if np.isnan(logs).any():

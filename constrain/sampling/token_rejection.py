@@ -1,14 +1,14 @@
-"""One token by rejection: from few checks, a valid token and an unbiased estimate of the mass Z of all valid ones.
+"""Rejection sampling of one token: a valid token and an unbiased estimate of the mass Z of all valid tokens.
 
-Tokens are taken in the order of a `ExponentialRace` until one is valid; its law is gamma / Z, gamma(a) = p(a) [a
-valid]. What is known after k tokens bounds Z between `valid` and `valid + left`; the next token decides for one of the
-two, and that term is Z on average (Des Raj, 1956). Every method below makes of such terms a weight w of mean Z, given
-the token, so
+Tokens are taken in the order of an `ExponentialRace` until one is valid; that token has the distribution gamma / Z,
+where gamma(a) = p(a) [a valid]. After k tokens, Z lies between `valid` and `valid + left`; the validity of the next
+token selects one of the two, and the expectation of this term is Z (Des Raj, 1956). Every method below combines such
+terms into a weight w with mean Z given the token, so that
 
-    E[w 1{token = a}] = gamma(a)        (proper weighting; tests/sampling/test_awrs.py shows it by playing all orders)
+    E[w 1{token = a}] = gamma(a)        (proper weighting; tests/sampling/test_awrs.py verifies it over all orders)
 
-also where a budget ends the search. The methods differ in how many checks they spend on how quiet a weight.
-Source: Lipkin et al. 2025 (adaptive weighted rejection sampling) for the idea; the terms and their truncation are ours.
+also if a budget ends the search. The methods trade the number of checks against the variance of the weight. Source:
+Lipkin et al. 2025 (adaptive weighted rejection sampling) for the idea; the terms and their truncation are ours.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class CheckedToken(NamedTuple):
-    """A token and its weight; (None, 0) if no valid one was found."""
+    """A token and its weight; (None, 0) if no valid token was found."""
 
     token: int | None
     weight: float
@@ -45,15 +45,16 @@ class CheckedToken(NamedTuple):
 NOTHING = CheckedToken(None, 0.0)
 
 FEWEST = 1e-18
-"""Least probability of a geometric law that is drawn from: below, its values do not fit into 64 bits."""
+"""Smallest success probability for geometric random numbers, whose values must fit into 64 bits."""
 
 
 @dataclass(slots=True)
 class CheckBudget:
-    """The check of one step, and what it may cost.
+    """The check of a step, with a limit on its number of calls.
 
-    check: whether a token is valid, or `many` for several at once. budget: most checks; patience: most before the
-    first valid token is found, after which the step gives up with `lost` set, and may go on by other means.
+    check: whether a token is valid; `many`: the same for several tokens at once. budget: maximum number of checks.
+    patience: maximum number of checks before the first valid token, after which the step stops and sets `lost`, so that
+    the caller can use a mask instead.
     """
 
     check: Callable[[int], bool]
@@ -68,24 +69,24 @@ class CheckBudget:
         return bool(self.check(token))
 
     def all(self, tokens: list[int]) -> list[bool]:
-        """Several at once."""
+        """Check several tokens at once."""
         self.spent += len(tokens)
         return [bool(self.check(token)) for token in tokens] if self.many is None else list(self.many(tokens))
 
     @property
     def left(self) -> float:
-        """Checks that the budget still has."""
+        """Number of checks left in the budget."""
         return self.budget - self.spent
 
 
 class Method(Protocol):
-    """How checks are spent: a valid token and a weight, from a race that has just begun."""
+    """An estimator: returns a valid token and its weight from a new race."""
 
     def __call__(self, race: ExponentialRace, ask: CheckBudget) -> CheckedToken: ...
 
 
 def find_first_valid(race: ExponentialRace, ask: CheckBudget) -> CheckedToken:
-    """The first valid token to arrive, with the weight that is right if no more may be checked."""
+    """Return the first valid token to arrive, with the weight that is correct if no further checks are made."""
     while ask.left > 0:
         if ask.spent >= ask.patience:
             ask.lost = True
@@ -101,15 +102,15 @@ def find_first_valid(race: ExponentialRace, ask: CheckBudget) -> CheckedToken:
 
 
 def add_flip_term(race: ExponentialRace, ask: CheckBudget) -> float:
-    """One more term."""
+    """Check the next token and return its term."""
     taken = race.take()
     return race.record(ask(taken[0])) if taken else race.valid
 
 
 def rare_flip(race: ExponentialRace, ask: CheckBudget, slack: float) -> float:
-    """A term at less than one check where little mass is left: the check is made by chance, and counts for more.
+    """Return a term at an expected cost of less than one check, when little mass is left: check at random and scale up.
 
-    It is made with probability left / (slack valid), so the term is valid or (1 + slack) valid.
+    The check is made with probability left / (slack valid); the term is valid or (1 + slack) valid.
     """
     ceiling = slack * race.valid
     if race.left <= 0 or race.rng.random() * ceiling >= race.left:
@@ -120,11 +121,11 @@ def rare_flip(race: ExponentialRace, ask: CheckBudget, slack: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class DesRaj:
-    """The mean of the `terms` terms after the first valid token.
+    """Estimate Z by the mean of the `terms` terms after the first valid token.
 
-    Once the mass left is below `slack` times the valid mass, one rare check stands for all terms to come: the weight is
-    then within that part of Z anyhow, and that check adds at most slack^2 / 4 to a weight's squared variation.
-    Shares are settled before their terms are known, so the mean stays Z.
+    Once the remaining mass is below `slack` times the valid mass, one randomised check replaces all further terms: the
+    weight is then within that share of Z, and the check adds at most slack^2 / 4 to its squared coefficient of
+    variation. The coefficients are fixed before the terms are known, so the mean stays Z.
     """
 
     terms: int = 4
@@ -149,14 +150,17 @@ class DesRaj:
 
 
 RECURSIVE = DesRaj(terms=1, slack=0.0)
-"""The one term after the first valid token: fewest checks, loudest weight."""
+"""Estimate Z by the one term after the first valid token: fewest checks, largest variance."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExploreFlip:
-    """After the first valid token, the likeliest tokens are checked until the mass left is below `slack` times the
-    valid mass (or `most` were checked, or the budget has one check left); then one term, which in the first case is
-    surely within `slack` of Z."""
+    """Estimate Z after checking the likeliest tokens.
+
+    After the first valid token, the likeliest tokens are checked until the remaining mass is below `slack` times the
+    valid mass (or `most` were checked, or the budget has one check left). One further term follows; in the first case
+    it is always within `slack` of Z.
+    """
 
     slack: float = 0.1
     most: int = 64
@@ -179,8 +183,11 @@ class ExploreFlip:
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """`size` tokens are checked at once; the term is that of the last token of the first chunk in which a valid one is
-    not last. For checks that run side by side, or that cost the same for several."""
+    """Check `size` tokens at once.
+
+    The term is that of the last token of the first chunk with a valid token before its last position. For checks that
+    run in parallel, or whose cost does not depend on the number of tokens.
+    """
 
     size: int = 8
 
@@ -211,11 +218,11 @@ class Chunks:
 
 @dataclass(frozen=True, slots=True)
 class Geometric:
-    """Draws with replacement until `accepts` of them were valid, of which only new tokens are checked.
+    """Draw with replacement until `accepts` draws were valid; only new tokens are checked.
 
-    With n rejections before, Z is (accepts - 1) / (accepts + n - 1) on average (Haldane, 1945). A budget of B checks
-    ends it at B - accepts + 1 rejections; after i valid draws Z is then i / (i + rejections - 1). Budgets below 2
-    leave no room for a second draw: the weight is then that of `RECURSIVE`.
+    With n rejections, (accepts - 1) / (accepts + n - 1) is an unbiased estimate of Z (Haldane, 1945). A budget of B
+    checks stops at B - accepts + 1 rejections; after i valid draws the estimate is then i / (i + rejections - 1).
+    Budgets below 2 do not allow a second draw: the weight is then that of `RECURSIVE`.
     """
 
     accepts: int = 4
@@ -232,7 +239,7 @@ class Geometric:
         token: int | None = None
         accepted = rejected = 0
         while accepted < wanted and rejected < most:
-            other = (race.left + race.valid) / race.total  # part of the mass that is not known to be invalid
+            other = (race.left + race.valid) / race.total  # share of the mass that is not known to be invalid
             if other < 1:
                 again = int(race.rng.geometric(max(other, FEWEST))) - 1
                 if rejected + again >= most:
@@ -259,10 +266,10 @@ class Geometric:
 
 @dataclass(frozen=True, slots=True)
 class HorvitzThompson:
-    """Exactly `checks` tokens, all at once: the likely ones surely, the others by systematic sampling.
+    """Check exactly `checks` tokens, all at once: the likely ones with certainty, the others by systematic sampling.
 
-    A token is checked with probability min(1, p / tau), tau such that these sum to `checks`, and stands for
-    max(p, tau). No valid token may be among them: the weight is then 0. For checks that are remote or vectorised.
+    A token is included with probability min(1, p / tau), where tau is such that these sum to `checks`, and counts as
+    max(p, tau). If none of them is valid the weight is 0. For checks that are remote or vectorised.
     """
 
     checks: int = 32
@@ -288,7 +295,7 @@ class HorvitzThompson:
             points = (race.rng.random() + np.arange(count - sure)) * tau
             edges = np.cumsum(masses[sure:])
             picked = sure + np.searchsorted(edges, points, side="right")
-            picked = np.minimum(picked, len(masses) - 1)  # rounding may point behind the last
+            picked = np.minimum(picked, len(masses) - 1)  # rounding can exceed the last index
             tokens = np.concatenate([tokens[:sure], tokens[picked]])
             masses = np.concatenate([masses[:sure], np.full(len(picked), tau)])
         weights = np.where(ask.all(tokens.tolist()), masses, 0.0)

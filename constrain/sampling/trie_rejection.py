@@ -1,18 +1,20 @@
-"""Trie rejection: independent samples from exactly p given L, from the first one on, sooner and sooner.
+"""Trie rejection sampling: independent samples from exactly p given L, with an acceptance rate that grows as the trie
+learns.
 
-The walk of `asap` with a test at every node: with m(u) the mass found there and theta(u) the bound by which it was
-chosen, go on with probability m(u) / theta(u), else begin again. The factors of `walks` then cancel:
+This is the walk of `asap` with a rejection test at every node. With m(u) the mass found at a node and theta(u) the
+bound by which it was chosen, the walk continues with probability m(u) / theta(u) and otherwise restarts. The factors of
+`success_walks` then cancel:
 
-    P(an attempt takes x and survives) = p(x) [x in L] / m(root)
+    P(an attempt generates x and is accepted) = p(x) [x in L] / m(root)
 
-so what survives has the law p given L, whatever the trie knows; the more it knows, the closer m(root) is to p(L) and
-the fewer attempts are lost. Attempts for several answers go on side by side, one call of the model for all of them:
-theta(u) belongs to the attempt, so an attempt that learns in between changes nothing for another (the chance that an
-answer becomes x, p(x | u) / theta(u) + (1 - h(u) / theta(u)) p(x | L), is the same before and after each step).
+Accepted texts have the distribution p given L whatever the trie has learnt; the more it has learnt, the closer m(root)
+is to p(L) and the fewer attempts fail. Attempts for several texts run side by side, with one call of the model for all
+of them. theta(u) belongs to the attempt, so updates by other attempts do not affect it (the probability that it results
+in x, p(x | u) / theta(u) + (1 - h(u) / theta(u)) p(x | L), is the same before and after each step).
 
-*The weight* is one unbiased estimate of p(L) for all answers, independent of them: one answer more than asked for is
-drawn, attempts are counted as if each had begun with the m(root) of the first, and of N attempts for n + 1 answers
-n / (N - 1) is unbiased (Haldane 1945).
+*The weight* is one unbiased estimate of p(L) for all texts, independent of them: one text more than requested is drawn,
+attempts are counted as if each had begun with the m(root) of the first, and with N attempts for n + 1 texts, n / (N -
+1) is unbiased (Haldane 1945).
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["draw_exact"]
 
 LEAST = 1e-18
-"""Least probability of a geometric law whose values fit into 64 bits: below, it is an exponential one, as a float."""
+"""Smallest success probability for geometric random numbers, whose values must fit into 64 bits; below it,
+exponential ones are used, as floats."""
 
 
 def draw_exact(
@@ -65,9 +68,9 @@ def draw_exact(
     rng : numpy.random.Generator
         The only source of randomness.
     max_tokens : int
-        Most tokens of a text, end token included.
+        Maximum number of tokens of a text, end token included.
     trie : SuccessTrie, optional
-        Learnt so far; it goes on learning. A new one by default.
+        Success masses learnt so far, updated in place; a new trie by default.
     accepts : callable, optional
         Validator of complete texts, called with their bytes; see `success_walks.Judge`.
     viable : callable, optional
@@ -75,9 +78,9 @@ def draw_exact(
     together : int
         Attempts that run side by side, in one call of the model.
     attempts : int
-        Most attempts per text, on average.
+        Maximum number of attempts per text, on average.
     seconds : float, optional
-        Most time. A time limit favours short texts. Where attempts or time run out there are fewer than n draws
+        Time limit, which favours short texts. If attempts or time run out there are fewer than n draws
         (``stats["missing"]``), and the weight is the plain acceptance ratio.
 
     Returns
@@ -117,7 +120,7 @@ def draw_exact(
 
 
 class RejectionSearch:
-    """The texts wanted, the walks under way (by the text that each is for), and the counts so far."""
+    """The requested texts, the walks in progress (by the text that each is for), and the counts so far."""
 
     def __init__(
         self, laws: Laws, rng: np.random.Generator, wanted: int, together: int, budget: int, seconds: float | None
@@ -165,8 +168,9 @@ class RejectionSearch:
                 self.waiting.append(answer)
 
     def begin(self, mass: float) -> None:
-        """Count an attempt that begins with m(root) = mass, as the number that the first value of m(root) would
-        have taken."""
+        """Count an attempt that begins with m(root) = mass, as the number of attempts it would have been with the first
+        value of m(root).
+        """
         if mass <= 0:
             raise self.laws.nothing()
         self.first = self.first or mass

@@ -1,11 +1,11 @@
-"""Twists: guesses of log h(u), how likely a text that begins with u ends well, by which `smc` weighs particles early.
+"""Twists: estimates of log h(u), the log-probability that a text that begins with u can be completed, for use by `smc`.
 
-A twist is called with a position, its tokens and the tokens left; what it says is divided out again, so any finite
-values are right, and the better they are the fewer particles do. -inf is a verdict: no text goes on from there.
+A twist is called with a position, its tokens and the number of remaining tokens. SMC divides its values out again, so
+any finite values are correct; better ones need fewer particles. -inf asserts that no text continues the prefix.
 
-    Shortest     a price on each byte of the shortest completion: steers to texts that can still end
-    Future       exact backward values of an n-gram model crossed with the constraint (`markov`)
-    Learnt       (`learnt_twist`) for each state of the constraint, the mean of what masked texts lost behind it
+    Shortest     a price per byte of the shortest completion: favours texts that can end soon
+    Future       exact values of an n-gram model crossed with the constraint (`research.markov_exact`)
+    Learnt       (`learnt_twist`) mean future weight of masked texts, by state of the constraint
 """
 
 from __future__ import annotations
@@ -26,17 +26,20 @@ if TYPE_CHECKING:
 __all__ = ["Future", "Shortest", "Twist"]
 
 FAR = 60.0
-"""Nats below the whole by which `Future` floors its values: it may not rule out what only its own model does."""
+"""Floor of `Future`, in nats below log Z: values must not be -inf where only the n-gram model gives no probability."""
 
 
 class Twist(Protocol):
-    """matcher: the position; tokens: its text; left: tokens that still fit, end token included. Returns log psi."""
+    """A function that returns log psi of a text.
+
+    matcher: its position; tokens: its tokens; left: number of remaining tokens, end token included.
+    """
 
     def __call__(self, matcher: Matcher, tokens: Sequence[int], left: int) -> float: ...
 
 
 class Shortest:
-    """-price nats for each byte of a shortest completion."""
+    """A twist of -price nats per byte of a shortest completion."""
 
     def __init__(self, price: float = 0.5) -> None:
         if not (price >= 0 and np.isfinite(price)):
@@ -54,7 +57,7 @@ class Shortest:
 
 
 class Future:
-    """log h under an n-gram model: exact for that model, a guess for any other."""
+    """A twist equal to log h under an n-gram model: exact for that model, an estimate for others."""
 
     def __init__(self, product: Product) -> None:
         self.product = product
@@ -62,7 +65,10 @@ class Future:
 
     @classmethod
     def of(cls, model: Markov, constraint: Constraint, *, max_tokens: int, most_states: int = MOST_STATES) -> Future:
-        """Crosses them. model: `NGram.of_texts`, or `NGram.distil` of the model that is to be sampled from."""
+        """Make the twist from the product of a Markov model and a constraint.
+
+        model: for example `NGram.of_texts`, or `NGram.distil` of the model that is sampled from.
+        """
         return cls(Product.of(model, constraint, max_tokens=max_tokens, most_states=most_states))
 
     def __call__(self, matcher: Matcher, tokens: Sequence[int], left: int) -> float:
@@ -71,7 +77,7 @@ class Future:
     def after(
         self, matcher: Matcher, tokens: Sequence[int], left: int, following: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """log psi of the text with each of `following` (int64 [k]) behind it; an end token has all of it, 0."""
+        """Return log psi of the text extended by each of `following` (int64 [k]): float64 [k], 0 for an end token."""
         out = np.full(len(following), self.floor)
         known, values = self.product.futures(matcher, tokens, left)
         if len(known):

@@ -1,19 +1,19 @@
-"""Different answers: n of them, drawn without replacement, by a race over all texts that is run only as far as needed.
+"""Sampling without replacement: n different texts, by an exponential race over all texts that is evaluated lazily.
 
-Let each text x finish after a time T(x), exponential with rate p(x): then the order of arrival is that of drawing from
-p given L without replacement, and -log T is log p(x) perturbed by Gumbel noise. The first arrival behind a prefix u has
-the rate of its mass; it belongs to the next token a with probability proportional to the mass behind ua, and the first
-of the others comes an exponential time later, at the rate that is left (memorylessness). So prefixes wait in a queue by
-time, the earliest is looked into, and texts come out in order: stochastic beams (Kool et al. 2019) that refill
-themselves, of whatever width, with n answers or the whole language. Two laws:
+Let each text x arrive at a time T(x), exponential with rate p(x). The order of arrival is then that of sampling from p
+given L without replacement, and -log T is log p(x) perturbed by Gumbel noise. The first arrival with prefix u has the
+rate of the mass of u. Its next token is a with probability proportional to the mass of ua, and by memorylessness the
+first arrival with any other next token follows after an exponential time, at the remaining rate. Prefixes therefore
+wait in a priority queue by time, the earliest is expanded, and texts come out in order: stochastic beam search (Kool et
+al. 2019) of unbounded width, which can enumerate n texts or the whole language. Two orders:
 
-    "exact"   mass p(u) theta(u), theta from the trie of `success_trie`: an arrival that turns out to lie in the mass
-              theta(u) - m(u) that is not there is dropped. The order is that of p given L, texts that are out are mass
-              removed, and all that is learnt is there for the next call.
-    "masked"  mass q(u), renormalised by the mask: no arrival is dropped but at dead ends; fewest calls of the model.
+    "exact"   mass p(u) theta(u), with theta from `success_trie`: an arrival that falls into the mass theta(u) - m(u),
+              which does not exist, is dropped. The order is that of p given L. Texts that were output are removed
+              from the mass, and everything learnt is available to the next call.
+    "masked"  mass q(u), renormalised by the mask: arrivals are dropped at dead ends only; fewest calls of the model.
 
-*Weights* (Horvitz-Thompson, as in priority sampling, Duffield et al. 2007): with t the time at which answer n + 1
-arrives, a token sequence was in time with probability 1 - exp(-t p(x)); sums of p(x) / that are unbiased.
+*Weights* (Horvitz-Thompson, as in priority sampling, Duffield et al. 2007): if text n + 1 arrives at time t, a token
+sequence arrived earlier with probability 1 - exp(-t p(x)); sums of p(x) divided by that are unbiased.
 """
 
 from __future__ import annotations
@@ -73,20 +73,20 @@ def draw_without_replacement(
     rng : numpy.random.Generator
         The only source of randomness.
     max_tokens : int
-        Most tokens of a text, end token included.
+        Maximum number of tokens of a text, end token included.
     law : {"exact", "masked"}
-        The order in which prefixes are explored, see the module.
+        Order in which texts are drawn, see the module.
     trie : SuccessTrie, optional
-        Learnt so far; it goes on learning. A new one by default.
+        Success masses learnt so far, updated in place; a new trie by default.
     accepts : callable, optional
         Validator of complete texts, called with their bytes; see `success_walks.Judge`.
     viable : callable, optional
         Validator of prefixes, called with their bytes. It may refuse only prefixes that no accepted text continues.
     together : int, optional
-        Prefixes per call of the model (the width of the beam); n by default.
+        Number of prefixes per call of the model (the beam width); n by default.
     prefixes : int
-        Most prefixes that are explored. Beyond it there are fewer than n draws (``stats["missing"]``, which is 0 where
-        the language has no more texts).
+        Maximum number of prefixes that are explored. If it is reached there are fewer than n draws
+        (``stats["missing"]``, which is 0 if the language has no more texts).
 
     Returns
     -------
@@ -139,14 +139,14 @@ def draw_without_replacement(
 
 
 def log_inclusion(logmass: float, log_time: float) -> float:
-    """Return log(1 - exp(-t mass)): the log-probability that something of this mass arrives before time t."""
+    """Return log(1 - exp(-t mass)), the log-probability that an arrival of rate `mass` comes before time t."""
     log_rate = logmass + log_time
     return log_rate if log_rate < -30 else float(np.log(-np.expm1(-np.exp(min(log_rate, 700.0)))))
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A token sequence of L (end left out): log p, and the log of its rate in the race."""
+    """A token sequence of L without its end token, with log p and the log of its rate in the race."""
 
     tokens: tuple[int, ...]
     logprob: float
@@ -155,8 +155,11 @@ class Arrival:
 
 @dataclass(slots=True)
 class QueuedPrefix:
-    """A prefix, or END, behind which something arrives. logmass: log of its rate; logprob: log p(u); used: theta when
-    it was chosen; before: the position in front of its last token."""
+    """A prefix, or END, with a known time of its first arrival.
+
+    logmass: log of its rate; logprob: log p(u); used: theta when it was chosen; before: the position before its last
+    token.
+    """
 
     node: TrieNode
     before: Matcher
@@ -165,7 +168,7 @@ class QueuedPrefix:
     used: float
 
     def matcher(self) -> Matcher:
-        """The position behind its last token."""
+        """Return the position after its last token."""
         if self.node.parent is None:
             return self.before
         after = self.before.fork()
@@ -175,8 +178,11 @@ class QueuedPrefix:
 
 @dataclass(slots=True)
 class RemainingChildren:
-    """The children of a prefix behind which nothing has arrived yet. scale: log of the rate of a child of weight 1;
-    taken: places, in the law, of the children that are out of it."""
+    """The children of a prefix that have no arrival yet.
+
+    scale: log of the rate of a child of weight 1; taken: indices, in the distribution, of the children that have
+    arrived.
+    """
 
     node: TrieNode
     matcher: Matcher
@@ -186,7 +192,9 @@ class RemainingChildren:
 
 
 class ArrivalQueue:
-    """The queue. time: log of the time reached, inf when everything has arrived; spent: whether the budget ended it."""
+    """The priority queue. time: log of the time reached, inf when everything has arrived; spent: whether the budget ran
+    out.
+    """
 
     def __init__(self, laws: Laws, rng: np.random.Generator, law: str, together: int, budget: int) -> None:
         self.laws, self.trie, self.rng, self.law = laws, laws.trie, rng, law
@@ -200,7 +208,7 @@ class ArrivalQueue:
         heapq.heappush(self.queue, (time, next(self.number), what))
 
     def arrivals(self) -> Iterator[Arrival]:
-        """Token sequences of L in order; `time` is then when the last one given arrived."""
+        """Yield token sequences of L in order of arrival; `time` is that of the last one yielded."""
         while self.queue:
             self.time, _, what = heapq.heappop(self.queue)
             if isinstance(what, RemainingChildren):
@@ -217,7 +225,7 @@ class ArrivalQueue:
         self.time = np.inf
 
     def look(self, time: float, prefix: QueuedPrefix) -> None:
-        """The first visit of a prefix: does the arrival lie in mass that is there, and behind which token?"""
+        """Expand a prefix: decide whether the arrival falls into existing mass, and which child it belongs to."""
         self.left -= 1
         matcher = prefix.matcher()
         places = [(prefix.node, matcher)]
@@ -238,9 +246,9 @@ class ArrivalQueue:
             self.wait(time, others, self.weights(others, law))
 
     def next_ones(self) -> list[tuple[TrieNode, Matcher]]:
-        """Prefixes that come next in the queue, and that the model may as well be asked about in the same call.
+        """Return the next prefixes of the queue, to be included in the same call of the model.
 
-        What comes next and needs no call is settled now: its time is known, nothing that comes before depends on it.
+        Entries that need no call are expanded now: their time is known, and no earlier entry depends on them.
         """
         soon: list[tuple[float, int, QueuedPrefix | RemainingChildren]] = []
         while self.queue and len(soon) < self.together - 1:
@@ -259,13 +267,15 @@ class ArrivalQueue:
         return [(what.node, what.matcher()) for what in asked]
 
     def weights(self, others: RemainingChildren, law: PrefixLaw) -> NDArray[np.float64]:
-        """The masses of the children that are left, of which none was visited since `others` was made."""
+        """Return the masses of the remaining children (float64 [k], 0 for the others); none was visited since `others`
+        was made.
+        """
         weights = law.probs.copy() if self.law == "masked" else self.trie.weights(others.node, law)
         weights[others.taken] = 0.0
         return weights
 
     def arrive(self, time: float, others: RemainingChildren, law: PrefixLaw) -> None:
-        """At that time something arrives behind one of the children that are left."""
+        """Process an arrival at one of the remaining children at the given time."""
         weights = self.weights(others, law)
         index = draw_index(weights, self.rng)
         weight = float(weights[index])
@@ -278,7 +288,7 @@ class ArrivalQueue:
         self.wait(time, others, weights)
 
     def wait(self, time: float, others: RemainingChildren, weights: NDArray[np.float64]) -> None:
-        """The next arrival behind one of the children that are left comes after an exponential time."""
+        """Queue the next arrival at the remaining children, after an exponential time."""
         left = float(weights.sum())
         if left > 0:
             pause = float(np.log(self.rng.exponential())) - others.scale - float(np.log(left))

@@ -1,14 +1,14 @@
-"""Property-based tests of programs that read what a schema describes: strategies for Hypothesis.
+"""Hypothesis strategies that draw documents of a JSON Schema, a regular expression or a grammar.
 
     @given(from_schema(ORDER))
-    def test_every_order_is_taken(order): assert client.post("/orders", json=order).status_code == 201
+    def test_every_order_is_accepted(order): assert client.post("/orders", json=order).status_code == 201
 
     from_schema     instances of a JSON Schema, as Python values or as JSON text in any Style
-    nearly_valid    documents that break one keyword, with that keyword and its place
-    from_regex      texts that a pattern matches
+    nearly_valid    documents that violate one keyword, with that keyword and its location
+    from_regex      texts that match a pattern
     from_grammar    texts of a Grammar or Constraint
 
-Needs Hypothesis: pip install "constrain-lm[testing]". `docs/how-to/fuzz-an-api.md` fuzzes a small API.
+Requires Hypothesis: pip install "constrain-lm[testing]". `docs/how-to/fuzz-an-api.md` fuzzes a small API.
 """
 
 from __future__ import annotations

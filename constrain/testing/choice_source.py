@@ -1,4 +1,4 @@
-"""Who chooses: the one question that a document is made of, and its answers."""
+"""The source of choices from which documents are drawn: Hypothesis or a pseudo-random generator."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Protocol
 __all__ = ["HARDER", "TRIES", "Chooser", "NoMember", "Seeded"]
 
 TRIES, HARDER = 4, 60
-"""Draws of a member that must differ from others, chosen; and, if all were there already, random ones."""
+"""Numbers of attempts to draw a member that differs from others: with ordinary choices and, if all of these were
+duplicates, with random choices."""
 
 
 class NoMember(Exception):
@@ -17,14 +18,17 @@ class NoMember(Exception):
 
 
 class Chooser(Protocol):
-    """Who chooses: `below(n)` gives a number from 0 to n - 1; `span` runs what writes a part that may be left out."""
+    """A source of choices.
+
+    `below(n)` returns an integer from 0 to n - 1; `span` runs the function that writes a part that may be left out.
+    """
 
     def below(self, n: int) -> int: ...
     def span(self, work: Callable[[], None]) -> None: ...
 
 
 class Seeded:
-    """A chooser that needs no one: for what must only differ."""
+    """A pseudo-random source of choices, for members that only have to differ."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)

@@ -1,8 +1,8 @@
-"""Texts of a Dfa, for tests: what often breaks programs, what looks like data, and walks through all the rest.
+"""Texts of a Dfa for tests: edge cases that often break programs, plausible data, and random walks through the Dfa.
 
-`choose(n)` gives a number below n; where it gives 0 the text is the simplest: short, of letters and digits. A text is
-either one of a *pool* (the shortest, the longest, edge cases, plausible ones) or a walk along the states of the Dfa,
-whose steps are sorted so that the first leads to the end and is written with a nice character.
+`choose(n)` returns an integer below n; 0 leads to the simplest text: short, of letters and digits. A text is either an
+element of a *pool* (the shortest, the longest, edge cases, plausible texts) or a walk along the states of the Dfa,
+whose transitions are sorted such that the first leads to an accepting state by a simple character.
 """
 
 from __future__ import annotations
@@ -27,33 +27,36 @@ EDGES = (
     "😀", "\U0001f3f3\ufe0f\u200d\U0001f308", "\U0010ffff", "אב", " a ", "a\r\nb", "<b>&", "../", "%00", "a" * 256,
     "__proto__", "constructor",
 )  # fmt: skip
-"""Texts that have broken programs: empty, escapes, U+007F, white space, case and accents, the ends of the planes."""
+"""Texts that often break programs: empty, escapes, U+007F, white space, case and accents, the ends of the planes."""
 
 NICE = "0a1bA-_. 2:/@"
 ODD = '\x00\n\x7f"\\é\xa0\u2028\u200b\ud7ff\ufeff😀\U0010ffff'
-"""Characters of a class that are tried first, simple ones before odd ones; after them any of the class."""
+"""Characters of a class that are tried first, simple characters before unusual ones; all other characters of the class
+follow."""
 
 SIZES = (1, 2, 3, 4, 5, 8, 16)
-"""Lengths of the plain texts in a pool: what a failing length shrinks to."""
+"""Lengths of the plain texts in a pool, to which a failing length can shrink."""
 PLAUSIBLE = 6
-"""Plausible texts in a pool."""
+"""Number of plausible texts in a pool."""
 LONGEST = 300
-"""A text of the greatest length is in the pool only up to here: longer ones make documents slow, not better."""
+"""Maximum length up to which a text of the greatest length is in the pool: longer texts make documents slower to draw
+and find no more errors."""
 FEW = 8
-"""A language of no more texts is drawn from its list alone."""
+"""Maximum number of texts of a language that are drawn only from their list."""
 ON = 5
-"""Where a text may end, a walk goes on with ON - 1 of ON."""
+"""A walk in an accepting state continues with probability (ON - 1) / ON."""
 
 
 class Palette(NamedTuple):
-    """The characters of one class: favourites, the nicest first, and the ranges (from, to exclusive) of all."""
+    """The characters of one class: preferred characters, the simplest first, and the ranges (start, exclusive end) of
+    all."""
 
     favourites: str
     ranges: tuple[tuple[int, int], ...]
     size: int
 
     def character(self, choose: Choose) -> str:
-        """One of them."""
+        """Return a character of the class."""
         if self.size <= len(self.favourites):
             return self.favourites[choose(self.size)]
         index = choose(len(self.favourites) + 2)
@@ -68,14 +71,14 @@ class Palette(NamedTuple):
 
 
 class Language:
-    """A Dfa with bounds on the number of characters, low <= characters <= high, made ready for drawing.
+    """A Dfa with bounds on the number of characters, low <= characters <= high, prepared for drawing.
 
-    LimitError if lengths must be multiplied in, and that takes too many states.
+    Raise LimitError if the lengths must be multiplied into the Dfa, and this takes too many states.
     """
 
     def __init__(self, dfa: Dfa, low: int, high: int | None) -> None:
         least, most = dfa.lengths()
-        if low > least and not dfa.extensible():  # Counted beside such a Dfa, a text could be stuck.
+        if low > least and not dfa.extensible():  # A walk with a separate counter could get stuck.
             dfa, low, high = dfa.with_length(low, high), 0, None
             least, most = dfa.lengths()
         self.dfa, self.low, self.high = (
@@ -88,10 +91,13 @@ class Language:
         self.steps = [self._sorted(row) for row in dfa.table.rows]
         self.pool: tuple[str, ...] = ()
         self.closed = False
-        """Whether the pool is all there is."""
+        """Whether the pool contains all texts of the language."""
 
     def _sorted(self, row: object) -> list[tuple[int, int]]:
-        """Steps (class, state after) of a state: the sooner to the end and the nicer the first."""
+        """Return the transitions (class, target state) of a state, sorted.
+
+        Those nearer to an accepting state and with simpler characters come first.
+        """
         assert isinstance(row, (list, tuple))
         steps = [(kind, after) for kind, after in enumerate(row) if after >= 0]
         return sorted(
@@ -99,11 +105,11 @@ class Language:
         )
 
     def accepts(self, text: str) -> bool:
-        """Whether the text is one."""
+        """Return whether the text belongs to the language."""
         return self.low <= len(text) and (self.high is None or len(text) <= self.high) and self.dfa.accepts(text)
 
     def walk(self, choose: Choose, *, least: int = 0) -> str:
-        """A text of the language, of `least` characters or more where that can be."""
+        """Return a text of the language, with `least` characters or more if the language has such texts."""
         state, made, accepting = 0, list[str](), self.dfa.table.accepting
         while True:
             room = None if self.high is None else self.high - len(made) - 1
@@ -115,13 +121,13 @@ class Language:
             made.append(self.palettes[kind].character(choose))
 
     def simplest(self) -> str:
-        """A shortest text, of nice characters."""
+        """Return a shortest text, of simple characters."""
         return self.walk(lambda n: 0)
 
 
 @lru_cache(maxsize=2048)
 def build_language(dfa: Dfa, low: int, high: int | None) -> Language:
-    """The Language with its pool: texts sorted by length, the simplest first."""
+    """Return the Language with its pool: texts sorted by length, the simplest first."""
     made = Language(dfa, low, high)
     if made.high is not None and made.high <= LONGEST and made.dfa.count(FEW + 1) <= FEW:
         made.pool, made.closed = tuple(t for t in made.dfa.enumerate(FEW) if made.accepts(t)), True
@@ -139,18 +145,18 @@ def build_language(dfa: Dfa, low: int, high: int | None) -> Language:
 
 
 def plausible_texts(made: Language) -> list[str]:
-    """Texts that look like data, some of them seldom."""
+    """Return texts that resemble real data, some of them rarely."""
     try:
         return [
             readable_texts.draw_readable_text(made.dfa, made.low, made.high, np.random.default_rng(k))
             for k in range(PLAUSIBLE)
         ]
-    except LimitError:  # the reader of lengths found none of the one it had drawn; walks will do
+    except LimitError:  # no readable text of the drawn length exists; the walks suffice
         return []
 
 
 def draw_text(made: Language, choose: Choose) -> str:
-    """A text of the language."""
+    """Return a text of the language: an element of the pool or a walk."""
     if made.closed:
         return made.pool[choose(len(made.pool))]
     index = choose(len(made.pool) + 2 + len(made.pool) // 2)  # a third are walks
@@ -158,7 +164,7 @@ def draw_text(made: Language, choose: Choose) -> str:
 
 
 def build_palettes(dfa: Dfa) -> list[Palette]:
-    """One for each class of characters that is ever accepted; surrogates are in none."""
+    """Return a Palette for each class of characters that is ever accepted; surrogates are in none of them."""
     table = dfa.table
     ranges: list[list[tuple[int, int]]] = [[] for _ in range(max(table.classes) + 1)]
     for start, end, kind in zip(table.bounds, [*table.bounds[1:], 0x110000], table.classes):
@@ -177,7 +183,7 @@ def _palette(ranges: tuple[tuple[int, int], ...]) -> Palette:
 
 
 def rate_character(char: str) -> tuple[int, int]:
-    """Digits, then small letters, capitals, other ASCII, all others; smaller is nicer."""
+    """Return a sort key: digits, then small letters, capitals, other ASCII and all others; smaller is simpler."""
     kinds = (char.isdigit(), char.islower(), char.isupper(), char.isprintable())
     kind = next((index for index, holds in enumerate(kinds) if holds and char.isascii()), 4)
     return kind, ord(char)

@@ -1,7 +1,7 @@
-"""What is needed to write a document of a Grammar by choices: the preparation (`Recipe`) and a partly written document.
+"""The preparation for drawing documents of a Grammar (`Recipe`), and a partly written document.
 
 `grammar_documents` writes the nodes of a Grammar, `object_documents` the members of objects; both work on one
-`PartialDocument`, which holds the text so far and the budget of choices.
+`PartialDocument`, which holds the text written so far and the budget of choices.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from .terminating_choices import TerminatingChoices, simplest_first
 __all__ = ["BUDGET", "PartialDocument", "Recipe"]
 
 BUDGET = 500
-"""Choices that a document may cost: Hypothesis gives up on inputs beyond 8 KiB, and small ones tell more."""
+"""Maximum number of choices of a document: Hypothesis rejects inputs beyond 8 KiB, and small documents show more."""
 DEEP = 12
-"""Levels after which no option is taken that is not needed."""
+"""Depth of nesting beyond which no optional part is written."""
 
 
 class Recipe:
-    """What is known of a Grammar, for all its documents: how it ends, and the order of options.
+    """What all documents of a Grammar share: the options that terminate, and the order of options.
 
-    floats: numbers are kept to what a Python float holds, for documents that are read with `json`. hints: texts that
-    are drawn often where a string may be one of them.
+    floats: whether numbers are restricted to those that a Python float represents, for documents that are parsed with
+    `json`. hints: texts that are drawn often where a string may be one of them.
     """
 
     def __init__(self, grammar: Grammar, *, floats: bool, hints: tuple[str, ...] = ()) -> None:
@@ -39,14 +39,14 @@ class Recipe:
         self._kinds: dict[int, tuple[Node, str]] = {}
 
     def order(self, node: Choice) -> list[int]:
-        """Indices of its options: one that ends soon, then those without rules, then the others."""
+        """Return the indices of the options: one that terminates soon, then those without rules, then the others."""
         if id(node) not in self._orders:
             first = self.endings.pick(node)
             self._orders[id(node)] = (node, sorted(simplest_first(node), key=lambda index: index != first))
         return self._orders[id(node)][1]
 
     def kind(self, node: Chars) -> str:
-        """ "blank", "number" or "text"."""
+        """Return the kind of a Chars node: "blank", "number" or "text"."""
         if id(node) not in self._kinds:
             kind = (
                 "blank"
@@ -60,10 +60,10 @@ class Recipe:
 
 
 class PartialDocument(ABC):
-    """A document while it is written.
+    """A document that is being written.
 
-    out: the text so far. left: choices that may still be made. level: depth of nesting. spacing: the style of white
-    space, -1 before it is chosen. differ: for members that must differ, the text and the node of each, by value.
+    out: the text so far. left: number of choices that may still be made. level: depth of nesting. spacing: the style of
+    white space, -1 before it is chosen. differ: for members that must differ, the text and the node of each, by value.
     """
 
     def __init__(self, recipe: Recipe, chooser: Chooser) -> None:
@@ -77,7 +77,7 @@ class PartialDocument(ABC):
     # ---- choosing ---------------------------------------------------------------------------------------------
 
     def choose(self, n: int) -> int:
-        """A number below n; 0 once the budget is spent."""
+        """Return an integer below n; 0 once the budget is exhausted."""
         if n <= 1 or self.left <= 0:
             return 0
         self.left -= 1
@@ -85,11 +85,11 @@ class PartialDocument(ABC):
 
     @property
     def ending(self) -> bool:
-        """Whether nothing more is chosen."""
+        """Whether the budget is exhausted, so that no more choices are made."""
         return self.left <= 0 or self.level >= DEEP
 
     def more(self) -> bool:
-        """Whether to write something that may be left out: the deeper, the less likely."""
+        """Return whether to write an optional part: the deeper, the less likely."""
         return not self.ending and self.choose(3 + self.level // 2) > self.level // 2
 
     @contextmanager
@@ -99,7 +99,10 @@ class PartialDocument(ABC):
         self.level -= 1
 
     def quoted(self, text: str) -> bytes:
-        """A JSON string: as `json.dumps` writes it, seldom in other escapes if the spelling will be seen."""
+        """Return a JSON string.
+
+        It is spelled as by `json.dumps`, or rarely with other escapes if the consumer can see the spelling.
+        """
         style = 0 if self.recipe.floats else self.choose(6)
         if style == 4:
             return json.dumps(text).encode()

@@ -1,8 +1,10 @@
-"""A document of a Grammar, chosen by whoever answers `choose(n)` with a number below n: Hypothesis, or a Random.
+"""Write a document of a Grammar by choices.
 
-Every text of the Grammar can be drawn but for what lengths beyond measure hide. 0 is always the simplest answer: no
-optional member, no further item, the simplest option. Once a document has cost BUDGET choices, or is nested DEEP
-levels, nothing is chosen any more: it is brought to an end by `Endings`.
+The source of choices, Hypothesis or a Random, answers `choose(n)` with an integer below n.
+
+Every text of the Grammar can be drawn, except where lengths are too large. 0 is always the simplest answer: no optional
+member, no further item, the simplest option. After BUDGET choices, or DEEP levels of nesting, no more choices are made
+and `TerminatingChoices` brings the document to an end.
 """
 
 from __future__ import annotations
@@ -43,14 +45,18 @@ def write_document(recipe: Recipe, chooser: Chooser) -> bytes:
 
 
 class RepeatedMember(Exception):
-    """A member equals an earlier one, and all that follows up to the end of the `Unique` has been written."""
+    """A member equals an earlier one, and everything that follows up to the end of the `Unique` node has been
+    written."""
 
 
 class DocumentWriter(PartialDocument):
     """Writes the nodes of a Grammar."""
 
     def node(self, node: Node) -> None:
-        """Writes a text of the node. Rules in last place are followed without recursion: chains of them are long."""
+        """Write a text of the node.
+
+        Rules in last position are followed without recursion, because chains of them are long.
+        """
         again: tuple[int, Node] | None = None
         while True:
             try:
@@ -74,7 +80,7 @@ class DocumentWriter(PartialDocument):
                 del self.out[length:]
 
     def inner(self, node: Node) -> None:
-        """Writes a node that has something behind it: a rule there is a level of nesting."""
+        """Write a node that is followed by another one: a rule in this position is a level of nesting."""
         if isinstance(node, Rule):
             with self.deeper():
                 self.node(node)
@@ -82,7 +88,7 @@ class DocumentWriter(PartialDocument):
             self.node(node)
 
     def last(self, node: Node) -> None:
-        """Writes a node that ends no chain."""
+        """Write a node that ends a chain, which is any node other than a sequence, choice or rule."""
         if isinstance(node, Literal):
             self.out += node.data
         elif isinstance(node, Strings):
@@ -104,7 +110,7 @@ class DocumentWriter(PartialDocument):
             self.member(node)
 
     def string(self, node: JsonString) -> str:
-        """A text of the node, half of the time one of the hints if some fit."""
+        """Return a text of the node; in half of the cases one of the hints, if any of them fit."""
         texts = build_language(node.dfa, node.low, node.high)
         if self.recipe.hints and self.choose(2):
             fitting = [text for text in self.recipe.hints if texts.accepts(text)]
@@ -113,7 +119,7 @@ class DocumentWriter(PartialDocument):
         return draw_text(texts, self.choose)
 
     def option(self, node: Choice) -> Node:
-        """One of the options; at depth those that open further levels are taken ever less often."""
+        """Return one of the options; the deeper the nesting, the less likely are options that open further levels."""
         if self.ending:
             return node.options[self.recipe.endings.pick(node)]
         order = self.recipe.order(node)
@@ -134,7 +140,7 @@ class DocumentWriter(PartialDocument):
         self.out += self.quoted(text)[1:-1] if node.encoding == "json" else text.encode()
 
     def space(self, node: Chars) -> str:
-        """White space: none in this document, or one space behind punctuation, or any."""
+        """Return white space: none in the whole document, or one space after punctuation, or any."""
         if self.spacing < 0:
             self.spacing = self.choose(3)
         if self.spacing == 1:
@@ -147,7 +153,7 @@ class DocumentWriter(PartialDocument):
 
     def repeat(self, node: Repeat) -> None:
         for done in range(node.low):
-            if self.left <= 0 and self.differ is None:  # All the others are the same.
+            if self.left <= 0 and self.differ is None:  # All other members are alike.
                 start = len(self.out)
                 self.node(node.node)
                 self.out += self.out[start:] * (node.low - done - 1)
@@ -168,7 +174,10 @@ class DocumentWriter(PartialDocument):
         self.differ = outer
 
     def member(self, node: Member) -> None:
-        """A value that was not there yet. NoMember if none is found. Repeated, where one that was there may come."""
+        """Write a value that has not occurred yet.
+
+        Raise NoMember if none is found, and RepeatedMember where an earlier value may recur.
+        """
         differ, start = self.differ, len(self.out)
         assert differ is not None
         if node.again is not None:
@@ -197,7 +206,7 @@ class DocumentWriter(PartialDocument):
                 self.chooser, self.left = chooser, left
 
     def follow_copy(self, again: Rule) -> None:
-        """What follows a member that was there. Raises Repeated."""
+        """Write what follows a member that occurred before. Raise RepeatedMember."""
         differ, self.differ = self.differ, None
         self.node(again)
         self.differ = differ

@@ -1,7 +1,7 @@
-"""Nearly valid documents: one keyword of the schema is broken, all others hold (see `find_violations`).
+"""Nearly valid documents: one keyword of the schema is violated, all others hold (see `find_violations`).
 
-Where a pattern or a format is broken, some texts are *near misses*: valid ones with one character more, less or other.
-A text of the complement that a walk finds is mostly far from anything valid, and tells less.
+Where a pattern or a format is violated, some texts are *near misses*: valid texts with one character inserted, deleted
+or replaced. A text that a random walk finds in the complement is mostly far from any valid text, and shows less.
 """
 
 from __future__ import annotations
@@ -27,14 +27,22 @@ from .strategies import Form, document_strategy, spelling_of
 __all__ = ["NearlyValid", "nearly_valid"]
 
 MODELS = 12
-"""Valid texts that near misses are made of."""
+"""Number of valid texts from which near misses are made."""
 
 
 class NearlyValid(NamedTuple):
-    """A document that breaks one keyword.
+    """A document that violates one keyword.
 
-    document: as `form` asks for. keyword: what it breaks. pointer: where in the document (of several items the first),
-    schema_pointer: where that keyword stands in the schema; both are JSON pointers (RFC 6901).
+    Attributes
+    ----------
+    document : object
+        The document, in the representation that `form` selects.
+    keyword : str
+        The keyword that is violated.
+    pointer : str
+        JSON pointer (RFC 6901) to the violation in the document; the first of several items.
+    schema_pointer : str
+        JSON pointer to the keyword in the schema.
     """
 
     document: Any
@@ -55,13 +63,29 @@ def nearly_valid(
     limits: Limits = Limits(),
     form: Form = "value",
 ) -> st.SearchStrategy[NearlyValid]:
-    """Documents that are invalid because of one keyword alone, with that keyword and where it is.
+    """Return a strategy for documents that are invalid because of one keyword alone.
 
-    schema, style, registry, limits, form: as of `from_schema`. keywords: break only these. What cannot be broken alone
-    (its opposite contradicts the rest, or is not supported) is left out; an anyOf is broken as a whole, its parts are
-    not.
+    A keyword that cannot be violated alone (its negation contradicts the rest of the schema, or is not supported) is
+    left out. An `anyOf` is violated as a whole; its branches are not violated one by one.
 
-    UnsatisfiableError if nothing can be broken, as in the schema `true`; else what `from_schema` raises.
+    Parameters
+    ----------
+    schema, style, registry, limits, form
+        See `from_schema`.
+    keywords : set of str, optional
+        Violate only these keywords.
+
+    Returns
+    -------
+    SearchStrategy[NearlyValid]
+        Each example holds the document, the violated keyword and the locations of the violation.
+
+    Raises
+    ------
+    UnsatisfiableError
+        If no keyword can be violated, as in the schema `true`.
+    ConstrainError
+        For the reasons for which `from_schema` raises.
     """
     document = as_document(schema)
     to_grammar(schema=document, style=style, registry=registry, limits=limits)
@@ -69,7 +93,7 @@ def nearly_valid(
     beside = {**(registry or {}), ORIGINAL: document}
 
     def examples(part: Any, n: int = 1) -> list[Any]:
-        """Up to n instances of a part of the schema; none if it cannot be compiled by itself."""
+        """Return up to n instances of a part of the schema; none if that part cannot be compiled by itself."""
         dialect = {"$schema": document["$schema"]} if isinstance(document, dict) and "$schema" in document else {}
         compact = replace(style, whitespace="compact", escapes="canonical")
         try:
@@ -82,7 +106,7 @@ def nearly_valid(
 
     @cache
     def strategy(index: int) -> Made | None:
-        """The documents of one breakage; None if it cannot be."""
+        """Return the strategy of one violation; None if it is impossible."""
         one = found[index]
         try:
             grammar = to_grammar(schema=one.schema, style=spelling.style, registry=beside, limits=limits)
@@ -96,7 +120,7 @@ def nearly_valid(
         return st.builds(NearlyValid, document=made, **{name: st.just(text) for name, text in known.items()})
 
     def possible(index: int) -> Made | None:
-        """The strategy of this breakage, or of the next one that can be."""
+        """Return the strategy of this violation, or of the next possible one."""
         tried = (strategy((index + step) % len(found)) for step in range(len(found)))
         return next((made for made in tried if made is not None), None)
 
@@ -109,7 +133,10 @@ TEXTUAL = ("pattern", "format")
 
 
 def near_misses(models: list[Any]) -> Iterator[str]:
-    """Texts with one character more, less or other than a model, each once; most are invalid, the Grammar decides."""
+    """Yield the distinct texts that differ from a model by one character inserted, deleted or replaced.
+
+    Most are invalid; the Grammar decides.
+    """
     seen = set(models)
     for text in models:
         changed = [text[:-1], text[1:], text + text[-1:], text.swapcase(), text + " ", text + "\n", text[::-1]]
@@ -121,7 +148,7 @@ def near_misses(models: list[Any]) -> Iterator[str]:
 
 
 def as_document(schema: Any) -> Any:
-    """A schema as plain data; JSON text is read, a Python type made a schema."""
+    """Return a schema as plain data: JSON text is parsed, and a Python type is converted to its schema."""
     if isinstance(schema, str):
         return parse_json(schema)
     if isinstance(schema, (dict, bool)):

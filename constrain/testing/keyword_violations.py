@@ -1,9 +1,9 @@
-"""Breakages: for each keyword of a schema that can be broken alone, the schema of the documents that do so.
+"""For each keyword that can be violated alone, the schema of the documents that violate it.
 
-A *breakage* is a keyword at a place that instances pass through: the root, a property, the items, a part of `allOf`,
-what a `$ref` names. The schema is copied along that way only; at its end `{k: v, ...}` becomes `{..., not: {k: v}}`,
-and on the way the property is required and the array is given an item. References lead to the schema as it was. So a
-document is drawn as any other, from a Grammar, and breaks exactly that keyword there.
+A *breakage* is a keyword at a location that instances pass through: the root, a property, the items, a branch of
+`allOf`, or the target of a `$ref`. Only the path to that location is copied. At its end `{k: v, ...}` becomes `{...,
+not: {k: v}}`; along the path the property is made required and the array gets an item. References lead to the original
+schema. Such a document is therefore drawn from a Grammar as any other, and violates exactly that keyword there.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from urllib.parse import unquote
 __all__ = ["ORIGINAL", "Breakage", "find_violations"]
 
 ORIGINAL = "urn:constrain:testing:original"
-"""The URI under which the schema as it was can be referred to."""
+"""The URI by which the original schema can be referred to."""
 DEEPEST = 6
-"""Steps down to a keyword: recursive schemas have keywords without end."""
+"""Maximum number of steps down to a keyword: recursive schemas have infinitely many keywords."""
 MOST = 400
-"""Breakages of one schema: the first ones, nearest to the root, if there are more."""
+"""Maximum number of breakages of one schema; those nearest to the root are used if there are more."""
 
 TOGETHER: dict[str, tuple[str, ...]] = {
     "additionalProperties": ("properties", "patternProperties"),
@@ -29,26 +29,29 @@ TOGETHER: dict[str, tuple[str, ...]] = {
     "maximum": ("exclusiveMaximum",), "minimum": ("exclusiveMinimum",),
     "if": ("then", "else"),
 }  # fmt: skip
-"""Keywords that mean nothing without these beside them; a keyword on the left is negated together with them."""
+"""Keywords that have no effect without these adjacent keywords; a keyword on the left is negated together with them."""
 BROKEN = frozenset(
     "type enum const multipleOf maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern format "
     "maxItems minItems uniqueItems contains minContains maxContains maxProperties minProperties required dependencies "
     "dependentRequired dependentSchemas propertyNames patternProperties additionalProperties additionalItems "
     "anyOf oneOf not if".split()
 )
-"""Keywords that are broken; what only holds others (properties, items, allOf, $ref) is passed through."""
+"""Keywords that can be violated; those that only contain subschemas (properties, items, allOf, $ref) are passed
+through."""
 OPAQUE = frozenset(("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"))
-"""Beside these nothing is broken further down: they look at what others made of it."""
+"""Keywords beside which no nested keyword is violated, because they depend on the evaluation of adjacent subschemas."""
 LEFT = frozenset(
     ("$ref", "$id", "id", "$defs", "definitions", "$anchor", "$dynamicAnchor", "title", "description", "default")
 )
-"""Not copied: names of what is copied, what references lead to in the schema as it was, and what says nothing."""
+"""Keywords that are not copied: identifiers, definitions (to which references lead in the original schema), and
+annotations."""
 OLD = ("draft-03", "draft-04", "draft-06", "draft-07")
-"""Dialects in which a `$ref` hides what stands beside it."""
+"""Dialects in which a `$ref` disables adjacent keywords."""
 
 
 class Breakage(NamedTuple):
-    """A keyword to break: the schema whose instances do so, its value, where in the document, where in the schema."""
+    """A keyword to violate: the schema whose instances violate it, its value, its location in the document and in the
+    schema."""
 
     schema: Any
     keyword: str
@@ -58,9 +61,10 @@ class Breakage(NamedTuple):
 
 
 def find_violations(schema: Any, example: Callable[[Any], list[Any]]) -> list[Breakage]:
-    """Every keyword that may be broken, those near the root first, with the schema of the documents that break it.
+    """Return every keyword that may be violated, those near the root first, with the schema of the documents that
+    violate it.
 
-    example: an instance of a schema whose references lead away, or none.
+    example: a function that returns at most one instance of a schema whose references lead to the original schema.
     """
     if not isinstance(schema, dict):
         return []
@@ -71,14 +75,17 @@ def find_violations(schema: Any, example: Callable[[Any], list[Any]]) -> list[Br
 
 
 class _Breaker:
-    """Walks a schema; each breakage it finds holds a copy of the schema around it."""
+    """Walks a schema; each breakage that it finds holds a copy of the schema around it."""
 
     def __init__(self, root: dict[str, Any], example: Callable[[Any], list[Any]]) -> None:
         self.root, self.example = root, example
         self.old = any(name in str(root.get("$schema", "")) for name in OLD)
 
     def below(self, schema: Any, place: str, pointer: str, depth: int, refs: frozenset[str]) -> Iterator[Breakage]:
-        """Of the schema at `place`, whose instances stand at `pointer`; the schemas that are found replace it."""
+        """Yield the breakages of the schema at `place`.
+
+        pointer: the location of its instances. The schemas found replace it.
+        """
         if not isinstance(schema, dict) or depth > DEEPEST:
             return
         outer = {key: redirect_references(value) for key, value in schema.items() if key not in LEFT}
@@ -110,7 +117,7 @@ class _Breaker:
     def through(
         self, target: Any, beside: dict[str, Any], pointer: str, depth: int, refs: frozenset[str]
     ) -> Iterator[Breakage]:
-        """What a local reference names takes its place, beside what stands there."""
+        """Yield the breakages of the target of a local reference, combined with the keywords beside the reference."""
         if not isinstance(target, str) or not target.startswith("#") or target in refs:
             return
         found: Any = self.root
@@ -118,7 +125,7 @@ class _Breaker:
             for step in unquote(target[1:]).split("/")[1:]:
                 step = step.replace("~1", "/").replace("~0", "~")
                 found = found[int(step)] if isinstance(found, list) else found[step]
-        except (KeyError, IndexError, ValueError, TypeError):  # an anchor, or nothing at all: not looked into
+        except (KeyError, IndexError, ValueError, TypeError):  # an anchor or an invalid reference: not followed
             return
         for one in self.below(found, unquote(target[1:]), pointer, depth + 1, refs | {target}):
             if beside and not self.old:
@@ -126,7 +133,7 @@ class _Breaker:
             yield one
 
     def broken(self, outer: dict[str, Any], keyword: str, place: str, pointer: str) -> Breakage:
-        """The schema with one keyword turned round."""
+        """Return the breakage of one keyword: the schema with that keyword negated."""
         at = (keyword, outer[keyword], pointer, f"{place}/{keyword}")
         if keyword == "uniqueItems" and "prefixItems" not in outer and not isinstance(outer.get("items"), list):
             for value in self.example(outer.get("items", {})):  # All items are this one.
@@ -135,7 +142,7 @@ class _Breaker:
                 return Breakage({**outer, **there, "allOf": [*outer.get("allOf", []), {"type": "array"}]}, *at)
         beside = TOGETHER.get(keyword, ())
         negated = {keyword: outer[keyword], **{key: outer[key] for key in beside if key in outer}}
-        if keyword == "additionalProperties":  # only names count: their values are the business of the others
+        if keyword == "additionalProperties":  # only names count: the values are validated by other keywords
             negated.update((key, {name: {} for name in outer[key]}) for key in beside if key in outer)
         rest = {key: value for key, value in outer.items() if key != keyword}
         if keyword in ("if", "minContains", "maxContains", "minimum", "maximum"):
@@ -148,12 +155,13 @@ class _Breaker:
 
 
 def goes_with(keyword: str, value: Any) -> bool:
-    """Whether what stands beside a keyword says nothing without it: draft 4's exclusiveMinimum is a boolean."""
+    """Return whether a keyword beside the violated one has no effect without it: draft 4's exclusiveMinimum is a
+    boolean."""
     return isinstance(value, bool) if keyword in ("minimum", "maximum") else keyword == "if"
 
 
 def redirect_references(value: Any) -> Any:
-    """A copy whose local references lead to the schema as it was."""
+    """Return a copy whose local references lead to the original schema."""
     if isinstance(value, dict):
         return {
             key: ORIGINAL + item

@@ -1,7 +1,8 @@
-"""Number texts of a Dfa, for tests: around zero, around powers, at the ends of the language, and what a float holds.
+"""Number texts of a Dfa for tests: around zero, around powers, at the bounds of the language, and exact floats.
 
-The Dfa of a number leaf knows digits, not bounds; the ends of its interval are read off it: the longest integer part
-and in it the greatest digits lead to the greatest number, the shortest and the least digits to the least.
+The Dfa of a number leaf accepts digits and does not store bounds; the bounds of its interval are read from it: the
+longest integer part with the greatest digits leads to the greatest number, the shortest with the least digits to the
+least.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ EDGES = (
 ).split()
 DIGITS = "0123456789"
 FRACTION = 6
-"""Digits behind the point that an end of an interval is followed along."""
+"""Maximum number of digits after the point that are followed to find a bound of an interval."""
 MOST_WHOLE = 60
-"""Digits of an integer part that the ends are looked for in."""
+"""Maximum number of digits of an integer part in which bounds are searched."""
 
 
 def is_number(dfa: Dfa) -> bool:
-    """Whether its texts are made of what numbers are made of, digits among it."""
+    """Return whether its texts consist of the characters of numbers, with digits among them."""
     table = dfa.table
     alive = {kind for row in table.rows for kind, after in enumerate(row) if after >= 0}
     ends = [*table.bounds[1:], 0x110000]
@@ -45,7 +46,7 @@ def is_number(dfa: Dfa) -> bool:
 
 @lru_cache(maxsize=1024)
 def number_language(dfa: Dfa) -> Language:
-    """The Language of a number leaf, its pool in order of simplicity: short ones first, positive before negative."""
+    """Return the Language of a number leaf, its pool sorted: positive before negative, short texts first."""
     made = Language(dfa, 0, None)
     found = [text for text in EDGES if dfa.accepts(text)] + list(find_extremes(dfa)) + [made.simplest()]
     made.pool = tuple(sorted(dict.fromkeys(found), key=lambda text: (text[0] == "-", len(text), text)))
@@ -53,7 +54,7 @@ def number_language(dfa: Dfa) -> Language:
 
 
 def find_extremes(dfa: Dfa) -> Iterator[str]:
-    """The greatest and the least magnitudes, positive and negative, as far as digits show them."""
+    """Yield the greatest and the least magnitudes, positive and negative, as far as digits determine them."""
     for sign in ("", "-"):
         state = dfa.step(0, sign) if sign else 0
         if state >= 0:
@@ -64,9 +65,10 @@ def find_extremes(dfa: Dfa) -> Iterator[str]:
 
 
 def _end(dfa: Dfa, state: int, greatest: bool) -> str | None:
-    """The text of one end, from behind the sign; None if the integer part has no greatest length, or no such text."""
+    """Return the text of one bound, from after the sign; None if the integer part has no greatest length, or no such
+    text exists."""
     rows, accepting = dfa.table.rows, dfa.table.accepting
-    layers = [{state}]  # the states after so many digits
+    layers = [{state}]  # the states after each number of digits
     good: list[int] = []
     while layers[-1] and len(layers) <= MOST_WHOLE:
         layers.append({after for one in layers[-1] for digit in DIGITS if (after := dfa.step(one, digit)) >= 0})
@@ -75,7 +77,7 @@ def _end(dfa: Dfa, state: int, greatest: bool) -> str | None:
     if not good or (greatest and layers[-1]):
         return None
     size = good[-1] if greatest else good[0]
-    # back[k]: the states from which k more digits lead to where the integer part may end.
+    # back[k]: the states from which k more digits lead to a state where the integer part may end.
     back = [{one for one in range(len(rows)) if accepting[one] or dfa.step(one, ".") >= 0}]
     for _ in range(size):
         back.append({one for one in range(len(rows)) if any(dfa.step(one, digit) in back[-1] for digit in DIGITS)})
@@ -92,7 +94,10 @@ def _end(dfa: Dfa, state: int, greatest: bool) -> str | None:
 
 
 def _fraction(dfa: Dfa, text: str, state: int, greatest: bool) -> str:
-    """An end between two integers: the greatest or least digits, then the shortest way out, without idle zeros."""
+    """Return a bound between two integers.
+
+    The greatest or least digits are followed by the shortest completion, without redundant zeros.
+    """
     distance = dfa.distances()
     for place in range(FRACTION + 40):
         if dfa.accepting[state] and (not greatest or place >= FRACTION):
@@ -110,9 +115,10 @@ def _fraction(dfa: Dfa, text: str, state: int, greatest: bool) -> str:
 
 
 def as_float(text: str, dfa: Dfa) -> str:
-    """The number if a float holds exactly it; else a near one that a float holds and the Dfa accepts, if there is one.
+    """Return the number if a float represents it exactly; else a nearby one that a float represents and the Dfa
+    accepts, if any.
 
-    So that what Python's `json` module reads is still what the schema asks for.
+    So a document still satisfies the schema after a round trip through Python's `json` module.
     """
     if text.lstrip("-").isdigit():
         return text
@@ -125,8 +131,8 @@ def as_float(text: str, dfa: Dfa) -> str:
 
 
 def is_same_number(kept: str, text: str) -> bool:
-    """Whether what a float keeps is the number that was written."""
+    """Return whether a float represents exactly the number that was written."""
     try:
         return Decimal(kept) == Decimal(text) and isfinite(float(kept))
-    except InvalidOperation:  # an exponent beyond all that Decimal counts
+    except InvalidOperation:  # an exponent beyond the range of Decimal
         return False

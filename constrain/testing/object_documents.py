@@ -1,4 +1,4 @@
-"""The members of an object: which are written, in which order, and under which names."""
+"""The members of an object: which of them are written, in which order, and under which names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .document_recipe import PartialDocument
 __all__ = ["write_object"]
 
 MANY = 16
-"""Optional members up to which one coin each is thrown; of more, some are picked."""
+"""Maximum number of optional members for which one coin each is tossed; of more members, some are selected."""
 
 
 def write_object(writer: PartialDocument, node: Object) -> None:
@@ -49,7 +49,7 @@ def write_object(writer: PartialDocument, node: Object) -> None:
 
 
 def name_of(writer: PartialDocument, item: NameClass, used: set[str]) -> str | None:
-    """A name of the class that is not used yet; None if there is none."""
+    """Return an unused name of the class; None if there is none."""
     names = build_language(item.names, 0, None)
     for _ in range(TRIES):
         name = draw_text(names, writer.choose)
@@ -65,7 +65,8 @@ def name_of(writer: PartialDocument, item: NameClass, used: set[str]) -> str | N
 
 
 def members_of(writer: PartialDocument, node: Object) -> list[Property | NameClass]:
-    """Which members to write: those that must be there, some others with what they need, as counts allow."""
+    """Return the members to write: the required ones, and some others with their dependencies, within the bounds on
+    their number."""
     known = {item.name: item for item in node.properties}
     must = [item for item in node.others if item.required]
     chosen = {item.name for item in node.properties if item.required}
@@ -98,7 +99,10 @@ def fill_members(
     chosen: set[str],
     extra: list[NameClass],
 ) -> None:
-    """Members for a least number of them: declared ones, then undeclared ones; those that end soon if it must."""
+    """Add members to reach the minimum number: declared ones, then undeclared ones.
+
+    Only those that terminate soon are added once the budget is exhausted.
+    """
     height = writer.recipe.endings.height
     if writer.ending and len(chosen) + len(extra) < node.low:
         free = sorted(free, key=lambda item: height(item.value))
@@ -112,10 +116,10 @@ def fill_members(
 
 
 def pick_members(writer: PartialDocument, free: list[Property]) -> list[Property]:
-    """Some of the optional members: none, or by a coin each; of very many a few."""
+    """Return some of the optional members: none, or by one coin each; a few of very many."""
     how = 0 if writer.ending or not free else writer.choose(4)
     if how and len(free) <= MANY:
-        # Of eight: likely, as not, or seldom. All coins are alike, so that each can be turned by itself.
+        # Of eight: likely, even or rare. All coins are independent, so that each can be changed by itself.
         least = {1: 4, 2: 7, 3: 1}[how] if writer.level <= 3 else 6
         return [item for item in free if writer.choose(8) >= least]
     picked: list[Property] = []
@@ -125,7 +129,7 @@ def pick_members(writer: PartialDocument, free: list[Property]) -> list[Property
 
 
 def add_dependencies(name: str, known: dict[str, Property]) -> set[str]:
-    """A declared key with all that it needs."""
+    """Return a declared key with all of its dependencies."""
     found, todo = {name}, [name]
     while todo:
         for other in known[todo.pop()].needs:
@@ -136,5 +140,5 @@ def add_dependencies(name: str, known: dict[str, Property]) -> set[str]:
 
 
 def canonical_key(name: str) -> bytes:
-    """A key as a Grammar with canonical escapes has it."""
+    """Return a key as a Grammar with canonical escapes spells it."""
     return json.dumps(name, ensure_ascii=False).encode()

@@ -1,7 +1,7 @@
-"""Strategies of Hypothesis over Grammars: each draws from the nodes themselves, so nothing is drawn and thrown away.
+"""Hypothesis strategies over Grammars: each draws directly from the nodes, so no example is rejected.
 
-A choice is an integer from 0 on, and 0 is always the simplest answer, so what Hypothesis shrinks to is a short and
-simple document; items and members are spans of their own, which it can leave out.
+A choice is an integer from 0 on, and 0 is always the simplest answer, so Hypothesis shrinks to short and simple
+documents; items and members are separate spans, which it can delete.
 """
 
 from __future__ import annotations
@@ -37,14 +37,37 @@ def from_schema(
     limits: Limits = Limits(),
     form: Form = "value",
 ) -> st.SearchStrategy[Any]:
-    """Instances of a JSON Schema: Python values as `json.loads` gives them, or JSON text.
+    """Return a strategy for instances of a JSON Schema.
 
-    schema: as for `constrain.compile`: a dict, bool or JSON text, a Pydantic model, dataclass or TypedDict. style: how
-    a text is spelled; of a value only key order and number spelling are seen. registry: URI -> document for references.
-    form: "value" or "text". In values numbers with a fraction are floats; drawn are those that a float holds exactly as
-    they are written, where there are such.
+    Parameters
+    ----------
+    schema : dict, bool, str or type
+        As for `constrain.compile`: a dict, a boolean, JSON text, a Pydantic model, a dataclass or a TypedDict.
+    style : Style
+        How a text is spelled; only key order and the spelling of numbers affect a value.
+    registry : mapping of str to object, optional
+        Documents by URI, for references.
+    limits : Limits
+        Limits of compilation.
+    form : {"value", "text"}
+        Whether to draw Python values, as `json.loads` returns them, or JSON text. In values, numbers with a fraction
+        are floats; where possible, only numbers are drawn that a float represents exactly as written.
 
-    Raises what `constrain.compile` raises: SchemaError, UnsupportedError, UnsatisfiableError, LimitError.
+    Returns
+    -------
+    SearchStrategy
+        Draws Python values or str, according to `form`.
+
+    Raises
+    ------
+    SchemaError
+        If it is not a valid schema.
+    UnsupportedError
+        If a keyword is not supported.
+    UnsatisfiableError
+        If no instance satisfies the schema.
+    LimitError
+        If a limit is exceeded.
     """
     spelling = spelling_of(style, form)
     grammar = to_grammar(schema=schema, style=spelling.style, registry=registry, limits=limits)
@@ -52,7 +75,8 @@ def from_schema(
 
 
 class DocumentForm(NamedTuple):
-    """What a form asks for: the style of the Grammar, whether numbers must fit into floats, and how bytes are read."""
+    """What a form determines: the style of the Grammar, whether numbers must be representable as floats, and how bytes
+    are decoded."""
 
     style: Style
     floats: bool
@@ -60,7 +84,7 @@ class DocumentForm(NamedTuple):
 
 
 def spelling_of(style: Style, form: Form) -> DocumentForm:
-    """Of a value spaces and escapes are not seen, so none are drawn."""
+    """Return the DocumentForm. A value does not show white space and escapes, so they are not varied."""
     check_type("style", style, Style, "give a constrain.Style")
     check_choice("form", form, ("value", "text"))
     if form == "text":
@@ -69,12 +93,45 @@ def spelling_of(style: Style, form: Form) -> DocumentForm:
 
 
 def from_regex(pattern: str, *, limits: Limits = Limits()) -> st.SearchStrategy[str]:
-    """Texts that a pattern in Python's syntax matches as a whole. Raises RegexError, UnsupportedError, LimitError."""
+    """Return a strategy for texts that a pattern in Python's syntax matches as a whole.
+
+    Parameters
+    ----------
+    pattern : str
+        A regular expression.
+    limits : Limits
+        Limits of compilation.
+
+    Returns
+    -------
+    SearchStrategy[str]
+        Draws matching texts.
+
+    Raises
+    ------
+    RegexError
+        If it is not a valid pattern.
+    UnsupportedError
+        If the pattern uses a construct that is not regular or not supported.
+    LimitError
+        If a limit is exceeded.
+    """
     return from_grammar(to_grammar(regex=pattern, limits=limits))
 
 
 def from_grammar(grammar: Grammar | Constraint) -> st.SearchStrategy[str]:
-    """Texts of a Grammar, or of the Grammar of a Constraint whatever it was compiled from."""
+    """Return a strategy for texts of a Grammar.
+
+    Parameters
+    ----------
+    grammar : Grammar or Constraint
+        A Grammar, or a Constraint, from whatever source it was compiled.
+
+    Returns
+    -------
+    SearchStrategy[str]
+        Draws texts of the language.
+    """
     if isinstance(grammar, Constraint):
         grammar = grammar.grammar
     return document_strategy(Recipe(to_grammar(grammar=grammar), floats=False)).map(bytes.decode)
@@ -82,7 +139,7 @@ def from_grammar(grammar: Grammar | Constraint) -> st.SearchStrategy[str]:
 
 @st.composite
 def document_strategy(draw: st.DrawFn, recipe: Recipe) -> bytes:
-    """Documents as bytes."""
+    """Draw a document, as bytes."""
     try:
         return write_document(recipe, Drawing(draw))
     except NoMember:
@@ -90,7 +147,7 @@ def document_strategy(draw: st.DrawFn, recipe: Recipe) -> bytes:
 
 
 class Drawing:
-    """A chooser that draws from Hypothesis."""
+    """A source of choices that draws from Hypothesis."""
 
     def __init__(self, draw: st.DrawFn) -> None:
         self.draw = draw
@@ -104,12 +161,12 @@ class Drawing:
 
 @lru_cache(maxsize=1024)
 def integer_strategy(n: int) -> st.SearchStrategy[int]:
-    """0 to n - 1."""
+    """Return a strategy for integers from 0 to n - 1."""
     return st.integers(0, n - 1)
 
 
 @st.composite
 def span_strategy(draw: st.DrawFn, work: Callable[[], None]) -> None:
-    """What `work` draws, as a part of its own: the shrinker may drop it, or put it in the place of one around it."""
+    """Run `work` within a span of its own, which the shrinker may delete, or move to the place of an enclosing span."""
     draw(NOTHING)
     work()

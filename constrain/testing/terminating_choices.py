@@ -1,9 +1,9 @@
-"""How a recursive Grammar is brought to an end: for each Choice an option whose text is known to end.
+"""Terminate documents of a recursive Grammar: find, for each Choice, an option with a text of bounded nesting.
 
-An option is good if it has a text with few brackets within brackets: it is asked for 0, 1, 2, ... levels, so that no
-rule is made that such a text does not need (a Grammar that indents has no end of rules). A rule in last place opens no
-level: chains of such rules are how members are counted. The first proof that is found for a Choice is kept; proofs
-rest only on earlier ones, so whoever follows them comes to an end.
+An option is good if it has a text with few levels of nesting: levels 0, 1, 2, ... are tried in turn, so that no rule is
+created that such a text does not need (a Grammar with indentation has infinitely many rules). A rule in last position
+opens no level: members are counted by chains of such rules. The first proof found for a Choice is stored; proofs depend
+only on earlier ones, so following them terminates.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ..grammar.nodes import Choice, Member, NameClass, Node, Object, Property, R
 __all__ = ["TerminatingChoices", "simplest_first"]
 
 HIGHEST = 100
-"""Levels that a text may need at least: Python's own stack holds a walk through them."""
+"""Maximum number of levels that a text may need: Python's own stack suffices to walk through them."""
 CHAIN = 25
-"""Rules in last place that are followed, one by one, before it is believed that their chain ends, as chains do."""
+"""Number of consecutive rules in last position that are followed before their chain is assumed to end."""
 
 
 class TerminatingChoices:
-    """Which way ends, for the nodes of one Grammar, found when it is asked for."""
+    """The terminating options of the nodes of one Grammar, computed on demand."""
 
     def __init__(self, rules: Mapping[Hashable, Node]) -> None:
         self.rules = rules
@@ -32,22 +32,22 @@ class TerminatingChoices:
         self._open: set[Hashable] = set()
 
     def pick(self, node: Choice) -> int:
-        """The index of an option by which the text ends."""
+        """Return the index of an option with which the text terminates."""
         if id(node) not in self._picks:
             self.height(node)
         return self._picks[id(node)][1]
 
     def height(self, node: Node) -> int:
-        """Fewest levels of a text of the node. LimitError beyond HIGHEST."""
+        """Return the fewest levels of a text of the node. Raise LimitError beyond HIGHEST."""
         for height in range(HIGHEST):
             if self.within(node, height):
                 return height
         raise LimitError(f"a text needs more than {HIGHEST} levels of nesting", hint="Draw from a part of the schema.")
 
     def within(self, node: Node, height: int, chain: int | None = 0) -> bool:
-        """Whether the node is known to have a text with so many levels.
+        """Return whether the node is known to have a text with at most `height` levels.
 
-        chain: how many rules in last place have led here, one after the other; None if this is not the last place.
+        chain: number of consecutive rules in last position that lead here; None if this is not the last position.
         """
         if isinstance(node, Rule):
             if chain is None:
@@ -70,12 +70,15 @@ class TerminatingChoices:
     def _choice(self, node: Choice, height: int, chain: int | None) -> bool:
         for index in simplest_first(node):
             if self.within(node.options[index], height, chain):
-                self._picks.setdefault(id(node), (node, index))  # Keeps the node, and so its id.
+                self._picks.setdefault(id(node), (node, index))  # Keeps the node alive, and so its id valid.
                 return True
         return False
 
     def _rule(self, name: Hashable, height: int, chain: int) -> bool:
-        """Whether a rule has such a text; a rule that is being asked about rests on nothing yet."""
+        """Return whether a rule has such a text.
+
+        A rule whose own evaluation is in progress does not count as proved.
+        """
         if name in self._known:
             return self._known[name] <= height
         if name in self._open or height <= self._beyond.get(name, -1):
@@ -102,12 +105,12 @@ class TerminatingChoices:
 
 
 def simplest_first(node: Choice) -> list[int]:
-    """The indices of the options: those without any rule before the others, else in their order."""
+    """Return the indices of the options: those without rules before the others, else in their order."""
     return sorted(range(len(node.options)), key=lambda index: _has_rule(node.options[index]))
 
 
 def _has_rule(node: Node) -> bool:
-    """Whether a text of the node passes through a rule, or may: cheaply, no rule is looked into."""
+    """Return whether a text of the node passes, or may pass, through a rule; no rule is expanded."""
     if isinstance(node, Rule):
         return True
     if isinstance(node, Sequence):

@@ -1,10 +1,11 @@
-"""MaskTable: what a vocabulary says to leaves, whatever the constraint: made once, shared, kept on disk.
+"""MaskTable: token rows of leaf states, which depend on the vocabulary but not on a constraint.
 
-For each leaf state that was met: its 256 transitions, the row of tokens that stay inside, the merged remainders of
-those that leave (kernels/leaves.py, kernels/trie.py). Leaves are known by the key of their Dfa and by how it is
-spelled, so two schemas with one pattern share its rows. Everything stands in flat int32 arrays that only grow and
-never move: threads read them without a lock, and what a reader has not been told of yet it does not see. Growing
-happens under `lock`. The arrays are reserved generously; memory that is not written yet costs nothing.
+A MaskTable is created once per vocabulary, shared by all constraints, and stored on disk. For each visited leaf state
+it holds 256 transitions, the row of tokens that stay inside the leaf, and the suffix trie of those that leave it
+(kernels/leaves.py, kernels/trie.py). A leaf is identified by the key of its Dfa and its encoding, so two schemas with
+the same pattern share rows. Everything is in flat int32 arrays that only grow and never move: threads read them without
+a lock, and see new entries only once their indices are published. They grow under `lock`. The arrays are reserved
+generously; memory that has not been written costs nothing.
 """
 
 from __future__ import annotations
@@ -35,27 +36,28 @@ TRIE_WORDS = 1 << 22
 LEX_READERS = 1 << 16
 LEX_WORDS = 1 << 26
 BATCH = 8
-"""Leaf states expanded at once when one is asked for, at some 2 µs each: asking costs as much."""
+"""Leaf states expanded per request, at about 2 µs each; the request itself costs as much."""
 ROUNDS = 64
 ENDLESS = 1 << 20
-"""Of `find_safe_lengths`: how far they are counted, and what is said where nothing is ever refused."""
+"""Values of `find_safe_lengths`: ROUNDS bounds the count, ENDLESS means that nothing is ever refused."""
 REST_BUDGET = 400_000
-"""Most (place, token) pairs merged for one leaf state; white space in a 128k vocabulary has 60,000."""
+"""Most (position, token) pairs merged for one leaf state; white space in a vocabulary of 128k has 60,000."""
 
 
 class TableFull(Exception):
-    """The reserved room is used up: the owner starts a new table."""
+    """The reserved memory is used up; the owner must create a new table."""
 
 
 def data_address(array: NDArray[np.int32]) -> int:
-    """Where an array's data begins."""
+    """Return the address of an array's data."""
     return int(array.__array_interface__["data"][0])
 
 
 def find_safe_lengths(dfa: Dfa) -> NDArray[np.int32]:
-    """int32[n]: of how many characters (surrogates apart) none is refused from each state on, whatever they are.
+    """Return for each state the number of arbitrary characters that are certainly accepted from it, as int32.
 
-    A lower bound: beyond ROUNDS it is ROUNDS, or ENDLESS where all that is reached refuses nothing.
+    Surrogates are excluded. The result is a lower bound: ROUNDS for larger numbers, ENDLESS where no reachable state
+    refuses a character.
     """
     ends = np.append(dfa.bounds[1:], 0x110000)
     following = dfa.delta[:, np.unique(dfa.classes[(dfa.bounds < 0xD800) | (ends > 0xE000)])]
@@ -69,11 +71,11 @@ def find_safe_lengths(dfa: Dfa) -> NDArray[np.int32]:
 
 
 class MaskTable:
-    """The token side of every Constraint of one Vocabulary.
+    """The part of mask computation that depends on the vocabulary only.
 
-    context: int64[2 * SLOTS], (address, length) a slot, filled from TABLE on (see `kernels.layout`).
-    words: int32 words of a mask, ceil(V / 32). is_broken: whether a thread of the parent process was growing it when
-    this process was forked: then it is made anew.
+    `context` is int64[2 * SLOTS], an (address, length) pair per slot, filled from TABLE on (see `kernels.layout`).
+    `words` is the number of int32 words of a mask, ceil(V / 32). `is_broken` says whether another thread of the parent
+    process was extending the table when this process was forked; it is then rebuilt.
     """
 
     def __init__(
@@ -87,7 +89,7 @@ class MaskTable:
         fork_handlers.add(self)
         self.words = (vocabulary.size + 31) // 32
         self.fingerprint = vocabulary.fingerprint
-        self.spare: list[Any] = []  # blocks of state caches that are gone
+        self.spare: list[Any] = []  # memory blocks of deleted state caches
         self.starts: dict[tuple[bytes, int], int] = dict(starts or {})
         self.scanners: dict[bytes, int] = {}
         nodes = int(vocabulary.offsets[-1]) + 2
@@ -128,12 +130,15 @@ class MaskTable:
                 self.arrays[slot][: len(array)] = array
 
     def after_fork(self) -> None:
-        """Replace the lock; if it was held, the arrays are half grown."""
+        """Replace the lock. If it was held, the arrays may be inconsistent."""
         if self.lock.locked():
             self.lock, self.is_broken = threading.Lock(), True
 
     def snapshot(self) -> dict[int, NDArray[np.int32]]:
-        """What a table like this one is made from by `MaskTable(vocabulary, snapshot, starts)`."""
+        """Return copies of the used parts of the arrays.
+
+        `MaskTable(vocabulary, snapshot, starts)` restores the table from them.
+        """
         with self.lock:
             counts = self.arrays[at.TABLE]
             used = {
@@ -147,7 +152,7 @@ class MaskTable:
                 at.TRIE: 2 * counts[at.N_TRIE],
                 at.TRIE_EDGES: counts[at.N_TRIE_EDGES],
                 at.TRIE_TOKENS: 2 * counts[at.N_TRIE_TOKENS],
-                at.TRIE_END: self.arrays[at.TRIE_END][0],  # the root's: all nodes of the main trie
+                at.TRIE_END: self.arrays[at.TRIE_END][0],  # of the root: the number of nodes of the main trie
                 at.BELOW: 4 * self.arrays[at.TRIE_END][0],
                 at.BY_LENGTH: counts[at.N_BY_LENGTH],
             }
@@ -157,10 +162,10 @@ class MaskTable:
         if build_trie(self.address, order_tokens(vocabulary.blob, vocabulary.offsets)) < 0:
             raise AssertionError("the trie of a vocabulary has no more nodes than its tokens have bytes")
 
-    # ---- what kernels ask for -------------------------------------------------------------------------------
+    # ---- requests of the kernels ----------------------------------------------------------------------------
 
     def start(self, dfa: Dfa, mode: int) -> int:
-        """The leaf state in which the leaf of that Dfa and mode starts, with what it first leads to."""
+        """Return the start state of the leaf with this Dfa and mode, after expanding it."""
         with self.lock:
             key = (dfa.key, mode)
             found = self.starts.get(key)
@@ -172,12 +177,12 @@ class MaskTable:
             return found
 
     def scanner(self, parser: Parser) -> int:
-        """The number of a parser's scanner: what it makes of tokens is kept under it."""
+        """Return the number of a parser's scanner, under which results for tokens are stored."""
         with self.lock:
             return self.scanners.setdefault(parser.key, len(self.scanners))
 
     def prepare(self, dfa: Dfa, mode: int) -> None:
-        """Makes the rows and remainders of all states of a leaf that are worth them."""
+        """Build the rows and suffix tries of all states of a leaf that need them."""
         leaves, following = self.arrays[at.LEAVES], self.arrays[at.LEAF_NEXT]
         todo = [self.start(dfa, mode)]
         seen = set(todo)
@@ -194,16 +199,16 @@ class MaskTable:
             todo.extend(sorted(fresh))
 
     def expand(self, state: int) -> None:
-        """Writes the transitions of a leaf state, and of some that follow."""
+        """Write the transitions of a leaf state and of some of its successors."""
         with self.lock:
             if expand_leaves(self.address, state, BATCH) < 0:
                 raise TableFull
 
     def row(self, state: int) -> None:
-        """Makes the row of a leaf state and, if the leaf ends with a quote, the remainders: one walk finds both.
+        """Build the row of a leaf state, and if the leaf ends with a quote, its suffix trie: one walk finds both.
 
-        Where hardly a character is refused (nearly all of a pattern that may match anywhere), the row is nearly that
-        of any string, which is made first.
+        If the leaf refuses hardly any character (as most states of an unanchored pattern do), its row is nearly that of
+        an arbitrary string, which is built first.
         """
         counts, leaves, record = self.arrays[at.TABLE], self.arrays[at.LEAVES], state * at.LEAF_W
         free = state
@@ -224,19 +229,19 @@ class MaskTable:
                 counts[at.FREE_ROW] = leaves[record + at.LEAF_ROW] + 1
 
     def rest(self, state: int) -> None:
-        """Makes the merged remainders of a leaf state that has a row."""
+        """Build the suffix trie of a leaf state that has a row."""
         with self.lock:
             leaves, record = self.arrays[at.LEAVES], state * at.LEAF_W
             if leaves[record + at.LEAF_SUFFIXES] != -1:
                 return
-            places = make_row(self.address, state)  # once more, for the places where the leaf is left
+            places = make_row(self.address, state)  # again, for the positions where the leaf is left
             if places < 0:
                 raise TableFull
             if make_suffix_trie(self.address, state, places, REST_BUDGET) == -1:
                 raise TableFull
 
     def order(self, state: int) -> None:
-        """Orders the row of a leaf state by the room that its tokens need."""
+        """Sort the row of a leaf state by the length that its tokens need."""
         with self.lock:
             if (
                 self.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_BY_LENGTH] == -1
@@ -245,7 +250,7 @@ class MaskTable:
                 raise TableFull
 
     def _machine(self, dfa: Dfa, mode: int) -> int:
-        """A new machine: the Dfa's arrays behind each other in DFAS (layout there)."""
+        """Append the arrays of a Dfa to DFAS (layout there) and return the number of the new machine."""
         counts = self.arrays[at.TABLE]
         bounds, classes = dfa.bounds, dfa.classes
         n, width = dfa.delta.shape

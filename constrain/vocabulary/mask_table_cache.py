@@ -1,8 +1,8 @@
-"""Prepared MaskTables on disk, so that a vocabulary is prepared once per machine.
+"""Disk cache of MaskTables, so that a vocabulary is prepared once per machine.
 
-A table's arrays are flat, so the content of a file is a line of JSON (what they are, lengths) and the arrays after it.
-The file is named after the vocabulary's fingerprint. What is prepared are the leaves that nearly every schema has: any
-string, white space, integers and numbers.
+A file contains one line of JSON (metadata and array lengths) followed by the flat arrays. It is named after the
+fingerprint of the vocabulary. The rows of leaves that occur in nearly every schema are prepared in advance: arbitrary
+strings, white space, integers and numbers.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ __all__ = ["MOST_FILES", "prepare_common_leaves", "find_mask_table"]
 
 SUFFIX = ".table"
 LEAST_TOKENS = 2_048
-"""Vocabularies below are prepared faster than a file is read."""
+"""Smaller vocabularies are prepared faster than a file is read."""
 MOST_FILES = 8
 MOST_BYTES = 1 << 30
-"""Vocabularies kept, the latest written: some 18 MB each."""
+"""Most bytes of all files. The most recently written files are retained; each has about 18 MB."""
 HEAD = 4096
-"""Most bytes of the first line that are looked through for its end."""
+"""Most bytes that are searched for the end of the first line."""
 
 
 def find_mask_table(vocabulary: Vocabulary) -> MaskTable:
-    """The one MaskTable of a vocabulary in this process: from the store, or made and stored."""
+    """Return the one MaskTable of a vocabulary in this process, loading it from disk or building and saving it."""
     table = vocabulary.__dict__.get("mask_table")
     if table is not None and table.is_broken:
         vocabulary.__dict__.pop("mask_table", None)
@@ -46,7 +46,7 @@ def find_mask_table(vocabulary: Vocabulary) -> MaskTable:
 
 
 def prepare_common_leaves(table: MaskTable) -> None:
-    """Makes the rows of the common leaves."""
+    """Build the rows of the common leaves."""
     for dfa, mode in _common():
         table.prepare(dfa, mode)
 
@@ -114,4 +114,4 @@ def _load(vocabulary: Vocabulary) -> MaskTable | None:
         starts = {(bytes.fromhex(key), mode): state for key, mode, state in head["starts"]}
         return MaskTable(vocabulary, arrays, starts)
     except (ValueError, KeyError, TypeError):
-        return None  # Not ours: it is made anew.
+        return None  # not a file of this format: rebuild the table

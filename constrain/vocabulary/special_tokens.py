@@ -1,8 +1,8 @@
-"""Special tokens as symbols: what the nodes that name tokens are in a vocabulary, in bytes.
+"""TokenSymbols: translate the grammar nodes that name special tokens into bytes.
 
-A special token has a *name* in bytes that no UTF-8 holds: 0xFF and its number among the special tokens in four digits
-of other such bytes. A `Vocabulary` spells it so in its `blob`, and the trie, the rows and the machine need to know
-nothing else. Text never has these bytes: a leaf of UTF-8 refuses them, and no text has a name in its midst.
+A special token has a *name* in bytes that never occur in UTF-8 (see `token_names`). A `Vocabulary` uses it in its
+`blob`, so that the trie, the rows and the kernels need no other representation. A UTF-8 leaf refuses these bytes, and
+no text contains a name.
 """
 
 from __future__ import annotations
@@ -22,13 +22,17 @@ MOST_STATES = 20_000
 
 
 class TokenSymbols:
-    """The tokens that nodes name, in one vocabulary."""
+    """The special tokens of one vocabulary, as symbols of a grammar."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
 
     def __call__(self, node: Token | Mark | Free) -> Node:
-        """The node in bytes. Raises VocabularyError and UnsupportedError for tokens that cannot be named."""
+        """Return a node that names tokens as a node over bytes.
+
+        Raise VocabularyError if the vocabulary lacks a token, UnsupportedError if the token is an end token or
+        ordinary.
+        """
         if isinstance(node, Mark):
             return Literal(self.mark(node.text))
         if isinstance(node, Free):
@@ -42,14 +46,14 @@ class TokenSymbols:
         return Literal(options[0]) if len(options) == 1 else Strings(options)
 
     def mark(self, text: str) -> bytes:
-        """The name of the special token, or the text, if there is none."""
+        """Return the name of a special token in bytes, or the text itself if the vocabulary has no such token."""
         index = self.vocabulary.special.get(text)
         if index is None:
             return text.encode()
         return self.vocabulary.names[self.special(index, text)]
 
     def number(self, name: str | int) -> int:
-        """The id of the special token of that name or id."""
+        """Return the id of a special token, given by name or id."""
         vocabulary = self.vocabulary
         if isinstance(name, str):
             index = vocabulary.special.get(name)
@@ -65,7 +69,10 @@ class TokenSymbols:
         return self.special(name, f"[{name}]")
 
     def special(self, index: int, shown: str) -> int:
-        """The id, if it is that of a special token which may stand within a text."""
+        """Return the id if it is a special token that may occur within a text.
+
+        Raise UnsupportedError for an end token or an ordinary token.
+        """
         vocabulary = self.vocabulary
         if index in vocabulary.eos_ids:
             raise UnsupportedError(
@@ -80,7 +87,7 @@ class TokenSymbols:
         return index
 
     def others(self, ids: set[int]) -> Node:
-        """Any special token but these, or any byte: so `!<a>*` is every text without that token."""
+        """Return a node for any byte, and any special token except these: `!<a>*` is every text without `<a>`."""
         allowed = sorted(name for index, name in self.vocabulary.names.items() if index not in ids)
         units = Dfa.from_ranges([(0, FIRST - 1)])
         names = Dfa.from_strings([name.decode("latin-1") for name in allowed])
@@ -89,7 +96,10 @@ class TokenSymbols:
 
 @lru_cache(64)
 def free_text_node(without: tuple[bytes, ...], until: bytes | None, high: int | None) -> Node:
-    """Units (bytes and names) in which none of `without` occurs, until the first `until`, which is the end of it."""
+    """Return a node of units (bytes and names) that contain none of `without`.
+
+    If `until` is given, the units end with the first `until`. `high` is the most units before that.
+    """
     units = Dfa.from_ranges([(0, FIRST - 1)])
     digits = Dfa.from_ranges([(digit, digit) for digit in DIGITS])
     name = Dfa.from_strings([chr(FIRST)]).concatenate(digits.repeat(NAME - 1, NAME - 1))
@@ -100,7 +110,7 @@ def free_text_node(without: tuple[bytes, ...], until: bytes | None, high: int | 
     if until is None:
         return Chars(clean, "bytes", 0, high)
     if until[0] == FIRST or (high is not None and len(without) == 1 and not has_border(until)):
-        # The mark cannot have begun before what is clean ends: two leaves, of which the first can count.
+        # No occurrence of the mark can start within the clean part: two leaves, the first of which can be counted.
         return Sequence((Chars(clean, "bytes", 0, high), Literal(until)))
     one = Dfa.from_ranges([(0, FIRST)])
     ended = whatever.concatenate(exact_bytes(until))
@@ -117,10 +127,10 @@ def free_text_node(without: tuple[bytes, ...], until: bytes | None, high: int | 
 
 
 def exact_bytes(data: bytes) -> Dfa:
-    """These bytes, each a character."""
+    """Return the Dfa of these bytes, each as one character."""
     return Dfa.from_strings([data.decode("latin-1")])
 
 
 def has_border(data: bytes) -> bool:
-    """Whether a text both begins and ends with a part of it, so that two of it may overlap."""
+    """Return whether a proper prefix is also a suffix, so that two occurrences may overlap."""
     return any(data.startswith(data[k:]) for k in range(1, len(data)))

@@ -1,6 +1,7 @@
-"""Tokens in the order of their bytes, for the trie: by their first 16 as numbers, and by all where these are alike.
+"""Sort tokens by their bytes, for the trie.
 
-Twice as quick for 128,000 tokens as comparing them one with another.
+The first 16 bytes are compared as integers, and all bytes only where these are equal. For 128,000 tokens this is twice
+as fast as comparing the tokens directly.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ FIRST = 16
 
 
 def order_tokens(blob: bytes, offsets: NDArray[np.int32]) -> NDArray[np.int32]:
-    """int32: ids of the tokens that are not empty, ascending by their bytes, equal ones by id.
+    """Return the ids of all non-empty tokens as int32, sorted by bytes, then by id.
 
-    blob, offsets: as of Vocabulary.
+    `blob` and `offsets` are those of a Vocabulary.
     """
     lengths = np.diff(offsets)
     padded = np.frombuffer(blob + bytes(FIRST), np.uint8)
@@ -26,7 +27,7 @@ def order_tokens(blob: bytes, offsets: NDArray[np.int32]) -> NDArray[np.int32]:
     keys = heads.view(">u8").astype(np.uint64)
     order: NDArray[np.int64] = np.lexsort((lengths, keys[:, 1], keys[:, 0]))
     order = order[lengths[order] > 0]
-    # Runs of equal keys: tokens that differ later, or in zeros at their ends.
+    # Runs of equal keys: tokens that differ after these bytes, or only in trailing zeros.
     sorted_keys = keys[order]
     are_equal = np.concatenate([[False], (sorted_keys[1:] == sorted_keys[:-1]).all(axis=1), [False]])
     edges = np.flatnonzero(are_equal[1:] != are_equal[:-1]).tolist()

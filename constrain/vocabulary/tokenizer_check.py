@@ -1,8 +1,8 @@
-"""The self-test of a Vocabulary: what the tokenizer makes of a text must be spelled by the bytes of its tokens.
+"""Self-test of a Vocabulary: the bytes of the tokens must spell what the tokenizer encodes.
 
-Each probe is encoded, the bytes of the tokens are joined, and the outcome is compared with the probe itself
-and with what the tokenizer's own normaliser makes of it (NFC, lower case, a space in front). Probes that the
-vocabulary cannot spell at all (unknown tokens, bytes that no token has) say nothing and are passed over.
+Each probe is encoded, the bytes of the tokens are joined, and the result is compared with the probe itself and with its
+normalised form (NFC, lower case, a space in front). Probes that the vocabulary cannot spell (unknown tokens, missing
+bytes) are skipped.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ PROBES = (
     "\ufffd\uffff\U0010ffff",
 )
 OWN_PROBES = 256
-"""Tokens, spread over the vocabulary, whose own text is a probe too."""
+"""Number of tokens, spread over the vocabulary, whose text is used as a probe too."""
 
 
 @dataclass(frozen=True)
 class TokenizerConduct:
-    """What the tokenizer declares to do to a text before it cuts it.
+    """What a tokenizer declares to do to a text before it splits it.
 
-    normal: its normaliser, "\u2581" for a space undone. space: "before" if it may put a space in front of a text.
-    unknown: ids that stand for text which it cannot spell.
+    `normal` is its normaliser, with U+2581 for a space undone. `space` is "before" if it may put a space in front of a
+    text. `unknown` are the ids of unknown-text tokens.
     """
 
     normal: Callable[[str], str] = str
@@ -53,10 +53,10 @@ class TokenizerConduct:
 def run_self_test(
     vocabulary: Vocabulary, encode: Encode, conduct: TokenizerConduct, derived: Sequence[bytes | None]
 ) -> None:
-    """Raise VocabularyError, with the probe and its tokens, if one is not spelled by the bytes of its tokens.
+    """Raise VocabularyError, with the probe and its tokens, if a probe is not spelled by the bytes of its tokens.
 
-    derived: bytes as they were derived, before end tokens and special tokens were set to None: the tokenizer may
-    well use those for text (an end token that is a line feed), even if a constrained text never does.
+    `derived` are the bytes of the tokens before end tokens and special tokens were set to None: the tokenizer may use
+    those for text (an end token that is a line feed), even if a constrained text never does.
     """
     spelled = frozenset(vocabulary.blob)
     texts = list(derived)
@@ -82,7 +82,7 @@ def run_self_test(
 
 
 def sample_token_texts(vocabulary: Vocabulary) -> list[str]:
-    """The texts of some tokens, spread evenly over the ids."""
+    """Return the texts of some tokens, spread evenly over the ids."""
     ids = [index for index, token in enumerate(vocabulary.tokens) if token]
     texts = []
     for index in ids[:: max(1, len(ids) // OWN_PROBES)]:
@@ -94,7 +94,7 @@ def sample_token_texts(vocabulary: Vocabulary) -> list[str]:
 
 
 def report_mismatch(name: str, probe: str, tokens: str, found: bytes, wanted: Collection[bytes]) -> VocabularyError:
-    """The error for one probe."""
+    """Return the error for one probe."""
     best = max(wanted, key=lambda form: (common_prefix_length(form, found), form))
     at = common_prefix_length(best, found)
     return VocabularyError(
@@ -105,5 +105,5 @@ def report_mismatch(name: str, probe: str, tokens: str, found: bytes, wanted: Co
 
 
 def common_prefix_length(one: bytes, other: bytes) -> int:
-    """Length of the common start."""
+    """Return the length of the common prefix."""
     return next((i for i, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))

@@ -1,16 +1,16 @@
-"""The tokens of a language model as bytes: what a token adds to a text, and nothing else about it.
+"""Vocabulary: the tokens of a language model as bytes.
 
     from_pretrained, from_tokenizer, from_tiktoken, from_mistral    derive and test the bytes (integrations/)
-    from_tokens, bytes                                              take them as they are
+    from_tokens, bytes                                              use the given bytes
                      |
                      v
     Vocabulary: tokens, eos_ids, special   ->   blob, offsets (for the trie), fingerprint (for caches)
 
-A token's bytes are those it adds in the *middle* of a text: SentencePiece's `▁the` is b" the". What some
-tokenizers do at the very start of a text (drop that space again when decoding) is no affair of a text that
-goes on after a prompt: `text` and `decode` join the bytes, so what they give is what a Constraint accepted,
-byte for byte. Special tokens, end tokens, padding and unassigned ids are None: they never match text. Special tokens
-that end no text have a name in bytes that are no text (`symbols`), which stands for them in `blob`.
+The bytes of a token are those that it adds in the *middle* of a text: SentencePiece's `▁the` is b" the". Some
+tokenizers drop that space when they decode the start of a text; this does not concern a text that continues a prompt,
+so `text` and `decode` join the bytes, and return byte for byte what a Constraint accepted. Special tokens, end tokens,
+padding and unassigned ids are None: they never match text. In `blob`, special tokens that are not end tokens are
+spelled by a name, a byte string that is not valid UTF-8 (see `token_names`).
 """
 
 from __future__ import annotations
@@ -38,33 +38,60 @@ __all__ = ["MOST_BYTES", "MOST_TOKENS", "Encode", "Vocabulary", "name_special_to
 
 Encode = Callable[[str], "list[int]"]
 Octets: TypeAlias = bytes
-"""`bytes`, where `Vocabulary.bytes` hides the name."""
+"""`bytes`, under a name that `Vocabulary.bytes` does not shadow."""
 NAMED = re.compile(rb"(\xff[\xc0\xc1\xf5-\xfe]{%d})" % (NAME - 1))
 MOST_TOKENS = 1 << 23
-"""Most tokens of a vocabulary: kernels keep a token and a byte in an int32. The largest ones known have 262,144."""
-MOST_BYTES = (1 << 22) - 2
-"""Most bytes of all tokens together, each a node of a trie: kernels keep a node and a byte in an int32.
+"""Most tokens of a vocabulary, since kernels pack a token and a byte into an int32.
 
-As many nodes again, and some, are for what is merged from it (`mask_table.TRIE_WORDS`). 262,144 tokens have some 2 MB.
+The largest known vocabularies have 262,144.
+"""
+MOST_BYTES = (1 << 22) - 2
+"""Most bytes of all tokens together. Each byte is a trie node, and kernels pack a node and a byte into an int32.
+
+About as many nodes again are reserved for tries derived from it (`mask_table.TRIE_WORDS`). 262,144 tokens have about
+2 MB.
 """
 SENTINELS = ("\n", "a", "0", ".")
-"""Texts put before another to see how that one is spelled in the middle; one of them splits off in any tokenizer."""
+"""Texts prepended to another to find its tokens in the middle of a text.
+
+In any tokenizer one of them is separated from what follows.
+"""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Vocabulary:
-    """Immutable; equal if the fingerprints are.
+    """The tokens of a language model. Immutable; vocabularies with equal fingerprints are equal.
 
-    tokens: bytes of each token id; None (special, end, padding) never matches text; b"" is never allowed. Several
-        ids may have the same bytes. Its length is `size`, the width of the model's logits.
-    eos_ids: the tokens that end a text, at least one, ascending. special: name -> id of every special token.
-    names: id -> the name in bytes of every special token that is no end token.
-    blob: uint8 text of all tokens one after the other; offsets: int32[size + 1], token i is
-        blob[offsets[i]:offsets[i + 1]], read-only: its name, if it is special; empty for what is None otherwise, and
-        for a token that holds a byte 0xFF, which belongs to names and to no text.
-    encode: ids of a text as the tokenizer spells it at the start of a text, no special tokens added; None if unknown.
-    encode_prompt: the same with what the model expects around a prompt (a begin token, mostly).
-    leading_space: "stripped" if the tokenizer's own decoding drops one space at the start of a text (ours does not).
+    Create one with a class method: `from_pretrained`, `from_tokenizer`, `from_tokens`, `from_tiktoken`, `from_mistral`
+    or `bytes`.
+
+    Attributes
+    ----------
+    tokens : tuple of bytes or None
+        The bytes of each token id. None (special, end, padding) never matches text; b"" is never allowed. Several ids
+        may have the same bytes. The length is `size`, the width of the model's logits.
+    eos_ids : tuple of int
+        The tokens that end a text, ascending, at least one.
+    special : Mapping of str to int
+        The id of each special token by name.
+    names : Mapping of int to bytes
+        The name in bytes of each special token that is not an end token, by id.
+    blob : bytes
+        The bytes of all tokens, concatenated.
+    offsets : ndarray of int32, shape (size + 1,), read-only
+        Token `i` is `blob[offsets[i]:offsets[i + 1]]`: the name of a special token, empty for other tokens that are
+        None and for tokens that contain a byte 0xFF, which is reserved for names.
+    fingerprint : str
+        Digest of everything that masks depend on.
+    encode : callable or None
+        Returns the token ids of a str, as the tokenizer encodes it at the start of a text, without special tokens
+        added.
+    encode_prompt : callable or None
+        As `encode`, with what the model expects around a prompt (usually a begin token).
+    leading_space : {"kept", "stripped"}
+        "stripped" if the tokenizer's own decoding drops one space at the start of a text; `decode` never does.
+    name : str
+        A name for messages.
     """
 
     tokens: tuple[Octets | None, ...]
@@ -92,11 +119,37 @@ class Vocabulary:
         leading_space: Literal["kept", "stripped"] = "kept",
         name: str = "tokens",
     ) -> Vocabulary:
-        """From the bytes of each token, in order of ids.
+        """Create a vocabulary from the bytes of each token, in order of ids.
 
-        size: width of the model's logits. Wider than `tokens`: the rest is padding, never allowed. Narrower: the
-        model cannot write the tokens beyond, and they are left out. End tokens and special tokens become None.
-        Raises VocabularyError if there is no end token, or one is not an id below `size`.
+        Parameters
+        ----------
+        tokens : iterable of bytes or None
+            The bytes of each token. End tokens and special tokens become None.
+        eos_ids : iterable of int
+            The tokens that end a text, at least one.
+        special : Mapping of str to int, optional
+            The id of each special token by name. Ids outside the vocabulary are dropped.
+        size : int, optional
+            Width of the model's logits. If it exceeds the number of tokens, the rest is padding, which is never
+            allowed. If it is less, the tokens beyond it are dropped, since the model cannot produce them.
+        encode, encode_prompt : callable, optional
+            Functions from str to a list of token ids, see the attributes. `encode_prompt` defaults to `encode`.
+        leading_space : {"kept", "stripped"}
+            See the attributes.
+        name : str
+            A name for messages.
+
+        Returns
+        -------
+        Vocabulary
+
+        Raises
+        ------
+        VocabularyError
+            If there is no end token, an end token is not an id below `size`, a token is neither bytes nor None, or
+            there are too many tokens or bytes.
+        TypeError
+            If an argument has the wrong type.
         """
         if isinstance(tokens, (str, Octets)) or not isinstance(tokens, Iterable):
             raise TypeError(f"tokens is {describe_value(tokens)}: give the bytes of each token, None for special ones")
@@ -149,7 +202,12 @@ class Vocabulary:
 
     @classmethod
     def bytes(cls) -> Vocabulary:
-        """The 256 one-byte tokens, then one end token, 256."""
+        """Return the vocabulary of the 256 one-byte tokens, followed by one end token with id 256.
+
+        Returns
+        -------
+        Vocabulary
+        """
         tokens = [bytes((value,)) for value in range(256)]
         return cls.from_tokens([*tokens, None], (256,), special={"<end>": 256}, encode=encode_bytes, name="bytes")
 
@@ -157,7 +215,27 @@ class Vocabulary:
     def from_pretrained(
         cls, source: str | PathLike[str], *, size: int | None = None, eos_ids: Iterable[int] | None = None
     ) -> Vocabulary:
-        """Of a model's folder, a hub id, or a tokenizer file (tokenizer.json, *.model, tekken*.json, *.tiktoken)."""
+        """Create the vocabulary of a pretrained model.
+
+        Parameters
+        ----------
+        source : path-like
+            The folder of a model, an id on the Hugging Face hub, or a tokenizer file (tokenizer.json, *.model,
+            tekken*.json, *.tiktoken).
+        size : int, optional
+            Width of the model's logits, if it differs from the tokenizer's.
+        eos_ids : iterable of int, optional
+            End tokens, if they differ from the tokenizer's.
+
+        Returns
+        -------
+        Vocabulary
+
+        Raises
+        ------
+        VocabularyError
+            If the bytes of the tokens cannot be derived, or there is no end token.
+        """
         size = None if size is None else check_count("size", size, 1)
         out: Vocabulary = find_extension("read_pretrained")(source, size=size, eos_ids=eos_ids)
         return out
@@ -166,9 +244,25 @@ class Vocabulary:
     def from_tokenizer(
         cls, tokenizer: Any, *, size: int | None = None, eos_ids: Iterable[int] | None = None
     ) -> Vocabulary:
-        """Of a loaded tokenizer: transformers, tokenizers, tiktoken, sentencepiece or mistral-common.
+        """Create the vocabulary of a loaded tokenizer.
 
-        size: width of the model's logits, if not the tokenizer's own; eos_ids: end tokens, if not the tokenizer's.
+        Parameters
+        ----------
+        tokenizer : object
+            A tokenizer of transformers, tokenizers, tiktoken, sentencepiece or mistral-common.
+        size : int, optional
+            Width of the model's logits, if it differs from the tokenizer's.
+        eos_ids : iterable of int, optional
+            End tokens, if they differ from the tokenizer's.
+
+        Returns
+        -------
+        Vocabulary
+
+        Raises
+        ------
+        VocabularyError
+            If the bytes of the tokens cannot be derived, or there is no end token.
         """
         size = None if size is None else check_count("size", size, 1)
         out: Vocabulary = find_extension("read_tokenizer")(tokenizer, size=size, eos_ids=eos_ids)
@@ -184,10 +278,29 @@ class Vocabulary:
         pattern: str | None = None,
         size: int | None = None,
     ) -> Vocabulary:
-        """Of tiktoken ranks: a rank file, a mapping bytes -> rank, or a `tiktoken.Encoding`.
+        """Create the vocabulary of tiktoken ranks.
 
-        Ranks do not say what is special; only those of Llama 3 are recognised. `pattern`: the regular expression by
-        which the encoding cuts text before merging, needed for `encode` alone.
+        Parameters
+        ----------
+        source : path-like, Mapping of bytes to int, or tiktoken.Encoding
+            A rank file, the rank of each token, or an encoding.
+        special : Mapping of str to int, optional
+            The id of each special token by name. Ranks do not contain them; only those of Llama 3 are recognised.
+        eos_ids : iterable of int, optional
+            End tokens.
+        pattern : str, optional
+            The regular expression by which the encoding splits text before merging. Needed only for `encode`.
+        size : int, optional
+            Width of the model's logits, if it differs from the tokenizer's.
+
+        Returns
+        -------
+        Vocabulary
+
+        Raises
+        ------
+        VocabularyError
+            If the bytes of the tokens cannot be derived, or there is no end token.
         """
         out: Vocabulary = find_extension("read_tiktoken")(
             source, special=special, eos_ids=eos_ids, pattern=pattern, size=size
@@ -198,30 +311,54 @@ class Vocabulary:
     def from_mistral(
         cls, source: str | PathLike[str] | Any, *, size: int | None = None, eos_ids: Iterable[int] | None = None
     ) -> Vocabulary:
-        """Of a mistral-common tokenizer, or of its file: SentencePiece (*.model*) or Tekken (tekken*.json)."""
+        """Create the vocabulary of a mistral-common tokenizer.
+
+        Parameters
+        ----------
+        source : path-like or tokenizer
+            The tokenizer or its file: SentencePiece (*.model*) or Tekken (tekken*.json).
+        size : int, optional
+            Width of the model's logits, if it differs from the tokenizer's.
+        eos_ids : iterable of int, optional
+            End tokens, if they differ from the tokenizer's.
+
+        Returns
+        -------
+        Vocabulary
+
+        Raises
+        ------
+        VocabularyError
+            If the bytes of the tokens cannot be derived, or there is no end token.
+        """
         out: Vocabulary = find_extension("read_mistral")(source, size=size, eos_ids=eos_ids)
         return out
 
     @property
     def size(self) -> int:
-        """Number of tokens: the width of the model's logits, padding included."""
+        """The number of tokens: the width of the model's logits, including padding."""
         return len(self.tokens)
 
     @property
     def strips_leading_space(self) -> bool:
-        """Whether the tokenizer's own decoding, unlike ours, drops one space at the start of a text."""
+        """Whether the tokenizer's own decoding drops one space at the start of a text; `decode` never does."""
         return self.leading_space == "stripped"
 
     @cached_property
     def missing_bytes(self) -> frozenset[int]:
-        """Bytes that no single-byte token spells: a text that needs one may have no spelling at all. Not 0xFF, which no
-        text needs."""
+        """The bytes that no one-byte token spells; a text that contains one may have no tokenisation.
+
+        0xFF is never included, since no UTF-8 text contains it.
+        """
         lengths = np.diff(self.offsets)
         firsts = np.frombuffer(self.blob, np.uint8)[self.offsets[:-1][lengths == 1]]
         return frozenset(range(FIRST)) - frozenset(firsts.tolist())
 
     def spelled(self, index: int) -> Octets:
-        """A token as it stands in `blob`: special tokens by their names in bytes."""
+        """Return the bytes of a token in `blob`: a special token is spelled by its name in bytes.
+
+        Raise VocabularyError if there is no such token.
+        """
         index = check_id("index", index)
         if not -1 < index < len(self.tokens):
             raise VocabularyError(f"there is no token {shorten_text(index, 40)}: the vocabulary has {self.size}")
@@ -229,16 +366,43 @@ class Vocabulary:
 
     @cached_property
     def shown(self) -> Mapping[int, Octets]:
-        """id -> what a reader sees of a special token: its name in the tokenizer."""
+        """The name in the tokenizer of each special token that is not an end token, as UTF-8 by id."""
         return {index: name.encode() for name, index in reversed(list(self.special.items())) if index in self.names}
 
     def transcript(self, ids: Iterable[int]) -> Octets:
-        """`text`, with the special tokens in it as the tokenizer calls them; end tokens add nothing."""
+        """Return the bytes of a sequence of tokens, with special tokens spelled by their names in the tokenizer.
+
+        End tokens contribute nothing.
+
+        Parameters
+        ----------
+        ids : iterable of int
+            Token ids.
+
+        Returns
+        -------
+        bytes
+        """
         shown, ids = self.shown, check_ids(ids)
         return b"".join(shown[index] if index in shown else self.text((index,)) for index in ids)
 
     def text(self, ids: Iterable[int]) -> Octets:
-        """The bytes of these tokens, joined; special and end tokens add nothing."""
+        """Return the concatenated bytes of a sequence of tokens. Special tokens and end tokens contribute nothing.
+
+        Parameters
+        ----------
+        ids : iterable of int
+            Token ids.
+
+        Returns
+        -------
+        bytes
+
+        Raises
+        ------
+        VocabularyError
+            If an id is not in the vocabulary.
+        """
         pieces = []
         for index in check_ids(ids):
             if not 0 <= index < len(self.tokens):
@@ -247,13 +411,38 @@ class Vocabulary:
         return b"".join(pieces)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """`text` as a str: exactly the joined bytes, incomplete characters as U+FFFD."""
+        """Return `text(ids)` decoded as UTF-8, with incomplete or invalid characters as U+FFFD.
+
+        Parameters
+        ----------
+        ids : iterable of int
+            Token ids.
+
+        Returns
+        -------
+        str
+        """
         return self.text(ids).decode("utf-8", "replace")
 
     def tokenize(self, data: Octets) -> list[int]:
-        """Tokens that spell exactly `data` in the middle of a text: the tokenizer's own choice, else the fewest.
+        """Return tokens that spell exactly `data` in the middle of a text.
 
-        Names of special tokens (`names`) are these tokens. Raises VocabularyError if no tokens spell it.
+        The tokenizer's own choice is preferred; if it is not available, the fewest tokens are returned. Names of
+        special tokens (`names`) become these tokens.
+
+        Parameters
+        ----------
+        data : bytes
+            The bytes to spell.
+
+        Returns
+        -------
+        list of int
+
+        Raises
+        ------
+        VocabularyError
+            If no tokens spell `data`.
         """
         check_type("data", data, Octets, "give bytes, such as text.encode()")
         if FIRST in data and self.names:
@@ -261,6 +450,7 @@ class Vocabulary:
         return self._part(data)
 
     def _part(self, data: Octets) -> list[int]:
+        """Tokenise bytes without names of special tokens."""
         if self.encode is not None and FIRST not in data:
             try:
                 text = data.decode()
@@ -273,7 +463,10 @@ class Vocabulary:
         return self.fewest(data)
 
     def rest(self, ids: list[int], head: Octets) -> list[int]:
-        """The tokens after those that spell `head` (a space may stand before it); none if it does not split off."""
+        """Return the tokens after those that spell `head`, which may have a space before it.
+
+        Return an empty list if no token boundary follows `head`.
+        """
         if not head:
             return ids
         seen = b""
@@ -286,10 +479,13 @@ class Vocabulary:
         return []
 
     def fewest(self, data: Octets) -> list[int]:
-        """The least number of tokens that spell `data`, the longest first among equals; by dynamic programming."""
+        """Return the fewest tokens that spell `data`; among equals, those with the longest first token.
+
+        Uses dynamic programming. Raise VocabularyError if no tokens spell `data`.
+        """
         check_type("data", data, Octets, "give bytes, such as text.encode()")
         ids, lengths = self.by_bytes
-        best: list[tuple[int, int, int]] = [(0, 0, 0)]  # from the end: tokens needed, minus length of the first, its id
+        best: list[tuple[int, int, int]] = [(0, 0, 0)]  # by suffix length: count, -length of the first, its id
         unreachable = (len(data) + 1, 0, -1)
         for start in range(len(data) - 1, -1, -1):
             found = unreachable
@@ -311,7 +507,7 @@ class Vocabulary:
 
     @cached_property
     def by_bytes(self) -> tuple[dict[Octets, int], tuple[int, ...]]:
-        """Bytes -> the least id that has them, and the lengths that occur, ascending."""
+        """The smallest id for each token text, and the lengths of token texts, ascending."""
         ids = {token: i for i, token in zip(range(self.size - 1, -1, -1), reversed(self.tokens)) if token}
         ids.update((name, index) for index, name in self.names.items())
         return ids, tuple(sorted(set(map(len, ids))))
@@ -326,16 +522,16 @@ class Vocabulary:
         return hash(self.fingerprint)
 
     def __copy__(self) -> Vocabulary:
-        return self  # It is immutable.
+        return self  # immutable
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Vocabulary:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the tokens and what they mean, not what was computed from them.
+        """Pickle the tokens and their meaning, not what is derived from them.
 
-        `encode` and `encode_prompt` are pickled too, unless they are lambdas or local functions, as those of most
-        tokenizers are: then the copy has None, and `tokenize` gives the fewest tokens.
+        `encode` and `encode_prompt` are pickled unless they are lambdas or local functions, as those of most tokenizers
+        are. The copy then has None, and its `tokenize` returns the fewest tokens.
         """
         encoders = tuple(None if is_local(one) else one for one in (self.encode, self.encode_prompt))
         how = (tuple(self.special.items()), self.leading_space, self.name, *encoders)
@@ -353,13 +549,16 @@ def encode_bytes(text: str) -> list[int]:
 
 
 def is_local(function: object) -> bool:
-    """Whether a function has no name by which another process could find it."""
+    """Return whether a function has no importable name, so that it cannot be pickled."""
     return "<" in getattr(function, "__qualname__", "")
 
 
 @cache
 def restored_vocabularies() -> WeakValueDictionary[tuple[Any, ...], Vocabulary]:
-    """Return the vocabularies that were unpickled in this process: equal ones are one, and so are their mask tables."""
+    """Return the registry of vocabularies unpickled in this process.
+
+    Equal ones share one object, and so its mask table.
+    """
     return WeakValueDictionary()
 
 
@@ -373,7 +572,7 @@ def restore_vocabulary(
     encode: Encode | None,
     encode_prompt: Encode | None,
 ) -> Vocabulary:
-    """Return the vocabulary of a pickled one. Raise VocabularyError if it was damaged."""
+    """Return the vocabulary of a pickled one. Raise VocabularyError if the fingerprint does not match."""
     key = fingerprint, leading_space, name, encode is None, encode_prompt is None
     found = restored_vocabularies().get(key)
     if found is not None:
@@ -388,22 +587,22 @@ def restore_vocabulary(
 
 
 def check_id(name: str, value: Any) -> int:
-    """Return a token id as an int; TypeError for what is no whole number."""
+    """Return a token id as an int. Raise TypeError if it is not an integer."""
     try:
         return check_count(name, value)
     except ValueError:
-        return int(value)  # a negative one: whoever asked says what is wrong with it
+        return int(value)  # a negative id: the caller reports it
 
 
 def check_ids(ids: Iterable[int]) -> list[int]:
-    """Return token ids as ints; TypeError for what is none."""
+    """Return token ids as ints. Raise TypeError if one is not an integer."""
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise TypeError(f"ids is {describe_value(ids)}: give a list of token ids")
     return [index if type(index) is int else check_id("a token id", index) for index in ids]
 
 
 def check_arguments(special: object, encode: object, encode_prompt: object, name: object) -> None:
-    """Raise TypeError for arguments of `from_tokens` of the wrong type."""
+    """Raise TypeError if an argument of `from_tokens` has the wrong type."""
     check_type("special", special, (Mapping, NoneType), "give a dict of name -> token id")
     if isinstance(special, Mapping):
         for key, index in special.items():
@@ -416,7 +615,7 @@ def check_arguments(special: object, encode: object, encode_prompt: object, name
 
 
 def check_ends(eos_ids: Iterable[int], width: int) -> tuple[int, ...]:
-    """The end tokens, ascending, without repeats; VocabularyError if there is none or one is no id."""
+    """Return the distinct end tokens, ascending. Raise VocabularyError if there are none, or one is not an id."""
     if isinstance(eos_ids, (str, bytes)) or not isinstance(eos_ids, Iterable):
         raise TypeError(f"eos_ids is {describe_value(eos_ids)}: give a list of token ids")
     ends = sorted({check_id("an id of eos_ids", index) for index in eos_ids})
@@ -435,13 +634,16 @@ def check_ends(eos_ids: Iterable[int], width: int) -> tuple[int, ...]:
 
 
 def name_special_tokens(special: Mapping[str, int], ends: Sequence[int]) -> dict[int, bytes]:
-    """id -> the name in bytes of every special token that is no end token."""
+    """Return the name in bytes of each special token that is not an end token, by id."""
     within = sorted(set(special.values()) - set(ends))
     return {index: token_name(number) for number, index in enumerate(within)}
 
 
 def fingerprint_tokens(blob: bytes, offsets: NDArray[np.int32], ends: Sequence[int], special: Mapping[str, int]) -> str:
-    """Hex digest of all that masks depend on; the first field is the version of this very layout."""
+    """Return the hex digest of everything that masks depend on.
+
+    The first field is the version of this serialisation.
+    """
     out = blake2b(b"constrain vocabulary 2", digest_size=16)
     for part in (
         offsets.astype("<i4").tobytes(),
@@ -455,5 +657,5 @@ def fingerprint_tokens(blob: bytes, offsets: NDArray[np.int32], ends: Sequence[i
 
 
 def show_bytes(data: bytes) -> str:
-    """A few bytes for a message."""
+    """Return an abbreviated repr of bytes, for messages."""
     return f"{data[:48]!r}{'...' if len(data) > 48 else ''}"

@@ -1,8 +1,8 @@
-"""Vocabularies on disk: the tokens of a file of ranks, taken apart once, so that a later process need not.
+"""Disk cache of vocabularies: the tokens of a rank file, parsed once for all processes.
 
-The content of a file is a line of JSON (what is special, which tokens are not as they are spelled, lengths), the
-offsets, the bytes of all tokens, and the format by which `struct` cuts these: 128,000 tokens in 4 ms. It is named by a
-digest of the file that it came from and of all else that was asked for.
+A file contains one line of JSON (special tokens, tokens whose bytes differ from the blob, lengths), the offsets, the
+bytes of all tokens, and the `struct` format that splits them: 128,000 tokens in 4 ms. It is named by a digest of the
+source file and of all other arguments.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["CachedVocabulary", "LEAST_BYTES"]
 
 SUFFIX = ".vocabulary"
 LEAST_BYTES = 1 << 16
-"""Files below are read faster than looked up."""
+"""Smaller files are parsed faster than looked up."""
 MOST_FILES = 16
 MOST_BYTES = 256 << 20
 HEAD = 1 << 22
@@ -34,13 +34,13 @@ HEAD = 1 << 22
 
 @dataclass(frozen=True)
 class CachedVocabulary:
-    """The place of one vocabulary. data: the file that it is read from. asked: what else decides, fit for JSON."""
+    """A cache entry. `data` is the source file, `asked` the other arguments of the request, as JSON values."""
 
     data: bytes
     asked: Any
 
     def path(self) -> Path | None:
-        """The file, there or not; None: nothing is kept."""
+        """Return the path of the cache file, whether or not it exists; None if caching is off."""
         folder = cache.cache_folder_path()
         if folder is None:
             return None
@@ -49,7 +49,7 @@ class CachedVocabulary:
         return folder / f"{digest.hexdigest()}{SUFFIX}"
 
     def fetch(self) -> tuple[Vocabulary, Mapping[str, Any]] | None:
-        """The vocabulary, without `encode`, and what was kept beside it; None if it is not there."""
+        """Return the vocabulary, without `encode`, and the data saved with it; None if it is not cached."""
         path = self.path()
         data = None if path is None else cache.read_sealed(path, cache.digest_code())
         if data is None:
@@ -80,11 +80,11 @@ class CachedVocabulary:
                 name=head["name"],
             )
         except (ValueError, KeyError, TypeError, IndexError, struct.error):
-            return None  # Not ours: it is read anew.
+            return None  # not a file of this format: parse the source again
         return found, head["beside"]
 
     def keep(self, vocabulary: Vocabulary, beside: Mapping[str, Any]) -> None:
-        """Writes a vocabulary, and what `fetch` shall return with it, fit for JSON."""
+        """Save a vocabulary with additional data, a JSON value that `fetch` returns with it."""
         path = self.path()
         if path is None:
             return

@@ -1,4 +1,4 @@
-"""Diagrams of a grammar: a railroad for each rule and terminal, and the automaton of the lexer, as SVG or a page."""
+"""Diagrams of a grammar: railroad diagrams of rules and terminals, and the automaton of the lexer, as SVG or a page."""
 
 from .diagram_page import draw_page, draw_svg
 

@@ -1,7 +1,7 @@
-"""The automaton of a lexer as a picture: states in columns by their distance from where it starts.
+"""Draw the automaton of a lexer: states in columns by their distance from the start.
 
-Where a terminal is accepted the state has a second ring and the terminal's name under it. Bytes between the same states
-are one arrow, labelled as a class of characters; a character of several bytes is one arrow too.
+A state that accepts a terminal has a second ring, with the name of the terminal under it. Bytes between the same states
+are one arrow, labelled as a character class; a multi-byte character is one arrow too.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from .railroad_shapes import count_columns
 __all__ = ["MOST_STATES", "Automaton", "draw_automaton"]
 
 MOST_STATES = 40
-"""States up to which it is drawn: beyond, nobody could follow an arrow."""
+"""Maximum number of states of a drawn automaton: larger ones are unreadable."""
 ACROSS, DOWN, CLOSE, RADIUS = 150, 84, 56, 17
 LONGEST = 18
-"""Letters of a label."""
+"""Maximum number of characters of a label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Automaton:
-    """SVG elements, and the size that they take."""
+    """SVG elements and their total size."""
 
     parts: list[str]
     width: float
@@ -33,14 +33,14 @@ class Automaton:
 
 
 def draw_automaton(parser: Parser, name: dict[int, str]) -> Automaton | None:
-    """The picture; None if there are too many states. name: of terminals."""
+    """Return the picture; None if there are too many states. name: names of terminals by number."""
     scanner = parser.scanner
     starts = sorted({int(start) for start in parser.scan.tolist() if start >= 0})
     edges = _edges(parser, starts)
     if edges is None:
         return None
     layers = _layers(starts, edges)
-    going = {a for a, _ in edges}  # the others are ends, and stand closer together, below
+    going = {a for a, _ in edges}  # states without outgoing edges are drawn closer together, below
     layers = [sorted(layer, key=lambda state: state not in going) for layer in layers]
     tall = max(sum(DOWN if state in going else CLOSE for state in layer) for layer in layers)
     place: dict[int, tuple[float, float]] = {}
@@ -69,9 +69,10 @@ def draw_automaton(parser: Parser, name: dict[int, str]) -> Automaton | None:
 
 
 def _edges(parser: Parser, starts: list[int]) -> dict[tuple[int, int], list[int]] | None:
-    """The bytes between states, from the starts on; None if there are too many states.
+    """Return the bytes between states, from the start states on; None if there are too many states.
 
-    A character beyond ASCII leads at once to where its last byte does, as byte 0x80: within it nothing is decided.
+    A character beyond ASCII leads directly to the target of its last byte, as byte 0x80, because nothing is decided
+    within it.
     """
     delta = parser.scanner.delta.tolist()
     edges: dict[tuple[int, int], list[int]] = {}
@@ -98,7 +99,7 @@ def _edges(parser: Parser, starts: list[int]) -> dict[tuple[int, int], list[int]
 
 
 def _layers(starts: list[int], edges: dict[tuple[int, int], list[int]]) -> list[list[int]]:
-    """States by the fewest bytes that lead to them."""
+    """Return the states grouped by their distance from the start in bytes."""
     follow: dict[int, list[int]] = {}
     for a, b in edges:
         follow.setdefault(a, []).append(b)
@@ -112,7 +113,7 @@ def _layers(starts: list[int], edges: dict[tuple[int, int], list[int]]) -> list[
 
 
 def _label(found: list[int]) -> str:
-    """Bytes as one writes them."""
+    """Return a label for a set of bytes, in the notation of character classes."""
     printable = [byte for byte in found if 0x20 < byte < 0x7F]
     words = [format_ranges(printable) if len(printable) < 94 else "any"] if printable else []
     named = {0x20: "space", 0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r", 0x0C: "\\f"}
@@ -128,7 +129,7 @@ def _label(found: list[int]) -> str:
 
 
 def _edge(place: Mapping[int, tuple[float, float]], depth: dict[int, int], a: int, b: int, label: str) -> list[str]:
-    """An arrow: straight to the next column, a bow to others, a loop to itself."""
+    """Return an arrow: straight to the next column, curved to other columns, a loop to the same state."""
     (x1, y1), (x2, y2) = place[a], place[b]
     if a == b:
         path = f"M{x1 - 8:g} {y1 - RADIUS + 2:g} c-14 -30 30 -30 18 -1"

@@ -1,4 +1,7 @@
-"""All diagrams of a grammar as one SVG picture, or as a page with links between the rules; both in light and dark."""
+"""All diagrams of a grammar as one SVG picture, or as a page with links between the rules.
+
+Both follow the light or dark colour scheme of the reader.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ TIP = (
 
 
 def draw_svg(written: WrittenGrammar) -> str:
-    """One SVG with all diagrams below each other."""
+    """Return one SVG picture with all diagrams below each other."""
     parts, y, width = [], float(MARGIN), 300.0
     for one in draw_rules(written):
         parts.append(f'<g class="railroad" id="{escape(_id(one))}">' + "".join(_titled(one, MARGIN, y)) + "</g>")
@@ -73,7 +76,7 @@ def draw_svg(written: WrittenGrammar) -> str:
 
 
 def draw_page(written: WrittenGrammar) -> str:
-    """An HTML page, whole in itself."""
+    """Return a self-contained HTML page."""
     all_ = draw_rules(written)
     sections = []
     for one in all_:
@@ -122,14 +125,14 @@ def _height(one: Drawn) -> float:
 
 
 def _titled(one: Drawn, x: float, y: float) -> list[str]:
-    """A diagram under its name."""
+    """Return a diagram under its name."""
     about = f'<tspan class="about" dx="10">{escape(one.about)}</tspan>' if one.about else ""
     title = f'<text class="title" x="{x:g}" y="{y + 14:g}">{escape(one.name)}{about}</text>'
     return [title, *_ended(one, x, y + TITLE + one.shape.up)]
 
 
 def _ended(one: Drawn, x: float, y: float) -> list[str]:
-    """A diagram with its ends; y is its track."""
+    """Return a diagram with its end marks; y is the height of its track."""
     right = x + one.shape.width + 6 * GAP
     return [
         f'<path d="M{x + 10:g} {y - 8:g} v16 m5 -16 v16 m0 -8 H{x + 3 * GAP:g}"/>',
@@ -139,9 +142,10 @@ def _ended(one: Drawn, x: float, y: float) -> list[str]:
 
 
 def _scanner(written: WrittenGrammar) -> Automaton | None:
-    """The picture of the basic lexer's automaton, if it is small.
+    """Return the picture of the basic lexer's automaton, if it is small.
 
-    Contextual lexers are cut out of the same terminals; a picture with a start for each of them nobody could read.
+    Contextual lexers are made from the same terminals; a picture with a start state for each of them would be
+    unreadable.
     """
     loaded = written.loaded
     if loaded is None or not written.has_lexer:

@@ -1,4 +1,4 @@
-"""From the rules of a grammar, as they are written, to shapes: `x ("," x)*` is a loop with a comma on the way back."""
+"""Convert the rules of a grammar to shapes: `x ("," x)*` becomes a loop with a comma on the way back."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .railroad_shapes import Box, DiagramShape, Remark, ShapeChoice, ShapeLoop, 
 __all__ = ["Drawn", "draw_rules"]
 
 MOST_LETTERS = 70
-"""Letters of a pattern that are shown in a box."""
+"""Maximum number of characters of a pattern that are shown in a box."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The diagram of a rule or terminal. about: what is said beside its name."""
+    """The diagram of a rule or terminal. about: a remark beside its name."""
 
     name: str
     kind: str
@@ -31,7 +31,7 @@ class Drawn:
 
 
 def draw_rules(written: WrittenGrammar) -> list[Drawn]:
-    """The diagrams of all rules, then of the terminals that have names."""
+    """Return the diagrams of all rules, then of the named terminals."""
     return _LarkRules(written).all() if written.kind == "lark" else _GbnfRules(written.text).all()
 
 
@@ -39,12 +39,12 @@ def draw_rules(written: WrittenGrammar) -> list[Drawn]:
 
 
 def make_optional(shape: DiagramShape) -> DiagramShape:
-    """It, or nothing: the way past it is above."""
+    """Return an optional shape: the bypass is above."""
     return ShapeChoice((Skip(), shape), 1)
 
 
 def repeat_shape(shape: DiagramShape, low: int, high: int | None) -> DiagramShape:
-    """It, low to high times in a row."""
+    """Return a shape repeated low to high times."""
     if (low, high) == (0, 1):
         return make_optional(shape)
     if (low, high) == (1, 1):
@@ -59,8 +59,11 @@ def repeat_shape(shape: DiagramShape, low: int, high: int | None) -> DiagramShap
 def join_parts(
     parts: Sequence[tuple[Any, DiagramShape]], loops: dict[int, tuple[list[Any], list[DiagramShape]]]
 ) -> DiagramShape:
-    """A row of parts (what they are, their shapes). loops: for the place of a `(...)*`, what repeats there: where that
-    ends with what stands before it, both are one loop."""
+    """Return a row of parts (key, shape).
+
+    loops: by the index of a `(...)*`, the keys and shapes that it repeats; where these end with the parts before it,
+    both are merged into one loop.
+    """
     out: list[tuple[Any, DiagramShape]] = []
     for place, (what, shape) in enumerate(parts):
         if place in loops:
@@ -80,7 +83,7 @@ def join_parts(
 
 
 def shorten_text(text: str) -> str:
-    """As much of a text as fits."""
+    """Return a text, truncated to the maximum length."""
     text = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
     return text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 1] + "…"
 
@@ -118,7 +121,7 @@ class _LarkRules:
         return out
 
     def shape(self, tree: Any) -> DiagramShape:
-        """The shape of a tree of Lark's own grammar."""
+        """Return the shape of a tree of Lark's own grammar."""
         kind = getattr(tree, "data", None)
         if kind is None:
             return self.symbol(tree)
@@ -165,7 +168,7 @@ class _LarkRules:
 
 
 def _counts(tree: Any) -> tuple[int, int | None]:
-    """How often an `expr` repeats."""
+    """Return the minimum and maximum number of repetitions of an `expr`."""
     operator, numbers = str(tree.children[1]), [int(number) for number in tree.children[2:]]
     if operator == "~":
         return numbers[0], numbers[-1]
@@ -173,14 +176,14 @@ def _counts(tree: Any) -> tuple[int, int | None]:
 
 
 def _only(tree: Any) -> list[Any]:
-    """The parts of what is in parentheses, if there is one option."""
+    """Return the parts of a group in parentheses that has a single option."""
     if tree.data == "expansions" and len(tree.children) == 1 and tree.children[0].data == "expansion":
         return list(tree.children[0].children)
     return [tree]
 
 
 def _source(tree: Any) -> str:
-    """A part as text, to compare and to name."""
+    """Return the source of a part, for comparison and as a name."""
     if not hasattr(tree, "data"):
         return str(getattr(tree, "name", tree))
     between = {"expansions": " | ", "range": ".."}.get(tree.data, " ")

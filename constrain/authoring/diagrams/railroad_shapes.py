@@ -1,7 +1,7 @@
 """Railroad diagrams: shapes that know their size and draw themselves as SVG.
 
-Each is entered at the left and left at the right, both on its own track: it takes `width` along it, `up` above and
-`down` below. What may be chosen stands below each other; what repeats has a track that leads back under it.
+Each shape is entered at the left and left at the right, both on its track: it extends `width` along the track, `up`
+above and `down` below it. Options are drawn below each other; a repetition has a track that leads back under it.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ __all__ = [
 ]
 
 LETTER = 7.8
-"""Width of a letter of the fixed font."""
+"""Width of a character of the monospaced font."""
 BOX = 14
 """Half the height of a box."""
 GAP = 10
-"""Between shapes, and the radius of curves."""
+"""Distance between shapes, and radius of curves."""
 WIDEST = 860
-"""Width beyond which a row is broken."""
+"""Maximum width of a row before it is broken."""
 
 Kind = Literal["text", "pattern", "terminal", "rule", "none"]
 
 
 class DiagramShape(Protocol):
-    """Anything that can be drawn."""
+    """A shape that can be drawn."""
 
     @property
     def width(self) -> float: ...
@@ -48,28 +48,28 @@ class DiagramShape(Protocol):
     @property
     def down(self) -> float: ...
     def draw(self, x: float, y: float) -> list[str]:
-        """SVG elements, entered at (x, y) and left at (x + width, y)."""
+        """Return SVG elements, entered at (x, y) and left at (x + width, y)."""
         ...
 
 
 def count_columns(text: str) -> int:
-    """Letters of the fixed font that a text is wide."""
+    """Return the number of columns of a text in the monospaced font."""
     return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
 
 
 def draw_track(*moves: str) -> str:
-    """A line along the track."""
+    """Return a line along the track."""
     return f'<path d="{" ".join(moves)}"/>'
 
 
 def draw_piece(x: float, y: float, to: float) -> list[str]:
-    """A straight piece, if there is any."""
+    """Return a straight piece of track, if it is not empty."""
     return [draw_track(f"M{x:g} {y:g}", f"H{to:g}")] if to > x else []
 
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Nothing."""
+    """The empty shape."""
 
     width: float = 0
     up: float = 0
@@ -133,7 +133,7 @@ class Remark:
 
 @dataclass(frozen=True)
 class ShapeRow:
-    """One after the other."""
+    """Shapes in sequence."""
 
     items: Sequence[DiagramShape]
     width: float = field(init=False)
@@ -172,7 +172,7 @@ class Stack:
         object.__setattr__(self, "down", self._tops()[-1] + self.rows[-1].down)
 
     def _tops(self) -> list[float]:
-        """The tracks of the rows, from that of the first."""
+        """Return the heights of the rows' tracks, relative to the first."""
         tops = [0.0]
         for above, below in zip(self.rows, self.rows[1:]):
             tops.append(tops[-1] + above.down + 3 * GAP + below.up)
@@ -188,7 +188,7 @@ class Stack:
             out += row.draw(left, here)
             end = left + row.width
             if place + 1 == len(self.rows):
-                # The last row goes up again to where the whole is left.
+                # The last row goes up again to the exit of the whole shape.
                 out += draw_piece(end, here, right)
                 out.append(
                     draw_track(f"M{right:g} {here:g}", f"a{GAP} {GAP} 0 0 0 {GAP} {-GAP}", f"V{y + GAP:g}",
@@ -206,7 +206,7 @@ class Stack:
 
 @dataclass(frozen=True)
 class ShapeChoice:
-    """One of these; `main` is on the track, those before it above, those behind it below."""
+    """Alternatives; `main` is on the track, those before it are above, those after it below."""
 
     options: Sequence[DiagramShape]
     main: int = 0
@@ -221,7 +221,7 @@ class ShapeChoice:
         object.__setattr__(self, "down", tops[-1] + self.options[-1].down)
 
     def _tops(self) -> list[float]:
-        """The tracks of the options, from that of the main one."""
+        """Return the heights of the options' tracks, relative to the main one."""
         tops = [0.0]
         for above, below in zip(self.options, self.options[1:]):
             tops.append(tops[-1] + max(2 * GAP, above.down + GAP + below.up))
@@ -267,7 +267,7 @@ class ShapeLoop:
         object.__setattr__(self, "down", self._back() + self.between.down)
 
     def _back(self) -> float:
-        """The track that leads back, from the main one."""
+        """Return the height of the track that leads back, relative to the main one."""
         return max(2 * GAP, self.item.down + GAP + self.between.up)
 
     def draw(self, x: float, y: float) -> list[str]:
@@ -291,7 +291,7 @@ class ShapeLoop:
 
 
 def fold_row(items: Sequence[DiagramShape]) -> DiagramShape:
-    """A row, broken where it would be too wide."""
+    """Return a row, broken where it would be too wide."""
     rows: list[list[DiagramShape]] = [[]]
     used = 0.0
     for item in items:

@@ -1,8 +1,9 @@
-"""What a person who writes a grammar needs: what is wrong in it, texts of it, why a text is none, diagrams of it.
+"""Tools for writing grammars: find errors, draw sentences, explain why a text is rejected, draw diagrams.
 
-`written` reads a grammar of either kind into one shape, on which the others work: `find_problems` (with `references`,
-`clashes`, `shadows`, `errors`), `derive` and `spell` (random sentences), `parse` (a text read lexeme by lexeme) and
-`diagrams`.
+`written_grammar.read_grammar` parses a grammar of either notation into a `WrittenGrammar`, on which the others work:
+`grammar_findings.find_problems` (with `rule_references`, `lalr_conflicts`, `shadowed_terminals`, `grammar_errors`),
+`derivations` and `unlexing` (random sentences), `lexeme_parser` and `recognition` (parse a text lexeme by lexeme) and
+the package `diagrams`.
 """
 
 from .grammar_findings import GrammarFinding, find_problems

@@ -1,7 +1,8 @@
-"""GBNF as numbered rules over sets of characters that do not overlap: no lexer, each character is a terminal.
+"""GBNF as numbered rules over disjoint sets of characters: there is no lexer, each character is a terminal.
 
-All literals and classes of the grammar are cut against each other; what none of them tells apart is one terminal. So
-two derivations are two derivations of a text, and not of names for its parts.
+All literals and classes of the grammar are split into the coarsest partition of the characters that distinguishes them;
+each block is one terminal. So two derivations are always derivations of a text, and not of different names for its
+parts.
 """
 
 from __future__ import annotations
@@ -27,27 +28,30 @@ __all__ = ["CharacterEndings", "Ranges", "productions_of", "shown_set", "written
 
 Ranges = tuple[tuple[int, int], ...]
 MOST_COPIES = 2_000
-"""Copies that a counted repetition is written out to: as llama.cpp's own limit."""
+"""Maximum number of copies to which a counted repetition is expanded: llama.cpp's own limit."""
 
 
 def written_at(text: str, name: str) -> int | None:
-    """Where the rule of a nonterminal is written."""
+    """Return the position of the rule from which a nonterminal comes."""
     found = re.search(rf"^[ \t]*({re.escape(rule_of(name))})[ \t]*::=", text, re.M)
     return found.start(1) if found else None
 
 
 def rule_of(name: str) -> str:
-    """The rule for which a nonterminal was made."""
+    """Return the name of the rule for which a nonterminal was made."""
     return name.partition("\0")[0]
 
 
 def productions_of(text: str, start: str) -> tuple[Productions, tuple[Ranges, ...], tuple[str, ...]]:
-    """Rules, the characters of each terminal, and the names of special tokens, terminals behind those."""
+    """Return the rules, the characters of each terminal, and the names of special tokens.
+
+    The terminals of special tokens come after the others.
+    """
     reader = GbnfParser(text, Limits().nesting)
     reader.read()
     for name, place in reader.uses.items():
         if name not in reader.rules:
-            to_grammar(text, start=name if start not in reader.rules else start)  # says it, with a cure
+            to_grammar(text, start=name if start not in reader.rules else start)  # raises the error, with a hint
             raise GrammarError(f"rule {name} is named but not given", source=text, position=place)
     if start not in reader.rules:
         to_grammar(text, start=start)
@@ -77,7 +81,7 @@ class _Numbers:
         self.alphabet = tuple(tuple(ranges) for ranges in alphabet)
 
     def _signatures(self) -> list[int]:
-        """For each stretch between cuts the sets that hold it, as bits."""
+        """Return, for each interval between cuts, the sets that contain it, as a bit mask."""
         signs = [0] * len(self.cuts)
         for bit, ranges in enumerate(self.sets):
             for low, high in ranges:
@@ -119,7 +123,7 @@ class _Numbers:
         self.right.append(tuple(right))
 
     def made(self, inside: str, words: str) -> int:
-        """A new nonterminal."""
+        """Return a new nonterminal."""
         number = self.names.setdefault(f"{rule_of(inside)}\0{len(self.names)}", len(self.names))
         self.shown[~number] = words
         return number
@@ -148,7 +152,7 @@ class _Numbers:
         return [~made]
 
     def of_set(self, ranges: Ranges) -> int:
-        """The terminal of a set of characters, or the nonterminal of its terminals."""
+        """Return the terminal of a set of characters, or the nonterminal that derives its terminals."""
         bit = 1 << self.sets.index(ranges)
         found = sorted({self.terminal[sign] for sign in self.signature if sign & bit})
         if len(found) == 1:
@@ -161,7 +165,7 @@ class _Numbers:
         return ~known
 
     def repeat(self, node: Repeat, inside: str) -> list[int]:
-        """low copies, then as many as one likes, or each with the rest of them or not at all."""
+        """Return `low` copies, then either an unbounded repetition or nested optional copies up to `high`."""
         if max(node.low, node.high or 0) > MOST_COPIES:
             raise LimitError(
                 f"a repetition in {rule_of(inside)} goes beyond {MOST_COPIES:,} copies, too many to look into",
@@ -188,7 +192,7 @@ class _Numbers:
 
 
 def _sets(node: Node) -> Iterable[Ranges]:
-    """The sets of characters in a node."""
+    """Yield the sets of characters in a node."""
     if isinstance(node, Literal):
         yield from (((ord(char), ord(char)),) for char in node.data.decode())
     elif isinstance(node, Chars):
@@ -201,7 +205,7 @@ def _sets(node: Node) -> Iterable[Ranges]:
 
 
 def _ranges(dfa: Dfa) -> Ranges:
-    """The characters that a Dfa of single ones takes."""
+    """Return the characters that a Dfa of single characters accepts."""
     ends = [*dfa.bounds[1:].tolist(), LAST]
     taken = dfa.delta[0] >= 0
     return tuple(
@@ -210,7 +214,7 @@ def _ranges(dfa: Dfa) -> Ranges:
 
 
 def _shown(ranges: Ranges) -> str:
-    """A set as one writes it."""
+    """Return a set of characters in the notation of classes."""
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
         return '"' + _char(ranges[0][0], '"') + '"'
     if ranges[-1][1] == LAST - 1 and ranges[0][0] == 0:
@@ -220,7 +224,7 @@ def _shown(ranges: Ranges) -> str:
 
 
 def shown_set(dfa: Dfa) -> str:
-    """The characters of a Dfa of single ones, as one writes them."""
+    """Return the characters of a Dfa of single characters in the notation of classes."""
     return _shown(_ranges(dfa))
 
 
@@ -237,7 +241,7 @@ def _char(code: int, special: str) -> str:
 
 @dataclass(frozen=True)
 class Characters:
-    """What `ShortestSuffixes` asks of a parser."""
+    """The attributes of a parser that `ShortestSuffixes` uses."""
 
     table: Lalr
     productions: Productions
@@ -245,14 +249,14 @@ class Characters:
 
 
 class CharacterEndings(ShortestSuffixes):
-    """Costs where each terminal is one character."""
+    """Shortest suffixes where each terminal is one character."""
 
     def __init__(self, productions: Productions, table: Lalr) -> None:
         super().__init__(Characters(table, productions, len(table.terminals)))  # type: ignore[arg-type]
 
     @cached_property
     def symbols(self) -> tuple[list[int], list[int]]:
-        """Least characters of each terminal and of each nonterminal."""
+        """The least number of characters of each terminal and of each nonterminal."""
 
         terminals = [1] * (len(self.parser.table.terminals) - 1) + [0]
         return terminals, compute_least_costs(self.parser.productions, terminals)

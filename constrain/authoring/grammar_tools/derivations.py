@@ -1,6 +1,6 @@
-"""Sentences from rules: a derivation is drawn rule by rule, and beyond a size only the rules that end soonest go on.
+"""Draw sentences from rules: a random derivation which, beyond a given size, uses only the cheapest rules.
 
-So it always ends: each of those brings the derivation nearer to its end by what it costs itself.
+It always terminates: each cheapest rule reduces the remaining cost of the derivation by its own cost.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["Derivation", "compute_least_costs"]
 
 
 def compute_least_costs(productions: Productions, terminals: list[int]) -> list[int]:
-    """The cost of each nonterminal's cheapest sentence, given those of terminals; NEVER if it has none."""
+    """Return the cost of each nonterminal's cheapest sentence, given the costs of terminals; NEVER if it has none."""
     costs = [NEVER] * len(productions.nonterminals)
     users: list[list[int]] = [[] for _ in costs]
     for rule, right in enumerate(productions.right):
@@ -33,11 +33,11 @@ def compute_least_costs(productions: Productions, terminals: list[int]) -> list[
 
 
 class Derivation:
-    """Draws strings of terminals. Raises UnsatisfiableError for a grammar whose start has no sentence."""
+    """Draws strings of terminals. Raise UnsatisfiableError for a grammar whose start symbol has no sentence."""
 
     def __init__(self, productions: Productions) -> None:
         self.productions = productions
-        # One more for each rule, so that the cheapest way never goes in a circle.
+        # One more for each rule, so that the cheapest derivation is never cyclic.
         self.costs = self._heights()
         if self.costs[productions.start] >= NEVER:
             raise UnsatisfiableError(
@@ -59,11 +59,14 @@ class Derivation:
         return costs
 
     def cost(self, rule: int) -> int:
-        """Rules and terminals of the cheapest sentence of a rule."""
+        """Return the number of rules and terminals of the cheapest sentence of a rule."""
         return 1 + sum(1 if s >= 0 else self.costs[~s] for s in self.productions.right[rule])
 
     def draw(self, rng: Random, size: int) -> list[int]:
-        """Terminals. size: rules and terminals after which it is closed; it may be passed by what closing takes."""
+        """Return a random string of terminals.
+
+        size: number of rules and terminals after which only the cheapest rules are used; the completion may exceed it.
+        """
         stack, spent, due = [~self.productions.start], 0, self.costs[self.productions.start]
         out: list[int] = []
         while stack:

@@ -1,7 +1,7 @@
-"""All that lark finds wrong in a grammar, not only the first: what is wrong is put right, and the rest read again.
+"""Collect all errors that lark finds in a grammar, not only the first: each is repaired, and the rest parsed again.
 
-A definition in which something is wrong is replaced by a placeholder of the same length, a name that is missing is
-defined at the end of the text. So places stay true, and nothing is reported that only follows from something else.
+An invalid definition is replaced by a placeholder of the same length, and a missing name is defined at the end of the
+text. So positions remain correct, and no errors are reported that only follow from others.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ...frontends.lark.source_map import SourceMap
 __all__ = ["collect_errors"]
 
 MOST = 25
-"""Errors that are looked for."""
+"""Maximum number of errors that are collected."""
 MISSING = re.compile(r"(?:rule|terminal) `(\w+)` is used but not defined")
 
 
 def collect_errors(text: str, *, start: str, name: str, import_paths: tuple[str, ...] = ()) -> list[ConstrainError]:
-    """What is wrong, in the order of the text; empty if it is a grammar."""
+    """Return the errors, in the order of the text; empty if it is a valid grammar."""
     found: list[ConstrainError] = []
     here, added = text, ""
     for _ in range(MOST):
@@ -50,7 +50,7 @@ def collect_errors(text: str, *, start: str, name: str, import_paths: tuple[str,
                 break
             here = patched
     told_lines = {text.count("\n", 0, error.position) for error in found if error.position is not None}
-    if found:  # a pattern in what the placeholders made useless was not looked at
+    if found:  # patterns in definitions that became unreachable through the placeholders were not checked
         for token in SourceMap(text).tokens:
             if token.kind in ("pattern", "string") and (literal := explain_literal(token.kind, token.text)):
                 offset, cause, cure = literal
@@ -60,7 +60,7 @@ def collect_errors(text: str, *, start: str, name: str, import_paths: tuple[str,
 
 
 def blank_definition(text: str, position: int) -> str | None:
-    """The text with a placeholder in place of the definition or directive at a position; None if there is none."""
+    """Return the text with a placeholder for the definition or directive at a position, None if there is none."""
     places = SourceMap(text)
     lines = sorted(
         {text.rfind("\n", 0, at) + 1 for positions in places.definitions.values() for at in positions}

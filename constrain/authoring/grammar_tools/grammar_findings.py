@@ -1,7 +1,7 @@
-"""What there is to say of a grammar that can be read: what is wrong in it, what is doubtful, what is good to know.
+"""Findings about a valid grammar: what is wrong, what is doubtful, and what is good to know.
 
-wrong: it cannot be meant so (a rule without a text, a terminal that never wins, two rules that clash). doubtful: it may
-be meant so (an ambiguity that a shift resolves, a definition that nothing uses). note: it is as it should be.
+wrong: it cannot be intended (a rule that derives no text, a terminal that never matches, a reduce/reduce conflict).
+doubtful: it may be intended (an ambiguity that a shift resolves, an unused definition). note: no defect.
 """
 
 from __future__ import annotations
@@ -23,17 +23,22 @@ from .written_grammar import WrittenGrammar
 __all__ = ["GrammarFinding", "find_problems", "rate_dead_ends", "show_example"]
 
 MOST_SEARCHED = 6
-"""Conflicts that are searched for a text of two readings."""
+"""Maximum number of conflicts for which an ambiguous text is searched."""
 MOST_RULES = 4_000
-"""Rules of a GBNF grammar, characters counted, up to which it is searched for texts of two readings."""
+"""Maximum number of rules of a GBNF grammar, rules for characters included, up to which ambiguous texts are
+searched."""
 
 Weight = Literal["wrong", "doubtful", "note"]
 
 
 @dataclass(frozen=True, slots=True)
 class GrammarFinding:
-    """kind: unproductive, unreachable, unused, clash, conflict, ambiguous, left recursion, never wins, cannot follow or
-    declared. names: what it is about. position: where in the text. examples: (what it shows, a text)."""
+    """One finding about a grammar.
+
+    kind: unproductive, unreachable, unused, clash, conflict, ambiguous, left recursion, never wins, cannot follow or
+    declared. names: the rules or terminals concerned. position: offset in the source. examples: (what it shows, a
+    text).
+    """
 
     kind: str
     weight: Weight
@@ -45,7 +50,7 @@ class GrammarFinding:
 
 
 def find_problems(written: WrittenGrammar) -> list[GrammarFinding]:
-    """All of them, the worst first, then in the order of the text."""
+    """Return all findings, the worst first, then in the order of the text."""
     found = [*_rules(written), *_unused(written)]
     empty = written.productions.start not in written.productions.productive()
     if not empty:
@@ -58,15 +63,18 @@ def find_problems(written: WrittenGrammar) -> list[GrammarFinding]:
 
 
 def rate_dead_ends(written: WrittenGrammar, found: Sequence[GrammarFinding]) -> int:
-    """1: whatever the machine lets begin can be finished; 2: a rule that gave way, or has no text, may lead into a dead
-    end; 3: two terminals that no text writes side by side may."""
+    """Return the level of dead ends.
+
+    1: every prefix that the engine accepts can be completed. 2: a rule that was overruled in a conflict, or derives no
+    text, may lead into a dead end. 3: two terminals that cannot be adjacent in any text may lead into one.
+    """
     if any(one.kind == "cannot follow" and one.weight == "wrong" for one in found):
         return 3
     return 2 if written.has_lexer and (written.overruled or _unproductive(written.productions)) else 1
 
 
 def show_example(text: bytes) -> str:
-    """A text as an example."""
+    """Return a text as an example."""
     return text.decode("utf-8", "replace")
 
 
@@ -74,7 +82,7 @@ def show_example(text: bytes) -> str:
 
 
 def _own(productions: Productions, n: int) -> bool:
-    """Whether a nonterminal was written by a person."""
+    """Return whether a nonterminal is defined in the source, and not generated."""
     name = productions.nonterminals[n]
     return not name.startswith("__") and "\0" not in name
 
@@ -184,7 +192,7 @@ def _clashes(written: WrittenGrammar) -> Iterator[GrammarFinding]:
         if clash.ambiguous is not None:
             reported.add(clash.ambiguous)
         elif not written.has_lexer:
-            continue  # its parser looks ahead as far as it takes
+            continue  # its parser has unbounded lookahead
         yield _told(written, clash, speller)
 
 

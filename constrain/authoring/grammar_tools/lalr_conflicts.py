@@ -1,9 +1,9 @@
-"""Where one token of look-ahead does not tell how to go on: conflicts, each with a text, and texts of two readings.
+"""LALR(1) conflicts of a grammar, each with an example text, and ambiguous texts.
 
-A grammar whose table has no conflict is unambiguous. Where there is one, two parsers that do what the table leaves out
-too are sent over the same text, from a shortest place where both ways are open. If their stacks become equal, the text
-has two derivations; a text is then finished as soon as it can be. Else it is a conflict of one token only, and the
-text that the table refuses because of it is shown.
+A grammar whose table has no conflict is unambiguous. Where there is one, two parsers that also take the actions which
+the table discards read the same text, from a shortest prefix where both actions are possible. If their stacks become
+equal, the text has two derivations, and is then completed as briefly as possible. Otherwise only one token of lookahead
+is too little, and a text that the table rejects for this reason is shown.
 
 Source: a pair of parsers on one text is the idea of Schmitz, "Conservative ambiguity detection in context-free
 grammars" (ICALP 2007), and of Isradisaikul and Myers, "Finding counterexamples from parsing conflicts" (PLDI 2015).
@@ -24,27 +24,28 @@ from .written_grammar import WrittenGrammar
 __all__ = ["Clash", "Clashes"]
 
 MOST_PATHS = 3_000
-"""Ways to a conflict that are tried; shorter ones first."""
+"""Maximum number of paths to a conflict that are explored, shorter ones first."""
 MOST_PLACES = 8
-"""Stacks on top of which a conflict is followed: what lies below decides whether both ways can go on."""
+"""Maximum number of stacks from which a conflict is followed: the lower states decide whether both actions can
+continue."""
 MOST_PAIRS = 1_000
-"""Pairs of stacks that are followed from each of them; shorter texts first."""
+"""Maximum number of pairs of stacks that are followed from each of them, shorter texts first."""
 MOST_REDUCTIONS = 200
-"""Reductions before one terminal, beyond which nothing new comes of them: a rule that makes itself without end."""
+"""Maximum number of reductions before one terminal: with more, a rule that derives itself repeats forever."""
 MOST_WAYS = 6
-"""Ways to one terminal that are told apart."""
+"""Maximum number of different reduction sequences before one terminal."""
 MOST_TOKENS = 400
-"""Tokens of an example."""
+"""Maximum number of tokens of an example."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """Something that could be done before a terminal and is not, because the table does something else.
+    """A possible reduction that the table discards in favour of another action.
 
-    state, terminal, rule: the rule could end in that state, before that terminal. taken: the rule that ends instead,
-    -1: the terminal is shifted. before: terminals of a shortest text up to there, None if none was found. ambiguous:
-    those of a whole text with two readings, None if none was found. other: those of a whole text that the rule's end
-    leads to.
+    state, terminal, rule: the rule could be reduced in that state, before that terminal. taken: the rule that is
+    reduced instead, -1 if the terminal is shifted. before: terminals of a shortest prefix up to there, None if none was
+    found. ambiguous: terminals of a whole ambiguous text, None if none was found. other: terminals of a whole text that
+    the discarded reduction would accept, None if none was found.
     """
 
     state: int
@@ -70,7 +71,10 @@ class Clashes:
             self.also.setdefault((state, terminal), []).append(rule)
 
     def found(self, most: int) -> list[Clash]:
-        """One for each pair of a rule and what is done instead; the first `most` of them with texts."""
+        """Return one Clash for each pair of a discarded rule and the action taken instead.
+
+        most: number of clashes, from the first on, for which texts are searched.
+        """
         seen: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for state, terminal, rule in self.written.overruled:
             act = int(self.table.action[state, terminal])
@@ -84,7 +88,7 @@ class Clashes:
         return out
 
     def shown(self, rule: int, taken: int, places: list[tuple[int, int]]) -> Clash:
-        """The clash with texts: at that of its places that is reached soonest."""
+        """Return the Clash with texts, at the one of its places that a shortest text reaches."""
         best: Clash | None = None
         tried = 0
         for stack, terminal in self.reached(places):
@@ -110,7 +114,7 @@ class Clashes:
     # ---- ways to a conflict -------------------------------------------------------------------------------------
 
     def reached(self, places: list[tuple[int, int]]) -> Iterator[tuple[Stack, int]]:
-        """Stacks that end in one of the states, and the terminal there: those of shorter texts first."""
+        """Yield stacks that end in one of the states, with the terminal there; those of shorter texts first."""
         wanted: dict[int, list[int]] = {}
         for state, terminal in places:
             wanted.setdefault(state, []).append(terminal)
@@ -129,7 +133,7 @@ class Clashes:
 
     @cached_property
     def steps(self) -> list[list[tuple[int, int]]]:
-        """From each state: (what the symbol costs, the next state), by symbol."""
+        """For each state its transitions (cost of the symbol, target state), in the order of symbols."""
         terminals, nonterminals = self.costs
         out: list[list[tuple[int, int]]] = []
         for state, row in enumerate(self.table.action.tolist()):
@@ -140,7 +144,7 @@ class Clashes:
 
     @cached_property
     def symbol_of(self) -> dict[int, int]:
-        """The symbol by which a state is reached: there is one for each."""
+        """The symbol by which each state is entered; it is unique."""
         found: dict[int, int] = {}
         for row, gotos in zip(self.table.action.tolist(), self.table.goto.tolist()):
             found |= {act - 1: t for t, act in enumerate(row[:-1]) if act > 0}
@@ -148,7 +152,7 @@ class Clashes:
         return found
 
     def distances(self, goals: set[int]) -> list[int]:
-        """What it costs at least from each state to one of the goals."""
+        """Return the least cost from each state to one of the goals."""
         into: list[list[tuple[int, int]]] = [[] for _ in self.steps]
         for state, moves in enumerate(self.steps):
             for cost, after in moves:
@@ -164,11 +168,11 @@ class Clashes:
         return near
 
     def spelled(self, stack: Stack) -> tuple[int, ...]:
-        """The terminals of the cheapest text that leads to a stack."""
+        """Return the terminals of the cheapest text that leads to a stack."""
         return tuple(t for state in stack[1:] for t in self.sentence(self.symbol_of[state]))
 
     def sentence(self, symbol: int) -> tuple[int, ...]:
-        """The terminals of the cheapest text of a symbol."""
+        """Return the terminals of the cheapest text of a symbol."""
         out, todo = [], [symbol]
         while todo:
             here = todo.pop()
@@ -180,7 +184,7 @@ class Clashes:
 
     @cached_property
     def cheapest(self) -> list[int]:
-        """The rule of each nonterminal that ends soonest, in an order in which none needs itself."""
+        """The rule of each nonterminal with the cheapest sentence, in an order in which no rule depends on itself."""
         terminals, _ = self.costs
         rules, costs, steps = (
             self.productions.by_left(),
@@ -203,13 +207,16 @@ class Clashes:
     # ---- two parsers on one text --------------------------------------------------------------------------------
 
     def reduced(self, stack: Stack, rule: int) -> Stack | None:
-        """The stack after a reduction, None if it cannot be."""
+        """Return the stack after a reduction, None if it is impossible."""
         stack = stack[: len(stack) - len(self.productions.right[rule])]
         after = int(self.table.goto[stack[-1], self.productions.left[rule]]) if stack else -1
         return (*stack, after) if after >= 0 else None
 
     def moves(self, stack: Stack, terminal: int) -> list[Stack]:
-        """The stacks after a terminal, one for each way of reductions before it: two equal ones are two ways."""
+        """Return the stacks after a terminal, one for each sequence of reductions before it.
+
+        Equal stacks of different sequences are both returned.
+        """
         out: list[Stack] = []
         todo, work = [stack], 0
         while todo and work < MOST_REDUCTIONS and len(out) < MOST_WAYS:
@@ -224,7 +231,7 @@ class Clashes:
         return out
 
     def parted(self, stack: Stack, terminal: int, rule: int) -> list[tuple[Stack, Stack]]:
-        """Pairs of stacks after the terminal: the table's way, and one with that rule ended before it."""
+        """Return pairs of stacks after the terminal: by the table's action, and by reducing the discarded rule."""
         act = int(self.table.action[stack[-1], terminal])
         if act > 0:
             first = [(*stack, act - 1)]
@@ -236,7 +243,10 @@ class Clashes:
         return [(a, b) for a in first for b in second]
 
     def joined(self, pairs: list[tuple[Stack, Stack]], terminal: int) -> tuple[int, ...] | None:
-        """The terminals after which both stacks are one, and those that finish it; None if none were found."""
+        """Return the terminals after which both stacks are equal, and those that complete the text.
+
+        Return None if none were found.
+        """
         if terminal == self.end:
             return ()
         tie, seen = count(), set(pairs)
@@ -266,17 +276,17 @@ class Clashes:
         return None
 
     def next_of(self, *stacks: Stack) -> list[int]:
-        """Terminals, without the end, that each of the stacks has some use for."""
+        """Return the terminals, without the end, for which each of the stacks has an action."""
         rows = [self.table.action[stack[-1]] != 0 for stack in stacks]
         both = rows[0] if len(rows) == 1 else rows[0] & rows[1]
         return [t for t in both.nonzero()[0].tolist() if t != self.end]
 
     def due(self, pair: tuple[Stack, Stack]) -> int:
-        """What it takes at least to finish both."""
+        """Return a lower bound on the cost to complete both."""
         return max(self.written.endings.cost(pair[0]), self.written.endings.cost(pair[1]))
 
     def finished(self, stack: Stack) -> tuple[int, ...] | None:
-        """Terminals that finish a text with this stack, about as few as possible; None if nothing does."""
+        """Return about as few terminals as possible that complete a text with this stack; None if none do."""
         out: list[int] = []
         cost = self.written.endings.cost
         while not self.moves(stack, self.end):

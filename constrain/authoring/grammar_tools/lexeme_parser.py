@@ -1,7 +1,7 @@
-"""A text read lexeme by lexeme, as the machine's parser does it, to say where and why it stops.
+"""Parse a text lexeme by lexeme, as the engine's parser does, to report where and why it stops.
 
-What the kernels decide byte by byte for all continuations at once is here decided for one whole text, in plain Python:
-the longest lexeme from each place, fed to the table; indentation as `lark.indenter.Indenter`.
+The kernels decide all continuations at once, byte by byte; this module decides one whole text, in plain Python: the
+longest lexeme at each position is fed to the table; indentation follows `lark.indenter.Indenter`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ __all__ = ["END_OF_TEXT", "Lexeme", "Reading", "Stack", "list_accepted", "feed_t
 END_OF_TEXT = 256
 
 Stack = tuple[int, ...]
-"""States of the table, the first at the bottom."""
+"""States of the table, from the bottom to the top."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lexeme:
-    """Bytes first to last of a text, taken for a terminal."""
+    """Bytes `first` to `last` of a text, recognised as a terminal."""
 
     first: int
     last: int
@@ -32,11 +32,12 @@ class Lexeme:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How far a text was read.
+    """The result of parsing a text.
 
-    lexemes: those that the parser took, ignored ones too. stopped: where the first begins that it did not take, the
-    text's length if it is its end; None: the text is accepted. terminal: what that was taken for, None if for nothing.
-    stack: before it. inside: whether brackets were open. blocks: why the layout stopped it, or "".
+    lexemes: those that the parser accepted, including ignored ones. stopped: start of the first lexeme that it
+    rejected, the length of the text if that is its end; None if the text is accepted. terminal: the terminal of that
+    lexeme, None if there is none. stack: the stack before it. inside: whether brackets were open. blocks: why the
+    indentation is invalid, or "".
     """
 
     lexemes: tuple[Lexeme, ...]
@@ -48,9 +49,9 @@ class Reading:
 
 
 def shift_terminal(parser: Parser, stack: Sequence[int], terminal: int) -> tuple[int, list[int]] | None:
-    """Return what a terminal makes of a stack: how many of its states stay, and the states above those.
+    """Return the effect of a terminal on a stack: how many of its states remain, and the states above them.
 
-    None if the terminal is refused; also where a resolved conflict reduces without end.
+    Return None if the terminal is rejected, or if a resolved conflict reduces forever.
     """
     table = parser.table
     kept, above = len(stack), list[int]()
@@ -68,21 +69,21 @@ def shift_terminal(parser: Parser, stack: Sequence[int], terminal: int) -> tuple
 
 
 def feed_terminal(parser: Parser, stack: Stack, terminal: int) -> Stack | None:
-    """The stack after a terminal, None if it is refused; also where a resolved conflict reduces without end."""
+    """Return the stack after a terminal, None if it is rejected, or if a resolved conflict reduces forever."""
     found = shift_terminal(parser, stack, terminal)
     return None if found is None else (*stack[: found[0]], *found[1])
 
 
 class ParseStack:
-    """A stack that is changed in place: reading a text takes time linear in its length, however deep it nests."""
+    """A mutable parser stack: parsing takes time linear in the length of the text, at any depth of nesting."""
 
     def __init__(self, parser: Parser) -> None:
         self.parser = parser
         self.states = [parser.table.start]
-        self.changes: list[tuple[int, list[int]]] = []  # by terminal since `keep`: states that stayed, states removed
+        self.changes: list[tuple[int, list[int]]] = []  # since `keep`, by terminal: states that remain, states removed
 
     def feed(self, terminal: int) -> bool:
-        """Take a terminal. Return whether it is accepted; a refused one changes nothing."""
+        """Feed a terminal. Return whether it is accepted; a rejected one changes nothing."""
         found = shift_terminal(self.parser, self.states, terminal)
         if found is None:
             return False
@@ -92,11 +93,11 @@ class ParseStack:
         return True
 
     def keep(self) -> None:
-        """Make the terminals that were taken final."""
+        """Commit the terminals fed so far."""
         self.changes.clear()
 
     def undo(self) -> Stack:
-        """Take back the terminals since `keep`, and return the stack."""
+        """Undo the terminals since `keep`, and return the stack."""
         while self.changes:
             kept, removed = self.changes.pop()
             self.states[kept:] = removed
@@ -104,13 +105,16 @@ class ParseStack:
 
 
 def list_accepted(parser: Parser, stack: Stack) -> list[int]:
-    """The terminals that the parser takes with this stack, the end of the text (the last one) among them."""
+    """Return the terminals that the parser accepts with this stack, including the end of the text (the last one)."""
     row = np.flatnonzero(parser.table.action[stack[-1]]).tolist()
     return [terminal for terminal in row if feed_terminal(parser, stack, terminal) is not None]
 
 
 def scan_lexeme(parser: Parser, state: int, text: bytes, first: int) -> tuple[int, int] | None:
-    """Where the longest lexeme from `first` ends, and its terminal, for a scanner that starts in `state`."""
+    """Return the end of the longest lexeme from `first`, and its terminal; None if there is none.
+
+    state: the start state of the scanner.
+    """
     scanner, found = parser.scanner, None
     place = first
     while state >= 0:
@@ -126,7 +130,7 @@ def scan_lexeme(parser: Parser, state: int, text: bytes, first: int) -> tuple[in
 
 
 def parse_text(parser: Parser, text: bytes) -> Reading:
-    """Reads a text from its start."""
+    """Parse a text from its start."""
     stack = ParseStack(parser)
     place, brackets, columns = 0, 0, [0]
     lexemes: list[Lexeme] = []

@@ -1,4 +1,7 @@
-"""Random sentences of a grammar: a derivation from its rules, lexemes for its terminals, the machine's word on it."""
+"""Draw random sentences of a grammar.
+
+Terminals are derived from its rules and spelled as lexemes; the engine checks the result.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,19 @@ from .written_grammar import WrittenGrammar
 __all__ = ["SIZE", "draw_sentences"]
 
 SIZE = 60
-"""Rules and lexemes after which a sentence is closed, at most, if nobody says."""
+"""Default for the maximum number of rules and lexemes after which a sentence is completed."""
 DRAWS = 3
-"""Derivations of which the longest is taken: most rules end soon, and short sentences show little."""
+"""Number of derivations of which the longest is used: most are short, and short sentences show little."""
 TRIES = 60
-"""Derivations without a new sentence after which there are taken to be no more."""
+"""Number of derivations without a new sentence after which drawing stops."""
 
 
 def draw_sentences(written: WrittenGrammar, rng: Random, size: int = SIZE) -> Iterator[bytes]:
-    """Different sentences, as long as some are found. Errors as of `Written.grammar`.
+    """Yield different sentences, as long as new ones are found. Raise the exceptions of `WrittenGrammar.grammar`.
 
-    size: rules and lexemes after which a sentence is closed; each is drawn with a size of its own up to it. What the
-    lexer or the resolved table would read otherwise is thrown away, so each sentence is one of the grammar.
+    size: number of rules and lexemes after which a sentence is completed; each is drawn with a size of its own up to
+    it. Texts that the lexer or the resolved table would parse differently are discarded, so each sentence belongs to
+    the grammar.
     """
     trial, derivation, speller = Trial(written), Derivation(written.productions), Speller(written)
     seen: set[bytes] = set()

@@ -1,4 +1,7 @@
-"""Whether a text is one of a grammar, decided by the machine byte by byte; and if not, where and why, in terminals."""
+"""Decide with the engine, byte by byte, whether a text belongs to a grammar.
+
+If it does not, report where and why in terms of terminals.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,11 @@ END = "the end of the text"
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Where a text stops being a possible beginning.
+    """Where a text is rejected.
 
-    refusal: the first byte that is refused, and what may stand there: terminals by name or as written, characters for
-    GBNF. lexeme: the terminals that the text up to there, from `since` (line, column) on, could still have become;
-    begun: that text. behind: the last lexemes that were read.
+    refusal: the first byte that is rejected, and what is expected there: terminals by name or as written, characters
+    for GBNF. lexeme: the terminals that the text up to there, from `since` (line, column) on, is a prefix of; begun:
+    that text. behind: the last lexemes before it.
     """
 
     refusal: Refusal
@@ -35,7 +38,7 @@ class Stop:
 
 
 class Trial:
-    """Tries texts on one grammar."""
+    """Checks texts against one grammar."""
 
     def __init__(self, written: WrittenGrammar) -> None:
         self.written = written
@@ -43,16 +46,16 @@ class Trial:
         self.parser: Parser | None = written.parser if written.has_lexer else None
 
     def accepts(self, text: bytes) -> bool:
-        """Whether it is a whole text of the grammar."""
+        """Return whether it is a whole text of the grammar."""
         return first_refusal(self.constraint, text) is None
 
     def stop(self, text: bytes) -> Stop | None:
-        """Where it is refused; None if it is accepted."""
+        """Return where it is rejected; None if it is accepted."""
         refusal = first_refusal(self.constraint, text)
         if refusal is None or self.parser is None:
             return None if refusal is None else Stop(refusal)
         reading = parse_text(self.parser, text[: refusal.offset])
-        # Up to the refused byte all is a possible beginning; what its last lexeme is may be open.
+        # Everything before the rejected byte is a valid prefix; the terminal of its last lexeme may be undetermined.
         since = reading.stopped
         if since is None or since >= refusal.offset:
             since = refusal.offset
@@ -70,7 +73,7 @@ class Trial:
         return Stop(replace(refusal, expected=words or refusal.expected), why=reading.blocks, behind=lexemes)
 
     def words(self, parser: Parser, reading: Reading, begun: bytes) -> tuple[str, ...]:
-        """The terminals that may come where a reading stopped and begin so, literals first."""
+        """Return the terminals that are allowed where parsing stopped and that begin with `begun`, literals first."""
         names = []
         layout = parser.layout
         state = int(parser.scan[reading.stack[-1]])
@@ -89,7 +92,7 @@ class Trial:
         return tuple(word for _, word in sorted(dict.fromkeys(names)))
 
     def name(self, terminal: int) -> str:
-        """A terminal as a person wrote it: a literal, a name, or a pattern without one."""
+        """Return a terminal as it is written in the source: a literal, a name, or the pattern of an unnamed one."""
         productions, loaded = self.written.productions, self.written.loaded
         if loaded is None or terminal >= len(loaded.terminals):
             return productions.name(terminal) if terminal < len(productions.terminals) else "something ignored"
@@ -99,7 +102,7 @@ class Trial:
         return one.written or one.name
 
     def shown(self, parser: Parser, text: bytes, lexeme: object) -> str:
-        """A lexeme that was read: its text and its terminal."""
+        """Return a lexeme that was read: its text and its terminal."""
         first, last, terminal = lexeme.first, lexeme.last, lexeme.terminal  # type: ignore[attr-defined]
         found = text[first:last].decode("utf-8", "replace")
         name = "(ignored)" if terminal in parser.ignored else self.name(terminal)

@@ -1,4 +1,7 @@
-"""Which definitions name which others, by the text alone: lark drops what is never used before anyone could ask."""
+"""References between definitions of a grammar.
+
+They are read from the source, because lark drops unused definitions while it loads a grammar.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,11 @@ __all__ = ["RuleReferences", "of_gbnf", "of_lark"]
 
 
 class RuleReferences:
-    """names: of all definitions, with their place; imported ones are placed where they are imported. uses: the names
-    that stand in each definition. roots: what counts as used anyway (%ignore, %declare)."""
+    """The references between definitions.
+
+    names: all definitions, with their position; imported ones are located at the import. uses: the names in each
+    definition. roots: names that always count as used (%ignore, %declare).
+    """
 
     def __init__(self) -> None:
         self.places: dict[str, int] = {}
@@ -21,7 +27,7 @@ class RuleReferences:
         self.imported: dict[str, str] = {}
 
     def unused(self, start: str) -> list[str]:
-        """Definitions that nothing reaches from the start, in the order of the text."""
+        """Return the definitions that are not reachable from the start, in the order of the text."""
         seen, todo = set[str](), [start, *self.roots]
         while todo:
             name = todo.pop()
@@ -32,7 +38,7 @@ class RuleReferences:
 
 
 def of_lark(places: SourceMap) -> RuleReferences:
-    """Of a Lark grammar."""
+    """Return the references of a Lark grammar."""
     out = RuleReferences()
     for name, (grammar, position) in places.brought.items():
         out.places[name], out.imported[name] = position, grammar
@@ -52,7 +58,7 @@ def of_lark(places: SourceMap) -> RuleReferences:
 
 
 def of_gbnf(text: str, rules: dict[str, Node]) -> RuleReferences:
-    """Of a GBNF grammar."""
+    """Return the references of a GBNF grammar."""
     out = RuleReferences()
     for name, body in rules.items():
         found = re.search(rf"^[ \t]*({re.escape(name)})[ \t]*::=", text, re.M)

@@ -1,7 +1,7 @@
-"""Terminals that a lexer never finds, because another takes their texts; and pairs that cannot stand side by side.
+"""Find terminals that a lexer never produces, and pairs of terminals that are adjacent in no text.
 
-Both are read off the scanner: a terminal that no state's verdict names never wins; and `B` can stand directly behind
-`A` if some text of B, or of something ignored, makes the scanner let go of a text of A where A ends.
+Both are read from the scanner: a terminal that is the verdict of no state is never produced; and `B` can directly
+follow `A` if some text of B, or of an ignored terminal, makes the scanner end a text of A where A ends.
 """
 
 from __future__ import annotations
@@ -23,13 +23,17 @@ from .lexeme_parser import scan_lexeme
 __all__ = ["Shadow", "find_adjacent", "find_inseparable", "find_shadowed"]
 
 MOST_PAIRS = 20_000
-"""Pairs of scanner states that are followed for one pair of terminals, before it counts as separable."""
+"""Maximum number of pairs of scanner states that are explored for one pair of terminals, before it counts as
+separable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shadow:
-    """terminal is never found. text: its shortest, if known. by: the terminal that `text`, or a beginning of it of
-    `length` bytes, is taken for; None: for nothing."""
+    """A terminal that is never produced.
+
+    text: its shortest text, if known. by: the terminal as which `text`, or its prefix of `length` bytes, is recognised;
+    None if it is not recognised.
+    """
 
     terminal: int
     text: str | None
@@ -38,10 +42,10 @@ class Shadow:
 
 
 def find_shadowed(loaded: LoadedGrammar, parser: Parser) -> list[Shadow]:
-    """The terminals with a text that the scanner never finds."""
+    """Return the terminals that the scanner never produces."""
     scanner = parser.scanner
     given = set(np.unique(scanner.verdicts[np.unique(scanner.accept)]).tolist())
-    # what is ignored and found as a keyword too has a number of its own
+    # a terminal that is ignored and also found as a keyword has a number of its own
     given |= {loaded.productions.terminals.index(name) for t, name in enumerate(parser.table.terminals[:-1])
               if t in given and t >= len(loaded.terminals)}  # fmt: skip
     rows = parser.table.action != 0
@@ -58,7 +62,7 @@ def find_shadowed(loaded: LoadedGrammar, parser: Parser) -> list[Shadow]:
 
 
 def _shortest(text: str | None, pattern: str, flags: str) -> str | None:
-    """A shortest text of a terminal, taken by itself."""
+    """Return a shortest text of a terminal considered alone, None if it cannot be determined."""
 
     if text is not None:
         return text
@@ -70,7 +74,7 @@ def _shortest(text: str | None, pattern: str, flags: str) -> str | None:
 
 
 def _taken(parser: Parser, state: int, text: bytes) -> tuple[int | None, int]:
-    """What the lexer takes a text for, or the longest beginning of it."""
+    """Return the terminal as which the lexer recognises a text or its longest prefix, and the length of that prefix."""
 
     found = scan_lexeme(parser, state, text, 0)
     return (None, 0) if found is None else (found[1], found[0])
@@ -80,7 +84,7 @@ def _taken(parser: Parser, state: int, text: bytes) -> tuple[int | None, int]:
 
 
 def find_adjacent(productions: Productions) -> set[tuple[int, int]]:
-    """Pairs of terminals that stand directly behind each other in some sentence."""
+    """Return the pairs of terminals that are adjacent in some sentence."""
     nullable = {~n for n in productions.nullable()}
     productive = {~n for n in productions.productive()}
     first = _edges(productions, nullable, 1)
@@ -102,7 +106,7 @@ def _of(symbol: int, sets: list[set[int]]) -> set[int]:
 
 
 def _edges(productions: Productions, nullable: set[int], step: int) -> list[set[int]]:
-    """The terminals that sentences of each nonterminal begin with (step 1) or end with (-1)."""
+    """Return the terminals with which sentences of each nonterminal begin (step 1) or end (step -1)."""
     sets: list[set[int]] = [set() for _ in productions.nonterminals]
     changed = True
     while changed:
@@ -119,9 +123,10 @@ def _edges(productions: Productions, nullable: set[int], step: int) -> list[set[
 
 
 def find_inseparable(parser: Parser) -> list[tuple[int, int, bool]]:
-    """(A, B, whether A may lead into a dead end) for what some sentence has side by side and no text does.
+    """Return (A, B, whether A may lead into a dead end) for terminals that are adjacent in some sentence and in no
+    text.
 
-    A dead end: a state of the table behind A in which all that could come next is so.
+    A dead end is a state of the table after A in which this holds for all terminals that could come next.
     """
     scanner, action = parser.scanner, parser.table.action
     pairs = find_adjacent(parser.productions)
@@ -133,7 +138,7 @@ def find_inseparable(parser: Parser) -> list[tuple[int, int, bool]]:
     firsts: dict[tuple[int, int], NDArray[np.bool_]] = {}
 
     def first(e: int, terminal: int) -> NDArray[np.bool_]:
-        """The bytes with which a terminal begins from a start."""
+        """Return, as a mask over bytes, the bytes with which a terminal begins from a start state."""
         if (e, terminal) not in firsts:
             row = scanner.delta[e]
             bits = scanner.possible[row, terminal // 64] >> np.uint64(terminal % 64) & np.uint64(1)
@@ -163,14 +168,14 @@ def find_inseparable(parser: Parser) -> list[tuple[int, int, bool]]:
 
 
 def _states(parser: Parser, terminal: int) -> list[int]:
-    """The states that may accept a terminal."""
+    """Return the states that may accept a terminal."""
     rows = (parser.scanner.verdicts == terminal).any(1)
     found: list[int] = np.flatnonzero(rows[parser.scanner.accept]).tolist()
     return found
 
 
 def _ends(parser: Parser) -> dict[int, list[NDArray[np.bool_]]]:
-    """For each terminal: sets of next bytes before which it ends, nothing longer being possible then."""
+    """Return, for each terminal, the sets of next bytes before which it ends because no longer match is possible."""
     scanner, out = parser.scanner, {}
     for terminal in np.unique(scanner.verdicts).tolist():
         if terminal >= 0:
@@ -183,7 +188,10 @@ def _ends(parser: Parser) -> dict[int, list[NDArray[np.bool_]]]:
 
 
 def _parts(parser: Parser, a: int, b: int, d: int, e: int) -> bool:
-    """Whether some text of b from start e leaves d, which is a, without its accepting anything longer."""
+    """Return whether some text of b ends a text of a without a longer match.
+
+    d: the state of the scanner after the text of a. e: the start state for b.
+    """
     scanner = parser.scanner
     delta, verdicts, accept = scanner.delta, scanner.verdicts, scanner.accept
     bit, word = np.uint64(b % 64), b // 64
@@ -205,7 +213,7 @@ def _parts(parser: Parser, a: int, b: int, d: int, e: int) -> bool:
                 todo.append((after, then, False))
                 if len(seen) > MOST_PAIRS:
                     return True
-        # b may be complete here, and what comes behind it decides: then d must not accept either
+        # b may be complete here, depending on the next byte: then d must not accept either
         if not fresh and (verdicts[accept[there]] == b).any() and (verdicts[accept[here]] < 0).any():
             return True
     return False

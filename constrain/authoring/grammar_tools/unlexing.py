@@ -1,7 +1,7 @@
-"""From a string of terminals to a text that the lexer cuts into them again.
+"""Unlex: produce a text that the lexer tokenises to given terminals.
 
-Each lexeme is a walk of the scanner from where the parser stands, towards the terminal that is wanted. Where it would
-grow together with the one before it, an ignored one comes between them, if the grammar ignores any.
+Each lexeme is a walk of the scanner, from its start state for the current parser state, towards the required terminal.
+Where it would merge with the lexeme before it, an ignored lexeme is inserted between them, if the grammar has any.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from .written_grammar import WrittenGrammar
 __all__ = ["Speller"]
 
 LIKED = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Bytes that are taken first, where any would do."""
+"""Bytes that are preferred where any would do."""
 TRIES = 6
-"""Lexemes that are drawn before one is set apart by an ignored one, or given up."""
+"""Number of lexemes that are drawn before an ignored lexeme is inserted, or the attempt fails."""
 GOES_ON = 0.6
-"""How likely a lexeme grows where it could end."""
+"""Probability that a lexeme continues where it could end."""
 SET_APART = 0.5
-"""How likely something ignored comes between two lexemes that need it not."""
+"""Probability of an ignored lexeme between two lexemes that need none."""
 BEYOND_ASCII = 0.02
-"""How likely a byte above 127 is taken, where others would do."""
+"""Probability of a byte above 127 where others are possible."""
 INDENT = 4
-"""Columns of a block."""
+"""Number of columns by which a block is indented."""
 
 Spelled = tuple[bytes, int]
-"""A lexeme and the scanner's state behind it."""
+"""A lexeme and the scanner's state after it."""
 
 
 class Speller:
-    """Spells strings of terminals of a grammar; those of GBNF are characters, and spell themselves."""
+    """Spells strings of terminals of a grammar; terminals of GBNF are characters, and spell themselves."""
 
     def __init__(self, written: WrittenGrammar) -> None:
         self.written = written
@@ -46,8 +46,10 @@ class Speller:
         self.liking = [order.get(byte, 100 + byte) for byte in range(256)]
 
     def text(self, types: Sequence[int], rng: Random | None = None) -> bytes | None:
-        """A text of these terminals, without $END; the shortest lexemes if rng is None. None if none was found that is
-        read so, or the grammar's own parser does not take it."""
+        """Return a text of these terminals, without $END; of the shortest lexemes if rng is None.
+
+        Return None if no text was found that is tokenised to them, or if the grammar's own parser rejects it.
+        """
         if self.parser is None:
             return b"".join(self.character(terminal, rng) for terminal in types)
         made = self._lexemes(types, rng)
@@ -60,7 +62,10 @@ class Speller:
         return made if reading.stopped is None and read == [t for t in types if t not in hidden] else None
 
     def loose(self, types: Sequence[int]) -> bytes:
-        """A text of these terminals by themselves, set apart where the grammar ignores something."""
+        """Return a text of these terminals, each spelled on its own.
+
+        They are separated by an ignored lexeme if the grammar has one.
+        """
         if self.parser is None:
             return b"".join(self.character(terminal, None) for terminal in types)
         start = int(self.parser.scan[self.parser.table.start])
@@ -73,13 +78,13 @@ class Speller:
         return (self._blank(start) or (b"", -1))[0].join(found)
 
     def beside(self, a: int, b: int) -> bytes:
-        """The shortest texts of two terminals, with nothing between them."""
+        """Return the shortest texts of two terminals, concatenated."""
         return self.loose([a]) + self.loose([b])
 
     # ---- characters ---------------------------------------------------------------------------------------------
 
     def character(self, terminal: int, rng: Random | None) -> bytes:
-        """One of the characters of a terminal of GBNF."""
+        """Return one of the characters of a GBNF terminal."""
         alphabet = self.written.alphabet
         if terminal >= len(alphabet):
             return self.written.tokens[terminal - len(alphabet)].encode()
@@ -131,7 +136,7 @@ class Speller:
     def _apart(
         self, behind: int, last: int, state: int, terminal: int, rng: Random | None, end: bytes
     ) -> Spelled | None:
-        """A lexeme that does not grow together with the one before it, or with something ignored before it."""
+        """Return a lexeme that does not merge with the one before it, if necessary after an ignored lexeme."""
         made: Spelled | None = None
         joins = False
         for _ in range(1 if rng is None else TRIES):
@@ -150,7 +155,7 @@ class Speller:
             return blank[0] + made[0], made[1]
         if joins:
             return made
-        if rng is None:  # perhaps another one than the shortest
+        if rng is None:  # another lexeme than the shortest may not merge
             other = Random(0)
             for _ in range(TRIES):
                 drawn = self.drawn(state, terminal, other)
@@ -159,7 +164,7 @@ class Speller:
         return None
 
     def splits(self, behind: int, last: int, text: bytes) -> bool:
-        """Whether a lexeme in scanner state `behind` ends as terminal `last` (-2: any) before this text."""
+        """Return whether a lexeme in scanner state `behind` ends as terminal `last` (-2: any) before this text."""
         if behind < 0:
             return True
         assert self.parser is not None
@@ -177,7 +182,7 @@ class Speller:
         return False
 
     def _walked(self, state: int, text: bytes, terminal: int) -> Spelled | None:
-        """This text, if the scanner takes all of it for the terminal."""
+        """Return this text, if the scanner recognises all of it as the terminal."""
         assert self.parser is not None
         for byte in text:
             state = int(self.parser.scanner.delta[state, byte]) if state >= 0 else -1
@@ -185,7 +190,7 @@ class Speller:
         return (text, state) if ends else None
 
     def _blank(self, state: int) -> Spelled | None:
-        """The best ignored lexeme: a blank, or the shortest one."""
+        """Return the best ignored lexeme: a blank, or the shortest one."""
         assert self.parser is not None
         for text in (b" ", b"\n"):
             for terminal in self.parser.ignored:
@@ -195,7 +200,7 @@ class Speller:
         return min(found_all, key=lambda one: len(one[0]), default=None)
 
     def shortest(self, start: int, terminal: int) -> Spelled | None:
-        """The shortest lexeme of a terminal from a start of the scanner; None if it never finds it."""
+        """Return the shortest lexeme of a terminal from a start state of the scanner; None if there is none."""
         key = start, terminal
         if key not in self._shortest:
             self._shortest[key] = self._shortest_from(start, terminal)
@@ -214,7 +219,7 @@ class Speller:
         return bytes(out), state
 
     def drawn(self, state: int, terminal: int, rng: Random) -> Spelled | None:
-        """A random lexeme of a terminal."""
+        """Return a random lexeme of a terminal."""
         assert self.parser is not None
         scanner, due, out = self.parser.scanner, self.endings.lexemes[:, terminal], bytearray()
         if state < 0 or due[state] >= NEVER:

@@ -1,7 +1,7 @@
-"""A grammar as a person wrote it, in one shape whatever its notation: numbered rules, a table, and for Lark a lexer.
+"""A parsed grammar, in one representation for both notations: numbered rules, an LALR table, and for Lark a lexer.
 
-A GBNF grammar has no lexer: its terminals are sets of characters that do not overlap (`characters`), so that what is
-worked out of the rules alone, such as whether two of them make the same text, is right for both kinds.
+A GBNF grammar has no lexer: its terminals are disjoint sets of characters (`character_grammar`), so that results
+derived from the rules alone, such as ambiguity, hold for both notations.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LEXERS: tuple[LexerName, ...] = ("contextual", "basic", "dynamic", "dynamic_comp
 
 
 def kind_of(name: str, text: str) -> Kind:
-    """The notation: by the file's name, or else by how rules are written."""
+    """Return the notation: by the file extension, or else by the syntax of the rules."""
     if name.endswith((".gbnf", ".lark")):
         return "gbnf" if name.endswith(".gbnf") else "lark"
     return "gbnf" if "::=" in text else "lark"
@@ -42,11 +42,11 @@ def kind_of(name: str, text: str) -> Kind:
 
 @dataclass(frozen=True)
 class WrittenGrammar:
-    """A grammar that has been read.
+    """A parsed grammar.
 
-    name: what to call it, its file. text: as written. start: the rule that a text is. lexer: as Lark's option; GBNF has
-    none, which is "dynamic". productions: its rules; for GBNF over the sets of characters `alphabet` (ranges of each
-    terminal). loaded: what Lark made of it. import_paths: folders for %import.
+    name: its display name, the file. text: its source. start: the start rule. lexer: Lark's option; GBNF has no lexer,
+    which is "dynamic". productions: its rules; for GBNF over the sets of characters `alphabet` (ranges of each
+    terminal). loaded: the grammar as loaded for Lark. import_paths: folders for %import.
     """
 
     name: str
@@ -63,12 +63,12 @@ class WrittenGrammar:
 
     @property
     def has_lexer(self) -> bool:
-        """Whether terminals are cut out of the text by a lexer before the rules see them."""
+        """Whether a lexer tokenises the text before the rules apply."""
         return self.lexer in ("contextual", "basic")
 
     @cached_property
     def clash(self) -> GrammarError | None:
-        """Why there is no table without a choice between two rules, if there is none."""
+        """The error of the reduce/reduce conflicts, None if there are none."""
         loaded = self.loaded
         try:
             lalr_tables.build_tables(
@@ -81,7 +81,7 @@ class WrittenGrammar:
 
     @cached_property
     def table(self) -> lalr_tables.Lalr:
-        """The LALR table; where two rules clash, with the first of them."""
+        """The LALR table; in a reduce/reduce conflict the first rule is used."""
         productions = self.productions
         if self.clash is not None:
             order = tuple((priority << 20) - rule for rule, priority in enumerate(productions.priority))
@@ -90,12 +90,15 @@ class WrittenGrammar:
 
     @cached_property
     def overruled(self) -> list[tuple[int, int, int]]:
-        """(state, terminal, rule): what could end there and does not."""
+        """(state, terminal, rule) of each reduction that the table discards."""
         return lalr_tables.list_overruled_reductions(self.productions, self.table)
 
     @cached_property
     def parser(self) -> Parser | None:
-        """Scanner and table together; None for GBNF. Where rules clash or nothing cuts the text, of the basic lexer."""
+        """Scanner and table together; None for GBNF.
+
+        With reduce/reduce conflicts, or without a lexer, the basic lexer is used.
+        """
 
         if self.loaded is None:
             return None
@@ -115,14 +118,14 @@ class WrittenGrammar:
 
     @cached_property
     def endings(self) -> ShortestSuffixes:
-        """How texts end soonest, in bytes."""
+        """The shortest suffixes that complete texts, in bytes."""
         if self.parser is None:
             return CharacterEndings(self.productions, self.table)
         return ShortestSuffixes(self.parser)
 
     @cached_property
     def grammar(self) -> Grammar:
-        """The Grammar that the machine runs. Errors as of the front ends."""
+        """The Grammar that the engine runs. Raise the exceptions of the frontends."""
         if self.kind == "gbnf":
             return gbnf.to_grammar(self.text, start=self.start)
         if self.has_lexer:
@@ -135,7 +138,7 @@ class WrittenGrammar:
         return form.grammar(self.limits)
 
     def position(self, nonterminal: int) -> int | None:
-        """Where a nonterminal is defined in the text."""
+        """Return the position of a nonterminal's definition in the text."""
         if self.loaded is not None:
             rules = self.productions.by_left()[nonterminal]
             return self.loaded.position(rules[0]) if rules else None
@@ -153,9 +156,10 @@ def read_grammar(
     import_paths: tuple[str, ...] = (),
     limits: Limits = Limits(),
 ) -> WrittenGrammar:
-    """Reads a grammar. GrammarError if it is none; that two rules clash is no error here.
+    """Parse a grammar. Raise GrammarError if it is invalid; reduce/reduce conflicts are not errors here.
 
-    kind: None to tell by the name or the text. start: None for `start`, in GBNF `root`.
+    kind: the notation, None to derive it from the name or the text. start: the start rule, by default `start`, in GBNF
+    `root`.
     """
     kind = kind or kind_of(name, text)
     if kind == "gbnf":

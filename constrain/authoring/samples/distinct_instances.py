@@ -1,7 +1,7 @@
-"""Different instances: random ones while they differ, and the list of all of them where there are only few.
+"""Draw different instances: at random while they differ, and from the list of all instances where there are few.
 
 Two texts are the same instance if they are the same JSON value: 1 and 1.0 are, 1 and true are not, and the order of
-keys does not count (JSON Schema 2020-12, core, section 4.2.2).
+keys does not matter (JSON Schema 2020-12, core, section 4.2.2).
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["distinct_texts"]
 
 IDLE = 40
-"""Draws in a row that bring nothing new, after which it is asked whether there is anything new at all."""
+"""Number of consecutive draws without a new instance after which the language is enumerated to see whether there are
+any."""
 PATIENCE = 400
-"""Draws in a row after which it is given up where there is more than can be listed."""
+"""Number of consecutive draws without a new instance after which drawing stops, if there are too many to enumerate."""
 FEW = 2_000
-"""Most texts that are listed."""
+"""Maximum number of texts that are enumerated."""
 LARGER = 4
-"""Where nothing new comes, texts may grow by this factor."""
+"""Factor by which texts may grow when no new instance is found."""
 
 
 def distinct_texts(
@@ -37,9 +38,22 @@ def distinct_texts(
     size: int = 600,
     agree: Callable[[bytes], bool] = lambda text: True,
 ) -> Iterator[bytes]:
-    """Up to n texts of a constraint that are different JSON values; fewer if there are fewer, or none more is found.
+    """Yield up to n texts of a constraint that are pairwise different JSON values.
 
-    size: bytes after which a text is closed. agree: whether a text will do (another validator's opinion, say).
+    There are fewer if the language has fewer, or if no more are found.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        The constraint.
+    n : int
+        Maximum number of texts.
+    rng : numpy.random.Generator
+        Source of randomness.
+    size : int
+        Number of bytes after which a text is completed as soon as possible.
+    agree : callable
+        Post-filter: whether a text is accepted, for example by another validator.
     """
     seen: set[object] = set()
 

@@ -1,8 +1,8 @@
-"""Random texts of a Constraint with no model at all: test data that looks like data, and that always ends.
+"""Draw random texts of a Constraint without a model: test data that resembles real data; drawing always terminates.
 
-The walk follows the nodes of the Grammar, because they know what a place means (an optional key, a number, a date), and
-chooses with some taste. It decides nothing about validity: every piece goes through a Matcher, what that refuses is
-taken back, and once the text is long enough, or the walk is at a loss, `Matcher.shortest_completion` closes it.
+The walk follows the nodes of the Grammar, because they carry the meaning of a position (an optional key, a number, a
+date), and its choices are weighted. It does not decide validity: every piece goes through a Matcher, a rejected piece
+is undone, and once the text is long enough, or no choice is left, `Matcher.shortest_completion` completes it.
 """
 
 from __future__ import annotations
@@ -40,37 +40,39 @@ if TYPE_CHECKING:
 __all__ = ["random_text"]
 
 DEEPEST = 120
-"""Nodes within nodes: a walk deeper than that is closed, before Python's own stack is at its end."""
+"""Maximum depth of nodes: a deeper walk is completed at once, before Python's own stack overflows."""
 STEPS_PER_BYTE = 40
-"""Nodes visited per byte of the size: what adds nothing to the text must not go on for ever either."""
+"""Maximum number of nodes visited per byte of the size, which bounds walks through nodes that add nothing to the
+text."""
 OPTIONAL, FADING = 0.75, 0.85
-"""An optional part is written with this probability, times the fading for each level of brackets."""
+"""An optional part is written with probability OPTIONAL, times FADING for each level of brackets."""
 MORE = 0.4
-"""A repetition ends after each further round with this probability: 1.5 rounds beyond the least, on average."""
+"""Probability to end a repetition after each further round: 1.5 rounds beyond the minimum on average."""
 
 DIFFERENT = 12
-"""Values that are tried for a member that must differ from others."""
+"""Number of values that are tried for a member that must differ from others."""
 
 BEHIND = (bytearray(b","), bytearray(b":"))
-"""Where white space is allowed, one space is written behind these."""
+"""Where white space is allowed, one space is written after these."""
 
 
 class Enough(Exception):
-    """The text is long enough: close it."""
+    """The text is long enough: complete it."""
 
 
 class RepeatedItem(Exception):
-    """A member equals an earlier one, and all that follows up to the end of the `Unique` has been written."""
+    """A member equals an earlier one, and everything that follows up to the end of the `Unique` node has been
+    written."""
 
 
 class Refused(Exception):
-    """The Matcher refused a piece: go back to the last choice."""
+    """The Matcher rejected a piece: return to the last choice."""
 
 
 def random_text(constraint: Constraint, rng: np.random.Generator, *, size: int = 600) -> bytes:
-    """A text of the constraint's language; beyond `size` bytes it is closed as soon as it can be.
+    """Return a random text of the constraint's language; beyond `size` bytes it is completed as soon as possible.
 
-    The vocabulary of the constraint plays no role, but it must be able to spell the text: `Vocabulary.bytes()` can.
+    The vocabulary of the constraint does not affect the text, but must be able to spell it: `Vocabulary.bytes()` can.
     """
     walker = Walker(constraint, rng, size)
     try:
@@ -86,7 +88,7 @@ def random_text(constraint: Constraint, rng: np.random.Generator, *, size: int =
 
 
 class Walker:
-    """The text so far, the Matcher after it, and where the walk is: depth counts nodes, level brackets."""
+    """The text so far, the Matcher after it, and the position of the walk: depth counts nodes, level brackets."""
 
     def __init__(self, constraint: Constraint, rng: np.random.Generator, size: int) -> None:
         self.matcher: Matcher = constraint.matcher()
@@ -94,7 +96,7 @@ class Walker:
         self.rng, self.size = rng, size
         self.written = bytearray()
         self.depth = self.level = self.steps = 0
-        self.members: dict[bytes, Node] = {}  # those of the innermost Unique that may come again, and their nodes
+        self.members: dict[bytes, Node] = {}  # those of the innermost Unique that may recur, and their nodes
         self.visit: dict[type, Callable[..., None]] = {
             Literal: lambda node: self.write(node.data),
             Strings: lambda node: self.write(node.options[int(rng.integers(len(node.options)))]),
@@ -106,7 +108,10 @@ class Walker:
         }  # fmt: skip
 
     def node(self, node: Node) -> None:
-        """Writes a text of the node. Enough, Refused: as the classes say."""
+        """Write a text of the node.
+
+        Raise Enough if the text is long enough, and Refused if the Matcher rejects a piece.
+        """
         self.steps += 1
         if self.depth >= DEEPEST or self.steps > STEPS_PER_BYTE * self.size:
             raise Enough
@@ -119,7 +124,7 @@ class Walker:
             self.depth -= 1
 
     def write(self, data: bytes) -> None:
-        """Adds a piece, if the Matcher takes it."""
+        """Append a piece. Raise Refused if the Matcher rejects it."""
         if len(self.written) >= self.size:
             raise Enough
         try:
@@ -129,7 +134,7 @@ class Walker:
         self.written += data
 
     def attempt(self, *pieces: Node | bytes) -> bool:
-        """Writes the pieces, or nothing at all if one is refused."""
+        """Write the pieces, or nothing at all if one is rejected. Return whether they were written."""
         length, matcher, level = len(self.written), self.matcher.fork(), self.level
         try:
             for piece in pieces:
@@ -157,7 +162,7 @@ class Walker:
         self.level -= bracket
 
     def unique(self, node: Unique) -> None:
-        """Its body, up to the end of a member that was there, if one may come."""
+        """Write its body, up to the end of a repeated member, if repetitions are allowed."""
         outer, self.members = self.members, {}
         depth = self.depth
         try:
@@ -168,7 +173,8 @@ class Walker:
             self.members = outer
 
     def unique_member(self, node: Member) -> None:
-        """A value that was not there yet: the Matcher refuses one that was when it ends, unless it may come again."""
+        """Write a value that has not occurred yet: the Matcher rejects the end of a repeated one, unless repetitions
+        are allowed."""
         if node.again is None:
             if not any(self.attempt(node.node) for _ in range(DIFFERENT)):
                 raise Refused
@@ -184,14 +190,15 @@ class Walker:
         self.members[text] = node.node
 
     def choice(self, node: Choice) -> None:
-        """One of the options, brackets the less likely the deeper; nothing at all less likely than something."""
+        """Write one of the options; brackets are less likely with depth, and the empty text is less likely than
+        others."""
         weights = np.array([self.liking(option) for option in node.options])
         order = self.rng.choice(len(weights), len(weights), replace=False, p=weights / weights.sum())
         if not any(self.attempt(node.options[int(k)]) for k in order):
             raise Refused
 
     def liking(self, node: Node) -> float:
-        """How likely an option is taken."""
+        """Return the relative weight of an option."""
         if isinstance(node, Rule):
             node = self.rules[node.name]
         if isinstance(node, Literal) and not node.data:
@@ -213,7 +220,7 @@ class Walker:
                 return
 
     def object(self, node: Object) -> None:
-        """Members in order: those that were planned; where they do not suffice, whatever else helps to close it."""
+        """Write members in order: the planned ones; where these do not suffice, any that help to close the object."""
         self.write(b"{")
         self.level += 1
         lay, left = node.layout, list(node.properties)
@@ -234,7 +241,7 @@ class Walker:
         self.level -= 1
 
     def member(self, node: Object, member: Property | NameClass, first: bool) -> bool:
-        """Writes one member, if its key may come here."""
+        """Write one member, if its key is allowed here. Return whether it was written."""
         lay = node.layout
         name = member.name if isinstance(member, Property) else draw_readable_text(member.names, 0, None, self.rng)
         if not self.attempt(lay.open if first else lay.comma, quote_json(name)):
@@ -244,7 +251,8 @@ class Walker:
         return True
 
     def plan(self, node: Object) -> list[Property | NameClass]:
-        """Which members to write: the required ones, some others, what those need, and as many as counts allow."""
+        """Return the members to write: the required ones, some others with their dependencies, within the bounds on
+        their number."""
         known = {member.name: member for member in node.properties}
         chosen = {member.name for member in node.properties if member.required}
         free = [member.name for member in node.properties if not member.required]
@@ -269,7 +277,7 @@ class Walker:
         return declared + [node.others[int(self.rng.integers(len(node.others)))] for _ in range(extra)]
 
     def coin(self) -> bool:
-        """Whether to write something that may be left out: the deeper, and the longer the text, the less likely."""
+        """Return whether to write an optional part: less likely with depth and with the length of the text."""
         room = 1 - len(self.written) / self.size
         return bool(self.rng.random() < OPTIONAL * FADING**self.level * (0.5 + 0.5 * room))
 
@@ -278,5 +286,5 @@ OPEN = Literal(b"[")
 
 
 def quote_json(text: str) -> bytes:
-    """A text as a JSON string."""
+    """Return a text as a JSON string."""
     return json.dumps(text, ensure_ascii=False).encode()

@@ -1,9 +1,9 @@
-"""Texts that people can read, out of a regular language: words where words will do, else a walk through its Dfa.
+"""Draw readable texts of a regular language: words where the Dfa accepts words, else a random walk through the Dfa.
 
-    text(dfa, low, high, rng)   a text that the Dfa accepts, of low to high characters
+    draw_readable_text(dfa, low, high, rng)   a text that the Dfa accepts, of low to high characters
 
-First a few things that people write (words, dates, addresses, numbers) are offered, kind by kind, and the Dfa says
-which of them it accepts. Where it accepts none, its states are walked with a liking for letters and digits.
+First, a few candidates of each kind (words, dates, addresses, numbers) are tested against the Dfa. If it accepts none
+of them, its states are walked with a preference for letters and digits.
 """
 
 from __future__ import annotations
@@ -27,19 +27,22 @@ WORDS = (
 ).split()
 
 MORE_MEAN = 5
-"""How many more characters than the least a walk takes, on average: enough to be no minimum, few enough to read."""
+"""Mean number of characters beyond the minimum in a walk: longer than the minimum, short enough to read."""
 
 LIKING: tuple[tuple[float, int, int], ...] = (
     (10.0, 0x61, 0x7B), (2.0, 0x41, 0x5B), (6.0, 0x30, 0x3A), (0.3, 0x20, 0x7F), (0.02, 0xC0, 0x250),
     (0.002, 0xA0, 0x2028), (0.002, 0x202A, 0x110000), (0.0001, 0x2028, 0x202A), (0.0001, 0, 0x20), (0.0001, 0x7F, 0xA0),
 )  # fmt: skip
-"""How much the characters from .. to (exclusive) are liked: small letters, capitals, digits, ASCII, Latin, others."""
+"""Weights of the characters from .. to (exclusive): small letters, capitals, digits, ASCII, Latin, others."""
 
 Rng = np.random.Generator
 
 
 def draw_readable_text(dfa: Dfa, low: int, high: int | None, rng: Rng) -> str:
-    """A text of the language with low <= characters <= high (None: no bound). LimitError if counting needs too much."""
+    """Return a text of the language with low <= characters <= high (None: no bound).
+
+    Raise LimitError if counting takes too many states.
+    """
     if dfa.is_universal:
         return draw_phrase(low, high, rng)
     for kind in KINDS:
@@ -54,7 +57,7 @@ def draw_readable_text(dfa: Dfa, low: int, high: int | None, rng: Rng) -> str:
 
 
 def draw_phrase(low: int, high: int | None, rng: Rng) -> str:
-    """One to three words, more or less of them where lengths demand it."""
+    """Return one to three words, or other numbers of words where the bounds require it."""
     made = " ".join(draw_word(rng) for _ in range(int(rng.integers(1, 4))))
     while len(made) < low:
         made += " " + (draw_word(rng) if low - len(made) < 1000 else " ".join(WORDS))
@@ -65,7 +68,7 @@ def draw_phrase(low: int, high: int | None, rng: Rng) -> str:
 
 
 def draw_word(rng: Rng) -> str:
-    """A word."""
+    """Return a word."""
     return WORDS[int(rng.integers(len(WORDS)))]
 
 
@@ -113,14 +116,14 @@ def draw_number(rng: Rng) -> Iterator[str]:
 
 Maker = Callable[[Rng], Iterator[str]]
 KINDS: tuple[tuple[Maker, ...], ...] = ((draw_words,), (draw_identifier,), (draw_time, draw_address), (draw_number,))
-"""Kinds of text, the likelier ones first: of the first that the Dfa accepts anything of, one is taken."""
+"""Kinds of text, the likelier ones first; a text is taken from the first kind with a candidate that the Dfa accepts."""
 
 
 # ---- what the Dfa says -------------------------------------------------------------------------------------------
 
 
 def walk_to_length(dfa: Dfa, low: int, high: int | None, rng: Rng) -> str:
-    """A text of the language by walking its states towards a length that was drawn ahead."""
+    """Return a text of the language by walking its states towards a length that is drawn in advance."""
     least, most = dfa.lengths()
     if low > least or (high is not None and (most is None or high < most)):
         if not dfa.extensible():
@@ -131,7 +134,8 @@ def walk_to_length(dfa: Dfa, low: int, high: int | None, rng: Rng) -> str:
 
 
 def walk_towards(dfa: Dfa, target: int, rng: Rng) -> str:
-    """A text of about `target` characters; of exactly as many if the Dfa is extensible (then no length is missing)."""
+    """Return a text of about `target` characters; of exactly so many if the Dfa is extensible (then every length
+    occurs)."""
     rows, distance, exact = dfa.table.rows, dfa.distances(), dfa.extensible()
     state, made = 0, list[str]()
     while True:
@@ -158,7 +162,7 @@ Palette = tuple[tuple[float, tuple[tuple[float, int, int], ...]], ...]
 
 @lru_cache(maxsize=64)
 def build_palette(dfa: Dfa) -> Palette:
-    """For each class of characters how much it is liked, and its ranges (liking, from, to exclusive)."""
+    """Return, for each class of characters, its weight and its ranges (weight, start, exclusive end)."""
     table = dfa.table
     found: list[list[tuple[float, int, int]]] = [[] for _ in range(max(table.classes) + 1)]
     for start, end, kind in zip(table.bounds, [*table.bounds[1:], 0x110000], table.classes):
@@ -169,7 +173,7 @@ def build_palette(dfa: Dfa) -> Palette:
 
 
 def draw_character(ranges: tuple[tuple[float, int, int], ...], rng: Rng) -> str:
-    """One character of a class; a surrogate, of which none is in any text, is never drawn."""
+    """Return one character of a class; surrogates, which occur in no text, are never drawn."""
     liking = np.array([weight for weight, _, _ in ranges])
     while True:
         _, first, last = ranges[int(rng.choice(len(ranges), p=liking / liking.sum()))]

@@ -1,10 +1,12 @@
-"""What other products would make of a schema: which parts they refuse, ignore or change, and what to write instead.
+"""Check a schema against the JSON Schema subsets of other products.
+
+The findings state which parts a product refuses, ignores or changes, and what to write instead.
 
     for finding in constrain.authoring.targets.find_incompatibilities(schema, "openai"):
         print(finding.pointer, finding.verdict, finding.reason, finding.cure)
 
-One file a target, each a table with a row for each keyword (`rows.py` has the words). The tables say what was read and
-on which day; nothing is fetched, and no schema is sent anywhere.
+Each target has a file with a table that has a row for each keyword (`target_tables.py` defines the records). The tables
+state which documentation they follow, and its date; nothing is fetched, and no schema is sent anywhere.
 """
 
 from __future__ import annotations
@@ -33,19 +35,37 @@ TARGETS: Mapping[str, Callable[[Document], Target]] = {
     "vllm": choose_backend,
     "llamacpp": lambda document: LLAMACPP,
 }
-"""By name: the table that counts for a document."""
+"""For each target name, the function that selects the table for a document."""
 
 ASSERTING = frozenset(row.name for row in KEYWORDS)
-"""Keywords of any dialect that assert something; all others are nothing to a target without a row for them."""
+"""Assertion keywords of all dialects; any other keyword is ignored by a target that has no row for it."""
 
 
 def find_incompatibilities(
     schema: dict[str, Any] | bool | str, target: str, *, registry: Mapping[str, Any] | None = None
 ) -> list[TargetFinding]:
-    """What `target`, one of TARGETS, would do to a schema, in document order; [] if it takes it as it is.
+    """Return what a target would do to a schema.
 
-    schema: a dict, a boolean or JSON text. Raises SchemaError if it is no schema (but a reference may name what is not
-    at hand), ArgumentError if there is no such target.
+    Parameters
+    ----------
+    schema : dict, bool or str
+        The schema, as data or JSON text. References may name documents that are not available.
+    target : str
+        One of TARGETS.
+    registry : mapping of str to object, optional
+        Documents by URI, for references.
+
+    Returns
+    -------
+    list of TargetFinding
+        The findings in document order; empty if the target accepts the schema unchanged.
+
+    Raises
+    ------
+    SchemaError
+        If it is not a valid schema.
+    ArgumentError
+        If there is no such target.
     """
     for error, _ in find_faults(schema, registry=registry):
         if isinstance(error, SchemaError) and not (error.pointer or "").endswith("/$ref"):
@@ -59,13 +79,13 @@ def find_incompatibilities(
 
 
 def target_of(schema: Document | dict[str, Any] | bool | str, target: str) -> Target:
-    """The table that counts for a schema; ArgumentError if there is no such target."""
+    """Return the table that applies to a schema. Raise ArgumentError if there is no such target."""
     check_choice("target", target, tuple(TARGETS))
     return TARGETS[target](schema if isinstance(schema, Document) else Document(schema))
 
 
 def judge_subschema(place: DocumentPart, target: Target) -> Iterator[TargetFinding]:
-    """What becomes of one subschema: its keywords in their order, then those that are missing."""
+    """Yield the findings for one subschema: its keywords in their order, then the missing ones."""
     if isinstance(place.raw, bool):
         row = next((row for row in target.table if row.keyword == "" and row.when(place)), None)
         if row is not None:
@@ -83,7 +103,7 @@ def judge_subschema(place: DocumentPart, target: Target) -> Iterator[TargetFindi
 
 
 def row_of(name: str, place: DocumentPart, target: Target) -> TargetRow:
-    """The row that counts for a keyword that is written."""
+    """Return the row that applies to a keyword of a subschema."""
     for row in target.table:
         if row.keyword == name and not row.missing and row.when(place):
             return row
@@ -94,7 +114,7 @@ ENFORCED = TargetRow("", "enforced")
 
 
 def exceeded_limits(document: Document, target: Target) -> Iterator[TargetFinding]:
-    """The limits that the document exceeds, each where it does."""
+    """Yield the limits that the document exceeds, each at the location where it is exceeded."""
     for limit in target.limits:
         total, where = 0, ""
         for pointer, count in limit.counted(document):

@@ -13,28 +13,29 @@ __all__ = ["ANTHROPIC"]
 
 FORMATS = frozenset("date-time time date duration email hostname uri ipv4 ipv6 uuid".split())
 BEYOND_REGEX = re.compile(r"\(\?<?[=!]|\\[1-9]|\\k<|\\[bB]")
-"""Lookaround, back references, word boundaries."""
+"""Lookaround, back references and word boundaries."""
 LARGE = 100
-"""Repetitions from which on a quantifier is called large here; the documentation says 'large' and no number."""
+"""Repetition count from which a quantifier is regarded as large; the documentation says 'large' and states no
+number."""
 
 
 def is_complex(value: Any) -> bool:
-    """Whether a value is an array or an object."""
+    """Return whether a value is an array or an object."""
     return isinstance(value, (list, dict))
 
 
 def large_quantifier(place: DocumentPart) -> bool:
-    """Whether the pattern repeats something often."""
+    """Return whether the pattern has a quantifier with a large count."""
     return any(int(number) >= LARGE for number in re.findall(r"\{\d*,?(\d+)\}", str(place.get("pattern"))))
 
 
 def is_external(place: DocumentPart) -> bool:
-    """Whether the reference leaves the document."""
+    """Return whether the reference leads out of the document."""
     return not str(place.get("$ref")).startswith("#")
 
 
 def optional_count(document: Document) -> Iterator[tuple[str, int]]:
-    """Properties that are not required."""
+    """Yield (pointer, number of optional properties) of each object."""
     for place in document.places:
         properties = place.get("properties")
         if isinstance(properties, dict):
@@ -42,7 +43,7 @@ def optional_count(document: Document) -> Iterator[tuple[str, int]]:
 
 
 def union_count(document: Document) -> Iterator[tuple[str, int]]:
-    """Subschemas with anyOf or several types."""
+    """Yield (pointer, 1) of each subschema with anyOf or several types."""
     for place in document.places:
         if place.has("anyOf") or isinstance(place.get("type"), list):
             yield f"{place.pointer}/{'anyOf' if place.has('anyOf') else 'type'}", 1

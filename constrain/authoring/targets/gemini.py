@@ -1,4 +1,4 @@
-"""Google Gemini, `responseJsonSchema`: what it does not know it ignores."""
+"""Google Gemini, `responseJsonSchema`: unknown keywords are ignored."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["GEMINI"]
 
 
 def beside_ref(place: DocumentPart) -> bool:
-    """Whether a keyword that does not begin with $ stands beside the reference."""
+    """Return whether a keyword that does not start with $ is adjacent to the reference."""
     return any(not name.startswith("$") for name in place.raw)
 
 
 def other_enum(place: DocumentPart) -> bool:
-    """Whether the enum has values that are neither strings nor numbers."""
+    """Return whether the enum has values that are neither strings nor numbers."""
     values = place.get("enum", ())
     return any(isinstance(value, (bool, list, dict)) or value is None for value in values)
 

@@ -1,8 +1,8 @@
 """llama.cpp, `json_schema` of the server and `-j` of the tools: json-schema-to-grammar.
 
-Its converter asks a fixed list of questions of each subschema and acts on the first that holds: is there a $ref, then
-oneOf or anyOf, a list of types, const, enum, properties, allOf, items, pattern, format, length, bounds. What stands
-beside the keyword that it acted on is not looked at, and nothing is said.
+For each subschema its converter tests a fixed list of conditions and acts on the first that holds: $ref, then oneOf or
+anyOf, a list of types, const, enum, properties, allOf, items, pattern, format, length, bounds. Keywords beside the one
+that it acts on are silently ignored.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .target_tables import Target, TargetRow, make_rows
 __all__ = ["LLAMACPP"]
 
 ORDER = ("$ref", "oneOf", "anyOf", "const", "enum", "properties", "allOf", "items", "prefixItems", "pattern", "format")
-"""Which keyword is acted on, if several are written."""
+"""The keyword that the converter acts on is the first of these that is present."""
 
 LOOKAROUND = re.compile(r"\(\?[=!<]")
 FORMATS = frozenset(("date", "time", "date-time", "uuid"))
@@ -24,7 +24,7 @@ READ_WITH = {
     "items": {"type", "minItems", "maxItems"},
     "prefixItems": {"type"},
 }
-"""What is read beside the keyword that is acted on."""
+"""Keywords that are read together with the one that the converter acts on."""
 ASSERTS = frozenset((
     "type", "enum", "const", "properties", "required", "additionalProperties", "allOf", "anyOf", "oneOf", "items",
     "prefixItems", "minItems", "maxItems", "pattern", "format", "minLength", "maxLength", "minimum", "maximum",
@@ -33,12 +33,12 @@ ASSERTS = frozenset((
 
 
 def acted_on(place: DocumentPart) -> str:
-    """The keyword that decides here; "" if none of the list is written."""
+    """Return the keyword that the converter acts on; "" if none of the list is present."""
     return next((name for name in ORDER if place.has(name)), "")
 
 
 def row_of_shadowed(keyword: str) -> TargetRow:
-    """The row of a keyword that stands beside one that is acted on."""
+    """Return the row of a keyword that is ignored because of the one that the converter acts on."""
 
     def when(place: DocumentPart) -> bool:
         first = acted_on(place)
@@ -49,12 +49,12 @@ def row_of_shadowed(keyword: str) -> TargetRow:
 
 
 def harmless_type(place: DocumentPart) -> bool:
-    """Whether a `type` that is not looked at would have said nothing anyway."""
+    """Return whether an ignored `type` would have had no effect anyway."""
     return acted_on(place) in ("const", "enum", "pattern", "format", "properties", "items", "prefixItems", "allOf")
 
 
 def lacks_string_type(place: DocumentPart) -> bool:
-    """Whether no single type `string` is named."""
+    """Return whether the schema does not have the single type `string`."""
     return bool(place.get("type") != "string")
 
 

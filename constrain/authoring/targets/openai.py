@@ -13,33 +13,33 @@ FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid"
 
 
 def other_format(place: DocumentPart) -> bool:
-    """Whether the format is not among the documented ones."""
+    """Return whether the format is not among the documented ones."""
     return place.get("format") not in FORMATS
 
 
 def open_object(place: DocumentPart) -> bool:
-    """Whether undeclared keys are allowed."""
+    """Return whether undeclared keys are allowed."""
     return place.get("additionalProperties") is not False
 
 
 def is_optional(place: DocumentPart) -> bool:
-    """Whether a declared property may be left out."""
+    """Return whether a declared property is optional."""
     properties = place.get("properties")
     return isinstance(properties, dict) and not set(properties) <= set(place.get("required", ()))
 
 
 def no_type(place: DocumentPart) -> bool:
-    """Whether it says neither what type the value has nor where that is said."""
+    """Return whether the subschema has neither a type nor a keyword that determines it."""
     return place.document.root is not place.raw and not place.has("anyOf", "$ref", "enum", "const")
 
 
 def beside_ref(place: DocumentPart) -> bool:
-    """Whether the reference has neighbours that assert something."""
+    """Return whether the reference has adjacent assertion keywords."""
     return any(name not in ("$ref", "$defs", "definitions", "$schema", "$id") for name in place.raw)
 
 
 def property_count(document: Document) -> Iterator[tuple[str, int]]:
-    """Properties of all objects."""
+    """Yield (pointer, number of properties) of each object."""
     for place in document.places:
         properties = place.get("properties")
         if isinstance(properties, dict):
@@ -47,7 +47,7 @@ def property_count(document: Document) -> Iterator[tuple[str, int]]:
 
 
 def nesting_depth(document: Document) -> Iterator[tuple[str, int]]:
-    """How much deeper than all before it an object is nested."""
+    """Yield (pointer, increase in depth) of each object that is nested deeper than all before it."""
     deepest = 0
     for place in document.places:
         if place.is_object and place.depth > deepest:
@@ -56,14 +56,14 @@ def nesting_depth(document: Document) -> Iterator[tuple[str, int]]:
 
 
 def enum_count(document: Document) -> Iterator[tuple[str, int]]:
-    """Values of all enums."""
+    """Yield (pointer, number of values) of each enum."""
     for place in document.places:
         if isinstance(place.get("enum"), list):
             yield f"{place.pointer}/enum", len(place.get("enum"))
 
 
 def text_length(document: Document) -> Iterator[tuple[str, int]]:
-    """Characters of property names, definition names, enum values and const values."""
+    """Yield (pointer, number of characters) of property names, definition names, enum values and const values."""
     for place in document.places:
         for name in ("properties", "$defs", "definitions"):
             if isinstance(place.get(name), dict):
@@ -75,7 +75,7 @@ def text_length(document: Document) -> Iterator[tuple[str, int]]:
 
 
 def long_enum(place: DocumentPart) -> bool:
-    """Whether more than 250 strings have more than 15,000 characters together."""
+    """Return whether an enum has more than 250 strings with more than 15,000 characters in total."""
     values = place.get("enum")
     texts = [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
     return len(texts) > 250 and sum(map(len, texts)) > 15_000

@@ -1,7 +1,7 @@
-"""The subschemas of a document, each with what a table may ask about it: where it stands, and what it refers to.
+"""The subschemas of a document, with the properties that the conditions of a table test: location, types, references.
 
-Subschemas are looked for at the schema positions of the dialect only, so that an `enum` value or a property that is
-called "type" is no keyword. `$ref` is followed inside the document, to tell which references are recursive.
+Only the schema positions of the dialect are searched, so that an `enum` value or a property named "type" is not taken
+for a keyword. `$ref` is followed inside the document, to determine which references are recursive.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Step = tuple[Union[str, int], ...]
 class DocumentPart:
     """One subschema.
 
-    raw: as it is written, an object or a boolean. pointer: where it stands. holder: the subschema around it, or None
-    at the root. step: the reference tokens that lead here from the holder, such as ("properties", "a").
+    raw: its source, an object or a boolean. pointer: its location. holder: the enclosing subschema, or None at the
+    root. step: the reference tokens that lead here from the holder, such as ("properties", "a").
     """
 
     __slots__ = ("document", "holder", "pointer", "raw", "scope", "step")
@@ -48,22 +48,22 @@ class DocumentPart:
         self.step = step
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a keyword."""
+        """Return the value of a keyword."""
         return self.raw.get(name, default) if isinstance(self.raw, dict) else default
 
     def has(self, *names: str) -> bool:
-        """Whether any of the keywords is written here."""
+        """Return whether any of the keywords is present."""
         return isinstance(self.raw, dict) and any(name in self.raw for name in names)
 
     @property
     def types(self) -> frozenset[str]:
-        """The types that `type` names; none if it is not written."""
+        """The types that `type` names; empty if it is absent."""
         given = self.get("type", ())
         return frozenset((given,) if isinstance(given, str) else [name for name in given if isinstance(name, str)])
 
     @property
     def is_object(self) -> bool:
-        """Whether it plainly describes objects."""
+        """Whether it explicitly describes objects."""
         return "object" in self.types or self.has("properties", "required", "additionalProperties")
 
     @property
@@ -73,12 +73,12 @@ class DocumentPart:
 
     @property
     def is_recursive(self) -> bool:
-        """Whether its `$ref` leads back to a schema that it stands in."""
+        """Whether its `$ref` leads back to an enclosing schema."""
         return self.pointer in self.document.recursive
 
     @property
     def is_required(self) -> bool:
-        """Whether the property that it is, or is part of, must be there; so it is where there is no property."""
+        """Whether the property that it is, or is part of, is required; true where there is no property."""
         place: DocumentPart | None = self
         while place is not None and place.holder is not None:
             if place.step[0] == "properties":
@@ -90,7 +90,7 @@ class DocumentPart:
 
     @property
     def depth(self) -> int:
-        """How many objects it stands in, itself included."""
+        """Number of enclosing objects, itself included."""
         count, place = 0, self
         while place is not None:
             count += place.is_object
@@ -99,9 +99,9 @@ class DocumentPart:
 
 
 class Document:
-    """A schema document and all its subschemas, in the order in which they are written.
+    """A schema document and all its subschemas, in source order.
 
-    Raises SchemaError if it is neither an object nor a boolean, or not JSON.
+    Raise SchemaError if it is neither an object nor a boolean, or not JSON.
     """
 
     def __init__(self, schema: dict[str, Any] | bool | str, registry: Mapping[str, Any] | None = None) -> None:
@@ -146,7 +146,7 @@ class Document:
 
 
 def collect_reachable(edges: Mapping[str, list[str]], start: str) -> set[str]:
-    """All that can be reached, the start included."""
+    """Return all nodes that can be reached, the start included."""
     seen, todo = {start}, [start]
     while todo:
         for target in edges.get(todo.pop(), ()):

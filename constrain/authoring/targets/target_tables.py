@@ -1,8 +1,8 @@
-"""The words of a target's table: a row for each keyword, a limit for each count, and what is found in a schema.
+"""The records of a target's table: a row for each keyword, a limit for each count, and the findings in a schema.
 
-A *target* is another product that takes a JSON Schema and keeps a subset of it. Its table says, keyword by keyword,
-what becomes of it there. Of several rows for one keyword the first whose condition holds counts; a keyword without
-a row is judged by `unlisted`. Each table names what was read and when, because such subsets change.
+A *target* is another product that accepts a subset of JSON Schema. Its table states, keyword by keyword, how the
+product treats it. Of several rows for one keyword the first whose condition holds applies; a keyword without a row is
+judged by `unlisted`. Each table names its sources and their dates, because such subsets change.
 """
 
 from __future__ import annotations
@@ -19,11 +19,21 @@ Verdict = Literal["enforced", "refused", "ignored", "changed", "limit"]
 
 
 class TargetFinding(NamedTuple):
-    """What a target does to one place of a schema.
+    """What a target does at one location of a schema.
 
-    pointer: the place (RFC 6901). keyword: which is concerned, written there or missing there. verdict: "refused",
-    the whole schema is not taken; "ignored", nothing of it is enforced; "changed", something else is enforced;
-    "limit", a stated count is exceeded. reason: one sentence. cure: what to write instead.
+    Attributes
+    ----------
+    pointer : str
+        The location (RFC 6901).
+    keyword : str
+        The keyword concerned, present or missing there.
+    verdict : str
+        "refused": the whole schema is rejected; "ignored": the keyword is not enforced; "changed": something else is
+        enforced; "limit": a stated limit is exceeded.
+    reason : str
+        One sentence.
+    cure : str
+        What to write instead.
     """
 
     pointer: str
@@ -34,12 +44,12 @@ class TargetFinding(NamedTuple):
 
 
 def always_true(place: DocumentPart) -> bool:
-    """The condition of a row that has none."""
+    """Return True: the condition of a row that always applies."""
     return True
 
 
 class TargetRow(NamedTuple):
-    """What becomes of a keyword, if `when` holds. missing: the row is about subschemas that lack the keyword."""
+    """How a keyword is treated, if `when` holds. missing: the row is about subschemas that lack the keyword."""
 
     keyword: str
     verdict: Verdict
@@ -50,7 +60,8 @@ class TargetRow(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """At most `most` of what `counted` yields, as (pointer, how many); the finding stands where it is exceeded."""
+    """At most `most` of what `counted` yields, as (pointer, count); the finding is located where the limit is
+    exceeded."""
 
     keyword: str
     most: int
@@ -63,7 +74,8 @@ class Limit(NamedTuple):
 class Target:
     """The subset of one product.
 
-    read: the day on which the sources were read, ISO 8601. sources: what was read, with what it says of its own age.
+    read: the day on which the sources were read, ISO 8601. sources: what was read, with the date or version that it
+    states.
     """
 
     name: str
@@ -78,5 +90,5 @@ class Target:
 def make_rows(
     verdict: Verdict, names: str, reason: str = "", cure: str = "", when: Callable[[DocumentPart], bool] = always_true
 ) -> list[TargetRow]:
-    """One row for each of the names, all alike."""
+    """Return one row for each of the names, all alike."""
     return [TargetRow(name, verdict, reason, cure, when) for name in names.split()]

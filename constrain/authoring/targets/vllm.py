@@ -1,8 +1,8 @@
-"""vLLM, structured outputs with the backend `auto`: XGrammar; where vLLM sees that it falls short, llguidance.
+"""vLLM, structured outputs with the backend `auto`: XGrammar, llguidance or Outlines.
 
-vLLM looks for a few keywords (`seen_by_vllm`), and where it finds one it takes llguidance ("guidance"), which refuses
-what it cannot enforce; with patternProperties anywhere it takes Outlines, which refuses those. All else goes to
-XGrammar, in its strict mode, which ignores what it does not know. What the three do was also tried, not only read:
+vLLM looks for a few keywords (`seen_by_vllm`); if it finds one it selects llguidance ("guidance"), which refuses what
+it cannot enforce; with patternProperties anywhere it selects Outlines, which refuses those. All other schemas go to
+XGrammar, in its strict mode, which ignores unknown keywords. The behaviour of the three was also tested:
 `tests/authoring/test_targets.py` runs XGrammar 0.2.8 and llguidance 1.9.1 where they are installed.
 """
 
@@ -31,7 +31,7 @@ GUIDANCE_FORMATS = frozenset("date-time time date duration email hostname ipv4 i
 
 LOOKAROUND = re.compile(r"\(\?<?[=!]")
 REFUSED_REGEX = re.compile(r"\\[bB]|\\[1-9]|\\[pP]\{|\(\?[a-z]")
-"""Word boundaries, back references, properties of Unicode, flags: errors in XGrammar's regex parser."""
+"""Word boundaries, back references, Unicode properties and flags: errors in XGrammar's regex parser."""
 
 NUMBERS = "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"
 TEXTS = "minLength maxLength pattern format"
@@ -42,7 +42,10 @@ ASSERTS = frozenset(f"{NUMBERS} {TEXTS} {OBJECTS} {ARRAYS} type enum const prope
 
 
 def seen_by_vllm(raw: Any) -> bool:
-    """Whether vLLM itself finds something that XGrammar does not enforce. It looks at objects with a `type` only."""
+    """Return whether vLLM itself detects a keyword that XGrammar does not enforce.
+
+    It inspects objects with a `type` only.
+    """
     if isinstance(raw, list):
         return any(map(seen_by_vllm, raw))
     if not isinstance(raw, dict):
@@ -72,38 +75,38 @@ def seen_by_vllm(raw: Any) -> bool:
 
 
 def both_bounds(raw: dict[str, Any]) -> bool:
-    """Whether a form and a length are asked for."""
+    """Return whether a schema has both a pattern or format and a bound on the length."""
     return bool(raw.keys() & {"pattern", "format"} and raw.keys() & {"minLength", "maxLength"})
 
 
 def choose_backend(document: Document) -> Target:
-    """The backend that vLLM takes for this schema."""
+    """Return the backend that vLLM selects for this schema."""
     if not seen_by_vllm(document.root):
         return XGRAMMAR
     return OUTLINES if any(place.has("patternProperties") for place in document.places) else GUIDANCE
 
 
 CLOSING = (("additionalProperties",), ("items",), ("unevaluatedProperties",), ("unevaluatedItems",))
-"""Where `false` closes an object or array, and is no error."""
+"""Where `false` closes an object or array, and is not an error."""
 
 
 def no_type(place: DocumentPart) -> bool:
-    """Whether the keyword stands where no type is named."""
+    """Return whether the subschema has no `type`."""
     return not place.has("type")
 
 
 def is_anchored(pattern: str) -> bool:
-    """Whether a pattern matches the whole text or nothing."""
+    """Return whether a pattern is anchored at both ends."""
     return pattern.startswith("^") and pattern.endswith("$")
 
 
 def has_neighbours(place: DocumentPart, *own: str) -> bool:
-    """Whether other keywords that assert something stand here too."""
+    """Return whether other assertion keywords are present too."""
     return bool(ASSERTS & place.raw.keys() - set(own))
 
 
 def has_undeclared(place: DocumentPart) -> bool:
-    """Whether a required key is no property."""
+    """Return whether a required key is not a declared property."""
     return not set(place.get("required", ())) <= set(place.get("properties", ()))
 
 
@@ -113,7 +116,7 @@ KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
 
 
 def has_type(value: Any, types: frozenset[str]) -> bool:
-    """Whether a constant is of one of the types."""
+    """Return whether a constant is of one of the types."""
     for kind, name in KINDS:
         if isinstance(value, kind):
             return name in types
@@ -121,7 +124,7 @@ def has_type(value: Any, types: frozenset[str]) -> bool:
 
 
 def has_overlap(place: DocumentPart) -> bool:
-    """Whether two branches of a oneOf are neither of different types nor told apart by a const."""
+    """Return whether two branches of a oneOf are not known to be disjoint by their types or a const."""
     branches = [branch for branch in place.get("oneOf") if isinstance(branch, dict)]
     for number, one in enumerate(branches):
         for other in branches[:number]:
@@ -131,7 +134,7 @@ def has_overlap(place: DocumentPart) -> bool:
 
 
 def are_disjoint(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether no value can be of both, as far as types and constants tell."""
+    """Return whether no value satisfies both schemas, as far as types and constants tell."""
     left, right = (({t} if isinstance(t, str) else set(t)) for t in (one.get("type", ()), other.get("type", ())))
     if left and right and not left & right and not (left | right) >= {"integer", "number"}:
         return True

@@ -1,6 +1,6 @@
-"""Arrays of numpy and tensors of torch as what kernels take: an address, lengths and strides. torch is not imported.
+"""Describe numpy arrays and torch tensors for the kernels: address, shape and strides. torch is not imported.
 
-A tensor says where it lies by its own methods; that also does for bfloat16, which numpy does not know.
+Tensors are described by their own methods, which also works for bfloat16, a dtype that numpy lacks.
 """
 
 from __future__ import annotations
@@ -16,11 +16,15 @@ from ...base.errors import ArgumentError, check_count, describe_value
 __all__ = ["ArrayMemory", "as_numpy", "describe_memory", "check_rows"]
 
 NAMES = {np.dtype(name): name for name in ("int32", "float16", "float32", "float64")}
-"""What numpy's own `dtype.name` takes 3 µs to say."""
+"""Names of common dtypes; numpy's own `dtype.name` takes 3 µs."""
 
 
 class ArrayMemory(NamedTuple):
-    """address: of the first element. shape: its lengths. strides, size of an element: in bytes. dtype: its name."""
+    """The memory of an array.
+
+    `address` is that of the first element, `shape` the lengths, `strides` the distances and `size` the size of an
+    element, both in bytes, and `dtype` the name of the element type.
+    """
 
     address: int
     shape: tuple[int, ...]
@@ -33,18 +37,22 @@ class ArrayMemory(NamedTuple):
 
     @property
     def stride(self) -> int:
-        """From row to row."""
+        """Bytes between consecutive rows; 0 for one dimension."""
         return self.strides[0] if len(self.shape) > 1 else 0
 
     def has_whole_rows(self) -> bool:
-        """Whether the elements of a row stand side by side: one or two dimensions, of which the last has no gaps."""
+        """Return whether the array has one or two dimensions and contiguous elements within each row."""
         if len(self.shape) not in (1, 2):
             return False
         return self.strides[-1] == self.size or self.shape[-1] <= 1 or self.shape[0] == 0
 
 
 def describe_memory(array: Any, name: str, *, written: bool = True) -> ArrayMemory:
-    """Where an array or tensor lies, which is to be written or else read. TypeError or ValueError if that cannot be."""
+    """Return the memory of an array or tensor.
+
+    `written` says whether the array is an output. Raise TypeError if it is not an array, ArgumentError if it is not in
+    CPU memory, or is an output that is read-only or requires gradients.
+    """
     if isinstance(array, np.ndarray):
         if written and not array.flags.writeable:
             raise ArgumentError(f"{name} is read-only, and is written in place: give a copy")
@@ -64,7 +72,7 @@ def describe_memory(array: Any, name: str, *, written: bool = True) -> ArrayMemo
 
 
 def _begin(array: Any) -> int:
-    """Where the first element lies, in a quarter of the time of `array.ctypes.data` where that is possible."""
+    """Return the address of the first element, where possible in a quarter of the time of `array.ctypes.data`."""
     try:
         return addressof(c_char.from_buffer(array))
     except (TypeError, ValueError):  # read-only, with gaps or empty
@@ -72,13 +80,15 @@ def _begin(array: Any) -> int:
 
 
 def as_numpy(array: Any) -> Any:
-    """The same memory as an array of numpy."""
+    """Return a numpy array that shares the memory of an array or tensor."""
     return array if isinstance(array, np.ndarray) else array.detach().numpy()
 
 
 def check_rows(rows: Iterable[int] | None, count: int, most: int, what: str) -> list[int] | None:
-    """`rows` as a list, None if they are 0 .. count: ValueError unless there is one of `most` for each, no two the
-    same."""
+    """Return `rows` as a list, or None if no rows are given.
+
+    Raise ArgumentError unless there is one row below `most` for each of `count` items, all distinct.
+    """
     if rows is None:
         if count > most:
             raise ArgumentError(f"there is room for {most} rows, and there are {count} {what}: give a row to each")

@@ -1,7 +1,7 @@
-"""apply_mask: rows of masks on a batch of logits, in place and in the logits' own dtype.
+"""apply_mask: apply rows of token masks to a batch of logits, in place and in the dtype of the logits.
 
-What is not allowed becomes minus infinity; the others stay as they are, bit for bit. It costs what writing that many
-bytes costs: see `kernels.logits`.
+Logits of tokens that are not allowed become minus infinity; all others keep their bits. The cost is that of writing
+those bytes to memory, see `kernels.logits`.
 """
 
 from __future__ import annotations
@@ -23,25 +23,39 @@ from .worker_threads import count_cores, run_together
 __all__ = ["apply_mask"]
 
 INFINITY = {"float16": (16, 0xFC00), "bfloat16": (16, 0xFF80), "float32": (32, 0xFF800000), "float64": (64, -1 << 52)}
-"""Bits of a logit, and the pattern of minus infinity (IEEE 754; bfloat16 is the upper half of a float32)."""
+"""Bits per logit and bit pattern of minus infinity (IEEE 754; bfloat16 is the upper half of a float32)."""
 LEAST_SHARE = 1 << 20
-"""Bytes for which another thread pays: to wake one takes some 40 µs, to write them 30."""
+"""Bytes per thread from which another thread pays off: waking one takes about 40 µs, writing the bytes 30 µs."""
 
 _apply_many = entry_point(apply_masks)
 
 
 def apply_mask(logits: Any, masks: Any, *, rows: Iterable[int] | None = None, threads: int | None = None) -> Any:
-    """Sets every logit that is not allowed to minus infinity, in place; returns `logits`.
+    """Set the logits of all tokens that are not allowed to minus infinity, in place.
 
-    logits: float32, bfloat16, float16 or float64, [V'] or [B, V'], a numpy array or a CPU tensor of torch; V' may
-    exceed V: no token is beyond it. Rows may have any distance, their elements stand side by side.
-    masks: int32 [ceil(V / 32)] or [N, ceil(V / 32)], as `Matcher.mask` and `fill_masks` write them.
-    rows: the row of logits of each mask, all different; by default 0, 1, 2, ... Other rows stay as they are.
-    threads: most threads; by default the cores, as far as that pays.
+    Parameters
+    ----------
+    logits : ndarray or torch.Tensor, shape (V',) or (B, V')
+        float32, bfloat16, float16 or float64. V' may exceed the size V of the vocabulary; tokens beyond V are not
+        allowed. The elements of a row must be contiguous; the distance between rows is arbitrary. Tensors on a CUDA
+        device are processed there (`integrations.cuda`, docs/how-to/gpu.md), except in float64.
+    masks : ndarray or torch.Tensor of int32, shape (ceil(V / 32),) or (N, ceil(V / 32))
+        Masks as `Matcher.mask` and `fill_masks` write them.
+    rows : iterable of int, optional
+        For each mask the row of `logits` that it applies to, all distinct. By default 0, 1, 2, ... Other rows are
+        unchanged.
+    threads : int, optional
+        Most threads to use. By default the number of cores, fewer for small batches.
 
-    On a card, tensors there go to its kernels (`integrations.cuda`, docs/how-to/gpu.md), in all but float64.
+    Returns
+    -------
+    ndarray or torch.Tensor
+        `logits`.
 
-    Raises TypeError and ValueError for what does not fit, before anything is written.
+    Raises
+    ------
+    TypeError, ValueError
+        If the arguments do not match each other. Nothing has been written then.
     """
     if getattr(getattr(logits, "device", None), "type", "cpu") == "cuda":
         return find_extension("apply_mask_on_cuda")(logits, masks, rows=rows)
@@ -75,7 +89,7 @@ def apply_mask(logits: Any, masks: Any, *, rows: Iterable[int] | None = None, th
 
 
 def _check_width(masks: Any, scores: ArrayMemory, bits: ArrayMemory) -> None:
-    """Every token that may be allowed has a logit."""
+    """Raise ArgumentError unless every token that a mask may allow has a logit."""
     columns, words = scores.shape[-1], bits.shape[-1]
     if columns >= 32 * words:
         return

@@ -1,9 +1,9 @@
-"""fill_masks: the masks of many matchers in one call, shared out among the cores.
+"""fill_masks: compute the masks of many matchers in one call, distributed over the cores.
 
-What grows while masking belongs to a state cache, which one thread uses at a time. So state caches are what is shared
-out: each is one worker's while the caller waits, and nothing is locked. Matchers of one Constraint begin in one state
-cache; where that holds more than a worker's share, some of them move to another one of the caller's (another *worker
-slot*), where their tokens are taken anew, once: they stay there.
+Computing a mask extends a state cache, which only one thread may use at a time. So the unit of distribution is the
+state cache: each one is assigned to one worker while the caller waits, and no lock is needed. Matchers of one
+Constraint start in one state cache. Where it holds more matchers than a worker's share, some of them move to another
+state cache of the calling thread (another *worker slot*), which requires replaying their tokens once; they stay there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["fill_masks"]
 
 LEAST_SHARE = 32
-"""Rows for which another thread pays: to wake one takes some 40 µs, a mask 0.5 to 10."""
+"""Rows per thread from which another thread pays off: waking one takes about 40 µs, a mask 0.5 to 10 µs."""
 
 _fill_many, _count_rows = entry_point(matcher_calls.fill_masks), entry_point(matcher_calls.count_positions)
 
@@ -36,16 +36,33 @@ _fill_many, _count_rows = entry_point(matcher_calls.fill_masks), entry_point(mat
 def fill_masks(
     matchers: Sequence[Matcher], out: Any, *, rows: Iterable[int] | None = None, threads: int | None = None
 ) -> Any:
-    """Writes the mask of each matcher to its row of `out`, as `Matcher.mask` would; returns `out`.
+    """Compute the mask of each matcher, as `Matcher.mask` does, and write it to a row of `out`.
 
-    matchers: of one Constraint or of several, none of them in use by another thread meanwhile. What has ended gets a
-    row of zeros.
-    out: int32 [R, W], a numpy array or a CPU tensor of torch, rows contiguous; W at least ceil(V / 32), words beyond it
-    become 0.
-    rows: the row of each matcher, R > row >= 0, all different; by default 0, 1, 2, ... Other rows stay as they are.
-    threads: most threads; by default the cores, as far as that pays. The GIL is not held while masks are made.
+    The GIL is released while masks are computed.
 
-    Raises ValueError or TypeError for an `out` or rows that do not fit, LimitError as `Matcher.mask`.
+    Parameters
+    ----------
+    matchers : sequence of Matcher
+        Matchers of one or several Constraints, none of them in use by another thread during the call. A matcher that
+        has accepted an end token gets a row of zeros.
+    out : ndarray or torch.Tensor of int32, shape (R, W)
+        Array in CPU memory with contiguous rows. W is at least ceil(V / 32); words beyond that are set to 0.
+    rows : iterable of int, optional
+        The row of `out` for each matcher, all distinct. By default 0, 1, 2, ... Other rows are unchanged.
+    threads : int, optional
+        Most threads to use. By default the number of cores, fewer for small batches.
+
+    Returns
+    -------
+    ndarray or torch.Tensor
+        `out`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `out` or `rows` do not match the matchers.
+    LimitError, VocabularyError
+        As `Matcher.mask` does.
     """
     if not isinstance(matchers, Sequence) or not all(hasattr(matcher, "_address") for matcher in matchers):
         raise TypeError(f"matchers is {describe_value(matchers)}: give a list of constrain.Matcher")
@@ -59,7 +76,7 @@ def fill_masks(
     threads = max(1, min(threads, len(matchers)))
     found = array("q", [matcher._address for matcher in matchers])
     if threads > 1:
-        most = -(-len(matchers) // threads) * 5 // 4  # better is not worth it: to move is to take all tokens anew
+        most = -(-len(matchers) // threads) * 5 // 4  # allow some imbalance: moving a matcher replays all its tokens
         counts = array("q", bytes(8 * threads))
         if _count_rows(found.buffer_info()[0], len(found), threads, counts.buffer_info()[0]) > most:
             _share_out(matchers, threads, most)
@@ -80,7 +97,10 @@ def fill_masks(
 
 
 def _share_out(matchers: Sequence[Matcher], threads: int, most: int) -> None:
-    """Give each state cache to a worker, largest first; where one is too much for a worker, move some matchers."""
+    """Assign each state cache to a worker, largest first.
+
+    Where a state cache exceeds the share of a worker, move some of its matchers to another one.
+    """
     groups: dict[StateCache, list[Matcher]] = {}
     for matcher in matchers:
         groups.setdefault(matcher._here(), []).append(matcher)
@@ -109,7 +129,7 @@ def _serve(
     matchers: Sequence[Matcher], found: array[int], rows: list[int] | None, memory: ArrayMemory, left: list[int],
     thread: int, threads: int, worker: int,
 ) -> None:  # fmt: skip
-    """One worker's rows. `left` gets those that `Matcher.mask` has to do."""
+    """Compute the rows of one worker. Append the indices that need `Matcher.mask` to `left`."""
     numbers = array("q", rows) if rows else None
     where = found.buffer_info()[0], numbers.buffer_info()[0] if numbers else 0
     how = worker, threads, thread, memory.address, memory.stride, memory.shape[1]
@@ -125,4 +145,4 @@ def _serve(
                 masks.fill_mask, matcher._set, memory.address + memory.stride * (rows[done] if rows else done)
             )
         except StateCacheEvicted:
-            pass  # so that this position does not stand any more, as others of this state cache
+            pass  # the eviction invalidated this position, and others of this state cache

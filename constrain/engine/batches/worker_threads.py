@@ -1,7 +1,7 @@
-"""Threads that wait for work: one kernel call a thread, without the GIL, while the caller does its own share.
+"""Worker threads: one kernel call per thread, without the GIL, while the caller does its own share.
 
-To wake a thread takes some 40 µs here (which is also what 64 cheap masks take), so nobody waits for that: whoever is
-there first does a task, and the caller, done with one, goes on with the next that nobody has begun.
+Waking a thread takes about 40 µs (as much as 64 cheap masks), so nobody waits for it: each task is done by the first
+thread that is ready, and the caller takes tasks that no worker has started.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ Task = Callable[[], object]
 
 
 def count_cores() -> int:
-    """How many threads can run at the same time."""
+    """Return the number of threads that can run at the same time."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class WorkerJob:
-    """Tasks that may be done in any order, at the same time."""
+    """Tasks that may run concurrently and in any order."""
 
     def __init__(self, tasks: Sequence[Task]) -> None:
         self.waiting = deque(tasks)
         self.done: SimpleQueue[BaseException | None] = SimpleQueue()
 
     def help(self) -> None:
-        """Does tasks until none is left that nobody has begun."""
+        """Run tasks until all have been started."""
         while True:
             try:
                 task = self.waiting.popleft()
@@ -39,14 +39,14 @@ class WorkerJob:
                 return
             try:
                 task()
-            except BaseException as error:  # the caller's, who raises it
+            except BaseException as error:  # re-raised by the caller
                 self.done.put(error)
             else:
                 self.done.put(None)
 
 
 class WorkerThreads:
-    """Threads made when they are first needed; they end with the process."""
+    """Daemon threads, started when first needed."""
 
     def __init__(self) -> None:
         self.inbox: SimpleQueue[WorkerJob] = SimpleQueue()
@@ -54,14 +54,14 @@ class WorkerThreads:
         self.count = 0
 
     def at_least(self, count: int) -> None:
-        """Makes threads until there are so many."""
+        """Start threads until there are `count`."""
         with self.lock:
             while self.count < count:
                 self.count += 1
                 threading.Thread(target=self.work, name=f"constrain-{self.count}", daemon=True).start()
 
     def work(self) -> None:
-        """Helps with what comes in, for ever."""
+        """Help with incoming jobs, forever."""
         while True:
             self.inbox.get().help()
 
@@ -72,11 +72,11 @@ def _workers() -> WorkerThreads:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_workers.cache_clear)  # threads do not come along
+    os.register_at_fork(after_in_child=_workers.cache_clear)  # threads do not survive a fork
 
 
 def run_together(tasks: Sequence[Task]) -> None:
-    """Does all tasks, at the same time if the cores are free; then raises what the first that failed raised."""
+    """Run all tasks, concurrently if cores are free. Once all have finished, raise an exception if one of them did."""
     workers, job = _workers(), WorkerJob(tasks)
     workers.at_least(len(tasks) - 1)
     for _ in tasks[1:]:
@@ -88,7 +88,7 @@ def run_together(tasks: Sequence[Task]) -> None:
             job.help()
             failed = job.done.get() or failed
             count += 1
-        except KeyboardInterrupt as interrupt:  # not before the others are done: they write to what is the caller's
+        except KeyboardInterrupt as interrupt:  # wait for the other tasks: they write to the caller's memory
             failed = interrupt
     if failed is not None:
         raise failed

@@ -1,1 +1,1 @@
-"""Guards for values that must differ: `uniqueness_queries` answers what kernels ask, from the text of the values."""
+"""Uniqueness of JSON values: `uniqueness_queries` answers queries of the kernels from the text of the values."""

@@ -1,6 +1,6 @@
-"""By which bytes the beginning of a JSON text may go on to become a given value.
+"""Continuations: the bytes that can follow the beginning of a JSON text that is to become a given value.
 
-Some bytes too many where spellings vary (numbers, white space); never one too few.
+The result may contain too many bytes where spellings vary (numbers, white space), but never too few.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NUMBER_BYTES = frozenset(b"0123456789.eE+-")
 
 
 def find_continuations(text: bytes, value: Value) -> frozenset[int] | None:
-    """The bytes by which a text may go on to become a spelling of the value, some too many; None if it cannot."""
+    """Return a superset of the bytes by which a text can continue to spell the value; None if it cannot."""
     return continuations_of_prefix(parse_prefix(text), value)
 
 
@@ -56,7 +56,7 @@ def continuations_of_prefix(state: Any, value: Any) -> frozenset[int] | None:
 
 
 def find_first_bytes(value: Any) -> frozenset[int]:
-    """The bytes with which a value begins."""
+    """Return the bytes with which a value can begin."""
     if isinstance(value, NumberValue):
         return frozenset(b"-0123456789" if not value.digits else b"-" if value.negative else b"0123456789")
     if value is None or isinstance(value, BooleanValue):

@@ -1,6 +1,6 @@
-"""GBNF, the grammars of llama.cpp: text to Grammar.
+"""GBNF front end: grammars in the notation of llama.cpp.
 
-`read` makes the nodes of each rule, `front` finds what is wrong between rules and makes the Grammar.
+`gbnf_parser` parses the rules; `gbnf_to_grammar` checks references between rules and builds the Grammar.
 """
 
 from .gbnf_to_grammar import to_grammar

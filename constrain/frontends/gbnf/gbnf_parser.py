@@ -1,10 +1,10 @@
-"""The reader of GBNF: characters to nodes, rule by rule, one place in the text at a time.
+"""Parser of GBNF: from characters to one grammar node per rule, in a single pass.
 
-    rule   name "::=" options, up to the end of the line; inside parentheses, after "::=" and after "|" lines may end
+    rule   name "::=" options, up to the end of the line; lines may end inside parentheses, after "::=" and after "|"
     step   "text"  [a-z]  [^a-z]  .  name  ( options )  <token>  <[id]>  !<token>    then * + ? {m} {m,} {m,n} {,n}
 
-A repetition takes the whole step before it, a literal of several characters too. Groups are kept on a stack, and those
-nested deep become rules of their own, so that nothing recurses as deep as `Limits.nesting` allows.
+A repetition applies to the whole step before it, also if that is a literal of several characters. Open groups are kept
+on a stack, and deeply nested groups become rules of their own, so that no recursion is as deep as `Limits.nesting`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ WORD = frozenset(string.ascii_letters + string.digits + "-_")
 HEX = {"x": 2, "u": 4, "U": 8}
 PLAIN = {"n": "\n", "r": "\r", "t": "\t"} | {char: char for char in '\\"[]-'}
 DIGITS = 10
-"""Digits of a count: the machine counts up to 2^31 - 1."""
+"""Most digits of a repetition count: counters are 32-bit and end at 2^31 - 1."""
 DEEP = 12
-"""Groups inside each other from which on a group is a rule: what works on nodes recurses into them."""
+"""Nesting depth from which on a group becomes a rule of its own, because functions on nodes recurse into groups."""
 
 
 @dataclass(slots=True)
 class OpenGroup:
-    """Options that are being read: an open parenthesis, or the rule itself."""
+    """A group being parsed: an open parenthesis, or the body of a rule. place: its offset in the text."""
 
     place: int
     options: list[Node] = field(default_factory=list)
@@ -45,7 +45,17 @@ class OpenGroup:
 
 
 class GbnfParser:
-    """rules: the node of each rule by name. places: where each begins. uses: where a name is first used."""
+    """Parser of one GBNF text.
+
+    Attributes
+    ----------
+    rules : dict
+        The node of each rule by name.
+    places : dict
+        Offset of the definition of each rule.
+    uses : dict
+        Offset of the first reference to each name.
+    """
 
     def __init__(self, text: str, nesting: int = Limits().nesting) -> None:
         self.text = text
@@ -61,11 +71,11 @@ class GbnfParser:
 
     @property
     def char(self) -> str:
-        """The next character, "" at the end."""
+        """The next character; "" at the end of the text."""
         return self.text[self.at : self.at + 1]
 
     def space(self, lines: bool) -> None:
-        """Over blanks and comments, and over ends of lines if they may stand here."""
+        """Skip blanks and comments, and also line ends if `lines`."""
         while self.char and self.char in (" \t#\r\n" if lines else " \t#"):
             if self.char == "#":
                 while self.char and self.char not in "\r\n":
@@ -74,7 +84,7 @@ class GbnfParser:
                 self.at += 1
 
     def read(self) -> None:
-        """All rules."""
+        """Parse all rules."""
         spend_work(len(self.text), "the text of a grammar")
         self.space(lines=True)
         while self.char:
@@ -117,7 +127,7 @@ class GbnfParser:
         return self.text[first : self.at]
 
     def body(self) -> Node:
-        """Options up to what cannot be a part of them."""
+        """Parse alternatives up to the first character that cannot continue them."""
         stack = [OpenGroup(self.at)]
         while True:
             group, inside = stack[-1], len(stack) > 1
@@ -170,14 +180,14 @@ class GbnfParser:
         return Rule(name)
 
     def repeated(self, node: Node) -> Node:
-        """A node for one more repetition around it: a rule of its own if there are many already."""
+        """Return a node that can be repeated once more: a rule of its own if it has many nested repetitions already."""
         inside, depth = node, 0
         while isinstance(inside, Repeat) and depth < DEEP:
             inside, depth = inside.node, depth + 1
         return self.grouped(node, depth)
 
     def step(self) -> Node | None:
-        """A literal, a class, a token or a name; None for anything else."""
+        """Parse a literal, a class, a token or a name; return None for anything else."""
         place, char = self.at, self.char
         if char == '"':
             return self.literal()
@@ -206,7 +216,7 @@ class GbnfParser:
         return Literal("".join(out).encode()) if out else EMPTY
 
     def character(self) -> str:
-        """One character, escaped or as it stands."""
+        """Parse one character or escape sequence."""
         place, char = self.at, self.char
         self.at += 1
         if char == "\\":
@@ -229,7 +239,7 @@ class GbnfParser:
         return chr(point)
 
     def characters(self) -> Node:
-        """[...] or [^...]."""
+        """Parse a class, [...] or [^...]."""
         place = self.at
         self.at += 1
         negated = self.char == "^"
@@ -261,7 +271,7 @@ class GbnfParser:
         return Chars(Dfa.from_ranges(ranges))
 
     def token(self) -> Node:
-        """<token>, <[id]>, or one of these with ! before it."""
+        """Parse <token> or <[id]>, either optionally negated with !."""
         place = self.at
         negated = self.char == "!"
         self.at += negated
@@ -280,7 +290,7 @@ class GbnfParser:
         return Token((int(number),), negated)
 
     def count(self) -> tuple[int, int | None]:
-        """* + ? or {...}."""
+        """Parse a quantifier, * + ? or {...}; return its bounds, None for no upper bound."""
         place, char = self.at, self.char
         self.at += 1
         if char != "{":

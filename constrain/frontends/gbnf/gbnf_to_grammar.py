@@ -1,4 +1,4 @@
-"""From GBNF text to a Grammar: every name must have a rule, and the start must have a text."""
+"""Build a Grammar from GBNF: check that every referenced rule is defined and that the start rule derives a text."""
 
 from __future__ import annotations
 
@@ -14,13 +14,34 @@ __all__ = ["to_grammar"]
 
 
 def to_grammar(text: str, *, start: str = "root", limits: Limits = Limits()) -> Grammar:
-    """The Grammar of the texts that the rule `start` makes.
+    """Return the Grammar of the texts that the rule `start` derives.
 
-    As llama.cpp reads it, with these differences: left recursion is allowed; counts are exact up to any size (llama.cpp
-    takes {m,n} beyond 2,000 for {m,}); `{,n}` and names with `_` are read; what llama.cpp lets pass though it means
-    nothing (a rule given twice, `[]`, `[z-a]`, `{3,2}`) is an error. Options without any text are left out.
+    The semantics are those of llama.cpp, with these differences: left recursion is allowed; repetition counts are exact
+    whatever their size (llama.cpp takes {m,n} beyond 2,000 for {m,}); `{,n}` and names with `_` are accepted; and what
+    llama.cpp accepts although it is meaningless (a rule defined twice, `[]`, `[z-a]`, `{3,2}`) is an error.
+    Alternatives that derive no text are removed.
 
-    Raises GrammarError with line and column, UnsatisfiableError if there is no text at all, LimitError beyond `limits`.
+    Parameters
+    ----------
+    text : str
+        The grammar.
+    start : str
+        Name of the start rule.
+    limits : Limits
+        Its `nesting` bounds the depth of parentheses.
+
+    Returns
+    -------
+    Grammar
+
+    Raises
+    ------
+    GrammarError
+        If the text is not a valid grammar; the error has line and column.
+    UnsatisfiableError
+        If the language is empty.
+    LimitError
+        If a limit is exceeded.
     """
     if not isinstance(text, str):
         raise GrammarError(f"a grammar is {text!r}: it is the text of its rules")

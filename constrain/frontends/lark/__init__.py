@@ -1,9 +1,9 @@
-"""Lark's grammars, in Lark's own meaning: the lexer that takes the longest lexeme, and the LALR parser behind it.
+"""Lark front end: grammars with Lark's semantics, a longest-match lexer followed by an LALR parser.
 
-    text --load--> Loaded --lalr--> table --terminals, per state--> scanner --> Parsed, a node of a Grammar
+    text --load_grammar--> LoadedGrammar --build_tables--> LALR table --build_lexers--> scanner --> Parser
 
-What is accepted is what `lark.Lark(text, parser="lalr", lexer=..., postlex=...)` accepts, and nothing else: shift wins
-over reduce, keywords are reserved where Lark reserves them, lines are indented as `lark.indenter.Indenter` wants it.
+The accepted language is exactly that of `lark.Lark(text, parser="lalr", lexer=..., postlex=...)`: shift wins over
+reduce, keywords are reserved where Lark reserves them, and indentation follows `lark.indenter.Indenter`.
 """
 
 from __future__ import annotations
@@ -37,10 +37,19 @@ Imports = Iterable[tuple[str | None, str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Indentation:
-    """Blocks by indentation, as `lark.indenter.Indenter`: its six properties. Names are those of terminals.
+    """Indentation-based blocks, with the six properties of `lark.indenter.Indenter`.
 
-    newline: the terminal that ends a line and holds the white space of the next. Names that a grammar does not have
-    are left out of opening and closing. tab: how many columns a tab is.
+    Parameters
+    ----------
+    newline : str
+        Name of the terminal that matches a line end and the white space at the start of the next line.
+    indent, dedent : str
+        Names of the terminals that the post-lexer inserts.
+    opening, closing : tuple of str
+        Names of bracket terminals; line ends within brackets are ignored. Names that the grammar does not define are
+        skipped.
+    tab : int
+        Number of columns that a tab counts.
     """
 
     newline: str = "_NEWLINE"
@@ -52,7 +61,7 @@ class Indentation:
 
 
 class _ReadingOptions(NamedTuple):
-    """How a text is read, see `to_grammar`."""
+    """Options of `to_parser`, without imports; part of the cache key."""
 
     start: str
     lexer: str
@@ -75,7 +84,27 @@ def to_grammar(
     folder: Path | None = None,
     limits: Limits = Limits(),
 ) -> Grammar:
-    """The Grammar of a Lark grammar. Arguments as of `to_parser`; errors too, and UnsatisfiableError without a text."""
+    """Return the Grammar of a Lark grammar.
+
+    Parameters
+    ----------
+    text : str
+        The grammar, in Lark's grammar language.
+    start, lexer, indentation, source, import_paths, modules, conflicts, folder, limits
+        See `to_parser`.
+
+    Returns
+    -------
+    Grammar
+        A grammar whose start is a `Parsed` node.
+
+    Raises
+    ------
+    GrammarError, UnsupportedError, LimitError
+        See `to_parser`.
+    UnsatisfiableError
+        If the language is empty.
+    """
     parser = to_parser(
         text, start=start, lexer=lexer, indentation=indentation, source=source, import_paths=import_paths,
         modules=modules, conflicts=conflicts, folder=folder, limits=limits,
@@ -106,14 +135,44 @@ def to_parser(
     folder: Path | None = None,
     limits: Limits = Limits(),
 ) -> Parser:
-    """Scanner and table of a Lark grammar.
+    """Return the parser of a Lark grammar: its scanner and its LALR table.
 
-    start: the rule that a whole text is. lexer: as Lark's option of that name. indentation: None for that of Python if
-    the grammar declares `_INDENT` and `_DEDENT`, else there is none. source: the file that the text is from.
-    import_paths: folders for `%import`. modules: see `imports.Reader`. folder: where finished parsers are
-    kept, None: nowhere. conflicts: "resolve" them as Lark does; or "refuse" a grammar that thereby loses a text that
-    was found in a counted search (`lost`).
-    Raises GrammarError for what Lark refuses, UnsupportedError for what cannot be enforced; both say where.
+    Parameters
+    ----------
+    text : str
+        The grammar, in Lark's grammar language.
+    start : str
+        The start rule.
+    lexer : {"contextual", "basic"}
+        Lark's option of the same name.
+    indentation : Indentation, optional
+        Indentation-based blocks. By default those of Python if the grammar declares `_INDENT` and `_DEDENT`, else none.
+    source : str
+        File name of the grammar, for error messages.
+    import_paths : tuple of str
+        Folders that `%import` searches.
+    modules : tuple of Module
+        Modules that were read before, see `lark_imports.ImportReader`.
+    conflicts : {"resolve", "refuse"}
+        "resolve" resolves conflicts as Lark does. "refuse" refuses a grammar if a bounded search finds a text of the
+        rules that the parser rejects, see `conflict_examples.find_lost_text`.
+    folder : Path, optional
+        Folder of the parser cache; None disables it.
+    limits : Limits
+        Bounds on nesting, automaton sizes and work.
+
+    Returns
+    -------
+    Parser
+
+    Raises
+    ------
+    GrammarError
+        If Lark refuses the grammar; the error has a source position.
+    UnsupportedError
+        If the grammar uses a feature that cannot be enforced; the error has a source position.
+    LimitError
+        If a limit is exceeded.
     """
     if lexer not in ("contextual", "basic"):
         raise UnsupportedError(f"there is no lexer {lexer!r}", hint="It is contextual or basic.")
@@ -125,7 +184,7 @@ def to_parser(
 def _fetched(
     text: str, how: _ReadingOptions, import_paths: tuple[str, ...], modules: tuple[Module, ...], folder: Path | None
 ) -> Parser:
-    """The parser: from disk, or made, and kept for the next process."""
+    """Return the parser from the cache, or build it and store it there."""
     if folder is None:
         return _made(text, how, import_paths, modules)[0]
     from .parser_cache import CachedParser
@@ -141,7 +200,7 @@ def _fetched(
 def _made(
     text: str, how: _ReadingOptions, import_paths: tuple[str, ...], modules: tuple[Module, ...]
 ) -> tuple[Parser, Imports]:
-    """The parser, and the texts that were imported."""
+    """Build a parser; return it and the texts that the grammar imports."""
     from .lark_loader import load_grammar
     from .lexer_terminals import build_lexers
 
@@ -172,7 +231,7 @@ def _made(
     made = build_lexers(loaded, rows if how.lexer == "contextual" else None, always=always, limits=how.limits)
     starts = made.starts if how.lexer == "contextual" else np.repeat(made.starts, len(table.action))
     count = len(loaded.terminals)
-    if made.fed:  # they reach the parser as what they are, under a number of their own
+    if made.fed:  # Ignored keywords that reach the parser get a terminal number of their own.
         columns = [table.action[:, :count], table.action[:, list(made.fed)], table.action[:, count:]]
         fed = tuple(table.terminals[t] for t in made.fed)
         table = replace(
@@ -183,7 +242,7 @@ def _made(
     ignored = frozenset(loaded.ignored)
     if layout is None:
         dead_ends = find_dead_ends(made.scanner, table, loaded.productions, starts, ignored)
-    else:  # The Indenter inserts and drops lexemes: what may follow is asked of the table alone.
+    else:  # The Indenter inserts and drops lexemes, so only the table decides what may follow.
         dead_ends = find_table_dead_ends(table, loaded.productions)
     parser = Parser(made.scanner, table, loaded.productions, starts, ignored, layout, dead_ends)
     if how.conflicts == "refuse" and layout is None:
@@ -192,7 +251,7 @@ def _made(
 
 
 def _refuse_losses(parser: Parser, loaded: LoadedGrammar, limits: Limits) -> None:
-    """Raise GrammarError if the rules make a text that Lark's LALR parser, or its lexer, does not take."""
+    """Raise GrammarError if the rules derive a text that Lark's LALR parser, or its lexer, rejects."""
     from .conflict_examples import find_lost_text
 
     text = find_lost_text(parser, loaded, limits)
@@ -209,7 +268,7 @@ def _refuse_losses(parser: Parser, loaded: LoadedGrammar, limits: Limits) -> Non
 
 
 def _refuse_circles(table: lalr_tables.Lalr, loaded: LoadedGrammar) -> None:
-    """What may stand any number of times and be of no text: Lark's parser reduces it for ever."""
+    """Raise GrammarError if reductions of empty rules can cycle: Lark's parser would loop forever."""
     found = find_epsilon_cycle(table, loaded.productions)
     if found is None:
         return
@@ -224,7 +283,7 @@ def _refuse_circles(table: lalr_tables.Lalr, loaded: LoadedGrammar) -> None:
 
 
 def _layout(indentation: Indentation, names: dict[str, int], loaded: LoadedGrammar) -> IndentationLayout:
-    """The terminals of an Indentation by number."""
+    """Resolve the terminal names of an Indentation to numbers."""
     for name in (indentation.newline, indentation.indent, indentation.dedent):
         if name not in names:
             raise GrammarError(

@@ -1,9 +1,9 @@
-"""Find a text that the rules make and the parser refuses: what a resolved conflict or a hidden terminal takes away.
+"""Search for a text that the rules derive and the parser rejects, because of a resolved conflict or a hidden terminal.
 
-An LALR table decides a conflict for one side. Often nothing is lost, as with a dangling `else`: the text is read the
-other way. Whether that is so cannot be decided in general, so the refused side of each conflict is followed, from the
-shortest stacks on which it comes up to the shortest ends, for a counted number of steps. Whatever is found is a proof:
-it was derived by the rules, and the parser was run on it.
+An LALR table resolves a conflict in favour of one side. Often no text is lost, as with a dangling `else`, which is
+parsed the other way. The question is undecidable in general, so the overruled side of each conflict is explored, from
+the shortest stacks on which it occurs to the shortest completions, for a bounded number of steps. Every result is a
+proof: it was derived by the rules, and the parser was run on it.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ __all__ = ["find_lost_text"]
 Stack = tuple[int, ...]
 NEVER = 1 << 30
 MOST_PLACES = 200
-"""Conflicts that are followed."""
+"""Most conflicts that are explored."""
 MOST_PATHS = 300
-"""Ways to them that are tried."""
+"""Most stacks with a conflict on top that are tried."""
 MOST_STEPS = 150
-"""Stacks that are followed from each of them."""
+"""Most stacks that are explored from each of them."""
 WORK = "the search for texts that a conflict loses"
 
 
 def find_lost_text(parser: Parser, loaded: LoadedGrammar, limits: Limits) -> str | None:
-    """Return a text of the rules, terminals spelled in full, that the parser refuses; None if none was found."""
+    """Return a text of the rules that the parser rejects, with terminals spelled out; None if the search finds none."""
     found = {int(t) for t in np.unique(parser.scanner.verdicts)}
-    if len(parser.table.terminals) == len(loaded.terminals) + 1:  # else ignored ones may reach the table as keywords
+    if len(parser.table.terminals) == len(loaded.terminals) + 1:  # Else ignored ones may reach the table as keywords.
         found -= parser.ignored & {s for right in loaded.productions.right for s in right}
     hidden = [t for t, terminal in enumerate(loaded.terminals) if t not in found and terminal.kind != "declared"]
     if not hidden and not parser.table.conflicts:
@@ -69,7 +69,7 @@ class _ConflictSearch:
             self.also.setdefault((state, terminal), []).append(rule)
 
     def takes(self, sentence: Stack) -> bool:
-        """Whether the table takes a sentence: if its text is refused, then that is not for a conflict."""
+        """Return whether the table accepts a sentence; if so, its text is not rejected because of a conflict."""
         if not set(self.hidden).isdisjoint(sentence):
             return False
         stack = [self.table.start]
@@ -78,7 +78,7 @@ class _ConflictSearch:
     # ---- spelling -----------------------------------------------------------------------------------------------
 
     def _texts(self) -> list[str | None]:
-        """Return a short text of each terminal; None if it has none."""
+        """Return a short text of each terminal, or None if it has none."""
         terminals = self.loaded.terminals
         starts = np.unique(self.parser.scan[self.parser.scan >= 0]).tolist()
         short = find_shortest_texts(self.parser.scanner, starts)
@@ -89,7 +89,7 @@ class _ConflictSearch:
         return [each.text if each.kind == "text" else short.get(t) or None for t, each in enumerate(terminals)]
 
     def spelled(self, sentence: Stack) -> str | None:
-        """Spell terminals one after the other, with a blank between them if blanks are ignored."""
+        """Spell a sentence of terminals, separated by blanks if blanks are ignored; None if a terminal has no text."""
         blank = any(self.loaded.terminals[t].regexp() and self._is_blank(t) for t in self.loaded.ignored)
         parts = [self.texts[t] if t < len(self.texts) else None for t in sentence]
         return None if None in parts else (" " if blank else "").join(part or "" for part in parts)
@@ -105,7 +105,7 @@ class _ConflictSearch:
     # ---- sentences ----------------------------------------------------------------------------------------------
 
     def sentences(self) -> Iterator[Stack]:
-        """Derive sentences that use what the table or the lexer left out, shorter ones first."""
+        """Yield sentences that use what the table or the lexer overruled, shorter ones first."""
         wanted: dict[int, list[tuple[int, int]]] = {}
         for state, terminal, rule in self.places[:MOST_PLACES]:
             wanted.setdefault(state, []).append((terminal, rule))
@@ -125,7 +125,10 @@ class _ConflictSearch:
                     yield from self.finished(self.moves(ended, terminal), (*spelled, terminal))
 
     def paths(self, states: set[int], terminals: set[int]) -> Iterator[tuple[Stack, Stack]]:
-        """Find stacks that end in one of the states, or shift one of the terminals, with the text that led there."""
+        """Yield stacks that end in one of the states or shift one of the terminals.
+
+        Each comes with the sentence that leads there.
+        """
         tie = count()
         heap: list[tuple[int, int, Stack, Stack]] = [(0, next(tie), (self.table.start,), ())]
         times: dict[int, int] = {}
@@ -149,7 +152,7 @@ class _ConflictSearch:
                     heappush(heap, (cost + self.costs[n], next(tie), (*stack, after), (*spelled, *sentence)))
 
     def _cheapest(self) -> tuple[list[int], list[int]]:
-        """Return the rule of each nonterminal with the fewest terminals, and how many."""
+        """Return for each nonterminal the rule with the fewest terminals in total, and their number."""
         size = len(self.productions.nonterminals)
         rules, costs, changed = [-1] * size, [NEVER] * size, True
         while changed:
@@ -178,7 +181,7 @@ class _ConflictSearch:
                 todo += reversed(self.productions.right[self.cheapest[~here]])
         return tuple(out)
 
-    # ---- a parser that does what the table left out, too --------------------------------------------------------
+    # ---- a parser that also takes the overruled actions ---------------------------------------------------------
 
     def reduced(self, stack: Stack, rule: int) -> Stack | None:
         stack = stack[: len(stack) - len(self.productions.right[rule])]
@@ -186,7 +189,7 @@ class _ConflictSearch:
         return (*stack, after) if after >= 0 else None
 
     def moves(self, stack: Stack, terminal: int) -> list[Stack]:
-        """Return the stacks after a terminal, for some ways of reductions before it."""
+        """Return the stacks after a terminal, for a bounded number of sequences of reductions before it."""
         out: list[Stack] = []
         todo = [stack]
         for _ in range(50):
@@ -204,7 +207,7 @@ class _ConflictSearch:
         return out
 
     def finished(self, stacks: list[Stack], spelled: Stack) -> Iterator[Stack]:
-        """Find whole sentences that go on from one of the stacks, lower stacks first."""
+        """Yield complete sentences that continue one of the stacks, lower stacks first."""
         tie = count()
         heap = [(len(stack), next(tie), stack, spelled) for stack in stacks]
         given = 0
@@ -222,11 +225,11 @@ class _ConflictSearch:
 
 
 def find_shortest_texts(scanner: Scanner, starts: list[int]) -> dict[int, str]:
-    """Return for each terminal about the shortest text that is found as it, if the text ends there."""
+    """Return for each terminal an approximately shortest text that is scanned as it at the end of the text."""
     found: dict[int, str] = {}
     queue = [(start, b"") for start in starts]
     seen = set(starts)
-    for state, text in queue:  # grows while it is read: shortest texts first
+    for state, text in queue:  # Grows during the iteration: breadth-first, shortest texts first.
         t = int(scanner.verdicts[scanner.accept[state], END_OF_TEXT])
         if t >= 0:
             found.setdefault(t, text.decode(errors="replace"))
@@ -239,7 +242,7 @@ def find_shortest_texts(scanner: Scanner, starts: list[int]) -> dict[int, str]:
 
 
 def accepts_text(parser: Parser, text: bytes) -> bool:
-    """Whether a parser without indentation accepts a text: lexer and table, run step by step."""
+    """Return whether a parser without indentation accepts a text, by running lexer and table step by step."""
     scanner = parser.scanner
     stack, place = [parser.table.start], 0
     while True:
@@ -265,7 +268,7 @@ def accepts_text(parser: Parser, text: bytes) -> bool:
 
 
 def shift_terminal(parser: Parser, stack: list[int], terminal: int) -> bool:
-    """Reduce and shift a terminal, in place; whether it is taken."""
+    """Reduce and shift a terminal, in place; return whether it was accepted."""
     table = parser.table
     for _ in range(len(table.action) + len(stack) + 1):
         act = int(table.action[stack[-1], terminal])

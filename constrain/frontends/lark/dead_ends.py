@@ -1,8 +1,8 @@
-"""Whether a parser can come to a place from which no text can be finished, by its table or by its lexer.
+"""Decide whether a parser can reach a configuration from which no text can be completed, by its table or its lexer.
 
-Most grammars cannot, and to know that makes masks cheap: what the table accepts next is what may come next. Proofs are
-tried in the order of their cost. Each is certain where it says that there is no dead end; where none succeeds, masks
-ask the exact automaton of `lalr.coreachable_stacks`, stack by stack.
+Most grammars have no such dead ends, and then masks are cheap: the terminals that the table accepts next are exactly
+those that may come next. Proofs are tried in order of cost. Each is sound if it reports no dead end; if none succeeds,
+masks query the exact automaton of `lalr.coreachable_stacks`, stack by stack.
 """
 
 from __future__ import annotations
@@ -21,14 +21,20 @@ from ...lalr.scanner import Scanner
 __all__ = ["find_dead_ends"]
 
 MOST_ALIVE = 20_000
-"""States of the automaton of live stacks up to which it is made in whole; Python's 6,000 take three seconds."""
+"""Most states for which the automaton of co-reachable stacks is built completely; Python's 6,000 take three seconds."""
 
 
 def find_dead_ends(
     scanner: Scanner, table: Lalr, productions: Productions, scan: NDArray[np.int32], ignored: frozenset[int]
 ) -> DeadEnds:
-    """Return what may lead into dead ends; arguments as of `Parser`. LimitError if that takes too much work."""
-    # A lexeme that could go on, but not over what follows, forbids nothing: that is enough for most lexers.
+    """Return the possible cause of dead ends; parameters are those of `Parser`.
+
+    Raises
+    ------
+    LimitError
+        If the analysis takes too much work.
+    """
+    # A lexeme that could continue, but not over what follows, forbids nothing: this suffices for most lexers.
     if not LexemeBoundaries(scanner, table, scan, ignored, most=0).is_free:
         boundaries = LexemeBoundaries(scanner, table, scan, ignored, most=None)
         if not boundaries.is_free and lexer_forbids(table, boundaries.merged[1], MOST_ALIVE):
@@ -37,9 +43,9 @@ def find_dead_ends(
 
 
 def find_table_dead_ends(table: Lalr, productions: Productions) -> DeadEnds:
-    """Return "table" if there may be dead stacks whatever the lexer does.
+    """Return "table" if there may be dead stacks independently of the lexer, else "".
 
-    Where reductions can go round, what a stack accepts cannot be told by trying reductions: that counts as well.
+    Epsilon cycles count as well: with them, trying reductions does not decide what a stack accepts.
     """
     if has_epsilon_cycle(table, productions):
         return "table"

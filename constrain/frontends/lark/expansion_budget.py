@@ -1,7 +1,7 @@
-"""Count what a Lark grammar would expand to before lark expands it.
+"""Bound the expansion of a Lark grammar before lark performs it.
 
-lark writes out choices, optional parts and templates, and composes terminals, with no bound on the result; and it walks
-brackets by recursion. So each is counted here first, iteratively, and charged to `Limits.work`.
+lark expands choices, optional parts and templates, and composes terminals, without a bound on the result, and it
+recurses into brackets. So each expansion is first counted here, iteratively, and charged to `Limits.work`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["charge_options", "charge_templates", "charge_terminals", "check_nest
 
 OPENING, CLOSING = "([{", ")]}"
 MOST_TERMINAL_DEPTH = 150
-"""Levels of terminals within terminals: lark composes them by recursion."""
+"""Most levels of terminals within terminals, which lark composes recursively."""
 
 
 def check_nesting(places: SourceMap, nesting: int) -> None:
@@ -39,14 +39,14 @@ def check_nesting(places: SourceMap, nesting: int) -> None:
 
 
 def charge_options(count: int) -> None:
-    """Charge the options that one rule is written out to; lark compares them pair by pair."""
+    """Charge the expanded alternatives of one rule; lark compares them pairwise."""
     spend_work(50 * count + count * count // 10, "the options of a rule, written out")
 
 
 def charge_terminals(places: SourceMap) -> None:
-    """Charge the patterns that terminals are composed to, each written out in full."""
+    """Charge the patterns of composed terminals, each expanded in full."""
     bodies = {name: body for name, body in _bodies(places).items() if name.upper() == name}
-    sizes: dict[str, tuple[int, int]] = {}  # of each terminal: parts once written out, and levels
+    sizes: dict[str, tuple[int, int]] = {}  # Expanded number of parts, and levels, of each terminal.
     for root in bodies:
         todo = [root]
         while todo:
@@ -61,7 +61,7 @@ def charge_terminals(places: SourceMap) -> None:
                     size = len(bodies[name]) + sum(count for count, _ in parts)
                     _charge_terminal(places, name, size, depth)
                     sizes[name] = size, depth
-            elif any(one in todo for one in missing):  # It contains itself, which lark refuses.
+            elif any(one in todo for one in missing):  # Recursive terminal: lark refuses it.
                 return
             else:
                 todo.append(missing[0])
@@ -79,7 +79,7 @@ def _charge_terminal(places: SourceMap, name: str, size: int, depth: int) -> Non
 
 
 def _bodies(places: SourceMap) -> dict[str, list[SourceToken]]:
-    """The tokens of the definitions of each name; of all of them where there are several."""
+    """Return the tokens of the definitions of each name; of all its definitions if there are several."""
     bodies: dict[str, list[SourceToken]] = {}
     current: list[SourceToken] = []
     heads = {position: name for name, positions in places.definitions.items() for position in positions}
@@ -96,11 +96,11 @@ def _bodies(places: SourceMap) -> dict[str, list[SourceToken]]:
 # ---- templates
 
 Usage = tuple[str, tuple[int, ...]]
-"""A template, and its arguments by number."""
+"""A template and its arguments, by number."""
 
 
 def charge_templates(rules: Any) -> None:
-    """Charge the rules that templates become. rules: `rule_defs` of a grammar that lark has loaded."""
+    """Charge the rules that templates expand to. rules: `rule_defs` of a grammar that lark has loaded."""
     templates = {str(name): ([str(p) for p in params], tree) for name, params, tree, _ in rules if params}
     if templates:
         counter = _TemplateInstances(templates)
@@ -111,7 +111,7 @@ def charge_templates(rules: Any) -> None:
 
 
 class _TemplateInstances:
-    """Instances of templates, with no more than their numbers and the lengths of their names."""
+    """Instances of templates, represented by their numbers and the lengths of their names."""
 
     def __init__(self, templates: dict[str, tuple[list[str], Any]]) -> None:
         self.templates = templates
@@ -138,11 +138,11 @@ class _TemplateInstances:
             self.use(tree, dict(zip(parameters, arguments)), self.usages[name])
 
     def use(self, tree: Any, names: dict[str, int], usages: list[Any] | None = None) -> None:
-        """Note the usages in a tree; iter_subtrees gives inner ones first."""
+        """Record the template usages in a tree; `iter_subtrees` yields inner ones first."""
         numbers: dict[int, int] = {}
         for node in tree.find_data("template_usage") if usages is None else usages:
             name = str(node.children[0].name)
-            if name in names or name not in self.templates:  # lark refuses the first; the second it has refused
+            if name in names or name not in self.templates:  # lark refuses either.
                 continue
             arguments = tuple(self.argument(child, names, numbers) for child in node.children[1:])
             key: Usage = name, arguments

@@ -1,8 +1,8 @@
-"""What lark says is wrong with a grammar, said with a place and a cure.
+"""Translate lark's errors in a grammar to GrammarErrors with a position and a hint.
 
-lark's errors are sentences without a place. Each row of `sentences.ROWS` knows one of them, and where in the text its
-subject is; syntax errors are told by `syntax`, patterns that are none by `bad_pattern`. A sentence that no row knows is
-passed on as it is, with the place of the first name in it.
+lark's errors are messages without a position. Each row of `lark_messages.ROWS` matches one of them and tells where its
+subject is in the text; syntax errors are explained by `lark_syntax`, invalid patterns by `GrammarFaults.bad_pattern`. A
+message that no row matches is passed on unchanged, with the position of the first name in it.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from .source_map import SourceMap
 __all__ = ["GrammarFaults"]
 
 MOST_NAMES = 12
-"""Names that a message lists."""
+"""Most names that a message lists."""
 
 
 class GrammarFaults:
-    """Explains what is wrong with one grammar.
+    """Explanations of the errors of one grammar.
 
-    text, source: the grammar and the file that it is from. reader: what its imports found. places: of its text.
+    text, source: the grammar and its file name. reader: the reader of its imports. places: the positions in its text.
     """
 
     def __init__(self, text: str, source: str, reader: ImportReader) -> None:
@@ -42,16 +42,16 @@ class GrammarFaults:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """What lark raises inside is raised as a GrammarError."""
+        """Convert exceptions of lark inside the context to GrammarErrors."""
         try:
             yield
         except ConstrainError:
             raise
-        except Exception as error:  # lark raises assertions and look-up errors too where a grammar is wrong
+        except Exception as error:  # For wrong grammars lark raises AssertionError and LookupError too.
             raise self.explain(error) from error
 
     def explain(self, error: BaseException) -> ConstrainError:
-        """What a sentence, or a failure without one, of lark's means."""
+        """Return the error that explains an exception of lark."""
         cause = error.__context__
         if cause is not None and hasattr(cause, "pos_in_stream"):
             error = cause
@@ -76,10 +76,10 @@ class GrammarFaults:
         place = next((place for place in named if place), None)
         return self.at(place, f"lark refuses the grammar: {first}", "See lark's grammar reference.")
 
-    # ---- what load finds itself ---------------------------------------------------------------------------------
+    # ---- errors that `load_grammar` detects itself --------------------------------------------------------------
 
     def no_start(self, start: str) -> GrammarError:
-        """The rule that a text shall be is not there."""
+        """Return the error of a missing start rule."""
         if start in self.places.definitions:
             what = "a template" if self.places.is_template(start) else f"a {kind_of_name(start)}"
             cure = "Add a rule that consists of it alone."
@@ -93,14 +93,17 @@ class GrammarFaults:
         )
 
     def no_rule(self, name: str) -> GrammarError:
-        """A nonterminal without productions: a template used as a rule, or a rule that is only declared."""
+        """Return the error of a nonterminal without productions.
+
+        It is a template used as a rule, or a rule that is only declared.
+        """
         place = self._find(name, "used")
         if self.places.is_template(name):
             return self.at(place, f"`{name}` is a template, used without arguments", f"Write `{name}{{...}}`.")
         return self.at(place, f"rule `{name}` is used but has no options", f"Define it: `{name}: ...`")
 
     def too_many(self, name: str, count: int, most: int) -> LimitError:
-        """A rule whose choices multiply."""
+        """Return the error of a rule with too many expanded alternatives."""
         where = self._find(name, "defined")
         many = str(count) if count < 10**9 else "over a billion"
         return LimitError(
@@ -111,7 +114,7 @@ class GrammarFaults:
         )
 
     def ignored_without_text(self, name: str) -> GrammarError:
-        """%ignore of a declared terminal."""
+        """Return the error of an %ignore of a declared terminal."""
         return self.at(
             self._find(name, "used"),
             f"%ignore names `{name}`, which is only declared and so is never in a text",
@@ -119,7 +122,7 @@ class GrammarFaults:
         )
 
     def empty_terminal(self, name: str, regexp: str, written: str) -> GrammarError:
-        """A terminal that can match nothing. written: its literal, if it has no name."""
+        """Return the error of a terminal that can match the empty text. written: its literal, if it has no name."""
         position = self.places.literal(written) if written else None
         return self.at(
             self._find(name, "anywhere") if position is None else (self.places, self.source, position),
@@ -128,7 +131,7 @@ class GrammarFaults:
         )
 
     def bad_pattern(self, name: str, regexp: str, error: Exception) -> GrammarError:
-        """A pattern that `re` does not take: the literal that is wrong by itself, or else the terminal as composed."""
+        """Return the error of a pattern that `re` rejects: of the invalid literal, or else of the composed terminal."""
         if known := self._bad_range() or self._first_bad_pattern():
             return known
         return self.at(
@@ -139,7 +142,7 @@ class GrammarFaults:
         )
 
     def no_grammar(self, file: str) -> GrammarError:
-        """An import of which nothing was found."""
+        """Return the error of an import that was not found."""
         name = file.removesuffix(".lark").replace("/", ".").replace("\\", ".")
         place = self.places.imported(name)
         where = (self.places, self.source, place) if place is not None else None
@@ -157,7 +160,7 @@ class GrammarFaults:
     # ---- places -------------------------------------------------------------------------------------------------
 
     def at(self, place: tuple[SourceMap, str, int] | None, cause: str, cure: str) -> GrammarError:
-        """The error at a place of this grammar, or of one that it imports, which is then named."""
+        """Return an error at a position of this grammar, or of one that it imports, which the message then names."""
         if place is None:
             return GrammarError(cause, hint=cure.strip())
         places, file, position = place
@@ -166,15 +169,16 @@ class GrammarFaults:
         return GrammarError(cause, source=places.text, position=position, hint=cure.strip())
 
     def _texts(self) -> Iterator[tuple[SourceMap, str]]:
-        """This grammar, then what it imports, the latest first."""
+        """Yield this grammar, then its imports, the latest first."""
         yield self.places, self.source
         for file, text in reversed(self.reader.texts.items()):
             yield SourceMap(text), file
 
     def _find(self, name: str, how: str, inside: str | None = None) -> tuple[SourceMap, str, int] | None:
-        """Where a name stands: "defined" (or "again": the second time), "used", or "anywhere".
+        """Find a name: "defined" (or "again": its second definition), "used", or "anywhere".
 
-        lark renames what it imports: `NAME` of grammar `a.b` is `a__b__NAME`, so parts are left off in imported texts.
+        lark renames imported symbols: `NAME` of grammar `a.b` is `a__b__NAME`, so prefixes are removed in imported
+        texts.
         """
         for places, file in self._texts():
             short, within = name, inside
@@ -189,7 +193,7 @@ class GrammarFaults:
         return None
 
     def _word(self, name: str) -> tuple[SourceMap, str, int] | None:
-        """Where these letters are, whatever they are part of."""
+        """Find the first occurrence of a string in the text, also inside other words."""
         position = self.text.find(name)
         return (self.places, self.source, position) if position >= 0 else None
 
@@ -204,7 +208,7 @@ class GrammarFaults:
         return defined if defined is not None or how == "defined" else places.use(name)
 
     def _told(self, groups: dict[str, str | None], text: str, where: str, cure: str) -> GrammarError:
-        """A row of the table, filled in."""
+        """Return the error of a row of the table, with its placeholders filled in."""
         words = {key: value or "" for key, value in groups.items()}
         name = words.get("name", "")
         words |= {"kind": kind_of_name(name), "upper": name.upper(), "similar": "", "missing": ""}
@@ -229,7 +233,7 @@ class GrammarFaults:
         return self.at(self._point(where, words), text.format(**words), cure.format(**words))
 
     def _point(self, where: str, words: dict[str, str]) -> tuple[SourceMap, str, int] | None:
-        """The place that a row of the table means."""
+        """Return the position that a row of the table refers to."""
         if where in ("defined", "again", "used"):
             return (
                 self._find(words["name"], where) or self._find(words["name"], "anywhere") or self._word(words["name"])
@@ -245,7 +249,10 @@ class GrammarFaults:
     # ---- causes that lark has no sentence for -------------------------------------------------------------------
 
     def _wrong_syntax(self, error: Any) -> GrammarError:
-        """lark reads each text before it resolves anything, so the wrong one is that which was read last."""
+        """Return the error of a syntax error.
+
+        lark parses each text before it resolves anything, so the wrong text is the last one that was read.
+        """
         places, file = (self.places, self.source)
         if self.reader.texts:
             file = next(reversed(self.reader.texts))
@@ -254,7 +261,7 @@ class GrammarFaults:
         return self.at((places, file, position), cause, cure)
 
     def _bad_range(self) -> GrammarError | None:
-        """`"a".."z"` with ends that are not one character each, in order."""
+        """Return the error of a `"a".."z"` whose ends are not single characters in order."""
         for places, file in self._texts():
             for low, high, position in places.ranges():
                 try:
@@ -270,7 +277,7 @@ class GrammarFaults:
         return None
 
     def _declared(self) -> GrammarError | None:
-        """A declared terminal in the definition of another, or a declared rule."""
+        """Return the error of a declared terminal in the definition of another terminal, or of a declared rule."""
         for places, file in self._texts():
             for name, inside, position in places.declared_inside():
                 return self.at(
@@ -284,7 +291,7 @@ class GrammarFaults:
         return None
 
     def _first_bad_pattern(self) -> GrammarError | None:
-        """The first literal that is no pattern, or no string, by itself."""
+        """Return the error of the first invalid literal: a pattern or a string."""
         for places, file in self._texts():
             for token in places.tokens:
                 if token.kind in ("pattern", "string") and (found := explain_literal(token.kind, token.text)):
@@ -298,12 +305,12 @@ class GrammarFaults:
         return "of %ignore" if name.startswith("__IGNORE") else "here" if name.startswith("__") else f"`{name}`"
 
     def _similar(self, name: str, names: Iterable[str] = ()) -> str:
-        """A hint at names like this one."""
+        """Return a hint with a similar name, or ""."""
         near = difflib.get_close_matches(name, [n for n in names or self.places.definitions if n != name], 1, 0.7)
         return f"Did you mean `{near[0]}`? " if near else ""
 
     def _missing(self, name: str) -> str:
-        """How a name that is missing can be had."""
+        """Return a hint how to define or import a missing name."""
         if kind_of_name(name) == "rule":
             return f"Define it: `{name}: ...`"
         for grammar in ("common", "python"):
@@ -312,7 +319,7 @@ class GrammarFaults:
         return f'Define it, `{name}: ...`; or write "{name}" if that is the text; or %declare it for a post-lexer.'
 
     def _names_of(self, grammar: str) -> list[str]:
-        """What a grammar that can be imported defines."""
+        """Return the names that an importable grammar defines."""
         path = grammar.strip(".").replace(".", os.sep) + ".lark"
         found = [text for (_, asked), text in self.reader.read.items() if asked == path]
         try:
@@ -322,7 +329,7 @@ class GrammarFaults:
 
 
 def kind_of_name(name: str) -> str:
-    """Rules are in lower case, terminals in upper case."""
+    """Return "terminal" for a name in upper case, else "rule"."""
     return "terminal" if name.upper() == name else "rule"
 
 

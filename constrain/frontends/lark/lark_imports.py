@@ -1,12 +1,13 @@
 """Resolve `%import`: from the grammars that ship with lark or constrain, and from folders that the caller names.
 
-The text of a grammar may come from a stranger, so it never decides which files are read. A module is looked for in
+The text of a grammar may be untrusted, so it never decides which files are read. A module is searched in
 `import_paths`, in order; then, for a relative import (`%import .names`) inside an imported module, in that module's own
-folder; then in lark's grammars and in constrain's. The current folder and the folder of the grammar text do not count.
-A file is read only if it is a regular file of bounded size that lies in its folder once symbolic links are resolved.
+folder; then in lark's grammars and in constrain's. The current folder and the folder of the grammar text are not
+searched. A file is read only if it is a regular file of bounded size inside its folder, after symbolic links are
+resolved.
 
-`ImportReader` also records what was read: a finished parser that is kept on disk is compared with it, and a saved form
-carries the texts instead of the folders (`modules`), so that loading it opens nothing.
+`ImportReader` also records what was read: a cached parser is compared with it, and a serialised grammar contains the
+texts instead of the folders (`modules`), so that loading it opens no file.
 """
 
 from __future__ import annotations
@@ -24,27 +25,39 @@ from ...base.work import spend_work
 __all__ = ["Module", "ModuleNotFound", "ImportReader"]
 
 MOST_BYTES = 1 << 20
-"""Size of the largest file that is read. Lark's own Python grammar has 10 KB."""
+"""Size in bytes of the largest file that is read. Lark's own Python grammar has 10 KB."""
 MOST_READS = 32
-"""How often one grammar may import the same module by way of others: a module that imports itself does for ever."""
+"""Most reads of the same module by one grammar; it ends cyclic imports."""
 
 Module = tuple["str | None", str, str, str]
-"""The folder asked from, the path asked for, the name that the module got, and its text."""
+"""The importing folder, the requested path, the resolved name of the module, and its text."""
 
 VIRTUAL = re.compile(r"(import_paths\[\d+\]|lark|constrain)(?:/(.*))?", re.S)
-"""Name of a folder as modules are told it: no name of a real folder leaves the Reader but in messages."""
+"""Virtual folder names, which modules see instead of real ones; real names appear in messages only."""
 
 
 class ModuleNotFound(Exception):
-    """No importable module has this path. It is no OSError: lark would go on looking in folders of its own choice."""
+    """No importable module has this path.
+
+    It is not an OSError, because lark would then search folders of its own choice.
+    """
 
 
 class ImportReader:
-    """Find and read imported grammars. Called as lark calls a loader.
+    """Reader of imported grammars, with the signature of a lark loader.
 
-    folders: where modules are looked for first. modules: what another Reader has read, and goes before any folder.
-    read: the text found for each pair of the folder asked from (None: not a relative import) and the path asked for.
-    texts: the texts by the file that they are from, the latest last.
+    Attributes
+    ----------
+    folders : tuple of str
+        The folders that are searched first.
+    saved : dict
+        Modules that another reader has read, from the parameter `modules`; they precede any folder.
+    read : dict
+        The text for each pair of an importing folder (None: not a relative import) and a requested path.
+    texts : dict
+        The text of each file, the latest last.
+    names, times : dict
+        The resolved name of each import, and the number of reads of each name.
     """
 
     def __init__(self, folders: Sequence[str], modules: Iterable[Module] = ()) -> None:
@@ -57,12 +70,12 @@ class ImportReader:
 
     @property
     def modules(self) -> tuple[Module, ...]:
-        """What was read and does not ship with lark or constrain, for another Reader."""
+        """The modules that were read and do not ship with lark or constrain, for another reader."""
         found = ((base, path, self.names[base, path], text) for (base, path), text in self.read.items())
         return tuple(module for module in found if module[2].startswith("import_paths"))
 
     def __call__(self, base: str | None, path: str) -> tuple[str, str]:
-        """Return the name of a module and its text; ModuleNotFound if there is none."""
+        """Return the name of a module and its text; raise ModuleNotFound if there is none."""
         base = base if base is not None and VIRTUAL.fullmatch(base) else "" if base is not None else None
         if (base, path) in self.saved:
             name, text = self.saved[base, path]
@@ -88,12 +101,12 @@ class ImportReader:
         return name, text
 
     def _virtual(self, base: str | None) -> list[str]:
-        """Return the names of the folders in which a module is looked for."""
+        """Return the virtual names of the folders in which a module is searched."""
         given = [f"import_paths[{k}]" for k in range(len(self.folders))]
         return [*given, *([base] if base else []), "lark", "constrain"]
 
     def _root(self, folder: str) -> str:
-        """Return the folder that a module may not leave."""
+        """Return the real folder that must contain a module."""
         name = folder.partition("/")[0]
         if name in ("lark", "constrain"):
             return lark_library_folder() if name == "lark" else ready_grammars_folder()
@@ -107,7 +120,7 @@ class ImportReader:
         return os.path.join(self._root(folder), inner, path)
 
     def available(self) -> list[str]:
-        """Return the names of the grammars that can be imported from anywhere, sorted."""
+        """Return the names of the grammars that can be imported by an absolute name, sorted."""
         found: set[str] = set()
         for folder in (*self.folders, lark_library_folder(), ready_grammars_folder()):
             if os.path.isdir(folder):
@@ -116,7 +129,10 @@ class ImportReader:
 
 
 def read_regular(file: str, root: str) -> str | None:
-    """Read a UTF-8 file that lies in the folder `root`. None: not there, not regular, too large, or outside."""
+    """Return the text of a regular UTF-8 file inside the folder `root`.
+
+    Return None if the file does not exist, is not regular, is not UTF-8, is larger than `MOST_BYTES`, or is outside.
+    """
     real, inside = os.path.realpath(file), os.path.realpath(root)
     if os.path.commonpath([real, inside]) != inside:
         return None

@@ -1,4 +1,4 @@
-"""Literals of lark's grammar language: where one is no string, or no pattern for `re`."""
+"""Diagnosis of literals of lark's grammar language that are no valid string or no valid pattern for `re`."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ..regex import parse_pattern
 __all__ = ["explain_literal"]
 
 ESCAPE = re.compile(r"\\(?:U[0-9A-Fa-f]{8}|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|.)|.", re.S)
-"""One character of a literal as it is written."""
+"""One character of a literal in its source form."""
 RESOLVED = "Uuxnftr"
 """Escapes that lark itself resolves, in strings and in patterns."""
 DIGITS = {"U": 8, "u": 4, "x": 2}
 
 
 def explain_literal(kind: str, written: str) -> tuple[int, str, str] | None:
-    """Offset, cause and cure if a "string" or /pattern/ is not one by itself; None if it is."""
+    """Return the offset, cause and hint of an error in a "string" or /pattern/; None if it is valid by itself."""
     delimiter = '"' if kind == "string" else "/"
     inner, _, flags = written[1:].rpartition(delimiter)
-    text, offsets = "", []  # the characters that lark makes of it, and where each is written
+    text, offsets = "", []  # The characters after lark's unescaping, and the offset of each.
     for match in ESCAPE.finditer(inner):
         escape, position = match[0], match.start() + 1
         if escape == "\\":

@@ -1,10 +1,10 @@
-"""From the text of a Lark grammar to numbered productions and terminals, through lark's own loader.
+"""Load a Lark grammar with lark's own loader, and convert it to numbered productions and terminals.
 
-    text --lark: imports, templates, EBNF, terminal arithmetic--> terminals and rules --here--> Loaded
+    text --lark: imports, templates, EBNF, terminal composition--> terminals and rules --here--> LoadedGrammar
 
-So what a grammar means is what lark says that it means, to the automatic names of terminals and the order of rules.
-What shapes trees only (`?rule`, `_rule`, `-> alias`, `!`) is gone. What lark complains about becomes a GrammarError
-with a place, see `faults`.
+So the semantics are lark's by construction, including the generated names of terminals and the order of rules. Syntax
+that only shapes trees (`?rule`, `_rule`, `-> alias`, `!`) is dropped. lark's errors become GrammarErrors with a source
+position, see `lark_errors`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ __all__ = ["LoadedGrammar", "LoadedTerminal", "read_imported_modules", "load_gra
 FLAGS = {"a": re.A, "i": re.I, "l": re.L, "m": re.M, "s": re.S, "u": re.U, "x": re.X}
 
 MADE = re.compile(r"__(.+)_(plus|star|repeat_a\d+_b\d+(?:_opt)?)_\d+", re.S)
-"""Names of rules that lark makes for repetitions."""
+"""Names of the rules that lark generates for repetitions."""
 
 MOST_OPTIONS = 10_000
-"""Options that one rule may have, once its optional parts are written out: lark takes some seconds for as many."""
+"""Most alternatives of one rule after expansion of its optional parts: lark needs some seconds for as many."""
 
 SIGNS = {"normal": 1, "invert": -1, "ignore": 0}
 Priority = Literal["normal", "invert", "ignore"]
@@ -40,12 +40,23 @@ Priority = Literal["normal", "invert", "ignore"]
 
 @dataclass(frozen=True, slots=True)
 class LoadedTerminal:
-    """A terminal as lark has it after composing.
+    """A terminal after lark has composed it.
 
-    kind: "text", `text` is itself what is matched; "pattern", `text` is a pattern for `re`; "declared", it has no text
-    (`%declare`: a post-lexer makes it). flags: letters of `re`, sorted, for all of `text`; inner ones stand in it.
-    priority: higher ones are tried first. least, most: characters that it matches, `most` as lark has it: a very large
-    number if there is no end. written: the literal in the grammar that it was made for, if it has no name there.
+    Attributes
+    ----------
+    name : str
+    kind : {"text", "pattern", "declared"}
+        Whether `text` is a literal, a pattern for `re`, or empty (`%declare`: a post-lexer makes the terminal).
+    text : str
+    flags : str
+        Letters of `re`, sorted, for all of `text`; flags of parts are inside `text`.
+    priority : int
+        Higher ones are tried first.
+    least, most : int
+        Numbers of characters that it matches; `most` is as lark computes it, a very large number if unbounded.
+    written : str
+        The literal in the grammar from which it was made, if it has no name there.
+    places : SourceMap
     """
 
     name: str
@@ -64,7 +75,7 @@ class LoadedTerminal:
         return self.places.literal(self.written) if self.written else self.places.definition(self.name)
 
     def regexp(self) -> str:
-        """All of it as one pattern for `re`, spelled as lark spells it: flags as groups around it."""
+        """Return its pattern for `re`, spelled as lark spells it: flags as groups around the text."""
         pattern = re.escape(self.text) if self.kind == "text" else self.text
         for flag in self.flags:
             pattern = f"(?{flag}:{pattern})"
@@ -73,11 +84,22 @@ class LoadedTerminal:
 
 @dataclass(frozen=True, slots=True)
 class LoadedGrammar:
-    """A grammar as lark compiled it for one start rule.
+    """A grammar compiled by lark for one start rule.
 
-    text, source: what was given. terminals: of `productions`, in its order; those that no rule uses are ignored ones
-    or were asked for by `keep`. ignored: numbers of terminals that the parser never sees. flags: for all patterns
-    (lark's g_regex_flags). imports: what was read besides: (folder asked from, path asked for, text).
+    Attributes
+    ----------
+    text, source : str
+        The grammar and its file name.
+    terminals : tuple of LoadedTerminal
+        Those of `productions`, in its order. Terminals that no rule uses are ignored ones or requested by `keep`.
+    productions : Productions
+    ignored : tuple of int
+        Terminals that the parser never sees.
+    flags : str
+        Flags of all patterns (lark's g_regex_flags).
+    imports : tuple of (str or None, str, str)
+        What was imported: importing folder, requested path, text.
+    places : SourceMap
     """
 
     text: str
@@ -91,11 +113,14 @@ class LoadedGrammar:
 
     @property
     def declared(self) -> tuple[int, ...]:
-        """Terminals without a text: somebody must make them from others, as an Indenter does."""
+        """Terminals without a text, which a post-lexer such as an Indenter must make from others."""
         return tuple(t for t, terminal in enumerate(self.terminals) if terminal.kind == "declared")
 
     def position(self, rule: int) -> int | None:
-        """Where the nonterminal that a rule of `productions` makes is defined in `text`; None if it is imported."""
+        """Return the offset in `text` of the definition of the left side of a rule of `productions`.
+
+        Return None if it is imported.
+        """
         return self.places.definition(_written(self.productions.nonterminals[self.productions.left[rule]]))
 
 
@@ -111,12 +136,39 @@ def load_grammar(
     priority: Priority = "normal",
     nesting: int = Limits().nesting,
 ) -> LoadedGrammar:
-    """Reads a grammar. GrammarError says where it is wrong and what to do.
+    """Load a Lark grammar.
 
-    start: the rule that a whole text is. source: the file that the text is from, for messages. import_paths: folders
-    for `%import`, before lark's own grammars. modules: see `imports.Reader`. keep: terminals that a post-lexer needs
-    though no rule uses them (an Indenter's line ends). flags: letters of `re` for all patterns. priority: what `.2`
-    means; "invert" negates it, "ignore" takes it for 0. nesting: most levels of brackets.
+    Parameters
+    ----------
+    text : str
+        The grammar.
+    start : str
+        The start rule.
+    source : str
+        File name of the grammar, for messages.
+    import_paths : sequence of str
+        Folders for `%import`, searched before lark's own grammars.
+    modules : sequence of Module
+        Modules that were read before, see `lark_imports.ImportReader`.
+    keep : iterable of str
+        Terminals that a post-lexer needs although no rule uses them, such as an Indenter's line ends.
+    flags : str
+        Letters of `re` for all patterns.
+    priority : {"normal", "invert", "ignore"}
+        Interpretation of priorities such as `.2`: "invert" negates them, "ignore" takes them for 0.
+    nesting : int
+        Most levels of brackets.
+
+    Returns
+    -------
+    LoadedGrammar
+
+    Raises
+    ------
+    GrammarError
+        If the grammar is wrong; with a position and a hint.
+    LimitError
+        If a limit is exceeded.
     """
     from lark import load_grammar as lark
 
@@ -141,7 +193,7 @@ def load_grammar(
     terminals = [_terminal(definition, own, SIGNS[priority], flags, faults) for definition in definitions]
     known = {terminal.name for terminal in terminals}
     for symbol in (symbol for rule in rules for symbol in rule.expansion if symbol.is_term):
-        if symbol.name not in known:  # lark checked that it is defined, so it was declared
+        if symbol.name not in known:  # Since lark has checked that it is defined, it is declared.
             known.add(symbol.name)
             terminals.append(LoadedTerminal(str(symbol.name), "declared", "", "", 0, 0, 0, "", faults.places))
     numbers = {terminal.name: number for number, terminal in enumerate(terminals)}
@@ -163,7 +215,7 @@ def load_grammar(
 
 
 def read_imported_modules(text: str, import_paths: Sequence[str], modules: Sequence[Module] = ()) -> tuple[Module, ...]:
-    """Return the modules that a grammar imports from folders, for `imports.Reader`."""
+    """Return the modules that a grammar imports from folders, for `lark_imports.ImportReader`."""
     from lark import load_grammar as lark
 
     reader = ImportReader(import_paths, modules)
@@ -174,7 +226,7 @@ def read_imported_modules(text: str, import_paths: Sequence[str], modules: Seque
 
 
 def _terminal(definition: Any, own: set[str], sign: int, flags: str, faults: GrammarFaults) -> LoadedTerminal:
-    """One terminal, after the checks that lark leaves to its lexers: a pattern for `re`, never empty."""
+    """Convert a terminal, after the checks that lark leaves to its lexers: a valid pattern that is never empty."""
     pattern = definition.pattern
     written = (pattern.raw or "") if definition.name not in own or definition.name.startswith("__") else ""
     try:
@@ -200,7 +252,7 @@ def _terminal(definition: Any, own: set[str], sign: int, flags: str, faults: Gra
 def _productions(
     rules: Sequence[Any], number: dict[str, int], shown: dict[int, str], start: str, sign: int, faults: GrammarFaults
 ) -> Productions:
-    """The rules in numbers. GrammarError if one is used that has no productions."""
+    """Convert the rules to numbers; raise GrammarError for a nonterminal without productions."""
     nonterminal: dict[str, int] = {}
     for rule in rules:
         nonterminal.setdefault(str(rule.origin.name), len(nonterminal))
@@ -230,7 +282,10 @@ def _productions(
 
 
 def _written(name: str) -> str:
-    """The rule in the text from which lark made a rule: `__list_star_0` comes from `list`, `sep{A}` from `sep`."""
+    """Return the rule in the text from which lark generated a rule.
+
+    For instance `__list_star_0` is generated from `list`, and `sep{A}` from `sep`.
+    """
     if made := MADE.fullmatch(name):
         name = made[1]
     return name.partition("{")[0]

@@ -1,8 +1,9 @@
-"""The sentences in which lark refuses a grammar, and what we say instead: a table, one row a kind of error.
+"""Table of lark's error messages and of their explanations.
 
-A row: a regular expression for lark's sentence; what is wrong; where to point, see `Faults.point`; what to do. The
-groups of the expression can be named in the texts, and also `kind` (rule or terminal, of `name`), `upper` (`name` in
-upper case), `similar` (a name that was perhaps meant) and `missing` (how what is missing can be had).
+A row consists of a regular expression for lark's message; the cause; the place to report, see
+`GrammarFaults._point`; and the hint. Texts may refer to the groups of the expression, and to `kind` (rule or terminal,
+of `name`), `upper` (`name` in upper case), `similar` (a name that may have been meant) and `missing` (how to define or
+import the missing name).
 """
 
 from __future__ import annotations

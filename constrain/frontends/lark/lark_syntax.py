@@ -1,4 +1,4 @@
-"""What is wrong where a grammar's text does not follow lark's grammar language, in the words of that language."""
+"""Explanations of syntax errors in Lark grammars, in terms of lark's grammar language."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORDS = {
     "_IGNORE": "%ignore", "_IMPORT": "%import", "_DECLARE": "%declare", "_EXTEND": "%extend", "_OVERRIDE": "%override",
     "$END": "the end of the grammar",
 }  # fmt: skip
-"""The tokens of lark's grammar language."""
+"""Names of the tokens of lark's grammar language in messages."""
 
 VALUE = ("RULE", "TERMINAL", "STRING", "REGEXP", "_LPAR", "_LBRA")
 ITEM = ("RULE", "TERMINAL", "RULE_MODIFIERS", "_IGNORE", "_IMPORT", "_DECLARE", "_EXTEND", "_OVERRIDE", "_NL")
@@ -56,7 +56,7 @@ HABITS: tuple[tuple[str, str, str], ...] = (
     (r"-", "names have no hyphens", 'Write an underscore; a minus in the text is "-".'),
     (r"[0-9]", "a name does not begin with a digit", QUOTED),
 )
-"""What people write who know another notation: how it begins, what is wrong, what to do."""
+"""Mistakes of users of other notations: regular expression for how it begins, cause, hint."""
 
 
 NAME_SO_FAR = re.compile(r"[A-Za-z_][A-Za-z_0-9]*$")
@@ -94,7 +94,7 @@ MISTAKES: tuple[tuple[tuple[str, ...], Callable[[str, int, set[str]], bool], str
         "An operator stands behind a value, and only one: write `(x+)?` for two.",
     ),
 )
-"""A token that is in the wrong place, when, what that means, and what to do."""
+"""Misplaced tokens: token kinds, condition, cause, hint."""
 
 DEFINITION = "A definition is `name: options`. Options that go on in a new line begin there with `|`."
 CLOSE = "Close what is open. Inside, a new line begins with `|`."
@@ -118,11 +118,11 @@ CURES: tuple[tuple[tuple[str, ...], set[str], str], ...] = (
     ),
     ((), set(), "Write what is expected, or leave this out."),
 )
-"""What to do about a token, by what could stand in its place."""
+"""Hints for an unexpected token: token kinds (empty: any), tokens that must be acceptable instead, hint."""
 
 
 def explain_syntax_error(text: str, error: Any) -> tuple[int, str, str]:
-    """Place, cause and cure of a syntax error, as lark raised it: UnexpectedToken or UnexpectedCharacters."""
+    """Return the offset, cause and hint of a syntax error raised by lark: UnexpectedToken or UnexpectedCharacters."""
     token, accepted = getattr(error, "token", None), _accepted(error)
     position = len(text.rstrip()) if error.pos_in_stream is None else min(error.pos_in_stream, len(text.rstrip()))
     if token is None and position < len(text.rstrip()):
@@ -143,7 +143,7 @@ def explain_syntax_error(text: str, error: Any) -> tuple[int, str, str]:
 
 
 def _character(text: str, position: int, accepted: set[str]) -> tuple[int, str, str]:
-    """A character with which no token begins."""
+    """Explain a character that begins no token."""
     rest = text[position:]
     if rest.startswith("%"):
         word = re.match(r"%\w*", rest)[0]  # type: ignore[index]
@@ -161,13 +161,13 @@ def _character(text: str, position: int, accepted: set[str]) -> tuple[int, str, 
 
 
 def _accepted(error: Any) -> set[str]:
-    """Names of tokens that could stand where the error is."""
+    """Return the names of the tokens that are acceptable at the error."""
     parser = getattr(error, "interactive_parser", None)
     return set(parser.accepts()) if parser is not None else set(getattr(error, "expected", None) or ())
 
 
 def _expected(accepted: set[str]) -> str:
-    """A list in words: `":" or "."`."""
+    """Return the acceptable tokens as a list in words, such as `":" or "."`."""
     rest = set(accepted)
     words: list[str] = []
     if rest >= set(ITEM):

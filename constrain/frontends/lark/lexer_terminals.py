@@ -1,9 +1,9 @@
-"""Which terminals a lexer of lark tries and in which order, and the scanner of all lexers of a grammar.
+"""Compute which terminals each lexer of lark tries, in which order, and build the scanner of all lexers of a grammar.
 
-As lark's lexers do it: terminals are tried by priority, then by the longest text they may match, the length of their
-pattern, their name. A string that a pattern of equal priority in the same list takes as well is *embedded*: it is not
-tried, and renames what the pattern finds. The contextual lexer has a list for each set of terminals that a parser
-state has a use for, so there a keyword is reserved only where both it and the name could stand.
+As in lark's lexers, terminals are tried by priority, then by the maximal length of their matches, the length of their
+pattern, and their name. A string that a pattern of equal priority in the same list also matches is *embedded*: it is
+not tried, but renames matches of the pattern. The contextual lexer has one list for each set of terminals that a
+parser state accepts, so a keyword is reserved only where both it and the name are acceptable.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .lark_loader import FLAGS, LoadedGrammar, LoadedTerminal
 __all__ = ["LexerTables", "build_alone", "build_lexers"]
 
 MOST_BACKTRACKED = 16
-"""Characters of a keyword up to which `re` is asked whether a pattern takes it."""
+"""Longest keyword, in characters, that is matched against a pattern with `re`."""
 GLOBAL_FLAGS = re.compile(r"\(\?[aiLmsux]+\)")
 
 
@@ -35,10 +35,15 @@ GLOBAL_FLAGS = re.compile(r"\(\?[aiLmsux]+\)")
 class LexerTables:
     """The lexers of a grammar.
 
-    scanner: of all of them. Its terminals are those of the grammar, then those of `fed`.
-    starts: int32[lexers], the start state of each lexer asked for; -1: it never finds anything.
-    fed: ignored terminals that reach the parser all the same, where they are what a keyword renames a pattern to:
-        number len(terminals) + i of the scanner is terminal fed[i], and is not ignored.
+    Attributes
+    ----------
+    scanner : Scanner
+        The scanner of all lexers. Its terminals are those of the grammar, then those of `fed`.
+    starts : ndarray of int32, shape (lexers,)
+        The start state of each requested lexer; -1 if it never finds anything.
+    fed : tuple of int
+        Ignored terminals that nevertheless reach the parser where a keyword renames a pattern to them: terminal
+        len(terminals) + i of the scanner is fed[i], and is not ignored.
     """
 
     scanner: Scanner
@@ -53,11 +58,26 @@ def build_lexers(
     always: Iterable[int] = (),
     limits: Limits = Limits(),
 ) -> LexerTables:
-    """The basic lexer (accepts: None), or a contextual one for each set of terminals.
+    """Build the basic lexer, or a contextual lexer for each set of terminals.
 
-    accepts: for each lexer the terminals of which it has need; numbers that are no terminal with a text do not count.
-    always: what a post-lexer wants to see in every lexer. Ignored terminals are in all of them.
-    GrammarError, UnsupportedError and LimitError name the terminal.
+    Parameters
+    ----------
+    loaded : LoadedGrammar
+    accepts : sequence of iterables of int, optional
+        For each lexer the terminals that it must find; numbers without a terminal that has a text are skipped. By
+        default the basic lexer is built.
+    always : iterable of int
+        Terminals that a post-lexer needs in every lexer. Ignored terminals are in every lexer as well.
+    limits : Limits
+
+    Returns
+    -------
+    LexerTables
+
+    Raises
+    ------
+    GrammarError, UnsupportedError, LimitError
+        With the name and position of the terminal.
     """
     makers = _TerminalLists(loaded, limits)
     everything = range(len(loaded.terminals))
@@ -79,15 +99,15 @@ class _TerminalLists:
             (t for t, terminal in enumerate(self.terminals) if terminal.kind != "declared"),
             key=lambda t: _rank(self.terminals[t]),
         )
-        self.embedding: dict[int, list[int]] = {t: [] for t in self.order}  # Patterns that take a string.
-        self.silent: set[tuple[int, int]] = set()  # String and pattern, where the string is tried all the same.
+        self.embedding: dict[int, list[int]] = {t: [] for t in self.order}  # string -> patterns that match it
+        self.silent: set[tuple[int, int]] = set()  # Pairs (string, pattern) whose string is tried nevertheless.
         self.renames: list[dict[int, int]] = [{} for _ in self.terminals]
         self.fed: list[int] = []
         self._alone: dict[int, tuple[Scanner, int]] = {}
         self._embed()
 
     def _embed(self) -> None:
-        """Which strings are keywords of which patterns."""
+        """Determine which strings are keywords of which patterns."""
         terminals, ignored = self.terminals, set(self.loaded.ignored)
         flags = sum(FLAGS[flag] for flag in self.loaded.flags)
         strings = [t for t in self.order if terminals[t].kind == "text"]
@@ -103,16 +123,16 @@ class _TerminalLists:
                 self.embedding[string].append(pattern)
                 if not set(terminals[string].flags) <= set(terminals[pattern].flags):
                     self.silent.add((string, pattern))
-                if pattern not in ignored:  # Else what is found is ignored before it is renamed.
+                if pattern not in ignored:  # Otherwise the match is ignored before it is renamed.
                     if string in ignored and string not in tags:
                         tags[string] = len(terminals) + len(self.fed)
                         self.fed.append(string)
                     self.renames[pattern][string] = tags.get(string, string)
 
     def _takes(self, t: int, match: Callable[[str], re.Match[str] | None], text: str) -> bool:
-        """Whether a pattern's preferred match on a text is all of it.
+        """Return whether a pattern's preferred match on a text is the whole text.
 
-        `re` tells for short texts; it may take exponential time for longer ones, which are run through the scanner.
+        Short texts are matched with `re`, which may take exponential time; longer ones are run through the scanner.
         """
         if len(text) <= MOST_BACKTRACKED:
             found = match(text)
@@ -125,7 +145,7 @@ class _TerminalLists:
         return state >= 0 and bool(scanner.verdicts[scanner.accept[state], END_OF_TEXT] >= 0)
 
     def of(self, accepted: frozenset[int]) -> TerminalList:
-        """The list of a lexer with these terminals."""
+        """Return the list of a lexer with these terminals."""
         tried, keywords = [], []
         for t in self.order:
             if t not in accepted:
@@ -138,7 +158,7 @@ class _TerminalLists:
         return TerminalList(tuple(tried), tuple(keywords))
 
     def programs(self, limits: Limits) -> TerminalPrograms:
-        """The programs of all terminals that have a text."""
+        """Return the programs of all terminals that have a text."""
         terminals = self.terminals
         programs = TerminalPrograms(
             names=[_shown(terminal) for terminal in terminals] + [_shown(terminals[t]) for t in self.fed],
@@ -155,7 +175,7 @@ class _TerminalLists:
         return programs
 
     def _write(self, t: int, programs: TerminalPrograms, owner: int, limits: Limits) -> int:
-        """Append the program of a terminal; its place."""
+        """Append the program of a terminal; return its place."""
         terminal, code = self.terminals[t], programs.code
         pattern = terminal.regexp()
         if GLOBAL_FLAGS.match(pattern):
@@ -171,19 +191,19 @@ class _TerminalLists:
         return start
 
     def _located(self, t: int, error: ConstrainError) -> ConstrainError:
-        """The error with the name and the place of its terminal."""
+        """Return the error with the name and the position of its terminal."""
         source, position = self._source(t)
         cause = f"terminal {_shown(self.terminals[t])}: {error.cause}"
         return type(error)(cause, source=source, position=position, hint=error.hint)
 
     def _source(self, t: int) -> tuple[str, int]:
-        """A text, and where in it the terminal stands."""
+        """Return a text and the offset of the terminal in it."""
         terminal = self.terminals[t]
         return (terminal.text, 0) if terminal.position is None else (self.loaded.text, terminal.position)
 
 
 def build_alone(loaded: LoadedGrammar, t: int, limits: Limits) -> tuple[Scanner, int]:
-    """The scanner of one terminal, and where it starts."""
+    """Return the scanner of one terminal, and its start state, -1 if it never matches."""
     only = replace(loaded, terminals=(loaded.terminals[t],), ignored=())
     programs = _TerminalLists(only, limits).programs(limits)
     scanner = build_scanner(programs, [TerminalList((0,))], max_states=limits.dfa_states)
@@ -194,10 +214,10 @@ GLOBALLY = "Write /pattern/i, or (?i:...) around a part."
 
 
 def _rank(terminal: LoadedTerminal) -> tuple[int, int, int, str]:
-    """What lark sorts terminals by."""
+    """Return lark's sort key of a terminal."""
     return -terminal.priority, -terminal.most, -len(terminal.text), terminal.name
 
 
 def _shown(terminal: LoadedTerminal) -> str:
-    """A name for messages: lark's own ones say nothing."""
+    """Return a name for messages: the text of a terminal that lark named itself."""
     return terminal.text if terminal.name.startswith("__") else terminal.name

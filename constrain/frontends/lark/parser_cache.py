@@ -1,9 +1,9 @@
-"""Parser cache: finished parsers on disk, so that a grammar is read, analysed and made into tables once per machine.
+"""Parser cache: finished parsers on disk, so that a grammar is compiled to tables only once per machine.
 
-The content of a file (sealed, see `constrain.cache`) is a line of JSON (the key, what was imported, names and lengths)
-and the arrays after it. It is named by a digest of everything that decides what is in it except the imported texts:
-those are looked up again, in the order of the imports, and compared, so that a new file that comes first in a folder
-counts too. lark itself is not imported. Nothing in a file is ever executed.
+The content of a file (sealed, see `cache.sealed_files`) is a line of JSON (the key, the imports, names and shapes of
+arrays), followed by the arrays. The file name is a digest of everything that determines the parser except the imported
+texts: imports are resolved again, in their order, and compared, so that a new file that takes precedence in a folder is
+noticed. lark itself is not imported. Nothing in a file is ever executed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["CachedParser"]
 SUFFIX = ".parser"
 MOST_FILES = 64
 MOST_BYTES = 256 << 20
-"""Parsers kept, the latest written: Python's takes 2 MB."""
+"""Most files and bytes in the cache; the latest files are kept. The parser of Python takes 2 MB."""
 
 Imports = Iterable[tuple[str | None, str, str]]
 
@@ -41,10 +41,18 @@ _T = TypeVar("_T", Scanner, Lalr)
 
 
 class CachedParser:
-    """The place of one parser. folder: where parsers are kept; it may be removed at any time.
+    """Cache entry of one parser.
 
-    asked: what was asked for besides the imported texts, each argument as text, and the folder of the grammar itself if
-    it has relative imports. import_paths: folders for `%import`.
+    Parameters
+    ----------
+    folder : Path
+        The folder of the cache, which may be removed at any time.
+    asked : sequence of str
+        The cache key besides imported texts: each argument as text.
+    import_paths : sequence of str
+        Folders for `%import`.
+    modules : sequence of Module
+        Modules that were read before.
     """
 
     def __init__(
@@ -60,7 +68,7 @@ class CachedParser:
         return self.folder / f"{self.asked[:32]}{SUFFIX}"
 
     def fetch(self) -> Parser | None:
-        """The parser, if it is kept and what it imports is as it was."""
+        """Return the parser if it is cached and its imports are unchanged, else None."""
         data = read_sealed(self.path, digest_code())
         if data is None:
             return None
@@ -80,10 +88,10 @@ class CachedParser:
                 first += count * dtype.itemsize
             return _parser(head["facts"], arrays)
         except (OSError, ValueError, KeyError, TypeError, ModuleNotFound):
-            return None  # not there, or not ours: it is made anew
+            return None  # Missing or invalid: the parser is built again.
 
     def keep(self, parser: Parser, imports: Imports) -> None:
-        """Write a parser. imports: as in `Loaded`."""
+        """Write a parser. imports: as in `LoadedGrammar`."""
         facts, arrays = _parts(parser)
         body = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values())
         head = {
@@ -97,7 +105,7 @@ class CachedParser:
 
 
 def _parts(parser: Parser) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """What is not an array, fit for JSON, and what is."""
+    """Split a parser into values that JSON can represent, and arrays."""
     rules = {each.name: getattr(parser.productions, each.name) for each in fields(Productions)}
     facts: dict[str, Any] = {"ignored": sorted(parser.ignored), "layout": None, "dead_ends": parser.dead_ends}
     facts["productions"] = rules | {"shown": sorted(parser.productions.shown.items())}
@@ -113,7 +121,7 @@ def _parts(parser: Parser) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 
 def _parser(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Parser:
-    """What `_parts` took apart."""
+    """Build a parser from the values and arrays of `_parts`."""
     values: dict[str, Any] = {name: _frozen(fact) for name, fact in facts.items()} | arrays
     rules = {name: _frozen(fact) for name, fact in facts["productions"].items()}
 
@@ -133,18 +141,18 @@ def _parser(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Parser:
 
 
 def _frozen(value: Any) -> Any:
-    """Lists, which JSON has, as the tuples that they were."""
+    """Convert lists to tuples, recursively, since JSON has no tuples."""
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def digest_texts(*texts: str) -> str:
-    """One number for all the texts, in hexadecimal digits."""
+    """Return a hexadecimal digest of all the texts."""
     return sha256(json.dumps(texts).encode()).hexdigest()
 
 
 @lru_cache(maxsize=1)
 def installed_lark_version() -> str:
-    """The version of lark that is installed."""
+    """Return the version of lark that is installed, or "unknown"."""
     try:
         return version("lark")
     except PackageNotFoundError:

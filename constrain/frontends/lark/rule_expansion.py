@@ -1,6 +1,6 @@
-"""How many productions a rule becomes once its choices and optional parts are written out.
+"""Count the productions of a rule after expansion of its choices and optional parts.
 
-lark writes them all out: `a? b?` is four options, twenty such parts a million. So they are counted first.
+lark expands all of them: `a? b?` has four alternatives, twenty such parts a million. So they are counted first.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from typing import Any
 __all__ = ["count_options"]
 
 SPLIT = 50
-"""Repetitions of fewer than this are written out; longer ones become rules that repeat up to `PART` times each."""
+"""Repetitions with fewer rounds are expanded; longer ones become rules of up to `PART` rounds each."""
 PART = 6
 MOST = 10**12
 KINDS = ("expansions", "expansion", "maybe", "alias", "value", "expr")
 
 
 def count_options(tree: Any) -> int:
-    """How many options the tree of a rule's definition, as lark parsed it, is written out to; equal ones count too.
+    """Return the number of alternatives to which the tree of a rule's definition expands, duplicates included.
 
-    More than `MOST` are counted as that many.
+    tree: as parsed by lark. Numbers beyond `MOST` are returned as `MOST`.
     """
     apart: list[int] = []
     counts: dict[int, int] = {}
     todo = [(tree, False)]
-    while todo:  # no recursion: trees are as deep as brackets
+    while todo:  # Iterative, because trees are as deep as brackets.
         node, ready = todo.pop()
         if getattr(node, "data", None) not in KINDS:
-            counts[id(node)] = 1  # a symbol, a literal, a range, a template
+            counts[id(node)] = 1  # A symbol, a literal, a range or a template.
         elif ready:
             counts[id(node)] = min(MOST, _count(node, [counts[id(child)] for child in node.children], apart))
         else:
@@ -37,7 +37,10 @@ def count_options(tree: Any) -> int:
 
 
 def _count(tree: Any, inner: list[int], apart: list[int]) -> int:
-    """Options of a node, given those of its children. apart: those of the rules that repetitions become are added."""
+    """Return the number of alternatives of a node, given those of its children.
+
+    apart: extended by the numbers of the rules that repetitions become.
+    """
     if tree.data == "expansions":
         return sum(inner)
     if tree.data != "expr":
@@ -46,7 +49,7 @@ def _count(tree: Any, inner: list[int], apart: list[int]) -> int:
     if operator == "?":
         return inner[0] + 1
     if operator != "~":
-        apart.append(2 * inner[0])  # bare, and behind itself
+        apart.append(2 * inner[0])  # Once alone, once after itself.
         return 2 if operator == "*" else 1
     low, high = max(_bound(bounds[0]), 0), _bound(bounds[-1])
     if high < SPLIT:
@@ -56,7 +59,7 @@ def _count(tree: Any, inner: list[int], apart: list[int]) -> int:
 
 
 def _bound(written: Any) -> int:
-    """A bound of a repetition; one of very many digits, which `int` refuses, as a large number."""
+    """Return a bound of a repetition; `MOST` if it has more than 18 digits, since `int` refuses very long ones."""
     return int(written) if len(written) <= 18 else MOST
 
 

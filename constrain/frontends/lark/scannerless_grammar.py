@@ -1,14 +1,14 @@
-"""Lark grammars without a lexer: every terminal is a leaf, tried where the rules have a use for it, and nowhere else.
+"""Lark grammars without a lexer: each terminal is a leaf that is matched only where the rules expect it.
 
-What is accepted is what lark accepts with parser="earley" and these lexers:
+The accepted language is that of lark with parser="earley" and one of these lexers:
 
     dynamic_complete   a terminal ends wherever its pattern may
-    dynamic            a terminal ends only where its preferred match on the whole rest of the text does
+    dynamic            a terminal ends only where its preferred match on the rest of the text ends
 
-In both an ignored terminal stands before, between and behind others, and is its preferred match only. "Preferred" is
-the longest that the terminal's own ordered automaton finds. That a match is the longest is a matter of what follows:
-where nothing that may follow a terminal can be what it would go on with, any end is the longest one, and the leaf is
-exact. Whether that is so is decided here once (`_Follow`); where it is not, the grammar is refused by name.
+In both, ignored terminals may occur before, between and after others, and match their preferred match only.
+"Preferred" means the longest match that the terminal's own ordered automaton finds. Whether a match is the longest
+depends on what follows: if nothing that may follow a terminal can continue its match, any end is the longest one, and
+the leaf is exact. `_Follow` decides once whether that is so; if not, the grammar is refused by name.
 """
 
 from __future__ import annotations
@@ -35,12 +35,27 @@ Dynamic = OneOf["dynamic", "dynamic_complete"]
 def to_scannerless_grammar(
     loaded: LoadedGrammar, lexer: Dynamic, declared: Mapping[str, tuple[Node, Dfa]] = {}, *, limits: Limits = Limits()
 ) -> Grammar:
-    """The Grammar of a Lark grammar without a lexer.
+    """Return the Grammar of a Lark grammar without a lexer.
 
-    declared: what terminals that the grammar only `%declare`s stand for, with a Dfa of single characters, one of which
-    each text of theirs begins with; rules that the nodes name are not in what is returned. Raises UnsupportedError
-    where an end that is not the longest cannot be told apart, or a terminal looks beyond its end; UnsatisfiableError
-    if there is no text.
+    Parameters
+    ----------
+    loaded : LoadedGrammar
+    lexer : {"dynamic", "dynamic_complete"}
+    declared : mapping from str to (Node, Dfa)
+        The node of each terminal that the grammar only `%declare`s, and a Dfa of single characters with which its texts
+        may begin. Rules that these nodes reference are not part of the result.
+    limits : Limits
+
+    Returns
+    -------
+    Grammar
+
+    Raises
+    ------
+    UnsupportedError
+        If the longest match of a terminal cannot be decided, or a terminal looks beyond its end.
+    UnsatisfiableError
+        If the language is empty.
     """
     leaves, dfas = _leaves(loaded, declared, limits)
     follow = _Follow(loaded, dfas)
@@ -74,7 +89,7 @@ def to_scannerless_grammar(
 def _leaves(
     loaded: LoadedGrammar, declared: Mapping[str, tuple[Node, Dfa]], limits: Limits
 ) -> tuple[list[Node], list[Dfa]]:
-    """Each terminal as a node, and as a Dfa (of a declared one: more than its texts)."""
+    """Return each terminal as a node and as a Dfa; the Dfa of a declared terminal is a superset of its texts."""
     count = len(loaded.terminals)
     for t in loaded.declared:
         name = loaded.terminals[t].name
@@ -109,7 +124,7 @@ def _leaves(
 
 
 class _Follow:
-    """What may stand behind a terminal, against what the terminal would go on with."""
+    """Check of what may follow a terminal against what may continue its match."""
 
     def __init__(self, loaded: LoadedGrammar, dfas: list[Dfa]) -> None:
         self.loaded, self.dfas = loaded, dfas
@@ -117,7 +132,7 @@ class _Follow:
         self.after: list[set[int]] = []
 
     def check(self, terminals: Iterable[int]) -> None:
-        """Raises UnsupportedError if one of these terminals may end before its longest match."""
+        """Raise UnsupportedError if one of these terminals may end before its longest match."""
         growing = {t: growth for t in terminals if (growth := self.growth(t)) is not None}
         if not growing:
             return
@@ -134,7 +149,7 @@ class _Follow:
                     raise self.refusal(t, other)
 
     def growth(self, t: int) -> Dfa | None:
-        """What may come behind a match so that there is a longer one; None if nothing."""
+        """Return the Dfa of the texts that extend a match to a longer one; None if there are none."""
         dfa = self.dfas[t]
         if t in self.loaded.declared or dfa.is_empty:
             return None
@@ -148,12 +163,12 @@ class _Follow:
         return Dfa.union_of(parts) if parts else None
 
     def joins(self, t: int) -> bool:
-        """Whether two matches in a row are one: then it does not matter where the first of them ends."""
+        """Return whether two adjacent matches form one; then the end of the first does not matter."""
         dfa = self.dfas[t]
         return dfa.concatenate(dfa).subtract(dfa).is_empty
 
     def follow(self) -> list[set[int]]:
-        """For each terminal: those that may stand behind it, ignored ones left out (FOLLOW of the textbooks)."""
+        """Return the FOLLOW set of each terminal, without ignored terminals."""
         productions = self.productions
         nullable = productions.nullable()
         size = len(productions.nonterminals)
@@ -190,7 +205,7 @@ class _Follow:
 
 
 def may_overlap(growth: Dfa, following: Dfa) -> bool:
-    """Whether a text of `growth` begins as one of `following` and what comes then may, or the other way round."""
+    """Return whether a text of `growth` is a prefix of a text of `following` plus any text, or the other way round."""
     if following.is_empty:
         return False
     table = following.table

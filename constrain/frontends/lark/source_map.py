@@ -1,6 +1,6 @@
-"""Where in a grammar's text things are written: lark's trees forget, and an error must point.
+"""Source positions of the parts of a grammar, which lark's trees do not record but error messages need.
 
-The text is cut into the tokens of lark's grammar language, with no regard to whether they make sense together.
+The text is split into the tokens of lark's grammar language, without a check that they form a valid grammar.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ TOKEN = re.compile(
 )
 IMPORT = re.compile(r"%import[ \t]*(\.?[ \t]*\w+(?:[ \t]*\.[ \t]*\w+)*)[ \t]*(?:\(([^)]*)\)|->[ \t]*(\w+))?")
 MOST_PARAMETERS = 100
-"""Tokens that the parameters of a template are looked for in."""
+"""Most tokens that are searched for the end of a template's parameters."""
 DECLARE = re.compile(r"^[ \t]*%declare[ \t]+([^\n/#]*)", re.M)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceToken:
-    """kind: comment, string, pattern, directive, name, number or sign. position: where it begins."""
+    """A token. kind: comment, string, pattern, directive, name, number or sign. position: its offset."""
 
     kind: str
     text: str
@@ -41,7 +41,7 @@ class SourceToken:
 
 @dataclass(frozen=True)
 class SourceMap:
-    """The tokens of one grammar text; every method answers with the offset of one, or None."""
+    """The tokens of one grammar text; most methods return the offset of a token, or None."""
 
     text: str
 
@@ -52,7 +52,7 @@ class SourceMap:
 
     @cached_property
     def definitions(self) -> dict[str, list[int]]:
-        """Where names are defined, `name:`, `name{a, b}.2:`, or declared."""
+        """Offsets of the definitions (`name:`, `name{a, b}.2:`) and declarations of each name."""
         found: dict[str, list[int]] = {}
         for i, token in enumerate(self.tokens):
             if token.kind == "name" and self._is_head(i):
@@ -63,7 +63,7 @@ class SourceMap:
         return {name: sorted(positions) for name, positions in found.items()}
 
     def _is_head(self, i: int) -> bool:
-        """Whether the name at place i of the tokens is followed by its colon, or parameters or a priority and it."""
+        """Return whether the name at index i is followed by its colon, possibly after parameters or a priority."""
         rest = [token.text for token in self.tokens[i + 1 : i + 4]]
         if rest[:1] == ["{"]:
             rest = [token.text for token in self.tokens[i + 1 : i + MOST_PARAMETERS]]
@@ -71,12 +71,12 @@ class SourceMap:
         return rest[:1] == [":"] or (rest[:1] == ["."] and rest[2:3] == [":"])
 
     def definition(self, name: str, nth: int = 0) -> int | None:
-        """The nth definition of a name."""
+        """Return the nth definition of a name."""
         found = self.definitions.get(name, [])
         return found[nth] if nth < len(found) else None
 
     def use(self, name: str, inside: str | None = None) -> int | None:
-        """The first place where a name stands without being defined there, behind the definition of `inside`."""
+        """Return the first use of a name, after the definition of `inside` if that is given."""
         after = (self.definition(inside) if inside else None) or 0
         heads = set(self.definitions.get(name, []))
         for token in self.tokens:
@@ -85,24 +85,24 @@ class SourceMap:
         return None
 
     def literal(self, written: str) -> int | None:
-        """The first place where a string or pattern is written so."""
+        """Return the first string or pattern with this source text."""
         for token in self.tokens:
             if token.kind in ("string", "pattern") and token.text == written:
                 return token.position
         return None
 
     def anything(self, word: str) -> int | None:
-        """The first token that is this text."""
+        """Return the first token with this text."""
         return next((token.position for token in self.tokens if token.text == word), None)
 
     def is_template(self, name: str) -> bool:
-        """Whether a name is defined with parameters."""
+        """Return whether a name is defined with parameters."""
         at = self.definition(name)
         return at is not None and self.text[at + len(name) :].lstrip().startswith("{")
 
     @cached_property
     def brought(self) -> dict[str, tuple[str, int]]:
-        """What %import brings, by the name it has here: the grammar that it is from, and where that is said."""
+        """Imported names: the grammar that each is from, and the offset of its %import."""
         found: dict[str, tuple[str, int]] = {}
         for position, path, names, alias in self._imports():
             if names:
@@ -113,29 +113,29 @@ class SourceMap:
         return found
 
     def imported(self, grammar: str) -> int | None:
-        """The %import of a grammar, by its dotted name."""
+        """Return the %import of a grammar, given its dotted name."""
         for position, path, names, _ in self._imports():
             if (path if names else path.rpartition(".")[0]).lstrip(".") == grammar:
                 return position
         return None
 
     def _imports(self) -> list[tuple[int, str, list[str], str]]:
-        """(position of the path, path, names in parentheses, name behind the arrow) of each %import."""
+        """Return (offset of the path, path, names in parentheses, name after the arrow) of each %import."""
         found = IMPORT.finditer(self.text)
         return [(m.start(1), re.sub(r"\s", "", m[1]), re.findall(r"\w+", m[2] or ""), m[3] or "") for m in found]
 
     def mixed(self, part: str) -> SourceToken | None:
-        """A name in upper and lower case that lark read as several, one of which is this."""
+        """Return the name in mixed case that lark split into several, one of which is `part`."""
         return next((t for t in self.tokens if t.kind == "name" and part in re.findall(r"[A-Z_0-9]+|[a-z_0-9]+", t.text)
                      and t.text not in (t.text.upper(), t.text.lower())), None)  # fmt: skip
 
     def declared_rules(self) -> list[tuple[str, int]]:
-        """Names in lower case in %declare."""
+        """Return the names in lower case in %declare, with their offsets."""
         found = DECLARE.finditer(self.text)
         return [(n[0], m.start(1) + n.start()) for m in found for n in re.finditer(r"\b[a-z_0-9]+\b", m[1])]
 
     def ranges(self) -> list[tuple[str, str, int]]:
-        """Every `"a".."b"`: both strings as written, and where it begins."""
+        """Return both strings, as written, and the offset of every `"a".."b"`."""
         tokens = self.tokens
         return [
             (low.text, high.text, low.position)
@@ -144,7 +144,7 @@ class SourceMap:
         ]
 
     def declared_inside(self) -> list[tuple[str, str, int]]:
-        """Declared terminals in the definitions of others: (declared, the other, where)."""
+        """Return uses of declared terminals in definitions of other terminals: (declared, other, offset)."""
         declared = {name for m in DECLARE.finditer(self.text) for name in m[1].split()}
         found, inside = [], ""
         for i, token in enumerate(self.tokens):
@@ -157,7 +157,7 @@ class SourceMap:
         return found
 
     def special(self, what: str, words: dict[str, str]) -> int | None:
-        """What is found by its form: a literal, a range of repetition, an arrow in a terminal, ..."""
+        """Return the first construct of a certain form: a literal, a repetition range, an arrow in a terminal, ..."""
         return next((position for position in self._special(what, words)), None)
 
     def _special(self, what: str, words: dict[str, str]) -> Iterator[int]:

@@ -1,7 +1,7 @@
-"""From one terminal's scanner, over bytes, to its Dfa over characters: the texts at whose end it may be found.
+"""Convert the scanner of one terminal, over bytes, to its Dfa over characters: the texts at whose end it may be found.
 
-The bytes of a character lead to runs of code points with one target; what the last bytes of a sequence lead to is
-worked out once for each state.
+Runs of code points whose bytes lead to the same state are handled together, and the continuation bytes of UTF-8
+sequences are evaluated once per state.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from ...lalr.scanner import Scanner
 __all__ = ["find_terminal_dfa"]
 
 LEADS = ((0xC2, 0xE0, 1, 0x1F), (0xE0, 0xF0, 2, 0x0F), (0xF0, 0xF5, 3, 0x07))
-"""First and one past the last lead byte, bytes that follow, bits of the code point in the lead."""
+"""First lead byte, one past the last, number of continuation bytes, mask of the lead's code point bits."""
 
 Run = tuple[int, int]
-"""Number of code points in a row, state of the scanner after each of them."""
+"""Number of consecutive code points, and the scanner state after each of them."""
 
 
 def find_terminal_dfa(scanner: Scanner, start: int) -> Dfa | None:
-    """The Dfa of what is accepted from a start state; None if that depends on the next byte."""
+    """Return the Dfa of what is accepted from a start state; None if acceptance depends on the next byte."""
     return _TerminalReader(scanner).dfa(start)
 
 
@@ -34,7 +34,7 @@ class _TerminalReader:
         order, numbers = [start], {start: 0}
         changes: list[list[tuple[int, int]]] = []
         accepting = []
-        for state in order:  # Grows meanwhile.
+        for state in order:  # Grows during the iteration.
             verdict = self.verdicts[self.accept[state]]
             if (verdict != verdict[-1]).any():
                 return None
@@ -55,7 +55,7 @@ class _TerminalReader:
         return Dfa.from_table(Table(bounds, list(range(len(bounds))), rows, accepting))
 
     def characters(self, state: int) -> list[tuple[int, int]]:
-        """(code point, state of the scanner) where the state after a character changes, ascending."""
+        """Return pairs (code point, next state) where the state after a character changes, in ascending order."""
         out = find_changes(0, [(1, int(target)) for target in self.delta[state, :0x80]], 0)
         for first, end, left, bits in LEADS:
             for lead in range(first, end):
@@ -64,7 +64,7 @@ class _TerminalReader:
         return [change for change in out if change[0] < LAST]
 
     def rest(self, state: int, left: int) -> list[Run]:
-        """What `left` more bytes lead to, in order of code points."""
+        """Return the runs that `left` more bytes lead to, in order of code points."""
         if left == 0 or state < 0:
             return [(1 << 6 * left, state)]
         found = self.known.get((state, left))
@@ -81,12 +81,12 @@ class _TerminalReader:
 
 
 def first_unreachable(left: int) -> int:
-    """The first code point that `left` bytes behind a lead spell and fewer do not."""
+    """Return the first code point that needs `left` continuation bytes."""
     return (0x80, 0x800, 0x10000)[left - 1]
 
 
 def find_changes(point: int, runs: list[Run], least: int) -> list[tuple[int, int]]:
-    """Runs from a code point on, as places of change from `least` on."""
+    """Convert runs that start at a code point to points of change, from `least` on."""
     out = []
     for count, target in runs:
         if point + count > least:

@@ -1,13 +1,16 @@
-"""The regex front end: from a pattern to a Dfa or to nodes of a Grammar.
+"""Regex front end: from a pattern to a Dfa or to nodes of a Grammar.
 
-    text --parse--> tree --whole--> body, conditions, lengths --program--> instructions
-                      |                                                      |
-                      |                  positions: sets of items -----------+----------- threads with lookaheads
-                      |                       |           (plain)                     (looking around)   |
-                      +--nodes--> Chars, ..   +------------------------> Dfa <---------------------------+
+    text --parse_pattern--> tree --split_pattern--> body, conditions, lengths --compile_program--> instructions
+                             |                                                                       |
+                             |           regex_positions: sets of items ------ (no lookaround) ------+
+                             |                  |                                                    |
+                             |                  |     lookaround_threads: threads with lookaheads ---+
+                             |                  |                  |
+                             +--to_node-->      +-----> Dfa <------+
+                                Chars, Repeat, ...
 
-Dialects: "python" is `re` on str; "ecma" is ECMA-262 in Unicode mode, which JSON Schema's `pattern` means. `match`
-says whether all of a text must match ("full") or some part of it ("search", as JSON Schema means it).
+Dialects: "python" is `re` on str; "ecma" is ECMA-262 in Unicode mode, the dialect of JSON Schema's `pattern`. `match`
+is "full" if the whole text must match, or "search" if some part of it must, as in JSON Schema.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Backreferences to groups of few texts: `(['"]).*\\1` is `'.*'|".*"`, and so is regular.
+"""Backreferences to groups with few texts, which are regular: `(['"]).*\\1` is `'.*'|".*"`.
 
-A reference is written out where its group stands in front of it in the same concatenation, so that it is sure to have
-matched just before, and has few texts, all of which a backtracking matcher would try. Any other is refused.
+A reference is expanded if its group precedes it in the same concatenation, so that the group has certainly matched,
+and if the group has few texts, all of which a backtracking matcher would try. Other references are refused.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from .unicode_properties import Folding, close_over_case
 __all__ = ["CaptureGroup", "BackReference", "expand_references"]
 
 MOST_TEXTS = 128
-"""Most texts that the groups referred to may have: as often is what follows them written out."""
+"""Most texts of all referenced groups together: what follows the groups is repeated for each text."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureGroup(Concatenation):
-    """A group that may be referred to."""
+    """A capture group, which may be referenced."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class BackReference(Concatenation):
-    """The text that a group has matched. position: of the reference in the pattern."""
+    """The text that a capture group has matched. position: offset of the reference in the pattern."""
 
     number: int
     position: int
@@ -36,12 +36,12 @@ class BackReference(Concatenation):
 
 
 def expand_references(tree: Term) -> Term | BackReference:
-    """The tree without references; or the first one that cannot be written out."""
+    """Return the tree with its references expanded, or the first reference that cannot be expanded."""
     left = MOST_TEXTS
     wanted = {item.number for item in walk_terms(tree) if isinstance(item, BackReference)}
 
     def spread(parts: tuple[Term, ...]) -> Term:
-        """A concatenation, once for each text of the groups that its later parts refer to."""
+        """Return a concatenation, expanded for each text of the groups that its later parts reference."""
         nonlocal left
         for index, part in enumerate(parts):
             if not (left and isinstance(part, CaptureGroup) and part.number in wanted):
@@ -75,12 +75,12 @@ def expand_references(tree: Term) -> Term | BackReference:
 
 
 def has_reference(term: Term, number: int) -> bool:
-    """Whether a reference to the group is in it."""
+    """Return whether a term contains a reference to the group."""
     return any(isinstance(item, BackReference) and item.number == number for item in walk_terms(term))
 
 
 def replace_references(term: Term, number: int, word: str) -> Term:
-    """The term with the text in place of references to the group."""
+    """Return the term with references to the group replaced by a text."""
     made: dict[int, Term] = {}
     for item in reversed(list(walk_terms(term))):
         if isinstance(item, BackReference) and item.number == number:
@@ -93,7 +93,7 @@ def replace_references(term: Term, number: int, word: str) -> Term:
 
 
 def _with(item: Term, made: dict[int, Term]) -> Term:
-    """The same term, of what its parts have become."""
+    """Return a copy of a term with its subterms replaced."""
     if item is EMPTY or isinstance(item, BackReference):
         return item
     if isinstance(item, CaptureGroup):
@@ -108,7 +108,7 @@ def _with(item: Term, made: dict[int, Term]) -> Term:
 
 
 def list_texts(term: Term, most: int) -> set[str] | None:
-    """The texts of a term, None if there are more than `most` or if they are not known without their surroundings."""
+    """Return the texts of a term, or None if there are more than `most` or if they depend on the context."""
     made: dict[int, set[str] | None] = {}
     for item in reversed(list(walk_terms(term))):
         found: set[str] | None = None
@@ -131,7 +131,7 @@ def list_texts(term: Term, most: int) -> set[str] | None:
 
 
 def _joined(parts: list[set[str] | None], most: int) -> set[str] | None:
-    """One text of each, one after the other."""
+    """Return all concatenations of one text of each set, or None if there are more than `most`."""
     found: set[str] = {""}
     for part in parts:
         if part is None or len(found) * len(part) > most:

@@ -1,4 +1,4 @@
-"""Backslash escapes and bracketed classes of a pattern: all that stands for one character of a set."""
+"""Parser of backslash escapes and bracketed classes, which denote one character of a set."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ ECMA_HINTS = {
 
 
 class EscapeParser:
-    """Reads escapes and classes of one pattern. Methods take a position and return the one after what they read."""
+    """Parser of the escapes and classes of one pattern.
+
+    Methods take a position and return the position after the construct.
+    """
 
     def __init__(self, source: str, dialect: Dialect) -> None:
         self.source = source
@@ -31,7 +34,7 @@ class EscapeParser:
         return RegexError(cause, source=self.source, position=position, hint=hint)
 
     def reference(self, position: int) -> tuple[int, int]:
-        """The group number of a backreference that starts after the backslash; 0 if there is none."""
+        """Return the group number of a backreference after a backslash, or 0 if there is none."""
         text = self.source
         digit = text[position : position + 1]
         if digit not in tuple("123456789"):
@@ -42,19 +45,22 @@ class EscapeParser:
                 end += 1
         elif text[end : end + 1] in tuple("0123456789"):
             if len(text) > end + 1 and OCTAL.issuperset(text[position : end + 2]):
-                return 0, position  # Three octal digits are a character.
+                return 0, position  # Three octal digits are a character escape.
             end += 1
-        # Ten digits are more than any pattern has groups; Python converts no more than 4,300 of them.
+        # Ten digits exceed the number of groups of any pattern; `int` refuses more than 4,300 digits.
         return int(text[position : min(end, position + 10)]), end
 
     def escape(self, position: int, ascii_only: bool, folding: Folding) -> tuple[CharSet, int, bool]:
-        """What stands after a backslash: its set, the position after it, and whether it is a literal character."""
+        """Parse an escape after its backslash.
+
+        Return its set, the position after it, and whether it is a literal character.
+        """
         char = self.source[position : position + 1]
         if not char:
             raise self.wrong("a backslash at the end", position - 1, "Write \\\\ for the character.")
         if char in "dDsSwW":
             charset = class_escape(char.lower(), self.dialect, "a" if ascii_only else "")
-            if self.dialect == "ecma":  # There \w takes, with flag i, what is equal to a word character.
+            if self.dialect == "ecma":  # Its \w with flag i is closed under case folding.
                 charset = close_over_case(charset, folding)
             return (complement_charset(charset) if char.isupper() else charset), position + 1, False
         if char in "pP":
@@ -64,7 +70,7 @@ class EscapeParser:
         return charset_of(point), end, True
 
     def point(self, position: int, char: str) -> tuple[int, int]:
-        """The code point of a literal escape."""
+        """Return the code point of a literal escape, and the position after it."""
         if char in CONTROLS:
             return CONTROLS[char], position + 1
         if char == "x":
@@ -99,7 +105,7 @@ class EscapeParser:
         return int(digits, 16), position + 1 + count
 
     def ecma_unicode(self, position: int) -> tuple[int, int]:
-        """`\\uHHHH`, a pair of them for a character beyond the first plane, or `\\u{H...}`."""
+        """Parse `\\uHHHH`, a surrogate pair of these for a supplementary character, or `\\u{H...}`."""
         text = self.source
         if text[position + 1 : position + 2] == "{":
             end = text.find("}", position)
@@ -115,7 +121,7 @@ class EscapeParser:
         return point, end
 
     def octal(self, position: int, char: str) -> tuple[int, int]:
-        """`\\0` in both; octal digits in Python. (Backreferences outside of brackets have been read before.)"""
+        """Parse `\\0`, or octal digits in Python. Backreferences have been handled before."""
         end = position + 1
         if self.dialect == "ecma":
             if char != "0" or self.source[end : end + 1] in tuple("0123456789"):
@@ -131,7 +137,7 @@ class EscapeParser:
         return int(digits, 8), end
 
     def named(self, position: int) -> tuple[int, int]:
-        """Python's `\\N{NAME}`."""
+        """Parse `\\N{NAME}` of Python."""
         end = self.source.find("}", position)
         name = self.source[position + 2 : max(end, position + 2)]
         try:
@@ -142,7 +148,7 @@ class EscapeParser:
         raise self.wrong("\\N{...} needs the name of a character", position - 1)
 
     def property(self, position: int) -> tuple[CharSet, int]:
-        """`\\p{name}` and `\\P{name}`."""
+        """Parse `\\p{name}` or `\\P{name}`."""
         end = self.source.find("}", position)
         if self.source[position + 1 : position + 2] != "{" or end < 0:
             raise self.wrong("\\p needs a property in braces, as in \\p{L}", position - 1)
@@ -159,7 +165,7 @@ class EscapeParser:
     # ---- brackets -----------------------------------------------------------------------------------------------
 
     def bracket(self, position: int, ascii_only: bool, folding: Folding) -> tuple[CharSet, int]:
-        """The class whose `[` is just before position."""
+        """Parse the class whose `[` is just before the position."""
         source, start = self.source, position - 1
         negated = source.startswith("^", position)
         position += negated
@@ -186,12 +192,12 @@ class EscapeParser:
                     (literals if other_literal else classes).append(other)
                     position = end
             (literals if literal else classes).append(charset)
-        # Python folds the characters and ranges only; ECMA-262 all of it, and its \w and \p are closed already.
+        # Python folds characters and ranges only; ECMA-262 folds all, but its \w and \p are closed already.
         charset = unite_charsets((close_over_case(unite_charsets(literals), folding), *classes))
         return (complement_charset(charset) if negated else charset), position + 1
 
     def member(self, position: int, ascii_only: bool, folding: Folding) -> tuple[CharSet, int, bool]:
-        """One character or escape within brackets, as `escape` returns it."""
+        """Parse one character or escape within brackets; return values as of `escape`."""
         if self.source[position] != "\\":
             return charset_of(ord(self.source[position])), position + 1, True
         if self.source.startswith("b", position + 1):

@@ -1,7 +1,7 @@
-"""Sets of code points: a CharSet is the ascending tuple of points at which membership toggles.
+"""Sets of code points: a CharSet is the ascending tuple of code points at which membership changes.
 
-(97, 123) is a to z; () is nothing; (0, 0x110000) is everything. Half-open, never touching, so equal sets are
-equal tuples. Surrogates may be in a set here; the automaton leaves them out.
+(97, 123) is a to z; () is empty; (0, 0x110000) is everything. Ranges are half-open and never adjacent, so equal sets
+are equal tuples. A CharSet may contain surrogates; the automaton leaves them out.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ ALL: CharSet = (0, LAST)
 
 
 CLASSES = "the characters of a pattern"
-"""What work is spent on."""
+"""Description of this work in errors about the work budget."""
 
 
 def charset_of(point: int) -> CharSet:
-    """The set of one code point."""
+    """Return the set of one code point."""
     return (point, point + 1)
 
 
 def charset_range(first: int, last: int) -> CharSet:
-    """All from `first` to `last`, which is in the set."""
+    """Return the set of the code points from `first` to `last`, inclusive."""
     return (first, last + 1)
 
 
 def list_ranges(charset: CharSet) -> list[tuple[int, int]]:
-    """The set as inclusive ranges."""
+    """Return the set as inclusive ranges."""
     return [(charset[i], charset[i + 1] - 1) for i in range(0, len(charset), 2)]
 
 
 def contains_point(charset: CharSet, point: int) -> bool:
-    """Whether the point is in the set."""
+    """Return whether a code point is in the set."""
     return bisect_right(charset, point) % 2 == 1
 
 
 def unite_charsets(sets: Iterable[CharSet]) -> CharSet:
-    """What is in at least one of them."""
+    """Return the union of sets."""
     parts = [(part[i], part[i + 1]) for part in sets for i in range(0, len(part), 2)]
     spend_work(len(parts) // 2, CLASSES)
     parts.sort()
@@ -69,20 +69,21 @@ def unite_charsets(sets: Iterable[CharSet]) -> CharSet:
 
 
 def complement_charset(charset: CharSet) -> CharSet:
-    """All code points that are not in it."""
+    """Return the complement of a set."""
     start = charset[1:] if charset[:1] == (0,) else (0, *charset)
     return start[:-1] if start[-1:] == (LAST,) else (*start, LAST)
 
 
 def intersect_charsets(first: CharSet, second: CharSet) -> CharSet:
-    """What is in both."""
+    """Return the intersection of two sets."""
     return complement_charset(unite_charsets((complement_charset(first), complement_charset(second))))
 
 
 def partition_charsets(sets: list[CharSet]) -> tuple[list[int], list[int], list[int]]:
-    """bounds, classes of ranges whose code points lie in the same of the sets; and for each class those sets as bits.
+    """Partition the code points into classes that no set distinguishes.
 
-    Surrogates are in no set. Classes are numbered by first code point.
+    Returns `bounds`, the first code point of each range; `classes`, the class of each range; and for each class a bit
+    set of the sets that contain it. Surrogates are in no set. Classes are numbered by their first code point.
     """
     toggles: dict[int, int] = {0: 0}
     for index, charset in enumerate(sets):

@@ -1,17 +1,16 @@
-"""Looking around, exactly: the automaton of a pattern with assertions anywhere, by threads that carry pending
-lookaheads.
+"""Exact lookarounds: compile a pattern with assertions anywhere, by simulating threads with pending lookaheads.
 
-A thread is a place in the program that reads next, with its *pending lookaheads*: what the look-aheads that it has
-passed demand of the rest of the text (`pending`). Look-behinds are programs of their own that run along from the
-beginning of the text; the states that they are in are the *past*, which a gate asks. A state of the result is a past
-and a set of threads: an alternating automaton (Chandra, Kozen, Stockmeyer 1981), determinised as it is reached.
+A thread is a place in the program that reads next, with its *pending lookaheads*: the lookahead assertions that it has
+passed and that the rest of the text must satisfy (`pending_lookahead`). Lookbehinds are separate programs that run in
+parallel from the beginning of the text; the vector of their states is the *past*, which gates query. A state of the
+result is a past and a set of threads: an alternating automaton (Chandra, Kozen, Stockmeyer 1981), determinised lazily.
 
-    (?=X)   at a gap: the pending lookahead "the rest begins with X", built as an automaton from the past of this gap on
+    (?=X)   at a gap: the pending lookahead "the rest begins with X", an automaton built from the past of this gap
     (?!X)   the same, complemented
-    (?<=X)  the threads of `any text, X` that have arrived here: true, or what they owe if X looked ahead
-    ^ $     are looks as well: no character stands before, none follows
+    (?<=X)  the threads of `any text, X` that accept here: true, or their pending lookaheads if X looks ahead
+    ^ $     are lookarounds as well: no character before, none after
 
-Looks may be in looks, in any direction: inner ones are compiled, and take their steps, before outer ones.
+Lookarounds may be nested, in any direction: inner ones are compiled, and take their steps, before outer ones.
 """
 
 from __future__ import annotations
@@ -39,17 +38,17 @@ from .regex_tree import Anchor, Concatenation, Lookaround, OneOf, Repetition, Te
 __all__ = ["WORK", "pattern_too_large", "build_with_lookarounds"]
 
 WORK = 64
-"""Places that may be united for each state of the limit: what bounds patterns with few states but large sets."""
+"""Places that may be united per state of the limit; it bounds patterns with few states but large sets."""
 
 STATE = 16
-"""What a state counts as, in places: the looks of a pattern together may have four times as many as the limit."""
+"""Cost of a state, in places: the lookarounds of a pattern together may have four times as many states as the limit."""
 
 MOST_LOOKS = 24
-"""Deepest nesting of looks in looks: each level is a few calls of Python deep."""
+"""Deepest nesting of lookarounds: each level takes a few Python stack frames."""
 
 
 def pattern_too_large(max_states: int) -> LimitError:
-    """The error of a pattern that ran out of its budget."""
+    """Return the error of a pattern that exceeds its budget."""
     return LimitError(
         f"the automaton of the pattern needs more than {max_states} states (max_states), or as much work",
         hint="Simplify the pattern, or raise Limits.dfa_states.",
@@ -57,7 +56,7 @@ def pattern_too_large(max_states: int) -> LimitError:
 
 
 def build_with_lookarounds(term: Term, *, newline: CharSet, search: Search, max_states: int) -> Dfa:
-    """The texts that match a tree with anchors and looks anywhere."""
+    """Return the Dfa of a tree with anchors and lookarounds anywhere; raise LimitError beyond `max_states`."""
     return Dfa.from_table(_LookaroundConstruction(term, newline, search, max_states).table())
 
 
@@ -82,7 +81,7 @@ class _LookaroundConstruction:
     # ---- programs -----------------------------------------------------------------------------------------------
 
     def _compile(self, term: Term, search: Search, depth: int) -> ProgramRunner:
-        """The runner of a tree; those of its looks first."""
+        """Return the runner of a tree, after compiling its lookarounds."""
         if depth > MOST_LOOKS:
             raise LimitError(f"looks are nested deeper than {MOST_LOOKS}", hint="Write the inner ones side by side.")
         program = compile_program(term, search=search, max_positions=self.max_states)
@@ -93,7 +92,7 @@ class _LookaroundConstruction:
         for step in program.code:
             if isinstance(step, str) and step != MATCH:
                 step = self.anchors[step]
-            if isinstance(step, Lookaround):  # Copies of a repetition share theirs.
+            if isinstance(step, Lookaround):  # Copies of a repetition share gates.
                 gate = known.get(id(step)) or known.setdefault(id(step), self._gate(step, depth))
                 behinds |= self.runners[gate.direction][gate.program].behinds
                 behinds |= {gate.program} if gate.direction == "behind" else set()
@@ -103,7 +102,7 @@ class _LookaroundConstruction:
         return make_runner(program, code, frozenset(behinds))
 
     def _gate(self, look: Lookaround, depth: int) -> LookaroundGate:
-        """The gate of a look, whose program is shared with equal ones."""
+        """Return the gate of a lookaround; equal lookarounds share a program."""
         runners = self.runners[look.direction]
         runner = self._compile(look.term, look.direction, depth + 1)
         number = self._gates.setdefault((look.direction, tuple(runner.code)), len(runners))
@@ -114,7 +113,7 @@ class _LookaroundConstruction:
     # ---- one gap between two characters -------------------------------------------------------------------------
 
     def reach(self, runner: ProgramRunner, place: int, past: Past) -> tuple[tuple[PendingLookaheads, int], ...]:
-        """The threads that start at a place of the code, at a gap with this past."""
+        """Return the threads that start at a place of the code, at a gap with this past."""
         found = runner.reached.get(place) or runner.reached.get((place, past))
         if found is not None:
             return found
@@ -125,7 +124,7 @@ class _LookaroundConstruction:
         while work:
             here, pending = work.pop()
             step = runner.code[here]
-            following: list[tuple[int, PendingLookaheads]] = []  # Where to go on, and owing what.
+            following: list[tuple[int, PendingLookaheads]] = []  # Next places and pending lookaheads.
             if isinstance(step, LookaroundGate):
                 looked = True
                 following = [(here + 1, pending | more) for more in self.holds(step, past)]
@@ -143,7 +142,7 @@ class _LookaroundConstruction:
         return result
 
     def holds(self, gate: LookaroundGate, past: Past) -> tuple[PendingLookaheads, ...]:
-        """The alternatives under which the assertion holds at a gap with this past: none if it does not."""
+        """Return the alternatives under which the assertion holds at a gap with this past; none if it does not."""
         runner = self.runners[gate.direction][gate.program]
         past = self._only(past, runner.behinds | ({gate.program} if gate.direction == "behind" else set()))
         key = (gate, past)
@@ -159,7 +158,7 @@ class _LookaroundConstruction:
         return found
 
     def _arrived(self, arrived: list[PendingLookaheads], negated: bool) -> tuple[PendingLookaheads, ...]:
-        """The alternatives of a look-behind with threads that have arrived and owe this."""
+        """Return the alternatives of a lookbehind, given the pending lookaheads of its accepting threads."""
         if NOTHING in arrived:
             arrived = [NOTHING]
         if not negated:
@@ -169,7 +168,7 @@ class _LookaroundConstruction:
         return () if arrived == [NOTHING] else self.ledger.of(self._promised(arrived), negated=True)
 
     def _promised(self, alternatives: list[PendingLookaheads]) -> Table:
-        """The texts that satisfy one of the alternatives."""
+        """Return the table of the texts that satisfy one of the alternatives."""
         start = frozenset(alternatives)
         numbers = {start: 0}
         order = [start]
@@ -190,11 +189,11 @@ class _LookaroundConstruction:
     # ---- one character ------------------------------------------------------------------------------------------
 
     def _only(self, past: Past, behinds: frozenset[int]) -> Past:
-        """The past as far as these look-behinds are concerned."""
+        """Return the past restricted to these lookbehinds."""
         return tuple([state if number in behinds else -1 for number, state in enumerate(past)])
 
     def _beginning(self) -> Past:
-        """The past at the beginning of a text."""
+        """Return the past at the beginning of a text."""
         past: Past = (-1,) * len(self.runners["behind"])
         for number, runner in enumerate(self.runners["behind"]):
             threads = self._settle(runner, dict(self.reach(runner, 0, self._only(past, runner.behinds))))
@@ -202,7 +201,7 @@ class _LookaroundConstruction:
         return past
 
     def _fade(self, past: Past) -> Past:
-        """The past without what only this gap may ask: who has arrived."""
+        """Return the past without its accepting places, which matter at this gap only."""
         found = self._faded.get(past)
         if found is None:
             faded = []
@@ -213,7 +212,7 @@ class _LookaroundConstruction:
         return found
 
     def _advance(self, past: Past, index: int) -> Past:
-        """The past after one more character of the class."""
+        """Return the past after one more character of the class."""
         key = (past, index)
         found = self._pasts.get(key)
         if found is None:
@@ -229,12 +228,12 @@ class _LookaroundConstruction:
         return found
 
     def _step(self, runner: ProgramRunner, threads: Threads, index: int, past: Past) -> Threads:
-        """The threads after one more character of the class. past: at the gap after it."""
+        """Return the threads after one more character of the class. past: at the gap after it."""
         owing = [(self.ledger.after(pending), places) for pending, places in threads]
         return self._follow(runner, find_readings(owing, runner.readers[index], index), past)
 
     def _follow(self, runner: ProgramRunner, reading: Readings, past: Past) -> Threads:
-        """The threads after those have read. past: at the gap after it."""
+        """Return the threads after the readings. past: at the gap after the character."""
         if not reading:
             return frozenset()
         known = runner.steps.get((reading, past))
@@ -253,7 +252,10 @@ class _LookaroundConstruction:
         return known
 
     def _settle(self, runner: ProgramRunner, found: dict[PendingLookaheads, int]) -> Threads:
-        """The threads without those that others make superfluous: such as owe less and are no further up a ladder."""
+        """Remove dominated threads.
+
+        A thread is dominated if another one has fewer pending lookaheads and is not further up a ladder.
+        """
         if runner.rest and found.get(NOTHING, 0) & runner.rest:
             return frozenset(((NOTHING, runner.rest | ACCEPT),))
         for ladder in runner.ladders:
@@ -276,12 +278,12 @@ class _LookaroundConstruction:
     # ---- the automaton ------------------------------------------------------------------------------------------
 
     def table(self) -> Table:
-        """Of the whole pattern."""
+        """Return the table of the whole pattern."""
         past = self._only(self._beginning(), self.main.behinds)
         return self._determinise(self.main, past, self._settle(self.main, dict(self.reach(self.main, 0, past))))
 
     def _determinise(self, runner: ProgramRunner, past: Past, threads: Threads) -> Table:
-        """A state for each past and set of threads that can be met from these on."""
+        """Build one state per reachable pair of a past and a set of threads."""
         everything = frozenset(((NOTHING, runner.rest | ACCEPT),)) if runner.rest else None
         nowhere: Past = (-1,) * len(past)
         start = (nowhere if threads == everything else self._fade(past), threads)
@@ -324,7 +326,7 @@ class _LookaroundConstruction:
 
 
 def anchor_lookarounds(newline: CharSet) -> dict[str, Lookaround]:
-    """What each kind of anchor looks for."""
+    """Return the lookaround that is equivalent to each kind of anchor."""
     character, line = OneOf(ALL), OneOf(complement_charset(newline))
     last = Concatenation((Repetition(OneOf(charset_of(0x0A)), 0, 1), Anchor("end")))
     return {

@@ -1,8 +1,8 @@
-"""From the tree of a pattern to an ordered program: one whose first thread is what a backtracking matcher prefers.
+"""Compile the tree of a pattern to an ordered program, whose first thread is the match a backtracking matcher prefers.
 
-Alternatives are tried in written order, repetitions as often (lazy ones: as seldom) as possible. A look-behind asks
-for the kinds of the characters just read, so sets are split by kind where one can be asked for; word boundaries and
-anchors are looks as well. Repetitions are written out.
+Alternatives are tried in written order, repetitions as often (lazy ones: as seldom) as possible. A lookbehind queries
+the kinds of the last characters, so sets are split by kind if some lookbehind needs it; word boundaries and anchors are
+lookarounds as well. Repetitions are unrolled.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ __all__ = ["write_ordered"]
 
 ANCHORS = anchor_lookarounds(charset_of(0x0A))
 MOST_OPTIONS = 256
-"""Most texts, by kinds of their characters, that one look-behind may ask for."""
+"""Most texts, as sequences of character kinds, of one lookbehind."""
 
 
 @dataclass(frozen=True, slots=True)
 class _LoopBegin:
-    """The beginning of a body that may take no text."""
+    """Start of a loop body that can match the empty text."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class _LoopEnd:
-    """Its end, with labels."""
+    """End of such a loop body, with the labels of the next round and of the exit."""
 
     number: int
     again: int
@@ -44,30 +44,51 @@ class _LoopEnd:
 
 @dataclass(frozen=True, slots=True)
 class _Jump:
-    """To one of the labels, in this order of preference."""
+    """Jump to one of the labels, in order of preference."""
 
     labels: tuple[int, ...]
 
 
 _Task = Union[Term, _Jump, _LoopBegin, _LoopEnd, DoneStep, int]
-"""What is still to be written: a term, a jump, or the place of a label."""
+"""Work item of the compiler: a term, a jump, or the definition of a label."""
 
 
 @dataclass(slots=True)
 class _CharacterKinds:
-    """The classes of characters that the look-behinds of a pattern tell apart."""
+    """The classes of characters that the lookbehinds of a pattern distinguish."""
 
     sets: list[CharSet] = field(default_factory=list)
 
     def of(self, charset: CharSet) -> int:
-        """The kinds within a union of them, as bits."""
+        """Return the kinds whose union a set is, as bits."""
         return sum(1 << kind for kind, part in enumerate(self.sets) if contains_point(charset, part[0]))
 
 
 def write_ordered(term: Term, code: list[Step], utf8: Utf8, *, terminal: int, max_places: int) -> int:
-    """Append the program of a tree that `parse` made with `ordered`; its place.
+    """Append the program of a tree that was parsed with `ordered`; return its place.
 
-    UnsupportedError: look-behinds other than of sets of characters. LimitError: more than `max_places`.
+    Parameters
+    ----------
+    term : Term
+    code : list of Step
+        The code that is extended.
+    utf8 : Utf8
+        Encodings of the character sets.
+    terminal : int
+        Number in the final step.
+    max_places : int
+        Most steps.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    UnsupportedError
+        If a lookbehind is other than a set of texts of one length without assertions.
+    LimitError
+        If the program has more than `max_places` steps.
     """
     if expanded_length(term) > max_places:
         raise _too_long(max_places)
@@ -83,7 +104,7 @@ class _OrderedCompiler:
         self.loops = 0
 
     def write(self, term: Term, terminal: int, depth: int) -> int:
-        """Append the program of a term, and behind it those of its looks."""
+        """Append the program of a term, followed by those of its lookaheads; return its place."""
         telling = bool(self.kinds.sets) and any(map(_asks_behind, walk_terms(term)))
         if depth > MOST_LOOKS:
             raise LimitError(f"looks are nested deeper than {MOST_LOOKS}", hint="Write the inner ones side by side.")
@@ -136,12 +157,12 @@ class _OrderedCompiler:
         return start
 
     def _by_kind(self, charset: CharSet, labels: list[int]) -> list[_Task]:
-        """A set, split by the kinds of its characters: in which order is all one, for they share none."""
+        """Return a set split by the kinds of its characters; they are disjoint, so the order does not matter."""
         parts = [(kind, intersect_charsets(charset, part)) for kind, part in enumerate(self.kinds.sets)]
         return _branches([_Kinded(part, kind) for kind, part in parts if part] or [_Kinded((), 0)], labels)
 
     def _copies(self, term: Repetition, labels: list[int]) -> list[_Task]:
-        """A repetition: its copies one after the other, optional ones each with a way out."""
+        """Return the tasks of a repetition: its copies one after the other, optional ones each with an exit."""
         inner, tasks, out = term.term, [term.term] * term.low, _label(labels)
         result: list[_Task] = list(tasks)
         idle = _may_be_empty(inner)
@@ -172,7 +193,7 @@ class _OrderedCompiler:
         return _LoopBegin(self.loops)
 
     def _behind(self, look: Lookaround) -> BehindStep:
-        """The step of a look-behind."""
+        """Return the step of a lookbehind."""
         texts = _texts_behind(look.term)
         if texts is None or len({len(text) for text in texts}) != 1:
             raise UnsupportedError(
@@ -191,7 +212,7 @@ class _Kinded(OneOf):
 
 
 def _branches(options: list[OneOf] | tuple[Term, ...] | list[_Kinded], labels: list[int]) -> list[_Task]:
-    """Alternatives in their order."""
+    """Return the tasks of alternatives, in their order."""
     if len(options) == 1:
         return [options[0]]
     end = _label(labels)
@@ -209,7 +230,7 @@ def _label(labels: list[int]) -> int:
 
 
 def _kinds(term: Term) -> _CharacterKinds:
-    """What the look-behinds of a tree tell apart."""
+    """Return the character kinds that the lookbehinds of a tree distinguish."""
     sets: list[CharSet] = []
     for item in walk_terms(term):
         look = _as_look(item)
@@ -221,12 +242,12 @@ def _kinds(term: Term) -> _CharacterKinds:
     parts: dict[int, list[int]] = {}
     for low, high, number in zip(bounds, [*bounds[1:], 0x110000], classes):
         parts.setdefault(number, []).extend((low, high))
-    # Surrogates are a class of their own there; no text has any.
+    # Surrogates form a class of their own; no text contains them.
     return _CharacterKinds([tuple(part) for part in parts.values() if part[0] != 0xD800])
 
 
 def _as_look(term: Term) -> Lookaround | None:
-    """A term that takes no text as the look that it is."""
+    """Return an anchor or a lookaround as a lookaround; None for any other term."""
     look = ANCHORS[term.kind] if isinstance(term, Anchor) else term
     return look if isinstance(look, Lookaround) else None
 
@@ -237,7 +258,7 @@ def _asks_behind(term: Term) -> bool:
 
 
 def _texts_behind(term: Term) -> list[tuple[CharSet, ...]] | None:
-    """The texts of a look-behind, each a set for each character; None if it is more than that."""
+    """Return the texts of a lookbehind as sequences of character sets, or None if it is not a finite union of these."""
     made: dict[int, list[tuple[CharSet, ...]] | None] = {}
     for item in reversed(list(walk_terms(term))):
         found: list[tuple[CharSet, ...]] | None = None
@@ -255,7 +276,7 @@ def _texts_behind(term: Term) -> list[tuple[CharSet, ...]] | None:
 
 
 def _joined(parts: list[list[tuple[CharSet, ...]] | None]) -> list[tuple[CharSet, ...]] | None:
-    """One text of each, one after the other."""
+    """Return all concatenations of one text of each list, or None if there are more than `MOST_OPTIONS`."""
     found: list[tuple[CharSet, ...]] = [()]
     for part in parts:
         if part is None or len(found) * len(part) > MOST_OPTIONS:
@@ -265,7 +286,7 @@ def _joined(parts: list[list[tuple[CharSet, ...]] | None]) -> list[tuple[CharSet
 
 
 def _may_be_empty(term: Term) -> bool:
-    """Whether a term may take no text."""
+    """Return whether a term can match the empty text."""
     made: dict[int, bool] = {}
     for item in reversed(list(walk_terms(term))):
         if isinstance(item, Concatenation):

@@ -20,7 +20,7 @@ LookaheadState = int
 PendingLookaheads = frozenset[LookaheadState]
 
 NEVER, ALWAYS = -1, -2
-"""In place of a pending lookahead: no text satisfies it, any text does."""
+"""Constants in place of a pending lookahead: no text satisfies it; any text does."""
 
 
 class PendingLookahead:
@@ -36,14 +36,17 @@ class PendingLookahead:
         self._after: dict[PendingLookaheads, list[PendingLookaheads | None]] = {}
 
     def of(self, table: Table, *, negated: bool) -> tuple[PendingLookaheads, ...]:
-        """The alternatives by which the rest of the text can be in the language (negated: can be outside): none, one
-        without pending lookaheads, or one with one pending lookahead."""
+        """Return the alternatives under which the rest of the text is in the language (negated: is outside).
+
+        There is no alternative if that is impossible, else one: without pending lookaheads if any text will do, or with
+        a single pending lookahead.
+        """
         dfa = Dfa.from_table(table)
         start = self._enter((dfa.complement() if negated else dfa).table)
         return () if start == NEVER else (frozenset(() if start == ALWAYS else (start,)),)
 
     def _enter(self, table: Table) -> LookaheadState:
-        """The pending lookahead of a language."""
+        """Return the pending lookahead of a language: a state of its automaton, which is added unless it is known."""
         if not table.rows:
             return NEVER
         columns = [table.classes[bisect_right(table.bounds, sample) - 1] for sample in self.samples]
@@ -63,7 +66,7 @@ class PendingLookahead:
         return known
 
     def after(self, pending: PendingLookaheads) -> list[PendingLookaheads | None]:
-        """What is owed after a character of each class; None where that cannot be paid."""
+        """Return the pending lookaheads after a character of each class; None where one of them fails."""
         found = self._after.get(pending)
         if found is None:
             columns = [{self.rows[pending_one][index] for pending_one in pending} for index in range(len(self.samples))]
@@ -72,5 +75,5 @@ class PendingLookahead:
         return found
 
     def ends(self, pending: Iterable[LookaheadState]) -> bool:
-        """Whether the text may end here."""
+        """Return whether the text may end here."""
         return all(self.accepting[pending_one] for pending_one in pending)

@@ -1,6 +1,6 @@
-"""A program made ready to run: places as bits of an int, so that a set of them is united in one operation.
+"""A program prepared for simulation: places are bits of an int, so that one operation unites two sets of places.
 
-A `ProgramRunner` also remembers, for `threads`, what has been found out about its program.
+A `ProgramRunner` also caches the results that `lookaround_threads` computes for its program.
 """
 
 from __future__ import annotations
@@ -25,24 +25,26 @@ __all__ = [
 ]
 
 ACCEPT = 1
-"""The bit of a set of places that says: the text may end here."""
+"""The bit of a set of places that means acceptance: the text may end here."""
 
 NOTHING: PendingLookaheads = frozenset()
 
 Past = tuple[int, ...]
-"""For each look-behind the number of the state that it is in, -1 where nobody asks."""
+"""For each lookbehind the number of its state, or -1 if the state is not needed."""
 
 Threads = frozenset[tuple[PendingLookaheads, int]]
-"""Places as bits of an int (`ACCEPT`, then one for each character instruction), by what they owe."""
+"""Map from pending lookaheads to places, as bits of an int (`ACCEPT`, then one for each character instruction)."""
 
 Readings = tuple[tuple[PendingLookaheads, int], ...]
-"""Of threads that read a character: what they owe after it, and the places that read it."""
+"""The threads that read a character: their pending lookaheads after it, and the places that read it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LookaroundGate:
-    """An instruction that goes on with the next one where a look holds. program: its number among those of its
-    direction."""
+    """An instruction that continues at the next one where a lookaround holds.
+
+    program: the number of the lookaround's program among those of its direction.
+    """
 
     direction: str
     program: int
@@ -50,19 +52,35 @@ class LookaroundGate:
 
 
 Code = list[Union[int, tuple[int, ...], str, LookaroundGate]]
-"""As of Program, with gates for assertions."""
+"""The code of a RegexProgram, with gates for assertions."""
 
 
 @dataclass(slots=True)
 class ProgramRunner:
-    """A program made ready to run.
+    """A program prepared for simulation, with caches.
 
-    code: as of Program, with gates for assertions and `sets` numbered as all programs of the pattern do. behinds: the
-    look-behinds that it asks, itself or through others. bits: for each character instruction by place its bit, and
-    places the other way round. ladders: bits of which a lower one makes all higher ones superfluous. rest: the bit of
-    the place from where any text is taken, or 0. readers: for each class of characters who reads it. reached: what is
-    known of `_Looking.reach`. steps: by what its threads read and owe, and the past after it, the threads after it.
-    states, numbers: of a look-behind, the sets of threads that it has been in.
+    Attributes
+    ----------
+    code : Code
+        The code of a RegexProgram, with gates for assertions and set numbers shared by all programs of the pattern.
+    behinds : frozenset of int
+        The lookbehinds that it uses, directly or through others.
+    bits : dict
+        The bit of each character instruction, by place.
+    places : list of int
+        The inverse: the place of each bit.
+    ladders : list of int
+        Sets of bits of which a lower one dominates all higher ones.
+    rest : int
+        The bit of the place from which any text is accepted, or 0.
+    readers : list of int
+        For each character class, the places that read it.
+    reached : dict
+        Cache of `_LookaroundConstruction.reach`.
+    steps : dict
+        Transition cache: readings and the past after them -> threads.
+    states, numbers : list, dict
+        Of a lookbehind, the sets of threads that it has been in, and their numbers.
     """
 
     code: Code
@@ -78,14 +96,14 @@ class ProgramRunner:
     numbers: dict[Threads, int] = field(default_factory=dict)
 
     def number(self, threads: Threads) -> int:
-        """The number of a set of threads, of a look-behind."""
+        """Return the number of a set of threads of a lookbehind."""
         found = self.numbers.setdefault(threads, len(self.states))
         if found == len(self.states):
             self.states.append(threads)
         return found
 
     def read_by(self, members: list[int]) -> None:
-        """Set `readers`. members: for each class the sets that it is in, as bits."""
+        """Set `readers`. members: for each class the sets that contain it, as bits."""
         by_set: dict[int, int] = {}
         for place, bit in self.bits.items():
             step = self.code[place]
@@ -94,7 +112,7 @@ class ProgramRunner:
         self.readers = [sum(bits for number, bits in by_set.items() if inside >> number & 1) for inside in members]
 
     def superfluous(self, places: int) -> int:
-        """What threads at these places make superfluous in those that owe more."""
+        """Return the places that threads at these places dominate in threads with more pending lookaheads."""
         if places & self.rest:
             return -1
         for ladder in self.ladders:
@@ -105,7 +123,11 @@ class ProgramRunner:
 
 
 def find_readings(owing: list[tuple[list[PendingLookaheads | None], int]], reader: int, index: int) -> Readings:
-    """Which of the threads, with what they owe after each class of characters, read one of this class."""
+    """Return the threads that read a class: their pending lookaheads afterwards, and the places that read it.
+
+    owing: for each thread its pending lookaheads after each class of characters, and its places. reader: the places
+    that read the class `index`.
+    """
     reading = []
     for rows, places in owing:
         owed = rows[index]
@@ -115,7 +137,7 @@ def find_readings(owing: list[tuple[list[PendingLookaheads | None], int]], reade
 
 
 def make_runner(program: RegexProgram, code: Code, behinds: frozenset[int]) -> ProgramRunner:
-    """A program with its places as bits."""
+    """Return the runner of a program. code: its code with gates; behinds: the lookbehinds that it uses."""
     places = [-1, *(place for place, step in enumerate(code) if isinstance(step, int))]
     bits = {place: 1 << index for index, place in enumerate(places) if place >= 0}
     ladders = []

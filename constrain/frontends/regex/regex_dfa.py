@@ -1,4 +1,4 @@
-"""From a pattern to its Dfa: subset construction over the items of its program."""
+"""Compile a pattern to a Dfa: subset construction over the items of its program."""
 
 from __future__ import annotations
 
@@ -32,9 +32,29 @@ def to_dfa(
     match: Match = "full",
     max_states: int = MAX_STATES,
 ) -> Dfa:
-    """The texts that match. flags: letters as in an inline group (a i m s x; ecma: i m s).
+    """Return the Dfa of the texts that match a pattern.
 
-    RegexError, UnsupportedError, LimitError say where in the pattern.
+    Parameters
+    ----------
+    pattern : str
+        The regular expression.
+    dialect : {"python", "ecma"}
+        Its syntax and semantics.
+    flags : str
+        Letters as in an inline group: a, i, m, s, u, x; of "ecma" i, m, s, u.
+    match : {"full", "search"}
+        Whether all of a text or some part of it must match.
+    max_states : int
+        Most states of the Dfa.
+
+    Returns
+    -------
+    Dfa
+
+    Raises
+    ------
+    RegexError, UnsupportedError, LimitError
+        With a position in the pattern.
     """
     term = parse_pattern(pattern, dialect=dialect, flags=flags, nesting=Limits().nesting)
     with report_pattern(pattern):
@@ -43,7 +63,7 @@ def to_dfa(
 
 @contextmanager
 def report_pattern(pattern: str) -> Iterator[None]:
-    """Budgets spent inside are reported with the pattern."""
+    """Add the pattern to a LimitError raised inside the context."""
     try:
         yield
     except LimitError as error:
@@ -53,7 +73,7 @@ def report_pattern(pattern: str) -> Iterator[None]:
 
 
 def build_dfa(term: Term, *, dialect: Dialect, match: Match, max_states: int) -> Dfa:
-    """The Dfa of a tree."""
+    """Return the Dfa of a tree."""
     if not has_looks(term):
         return _plain(term, dialect, match, max_states)
     whole = split_pattern(term, match)
@@ -62,7 +82,7 @@ def build_dfa(term: Term, *, dialect: Dialect, match: Match, max_states: int) ->
 
 
 def build_whole_dfa(whole: WholePattern, *, dialect: Dialect, max_states: int) -> Dfa:
-    """The Dfa of a pattern that has been taken apart, but for the length."""
+    """Return the Dfa of a decomposed pattern, without its interval of lengths."""
     dfa = _automaton(whole.body, dialect, whole.search, max_states)
     for look in whole.conditions:
         condition = _automaton(look.term, dialect, look.direction, max_states)
@@ -72,41 +92,41 @@ def build_whole_dfa(whole: WholePattern, *, dialect: Dialect, max_states: int) -
 
 
 def _automaton(term: Term, dialect: Dialect, search: Search, max_states: int) -> Dfa:
-    """The Dfa of a tree: by sets of items if it does not look around, by threads if it does."""
+    """Return the Dfa of a tree: from sets of items, or from threads if it has lookarounds."""
     if has_looks(term):
         return build_with_lookarounds(term, newline=newline_charset(dialect), search=search, max_states=max_states)
     return _plain(term, dialect, search, max_states)
 
 
 def newline_charset(dialect: Dialect) -> CharSet:
-    """What ends a line."""
+    """Return the line terminators of a dialect."""
     return charset_of(0x0A) if dialect == "python" else ECMA_TERMINATORS
 
 
 def _plain(term: Term, dialect: Dialect, search: Search, max_states: int) -> Dfa:
-    """The Dfa of a tree that does not look around."""
+    """Return the Dfa of a tree without lookarounds."""
     program = compile_program(term, search=search, max_positions=max_states)
     try:
         return Dfa.from_table(_determinise(PositionItems(program, newline_charset(dialect)), max_states))
     except LimitError:
         if not program.ladders:
             raise
-        # Threads leave out copies of a repetition that say nothing new, which `(.{1,63}\\.)+` lives by.
+        # Threads drop dominated copies of a repetition, which keeps `(.{1,63}\\.)+` small.
         return build_with_lookarounds(term, newline=newline_charset(dialect), search=search, max_states=max_states)
 
 
 def _determinise(items: PositionItems, max_states: int) -> Table:
-    """A state for each set of items that can be met."""
+    """Subset construction: build one state per reachable set of items."""
     after, everything, readers = items.after, items.everything, items.readers
 
     def simplified(states: int) -> int:
-        # What takes any text needs no company.
+        # An item that accepts any text dominates all others.
         return everything | ACCEPT if everything and states & everything == everything else states
 
     start = simplified(items.start)
     numbers = {start: 0}
     order = [start]
-    reached: dict[int, int] = {0: -1}  # From the items that read a character to the next state.
+    reached: dict[int, int] = {0: -1}  # Transition cache: items that read a character -> next state.
     rows: list[list[int]] = []
     work = WORK * max_states
     words = 1 + len(items.places) * items.width // 2_000
@@ -147,9 +167,27 @@ def to_counted_dfa(
     match: Match = "full",
     max_states: int = MAX_STATES,
 ) -> tuple[Dfa, int, int | None]:
-    """(dfa, low, high): the texts that match are those of `dfa` with low to high characters (None: no bound).
+    """Return a Dfa and an interval of lengths: a text matches if the Dfa accepts it and its length is in the interval.
 
-    So that `^[a-z]{1,255}$` is one state and a count, see `whole`. In general low is 0 and high None.
+    So `^[a-z]{1,255}$` needs one state and a counter, see `whole_pattern`. In general low is 0 and high None.
+
+    Parameters
+    ----------
+    pattern, dialect, flags, match, max_states
+        See `to_dfa`.
+
+    Returns
+    -------
+    dfa : Dfa
+    low : int
+        Least number of characters.
+    high : int or None
+        Greatest number of characters; None if unbounded.
+
+    Raises
+    ------
+    RegexError, UnsupportedError, LimitError
+        With a position in the pattern.
     """
     whole = split_pattern(parse_pattern(pattern, dialect=dialect, flags=flags, nesting=Limits().nesting), match)
     with report_pattern(pattern):

@@ -1,7 +1,7 @@
-"""From a pattern to nodes of a Grammar: one Chars where its Dfa is small, else pieces, with large repetitions counted.
+"""Compile a pattern to grammar nodes: one Chars if its Dfa is small, else several nodes with counted repetitions.
 
-A Dfa writes repetitions out: `([a-z]{1,63}\\.){1,127}` would have 8,000 states. A Repeat or a Chars with bounds
-counts in a register instead. So a tree that is large when written out is cut at its repetitions.
+A Dfa unrolls repetitions: `([a-z]{1,63}\\.){1,127}` would have 8,000 states. A Repeat, or a Chars with bounds, counts
+in a register instead. So a tree that is large when unrolled is split at its repetitions.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from .whole_pattern import WholePattern, remove_anchors, split_pattern
 __all__ = ["Encoding", "to_grammar", "to_node"]
 
 Encoding = Literal["utf8", "json"]
-"""How the text is spelled, see Chars."""
+"""How the text is encoded, see `Chars`."""
 
 SMALL = 256
-"""Characters of a pattern, repetitions written out, up to which it is tried as one Dfa."""
+"""Largest unrolled size, in characters, of a pattern that is compiled to a single Dfa."""
 
 SMALL_STATES = 512
-"""States up to which that is kept: the rows of a vocabulary cost memory and time for each of them."""
+"""Most states of such a Dfa: each state costs the vocabulary's mask rows memory and time."""
 
 
 def to_node(
@@ -40,14 +40,33 @@ def to_node(
     max_states: int = MAX_STATES,
     encoding: Encoding = "utf8",
 ) -> Node:
-    """A node for the texts that match. Errors as of `to_dfa`, and UnsatisfiableError if there are none."""
+    """Return a grammar node for the texts that match a pattern.
+
+    Parameters
+    ----------
+    pattern, dialect, flags, match, max_states
+        See `regex_dfa.to_dfa`.
+    encoding : {"utf8", "json"}
+        How the text is encoded, see `Chars`.
+
+    Returns
+    -------
+    Node
+
+    Raises
+    ------
+    RegexError, UnsupportedError, LimitError
+        With a position in the pattern.
+    UnsatisfiableError
+        If no text matches.
+    """
     term = parse_pattern(pattern, dialect=dialect, flags=flags, nesting=Limits().nesting)
     bare = remove_anchors(term, match)
     with report_pattern(pattern):
         if bare is not None:
             cutter = _NodeCutter(bare, dialect, encoding)
             node = cutter.node(bare, cutter.sizes[id(bare)], 0)
-        else:  # Anchors in the midst tie the parts together.
+        else:  # Inner anchors relate neighbouring parts, so the pattern cannot be split.
             whole = split_pattern(term, match)
             dfa = build_whole_dfa(whole, dialect=dialect, max_states=max_states)
             node = _counted(dfa, whole, encoding, max_states)
@@ -65,15 +84,15 @@ def to_grammar(
     max_states: int = MAX_STATES,
     encoding: Encoding = "utf8",
 ) -> Grammar:
-    """The Grammar of the texts that match. Errors as of `to_node`."""
+    """Return the Grammar of the texts that match a pattern; parameters and errors are those of `to_node`."""
     node = to_node(pattern, dialect=dialect, flags=flags, match=match, max_states=max_states, encoding=encoding)
     return Grammar(node, {})
 
 
 def _counted(dfa: Dfa, whole: WholePattern, encoding: Encoding, max_states: int) -> Node | None:
-    """The texts of a Dfa that have the length which a pattern asks for."""
+    """Return a Chars of a Dfa with the pattern's interval of lengths; None if it is empty."""
     low, high = whole.low, whole.high
-    if low and not dfa.extensible():  # Beside a counter there may be no gaps, see `grammar.nodes`.
+    if low and not dfa.extensible():  # A counter needs an extensible Dfa, see `grammar.nodes`.
         dfa, low = dfa.with_length(low, max_states=max_states), 0
     least, _ = dfa.lengths()
     if dfa.is_empty or (high is not None and max(least, low) > high):
@@ -82,7 +101,7 @@ def _counted(dfa: Dfa, whole: WholePattern, encoding: Encoding, max_states: int)
 
 
 class _NodeCutter:
-    """Makes nodes of one tree without anchors. Methods return None for a term that takes no text."""
+    """Converter of one tree without anchors to nodes. Methods return None for a term that matches no text."""
 
     def __init__(self, tree: Term, dialect: Dialect, encoding: Encoding) -> None:
         self.dialect = dialect
@@ -90,8 +109,8 @@ class _NodeCutter:
         self.sizes = _sizes(tree)
 
     def node(self, term: Term, size: int, depth: int) -> Node | None:
-        """The node of a term of a size (characters, repetitions written out) at a depth of the tree."""
-        if depth > 2 * Limits().nesting:  # A group is at most two levels of what is cut here.
+        """Return the node of a term. size: its unrolled length in characters. depth: its depth in the tree."""
+        if depth > 2 * Limits().nesting:  # A group adds at most two levels here.
             raise LimitError("groups with large repetitions are nested too deep (Limits.nesting)")
         if isinstance(term, Repetition) and isinstance(term.term, OneOf):
             return self.characters(term, term.term)
@@ -115,7 +134,7 @@ class _NodeCutter:
         return None if dfa.is_empty else Chars(dfa, self.encoding)
 
     def characters(self, term: Repetition, inner: OneOf) -> Node | None:
-        """One set, again and again."""
+        """Return the node of a repeated character set."""
         dfa = Dfa.from_ranges(list_ranges(inner.charset))
         if dfa.is_empty:
             return None if term.low else EMPTY
@@ -142,7 +161,10 @@ class _NodeCutter:
         return None if not nodes else nodes[0] if len(nodes) == 1 else Choice(tuple(nodes))
 
     def grouped(self, terms: tuple[Term, ...]) -> list[tuple[tuple[Term, ...], int]]:
-        """Neighbours that are small together, with their size; one by one if that would be all of them again."""
+        """Group neighbours whose total size is small; return groups with their sizes.
+
+        If all terms would form a single group, each is its own group, so that the recursion makes progress.
+        """
         groups: list[tuple[tuple[Term, ...], int]] = []
         for term in terms:
             size = self.sizes[id(term)]
@@ -153,7 +175,10 @@ class _NodeCutter:
         return groups if len(groups) > 1 else [((term,), self.sizes[id(term)]) for term in terms]
 
     def repeat(self, term: Repetition, depth: int) -> Node | None:
-        """Counted. What is repeated takes no empty text if that can be helped: one would count for nothing."""
+        """Return a counted repetition.
+
+        Its body excludes the empty text where possible, because empty rounds would use up the count.
+        """
         inner = self.node(term.term, self.sizes[id(term.term)], depth + 1)
         low = term.low
         if inner is None or inner == EMPTY:
@@ -168,7 +193,7 @@ class _NodeCutter:
 
 
 def _nullable(node: Node) -> bool:
-    """Whether a node made here takes the empty text."""
+    """Return whether a node made here accepts the empty text."""
     if isinstance(node, Chars):
         return node.low == 0 and node.dfa.accepts("")
     if isinstance(node, Sequence):
@@ -181,7 +206,7 @@ def _nullable(node: Node) -> bool:
 
 
 def _sizes(tree: Term) -> dict[int, int]:
-    """By id: the number of characters of each term when repetitions are written out."""
+    """Return the unrolled number of characters of each term, by id."""
     order, work = [], [tree]
     while work:
         term = work.pop()

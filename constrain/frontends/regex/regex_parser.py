@@ -1,10 +1,11 @@
-"""From the text of a pattern to its tree, for both dialects.
+"""Parser of regular expressions in both dialects.
 
-"python" is the syntax of `re` on str, "ecma" that of ECMA-262 in Unicode mode, as lenient as JSON Schema authors
-need: `\\-`, `\\/`, a lone `{`, `}` or `]`, `[\\w-.]` are literal as in its Annex B. Neither loses meaning: what is
-not understood is a RegexError at its position, and what no automaton here enforces is an UnsupportedError.
+"python" is the syntax of `re` on str. "ecma" is that of ECMA-262 in Unicode mode, as lenient as patterns in JSON
+Schemas require: `\\-`, `\\/`, a lone `{`, `}` or `]`, and `[\\w-.]` are literal as in its Annex B. Nothing is ignored:
+a syntax error is a RegexError with its position, and a feature that cannot be compiled to an automaton is an
+UnsupportedError.
 
-Open groups are kept on a stack, so nesting costs no recursion.
+Open groups are kept on a stack, so nesting does not use recursion.
 """
 
 from __future__ import annotations
@@ -38,22 +39,43 @@ __all__ = ["parse_pattern"]
 LOOKS: dict[str, tuple[Direction, bool]] = {
     "=": ("ahead", False), "!": ("ahead", True), "<=": ("behind", False), "<!": ("behind", True),
 }  # fmt: skip
-"""What `(?` goes on with: where the group looks, and whether it is negated."""
+"""Map from what follows `(?` to the direction of a lookaround and whether it is negated."""
 
 REFUSED = {">": "an atomic group", "(": "a conditional group"}
 
 MOST_CHARACTERS = 250_000
-"""Longest pattern that is read: ten times as long as the largest automaton has states, and read in half a second."""
+"""Longest pattern that is parsed, which takes half a second: ten times the most states of an automaton."""
 MOST_DIGITS = 18
-"""Most digits of a bound of a quantifier, leading zeros aside: more than any automaton can count to."""
+"""Most digits of a quantifier's bound, without leading zeros: larger than any automaton can count."""
 SPECIAL = frozenset("|()*+?{^$.[\\")
 ECMA_TERMINATORS = unite_charsets(map(charset_of, (0x0A, 0x0D, 0x2028, 0x2029)))
 
 
 def parse_pattern(pattern: str, *, dialect: Dialect, flags: str, nesting: int, ordered: bool = False) -> Term:
-    """The tree of a pattern. RegexError, UnsupportedError or LimitError say where.
+    """Return the tree of a pattern.
 
-    ordered: the tree also says which of its matches a backtracking matcher prefers, which no backreference survives.
+    Parameters
+    ----------
+    pattern : str
+        The regular expression.
+    dialect : {"python", "ecma"}
+        Its syntax and semantics.
+    flags : str
+        Letters as in an inline group: a, i, m, s, u, x; of "ecma" i, m, s, u.
+    nesting : int
+        Most levels of groups.
+    ordered : bool
+        Whether the tree preserves the preference of a backtracking matcher among matches; backreferences are then
+        refused.
+
+    Returns
+    -------
+    Term
+
+    Raises
+    ------
+    RegexError, UnsupportedError, LimitError
+        With a position in the pattern.
     """
     known = "aimsux" if dialect == "python" else "imsu"
     for flag in flags:
@@ -70,10 +92,11 @@ def parse_pattern(pattern: str, *, dialect: Dialect, flags: str, nesting: int, o
 
 @dataclass(slots=True)
 class _Group:
-    """An open group: where it began, the flags to return to, how it looks around if it does, its number if it has one,
-    its options and the parts of the present one.
+    """An open group.
 
-    A part is a term and what a quantifier after it would meet: "" (fine), "anchor" or "repeat".
+    position: its offset. flags: those to restore at its end. look: direction and negation of a lookaround. number: of a
+    capture group, else 0. options: its finished alternatives. parts: those of the current alternative, each a term and
+    whether a quantifier may follow it: "" (yes), "anchor" or "repeat" (no, and why).
     """
 
     position: int
@@ -89,7 +112,7 @@ class _Group:
         self.parts = []
 
     def term(self) -> Term:
-        """The finished group; options of one character each are one set."""
+        """Return the term of the finished group; alternatives of one character each are merged into one set."""
         if len(self.options) == 1:
             return self.options[0]
         merged: list[Term] = []
@@ -130,7 +153,7 @@ class _Parser:
         )
 
     def take(self, text: str) -> bool:
-        """Step over `text` if it is next."""
+        """Skip `text` if it is next; return whether it was."""
         if self.source.startswith(text, self.position):
             self.position += len(text)
             return True
@@ -209,7 +232,7 @@ class _Parser:
         return complement_charset(ECMA_TERMINATORS if self.dialect == "ecma" else charset_of(0x0A))
 
     def escape(self, start: int) -> None:
-        """After a backslash outside of brackets."""
+        """Parse an escape outside of brackets, after its backslash."""
         char = self.source[self.position : self.position + 1]
         if char in ("b", "B") and char:
             self.position += 1
@@ -233,18 +256,18 @@ class _Parser:
             self.refer(start, reference)
             return
         charset, self.position, literal = self.escapes.escape(self.position, "a" in self.flags, self.folding())
-        # Outside of brackets \d and the like are closed under case already, as in `classes`.
+        # Classes such as \d need no further case folding, see `EscapeParser.escape`.
         self.add_set(close_over_case(charset, self.folding()) if literal else charset)
 
     def refer(self, start: int, number: int) -> None:
-        """A backreference, to be written out at the end."""
+        """Add a backreference, which is expanded at the end of the pattern."""
         if self.ordered:
             raise self.refused("a backreference", start, "Write out the texts that it may refer to: a.*a|b.*b.")
         self.references.append(BackReference((), number, start, self.folding()))
         self.add(self.references[-1])
 
     def refer_by_name(self, start: int, opened: bool, closing: str) -> None:
-        """After what opens the name of a group to refer to."""
+        """Parse the name of a backreference, after its opening delimiter."""
         end = self.source.find(closing, self.position)
         name = self.source[self.position : max(end, self.position)]
         if opened and name and f"(?<{name}>" in self.source[end:]:
@@ -279,12 +302,12 @@ class _Parser:
         self.flags = group.flags
         if group.look is None:
             self.add(CaptureGroup((group.term(),), group.number) if group.number and self.referring else group.term())
-        else:  # Only what looks ahead may be repeated in ECMA-262 (section B.1.2), both may in `re`.
+        else:  # ECMA-262 allows quantifiers after lookaheads only (section B.1.2), `re` also after lookbehinds.
             fixed = self.dialect == "ecma" and group.look[0] == "behind"
             self.add(Lookaround(group.term(), *group.look), "anchor" if fixed else "")
 
     def extension(self, start: int) -> bool:
-        """After `(?`: whether a group was opened."""
+        """Parse what follows `(?`; return whether a group was opened."""
         if self.take(":"):
             return True
         if self.take("#"):
@@ -313,11 +336,12 @@ class _Parser:
             raise self.wrong("a group needs a name of letters, digits and _ between < and >", first)
         if name in self.names and self.dialect == "python":
             raise self.wrong(f"the group name {name} is taken", first)
-        self.names[name] = 0 if name in self.names else self.groups + 1  # ECMA-262 allows one in each option.
+        # ECMA-262 allows the same name in several alternatives.
+        self.names[name] = 0 if name in self.names else self.groups + 1
         self.position = end + 1
 
     def set_flags(self, start: int) -> bool:
-        """After `(?` where flags must follow: `(?i)` for all that comes, or `(?i-s:...)`, which opens a group."""
+        """Parse flags after `(?`: `(?i)` for the rest of the pattern, or `(?i-s:...)`, which opens a group."""
         known = "aiLmsux" if self.dialect == "python" else "ims"
         sets: list[set[str]] = [set(), set()]
         side = 0
@@ -364,16 +388,16 @@ class _Parser:
         if kind:
             what = "there is nothing to repeat" if kind == "anchor" else "this is repeated already"
             raise self.wrong(what, start, f"Write \\{char} for the character.")
-        lazy = self.take("?")  # Which takes the same texts.
+        lazy = self.take("?")  # Laziness does not change the language.
         if not lazy and self.dialect == "python" and self.take("+") and not (low == high and isinstance(term, OneOf)):
             raise self.refused("a possessive quantifier", start)
         result = repeat_term(term, low, high)
-        if self.ordered and isinstance(result, Repetition):  # As written: to merge it with inner ones loses the order.
+        if self.ordered and isinstance(result, Repetition):  # Merging nested repetitions would lose the order.
             result = Repetition(term, low, high, lazy)
         parts[-1] = (result, "repeat")
 
     def braces(self) -> tuple[int, int | None] | None:
-        """After `{`: the bounds, or None if this is no quantifier but a literal brace."""
+        """Parse what follows `{`; return its bounds, or None if the brace is literal."""
         low = self.digits()
         comma = self.take(",")
         high = self.digits() if comma else low
@@ -382,7 +406,7 @@ class _Parser:
         return self.bound(low or "0"), self.bound(high) if high else None
 
     def bound(self, digits: str) -> int:
-        """A bound of a quantifier. LimitError beyond MOST_DIGITS digits: no automaton counts so far."""
+        """Return a bound of a quantifier; raise LimitError if it has more than `MOST_DIGITS` digits."""
         digits = digits.lstrip("0") or "0"
         if len(digits) > MOST_DIGITS:
             raise LimitError(
@@ -393,19 +417,19 @@ class _Parser:
 
 
 def word_boundary(word: OneOf) -> Term:
-    """`\\b`: a word character on one side and none on the other."""
+    """Return the term of `\\b`: a word character on exactly one side."""
     first = Concatenation((Lookaround(word, "behind", True), Lookaround(word, "ahead", False)))
     last = Concatenation((Lookaround(word, "behind", False), Lookaround(word, "ahead", True)))
     return Alternation((first, last))
 
 
 def no_word_boundary(word: OneOf, dialect: Dialect) -> Term:
-    """`\\B`: a word character on both sides or on neither."""
+    """Return the term of `\\B`: a word character on both sides or on neither."""
     both = Concatenation((Lookaround(word, "behind", False), Lookaround(word, "ahead", False)))
     neither = [Lookaround(word, "behind", True), Lookaround(word, "ahead", True)]
     if dialect == "ecma" or re.search("\\B", ""):
         return Alternation((both, Concatenation(tuple(neither))))
-    # `re` before Python 3.14 holds that there is no \B in the empty text.
+    # Before Python 3.14, \B of `re` does not match in the empty text.
     character = OneOf(ALL)
     text = Alternation((Lookaround(character, "behind", False), Lookaround(character, "ahead", False)))
     return Alternation((both, Concatenation((*neither, text))))

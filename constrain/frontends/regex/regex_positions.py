@@ -1,16 +1,16 @@
-"""From a program to sets of items: the automaton of a pattern before it is determinised, with anchors made exact.
+"""Convert a program to sets of items: the position automaton of a pattern, in which anchors are exact.
 
-An *item* is a character instruction that may read next, with what the anchors on the way to it demand of the
-character. A set of items is an int, one bit for each. `Items.after(item)` are those that may read once that item
-has read. Anchors are thereby exact wherever they stand, also in stars and alternatives:
+An *item* is a character instruction that may read next, with the constraints that the anchors before it put on the
+character. A set of items is an int with one bit for each. `PositionItems.after(item)` returns the items that may read
+after that item has read. So anchors are exact at any position, also in repetitions and alternatives:
 
-- `^` looks back. What was read last (nothing yet, a line terminator, another character) is known, because an item
-  says whether the character that it reads is a line terminator.
-- `$` looks ahead: what follows is an item that reads a line terminator, or none, and the text ends.
-- `$` of Python before a last "\\n" demands that exactly this is left. Its items have the mode TAIL: they read "\\n"
-  and lead to the mode DONE, in which nothing reads any more.
+- `^` looks behind. The last character read (none yet, a line terminator, another one) is known, because an item
+  records whether the character that it reads is a line terminator.
+- `$` looks ahead: either the next item reads a line terminator, or the text ends.
+- `$` of Python before a final "\\n" requires that exactly this is left. Its items have the mode TAIL: they read "\\n"
+  and lead to the mode DONE, in which no item can read.
 
-Patterns that look around are for `threads`, where anything may be demanded of what is left and of what was read.
+Patterns with lookarounds are compiled by `lookaround_threads`, which supports arbitrary assertions.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from .regex_program import MATCH, RegexProgram
 __all__ = ["ACCEPT", "PositionItems"]
 
 ACCEPT = 1
-"""The bit of a set that says: the text may end here."""
+"""The bit of a set of items that means acceptance: the text may end here."""
 
 PATTERN = "a pattern"
-"""What work is spent on."""
+"""Description of this work in errors about the work budget."""
 
 FREE, TAIL, DONE = 0, 1, 2
-"""Modes: what is left of the text is anything; exactly one newline; nothing."""
+"""Modes of an item, by the rest of the text: anything; exactly one newline; nothing."""
 
 OTHER, LINE, END, BEGIN = 1, 2, 4, 8
-"""What stands beside a place between two characters: another character, a line terminator, the end, the beginning."""
+"""What is next to a position between two characters: another character, a line terminator, the end, the beginning."""
 
 LINE_ANCHORS = {"line_begin", "line_end", "last_line_end"}
 
@@ -39,16 +39,24 @@ LINE_ANCHORS = {"line_begin", "line_end", "last_line_end"}
 class PositionItems:
     """The items of a program.
 
-    bounds, classes: ranges of code points that all items treat alike, and their classes (see Dfa).
-    readers: for each class, the items that may read it.
-    start: the items that may read first. everything: the items that, together, take any text from here on, or 0.
-    work: steps taken so far to find all that.
+    Attributes
+    ----------
+    bounds, classes : list of int
+        The ranges of code points that no item distinguishes, and their classes (see `Dfa`).
+    readers : list of int
+        For each class, the items that can read it.
+    start : int
+        The items that can read first.
+    everything : int
+        The items that together accept any text, or 0.
+    work : int
+        Number of steps taken so far.
     """
 
     def __init__(self, program: RegexProgram, newline: CharSet) -> None:
         anchors = program.anchors()
         self.code = program.code
-        # Two kinds of items, for OTHER and for LINE, only if some anchor tells them apart; likewise two modes.
+        # Items have two kinds, OTHER and LINE, and two modes only if some anchor distinguishes them.
         self.kinds = 2 if anchors & LINE_ANCHORS else 1
         self.modes = 2 if "last_line_end" in anchors else 1
         self.width = self.kinds * self.modes
@@ -61,7 +69,7 @@ class PositionItems:
         spend_work(1 + len(members) * len(program.sets) // 16, PATTERN)
         self.readers = self._readers(members, len(program.sets))
         self.start = self._reach(0, BEGIN, FREE)
-        # Most items are followed by the next one, plainly: these are stepped all at once. One bit for their kinds.
+        # Most items are followed by just the next one: these step together by a shift. One bit for all their kinds.
         self.plain = sum(
             1 << 1 + number * self.width
             for number, place in enumerate(self.places)
@@ -73,7 +81,7 @@ class PositionItems:
             self.everything = sum(1 << first + kind for kind in range(self.kinds))
 
     def _readers(self, members: list[int], newline: int) -> list[int]:
-        """For each class, given the sets that it is in as bits, the items that may read it."""
+        """Return the items that can read each class. members: for each class the sets that contain it, as bits."""
         by_set = [0] * newline
         free = sum(1 << mode * self.kinds for mode in range(self.modes))
         for number, place in enumerate(self.places):
@@ -88,13 +96,16 @@ class PositionItems:
         return readers
 
     def after_plain(self, items: int) -> tuple[int, int]:
-        """The items that may read once a plain one of these has read, and those of these that are not plain."""
+        """Step the plain items of a set together.
+
+        Return the items that can read next, and the items of the set that are not plain.
+        """
         plain = items & self.plain * self.any_kind
         first = (plain | plain >> 1) & self.plain if self.kinds == 2 else plain
         return first * self.any_kind << self.width, items ^ plain
 
     def after(self, item: int) -> int:
-        """The items that may read once this one (a bit position) has read."""
+        """Return the items that can read after an item, given as a bit position, has read."""
         found = self._after.get(item)
         if found is None:
             number, rest = divmod(item - 1, self.width)
@@ -104,7 +115,10 @@ class PositionItems:
         return found
 
     def _reach(self, place: int, last: int, mode: int) -> int:
-        """The items that may read at this place of the code, when `last` was read; with ACCEPT if the text may end."""
+        """Return the items that can read at a place of the code after `last` was read.
+
+        The result has ACCEPT if the text may end.
+        """
         code, numbers, width = self.code, self.numbers, self.width
         work = [(place, mode, END if mode == DONE else END | self.any_kind)]
         seen: dict[tuple[int, int], int] = {}
@@ -119,7 +133,7 @@ class PositionItems:
             if isinstance(step, tuple):
                 work += [(target, mode, ahead) for target in step]
             elif isinstance(step, int):
-                # OTHER is bit 0 and LINE bit 1, as the items lie.
+                # OTHER is bit 0 and LINE bit 1, in the order of the items.
                 result |= (ahead & self.any_kind) << (1 + numbers[place] * width + mode * self.kinds)
             elif step == MATCH:
                 result |= ACCEPT if ahead & END else 0
@@ -135,7 +149,7 @@ class PositionItems:
     def _pass(
         self, anchor: str, last: int, mode: int, ahead: int, work: list[tuple[int, int, int]], place: int
     ) -> tuple[int, int]:
-        """Mode and what may be ahead after an anchor; nothing if it does not hold."""
+        """Return the mode and the possible next kinds after an anchor; no kinds if the anchor cannot hold."""
         if anchor == "begin":
             return mode, ahead if last == BEGIN else 0
         if anchor == "line_begin":
@@ -149,7 +163,7 @@ class PositionItems:
 
 
 def sum_bits(values: list[int], bits: int) -> int:
-    """The values at the positions of these bits, united."""
+    """Return the union of the values at the positions of the set bits."""
     result = 0
     for index, value in enumerate(values):
         if bits >> index & 1:

@@ -1,4 +1,4 @@
-"""From the tree of a regular expression to a program: characters, jumps, assertions, a match; repetitions unrolled."""
+"""Compile the tree of a regular expression to a program of reads, jumps and assertions, with repetitions unrolled."""
 
 from __future__ import annotations
 
@@ -14,23 +14,33 @@ __all__ = ["MATCH", "Instruction", "RegexProgram", "Search", "compile_program", 
 
 MATCH = "match"
 Instruction = Union[int, tuple[int, ...], str, Lookaround]
-"""A number reads one character of sets[number] and goes on with the next instruction; a tuple goes on at each of its
-places; an AnchorKind or a Look goes on with the next one where it holds; MATCH is the last instruction."""
+"""One instruction of a program.
+
+An int reads one character of sets[number] and continues at the next instruction; a tuple continues at each of its
+places; an AnchorKind or a Lookaround continues at the next instruction where it holds; MATCH is the last instruction.
+"""
 
 Search = Literal["full", "search", "ahead", "behind"]
-"""Where any text may stand beside a match: nowhere, on both sides, after it, before it."""
+"""Where any text may surround a match: nowhere, on both sides, after it, before it."""
 
 _Task = Union[Term, tuple[int, ...], int]
-"""What is still to be written: a term, a jump to labels, or the place of a label."""
+"""Work item of the compiler: a term, a jump to labels, or the definition of a label."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegexProgram:
-    """code starts at 0. rest: place of the instruction that reads any text after a match, or -1 if none may follow.
+    """A compiled pattern; execution starts at place 0.
 
-    ladders: for each repetition with an upper bound the places where its copies begin, from the first one that need
-    not be followed by another (what may be left after a copy, may also be left after each one before it), and their
-    length. Only those with at least two copies.
+    Attributes
+    ----------
+    code : list of Instruction
+    sets : list of CharSet
+    rest : int
+        Place of the instruction that reads any text after a match, or -1 if none may follow.
+    ladders : list of (list of int, int)
+        For each repetition with an upper bound and at least two such copies: the places where its copies begin, from
+        the first one that need not be followed by another, and the length of a copy. A rest of the text that is
+        possible after one of these copies is also possible after each earlier one.
     """
 
     code: list[Instruction]
@@ -39,16 +49,16 @@ class RegexProgram:
     ladders: list[tuple[list[int], int]]
 
     def anchors(self) -> set[str]:
-        """The kinds of anchors in it."""
+        """Return the kinds of anchors in the program."""
         return {step for step in self.code if isinstance(step, str)} - {MATCH}
 
 
 def compile_program(term: Term, *, search: Search, max_positions: int) -> RegexProgram:
-    """The program of a tree. LimitError if it gets too long."""
+    """Return the program of a tree; raise LimitError if it has more than `max_positions` instructions."""
     if expanded_length(term) > max_positions:
         raise _too_long(max_positions)
     anything = Repetition(OneOf(ALL), 0, None)
-    # Last first. Where the pattern only matches at the start, nothing may stand in front of it.
+    # A stack, so in reverse order. No prefix is needed if the pattern only matches at the start.
     work: list[_Task] = [anything, term] if search in ("search", "ahead") else [term]
     if search in ("search", "behind") and not _only_at_begin(term):
         work.append(anything)
@@ -78,14 +88,14 @@ def compile_program(term: Term, *, search: Search, max_positions: int) -> RegexP
             raise _too_long(max_positions)
     spend_work(2 * len(code), "a pattern")
     code = [tuple([places[label] for label in step]) if isinstance(step, tuple) else step for step in code]
-    # A copy is as long as from its beginning to that of the next one, but for the split in between.
+    # The length of a copy is the distance between the starts of two copies, minus the split between them.
     steps = [([places[label] for label in labels], places[labels[-1]] - places[labels[-2]] - 1) for labels in ladders]
     # `anything` ends in: split, read, jump back.
     return RegexProgram([*code, MATCH], list(sets), len(code) - 2 if search in ("search", "ahead") else -1, steps)
 
 
 def expanded_length(term: Term) -> int:
-    """Characters of a tree, without what it looks around for, once its repetitions are written out."""
+    """Return the number of characters of a tree with its repetitions unrolled, without the terms of lookarounds."""
     total = 0
     work = [(term, 1)]
     while work:
@@ -95,13 +105,13 @@ def expanded_length(term: Term) -> int:
         elif isinstance(item, (OneOf, Anchor, Lookaround)):
             total += times
         else:
-            total += times if isinstance(item, Alternation) else 0  # Of nothing, it would count for nothing.
+            total += times if isinstance(item, Alternation) else 0  # So that empty options are not free.
             work.extend((part, times) for part in subterms(item))
     return total
 
 
 def _branches(term: Alternation, places: list[int]) -> list[_Task]:
-    """Tasks of alternatives."""
+    """Return the tasks of an alternation."""
     end = _label(places)
     starts = [_label(places) for _ in term.options]
     tasks: list[_Task] = [tuple(starts)]
@@ -112,7 +122,7 @@ def _branches(term: Alternation, places: list[int]) -> list[_Task]:
 
 
 def _copies(term: Repetition, places: list[int], ladders: list[list[int]]) -> list[_Task]:
-    """Tasks of a repetition: its copies one after the other, optional ones each with a way out."""
+    """Return the tasks of a repetition: its copies one after the other, optional ones each with an exit."""
     out, inner = _label(places), term.term
     if term.high is None:
         loop = _label(places)
@@ -139,7 +149,7 @@ def _label(places: list[int]) -> int:
 
 
 def _only_at_begin(term: Term) -> bool:
-    """Whether the term can only match at the start of the text. (False may be wrong and only costs time.)"""
+    """Return whether the term can only match at the start of the text. False may be wrong; it only costs time."""
     work = [term]
     while work:
         item = work.pop()

@@ -1,4 +1,4 @@
-"""The tree of a regular expression: what the parser makes and `positions` reads."""
+"""Syntax tree of a regular expression."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = [
 ]  # fmt: skip
 
 AnchorKind = Literal["begin", "line_begin", "end", "line_end", "last_line_end"]
-"""Assertions about the place between two characters.
+"""Assertions about a position between two characters.
 
-begin, end: of the text. line_begin: or after a line terminator. line_end: or before one. last_line_end: end, or
-before one "\\n" that ends the text (`$` of Python without flag m).
+begin, end: of the text. line_begin: begin, or after a line terminator. line_end: end, or before a line terminator.
+last_line_end: end, or before one "\\n" that ends the text (`$` of Python without flag m).
 """
 
 Direction = Literal["ahead", "behind"]
@@ -32,15 +32,17 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """The empty text at a place of this kind."""
+    """The empty text at a position of this kind."""
 
     kind: AnchorKind
 
 
 @dataclass(frozen=True, slots=True)
 class Lookaround:
-    """The empty text at a place where what follows begins ("ahead"), or what stands before ends ("behind"), with a
-    text of the term; negated: where it does not. Word boundaries are made of these."""
+    """A lookaround assertion: empty, where a match of the term begins ("ahead") or ends ("behind").
+
+    negated: the assertion holds at positions without such a match. Word boundaries are made of lookarounds.
+    """
 
     term: Term
     direction: Direction
@@ -49,21 +51,24 @@ class Lookaround:
 
 @dataclass(frozen=True, slots=True)
 class Concatenation:
-    """One after the other."""
+    """Its parts, one after the other."""
 
     parts: tuple[Term, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Alternation:
-    """One of them, at least one option."""
+    """One of its options, of which there is at least one."""
 
     options: tuple[Term, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """low to high times (None: no bound). Lazy or greedy is the same language: only ordered trees say which."""
+    """A term repeated low to high times (None: unbounded).
+
+    `lazy` does not change the language; it matters in ordered trees.
+    """
 
     term: Term
     low: int
@@ -72,10 +77,10 @@ class Repetition:
 
 
 def repeat_term(term: Term, low: int, high: int | None) -> Term:
-    """A term low to high times. An option or repetition inside is made part of the count where that is the same."""
+    """Return a term repeated low to high times; merge nested repetitions where that gives the same language."""
     if high == 0 or term is EMPTY:
         return EMPTY
-    if isinstance(term, (Anchor, Lookaround)):  # What holds once holds as often as one likes.
+    if isinstance(term, (Anchor, Lookaround)):  # Assertions are idempotent.
         return term if low else EMPTY
     if isinstance(term, Repetition):
         if (term.low, term.high) == (0, 1):
@@ -86,7 +91,7 @@ def repeat_term(term: Term, low: int, high: int | None) -> Term:
 
 
 def subterms(term: Term) -> tuple[Term, ...]:
-    """The terms that it is made of."""
+    """Return the direct subterms of a term."""
     if isinstance(term, Concatenation):
         return term.parts
     if isinstance(term, Alternation):
@@ -95,7 +100,7 @@ def subterms(term: Term) -> tuple[Term, ...]:
 
 
 def walk_terms(term: Term) -> Iterator[Term]:
-    """The term and all that is in it, outer ones first; nesting costs no recursion."""
+    """Iterate over a term and all its subterms in pre-order, without recursion."""
     work = [term]
     while work:
         item = work.pop()

@@ -1,7 +1,7 @@
-"""The named sets of characters: \\d \\w \\s, Unicode general categories and properties, and case folding.
+"""Named character sets: \\d \\w \\s, Unicode general categories and properties; and case folding.
 
-All come from the `unicodedata` of the running Python, so `\\w` is here what it is in `re`. They are computed when
-first asked for (a few ms) and kept: they are constants.
+They are derived from the `unicodedata` of the running Python, so `\\w` is the same set as in `re`. They are computed
+on first use (a few ms) and cached.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["ASCII_WORD", "Dialect", "Folding", "class_escape", "close_over_case"
 
 Dialect = Literal["python", "ecma"]
 Folding = Literal["none", "ascii", "python", "ecma"]
-"""Which characters `i` makes equal: none, A-Z with a-z, as `re` does, or by Unicode simple case folding."""
+"""Which characters flag i makes equal: none; A-Z with a-z; as `re` does; or by Unicode simple case folding."""
 
 ASCII_DIGIT = charset_range(0x30, 0x39)
 ASCII_WORD = unite_charsets((ASCII_DIGIT, charset_range(0x41, 0x5A), charset_of(0x5F), charset_range(0x61, 0x7A)))
@@ -98,7 +98,10 @@ NAMES = {
 
 NOT_XID_START = "37A E33 EB3 309B-309C FC5E-FC63 FDFA-FDFB FE70 FE72 FE74 FE76 FE78 FE7A FE7C FE7E FF9E-FF9F"
 NOT_XID_CONTINUE = "37A 309B-309C FC5E-FC63 FDFA-FDFB FE70 FE72 FE74 FE76 FE78 FE7A FE7C FE7E"
-"""What identifiers lose where they must stay such when normalised (NFKC, UAX 31): `str.isidentifier` asks that."""
+"""Characters that XID_Start and XID_Continue exclude from ID_Start and ID_Continue for closure under NFKC (UAX 31).
+
+`str.isidentifier` tests for the XID properties.
+"""
 
 
 CATEGORIES = {
@@ -113,14 +116,14 @@ CATEGORIES = {
     "Cs": "Surrogate", "Co": "Private_Use", "Cn": "Unassigned",
 }  # fmt: skip
 PLANES = {0: range(0x40000), 0xE0000: range(0xE0000, 0xF0000)}
-"""The code points that may have properties: planes 4 to 13 hold no characters yet, 15 and 16 are for private use."""
+"""Code points that may have properties: planes 4 to 13 are unassigned, 15 and 16 are for private use."""
 
 ALIASES = {"punct": "P", "digit": "Nd", "cntrl": "Cc", "Combining_Mark": "M"}
-"""Further names that PropertyValueAliases.txt gives to general categories."""
+"""Further names of general categories in PropertyValueAliases.txt."""
 
 
 def class_escape(letter: str, dialect: Dialect, ascii_only: str) -> CharSet:
-    """The set of \\d \\D \\s \\S \\w \\W. ascii_only: "a" if Python's flag a holds, else ""."""
+    """Return the set of \\d \\D \\s \\S \\w \\W. ascii_only: "a" if Python's flag a is set, else ""."""
     lower = letter.lower()
     if dialect == "ecma":
         result = {"d": ASCII_DIGIT, "s": ECMA_SPACE, "w": ASCII_WORD}[lower]
@@ -133,7 +136,7 @@ def class_escape(letter: str, dialect: Dialect, ascii_only: str) -> CharSet:
 
 @memoize_work(1024)
 def _python_set(letter: str) -> CharSet:
-    """\\d \\s \\w of `re` on str, by asking it."""
+    """Return the set of \\d, \\s or \\w of `re` on str, computed with `re` itself."""
     wanted = re.compile(rf"\{letter}+")
     result: list[CharSet] = []
     for first in (0, 0xE0000):
@@ -144,9 +147,9 @@ def _python_set(letter: str) -> CharSet:
 
 @memoize_work(1024)
 def property_set(name: str) -> CharSet | None:
-    """The set of \\p{name}, None if it is unknown.
+    """Return the set of \\p{name}, or None if the property is unknown.
 
-    Known are the general categories (also `gc=`), common scripts (also `sc=`) and the names below.
+    Known are the general categories (also `gc=`), common scripts (also `sc=`) and the properties of this module.
     """
     key, equals, value = name.partition("=")
     if equals:
@@ -157,7 +160,7 @@ def property_set(name: str) -> CharSet | None:
         return BINARY[name]
     if name in ("ID_Start", "ID_Continue", "XID_Start", "XID_Continue"):
         return _identifiers(name)
-    if name in ("Lowercase", "Lower", "Uppercase", "Upper"):  # As in DerivedCoreProperties.txt.
+    if name in ("Lowercase", "Lower", "Uppercase", "Upper"):  # As defined in DerivedCoreProperties.txt.
         test = str.islower if name.startswith("L") else str.isupper
         return unite_charsets(charset_of(point) for plane in PLANES.values() for point in plane if test(chr(point)))
     if name in ("Alphabetic", "Alpha"):
@@ -172,7 +175,7 @@ def property_set(name: str) -> CharSet | None:
 
 @memoize_work(1024)
 def _identifiers(name: str) -> CharSet:
-    """What identifiers begin with, or go on with."""
+    """Return the set of ID_Start, ID_Continue, XID_Start or XID_Continue."""
     prefix = "a" if name.endswith("Continue") else ""
     found = unite_charsets(
         charset_of(point) for plane in PLANES.values() for point in plane if (prefix + chr(point)).isidentifier()
@@ -186,19 +189,19 @@ def _identifiers(name: str) -> CharSet:
 
 
 def _script(name: str) -> CharSet | None:
-    """The characters of a script, by its long or short name."""
+    """Return the characters of a script, by its long or short name; None if it is unknown."""
     text = SCRIPTS.get(SCRIPT_NAMES.get(name, name))
     return None if text is None else _ranges(text)
 
 
 def _ranges(text: str) -> CharSet:
-    """Ranges as `scripts` writes them."""
+    """Parse ranges as written in `unicode_scripts`."""
     pairs = [item.partition("-") for item in text.split()]
     return unite_charsets(charset_range(int(first, 16), int(last or first, 16)) for first, _, last in pairs)
 
 
 def _category(name: str) -> CharSet | None:
-    """The characters of a general category, by its short or long name."""
+    """Return the characters of a general category, by its short or long name; None if it is unknown."""
     short = ALIASES.get(name, name)
     short = next((key for key, long in CATEGORIES.items() if long == short), short)
     if short not in CATEGORIES:
@@ -211,13 +214,13 @@ def _category(name: str) -> CharSet | None:
 
 @memoize_work(1024)
 def _categories() -> dict[str, CharSet]:
-    """The code points of each two-letter general category."""
+    """Return the code points of each two-letter general category."""
     points = [*PLANES[0], *PLANES[0xE0000], 0xF0000]
     toggles: defaultdict[str, list[int]] = defaultdict(list)
     previous = ""
     following = 0
     for point, category in zip(points, map(unicodedata.category, map(chr, points))):
-        if point != following:  # The gap in front of plane 14.
+        if point != following:  # The gap before plane 14.
             toggles[previous].append(following)
             toggles["Cn"] += (following, point)
             previous = ""
@@ -229,14 +232,14 @@ def _categories() -> dict[str, CharSet]:
         following = point + 1
     del toggles["Co"][-1]
     result = {name: unite_charsets(zip(ends[::2], ends[1::2])) for name, ends in toggles.items()}
-    # Private use planes, but for the last two code points of each, which are no characters for ever.
+    # The private use planes without the last two code points of each, which are noncharacters.
     result["Co"] = unite_charsets((result["Co"], charset_range(0xF0000, 0xFFFFD), charset_range(0x100000, 0x10FFFD)))
     result["Cn"] = unite_charsets((result["Cn"], charset_range(0xFFFFE, 0xFFFFF), charset_range(0x10FFFE, 0x10FFFF)))
     return result
 
 
 def close_over_case(charset: CharSet, folding: Folding) -> CharSet:
-    """The set with all that the flag i makes equal to one of its characters."""
+    """Return the set with all characters that flag i makes equal to one of its characters."""
     if folding == "none" or charset == ALL:
         return charset
     if folding == "ascii":
@@ -257,16 +260,16 @@ def close_over_case(charset: CharSet, folding: Folding) -> CharSet:
 
 @memoize_work(1024)
 def _case_partners(folding: Literal["python", "ecma"]) -> dict[int, tuple[int, ...]]:
-    """For each character that is equal to others under the flag i: all of them, itself too."""
+    """Return for each character that flag i makes equal to others the tuple of all of them, itself included."""
     groups: defaultdict[str, list[int]] = defaultdict(list)
     fold = _fold_as_re if folding == "python" else _fold_simply
-    for start in range(0, 0x20000, 256):  # Beyond plane 1 nothing has a case.
+    for start in range(0, 0x20000, 256):  # No character beyond plane 1 has case.
         block = "".join(map(chr, range(start, start + 256)))
         if not block.lower() == block.upper() == block.casefold() == block:
             for char in block:
                 groups[fold(char)].append(ord(char))
     if folding == "python":
-        # `re` compares lower case, and takes lower-case characters with one upper case as equal.
+        # `re` compares lower case, and treats lower-case characters with the same upper case as equal.
         merged: defaultdict[str, list[int]] = defaultdict(list)
         for name, points in groups.items():
             merged[name.upper()] += points
@@ -275,13 +278,19 @@ def _case_partners(folding: Literal["python", "ecma"]) -> dict[int, tuple[int, .
 
 
 def _fold_as_re(char: str) -> str:
-    """The simple lower case. U+0130 is the one character whose full lower case is longer; its simple one is i."""
+    """Return the simple lower case.
+
+    U+0130 is the only character whose full lower case is longer; its simple one is i.
+    """
     lower = char.lower()
     return lower if len(lower) == 1 else lower[0]
 
 
 def _fold_simply(char: str) -> str:
-    """Simple case folding, statuses C and S of CaseFolding.txt, which `casefold` has except where F is longer."""
+    """Return the simple case folding: statuses C and S of CaseFolding.txt.
+
+    `casefold` gives these except where status F is longer.
+    """
     folded, lower = char.casefold(), char.lower()
     if len(folded) == 1:
         return folded

@@ -1,7 +1,7 @@
-"""Sets of characters that no module of Python knows: the scripts most written in, and a few properties.
+"""Character sets that Python's standard library does not provide: common scripts, and a few properties.
 
-Facts of the Unicode Character Database (Scripts.txt, PropList.txt, emoji-data.txt) as the package `regex` 2026.11.15
-gives them, as inclusive ranges in hexadecimal. Scripts are those of the property Script, not of Script_Extensions.
+Data of the Unicode Character Database (Scripts.txt, PropList.txt, emoji-data.txt) as given by the package `regex`
+2026.11.15, as inclusive ranges in hexadecimal. Scripts are those of the property Script, not of Script_Extensions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SCRIPT_NAMES = {
     "Ethi": "Ethiopic", "Cher": "Cherokee", "Khmr": "Khmer", "Mong": "Mongolian", "Hira": "Hiragana",
     "Kana": "Katakana", "Bopo": "Bopomofo", "Hani": "Han", "Copt": "Coptic", "Brai": "Braille",
 }  # fmt: skip
-"""Short names (ISO 15924) of the scripts below."""
+"""Short names (ISO 15924) of the scripts."""
 
 SCRIPTS = {
     "Latin": (

@@ -1,9 +1,9 @@
-"""What a pattern asks of the text as a whole: conditions, and an interval of lengths, beside its body.
+"""Decompose a pattern into a body, conditions on the whole text, and an interval of lengths.
 
-`^(?!.*://)(?=.{1,255}$)([a-z]{1,63}\\.)+$` looks around at the ends of the text only. So it is a conjunction: the body
-and each condition become small automata of their own, which are intersected (`build`), and what is only a matter of
-length is not a matter of states at all: a counter keeps it. Nor does a text of at most 255 characters hold more than
-127 times two of them, so `(..){1,127}` needs no count then.
+`^(?!.*://)(?=.{1,255}$)([a-z]{1,63}\\.)+$` has lookarounds only at the ends of the text, so it is a conjunction. The
+body and each condition become small automata, which are intersected (`build_whole_dfa`); a condition on the length
+alone needs no states, because a counter enforces it. Bounds that the length implies are dropped: a text of at most 255
+characters contains at most 127 repetitions of two characters, so `(..){1,127}` needs no count.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from .regex_tree import Alternation, Anchor, Concatenation, Lookaround, OneOf, R
 __all__ = ["Interval", "WholePattern", "has_looks", "split_pattern", "remove_anchors"]
 
 Interval = tuple[int, "int | None"]
-"""Least and most characters; None: no bound."""
+"""Least and greatest number of characters; None if unbounded."""
 
 
 class WholePattern(NamedTuple):
-    """The texts that match `body` by `search`, satisfy the conditions, and have low to high characters (None: any).
+    """The texts that match `body` by `search`, satisfy all conditions, and have low to high characters.
 
-    A condition that looks ahead does so from the beginning of the text, one that looks behind from its end.
+    high None means unbounded. A lookahead condition applies at the beginning of the text, a lookbehind condition at its
+    end.
     """
 
     body: Term
@@ -34,17 +35,20 @@ class WholePattern(NamedTuple):
 
     @property
     def counted(self) -> bool:
-        """Whether lengths matter beside the rest."""
+        """Whether the interval of lengths is a constraint."""
         return (self.low, self.high) != (0, None)
 
 
 def has_looks(term: Term) -> bool:
-    """Whether it looks around somewhere."""
+    """Return whether a tree contains lookarounds."""
     return any(isinstance(item, Lookaround) for item in walk_terms(term))
 
 
 def split_pattern(term: Term, search: Search) -> WholePattern:
-    """Take a pattern apart. What is neither condition nor length stays in the body, which may be all of it."""
+    """Decompose a pattern.
+
+    Everything other than conditions and lengths stays in the body, which may be the whole pattern.
+    """
     bare = remove_anchors(term, search)
     if isinstance(bare, Repetition) and isinstance(bare.term, OneOf):
         return WholePattern(Repetition(bare.term, 0, None), "full", (), bare.low, bare.high)
@@ -65,8 +69,10 @@ def split_pattern(term: Term, search: Search) -> WholePattern:
 
 
 def remove_anchors(term: Term, search: Search) -> Term | None:
-    """A tree without anchors that, matched in full, takes the texts that `term` takes by `search`; None if that is
-    more than taking anchors off both ends."""
+    """Return an equivalent tree without anchors, to be matched in full.
+
+    Return None unless removing anchors at both ends suffices.
+    """
     parts = list(term.parts) if isinstance(term, Concatenation) else [term]
     anything = Repetition(OneOf(ALL), 0, None)
     first, last = (parts[0], parts[-1]) if parts else (term, term)
@@ -85,7 +91,7 @@ def remove_anchors(term: Term, search: Search) -> Term | None:
 
 
 def flatten_term(term: Term) -> list[Term]:
-    """The parts of a concatenation, those of groups directly in it included."""
+    """Return the parts of a concatenation, with directly nested concatenations flattened."""
     parts: list[Term] = []
     work = [term]
     while work:
@@ -98,7 +104,7 @@ def flatten_term(term: Term) -> list[Term]:
 
 
 def _at_the_ends(parts: list[Term], search: Search) -> tuple[Term, list[Lookaround]]:
-    """The tree of the parts without the looks that are conditions of the whole text, and these."""
+    """Return the tree without the lookarounds that are conditions on the whole text, and these conditions."""
     widthless = [isinstance(part, (Anchor, Lookaround)) for part in parts]
     head = widthless.index(False) if False in widthless else len(parts)
     tail = len(parts) - widthless[::-1].index(False) if False in widthless else 0
@@ -117,7 +123,7 @@ def _at_the_ends(parts: list[Term], search: Search) -> tuple[Term, list[Lookarou
 
 
 def _letters(whole: WholePattern) -> CharSet:
-    """Characters that a text of the body may have, perhaps more."""
+    """Return a superset of the characters that texts of the body can contain."""
     parts = flatten_term(whole.body)
     kinds = [part.kind if isinstance(part, Anchor) else "" for part in (*parts[:1], *parts[-1:])]
     if whole.search != "full" and kinds != ["begin", "end"]:
@@ -126,12 +132,15 @@ def _letters(whole: WholePattern) -> CharSet:
 
 
 def _length(look: Lookaround, letters: CharSet) -> tuple[Interval, Lookaround | None]:
-    """A condition as an interval of lengths and what else it asks, given the characters of the body."""
+    """Split a condition into an interval of lengths and the remaining condition, None if nothing remains.
+
+    letters: the characters of the body.
+    """
     unchanged: tuple[Interval, Lookaround | None] = ((0, None), look)
     parts = flatten_term(look.term)
     if look.direction == "ahead" and parts and parts[0] == Anchor("begin"):
         del parts[0]
-    # Where no newline can be, `$` of Python is the end too.
+    # Without newlines in the body, `$` of Python only matches at the end.
     ends = parts[-1:] == [Anchor("end")] or (
         parts[-1:] == [Anchor("last_line_end")] and not contains_point(letters, 0x0A)
     )
@@ -158,7 +167,7 @@ def _length(look: Lookaround, letters: CharSet) -> tuple[Interval, Lookaround | 
 
 
 def _uncounted(term: Term, most: int) -> Term:
-    """The tree with repetitions unbounded whose bound no text of at most `most` characters reaches."""
+    """Remove upper bounds of repetitions that no text of at most `most` characters can reach."""
     shortest: dict[int, int] = {}
     made: dict[int, Term] = {}
     for item in reversed(list(walk_terms(term))):

@@ -1,13 +1,14 @@
-"""Constraints on NVIDIA cards: what torch users call, around the kernels of `constrain/kernels/cuda`.
+"""Constrained decoding on NVIDIA GPUs: the torch interface of the kernels in `constrain/kernels/cuda`.
 
-    masks         apply_mask: logits under packed masks, in place
-    sampling      mask_softmax_sample: temperature, top-k, top-p, min-p and mask, to a token with its log-probability
-    token_table   a regular Constraint as a table; resident: such tables on a card, steps without the host
-    overlap       all other constraints: masks made on the host while the model runs, copied beside it
-    race          the first few tokens of each row, for `integrations.awrs_tensors`
-    launch        tensors as kernels take them, on torch's stream
+    device_masks          apply_mask: apply packed masks to logits, in place
+    device_sampling       mask_softmax_sample: sample tokens under temperature, top-k, top-p, min-p and a mask
+    token_tables          token_table, pool_tables: a regular Constraint as a table over tokens
+    resident_constraints  ResidentConstraints: such tables on a GPU, advanced without the host
+    mask_overlap          Overlap, decode_batch: masks of any Constraint, computed on the host while the model runs
+    device_race           the first arrivals of exponential races, for `integrations.awrs_tensors`
+    tensor_launch         conversion of tensors to kernel arguments, and launches on torch's current stream
 
-See docs/how-to/gpu.md. torch is needed; numba's CUDA target is there with the extra `constrain-lm[cuda]`.
+Requires torch; numba's CUDA target is installed by the extra `constrain-lm[cuda]`. See docs/how-to/gpu.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`apply_mask` on a card: logits under packed masks in place, by the kernel of `kernels/cuda/cuda_apply.py`."""
+"""`apply_mask` on a GPU: apply packed masks to logits in place, by the kernel of `kernels/cuda/cuda_apply.py`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from .tensor_launch import LogitRows, flatten_masks, launch_kernel, rows_of
 __all__ = ["apply_mask"]
 
 THREADS = 8 if SIMULATED else 128
-"""Of a block: two or four stores of 16 bytes each, where all is masked. (Threads of the simulator are the host's.)"""
+"""Threads of a block. Where all tokens are masked, each thread makes two or four stores of 16 bytes. In the simulator
+threads run on the host, so there are few.
+"""
 
 
 def apply_mask(
@@ -24,14 +26,32 @@ def apply_mask(
     rows: Iterable[int] | None = None,
     sources: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Sets every logit that is not allowed to minus infinity, in place; returns `logits`. Waits for nothing.
+    """Set every logit that is not allowed to minus infinity, in place. The call does not synchronise with the device.
 
-    logits: float32, bfloat16 or float16 [B, V'] (or [V']) on a card; V' may exceed V: no token is beyond it. Rows may
-    have any distance. masks: int32 [R, words] or [words], on the same card.
-    rows: the row of logits of each mask, all different, as `constrain.apply_mask` has it; other rows stay as they are.
-    sources: instead of rows, int32 [B] on the card: the mask of each row of logits, -1 for none; masks may be shared.
-    By default the first mask is for the first row, and so on; a single one for all.
-    Raises ArgumentError for what does not fit, before anything is written.
+    Parameters
+    ----------
+    logits : Tensor, float32, bfloat16 or float16 [B, V'] or [V']
+        Logits on a GPU. V' may exceed the size V of the vocabulary; no token beyond V is allowed. Rows may have any
+        stride that does not make them overlap.
+    masks : Tensor, int32 [R, words] or [words]
+        Packed masks on the same device: bit i % 32 of word i // 32 is token i.
+    rows : iterable of int, optional
+        The row of logits that each mask is for, all different, as in `constrain.apply_mask`. Other rows are unchanged.
+    sources : Tensor, int32 [B], optional
+        Instead of `rows`, on the same device: the index of the mask of each row of logits, or -1 for none. Several rows
+        may share a mask.
+
+        Without `rows` and `sources`, mask i is for row i, and a single mask is for all rows.
+
+    Returns
+    -------
+    Tensor
+        `logits`.
+
+    Raises
+    ------
+    ArgumentError
+        If dtypes, shapes or devices do not match, or rows of logits overlap. Nothing has been written then.
     """
     found = rows_of(logits.unsqueeze(0) if logits.ndim == 1 else logits)
     if found.stride < found.width:
@@ -51,7 +71,7 @@ def apply_mask(
 
 
 def invert_rows(rows: list[int], count: int, found: LogitRows) -> torch.Tensor:
-    """The mask of each row of logits from the row of each mask."""
+    """Return, for each row of logits, the index of its mask or -1 (int32 [B]), given the row of each mask."""
     if len(rows) != count or len(set(rows)) < len(rows) or any(not 0 <= row < found.count for row in rows):
         raise ArgumentError(
             f"the rows of {count} masks must be as many different ones of 0 .. {found.count - 1}, not {rows}"

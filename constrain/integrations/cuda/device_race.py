@@ -1,4 +1,6 @@
-"""Races on a card, for `awrs_tensors.step_batch`: only the first few tokens of each row cross to the host."""
+"""Exponential races on a GPU for `awrs_tensors.step_batch`: only the first few tokens of each row are copied to the
+host.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,24 @@ from .tensor_launch import flatten_masks, launch_kernel, rows_of
 __all__ = ["KernelRace", "pack_masks"]
 
 THREADS = 4 if SIMULATED else 512
-"""Of a block, which has a row to itself: so many fit by their registers."""
+"""Threads of a block; each block has one row. Register use allows no more."""
 NOBODY = 1 << 62
-"""Above all ranks: nothing has arrived."""
+"""A rank above all others: no token has arrived yet."""
 
 
 class KernelRace:
-    """A race for each row of logits (float32, bfloat16 or float16 [B, V] on a card), by `kernels/cuda/cuda_race.py`.
+    """Exponential races, one for each row of logits, run by the kernel of `kernels/cuda/cuda_race.py`.
 
-    generator: of the device of the logits; it gives each row its seed, everything else is a function of that. allowed:
-    bool [B, V]. round_size: tokens of a row in one round, at most 256.
+    Parameters
+    ----------
+    logits : Tensor, float32, bfloat16 or float16 [B, V]
+        Logits on a GPU.
+    generator : torch.Generator, optional
+        A generator of the same device. It draws one seed for each row; the races are functions of these seeds.
+    allowed : Tensor, bool [B, V], optional
+        The tokens that take part.
+    round_size : int
+        Tokens of a row that are returned in one round, at most 256.
     """
 
     def __init__(
@@ -42,7 +52,7 @@ class KernelRace:
         self.round_size = round_size
 
     def arrivals(self, rows: list[int]) -> tuple[list[list[int]], list[list[float]], list[float]]:
-        """See `awrs_tensors.Race`: one kernel, and one copy."""
+        """See `awrs_tensors.BatchRace.arrivals`. One kernel launch for each call."""
         found, device = self.rows, self.rows.bits.device
         which = torch.tensor(rows, dtype=torch.int32).to(device)
         tokens = torch.empty((len(rows), self.round_size), dtype=torch.int32, device=device)
@@ -59,7 +69,7 @@ class KernelRace:
 
 
 def pack_masks(allowed: torch.Tensor) -> torch.Tensor:
-    """Masks, int32 [B, words], of bool [B, V]."""
+    """Return packed masks, int32 [B, words], of bool [B, V]."""
     spare = -allowed.shape[1] % 32
     bits = torch.nn.functional.pad(allowed, (0, spare)).view(len(allowed), -1, 32).to(torch.int64)
     words = (bits << torch.arange(32, device=allowed.device)).sum(dim=-1)

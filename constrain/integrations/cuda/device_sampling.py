@@ -14,13 +14,19 @@ from .tensor_launch import flatten_masks, launch_kernel, per_row, rows_of
 __all__ = ["Sampled", "mask_softmax_sample"]
 
 THREADS = 4 if SIMULATED else 512
-"""Of a block, which has a row to itself: so many fit by their registers. (Threads of the simulator are the host's.)"""
+"""Threads of a block; each block has one row. Register use allows no more. In the simulator threads run on the host, so
+there are few.
+"""
 
 
 class Sampled(NamedTuple):
-    """tokens: int32 [B], -1 where nothing has any mass, or something is no number. Both others float64 [B], nats:
-    logprobs of the tokens under the law that they were drawn from; logmasses: what the masks leave of the tempered
-    softmax. -inf where nothing has any mass, NaN where something is no number."""
+    """Tokens of `mask_softmax_sample` with their log-probabilities.
+
+    tokens: int32 [B]; -1 where no token has any mass, or where a logit or parameter is NaN or invalid.
+    logprobs: float64 [B], in nats: log-probability of each token under the distribution that it was drawn from.
+    logmasses: float64 [B], in nats: log of the mass of the tempered softmax that the mask allows.
+    Where no token has any mass both are -inf; where a logit or parameter is NaN or invalid both are NaN.
+    """
 
     tokens: torch.Tensor
     logprobs: torch.Tensor
@@ -40,16 +46,42 @@ def mask_softmax_sample(
     min_p: float | torch.Tensor = 0.0,
     out: Sampled | None = None,
 ) -> Sampled:
-    """One token for each row, drawn from its softmax under temperature, mask, top-k, top-p and min-p, in this order.
+    """Sample one token for each row from its softmax, after temperature, mask, top-k, top-p and min-p, in this order.
 
-    logits: float32, bfloat16 or float16 [B, V'] on a card; they are not changed. masks, sources: as of `apply_mask`; no
-    masks: everything is allowed. temperature 0 takes the likeliest token; ties go to the smaller id everywhere.
-    top_k 0, top_p 1, min_p 0: no cut; top_p is a part of what top_k left. seeds, steps: a draw is a function of its
-    row's, so that equal ones draw alike: give rows of a batch different seeds, and one after the other steps 0, 1, ...
-    Parameters are numbers for all rows, or tensors [B] on the card; those are read there, and nothing is waited for:
-    what makes no sense (a negative temperature) gives token -1 and NaN. out: where to write.
+    Parameters are numbers for all rows, or tensors [B] on the device of the logits. Tensors are read by the kernel, so
+    the call does not synchronise: an invalid value in one (a negative temperature) gives token -1 and NaN.
 
-    Raises ArgumentError for tensors that do not fit and numbers that make no sense, LimitError for 2^19 tokens or more.
+    Parameters
+    ----------
+    logits : Tensor, float32, bfloat16 or float16 [B, V']
+        Logits on a GPU. They are not changed.
+    masks, sources : Tensor, optional
+        As in `apply_mask`. Without masks every token is allowed.
+    seeds, steps : int or Tensor, int64 [B]
+        A draw is a function of the seed and step of its row. Give the rows of a batch different seeds, and successive
+        calls the steps 0, 1, ...
+    temperature : float or Tensor
+        0 takes the token with the highest logit. Ties go to the smaller token id everywhere.
+    top_k : int or Tensor
+        Number of most probable tokens to keep; 0 keeps all.
+    top_p : float or Tensor
+        Fraction, in (0, 1], of the mass left by `top_k` that is kept.
+    min_p : float or Tensor
+        Smallest probability to keep, in [0, 1], relative to that of the most probable token.
+    out : Sampled, optional
+        Tensors to write the results to.
+
+    Returns
+    -------
+    Sampled
+        Tokens, log-probabilities and allowed masses.
+
+    Raises
+    ------
+    ArgumentError
+        If tensors do not match, or a number is out of range.
+    LimitError
+        If a row has 2^19 logits or more.
     """
     found = rows_of(logits)
     bits, words, chosen = flatten_masks(masks, sources, found)

@@ -1,13 +1,13 @@
-"""Masks made on the host while the model runs on the card, and copied beside it: two buffers, a side stream, events.
+"""Masks computed on the host while the model runs on the GPU: two buffers, a side stream and events.
 
     current stream   sample(n) . forward(n+1) ............................ . sample(n+1)
-    side stream            tokens to the host .          . masks to the card ^ waits for these, and nothing else does
+    side stream            copy tokens to host .       . copy masks to device ^ waits for this copy only
     host             launches forward(n+1) . advance, mask ^
 
-The host waits for one small copy, that of the tokens; it does so after the forward pass was launched, and that copy
-waits for the sampling only. The current stream waits for the masks where it needs them. So as long as launching,
-advancing and masking take less than the model, they cost nothing. `Overlap` has the buffers; `decode_batch` is the
-loop. On the CPU all of this is plain copies, so that what is computed can be tested anywhere.
+The host waits for one small copy, that of the tokens. It does so after launching the forward pass, and the copy itself
+depends on the sampling only. The current stream waits for the masks where it needs them. So launching, advancing and
+masking add no time as long as together they take less time than the model. `Overlap` holds the buffers; `decode_batch`
+is the loop. On the CPU all transfers are plain copies, so that results can be tested without a GPU.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ Ints = NDArray[np.int32]
 
 
 class Overlap:
-    """Masks [rows, words] on their way to a device, and tokens [rows] on their way back.
+    """Double buffers that copy masks int32 [rows, words] to a device, and tokens int32 [rows] back to the host.
 
-    One step: `fetch`, launch the model, `fetched`, write to `buffer`, `send`, and `masks` where they are needed.
+    In one step, call `fetch`, launch the model, call `fetched`, write to `buffer`, call `send`, and call `masks` where
+    the masks are needed.
     """
 
     def __init__(self, rows: int, words: int, device: torch.device | str) -> None:
@@ -53,14 +54,17 @@ class Overlap:
             self._drawn, self._fetched = torch.cuda.Event(), torch.cuda.Event()
 
     def buffer(self) -> Ints:
-        """int32 [rows, words] on the host, to write the next masks to; waits for the copy from it two steps ago."""
+        """Return the host buffer for the next masks, int32 [rows, words].
+
+        Waits for the copy made from it two steps ago.
+        """
         if self.is_beside:
             self._sent[self._turn].synchronize()
         out: Ints = self._host[self._turn].numpy()
         return out
 
     def send(self) -> None:
-        """Starts copying the buffer to the device, as soon as what used that place two steps ago is done."""
+        """Start copying the buffer to the device, after the use of its device copy two steps ago has finished."""
         turn = self._turn
         if not self.is_beside:
             self._there[turn].copy_(self._host[turn])
@@ -71,7 +75,10 @@ class Overlap:
             self._sent[turn].record(self._stream)
 
     def masks(self) -> torch.Tensor:
-        """int32 [rows, words] on the device, until the next call; the current stream waits for it, not the host."""
+        """Return the masks on the device, int32 [rows, words], valid until the next call.
+
+        The current stream waits for their copy; the host does not.
+        """
         turn, self._turn = self._turn, 1 - self._turn
         if self.is_beside:
             here = torch.cuda.current_stream(self.device)
@@ -80,7 +87,7 @@ class Overlap:
         return self._there[turn]
 
     def fetch(self, tokens: torch.Tensor) -> None:
-        """Starts copying tokens [rows] to the host, as soon as the current stream has made them."""
+        """Start copying tokens [rows] to the host, after the work queued so far on the current stream."""
         if not self.is_beside:
             self._tokens.copy_(tokens)
             return
@@ -92,7 +99,7 @@ class Overlap:
         tokens.record_stream(self._stream)
 
     def fetched(self) -> Ints:
-        """int32 [rows]: the tokens; waits for their copy alone."""
+        """Return the fetched tokens, int32 [rows]. Waits for their copy only."""
         if self.is_beside:
             self._fetched.synchronize()
         out: Ints = self._tokens.numpy()
@@ -101,8 +108,11 @@ class Overlap:
 
 @dataclass
 class Decoded:
-    """What `decode_batch` wrote. tokens: of each row, without its end token; logprobs, logmasses: sums over its
-    steps, its end token's included (nats); ended: whether it came to an end token in time."""
+    """The result of `decode_batch`.
+
+    tokens: of each row, without its end token. logprobs, logmasses: float64 [B], in nats, sums over the steps of a row,
+    its end token included. ended: whether the row reached an end token within max_tokens.
+    """
 
     tokens: list[list[int]]
     logprobs: NDArray[np.float64]
@@ -111,7 +121,7 @@ class Decoded:
 
 
 Forward = Callable[[Any], torch.Tensor]
-"""int32 [B] tokens on the device, None before the first -> logits [B, V]; it launches, and waits for nothing."""
+"""Maps int32 [B] tokens on the device (None before the first step) to logits [B, V]. It must not synchronise."""
 
 
 def decode_batch(
@@ -125,12 +135,39 @@ def decode_batch(
     overlap: Overlap | None = None,
     **cut: Any,
 ) -> Decoded:
-    """One text for each Matcher, all written side by side, their masks made while `forward` runs.
+    """Decode one text for each Matcher as one batch, computing masks while `forward` runs.
 
-    seeds: int64 [B] on the device. cut: temperature, top_k, top_p, min_p. sample: by default `mask_softmax_sample`,
-    and called like it: (logits, masks, seeds=, steps=, **cut) -> tokens, logprobs, logmasses. Rows that have ended go
-    on with end tokens until all have. overlap: the buffers, by default new ones.
-    Raises ArgumentError where a row finds no token.
+    Rows that have ended continue with end tokens until all rows have.
+
+    Parameters
+    ----------
+    forward : callable
+        Maps int32 [B] tokens on the device, or None before the first step, to logits [B, V].
+    matchers : sequence of Matcher
+        One Matcher for each row. They are advanced.
+    device : torch.device or str
+        The device of the model.
+    max_tokens : int
+        Most steps.
+    seeds : Tensor, int64 [B]
+        Seeds of the rows, on the device.
+    sample : callable, optional
+        Called as (logits, masks, seeds=, steps=, **cut); returns an object with tokens, logprobs and logmasses. By
+        default `mask_softmax_sample`.
+    overlap : Overlap, optional
+        Buffers to use, new ones by default.
+    **cut
+        temperature, top_k, top_p and min_p, passed to `sample`.
+
+    Returns
+    -------
+    Decoded
+        Texts as tokens, with sums of log-probabilities.
+
+    Raises
+    ------
+    ArgumentError
+        If no token of a row has any mass, or its logits hold NaN.
     """
     draw = mask_softmax_sample if sample is None else sample
     vocabulary = matchers[0].constraint.vocabulary
@@ -151,7 +188,7 @@ def decode_batch(
         overlap.send()
         drawn = draw(logits, overlap.masks(), seeds=seeds, steps=step, **cut)
         overlap.fetch(drawn.tokens)
-        # What is added up stays on the device until the end; rows that have ended draw on, and it does not count.
+        # Sums stay on the device until the end. Rows that have ended are still sampled; their terms are zeroed.
         made.append([torch.where(over, 0.0, one) for one in (drawn.logprobs, drawn.logmasses)])
         over = over | torch.isin(drawn.tokens, last)
         if step + 1 < max_tokens:

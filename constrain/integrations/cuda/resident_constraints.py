@@ -1,12 +1,12 @@
-"""Constraints that live on a card: states, transitions and masks there, steps by a kernel, no word to the host.
+"""Constraints resident on a GPU: states, transitions and masks in device memory, advanced by a kernel.
 
     here = ResidentConstraints([token_table(constraint), ...], "cuda")
     at = here.start([0, 0, 1])                                          rows 0 and 1 under the first constraint
     loop, or one CUDA graph:   drawn = mask_softmax_sample(logits, here.masks, sources=at.rows, seeds=..., steps=...)
                                here.step(at, drawn.tokens)
 
-`step` writes in place, so a captured graph finds every position where it left it. Which constraints fit: `token_table`;
-the others' masks are made on the host while the model runs (`overlap`).
+`step` writes in place, so it can be captured in a CUDA graph. `token_table` says which constraints have a table; masks
+of the others are computed on the host while the model runs (`mask_overlap`).
 """
 
 from __future__ import annotations
@@ -28,14 +28,17 @@ THREADS = 64
 
 @dataclass(frozen=True)
 class ResidentPositions:
-    """Where each row of a batch is. states, rows: int32 [B] on the card; rows: which of the masks is this state's."""
+    """The positions of a batch of rows: int32 [B] on the device.
+
+    states: the state of each row; rows: index of its mask.
+    """
 
     states: torch.Tensor
     rows: torch.Tensor
 
 
 class ResidentConstraints:
-    """Tables of one vocabulary on one device. masks: int32 [R, words], by `Places.rows`."""
+    """Token tables of one vocabulary on one device. masks: int32 [R, words], indexed by `ResidentPositions.rows`."""
 
     def __init__(self, tables: Sequence[TokenTable], device: torch.device | str) -> None:
         whole = pool_tables(tables)
@@ -45,16 +48,16 @@ class ResidentConstraints:
         )
 
     def start(self, which: Sequence[int]) -> ResidentPositions:
-        """The beginning of a text for each row; which: the number of its table."""
+        """Return the start position of each row. which: for each row, the index of its table."""
         begin = torch.tensor([self.starts[one] for one in which], dtype=torch.int32)
         return self.at(begin.to(self.states.device))
 
     def at(self, states: torch.Tensor) -> ResidentPositions:
-        """Positions in given states, int32 [B]."""
+        """Return the positions of given states, int32 [B]."""
         return ResidentPositions(states, self.states[states.long(), ROW].contiguous())
 
     def step(self, places: ResidentPositions, tokens: torch.Tensor) -> None:
-        """Takes one token in each row (int32 [B] on the card), in place. Waits for nothing."""
+        """Advance each row by one token (int32 [B] on the device), in place. The call does not synchronise."""
         if tokens.dtype != torch.int32 or tokens.shape != places.states.shape:
             raise ArgumentError(
                 f"tokens are {tokens.dtype} {list(tokens.shape)}: give int32 {list(places.states.shape)}"
@@ -66,9 +69,9 @@ class ResidentConstraints:
         )  # fmt: skip
 
     def ended(self, places: ResidentPositions) -> torch.Tensor:
-        """bool [B]: an end token was taken."""
+        """Return which rows have taken an end token, bool [B]."""
         return places.states == ENDED
 
     def refused(self, places: ResidentPositions) -> torch.Tensor:
-        """bool [B]: a token was taken that is not allowed, or none was found; all that follows is refused too."""
+        """Return which rows have taken a token that is not allowed, or -1, bool [B]. Such a row stays refused."""
         return places.states == REFUSED

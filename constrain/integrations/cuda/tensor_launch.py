@@ -1,8 +1,7 @@
-"""Tensors as what kernels take, and kernels on torch's current stream.
+"""Conversion of torch tensors to kernel arguments, and kernel launches on torch's current stream.
 
-A launch waits for nothing and allocates nothing by itself, so it can be captured in a CUDA graph once it has run before
-(the first run compiles it, about a second each). In numba's simulator (NUMBA_ENABLE_CUDASIM=1) the tensors are those of
-the CPU.
+A launch neither synchronises nor allocates, so it can be captured in a CUDA graph once the kernel has been compiled by
+a first launch (about a second each). In numba's simulator (NUMBA_ENABLE_CUDASIM=1) tensors are on the CPU.
 """
 
 from __future__ import annotations
@@ -23,19 +22,23 @@ from ...kernels.cuda.cuda_device import SIMULATED
 __all__ = ["KINDS", "LogitRows", "flatten_masks", "launch_kernel", "on_card", "per_row", "rows_of"]
 
 KINDS = {torch.float32: cuda_order.FLOAT32, torch.bfloat16: cuda_order.BFLOAT16, torch.float16: cuda_order.FLOAT16}
-"""The logits that kernels read."""
+"""Logit dtypes that kernels read, with their codes."""
 INFINITIES = {torch.float32: 0xFF800000, torch.bfloat16: 0xFF80FF80, torch.float16: 0xFC00FC00}
-"""Four bytes of minus infinity: one or two."""
+"""Four bytes of minus infinity: one float32, or two elements of 16 bits."""
 
 
 def on_card(tensor: torch.Tensor) -> bool:
-    """Whether kernels can work on a tensor: it is on a card, or there is a simulator."""
+    """Return whether kernels can process a tensor: it is on a GPU, or on the CPU in the simulator."""
     return bool(tensor.is_cuda) or (SIMULATED and tensor.device.type == "cpu")
 
 
 @dataclass(frozen=True)
 class LogitRows:
-    """Logits [B, V] as kernels take them. bits: flat int32 or int16, row b from b * stride on; kind: as of `order`."""
+    """Logits [B, V] as kernel arguments.
+
+    bits: flat view as int32 or int16, row b starting at b * stride; count, width: B and V; kind: see
+    `kernels/cuda/cuda_order.py`.
+    """
 
     bits: torch.Tensor
     count: int
@@ -46,27 +49,27 @@ class LogitRows:
 
     @property
     def four(self) -> Any:
-        """Four bytes of minus infinity, int32."""
+        """Four bytes of minus infinity, as int32."""
         return np.int32(INFINITIES[self.dtype] - (1 << 32))
 
     @property
     def one(self) -> Any:
-        """The bits of one."""
+        """The bits of one element of minus infinity."""
         return self.four if self.dtype == torch.float32 else np.int16(self.four >> 16)
 
     @property
     def piece(self) -> int:
-        """Elements in 16 bytes."""
+        """Number of elements in 16 bytes."""
         return 16 // int(self.bits.element_size())
 
     @property
     def head(self) -> int:
-        """Elements of the first row before a multiple of 16 bytes."""
+        """Number of elements of the first row before a 16-byte boundary."""
         return -(int(self.bits.data_ptr()) // int(self.bits.element_size())) % self.piece
 
 
 def rows_of(logits: torch.Tensor) -> LogitRows:
-    """Checks logits, float32, bfloat16 or float16 [B, V] on a card, elements of a row side by side; no copy."""
+    """Validate logits, float32, bfloat16 or float16 [B, V] on a GPU with contiguous rows, and return a view of them."""
     if logits.dtype not in KINDS or logits.ndim != 2 or (logits.shape[1] > 1 and logits.stride(1) != 1):
         raise ArgumentError(
             f"logits are {logits.dtype} {list(logits.shape)}, strides {logits.stride()}: give float32, bfloat16 or "
@@ -92,8 +95,10 @@ def rows_of(logits: torch.Tensor) -> LogitRows:
 def flatten_masks(
     masks: torch.Tensor | None, sources: torch.Tensor | None, rows: LogitRows
 ) -> tuple[torch.Tensor, int, torch.Tensor]:
-    """Flat masks, words of one, and the mask of each row (int32 [B]): by default the first for the first, and so on;
-    a single mask for all; -1 where there is none."""
+    """Return flat masks, the number of words of each, and the index of the mask of each row (int32 [B], -1: none).
+
+    By default mask i is for row i; a single mask is for all rows.
+    """
     device = rows.bits.device
     if masks is None:
         none = torch.full((rows.count,), -1, dtype=torch.int32, device=device)
@@ -117,7 +122,7 @@ def flatten_masks(
 
 
 def per_row(value: float | torch.Tensor, dtype: torch.dtype, rows: LogitRows, name: str) -> torch.Tensor:
-    """A number for every row, or a tensor with one for each, as a tensor [B] on the rows' device."""
+    """Return a tensor [B] on the device of the rows from a number for all rows, or from such a tensor."""
     if not isinstance(value, torch.Tensor):
         return torch.full((rows.count,), value, dtype=dtype, device=rows.bits.device)
     if value.shape != (rows.count,) or value.device != rows.bits.device:
@@ -128,7 +133,7 @@ def per_row(value: float | torch.Tensor, dtype: torch.dtype, rows: LogitRows, na
 
 
 def launch_kernel(kernel: Any, blocks: int, threads: int, *arguments: Any) -> None:
-    """Runs a kernel on the current stream of the first tensor's device."""
+    """Launch a kernel on the current stream of the first tensor's device."""
     if not blocks:
         return
     device = next(one.device for one in arguments if isinstance(one, torch.Tensor))
@@ -148,7 +153,7 @@ def launch_kernel(kernel: Any, blocks: int, threads: int, *arguments: Any) -> No
 
 
 def device_context(device: torch.device) -> AbstractContextManager[Any]:
-    """numba's context on a device: it remembers the first one of a thread, whatever torch does."""
+    """Return numba's context of a device. numba keeps the first device of a thread, whichever device torch selects."""
     index = device.index or 0
     select: Callable[[], AbstractContextManager[Any]] = (lambda: cuda.gpus[index]) if index else nullcontext
     return select()

@@ -1,12 +1,12 @@
-"""A regular Constraint as a table over tokens, small enough for a card: states, transitions and masks.
+"""A regular Constraint as a table over tokens that fits on a GPU: states, transitions and masks.
 
-    explore      breadth first over the sets of its Matchers: for each state the allowed tokens, and where they lead
-    classes      tokens that no state tells apart are one column; refined as states come, so that no [states, V] is held
-    pack         of each state the commonest successor, and the exceptions, displaced into one array of slots
-    rows         masks, each once
+    explore      breadth-first over the state sets of its Matchers: the allowed tokens of each state, and their targets
+    classes      tokens that no state distinguishes share a column; refined state by state, so [states, V] is never held
+    pack         the most frequent target of each state as its default, the exceptions in one array by displacement
+    rows         masks, each stored once
 
-Only allowed tokens are in the table: all others lead to REFUSED, for good. An end token leads to ENDED, after which
-only end tokens are allowed, which decoding loops turn into padding. Kernel and layout:
+The table holds allowed tokens only: all others lead to REFUSED, which is absorbing. An end token leads to ENDED, in
+which only end tokens are allowed; decoding loops turn them into padding. Kernel and layout:
 `kernels/cuda/cuda_automaton.py`. Sources: row displacement, Tarjan and Yao 1979; default entries, as in the tables of
 LALR parsers (Dragon book, 4.7).
 """
@@ -34,21 +34,24 @@ __all__ = ["ENDED", "MOST_BYTES", "MOST_STATES", "TokenTable", "pool_tables", "t
 
 Ints = NDArray[np.int32]
 ENDED, FIRST = 1, 2
-"""States that all tables have beside REFUSED, and the first that is a table's own: its start."""
+"""ENDED is in every table, like REFUSED. FIRST is the first state of a table's own: its start."""
 MOST_STATES = 4096
-"""Of one constraint: some seconds of building."""
+"""Most states of one constraint, by default: building as many takes some seconds."""
 MOST_BYTES = 64 << 20
-"""Of one table: a thousandth of a large card, and some 4,000 masks of 128k tokens."""
+"""Most bytes of one table, by default: a thousandth of a large GPU's memory, and some 4,000 masks of 128k tokens."""
 TRIED = 256
-"""Displacements looked at together."""
+"""Displacements tested in one vectorised step."""
 TRIES = 16
-"""Rounds of those before a row is put behind all others: a bound on the time of packing, not on what is found."""
+"""Such steps before a row is placed after all others. This bounds the time of packing, not its correctness."""
 
 
 @dataclass(frozen=True)
 class TokenTable:
-    """states: int32 [S, 4]; classes: int32 [V] (of a pool: one after the other); slots: int32 [n, 2], as the kernel has
-    them; masks: int32 [R, words]; starts: the start of each constraint. All arrays are on the host."""
+    """The table of one Constraint, or of a pool of them, in host arrays laid out as the kernel reads them.
+
+    states: int32 [S, 4]. classes: int32 [V]; of a pool, concatenated. slots: int32 [n, 2]. masks: int32 [R, words].
+    starts: the start state of each constraint.
+    """
 
     states: Ints
     classes: Ints
@@ -59,11 +62,11 @@ class TokenTable:
 
     @property
     def nbytes(self) -> int:
-        """Bytes on a card."""
+        """Bytes of device memory."""
         return self.states.nbytes + self.classes.nbytes + self.slots.nbytes + self.masks.nbytes
 
     def next(self, state: int, token: int) -> int:
-        """The state after a token: what the kernel does."""
+        """Return the state after a token, as the kernel computes it."""
         if not 0 <= token < self.vocabulary.size:
             return REFUSED
         record = self.states[state]
@@ -71,15 +74,32 @@ class TokenTable:
         return int(after if owner == record[BASE] else record[OTHERWISE])
 
     def mask(self, state: int) -> Ints:
-        """int32 [words]: the tokens allowed in a state."""
+        """Return the mask of a state, int32 [words]."""
         row: Ints = self.masks[self.states[state, ROW]]
         return row
 
 
 def token_table(constraint: Constraint, *, most_states: int = MOST_STATES, most_bytes: int = MOST_BYTES) -> TokenTable:
-    """The table of a Constraint.
+    """Return the table of a Constraint.
 
-    LimitError if it has more states (as any has that is not regular), or takes more bytes on the card.
+    Parameters
+    ----------
+    constraint : Constraint
+        A constraint whose token automaton is finite.
+    most_states : int
+        Most states.
+    most_bytes : int
+        Most bytes of device memory.
+
+    Returns
+    -------
+    TokenTable
+        The table, in host memory.
+
+    Raises
+    ------
+    LimitError
+        If the constraint has more states, as one that is not regular always has, or its table takes more bytes.
     """
     vocabulary = constraint.vocabulary
     automaton = TokenAutomaton(constraint, most_states)
@@ -107,7 +127,7 @@ def token_table(constraint: Constraint, *, most_states: int = MOST_STATES, most_
 
 
 def too_large(found: int, most: int) -> LimitError:
-    """What is said of a table beyond its budget."""
+    """Return the error of a table that exceeds its budget."""
     return LimitError(
         f"The constraint's token automaton takes at least {found:,} bytes on the card, more than {most:,}.",
         hint="Raise most_bytes, or compute its masks on the host (integrations.cuda.overlap).",
@@ -115,14 +135,14 @@ def too_large(found: int, most: int) -> LimitError:
 
 
 class MaskRows:
-    """Masks, each kept once."""
+    """Masks, each stored once."""
 
     def __init__(self, vocabulary: Vocabulary, most_bytes: int) -> None:
         self.most_bytes, self.kept, self.places = most_bytes, list[Ints](), dict[bytes, int]()
         self.ends = mask_of(vocabulary.eos_ids, vocabulary.size)
 
     def add(self, mask: Ints) -> int:
-        """The number of a mask."""
+        """Return the index of a mask, adding it if it is new."""
         place = self.places.setdefault(mask.tobytes(), len(self.kept))
         if place == len(self.kept):
             self.kept.append(mask.copy())
@@ -132,10 +152,10 @@ class MaskRows:
 
 
 class Columns:
-    """Classes of tokens that no state so far tells apart, and the states' rows in terms of those.
+    """Classes of tokens that no state so far distinguishes, and the rows of the states over these classes.
 
-    A class that is split keeps its number for one part; the others are its children, and behave as it does in the
-    states before them. Class 0 holds all tokens at first, class 1 the end tokens, always.
+    When a class is split, one part keeps its number; the other parts become its children, and have its entries in the
+    states before the split. Class 0 initially holds all tokens but the end tokens; class 1 always holds the end tokens.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -146,11 +166,11 @@ class Columns:
         self.known: list[tuple[int, NDArray[np.int64], NDArray[np.int64]]] = []
 
     def add(self, tokens: NDArray[np.int64], after: Ints, may_end: bool) -> None:
-        """One more state: its tokens, where they lead, and whether end tokens lead to ENDED."""
+        """Add a state: its tokens, their targets, and whether end tokens lead to ENDED."""
         pairs = self.classes[tokens].astype(np.int64) << 32 | after
         kinds, first, which, sizes = np.unique(pairs, return_index=True, return_inverse=True, return_counts=True)
         owners = kinds >> 32
-        # The part of a class that keeps its number: the tokens that are not allowed, if there are any, else the first.
+        # One part keeps the number of the class: the tokens that are not allowed, if there are any, else the first.
         for kind in np.flatnonzero(sizes < self.sizes[owners]).tolist():
             owner = int(owners[kind])
             if self.sizes[owner] == sizes[kind]:
@@ -169,7 +189,7 @@ class Columns:
         ))  # fmt: skip
 
     def rows(self) -> list[Ints]:
-        """int32 [classes] for REFUSED, ENDED and each state that was added: where the classes lead."""
+        """Return the targets of the classes, int32 [classes], for REFUSED, ENDED and each state that was added."""
         count = len(self.parents)
         parents = np.array(self.parents)
         ended = np.full(count, REFUSED, np.int32)
@@ -188,7 +208,7 @@ class Columns:
 
 
 def pack_rows(rows: Sequence[Ints]) -> tuple[Ints, Ints]:
-    """states (without ROW, HOME 0) and slots: rows that are equal have the same base, others another."""
+    """Return states (without ROW, and with HOME 0) and slots. Equal rows share a base; different rows never do."""
     states = np.zeros((len(rows), 4), np.int32)
     width = len(rows[0])
     found: dict[bytes, list[int]] = {}
@@ -221,13 +241,13 @@ def pack_rows(rows: Sequence[Ints]) -> tuple[Ints, Ints]:
 def find_displacement(
     owner: Ints, classes: NDArray[np.int64], width: int, lowest: int, end: int, used: set[int]
 ) -> int:
-    """The first base, of those that are tried, at which all classes are free and that no other row has.
+    """Return the first base among those tried that is unused and at which the slots of all classes are free.
 
-    width: of a whole row. lowest: no slot before it is free. end: all from it on are.
+    width: length of a whole row. lowest: no slot before it is free. end: all slots from it on are free.
     """
     first = max(0, lowest - int(classes[0])) if len(classes) else 0
     if 2 * len(classes) > width:
-        first = end  # nothing has room for it but what is empty
+        first = end  # only the empty part has enough free slots
     for at in range(first, min(end, first + TRIES * TRIED), TRIED):
         bases = np.arange(at, at + TRIED)
         free = (owner[bases[:, None] + classes[None, :]] < 0).all(axis=1)
@@ -238,7 +258,25 @@ def find_displacement(
 
 
 def pool_tables(tables: Sequence[TokenTable]) -> TokenTable:
-    """Tables of one vocabulary as one: their states are numbered through. REFUSED and ENDED are those of the first."""
+    """Return several tables of one vocabulary as one table, with renumbered states. REFUSED and ENDED are shared.
+
+    Parameters
+    ----------
+    tables : sequence of TokenTable
+        At least one table.
+
+    Returns
+    -------
+    TokenTable
+        The pool; `starts` has the start states of all constraints, in the order of the tables.
+
+    Raises
+    ------
+    ArgumentError
+        If `tables` is empty.
+    VocabularyError
+        If the tables have different vocabularies.
+    """
     if not tables:
         raise ArgumentError("a pool holds at least one table")
     vocabulary = tables[0].vocabulary

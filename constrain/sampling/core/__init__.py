@@ -1,1 +1,1 @@
-"""What all samplers share: models, draws with weights, the step under a mask, checks of arguments."""
+"""Code shared by all samplers: the model interface, weighted draws, the masked step, validation of arguments."""

@@ -1,12 +1,12 @@
-"""Posteriors over answers: the weights of all draws that say the same, added up.
+"""Posteriors over answers: the summed weight of all draws that give the same answer.
 
-What is drawn is token sequences. Several of them spell one text, and several texts one JSON value; the probability of
-an answer, given the constraint, is the sum over all its spellings. So with w the normalised weights of draws x
+Samplers draw token sequences. Several token sequences spell the same text, and several texts the same JSON value; the
+probability of an answer, given the constraint, is the sum over all of them. With w the normalised weights of draws x,
 
-    P(answer = s | L)  ~  sum of w(x) over the draws x that say s
+    P(answer = s | L)  ~  sum of w(x) over the draws x with answer s
 
-which is the self-normalised estimate with f = [x says s]. The answer with the largest sum need not be the one that the
-likeliest token sequence spells.
+which is the self-normalised estimate with f = [x has answer s]. The answer with the largest sum need not be that of the
+likeliest token sequence.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["sum_by_text", "sum_by_value"]
 
 
 Weighted = Iterable[tuple[str, float]]
-"""The text of each draw with its normalised weight."""
+"""Pairs of the text of a draw and its normalised weight."""
 
 
 def sum_by_text(draws: Weighted) -> dict[str, float]:

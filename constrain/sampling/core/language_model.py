@@ -12,7 +12,7 @@ from ...base.errors import ArgumentError
 __all__ = ["TOLERANCE", "LanguageModel", "check_law", "check_mass", "rows_after"]
 
 TOLERANCE = 1e-2
-"""By how much of 1 a row may miss summing to 1 before it is called no law: half-precision models stay within it."""
+"""Permitted deviation of the sum of a row from 1; half-precision models stay within it."""
 
 
 @runtime_checkable
@@ -29,11 +29,12 @@ class LanguageModel(Protocol):
 
 
 def rows_after(lm: LanguageModel, prefixes: list[list[int]], size: int) -> NDArray[np.floating[Any]]:
-    """Call `next_logprobs` and check the answer: float [len(prefixes), V], V >= size, each row with a likeliest token.
+    """Call `next_logprobs` and validate the rows: float [len(prefixes), V], V >= size, each with a finite maximum of at
+    most 0.
 
-    For the empty text, with which every sampler begins, the row must also sum to 1, so that logits which nobody
-    normalised are found at once; later rows cost one maximum each. Raises ValueError for another shape or dtype, NaN,
-    numbers above 0, rows of minus infinity, and a first row that does not sum to 1.
+    The row after the empty text, with which every sampler begins, must also sum to 1, so that unnormalised logits are
+    detected at once; later rows cost one maximum each. Raises ValueError for another shape or dtype, NaN, numbers above
+    0, rows of minus infinity, and a first row that does not sum to 1.
     """
     answer = lm.next_logprobs(prefixes)
     try:
@@ -74,7 +75,7 @@ def check_mass(logmass: float) -> None:
 
 
 def describe_fault(top: float) -> str:
-    """Say what is wrong with a row whose largest number is `top`."""
+    """Return an error message for a row whose largest number is `top`."""
     if np.isnan(top):
         return "the model's log-probabilities are not numbers (NaN)"
     if top == -np.inf:

@@ -68,8 +68,9 @@ class Proposal:
 
 PLAIN = Proposal()
 FEW = 64
-"""Nearly all tokens are allowed if at most one in so many is not: before a trigger those are the ones that would write
-it and go on otherwise. Inside a JSON string, say, more are refused."""
+"""A row is first drawn from without the mask if at most one token in this many is not allowed. That is typical of
+free text before a trigger, where only the tokens that would complete the trigger are excluded. Inside a JSON
+string, for example, more are excluded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ def choose_index(law: NDArray[np.float64], rng: np.random.Generator) -> int:
     """Draw an index in proportion to `law` (float64 [k]) with one uniform number."""
     cumulative = np.cumsum(law)
     index = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
-    return min(index, int(np.flatnonzero(law)[-1]))  # rounding may point behind the last possible token
+    return min(index, int(np.flatnonzero(law)[-1]))  # rounding can exceed the last possible token
 
 
 def pick_under(
@@ -197,7 +198,7 @@ def draw_masked(
     rng : numpy.random.Generator
         The only source of randomness.
     max_tokens : int
-        Most tokens of a text, end token included.
+        Maximum number of tokens of a text, end token included.
     proposal : Proposal
         How tokens are chosen among the allowed ones.
 
@@ -229,7 +230,7 @@ def draw_masked(
         for i, row in zip(live, rows):
             mask = matchers[i].mask(None)
             choice = pick_under(row, mask & last if left == 1 else mask, rng, proposal, ends)
-            if choice is None:  # out of tokens where the text may not end
+            if choice is None:  # the token limit was reached where the text may not end
                 logprob[i] = log_weight[i] = -np.inf
                 continue
             logprob[i] += choice.logprob

@@ -109,7 +109,7 @@ class Draws(Sequence[Draw]):
 
     @property
     def ess(self) -> float:
-        """Effective sample size (sum w)^2 / sum w^2: the number of unweighted draws of equal worth (Kong 1992)."""
+        """Effective sample size (sum w)^2 / sum w^2: the equivalent number of draws of equal weight (Kong 1992)."""
         weights = self.log_weights
         total = log_sum(weights)
         return float(np.exp(2 * total - log_sum(2 * weights))) if total > -np.inf else 0.0

@@ -1,7 +1,7 @@
-"""What every sampler asks of its arguments, in one place, before the model is called.
+"""Validation of the arguments of samplers, before the model is called.
 
-A wrong kind is a TypeError, a number that makes no sense a ValueError, a bound that no text can meet a LimitError; each
-names the argument, what it was, and what it should be. n = 0 is no mistake: it asks for no draws.
+Arguments of the wrong type raise TypeError, invalid numbers ValueError, and bounds that no text can satisfy LimitError.
+Each message names the argument, its value, and what is expected. n = 0 is valid and gives no draws.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ __all__ = [
 ]
 
 MOST_DRAWS = 10_000_000
-"""Most draws of one call, which are all in memory."""
+"""Maximum number of draws of one call; all of them are in memory."""
 COMMON = ("lm", "constraint", "n", "rng", "max_tokens")
 
 
 def check_common_arguments(lm: object, constraint: Any, n: object, rng: object, max_tokens: object) -> None:
-    """The five arguments that all samplers have. Raises TypeError, ValueError, LimitError as said above.
+    """Validate the five arguments that all samplers have. Raise TypeError, ValueError or LimitError, see the module.
 
-    rng: a numpy Generator, or what answers like one; RandomState and the modules called random do not.
+    rng: a numpy Generator, or an object with the same methods; RandomState and the modules called random are rejected.
     """
     if not isinstance(lm, LanguageModel):
         raise TypeError(f"lm is a {class_name(lm)}: it must have a method next_logprobs, see sampling.LanguageModel")
@@ -52,13 +52,13 @@ def check_common_arguments(lm: object, constraint: Any, n: object, rng: object, 
 
 
 def check_constraint(constraint: object) -> None:
-    """Raise TypeError unless a value has what samplers use of a Constraint or Checker."""
+    """Raise TypeError unless the value has the attributes of a Constraint or Checker that samplers use."""
     if isinstance(constraint, type) or not (hasattr(constraint, "matcher") and hasattr(constraint, "vocabulary")):
         raise TypeError(f"constraint is a {class_name(constraint)}: make one with constrain.compile")
 
 
 def check_masks(constraint: Any, sampler: str) -> None:
-    """Whether a constraint makes masks: those of `checkers` only say yes or no. Raises UnsupportedError."""
+    """Raise UnsupportedError if a constraint does not compute masks, as those of `checkers` do not."""
     if not hasattr(constraint.matcher(), "mask"):
         raise UnsupportedError(
             f"the sampler {sampler!r} needs masks, and a {class_name(constraint)} makes none",
@@ -67,7 +67,7 @@ def check_masks(constraint: Any, sampler: str) -> None:
 
 
 def check_counts(least: int, **numbers: object) -> None:
-    """Whole numbers, by name, of at least `least`; None for none is left to the caller. TypeError, ValueError."""
+    """Raise TypeError unless all numbers are integers, and ValueError if one is less than `least`."""
     for name, value in numbers.items():
         if not is_count(value):
             raise TypeError(f"{name} is {describe_value(value)}: it is a whole number from {least} on")
@@ -76,7 +76,9 @@ def check_counts(least: int, **numbers: object) -> None:
 
 
 def check_seconds(seconds: object) -> None:
-    """None, or a number that is not NaN. A time that is over already is no mistake: nothing is found in it."""
+    """Raise TypeError or ValueError unless a time limit is None or a number other than NaN. Limits of 0 or less are
+    valid.
+    """
     if seconds is None:
         return
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float, np.number)):
@@ -86,14 +88,14 @@ def check_seconds(seconds: object) -> None:
 
 
 def check_judges(**judges: object) -> None:
-    """Validators, by name: functions, or None. Raises TypeError."""
+    """Raise TypeError unless all validators, given by name, are callables or None."""
     for name, judge in judges.items():
         if judge is not None and not callable(judge):
             raise TypeError(f"{name} is {describe_value(judge)}: it is a function of bytes that says True or False")
 
 
 def check_options(sampler: str, draw: Callable[..., Any], names: Iterable[str]) -> None:
-    """Whether `draw` takes options of these names. Raises TypeError that lists those it has."""
+    """Raise TypeError, which lists the known options, if `draw` does not take one of these options."""
     known = options_of(draw)
     for name in names:
         if name not in known:
@@ -101,15 +103,15 @@ def check_options(sampler: str, draw: Callable[..., Any], names: Iterable[str]) 
 
 
 def options_of(draw: Callable[..., Any]) -> list[str]:
-    """The names of the options that are a sampler's own."""
+    """Return the names of the options that are specific to a sampler."""
     return [name for name in inspect.signature(draw).parameters if name not in COMMON]
 
 
 def is_count(value: object) -> bool:
-    """Whether a value is a whole number, of Python or numpy."""
+    """Return whether a value is a Python or numpy integer, bool excluded."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def class_name(value: object) -> str:
-    """Its class."""
+    """Return the name of the class of a value."""
     return value.__class__.__name__

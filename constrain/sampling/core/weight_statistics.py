@@ -1,13 +1,13 @@
-"""What weights alone say about a set of draws: log Z, how far masking was off, and whether to believe it.
+"""Diagnostics from the weights of a set of draws: log Z, the divergence from the target, and whether to trust them.
 
-With q the law that was drawn from, pi = p given L and weights W = p / q on L, so that E_q[W] = Z:
+With q the distribution of the draws, pi = p given L and weights W = p / q on L, so that E_q[W] = Z:
 
     KL(q || pi) = log E_q[W] - E_q[log W]          a Jensen gap
     KL(pi || q) = E_q[(W / Z) log(W / Z)]
 
-Both cost no call of the model. Draws of weight 0 (dead ends) are left out of both and reported by themselves: the
-divergences are then those of q given that a text ends. Where weights are noisy estimates, as those of `awrs`, the
-noise counts as divergence.
+Neither needs a call of the model. Draws of weight 0 (dead ends) are excluded from both and reported separately: the
+divergences are those of q given that a text ends. If weights are noisy estimates, as those of `awrs`, the noise counts
+as divergence.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from .results import log_sum
 __all__ = ["weight_stats"]
 
 LARGEST = 0.05
-"""Part of all weight beyond which one draw says more than a mean should rest on."""
+"""Share of the total weight above which a single draw dominates a mean too much."""
 WITHIN = 0.05
-"""Standard error of a divergence, as a part of it, up to which it is trusted: two of them are 10 %."""
+"""Maximum relative standard error of a trusted divergence: two of them are 10 %."""
 NONE = 0.05
-"""Nats: a divergence smaller than this is as good as none, and its error is measured against this."""
+"""Nats: smaller divergences count as negligible, and their errors are measured relative to this."""
 
 
 def weight_stats(log_weights: NDArray[np.float64]) -> dict[str, float]:
-    """Of log-weights float64 [n], nats; {} for none.
+    """Compute statistics of log-weights (float64 [n], nats); {} if there are none.
 
-    log_z: log of the mean weight. ess: effective sample size. kl_to_target, kl_from_target: KL(q || pi) and
-    KL(pi || q), with kl_to_error and kl_from_error, their standard errors; nan if no draw counts. dead_ends: part of
-    the draws that weigh nothing. largest: part of all weight that one draw has. trusted: 1 if no draw has much of the
-    weight and both standard errors are small, else 0.
+    log_z: log of the mean weight. ess: effective sample size. kl_to_target, kl_from_target: KL(q || pi) and KL(pi ||
+    q), with the standard errors kl_to_error and kl_from_error; nan if all draws have weight 0. dead_ends: share of the
+    draws of weight 0. largest: largest share of the total weight of one draw. trusted: 1 if no draw dominates and both
+    standard errors are small, else 0.
     """
     n = len(log_weights)
     if not n:
@@ -45,7 +45,7 @@ def weight_stats(log_weights: NDArray[np.float64]) -> dict[str, float]:
     if not len(alive):
         nothing = dict.fromkeys(("kl_to_target", "kl_to_error", "kl_from_target", "kl_from_error"), math.nan)
         return {"log_z": -math.inf, "ess": 0.0, **nothing, "dead_ends": 1.0, "largest": math.nan, "trusted": 0.0}
-    logs = alive - (total - math.log(len(alive)))  # of weights whose mean is 1
+    logs = alive - (total - math.log(len(alive)))  # logs of weights with mean 1
     weights = np.exp(logs)
     to_target = max(0.0, -float(logs.mean()))
     from_target = max(0.0, float((weights * logs).mean()))

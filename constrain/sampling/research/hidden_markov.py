@@ -1,12 +1,13 @@
-"""Hmm: a hidden Markov model of tokens. Its state is never seen, so no number of last tokens says what comes next.
+"""Hmm: a hidden Markov model of tokens. Its state is not observed, so no fixed number of last tokens determines the
+next distribution.
 
-Before each token the model is in one of K states; the state writes a token, or an end token, and the model moves on:
+Before each token the model is in one of K states; the state emits a token, or an end token, and the model moves on:
 
     p(x_1 .. x_T $) = sum over s_1 .. s_{T+1} of start[s_1] emit[s_1, x_1] move[s_1, s_2] emit[s_2, x_2] ... emit[., $]
 
-What is known of the state after a prefix is its *belief* P(s | prefix), K numbers that one token changes in O(K^2); the
-next token has the law belief @ emit. `hidden.HiddenProduct` crosses it with an automaton, for exact answers. Source:
-Rabiner 1989, A tutorial on hidden Markov models; `fit` is his Baum-Welch, section III.C.
+The distribution of the state given a prefix is its *belief* P(s | prefix), K numbers, updated in O(K^2) per token; the
+next token has the distribution belief @ emit. `hmm_product.HiddenProduct` crosses the model with an automaton, for
+exact answers. Source: Rabiner 1989, A tutorial on hidden Markov models; `fit` is his Baum-Welch, section III.C.
 """
 
 from __future__ import annotations
@@ -23,20 +24,23 @@ from ...base.errors import ArgumentError, LimitError
 __all__ = ["Hmm"]
 
 REMEMBERED = 2_000
-"""Prefixes whose belief is kept, of those that were asked about; the longest unused are forgotten."""
+"""Maximum number of prefixes whose belief is cached; the least recently used are evicted."""
 REACH = 64
-"""How much shorter a beginning may be from which a belief is carried on; else it is computed from the start."""
+"""A belief is continued from a cached prefix at most this many tokens shorter, or else computed from the start."""
 MOST_CELLS = 64_000_000
-"""States times tokens: beyond, the rows take more than half a gigabyte."""
+"""Maximum number of states times tokens; the rows then take half a gigabyte."""
 SMALLEST = 1e-9
-"""Share of the even law that `fit` mixes into every law, so that nothing becomes impossible for good."""
+"""Weight of the uniform distribution that `fit` mixes into every distribution, so that no probability becomes 0."""
 
 Floats = NDArray[np.float64]
 
 
 class Hmm:
-    """start: float64 [K], move: float64 [K, K], emit: float64 [K, V]: probabilities, each row summing to 1 (to 1e-6;
-    they are then made to, exactly). Raises ValueError for others, LimitError for more cells than MOST_CELLS."""
+    """A hidden Markov model, usable as a LanguageModel.
+
+    start: float64 [K], move: float64 [K, K], emit: float64 [K, V]: probabilities, each row summing to 1 to within 1e-6;
+    rows are then normalised. Raises ValueError for other rows, LimitError for more than MOST_CELLS cells.
+    """
 
     def __init__(
         self, start: NDArray[np.floating[Any]], move: NDArray[np.floating[Any]], emit: NDArray[np.floating[Any]]
@@ -55,7 +59,7 @@ class Hmm:
         self._beliefs: OrderedDict[tuple[int, ...], Floats] = OrderedDict()
 
     def belief(self, prefix: Sequence[int]) -> Floats:
-        """float64 [K]: the probability of each state after a prefix; even, where the prefix is impossible."""
+        """Return the probability of each state after a prefix, float64 [K]; uniform if the prefix is impossible."""
         key = tuple(prefix)
         known, at = self.start, 0
         for length in range(len(key), max(0, len(key) - REACH), -1):
@@ -71,7 +75,7 @@ class Hmm:
         return known
 
     def after(self, belief: Floats, token: int) -> Floats:
-        """The belief one token later. Normalised at each step, so nothing underflows, however long a text is."""
+        """Return the belief after one more token. It is normalised at each step, so long texts do not underflow."""
         joint: Floats = belief * self.emit[:, token]
         total = float(joint.sum())
         if total <= 0:
@@ -80,14 +84,14 @@ class Hmm:
         return moved
 
     def next_logprobs(self, prefixes: list[list[int]]) -> Floats:
-        """As every LanguageModel: float64 [n, V]."""
+        """Return the log-probabilities of the next token after each prefix, as every LanguageModel: float64 [n, V]."""
         if not prefixes:
             return np.zeros((0, self.emit.shape[1]))
         with np.errstate(divide="ignore"):
             return np.log(np.array([self.belief(prefix) for prefix in prefixes]) @ self.emit)
 
     def logprob(self, text: Sequence[int]) -> float:
-        """Natural log of the probability that a text begins with these tokens (with an end token: that it is that)."""
+        """Return the log-probability that a text begins with these tokens (or, with an end token, equals them)."""
         rows = self.next_logprobs([list(text[:i]) for i in range(len(text))])
         return float(sum(rows[i, token] for i, token in enumerate(text)))
 
@@ -95,7 +99,9 @@ class Hmm:
 
     @classmethod
     def random(cls, states: int, size: int, *, rng: np.random.Generator, peaked: float = 0.5) -> Hmm:
-        """All rows from a Dirichlet law of concentration `peaked`; size: of the vocabulary."""
+        """Make a random model of a vocabulary of `size` tokens, with rows from a Dirichlet distribution of
+        concentration `peaked`.
+        """
         concentration = np.full(states, peaked)
         return cls(
             rng.dirichlet(concentration),
@@ -114,8 +120,11 @@ class Hmm:
         rng: np.random.Generator,
         rounds: int = 20,
     ) -> Hmm:
-        """By Baum-Welch from a random start: `rounds` steps, none of which makes the texts less likely (but for the
-        SMALLEST share). texts: without their end token, which is `end`; size: of the vocabulary."""
+        """Fit a model to texts by `rounds` steps of Baum-Welch from a random start.
+
+        No step decreases the likelihood of the texts (except for the SMALLEST mixture). texts: token sequences without
+        the end token, which is `end`; size: of the vocabulary.
+        """
         listed = [[*text, end] for text in texts]
         if not listed:
             raise ArgumentError("there is no text to learn from")
@@ -125,7 +134,7 @@ class Hmm:
         return made
 
     def better(self, texts: Sequence[Sequence[int]]) -> Hmm:
-        """One step of Baum-Welch on texts with their end tokens: expected uses of each number, made into laws."""
+        """Return the model after one step of Baum-Welch on texts with end tokens: the normalised expected counts."""
         start, move, emit = (np.zeros_like(rows) for rows in (self.start, self.move, self.emit))
         for text in texts:
             ahead = [self.start]
@@ -136,7 +145,7 @@ class Hmm:
                 here = ahead[i] * behind
                 total = here.sum()
                 if total <= 0:
-                    break  # an impossible text teaches nothing
+                    break  # skip an impossible text
                 emit[:, text[i]] += here / total
                 if i == 0:
                     start += here / total
@@ -149,7 +158,7 @@ class Hmm:
 
 
 def normalise_rows(rows: NDArray[np.floating[Any]], name: str) -> Floats:
-    """Rows as float64 that sum to 1."""
+    """Return rows as float64, normalised to sum to 1."""
     made = np.asarray(rows, np.float64)
     sums = made.sum(axis=-1, keepdims=True)
     if made.ndim == 0 or not np.isfinite(made).all() or (made < 0).any() or not np.allclose(sums, 1.0, atol=1e-6):
@@ -159,7 +168,7 @@ def normalise_rows(rows: NDArray[np.floating[Any]], name: str) -> Floats:
 
 
 def smooth_counts(counts: Floats) -> Floats:
-    """Laws in proportion to counts, mixed with SMALLEST of the even one, which is the law of a row that has none."""
+    """Normalise counts and mix in the uniform distribution with weight SMALLEST; rows without counts become uniform."""
     size = counts.shape[-1]
     sums = counts.sum(axis=-1, keepdims=True)
     laws = np.where(sums > 0, counts / np.maximum(sums, 1e-300), 1 / size)

@@ -1,13 +1,15 @@
-"""HiddenProduct: exact answers for a hidden Markov model under a Constraint, by automaton state times hidden state.
+"""HiddenProduct: exact answers for a hidden Markov model under a Constraint, from the product of automaton and hidden
+states.
 
-With h(q, s, left) the probability that the text comes to be in L within `left` more tokens, from automaton state q when
-the model is in state s, one pass backward gives all of it:
+Let h(q, s, left) be the probability that the text is completed in L within `left` more tokens, from automaton state q
+with the model in state s. One backward pass computes all of them:
 
     h(q, s, left) = emit[s, $] [q accepts] + sum over tokens a of emit[s, a] (move @ h(q after a, ., left - 1))[s]
 
-p(L) is start @ h(start). Given a prefix, the state is known as a belief b only, and h(u) = b @ h(q): so the next token
-has exactly the probability in proportion to sum of b[s] emit[s, a] (move @ h(q after a))[s]. Each step is a draw from
-p given L, though no single state is ever seen. The same recursion as `markov`, with a vector where that has a number.
+p(L) is start @ h(start). Given a prefix, only a belief b over hidden states is known, and h(u) = b @ h(q). The next
+token has probability in proportion to the sum of b[s] emit[s, a] (move @ h(q after a))[s], so every step samples from p
+given L exactly although hidden states are never observed. The recursion is that of `markov_exact`, with vectors in
+place of numbers.
 """
 
 from __future__ import annotations
@@ -30,18 +32,18 @@ if TYPE_CHECKING:
 __all__ = ["HiddenProduct"]
 
 MOST_CELLS = 30_000_000
-"""Of h: tokens times automaton states times hidden states, 8 bytes each."""
+"""Maximum size of h: tokens times automaton states times hidden states, 8 bytes each."""
 
 Floats = NDArray[np.float64]
 Arcs = tuple[NDArray[np.int64], NDArray[np.int32]]
 
 
 class HiddenProduct:
-    """For texts of at most max_tokens tokens, end token included.
+    """The product of an Hmm and a Constraint, for texts of at most max_tokens tokens, end token included.
 
-    h: float64 [max_tokens + 1, Q, K], for each number of tokens left and automaton state scaled so that its largest is
-    1; scale: float64 [max_tokens + 1, Q], the log of what it was, -inf where there is nothing.
-    Raises LimitError beyond most_states or MOST_CELLS.
+    h: float64 [max_tokens + 1, Q, K], scaled for each number of remaining tokens and automaton state so that the
+    maximum is 1. scale: float64 [max_tokens + 1, Q], the logs of the scales, -inf where h is 0. Raises LimitError
+    beyond most_states or MOST_CELLS.
     """
 
     def __init__(self, lm: Hmm, constraint: Constraint, *, max_tokens: int, most_states: int = 200_000) -> None:
@@ -62,8 +64,9 @@ class HiddenProduct:
         self.backward()
 
     def explored(self) -> Iterator[Arcs]:
-        """The arcs of each state that fewer than max_tokens tokens reach, breadth first. Those of the last layer have
-        none: behind them there is room for an end only."""
+        """Yield the arcs of each state that fewer than max_tokens tokens reach, breadth first. States of the last layer
+        have none, since only an end token fits after them.
+        """
         done = 0
         for _ in range(self.max_tokens - 1):
             layer = len(self.automaton)
@@ -74,10 +77,10 @@ class HiddenProduct:
             yield np.empty(0, np.int64), np.empty(0, np.int32)
 
     def backward(self) -> None:
-        """Fills h and scale."""
+        """Compute h and scale."""
         edges = [self.edges(tokens, after) for tokens, after in self.arcs]
         for left in range(1, self.max_tokens + 1):
-            ahead = self.h[left - 1] @ self.lm.move.T  # one token on, before the move
+            ahead = self.h[left - 1] @ self.lm.move.T  # values after the next token, averaged over the move
             for state, (targets, weights) in enumerate(edges):
                 scales = self.scale[left - 1][targets]
                 ends = self.automaton.accepting[state] and self.ending.max() > 0
@@ -90,7 +93,9 @@ class HiddenProduct:
                     self.h[left, state], self.scale[left, state] = here / largest, top + np.log(largest)
 
     def edges(self, tokens: NDArray[np.int64], after: NDArray[np.int32]) -> tuple[NDArray[np.int64], Floats]:
-        """The states after a state (int64 [e]) and what the tokens that lead there weigh: float64 [K, e]."""
+        """Return the successors of a state (int64 [e]) and the total probability of the tokens that lead to each:
+        float64 [K, e].
+        """
         targets, inverse = np.unique(after.astype(np.int64), return_inverse=True)
         weights = np.zeros((len(targets), len(self.lm.start)))
         np.add.at(weights, inverse, self.lm.emit[:, tokens].T)
@@ -98,12 +103,12 @@ class HiddenProduct:
 
     @property
     def log_z(self) -> float:
-        """Log of p(L), of texts that end in time."""
+        """Log of p(L), for texts that end within max_tokens."""
         total = float(self.lm.start @ self.h[self.max_tokens, 0])
         return float(np.log(total) + self.scale[self.max_tokens, 0]) if total > 0 else -np.inf
 
     def sample(self, n: int, rng: np.random.Generator) -> Draws:
-        """n independent texts from exactly p given L. Each weighs Z. Raises LimitError if there is none."""
+        """Return n independent samples from exactly p given L, each of weight Z. Raise LimitError if p(L) is 0."""
         if self.log_z == -np.inf:
             raise LimitError(
                 f"no text of at most {self.max_tokens} tokens satisfies the constraint with any probability",

@@ -1,13 +1,13 @@
-"""Exact answers where the model is Markov and the constraint regular: nothing is estimated.
+"""Exact inference where the model is Markov and the constraint regular.
 
-A model of the last few tokens times an automaton is a weighted automaton again (the regular-constrained CRF, Papay,
-Klinger & Padó, ICLR 2022). One pass backward over it gives h(u), the probability that a text which begins with u will
-be in L and end in time; all else follows from h:
+The product of a model of the last few tokens and an automaton is a weighted automaton (the regular-constrained CRF,
+Papay, Klinger & Padó, ICLR 2022). One backward pass gives h(u), the probability that a text that begins with u will be
+in L and end in time; everything else follows from h:
 
-    log Z = h before any token        pi(a | u) = p(a | u) h(ua) / h(u)         best text: the same with max for sum
-    marginals, gradient of log Z      one pass forward as well: expected uses of each arc under p given L
+    log Z = log h of the empty text   pi(a | u) = p(a | u) h(ua) / h(u)         best text: the same with max for sum
+    marginals, gradient of log Z      one forward pass as well: expected uses of each arc under p given L
 
-With at most max_tokens the number of states is finite for any grammar; where it is too large, LimitError says so.
+With at most max_tokens tokens the number of states is finite for any grammar; if it is too large, LimitError is raised.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ __all__ = ["Markov", "Product", "draw_markov"]
 
 MOST_STATES = 200_000
 MOST_ARCS = 20_000_000
-"""Arcs of a product: 12 bytes each."""
+"""Maximum number of arcs of a product, 12 bytes each."""
 
 Floats = NDArray[np.float64]
 
 
 class Markov(Protocol):
-    """A LanguageModel with states. logs: float64 [states, V], natural logs, rows normalised; start: before any token.
+    """A LanguageModel with finitely many states, such as `sampling.NGram`.
 
-    `sampling.NGram` is one.
+    logs: float64 [states, V], natural logs, rows normalised; start: the state before any token.
     """
 
     logs: Floats
@@ -52,11 +52,11 @@ class Markov(Protocol):
     @property
     def start(self) -> int: ...
     def follow(self, state: int, tokens: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
-        """The state after each of the tokens: int32 [k]."""
+        """Return the state after each of the tokens: int32 [k]."""
         ...
 
     def state(self, tokens: Sequence[int]) -> int:
-        """The state after a whole text."""
+        """Return the state after a whole text."""
         ...
 
     def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.floating[Any]]: ...
@@ -64,12 +64,12 @@ class Markov(Protocol):
 
 @dataclass(frozen=True)
 class Product:
-    """A Markov model crossed with a Constraint, over texts of at most max_tokens tokens, end token included.
+    """The product of a Markov model and a Constraint, over texts of at most max_tokens tokens, end token included.
 
     pairs: int64 [S, 2], states of the model and of `automaton`; state 0 is the start. end: float64 [S], log of the
-    probability that the text ends there, -inf where it may not. Tokens that lead from one state to the same other one
-    are an edge: edges of state s are first_edge[s]:first_edge[s + 1], with `target` and `weight` (log); its tokens
-    are first_arc[e]:first_arc[e + 1] of `token` and `arc` (log).
+    probability that the text ends there, -inf where it may not. All tokens that lead from one state to the same
+    successor form an edge: the edges of state s are first_edge[s]:first_edge[s + 1], with `target` and `weight` (log);
+    the tokens of edge e are first_arc[e]:first_arc[e + 1] of `token` and `arc` (log).
     """
 
     lm: Markov
@@ -86,8 +86,11 @@ class Product:
 
     @classmethod
     def of(cls, lm: Markov, constraint: Constraint, *, max_tokens: int, most_states: int = MOST_STATES) -> Product:
-        """Explores what max_tokens can reach. Raises LimitError beyond most_states or MOST_ARCS, ValueError
-        for logs of another shape and rows that are no law."""
+        """Build the product of all states that max_tokens tokens can reach.
+
+        Raise LimitError beyond most_states or MOST_ARCS, and ValueError for logs of another shape or rows that are not
+        distributions.
+        """
         if max_tokens < 1:
             raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits")
         size, logs = constraint.vocabulary.size, np.asarray(lm.logs)
@@ -102,7 +105,7 @@ class Product:
 
     @cached_property
     def backward(self) -> Floats:
-        """float64 [max_tokens + 1, S]: log h of each state with so many tokens left, end token included."""
+        """Log h of each state, by number of remaining tokens, end token included: float64 [max_tokens + 1, S]."""
         out = np.full((self.max_tokens + 1, len(self.end)), -np.inf)
         for left in range(1, self.max_tokens + 1):
             out[left] = np.logaddexp(self.end, _sums(self.weight + out[left - 1][self.target], self.first_edge))
@@ -110,7 +113,7 @@ class Product:
 
     @cached_property
     def forward(self) -> Floats:
-        """float64 [max_tokens, S]: log of the probability that the text is at each state after so many tokens."""
+        """Log-probability of being in each state after each number of tokens: float64 [max_tokens, S]."""
         out = np.full((self.max_tokens, len(self.end)), -np.inf)
         out[0, 0] = 0.0
         order = np.argsort(self.target, kind="stable")
@@ -121,26 +124,26 @@ class Product:
 
     @cached_property
     def source(self) -> NDArray[np.int64]:
-        """int64 [edges]: the state that each edge leaves."""
+        """The state that each edge leaves: int64 [edges]."""
         return np.repeat(np.arange(len(self.end)), np.diff(self.first_edge))
 
     @property
     def log_z(self) -> float:
-        """Log of p(L), of texts that end in time."""
+        """Log of p(L), for texts that end within max_tokens."""
         return float(self.backward[self.max_tokens, 0])
 
     def future(self, matcher: Matcher, tokens: Sequence[int], left: int) -> float:
-        """log h of a text that has `left` tokens left: of p(in L, in time | it begins so). -inf if that is nothing.
+        """Return log h of a text with `left` tokens remaining: log p(in L and in time | prefix), or -inf if that is 0.
 
-        matcher: at that text, of the same Constraint and thread; tokens: what the model has seen of it. A text that
-        is not among those explored (the model gives it no probability, or it is too long): -inf.
+        matcher: the position after the text, of the same Constraint and thread; tokens: the tokens the model has seen.
+        Returns -inf for a text that was not explored, because its probability is 0 or it is too long.
         """
         number = self.automaton.number(matcher)
         state = self._numbers.get((self.lm.state(tokens), -1 if number is None else number))
         return -np.inf if state is None or left <= 0 else float(self.backward[min(left, self.max_tokens), state])
 
     def futures(self, matcher: Matcher, tokens: Sequence[int], left: int) -> tuple[NDArray[np.int64], Floats]:
-        """The tokens that may come (int64 [k], ascending, ends left out) and log h of the text with each behind it."""
+        """Return the possible next tokens (int64 [k], ascending, no end tokens) and log h of the text after each."""
         number = self.automaton.number(matcher)
         state = self._numbers.get((self.lm.state(tokens), -1 if number is None else number))
         if state is None or left <= 1:
@@ -162,10 +165,10 @@ class Product:
     def _numbers(self) -> dict[tuple[int, int], int]:
         return {(int(m), int(q)): number for number, (m, q) in enumerate(self.pairs)}
 
-    # ---- answers ----------------------------------------------------------------------------------------------
+    # ---- inference --------------------------------------------------------------------------------------------
 
     def sample(self, n: int, rng: np.random.Generator) -> Draws:
-        """n independent texts from exactly p given L. Each weighs Z. Raises LimitError if there is none."""
+        """Return n independent samples from exactly p given L, each of weight Z. Raise LimitError if p(L) is 0."""
         if self.log_z == -np.inf:
             raise self.nothing()
         return Draws.of((self._sample(rng) for _ in range(n)), model_calls=0)
@@ -188,7 +191,7 @@ class Product:
         return self._draw(tokens, logprob, self.log_z)
 
     def best(self) -> Draw:
-        """The likeliest tokens of p given L (several may spell the same text), with the weight of certainty, Z."""
+        """Return the likeliest token sequence of p given L, with weight Z. Several may spell the same text."""
         best = np.full((self.max_tokens + 1, len(self.end)), -np.inf)
         top = _tops(self.arc, self.first_arc)
         for left in range(1, self.max_tokens + 1):
@@ -208,17 +211,17 @@ class Product:
         return self._draw(tokens, float(best[self.max_tokens, 0]), self.log_z)
 
     def nothing(self) -> LimitError:
-        """What to say where p(L) is 0."""
+        """Return the error for a constraint with p(L) = 0."""
         return LimitError(
             f"no text of at most {self.max_tokens} tokens satisfies the constraint with any probability",
             hint="Raise max_tokens, or look at what the model can write.",
         )
 
     def marginals(self) -> Floats:
-        """float64 [max_tokens, V]: the probability that each token stands at each place, under p given L.
+        """Return the probability of each token at each position under p given L: float64 [max_tokens, V].
 
-        The end tokens share the ends of texts as the model does; behind an end there is nothing, so rows may sum to
-        less than 1.
+        The probability of ending is divided among the end tokens as in the model. Positions after the end are empty, so
+        rows may sum to less than 1.
         """
         out = np.zeros((self.max_tokens, self.lm.logs.shape[1]))
         for step in range(self.max_tokens):
@@ -228,10 +231,11 @@ class Product:
         return out
 
     def gradient(self) -> Floats:
-        """float64 [model states, V]: derivatives of log Z by the model's `logs`, taken as free numbers.
+        """Return the derivatives of log Z with respect to the model's `logs`, as free parameters: float64 [model
+        states, V].
 
-        They are the expected uses of each under p given L; for a training text x in L, the gradient of
-        log p(x | L) is the uses in x less these.
+        They are the expected uses of each entry under p given L; for a training text x in L, the gradient of log p(x |
+        L) is the uses in x minus these.
         """
         out = np.zeros_like(self.lm.logs)
         arc_state = np.repeat(self.pairs[self.source, 0], np.diff(self.first_arc))
@@ -243,8 +247,9 @@ class Product:
         return out
 
     def _uses(self, step: int) -> tuple[Floats, Floats]:
-        """Under p given L: the probability of each arc as the token behind `step` others (float64 [arcs]), and of
-        the end there, by state (float64 [S])."""
+        """Return probabilities under p given L: of each arc as the token after `step` others (float64 [arcs]), and of
+        ending there, by state (float64 [S]).
+        """
         if self.log_z == -np.inf:
             return np.zeros(len(self.arc)), np.zeros(len(self.end))
         edges = self.forward[step][self.source] + self.backward[self.max_tokens - step - 1][self.target] - self.log_z
@@ -257,7 +262,7 @@ class Product:
 
     @cached_property
     def _shares(self) -> Floats:
-        """float64 [S, end tokens]: how the model shares an end among the end tokens."""
+        """How the model divides the probability of ending among the end tokens: float64 [S, end tokens]."""
         logs = self.lm.logs[self.pairs[:, 0]][:, list(self._ends)]
         top = np.maximum(logs.max(axis=1, keepdims=True), -1e300)
         weights = np.exp(logs - top)
@@ -269,7 +274,7 @@ class Product:
 
 
 class _Explorer:
-    """Finds the states and arcs of a product, breadth first, so that none is looked at that takes too many tokens."""
+    """Finds the states and arcs of a product, breadth first, so that no state beyond the token limit is explored."""
 
     def __init__(self, lm: Markov, automaton: TokenAutomaton, most_states: int) -> None:
         self.lm, self.automaton, self.most_states = lm, automaton, most_states
@@ -330,7 +335,7 @@ class _Explorer:
         )
 
     def edges(self, model: int, state: int) -> list[tuple[int, NDArray[np.int64], Floats]]:
-        """(target, tokens, their logs) of each edge of a pair; tokens without any probability are left out."""
+        """Return (target, tokens, their logs) of each edge of a pair, without tokens of probability 0."""
         tokens, after = self.automaton.arcs(state)
         logs = self.lm.logs[model, tokens]
         possible = logs > -np.inf
@@ -356,7 +361,7 @@ def _segments(values: Floats, first: NDArray[np.int64]) -> tuple[NDArray[np.bool
 
 
 def _tops(values: Floats, first: NDArray[np.int64]) -> Floats:
-    """The largest of each segment values[first[i]:first[i + 1]]; -inf for an empty one."""
+    """Return the maximum of each segment values[first[i]:first[i + 1]]; -inf for an empty one."""
     out = np.full(len(first) - 1, -np.inf)
     full, starts = _segments(values, first)
     if len(starts):
@@ -365,7 +370,7 @@ def _tops(values: Floats, first: NDArray[np.int64]) -> Floats:
 
 
 def _sums(values: Floats, first: NDArray[np.int64]) -> Floats:
-    """log(sum(exp)) of each segment values[first[i]:first[i + 1]]; -inf for an empty one."""
+    """Return log(sum(exp)) of each segment values[first[i]:first[i + 1]]; -inf for an empty one."""
     out = np.full(len(first) - 1, -np.inf)
     full, starts = _segments(values, first)
     if len(starts):
@@ -378,7 +383,7 @@ def _sums(values: Floats, first: NDArray[np.int64]) -> Floats:
 
 
 def _choose(logs: Floats, rng: np.random.Generator) -> int:
-    """An index, drawn in proportion to exp(logs)."""
+    """Draw an index in proportion to exp(logs)."""
     cumulative = np.cumsum(np.exp(logs - logs.max()))
     return int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
 
@@ -392,7 +397,34 @@ def draw_markov(
     max_tokens: int,
     most_states: int = MOST_STATES,
 ) -> Draws:
-    """n independent draws from exactly p given L and at most max_tokens tokens; lm: a `Markov` model, or an `Hmm`."""
+    """Draw n independent texts from exactly p given L and at most max_tokens tokens, without calls of the model.
+
+    Parameters
+    ----------
+    lm : Markov or Hmm
+        The model.
+    constraint : Constraint
+        What the texts must satisfy.
+    n : int
+        Number of draws.
+    rng : numpy.random.Generator
+        The only source of randomness.
+    max_tokens : int
+        Maximum number of tokens of a text, end token included.
+    most_states : int
+        Maximum number of states of the product of model and constraint.
+
+    Returns
+    -------
+    Draws
+
+    Raises
+    ------
+    LimitError
+        If the product is too large, or no text has any probability.
+    UnsupportedError
+        If the model is neither Markov nor an Hmm.
+    """
     check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "markov")
     check_counts(1, most_states=most_states)

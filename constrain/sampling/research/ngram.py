@@ -1,8 +1,8 @@
-"""NGram: a model that sees the last few tokens only, so that questions about it have exact answers.
+"""NGram: a model of the last few tokens, for which questions have exact answers.
 
-Its states are contexts: the empty one, and those longer ones that it was given. After any text it is in the longest
-context that the text ends with, so a context that was never seen is backed off from, not stored. It is a
-`LanguageModel` like any other, and small enough to be crossed with an automaton (`markov.Product`).
+Its states are contexts: the empty one, and longer ones that were given. After any text the state is the longest context
+that is a suffix of the text, so the model backs off from unseen contexts without storing them. It is a `LanguageModel`,
+and small enough to be crossed with an automaton (`markov_exact.Product`).
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ if TYPE_CHECKING:
 __all__ = ["NGram"]
 
 MOST_CELLS = 64_000_000
-"""Contexts times tokens: beyond, the rows take more than half a gigabyte."""
+"""Maximum number of contexts times tokens; the rows then take half a gigabyte."""
 SMALLEST = 1e-9
-"""Share of the even law that is mixed into every row which is learnt: nothing that may come is impossible."""
+"""Weight of the uniform distribution that is mixed into every estimated row, so that no probability is 0."""
 
 Context = tuple[int, ...]
 
 
 class NGram:
-    """contexts: context -> its number, closed under leaving out the first token, () included.
+    """An n-gram model with back-off.
 
-    logs: float64 [contexts, V], the law of the next token in each, natural logs, rows normalised.
-    Raises ValueError for rows that are not, LimitError for more cells than MOST_CELLS.
+    contexts: dict from context to its number, closed under dropping the first token, () included. logs: float64
+    [contexts, V], the distribution of the next token in each, natural logs, rows normalised. Raises ValueError for
+    other rows, LimitError for more than MOST_CELLS cells.
     """
 
     def __init__(self, contexts: Iterable[Context], logs: NDArray[np.floating[Any]]) -> None:
@@ -67,7 +68,7 @@ class NGram:
         return self.contexts[()]
 
     def follow(self, state: int, tokens: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
-        """The state after each of the tokens (int [k]): int32 [k]."""
+        """Return the state after each of the tokens (int [k]): int32 [k]."""
         before = self._names[state]
         out = np.full(len(tokens), self.start, np.int32)
         for token, longer in self._by_last.items():
@@ -79,12 +80,12 @@ class NGram:
         return out
 
     def state(self, tokens: Sequence[int]) -> int:
-        """The state after a text."""
+        """Return the state after a text."""
         last = tuple(tokens[max(0, len(tokens) - self.order) :])
         return next(self.contexts[last[i:]] for i in range(len(last) + 1) if last[i:] in self.contexts)
 
     def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
-        """As every LanguageModel: float64 [n, V]."""
+        """Return the log-probabilities of the next token after each prefix, as every LanguageModel: float64 [n, V]."""
         return self.logs[[self.state(prefix) for prefix in prefixes]]
 
     # ---- making one -------------------------------------------------------------------------------------------
@@ -93,10 +94,10 @@ class NGram:
     def of_rows(
         cls, rows: Iterable[tuple[Sequence[int], NDArray[np.floating[Any]]]], *, order: int, contexts: int = 256
     ) -> NGram:
-        """From laws of the next token (float [V], probabilities) and the tokens before each: their means by context.
+        """Estimate a model from distributions of the next token (float [V], probabilities) and the tokens before each.
 
-        A context's law is its mean mixed with the law that it backs off to, which counts as much as one row. Of
-        longer contexts the `contexts` most frequent ones are kept.
+        A context's distribution is the mean of its rows mixed with the distribution it backs off to, which counts as
+        one row. Only the `contexts` most frequent longer contexts are kept.
         """
         sums: dict[Context, NDArray[np.float64]] = {}
         seen: dict[Context, int] = defaultdict(int)
@@ -129,7 +130,7 @@ class NGram:
     def of_texts(
         cls, texts: Iterable[Sequence[int]], *, end: int, size: int, order: int = 1, contexts: int = 256
     ) -> NGram:
-        """From token sequences without their end token, which is `end`; size: of the vocabulary."""
+        """Estimate a model from token sequences without the end token, which is `end`; size: of the vocabulary."""
         unit = np.eye(size) if size <= 4096 else None
 
         def rows() -> Iterable[tuple[Sequence[int], NDArray[np.float64]]]:
@@ -153,14 +154,14 @@ class NGram:
         order: int = 1,
         contexts: int = 256,
     ) -> NGram:
-        """What the last tokens tell about the model's own laws: means of them over n masked texts."""
+        """Estimate a model from another model's own distributions, averaged by context over n masked texts."""
         heard = _Listener(lm)
         draw_masked(heard, constraint, n=n, rng=rng, max_tokens=max_tokens, proposal=Proposal())
         return cls.of_rows(heard.rows, order=order, contexts=contexts)
 
 
 class _Listener:
-    """A model, and what it answered: (prefix, law as float64 [V])."""
+    """A LanguageModel that records the rows of another: (prefix, distribution as float64 [V])."""
 
     def __init__(self, lm: LanguageModel) -> None:
         self.lm, self.rows = lm, list[tuple[list[int], NDArray[np.float64]]]()

@@ -1,7 +1,8 @@
-"""TokenAutomaton: a Constraint as an explicit automaton over tokens, one state at a time.
+"""TokenAutomaton: a Constraint as an explicit automaton over tokens, built one state at a time.
 
-A Constraint's positions are interned sets of configurations, so where two texts leave the same future they are at the
-same one. Regular languages have finitely many; of others only those that few enough tokens reach are ever asked for.
+Positions of a Constraint are interned sets of configurations, so texts with the same configurations, and hence the same
+continuations, share a state. Regular languages have finitely many states; for others only the states that a limited
+number of tokens reaches are built.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ Arcs = tuple[NDArray[np.int64], NDArray[np.int32]]
 
 
 class TokenAutomaton:
-    """State 0 is the start. accepting: whether the text may end there, by state. For the thread that made it."""
+    """An automaton over tokens; state 0 is the start. accepting: whether the text may end, by state. Not thread-safe:
+    use it in the thread that made it.
+    """
 
     def __init__(self, constraint: Constraint, most_states: int) -> None:
         self.constraint, self.most_states = constraint, most_states
@@ -56,21 +59,23 @@ class TokenAutomaton:
         return number
 
     def number(self, matcher: Matcher) -> int | None:
-        """The state that a position is at; None if it is not known."""
+        """Return the state of a position; None if it is unknown."""
         return self.numbers.get(matcher.state)
 
     def arcs(self, state: int) -> Arcs:
-        """The tokens that may follow, ends left out (int64 [k], ascending), and the state after each (int32 [k])."""
+        """Return the allowed tokens, without end tokens (int64 [k], ascending), and the state after each (int32 [k]);
+        cached.
+        """
         if state not in self._arcs:
             self._arcs[state] = self.explore(state)
         return self._arcs[state]
 
     def matcher(self, state: int) -> Matcher:
-        """A position at a state, not to be moved."""
+        """Return a position at a state. The caller must not advance it."""
         return self._matchers[state]
 
     def explore(self, state: int) -> Arcs:
-        """`arcs`, found anew and not kept: for who looks at each state once."""
+        """Compute the same as `arcs` without caching, for callers that visit each state once."""
         matcher = self._matchers[state]
         allowed = allowed_tokens(matcher.mask())
         tokens = allowed[~np.isin(allowed, self.constraint.vocabulary.eos_ids)]
@@ -80,7 +85,7 @@ class TokenAutomaton:
             self._steps.after(state_cache, start, tokens), return_index=True, return_inverse=True
         )
         numbers = np.empty(len(sets), np.int32)
-        for place in np.argsort(first).tolist():  # in the order of tokens, as the states are numbered
+        for place in np.argsort(first).tolist():  # number new states in the order of tokens
             known = self.numbers.get((epoch, int(sets[place])))
             if known is None:
                 other = matcher.fork()
@@ -99,7 +104,9 @@ UNKNOWN = -1
 
 
 class ByteSteps:
-    """Set and byte give set, as an array that fills up: so all tokens of a state are followed side by side."""
+    """The transition table from configuration set and byte to set, filled lazily. It follows all tokens of a state in
+    parallel.
+    """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.octets = np.frombuffer(vocabulary.blob, np.uint8)
@@ -107,7 +114,7 @@ class ByteSteps:
         self.epoch = -1
 
     def after(self, state_cache: StateCache, start: int, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The set after a set and each of some tokens that it allows: int64 [k]."""
+        """Return the set after a set and each of some tokens that it allows: int64 [k]."""
         if self.epoch != state_cache.epoch:
             self.epoch, self.ids, self.places = state_cache.epoch, list[int](), dict[int, int]()
             self.table = np.full((64, 256), UNKNOWN, np.int32)

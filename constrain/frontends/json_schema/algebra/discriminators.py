@@ -21,10 +21,10 @@ __all__ = ["ObjectUnion", "split_by_discriminator"]
 ObjectUnion = tuple[ObjectCase, ...]
 
 MOST_KEYS = 6
-"""Keys that are tried, the most tested first."""
+"""Most keys that are tried, the most frequently tested first."""
 
 MOST_VALUES = 64
-"""Most values of a discriminator: with more the pieces are no fewer than the cases."""
+"""Most values of a discriminator: with more, splitting does not reduce the number of cases."""
 
 
 def split_by_discriminator(

@@ -1,8 +1,8 @@
 """Fast path: conservative tests of a subschema by its keywords, which do not build a Shape.
 
 Most subschemas are a type, a few keys, or a list of texts. For these the algebra is not needed before a value is
-written, so the cost of a large schema depends on what is used of it. The tests are sound but incomplete; what they
-cannot decide is left to the algebra.
+written, so the cost of a large schema depends on the parts that are used. The tests are sound but incomplete; anything
+else is left to the algebra.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def fast_satisfiable(schemas: SchemaSet, nodes: Nodes, depth: int = 0) -> bool:
     if node.satisfiable is None:
         if depth > DEPTH or node.unparsed is not None:
             return False
-        node.satisfiable = False  # what leads back here has no value by that way
+        node.satisfiable = False  # a recursive path through this node has no finite value
         node.satisfiable = _has_value(node, nodes, depth)
     return node.satisfiable
 
@@ -87,7 +87,7 @@ def _has_number(keywords: dict[str, Any]) -> bool:
 
 
 def _short(keywords: dict[str, Any]) -> bool:
-    """Return whether the bounds are such that no automaton of them can be too large."""
+    """Return whether the bounds are such that no automaton of them can exceed the limit."""
     bounds = [keywords[field] for field in BOUND_KEYWORDS if field in keywords]
     return all(bound.denominator == 1 and abs(bound.numerator) < SHORT for bound in bounds)
 

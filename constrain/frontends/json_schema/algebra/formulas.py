@@ -1,6 +1,6 @@
-"""What a subschema asserts: a formula over sets of subschemas and one Shape of the keywords about the value itself.
+"""The formula of a subschema: sets of subschemas combined with one Shape of the keywords about the value itself.
 
-`build_formula` says how the keywords of one subschema combine; `value_keywords.build_value_shape` makes the Shape.
+`build_formula` combines the keywords of one subschema; `value_keywords.build_value_shape` builds the Shape.
 """
 
 from __future__ import annotations

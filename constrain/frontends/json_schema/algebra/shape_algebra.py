@@ -1,10 +1,10 @@
-"""From sets of subschemas to Shapes, and whether they have a value.
+"""Computation of Shapes from sets of subschemas, and satisfiability of these sets.
 
 A subschema is a formula over sets and one Shape of its own keywords (`formulas`). `unfold` computes the Shape of a set
 with a memo; NOT is pushed down to the leaves of the formula (De Morgan), so that only unions multiply.
 
-JSON values are finite trees, so satisfiability is a least fixpoint: a set that is met again while it is being decided
-counts as empty there, and an "empty" that depended on such an assumption is not cached.
+JSON values are finite trees, so satisfiability is a least fixpoint: a set that recurs while it is being decided counts
+as empty there, and an "empty" that depended on such an assumption is not cached.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class NonEmptyShape(NamedTuple):
 ANYTHING = NonEmptyShape(*EVERYTHING[:4], tuple(map(normalise_plain_object, EVERYTHING.objects)))
 
 PLAIN = ((), ALL_NUMBERS, ALL_STRINGS)
-"""Parts about which there is nothing to decide."""
+"""Parts that need no satisfiability test."""
 
 
 class ShapeAlgebra(SchemaAlgebra):

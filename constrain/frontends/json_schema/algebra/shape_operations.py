@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 MANY = 8
-"""Cases of a product beyond which it is worth looking for redundant ones."""
+"""Number of cases of a product beyond which redundant ones are searched for."""
 
 MOST_OBJECTS = 32
 """Cases of a product of objects beyond which it is kept as clauses (`ObjectCase.clauses`)."""

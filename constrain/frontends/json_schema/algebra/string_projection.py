@@ -1,7 +1,7 @@
-"""What a schema asserts about strings alone, for `propertyNames` that refers to the schema in which it stands.
+"""What a schema asserts about strings alone, for `propertyNames` that refers to a schema that contains it.
 
-Keys are strings, so what such a schema asserts about objects, this `propertyNames` included, never applies to them. Its
-nodes are copied without that, and the copy does not lead back.
+Keys are strings, so the assertions of such a schema about objects, this `propertyNames` included, never apply to them.
+Its nodes are copied without these assertions, so the copy is not recursive.
 """
 
 from __future__ import annotations

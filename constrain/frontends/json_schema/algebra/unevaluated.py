@@ -145,7 +145,7 @@ def find_evaluation_cases(
 
 
 def choose_branch(branches: list[list[EvaluationCase]]) -> list[EvaluationCase]:
-    """Return the cases of one of several branches: those that evaluate nothing become one case without a condition."""
+    """Return the cases of one of several branches; those that evaluate nothing become one case without a condition."""
     evaluating = [[way for way in branch if way.seen != NOTHING_EVALUATED] for branch in branches]
     evaluates_nothing = any(way.seen == NOTHING_EVALUATED for branch in branches for way in branch)
     return [*(UNCONDITIONAL if evaluates_nothing else ()), *(way for branch in evaluating for way in branch)]
@@ -188,7 +188,7 @@ def combine_cases(
 
 
 SOME = 8
-"""Cases beyond which it is worth deciding which of them are possible."""
+"""Number of cases beyond which impossible ones are removed."""
 
 
 def _is_redundant(way: EvaluationCase, other: EvaluationCase) -> bool:

@@ -1,4 +1,4 @@
-"""Normalise an array case, so that it has no dead ends, and write it.
+"""Normalise an array case, so that it has no dead ends, and emit it.
 
 A normalised case is non-empty, and its bounds can be reached. Without contains-constraints it becomes '[' items ']'
 with the items after the prefix counted in a register; if items are counted by set or must differ, it becomes the

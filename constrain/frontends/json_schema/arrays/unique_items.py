@@ -1,9 +1,9 @@
-"""`uniqueItems`: what the Grammar itself must know about the values of items, besides the guard of the engine.
+"""`uniqueItems`: the part of it that the Grammar must enforce, besides the guard of the engine.
 
 The engine refuses an item that equals an earlier one, and prefixes that can only lead to one. It does not know whether
 enough values are left for the items that are still required. Sets of few values are therefore enumerated: the automaton
-of `item_counts` knows which of them are left. Any other set must have more values than can be used up when one of them
-is needed, which `value_counts` shows by counting. What lies between the two is refused.
+of `item_counts` tracks which of them are left. Any other set must have more values than can be used up before one of
+them is needed, which `value_counts` proves by counting. Sets in between are refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .value_counts import count_values, list_values
 __all__ = ["are_items_distinct", "cap_length", "build_unique_automaton", "list_shared_values", "too_many_duplicates"]
 
 ENDLESS = 2**31 - 1
-"""A number of values that no array can use up: the engine counts no further."""
+"""A number of values that no array can use up: the upper limit of the engine's counters."""
 
 MOST_ORDERS = 1_000
 """Orders of the required items for which values are enumerated: the search for a shortest array tries them."""

@@ -1,4 +1,4 @@
-"""How many values a set has, and which they are if they are few: `uniqueItems` depends on both.
+"""The number of values of a set, and the values themselves if they are few; both are needed for `uniqueItems`.
 
 Values are compared as JSON Schema compares them: numbers by value, texts decoded, objects without the order of keys. A
 set that can hold a value of itself is infinite, since it holds a larger value for each one that it holds.

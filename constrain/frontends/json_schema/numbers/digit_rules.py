@@ -1,10 +1,10 @@
-"""Many numbers in every spelling, each with what follows it: rules over digits, made on demand.
+"""Many numbers in any spelling, each with its own continuation: rules over digits, built on demand.
 
-A number other than zero is 0.ddd * 10^point. After some digits of a text those numbers are left whose digits begin so
-(zeros may follow the last), and the position of the decimal point in the text determines which exponent each of them
-needs. The numbers are sorted by their digits, so those that are left are a range. As for a single constant
+A number other than zero is 0.ddd * 10^point. After some digits of a text, the numbers whose digits begin with them
+remain (zeros may follow the last digit), and the position of the decimal point in the text determines the exponent that
+each of them needs. The numbers are sorted by their digits, so the remaining ones form a range. As for a single constant
 (`number_exponents`), a mantissa with an exponent has at most REACH digits before the point and zeros after it; a cap on
-digits holds for the fraction, unless the number itself needs more, and for all of such a mantissa.
+digits applies to the fraction, unless the number itself needs more, and to the whole of such a mantissa.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ __all__ = ["SortedDecimals", "DecimalSuffix", "emit_decimals", "exponent_dfa"]
 
 
 class SortedDecimals:
-    """Numbers of one sign, none of them zero, sorted by their digits. Equal only to itself.
+    """Non-zero numbers of one sign, sorted by their digits. Compared by identity.
 
-    scaled: (a, s) for a / 10^s. follow: writes what comes after a number, for its numbers. cap: most digits in a row.
-    marked: whether a number must have a point or an exponent.
+    scaled: (a, s) for a / 10^s. follow: emits what follows a number, given the indices of the numbers. cap: most digits
+    in a row. marked: whether a number must have a point or an exponent.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class SortedDecimals:
         self.longest = int(self.lengths.max())
 
     def split(self, low: int, high: int, read: int) -> Iterator[tuple[str, int, int]]:
-        """The ranges of those that go on with the same digit."""
+        """Return the ranges of the numbers that continue with the same digit."""
         digits = self.digits
         before = digits[low][:read].ljust(read, "0")
         while low < high:
@@ -67,11 +67,11 @@ class SortedDecimals:
             low = end
 
     def same(self, low: int, high: int) -> int:
-        """The end of those in a range that have the same digits as its first one."""
+        """Return the end of the numbers in a range that have the same digits as its first one."""
         return bisect_right(self.digits, self.digits[low], low, high)
 
     def can_finish(self, low: int, high: int, read: int, point: int, after_point: bool) -> bool:
-        """Whether one of a range can be finished: with an exponent, or without."""
+        """Return whether some number of a range can be completed, with or without an exponent."""
         if not after_point:
             longest = self.cap if not read else self.whole + self.cap if point <= self.whole else -1
         elif read:
@@ -89,10 +89,10 @@ class SortedDecimals:
 
 
 class DecimalSuffix(NamedTuple):
-    """The name of a rule: the numbers that are left after some digits, low to high - 1.
+    """The name of a rule: the numbers low to high - 1, which remain after some digits.
 
-    read: digits read from the first that is not zero on. point: what has been read is 0.ddd * 10^point, so far.
-    after_point: whether the decimal point has been there. bare: whether it was the last that was read.
+    read: number of digits read, from the first that is not zero. point: the text so far is 0.ddd * 10^point.
+    after_point: whether the decimal point has been read. bare: whether it was the last character read.
     """
 
     numbers: SortedDecimals
@@ -104,7 +104,7 @@ class DecimalSuffix(NamedTuple):
     bare: bool = False
 
     def node(self) -> Node:
-        """What it stands for."""
+        """Return the node of the rule."""
         numbers, low, high, read, point, after_point, bare = self
         options: list[Node] = []
         if read and len(numbers.digits[low]) <= read and not bare:
@@ -120,7 +120,7 @@ class DecimalSuffix(NamedTuple):
         return choice_of(options)
 
     def _ends(self, end: int) -> Iterator[Node]:
-        """Those before `end` may end here, with the exponents that they then need."""
+        """Return the ends of the numbers before `end`, with the exponents that they need here."""
         numbers, first, _, read, point, after_point, _ = self
         tail = read - point if after_point else 0
         while first < end:
@@ -136,7 +136,7 @@ class DecimalSuffix(NamedTuple):
 
 
 def _next(byte: bytes, name: DecimalSuffix) -> Iterator[Node]:
-    """One more character, if a number can still be finished after it."""
+    """Return one more character and what follows it, if some number can still be completed after it."""
     numbers, low, high, read, point, after_point, _ = name
     if numbers.can_finish(low, high, read, point, after_point):
         if after_point and numbers.cap == inf:  # More zeros than any number has digits make no difference.
@@ -147,7 +147,7 @@ def _next(byte: bytes, name: DecimalSuffix) -> Iterator[Node]:
 def emit_decimals(
     values: list[Fraction], numbers: list[int], follow: Follow, style: Style, *, marked: bool = False
 ) -> Node:
-    """Return one of the values in any spelling, and what follows it for its numbers.
+    """Return the node of one of the values in any spelling, with the continuation of its indices.
 
     marked: whether each is written with a point or an exponent.
     """
@@ -173,7 +173,7 @@ def emit_decimals(
 
 @memoize_work(maxsize=1024)
 def exponent_dfa(value: int) -> Dfa:
-    """Return the spellings of an exponent, including the e."""
+    """Return the Dfa of the spellings of an exponent, including the e."""
     zeros = Dfa.from_strings(["0"]).star()
     signs = ["e-", "E-"] if value < 0 else ["e", "E", "e+", "E+"]
     if value == 0:

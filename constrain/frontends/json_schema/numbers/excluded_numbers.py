@@ -1,8 +1,8 @@
-"""All numbers but many listed ones, in every spelling: the complement of the trie of `digit_rules`, made on demand.
+"""All numbers except many listed ones, in any spelling: the complement of the trie of `digit_rules`, built on demand.
 
-As long as the digits of a text are those with which a listed number begins, the text may end where its decimal point
-differs from that number, or with any exponent but the one that would make it that number. After the first other digit
-any continuation is allowed. A number other than zero always has an exponent left, so the only dead end is a zero
+While the digits of a text are a prefix of those of a listed number, the text may end where its decimal point differs
+from that of the number, or with any exponent except the one that would yield that number. After the first different
+digit any continuation is allowed. A number other than zero always has an exponent left, so the only dead end is a zero
 without room for another digit.
 """
 
@@ -25,9 +25,10 @@ __all__ = ["OtherNumberSuffix", "emit_other_numbers"]
 
 
 class OtherNumberSuffix(NamedTuple):
-    """The name of a rule: the rest of a number that has begun like those from low to high - 1, and must be another.
+    """The name of a rule: the rest of a number that starts like the listed numbers low to high - 1, and must not be
+    one.
 
-    zero: whether zero is excluded, too. The other fields are those of `DecimalSuffix`; as long as read is 0, all digits
+    zero: whether zero is excluded, too. The other fields are those of `DecimalSuffix`; while `read` is 0, all digits
     were zeros.
     """
 
@@ -41,7 +42,7 @@ class OtherNumberSuffix(NamedTuple):
     bare: bool = False
 
     def node(self) -> Node:
-        """What it stands for."""
+        """Return the node of the rule."""
         numbers, zero, low, high, read, point, after_point, bare = self
         options = [] if bare else list(self._ends())
         tail = read - point if after_point else 0
@@ -51,7 +52,7 @@ class OtherNumberSuffix(NamedTuple):
             for digit in "0123456789":
                 if digit == "0" and read == 0:
                     if zero and tail + 1 >= numbers.cap:
-                        continue  # Only zeros would be left.
+                        continue  # only zeros would remain
                     name = OtherNumberSuffix(numbers, zero, low, high, 0, point - 1, True)
                 elif digit in ranges:
                     length = read + 1 if numbers.cap < inf or not after_point else min(read + 1, numbers.longest)
@@ -67,7 +68,7 @@ class OtherNumberSuffix(NamedTuple):
         return Choice(tuple(options))
 
     def _ends(self) -> Iterator[Node]:
-        """The number may end here, if it is not listed then."""
+        """Return the ends of the number at this place, except those that yield a listed number."""
         numbers, zero, low, high, read, point, _, _ = self
         if read == 0:
             if not zero:
@@ -83,7 +84,7 @@ class OtherNumberSuffix(NamedTuple):
         yield Chars(other_exponents_dfa(listed))
 
     def _free(self) -> Node:
-        """Any rest, after one more digit."""
+        """Return any continuation after one more digit."""
         cap = self.numbers.cap
         if cap == inf:
             return Chars(number_suffix_dfa(None if self.after_point else inf, inf))
@@ -94,7 +95,7 @@ class OtherNumberSuffix(NamedTuple):
 
 @memoize_work(maxsize=1024)
 def other_exponents_dfa(apart: frozenset[int]) -> Dfa:
-    """Return all exponents but those, including the e."""
+    """Return the Dfa of all exponents except the given ones, including the e."""
     digits = Dfa.from_ranges([(48, 57)]).repeat(1, None)
     dfa = Dfa.from_strings(["e", "E", "e+", "E+", "e-", "E-"]).concatenate(digits)
     for value in apart:
@@ -104,7 +105,8 @@ def other_exponents_dfa(apart: frozenset[int]) -> Dfa:
 
 @memoize_work(maxsize=256)
 def number_suffix_dfa(whole: float | None, tail: float) -> Dfa:
-    """Return at most so many digits, a point and at most so many digits, and an exponent.
+    """Return the Dfa of the rest of a number: digits, a point and digits, and an exponent, with at most so many digits
+    each.
 
     whole: None after the point.
     """
@@ -118,7 +120,7 @@ def number_suffix_dfa(whole: float | None, tail: float) -> Dfa:
 
 
 def emit_other_numbers(values: list[Fraction], style: Style) -> Node:
-    """Return any number but these, in any spelling."""
+    """Return the node of any number except these, in any spelling."""
     scaled = [as_decimal(value) for value in values]
     zero = any(not figures for figures, _ in scaled)
     options: list[Node] = []

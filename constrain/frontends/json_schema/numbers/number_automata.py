@@ -1,22 +1,22 @@
-"""Numbers: the automaton of exactly the JSON numbers that a schema allows, and questions about their set.
+r"""Numbers: the automaton of exactly the JSON numbers that a schema allows, and searches in the set of these numbers.
 
-The text is RFC 8259 section 6, `-? (0|[1-9][0-9]*) (\\. [0-9]+)? ([eE] [+-]? [0-9]+)?`; -0 is zero. The value is the
-exact decimal that is written, never a float. A sign turns an interval into one of magnitudes, which is read digit by
-digit by the parts of `number_parts` side by side: states are met breadth-first, then trimmed, so that there is no dead
-end (`0.005` for a multiple of 0.01), and made minimal by `Dfa`. Multiples are automata of their own
-(`number_multiples`), which the bounds are intersected with.
+The text is RFC 8259 section 6, `-? (0|[1-9][0-9]*) (\. [0-9]+)? ([eE] [+-]? [0-9]+)?`; -0 is zero. The value is the
+exact decimal that is written, never a float. A sign turns an interval into one of magnitudes, which the conditions of
+`number_parts` read in parallel, digit by digit: states are explored breadth-first, then trimmed, so that there is no
+dead end (`0.005` for a multiple of 0.01), and minimised by `Dfa`. Multiples have automata of their own
+(`number_multiples`), which are intersected with those of the bounds.
 
-What is in the automaton, by `Style.numbers`:
+The language depends on `Style.numbers`:
 
     plain, integer   no fraction, no exponent
     plain, number    no bounds but 0, no multiples: fraction, exponent of 1 to 3 digits; else fraction, no exponent
     any, number      no bounds but 0, no multiples: everything
-    any, otherwise   everything without an exponent, and with one what `number_exponents` says: an exponent makes
+    any, otherwise   everything without an exponent, and with one what `number_exponents` supports: exponents make
                      bounds and multiples irregular (a mantissa of any length against an exponent of any size), so
-                     there the length of the mantissa has a limit. That is the one thing left out.
+                     there the length of the mantissa is limited. This is the only omission.
 
 `Style.digits` caps the digits in a row of an integer part without a bound, and of every fraction, unless the schema
-itself needs more, or is about multiples of more than MOST_CAPPED residues.
+itself needs more, or asserts multiples with more than MOST_CAPPED residues.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from .number_table import explore_states, row_of
 __all__ = ["constant_dfa", "count_numbers", "find_number", "number_dfa", "plain_integer_dfa"]
 
 MOST_MEMBERS = 5_000
-"""Most values that are spelled one by one where a multiple's residues would be too many."""
+"""Most values that are enumerated where a multiple has too many residues."""
 
 MANY_RESIDUES = 500
-"""Residues from which it is worth asking whether there are fewer values."""
+"""Number of residues from which the values are counted, to see whether they are fewer."""
 
 MOST_CAPPED = 300
-"""Residues up to which digits are capped: each is a state for each digit that may be written."""
+"""Most residues with which digits are capped: each needs a state for each digit that may be written."""
 
 PLAIN_EXPONENT = 3
 """Digits of an exponent in plain style: all floats have at most three (`1e-323`)."""
@@ -71,20 +71,21 @@ def number_dfa(
     style: Style,
     max_states: int = MAX_STATES,
 ) -> Dfa:
-    """The Dfa (over ASCII) of the JSON numbers in the set, as the module says; the empty Dfa if there is none.
+    """Return the Dfa (over ASCII) of the JSON numbers in the set, as defined in the module docstring; empty if there
+    are none.
 
-    low, high, multiple_of, not_multiples: decimals (ValueError otherwise), multiples positive. integer: zero fraction.
-    LimitError: more than max_states states, or a bound of more than 4,000 digits.
+    low, high, multiple_of, not_multiples: decimals (ValueError otherwise); multiples are positive. integer: whether the
+    fraction must be zero. Raises LimitError for more than max_states states, or a bound of more than 4,000 digits.
     """
     key = (low, high, low_open, high_open, multiple_of, tuple(not_multiples), integer)
     return _number_dfa(*key, style.numbers == "any", style.digits, max_states)
 
 
 def constant_dfa(value: Fraction | int, style: Style) -> Dfa:
-    """The Dfa of the spellings of exactly this decimal.
+    """Return the Dfa of the spellings of exactly this decimal.
 
-    Plain: the shortest text without an exponent, and what `json.dumps` writes for the float, where that is the same
-    number: 1 and 1.0; 0.000001 and 1e-06. Any: as number_dfa with value as both bounds.
+    Plain: the shortest text without an exponent, and that of `json.dumps` for the float if it denotes the same number:
+    1 and 1.0; 0.000001 and 1e-06. Any: as number_dfa with value as both bounds.
     """
     value = Fraction(value)
     if style.numbers == "any":
@@ -94,7 +95,7 @@ def constant_dfa(value: Fraction | int, style: Style) -> Dfa:
 
 @memoize_work(maxsize=1)
 def plain_integer_dfa() -> Dfa:
-    """Numbers without fraction and exponent."""
+    """Return the Dfa of numbers without fraction and exponent."""
     digit, zero = Dfa.from_ranges([(48, 57)]), Dfa.from_ranges([(48, 48)])
     magnitude = zero.union(Dfa.from_ranges([(49, 57)]).concatenate(digit.star()))
     return Dfa.from_strings(["", "-"]).concatenate(magnitude)
@@ -108,7 +109,7 @@ def find_number(
     multiple_of: Fraction | None,
     not_multiples: tuple[Fraction, ...] = (),
 ) -> Fraction | None:
-    """One number of the set, a small one with few digits; None exactly if there is none."""
+    """Return one number of the set, a small one with few digits; None exactly if the set is empty."""
     numbers = NumberInterval.of(low, high, low_open, high_open, _given(multiple_of), not_multiples)
     if low is not None and low == high:
         return low if numbers.contains(low) else None
@@ -133,7 +134,7 @@ def count_numbers(
     *,
     cap: int,
 ) -> int:
-    """How many numbers the set has, at most cap."""
+    """Return how many numbers the set has, at most cap."""
     numbers = NumberInterval.of(low, high, low_open, high_open, _given(multiple_of), not_multiples)
     if low is not None and low == high:
         return min(cap, int(numbers.contains(low)))
@@ -153,7 +154,7 @@ def _given(value: Fraction | None) -> tuple[Fraction, ...]:
 
 
 def _index_range(numbers: NumberInterval, step: Fraction) -> tuple[float, float]:
-    """First and last k with k * step between the bounds: ints, or infinite."""
+    """Return the first and last k with k * step between the bounds, as ints or infinities."""
     first, last = -inf, inf
     if numbers.low is not None:
         first = ceil(numbers.low / step)
@@ -165,10 +166,10 @@ def _index_range(numbers: NumberInterval, step: Fraction) -> tuple[float, float]
 
 
 def _multiples(numbers: NumberInterval, step: Fraction) -> Iterator[Fraction]:
-    """The numbers of the set that are multiples of step, those nearest to zero first.
+    """Yield the numbers of the set that are multiples of step, those nearest to zero first.
 
-    k * step is a multiple of n exactly if k is one of lcm(step, n) / step, so unless that is 1, within any few k in a
-    row there is one that is no multiple of any n: there is never a long search between two results.
+    k * step is a multiple of n exactly if k is a multiple of lcm(step, n) / step. So unless that is 1, among any few
+    consecutive k there is one that is no multiple of any n: results are never far apart.
     """
     periods = [int(lcm_of((step, other)) / step) for other in numbers.not_multiples]
     if 1 in periods:
@@ -218,7 +219,7 @@ def _number_dfa(
     number = lcm(*(count_residues(factor) for factor, _ in factors))
     listed = _few(numbers, number)
     if listed is None and (numbers.low is None or numbers.high is None) and count_lasting_residues(number) > max_states:
-        raise too_many_states(max_states)  # at once: the product would only find that out slowly
+        raise too_many_states(max_states)  # raised early, since the product would find it slowly
     capped = digits if listed is not None or number <= MOST_CAPPED else None
     dfa = Dfa.from_table(_plain_table(numbers, listed, fraction, exponent, capped, max_states))
     for factor, wanted in factors if listed is None else ():
@@ -234,7 +235,7 @@ START, ZERO, WHOLE, POINT, TAIL = range(5)
 """Phases of reading: no digit yet; a leading zero; more digits; the point; digits of the fraction."""
 
 E, E_SIGN, SIGN = "e", "e+", "-"
-"""Phases besides: the e; its sign; the minus sign. (An exponent's digits read are an int beyond, as ("e", n).)"""
+"""Further phases: the e; its sign; the minus sign. After the digits of an exponent the state is ("e", their number)."""
 
 
 def _plain_table(
@@ -245,14 +246,17 @@ def _plain_table(
     digits: int | None,
     max_states: int,
 ) -> Table:
-    """Numbers by their parts. fraction: may there be one. exponent: most digits of one, if numbers are scalable."""
+    """Return the Table of numbers in terms of their conditions.
+
+    fraction: whether there may be one. exponent: most digits of an exponent, if numbers are scalable.
+    """
     mirrored = numbers.mirrored()
     start: dict[Any, list[DigitCondition]] = {}
     for sign, side in (("", numbers), (SIGN, mirrored)):
         if side.has_magnitudes():
             values = listed and [-value if sign else value for value in listed]
             start[sign] = _parts(side, values, fraction, digits)
-    behind = "" if mirrored == numbers else SIGN  # What is the same on both sides of zero is built once.
+    behind = "" if mirrored == numbers else SIGN  # Equal automata on both sides of zero are built once.
 
     def successors(state: Any) -> tuple[Sequence[Any], bool]:
         if state[0] == "e":
@@ -281,7 +285,7 @@ def _starts(parts: Sequence[DigitCondition]) -> tuple[Any, ...]:
 
 
 def _digit_row(sign: str, parts: Sequence[DigitCondition], phase: int, inner: tuple[Any, ...]) -> list[Any]:
-    """The states after a digit."""
+    """Return the states after each digit."""
     following = TAIL if phase >= POINT else WHOLE
     columns = zip(*[part.digits(at) for part, at in zip(parts, inner)]) if parts else ((),) * 10
     row: list[Any] = [None if None in after else (sign, following, after) for after in columns]
@@ -291,7 +295,7 @@ def _digit_row(sign: str, parts: Sequence[DigitCondition], phase: int, inner: tu
 
 
 def _exponent_row(read: Any, most: float) -> tuple[Sequence[Any], bool]:
-    """After the e: `read` is E, E_SIGN or the number of digits."""
+    """Return the states after the e: `read` is E, E_SIGN or the number of digits."""
     done = read if isinstance(read, int) else 0
     longer = ("e", min(done + 1, most) if most < inf else 1) if done < most else None
     sign = ("e", E_SIGN) if read == E else None
@@ -301,7 +305,7 @@ def _exponent_row(read: Any, most: float) -> tuple[Sequence[Any], bool]:
 def _parts(
     numbers: NumberInterval, values: list[Fraction] | None, fraction: bool, digits: int | None
 ) -> list[DigitCondition]:
-    """What to watch in a magnitude besides multiples. A lower bound of 0 asks nothing."""
+    """Return the conditions on a magnitude, multiples excepted. A lower bound of 0 is no condition."""
     parts: list[DigitCondition] = []
     low, high = numbers.low, numbers.high
     if values is not None:
@@ -316,7 +320,7 @@ def _parts(
 
 
 def _few(numbers: NumberInterval, residues: int) -> list[Fraction] | None:
-    """The numbers one by one, where they are fewer than the residues of all factors."""
+    """Return the numbers as a list if they are fewer than the residues of all factors."""
     if numbers.multiple is None or residues < MANY_RESIDUES:
         return None
     first, last = _index_range(numbers, numbers.multiple)
@@ -327,10 +331,10 @@ def _few(numbers: NumberInterval, residues: int) -> list[Fraction] | None:
 
 
 def _cap(numbers: NumberInterval, digits: int) -> DigitCap:
-    """The cap on digits, raised to what the constraints need.
+    """Return the cap on digits, raised to what the constraints need.
 
-    Beyond a lower bound of n digits there are numbers of n + 1, among them a multiple of each a < 10^n. Between two
-    bounds with at most f digits of fraction lies a number with f + 1.
+    Beyond a lower bound of n digits there are numbers of n + 1 digits, among them a multiple of each a < 10^n. Between
+    two bounds with at most f digits of fraction lies a number with f + 1.
     """
     whole, tail = digits, digits
     for bound in (numbers.low, numbers.high):

@@ -1,24 +1,27 @@
 """Numbers with an exponent under bounds or multiples: `mantissa [eE] [+-]? digits`.
 
-What a mantissa says about its exponent E is an interval: with the first digit that is not zero at decimal position p
+A mantissa restricts its exponent E to an interval. With the first non-zero digit at decimal position p
 (value = 0.ddd * 10^p), the value is beyond a bound 0.bbb * 10^q exactly if E > q - p, or E = q - p and the digits
-compare so. With D its digits without trailing zeros and value = D * 10^g, it is a multiple of a / 10^s exactly if
-E >= t - g - s, t the least number with D * 10^t a multiple of a (there may be none; and D * 10^-1 is no integer).
-So after the e a state is an interval of E, and any exponent in it may be written, of any size, with leading zeros.
+compare accordingly. With D its digits without trailing zeros and value = D * 10^g, it is a multiple of a / 10^s exactly
+if E >= t - g - s, where t is the least number with D * 10^t a multiple of a (there may be none; and D * 10^-1 is no
+integer). So after the e a state is an interval of E, and any exponent in it may be written, of any size, with leading
+zeros.
 
-p and g grow with the mantissa, and no finite automaton holds them all. So here, and only here, a mantissa is limited:
+p and g grow with the mantissa, so no finite automaton can represent them all. Here, and only here, a mantissa is
+limited:
 
     no bounds but 0, no multiples   no limit: only the sign and being zero matter
-    bounds                          at most REACH digits in the integer part, and zeros in front of the first other
+    bounds                          at most REACH digits in the integer part, and zeros before the first non-zero
                                     digit of a fraction; any number of digits after that
     multiples of 1, 0.1, 0.01 ..    at most TAIL digits in the fraction and trailing zeros;
                                     any number of other digits, as soon as a lower bound is reached
-    the same below a bound          at most REACH digits in the integer part, and `Side.lead` (4 to TAIL) zeros in
-                                    front of the first other digit of a fraction; any number after that; where the
-                                    bound has more than MOST_ROOM digits, at most 12 digits in all
+    the same below a bound          at most REACH digits in the integer part, and
+                                    `SignConstraints.lead` (4 to TAIL) zeros before the first non-zero digit of a
+                                    fraction; any number after that; where the bound has
+                                    more than MOST_ROOM digits, at most 12 digits in all
     other multiples                 at most 5 digits in all; 3 or 2 where a is large (`SHORT`)
 
-With a cap on digits (`Style.digits`), REACH holds everywhere, and zeros that no longer matter are left out.
+With a cap on digits (`Style.digits`), REACH applies everywhere, and zeros that no longer matter are omitted.
 """
 
 from __future__ import annotations
@@ -37,17 +40,18 @@ from .number_table import explore_states, row_of
 __all__ = ["exponent_table"]
 
 MOST_ROOM = 13
-"""Digits of an upper bound up to which a mantissa is limited only by what the bound leaves of it."""
+"""Most digits of an upper bound with which only the bound itself limits a mantissa."""
 
 REACH = 20
-"""More than the 17 significant digits that a float is written with, and than the 19 of a 64-bit integer."""
+"""More than the 17 significant digits of a float, and than the 19 of a 64-bit integer."""
 
 TAIL = 16
 """json.dumps writes a float with an exponent as one digit and at most 16 of fraction."""
 
 SHORT = ((1, 12), (20, 5), (1000, 3), (inf, 2))
-"""(largest number of residues, digits of the mantissa): so that these automata stay below some 1,000 states, or 2,000
-for an interval of 64-bit integers."""
+"""(largest number of residues, digits of the mantissa): keeps these automata below some 1,000 states, or 2,000 for an
+interval of 64-bit integers.
+"""
 
 SIGN, START, WHOLE, POINT, PART, NIL, NIL_POINT, NIL_PART = "-", "start", "whole", ".", "part", "0", "0.", "0.0"
 """Phases. NIL*: all digits so far are zero."""
@@ -56,9 +60,9 @@ SIGN, START, WHOLE, POINT, PART, NIL, NIL_POINT, NIL_PART = "-", "start", "whole
 class Mantissa(NamedTuple):
     """A state before the e.
 
-    sign; phase; position: p above (0 where nothing asks); tail: digits of the fraction (0 where nothing asks);
-    low, high: digits that agree with the bound's so far, or LESS / GREATER; zeros: trailing zeros of the digits;
-    residues: of D modulo a, one for each multiple.
+    sign; phase; position: p above (0 where it does not matter); tail: number of digits of the fraction (0 where it does
+    not matter); low, high: number of digits that agree with the bound so far, or LESS / GREATER; zeros: number of
+    trailing zeros; residues: of D modulo a, one for each multiple.
     """
 
     sign: str
@@ -72,11 +76,11 @@ class Mantissa(NamedTuple):
 
 
 LESS, GREATER, FREE = -1, -2, -3
-"""Settled comparisons, and one that no longer matters; as many digits agree is >= 0."""
+"""Decided comparisons, and one that no longer matters; values >= 0 count the digits that agree so far."""
 
 
 class MantissaBound:
-    """A bound > 0 as 0.digits * 10^position, and how it compares with what is read."""
+    """A bound > 0 as 0.digits * 10^position, and its comparison with the digits read."""
 
     def __init__(self, bound: Fraction) -> None:
         scaled, scale = as_decimal(bound)
@@ -85,7 +89,7 @@ class MantissaBound:
         self.digits = [int(digit) for digit in text.rstrip("0")]
 
     def read(self, agree: int, digit: int) -> int:
-        """The comparison after one more significant digit."""
+        """Return the comparison after one more significant digit."""
         if agree < 0:
             return agree
         own = self.digit(agree)
@@ -94,11 +98,11 @@ class MantissaBound:
         return min(agree + 1, len(self.digits))
 
     def digit(self, place: int) -> int:
-        """The bound's own digit."""
+        """Return a digit of the bound."""
         return self.digits[place] if place < len(self.digits) else 0
 
     def sign(self, agree: int) -> int:
-        """-1, 0, 1: the digits, if they end here, against the bound's."""
+        """Return -1, 0 or 1: the comparison of the digits, if they end here, with those of the bound."""
         if agree < 0:
             return -1 if agree == LESS else 1
         return 0 if agree == len(self.digits) else -1
@@ -130,7 +134,10 @@ class SignConstraints:
         self.lead = int(min(TAIL, max(4, 1000 // max(most_digits, 1) ** 2))) if self.tight else REACH
 
     def allows(self, whole: int, tail: int, zeros: int) -> bool:
-        """Whether a mantissa may be so long: digits in the integer part (0: not counted), fraction, trailing zeros."""
+        """Return whether a mantissa may have so many digits.
+
+        Counted are those of the integer part (0: not counted), those of the fraction, and trailing zeros.
+        """
         if max(whole, tail) > self.cap or whole > REACH:
             return False
         if not self.factors or self.tight:
@@ -140,15 +147,16 @@ class SignConstraints:
         return tail <= TAIL and zeros <= TAIL
 
     def counts(self, state: Mantissa) -> bool:
-        """Whether the position of the first digit may still matter."""
+        """Return whether the position of the first digit may still matter."""
         capped = self.cap < inf and state.phase in (START, WHOLE)
         return capped or (self.placed and not (state.low == FREE and self.high is None))
 
     def normal(self, state: Mantissa) -> Mantissa:
-        """The one that stands for all that continue alike, where the multiples are those of a power of ten.
+        """Return the representative of all states with the same continuations, if the multiples are those of a power of
+        ten.
 
-        The last digit that is not zero and a decided lower bound both ask for a least exponent. Zeros change neither,
-        any other digit only raises the first: so the smaller one may be forgotten.
+        The last non-zero digit and a decided lower bound each imply a least exponent. Zeros change neither, and any
+        other digit only raises the first, so the smaller one can be dropped.
         """
         if not self.decimal or not self.bounded:
             return state if self.counts(state) else state._replace(position=0)
@@ -175,12 +183,14 @@ class SignConstraints:
         return state if self.counts(state) else state._replace(position=0)
 
     def most(self, position: int) -> int:
-        """Digits of the fraction behind which only zeros may follow, or the number is too large for a multiple."""
+        """Return the number of digits of the fraction after which only zeros may follow, or the number is no
+        multiple.
+        """
         assert self.high is not None
         return max(self.high.position - position + self.scale, 0)
 
     def turns(self, state: Mantissa) -> set[int]:
-        """The digits that may have another effect than the digit before."""
+        """Return the digits whose effect may differ from that of the digit before."""
         if self.modular:
             return set(range(10))
         turns = {0, 1}
@@ -190,7 +200,7 @@ class SignConstraints:
         return turns
 
     def significant(self, state: Mantissa, digit: int) -> Mantissa:
-        """The same place with one more digit that is not a leading zero."""
+        """Return the state after one more digit that is not a leading zero."""
         sign, phase, position, tail, low, high, zeros, residues = state
         if self.low and low >= 0:
             low = self.low.read(low, digit)
@@ -206,21 +216,23 @@ class SignConstraints:
         return Mantissa(sign, phase, position, tail, low, high, zeros, residues)
 
     def hopeless(self, state: Mantissa) -> bool:
-        """Whether no exponent fits, and more digits will not help: too many of them for a multiple below the bound."""
+        """Return whether no exponent fits, and no further digits help: there are too many for a multiple below the
+        bound.
+        """
         if self.high is None or self.modular:
             return False
         depth = state.tail - state.zeros  # of the last digit that is not zero, behind the point
         return any(want and depth - scale > self.last(state) for _, scale, want in self.factors)
 
     def last(self, state: Mantissa) -> float:
-        """The last exponent below the upper bound."""
+        """Return the last exponent below the upper bound."""
         if self.high is None:
             return inf
         sign = self.high.sign(state.high)
         return self.high.position - state.position - (sign > 0 or (sign == 0 and self.high_open))
 
     def exponents(self, state: Mantissa) -> tuple[float, float]:
-        """The interval of exponents that this mantissa, not zero, may have; empty if first > last."""
+        """Return the interval of exponents of this non-zero mantissa; empty if first > last."""
         first, last = -inf, self.last(state)
         if self.low and state.low != FREE:
             sign = self.low.sign(state.low)
@@ -236,7 +248,7 @@ class SignConstraints:
 
 @memoize_work(maxsize=4096)
 def shift_to_multiple(residue: int, a: int) -> float:
-    """The least t >= 0 with residue * 10^t a multiple of a; infinite if there is none."""
+    """Return the least t >= 0 with residue * 10^t a multiple of a; infinity if there is none."""
     for shift in range(a.bit_length() + 1):  # No more than the twos or fives in a.
         if residue % a == 0:
             return shift
@@ -247,9 +259,9 @@ def shift_to_multiple(residue: int, a: int) -> float:
 def exponent_table(
     positive: NumberInterval | None, negative: NumberInterval | None, digits: int | None, max_states: int
 ) -> Table:
-    """The Table of the numbers with an exponent, of magnitudes `positive` and, after a minus sign, `negative`.
+    """Return the Table of the numbers with an exponent, of magnitudes `positive` and, after a minus sign, `negative`.
 
-    LimitError beyond max_states states.
+    Raises LimitError beyond max_states states.
     """
     sides = {
         sign: SignConstraints(side, digits) for sign, side in (("", positive), (SIGN, negative)) if side is not None
@@ -277,7 +289,7 @@ def exponent_table(
 
 
 def _read(side: SignConstraints, state: Mantissa, digit: int) -> Mantissa | None:
-    """The state after a digit of the mantissa, None beyond the limits."""
+    """Return the state after a digit of the mantissa, or None beyond the limits."""
     phase = state.phase
     if phase == NIL:
         return None
@@ -316,7 +328,7 @@ def _point(state: Mantissa) -> Mantissa | None:
 
 
 def _after_e(side: SignConstraints, state: Mantissa) -> tuple[Any, ...] | None:
-    """The state after the e: the interval of exponents."""
+    """Return the state after the e: the interval of exponents."""
     if state.phase in (NIL, NIL_PART):
         return ("e", -inf, inf) if side.zero else None
     if state.phase not in (WHOLE, PART):
@@ -326,9 +338,10 @@ def _after_e(side: SignConstraints, state: Mantissa) -> tuple[Any, ...] | None:
 
 
 def _exponent_row(kind: str, first: float, last: float, *places: Any) -> tuple[Sequence[Any], bool]:
-    """After the e: ("e", interval), ("+", interval of magnitudes), ("d", interval of magnitudes, places of its Bounds).
+    """Return the successors of a state after the e.
 
-    places is None as long as only zeros were read.
+    States are ("e", interval), ("+", interval of magnitudes) and ("d", interval of magnitudes, states of its bounds),
+    where the states are None as long as only zeros were read.
     """
     magnitudes = (max(first, 0), last)
     if kind == "e":
@@ -344,7 +357,7 @@ def _exponent_row(kind: str, first: float, last: float, *places: Any) -> tuple[S
 
 
 def _exponent_digits(first: float, last: float, at: tuple[Any, ...] | None) -> list[Any]:
-    """The states after a digit of an exponent whose magnitude is to lie in first..last."""
+    """Return the states after each digit of an exponent whose magnitude must lie in first..last."""
     parts = _bounds(first, last)
     places = tuple(part.start for part in parts) if at is None else at
     columns = zip(*[part.digits(place) for part, place in zip(parts, places)]) if parts else ((),) * 10
@@ -356,6 +369,6 @@ def _exponent_digits(first: float, last: float, at: tuple[Any, ...] | None) -> l
 
 @memoize_work(maxsize=4096)
 def _bounds(first: float, last: float) -> tuple[BoundDigits, ...]:
-    """What watches an exponent's magnitude, which may be any int >= 0 when both are open."""
+    """Return the conditions on an exponent's magnitude, which may be any int >= 0 if both ends are open."""
     low = (BoundDigits(Fraction(int(first)), (0, 1)),) if first > 0 else ()
     return low if last == inf else (*low, BoundDigits(Fraction(int(last)), (-1, 0)))

@@ -1,4 +1,4 @@
-"""A set of numbers by its bounds and multiples, in a normal form."""
+"""Sets of numbers given by bounds and multiples, in a normal form."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ __all__ = ["NumberInterval"]
 
 @dataclass(frozen=True)
 class NumberInterval:
-    """A set of decimals: low <= x <= high (None: no bound; open: without the end), multiples of `multiple` (None: of
-    anything), and of none of `not_multiples`. Multiples are positive.
+    """A set of decimals: low <= x <= high, multiples of `multiple`, and of none of `not_multiples`.
+
+    A bound that is None is absent; an open one is excluded. multiple: positive, or None. not_multiples: positive.
     """
 
     low: Fraction | None
@@ -36,7 +37,9 @@ class NumberInterval:
         multiples: Iterable[Fraction],
         not_multiples: Iterable[Fraction],
     ) -> NumberInterval:
-        """Return the set in normal form: multiples as one decimal (a decimal that is a multiple of 2/3 is one of 2)."""
+        """Return the set in normal form, with one decimal multiple (a decimal that is a multiple of 2/3 is one of
+        2).
+        """
         factors = list(multiples)
         factor = _decimal_multiple(lcm_of(factors)) if factors else None
         excluded = reduce_multiples(factor, map(_decimal_multiple, not_multiples))
@@ -52,7 +55,7 @@ class NumberInterval:
 
     @property
     def is_scalable(self) -> bool:
-        """Whether a number may be multiplied by any power of ten: at most its sign is bounded."""
+        """Whether the set is closed under multiplication by powers of ten: nothing but the sign is bounded."""
         return not (self.low or self.high or self.multiple or self.not_multiples)
 
     def mirrored(self) -> NumberInterval:
@@ -74,7 +77,7 @@ class NumberInterval:
 
 
 def _decimal_multiple(factor: Fraction) -> Fraction:
-    """The number whose multiples are the decimals among the multiples of factor > 0."""
+    """Return the number whose multiples are the decimals among the multiples of factor > 0."""
     if factor <= 0:
         raise ValueError(f"multiples of {factor}")
     rest = factor.denominator

@@ -1,9 +1,9 @@
-"""Multiples of a decimal, or what is no multiple of it, as an automaton of texts without an exponent.
+"""Multiples of a decimal, or its non-multiples, as an automaton of texts without an exponent.
 
-A factor a / 10^s, with a = b * 10^k, asks of the digits read so far only their value without trailing zeros modulo b
-and how many zeros there are, up to k; after the point the same, as far as the s-th digit. That is b * (k + s + 2)
-states at most, made as arrays and then made minimal. Of two factors, one of which is a multiple of the other, one is
-enough (`reduce_multiples`). Bounds are not known here, so that schemas share these automata.
+For a factor a / 10^s with a = b * 10^k, the digits read so far matter only by their value without trailing zeros modulo
+b and by the number of these zeros, up to k; after the point the same, up to the s-th digit. That is b * (k + s + 2)
+states at most, built as arrays and then minimised. Of two factors, one of which is a multiple of the other, one
+suffices (`reduce_multiples`). Bounds are not part of these automata, so that schemas share them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from .number_table import BOUNDS, CLASSES, DIGIT, MINUS, POINT
 __all__ = ["ARRAY_STATES", "count_lasting_residues", "multiples_dfa", "reduce_multiples", "count_residues"]
 
 ARRAY_STATES = 8
-"""States in arrays that count as one of the limit, which is about those that are made one by one."""
+"""Number of states in arrays that count as one state of the limit, which is meant for states built one by one."""
 
 
 def reduce_multiples(multiple: Fraction | None, not_multiples: Iterable[Fraction]) -> tuple[Fraction, ...]:
-    """Fewest numbers of which a multiple of `multiple` is none, if it is none of `not_multiples`; least ones first."""
+    """Return the fewest numbers with which the multiples of `multiple` exclude the same numbers; least ones first."""
     candidates = sorted({other if multiple is None else lcm_of((multiple, other)) for other in not_multiples})
     kept: list[Fraction] = []
     for other in candidates:
@@ -35,7 +35,7 @@ def reduce_multiples(multiple: Fraction | None, not_multiples: Iterable[Fraction
 
 
 def count_residues(factor: Fraction) -> int:
-    """b: how many residues must be distinguished for a factor b * 10^k / 10^s."""
+    """Return b, the number of residues that must be distinguished for a factor b * 10^k / 10^s."""
     a, _ = as_decimal(factor)
     while a % 10 == 0:
         a //= 10
@@ -43,7 +43,10 @@ def count_residues(factor: Fraction) -> int:
 
 
 def count_lasting_residues(number: int) -> int:
-    """How many residues modulo a number stay apart whatever digits follow: twos and fives are lost to powers of ten."""
+    """Return how many residues modulo a number remain distinct whatever digits follow.
+
+    Powers of ten cancel factors two and five.
+    """
     for prime in (2, 5):
         while number % prime == 0:
             number //= prime
@@ -52,18 +55,18 @@ def count_lasting_residues(number: int) -> int:
 
 @memoize_work(maxsize=128)
 def multiples_dfa(factor: Fraction, wanted: bool, fraction: bool, max_states: int) -> Dfa:
-    """The multiples of a decimal, or (not wanted) all that are none. fraction: whether there may be a point.
+    """Return the Dfa of the multiples of a decimal, or, if not `wanted`, of all other numbers.
 
-    LimitError beyond ROOM * max_states states.
+    fraction: whether there may be a point. Raises LimitError beyond ARRAY_STATES * max_states states.
     """
     a, places = as_decimal(factor)
     b, zeros = count_residues(factor), 0
     while b * 10**zeros < a:
         zeros += 1
-    tails = b if places else 2  # Behind the point of a whole factor: 0 if it divides what is in front, or 1.
+    tails = b if places else 2  # after the point of an integer factor: 0 if it divides the integer part, else 1
     whole, point, tail = 3, 3 + b * (zeros + 1), 3 + b * (zeros + 1) + tails
-    last = tail + tails * max(places - 1, 0)  # where the digits of the fraction that matter have been read
-    off = last + tails  # no multiple, whatever follows
+    last = tail + tails * max(places - 1, 0)  # all digits of the fraction that matter have been read
+    off = last + tails  # no multiple, whatever follows (absorbing)
     if off > ARRAY_STATES * max_states:
         raise too_many_states(max_states)
     spend_work(1 + off * max(CLASSES) // 32, "multiples of a number")

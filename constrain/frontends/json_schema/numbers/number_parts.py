@@ -1,11 +1,11 @@
 """Conditions on a decimal number, read digit by digit: bounds, a set of values, caps on digits.
 
-A *part* watches the digits of a magnitude (no sign, no exponent) and is a small automaton by itself; `numbers`
-runs several of them side by side. What a part knows:
+A *condition* reads the digits of a magnitude (no sign, no exponent) and is a small automaton; `number_automata` runs
+several of them in parallel. Their states:
 
-    Bound       how the digits so far compare with those of a bound, and how many there were
-    Members     the digits themselves, as long as one of a finite set of values begins with them
-    Cap         how many digits there were
+    BoundDigits   how the digits so far compare with those of a bound, and how many there were
+    ValueDigits   the digits themselves, as long as they are a prefix of one of a finite set of values
+    DigitCap      how many digits there were
 
 A state is any hashable; None is dead. States that cannot reach acceptance need not be None: they are trimmed.
 """
@@ -29,7 +29,7 @@ __all__ = [
 
 
 def too_many_states(max_states: int) -> LimitError:
-    """The error of a number that needs more than max_states states."""
+    """Return the error of a number that needs more than max_states states."""
     return LimitError(
         f"The bounds and multiples of a number need more than {max_states} states.",
         hint="Use bounds and multiples of fewer digits, or raise Limits.dfa_states.",
@@ -37,29 +37,29 @@ def too_many_states(max_states: int) -> LimitError:
 
 
 MOST_DIGITS = 4000
-"""Most digits of a number in a schema: Python refuses to print an int of more than 4,300."""
+"""Most digits of a number in a schema: Python refuses to print an int of more than 4,300 by default."""
 
 NOTHING: tuple[None, ...] = (None,) * 10
 
 
 class DigitCondition(Protocol):
-    """One condition. `start` is its state before the first digit."""
+    """A condition on digits. `start` is its state before the first digit."""
 
     @property
     def start(self) -> Any: ...
 
     def digits(self, state: Any) -> Sequence[Any]:
-        """The states after one more digit, 0 to 9."""
+        """Return the states after one more digit, 0 to 9."""
 
     def point(self, state: Any) -> Any:
-        """The state after the decimal point; the digits so far are the whole integer part."""
+        """Return the state after the decimal point; the digits so far are the whole integer part."""
 
     def accepts(self, state: Any) -> bool:
-        """Whether the number may end here."""
+        """Return whether the number may end here."""
 
 
 def as_decimal(value: Fraction) -> tuple[int, int]:
-    """(a, s) with value = a / 10^s and s >= 0 as small as can be. ValueError unless value is a decimal."""
+    """Return (a, s) with value = a / 10^s and the least s >= 0. Raise ValueError if value is not a decimal."""
     factor, scale = _one_over(value.denominator)
     if factor == 0:
         raise ValueError(f"{value} is not a decimal number")
@@ -70,7 +70,7 @@ def as_decimal(value: Fraction) -> tuple[int, int]:
 
 @memoize_work(maxsize=4096)
 def _one_over(denominator: int) -> tuple[int, int]:
-    """1 / denominator as a / 10^s: (a, s); a is 0 if it is no decimal."""
+    """Return (a, s) with 1 / denominator = a / 10^s; a is 0 if it is not a decimal."""
     rest, twos, fives = denominator, 0, 0
     while rest % 2 == 0:
         rest, twos = rest // 2, twos + 1
@@ -81,14 +81,14 @@ def _one_over(denominator: int) -> tuple[int, int]:
 
 
 def split_digits(value: Fraction) -> tuple[str, str]:
-    """Digits of the integer part and of the fraction of value >= 0, as short as can be: ("0", "05") for 1/20."""
+    """Return the shortest digits of the integer part and of the fraction of value >= 0: ("0", "05") for 1/20."""
     scaled, scale = as_decimal(value)
     text = str(scaled).rjust(scale + 1, "0")
     return text[: len(text) - scale], text[len(text) - scale :]
 
 
 def decimal_text(value: Fraction) -> str:
-    """The shortest spelling without an exponent: "-12.5"."""
+    """Return the shortest spelling without an exponent: "-12.5"."""
     scaled, scale = as_decimal(value)
     if not scale:
         return str(scaled)
@@ -97,12 +97,13 @@ def decimal_text(value: Fraction) -> str:
 
 
 REPEATED = 15
-"""Letters of a decimal that a float repeats as it stands, unless it is so small that it gets an exponent: any 15 digits
-do."""
+"""Number of digits that a float round-trips: a decimal of up to 15 digits is printed unchanged, unless it is so small
+that it is printed with an exponent.
+"""
 
 
 def plain_texts(value: Fraction) -> list[str]:
-    """The spellings of exactly this decimal in plain style (see `numbers.constant_dfa`)."""
+    """Return the spellings of exactly this decimal in plain style (see `number_automata.constant_dfa`)."""
     text = decimal_text(value)
     if value.denominator != 1 and len(text) <= REPEATED and not text.lstrip("-").startswith("0.0000"):
         return [text]
@@ -114,7 +115,9 @@ def plain_texts(value: Fraction) -> list[str]:
 
 
 def lcm_of(values: Iterable[Fraction]) -> Fraction:
-    """The least common multiple of positive rationals: the numbers that are multiples of all are its multiples."""
+    """Return the least common multiple of positive rationals: its multiples are the numbers that are multiples of
+    all.
+    """
     numerator, denominator = 1, 0
     for value in values:
         numerator, denominator = lcm(numerator, value.numerator), gcd(denominator, value.denominator)
@@ -128,8 +131,8 @@ LESS, GREATER = -1, 1
 class BoundDigits:
     """The magnitude is at least, at most, above or below a bound >= 0: `allowed` holds the signs of value - bound.
 
-    States: (n, c) in the integer part, n digits read that compare as c with the first n of the bound;
-    LESS and GREATER; ("=", j) when all digits agree so far, j of them in the fraction.
+    States: (n, c) in the integer part, where n digits have been read that compare as c with the first n of the bound;
+    LESS and GREATER; ("=", j) if all digits agree so far, j of them in the fraction.
     """
 
     start = (0, 0)

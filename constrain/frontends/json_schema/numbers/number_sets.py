@@ -1,7 +1,7 @@
 """Sets of numbers: bounds, `multipleOf`, integers, and the numbers of `enum` and `const`.
 
-A `NumberCase` is a finite tuple of exact values, or an interval with a step and steps that are excluded.
-`number_automata` spells them.
+A `NumberCase` is a finite tuple of exact values, or an interval with a step and excluded steps. `number_automata`
+builds the automata of their spellings.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ ANY_NUMBER = NumberCase()
 
 ONE = Fraction(1)
 SHORT = 20
-"""Digits of a bound up to which an automaton of bounds alone is never too large."""
+"""Number of digits of a bound up to which an automaton of bounds alone never exceeds the limit."""
 
 
 def least_common_multiple(one: Fraction, other: Fraction) -> Fraction:
-    """Return the least number of which both are divisors."""
+    """Return the least positive number that is a multiple of both."""
     if one == other:
         return one
     top = one.numerator * other.numerator // gcd(one.numerator, other.numerator)
@@ -166,7 +166,7 @@ def may_exceed_states(case: NumberCase, style: Style) -> bool:
 
 
 def needs_number_rule(cases: tuple[NumberCase, ...], style: Style) -> bool:
-    """Return whether automata have to be built: such numbers are behind a rule, made when it is reached."""
+    """Return whether automata have to be built: such numbers become a rule, which is built when it is reached."""
     return any(
         case.low is not None or case.high is not None or (case.values is not None and style.numbers == "any")
         for case in cases
@@ -194,7 +194,9 @@ def number_case_dfa(case: NumberCase, style: Style, max_states: int) -> Dfa:
 
 
 def emit_numbers(cases: tuple[NumberCase, ...], style: Style, limits: Limits) -> tuple[set[bytes], list[Node]]:
-    """Return the constants with few spellings (to be merged with other constants), and the nodes of the others."""
+    """Return the constants with few spellings, to be merged with other constants, and the nodes of all other
+    numbers.
+    """
     constants: set[bytes] = set()
     nodes: list[Node] = []
     chain = find_gaps(cases) if style.numbers == "any" and len(cases) > FEW else ()
@@ -217,7 +219,7 @@ def emit_numbers(cases: tuple[NumberCase, ...], style: Style, limits: Limits) ->
 
 
 def find_gaps(cases: tuple[NumberCase, ...]) -> list[NumberCase]:
-    """Return open intervals that together are all numbers but their common ends; none if the cases are not such
+    """Return open intervals whose union is all numbers except their common ends; empty if the cases are not such
     intervals.
     """
     after: dict[Fraction | None, NumberCase] = {}

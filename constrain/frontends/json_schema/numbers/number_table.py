@@ -1,4 +1,4 @@
-"""The alphabet of JSON numbers, and the Table of an automaton that is given as a function of its states."""
+"""The character classes of JSON numbers, and the Table of an automaton that is given by its transition function."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ __all__ = ["BOUNDS", "CLASSES", "DIGIT", "MINUS", "POINT", "explore_states", "ro
 
 BOUNDS = [0, 0x2B, 0x2C, 0x2D, 0x2E, 0x2F, *range(0x30, 0x3A), 0x3A, 0x45, 0x46, 0x65, 0x66]
 CLASSES = [0, 1, 0, 2, 3, 0, *range(4, 14), 0, 14, 0, 14, 0]
-"""Classes: 0 all else, 1 `+`, 2 `-`, 3 `.`, 4 to 13 the digits, 14 `e` and `E`."""
+"""Classes: 0 all others, 1 `+`, 2 `-`, 3 `.`, 4 to 13 the digits, 14 `e` and `E`."""
 MINUS, POINT, DIGIT = 2, 3, 4
 
 STATE = 20
-"""Units of work of a state whose successors a function computes."""
+"""Units of work for a state whose successors a function computes."""
 
 
 def row_of(
     *, digits: Sequence[Any], plus: Any = None, minus: Any = None, point: Any = None, e: Any = None
 ) -> tuple[Any, ...]:
-    """The successors of a state, one for each class (None: dead)."""
+    """Return the successors of a state, one for each class (None: dead)."""
     return (None, plus, minus, point, *digits, e)
 
 
 def explore_states(start: Any, successors: Callable[[Any], tuple[Sequence[Any], bool]], max_states: int) -> Table:
-    """The Table of all states that are reachable from start. successors(state): its row and whether it accepts."""
+    """Return the Table of all states reachable from start. successors(state): its row, and whether it accepts."""
     names: dict[Any, int] = {None: -1, start: 0}
     order, rows, accepting = [start], [], []
     for state in order:

@@ -1,10 +1,10 @@
 """Long enums of arrays and objects: one trie over all of them, built as the text reaches its states.
 
-An `EnumTrieState` is what still matters after some text: the values with this beginning, the place that the text has
-reached in them, and the keys that each open object has had. Each state is a rule that is called in tail position, so
-only what is reached costs anything, in every order of keys. The next token is a word (a key, a constant) or a bracket;
-many words with the same beginning share a rule too (`strings.enum_words`), and so do numbers that may be spelled in
-every way (`numbers.digit_rules`).
+An `EnumTrieState` is the information about a text that still matters: the values with this prefix, the place that the
+text has reached in them, and the keys that each open object has had. Each state is a rule that is called in tail
+position, so only states that are reached cost anything, in any order of keys. The next token is a word (a key, a
+constant) or a bracket; many words with a common prefix share a rule too (`strings.enum_words`), and so do numbers that
+may have any spelling (`numbers.digit_rules`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Normalise an object case, so that it has no dead ends, and write it as one Object node.
+"""Normalise an object case, so that it has no dead ends, and emit it as one Object node.
 
 A normalised case is non-empty, forbids every key without a value, knows its capacity, and has no existential
-constraints: each has been met by a declared key, by a name of a finite cell, by the number of members, or by a class of
-names that must have a member (`member_constraints`).
+constraints: each has been satisfied by a declared key, by a name of a finite cell, by the number of members, or by a
+class of names that must have a member (`member_constraints`).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What is reported about a schema: keywords, faults, misspellings, unsatisfiable parts."""
+"""Reports about a schema: its keywords, faults, misspellings and unsatisfiable parts."""

@@ -35,8 +35,8 @@ __all__ = ["KeywordRow", "describe_keywords"]
 class KeywordRow(NamedTuple):
     """One keyword of a schema.
 
-    pointer: where it stands. how: "mask", the automaton; "counter" or "keys", a register or the set of keys in the
-    frame of the string, array or object; "guard", a comparison with earlier values; "annotation", "structure" or
+    pointer: its JSON pointer. how: "mask", by the automaton; "counter" or "keys", by a register or the set of keys in
+    the frame of the string, array or object; "guard", by comparison with earlier values; "annotation", "structure" or
     "refused", as in `keywords`. note: a remark about it in this schema.
     """
 
@@ -53,10 +53,10 @@ def describe_keywords(
     registry: Mapping[str, Any] | None = None,
     limits: Limits = Limits(),
 ) -> list[KeywordRow]:
-    """Return every keyword at every schema position of the document, in its order.
+    """Return every keyword at every schema position of the document, in document order.
 
-    Raise what `to_grammar` raises, except UnsupportedError: the first keyword that is not enforced has a row that says
-    "refused" and why.
+    Raise the exceptions of `to_grammar`, except UnsupportedError: the first keyword that is not enforced gets a row
+    with "refused" and the reason.
     """
     document = load_document(schema, limits)
     refused: UnsupportedError | None = None
@@ -94,7 +94,7 @@ def describe_keywords(
 
 
 def _how(raw: dict[str, Any], name: str, scope: Scope, style: Style) -> tuple[str, str]:
-    """How and why for one keyword, by the keywords beside it."""
+    """Return how a keyword is enforced, and a note, given the keywords beside it."""
     row = keywords_of_dialect(scope.dialect).get(name)
     if row is None:
         return _unread(name, raw, scope)
@@ -118,7 +118,7 @@ TYPE_NAMES = {"number": frozenset(("integer", "number"))}
 
 
 def _idle(raw: dict[str, Any], row: Keyword) -> str:
-    """Why a keyword can never apply: of the types beside it none is one that it is about; "" if it can."""
+    """Return why a keyword can never apply, since `type` beside it excludes its type of values; "" if it can."""
     given = raw.get("type")
     types = [given] if isinstance(given, str) else given
     kinds = TYPE_NAMES.get(row.applies_to, frozenset((row.applies_to,))) if row.applies_to else None
@@ -128,7 +128,7 @@ def _idle(raw: dict[str, Any], row: Keyword) -> str:
 
 
 def _unread(name: str, raw: dict[str, Any], scope: Scope) -> tuple[str, str]:
-    """How and why for a name that the dialect does not read."""
+    """Return how and why for a name that the dialect does not define."""
     if name in STRUCTURE:
         return "structure", "schemas that others refer to"
     note = keyword_note(name, raw[name], raw, scope)
@@ -140,7 +140,7 @@ def _unread(name: str, raw: dict[str, Any], scope: Scope) -> tuple[str, str]:
 
 
 def _unasserted(name: str) -> str:
-    """A format that is not asserted, and what was most likely meant."""
+    """Return a note for a format that is not asserted, with the format that was most likely intended."""
     note = format_note(name)
     if note is None:
         return "not asserted"
@@ -155,7 +155,7 @@ def _unasserted(name: str) -> str:
 def _unique(
     document: Any, style: Style, registry: Mapping[str, Any] | None, limits: Limits
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """(pointer, how and note) for every `uniqueItems` that can be reached."""
+    """Yield (pointer, how and note) for every reachable `uniqueItems`."""
     reader = UnsharedSchemaParser(document, registry, style, limits)
     algebra = ShapeAlgebra(reader, style, limits)
     writer = SchemaEmitter(algebra, style)
@@ -168,7 +168,7 @@ def _unique(
         except (
             ConstrainError,
             CircularSchema,
-        ):  # of this subschema on its own; where it is used it may well be enforced
+        ):  # concerns this subschema alone; where it is used it may still be enforced
             continue
         if not guarded:
             yield (
@@ -191,7 +191,7 @@ def _unique(
 
 
 def _has_guard(node: Node) -> bool:
-    """Whether values in a node are compared with those before."""
+    """Return whether values in a node are compared with earlier ones."""
     todo = [node]
     while todo:
         node = todo.pop()

@@ -1,7 +1,7 @@
-"""Find everything that is wrong with a schema, not only the first error of `to_grammar`.
+"""Find all errors of a schema, not only the first error of `to_grammar`.
 
-The parser continues after an error: the fault is recorded, and the keyword is taken for one that asserts nothing.
-Subschemas that nothing refers to are parsed after all others, since their faults do no harm and are reported apart.
+The parser continues after an error: the fault is recorded, and the keyword is treated as one that asserts nothing.
+Subschemas that nothing refers to are parsed last, since their faults are harmless and are reported separately.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["SchemaFault", "find_faults"]
 
 
 class SchemaFault(NamedTuple):
-    """One error. reached: whether a value is ever validated by the schema in which it stands."""
+    """One error. reached: whether the schema that contains it can ever validate a value."""
 
     error: SchemaError | UnsupportedError
     reached: bool
@@ -35,15 +35,15 @@ def find_faults(
     registry: Mapping[str, Any] | None = None,
     limits: Limits = Limits(),
 ) -> list[SchemaFault]:
-    """Return all faults of the keywords, those first that prevent compiling; [] if every keyword can be parsed.
+    """Return all faults of the keywords, those that prevent compiling first; [] if every keyword can be parsed.
 
-    Raise SchemaError if the document itself is no JSON or no schema. Contradictions between keywords and spent budgets
-    are no faults of a keyword; `to_grammar` raises them.
+    Raise SchemaError if the document itself is no JSON or no schema. Contradictions between keywords and exceeded
+    budgets are not faults of a keyword; `to_grammar` raises them.
     """
     document = load_document(schema, limits)
     try:
         reader = FaultCollector(document, registry, style, limits)
-    except ConstrainError as error:  # of the document itself, such as a dialect that is not read
+    except ConstrainError as error:  # error of the document itself, such as an unsupported dialect
         if not isinstance(error, (SchemaError, UnsupportedError)):
             raise
         return [SchemaFault(error, True)]

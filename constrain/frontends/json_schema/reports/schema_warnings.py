@@ -1,4 +1,4 @@
-"""Tell the caller of a public function, by Python's warnings, what in a schema asserts nothing."""
+"""Issue Python warnings about parts of a schema that assert nothing."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ PACKAGE = __name__.partition(".")[0]
 def list_schema_warnings(
     schema: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits
 ) -> tuple[str, ...]:
-    """Return what there is to warn of in a schema. Raise SchemaError or LimitError for what is no document."""
+    """Return the warnings about a schema. Raise SchemaError or LimitError if it is not a valid document."""
     with work_budget(limits.work):
         return build_warnings(find_suspicious_names(load_document(schema, limits), registry, style, limits))
 
 
 def warn_of_schema(messages: tuple[str, ...]) -> None:
-    """Warn with `SchemaWarning`, at the line of the nearest caller that is not a module of this package."""
+    """Issue a `SchemaWarning` for each, at the line of the nearest caller outside this package."""
     if messages:
         level = _outside()
         for message in messages:
@@ -35,7 +35,7 @@ def warn_of_schema(messages: tuple[str, ...]) -> None:
 
 
 def _outside() -> int:
-    """The `stacklevel` for `warn_of_schema` that names the line from which this package was called."""
+    """Return the `stacklevel` of the nearest caller outside this package, for `warn_of_schema`."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
         frame, level = frame.f_back, level + 1

@@ -1,9 +1,9 @@
-"""Find keywords and formats that assert nothing, although they were most likely meant to: misspellings and the like.
+"""Find keywords and formats that assert nothing although they were probably intended to, such as misspellings.
 
-A name that a dialect does not know asserts nothing (core specification, section 4.3.1), so a schema with `maxlenght` is
-valid, and enforces nothing. Reported are: names one or two edits from a keyword, with a value that this keyword could
-have; keywords of other drafts, of draft 3, and OpenAPI's `nullable`; and unknown formats. Annotations of vendors are
-not reported, nor anything inside `enum`, `const`, `default` or `examples`, or the name of a property.
+A name that a dialect does not define asserts nothing (core specification, section 4.3.1), so a schema with `maxlenght`
+is valid, and enforces nothing. Reported are: names one or two edits from a keyword, with a value that this keyword
+accepts; keywords of other drafts, of draft 3, and OpenAPI's `nullable`; and unknown formats. Not reported are vendors'
+annotations, names of properties, and anything inside `enum`, `const`, `default` or `examples`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class KeywordNote(NamedTuple):
-    """Why something asserts nothing, what to write instead, or "", and whether it was most likely meant to assert."""
+    """Why something asserts nothing, what to write instead (or ""), and whether it was probably intended to assert."""
 
     cause: str
     hint: str
@@ -63,17 +63,17 @@ RENAMED = {
     "dependentSchemas": "dependencies",
     "const": "an enum of one value",
 }
-"""What a keyword of another dialect is called in this one, or a keyword of OpenAPI in JSON Schema."""
+"""Names in this dialect of keywords of other dialects, and JSON Schema names of OpenAPI keywords."""
 
 MEANT = {"inclusiveMaximum": "maximum", "inclusiveMinimum": "minimum"}
-"""Unknown names that are near a keyword which means something else."""
+"""Unknown names that resemble a keyword with another meaning, with the keyword that is meant."""
 
 OPENAPI = frozenset(("discriminator", "example", "externalDocs", "nullable", "xml"))
 """Keywords of OpenAPI 3.0's Schema Object that JSON Schema lacks."""
 DRAFT_3 = frozenset(("disallow", "divisibleBy", "extends"))
 CONTENT = frozenset(("contentEncoding", "contentMediaType", "contentSchema"))
 HARMLESS = frozenset(("id", "$recursiveAnchor"))
-"""Of other dialects, but without an assertion of their own."""
+"""Keywords of other dialects that assert nothing themselves."""
 
 OTHER_FORMATS = frozenset((
     "base64", "base64url", "binary", "byte", "char", "commonmark", "decimal", "decimal128", "directory-path", "double",
@@ -82,14 +82,14 @@ OTHER_FORMATS = frozenset((
     "media-range", "multi-host-uri", "password", "path", "sf-binary", "sf-boolean", "sf-decimal", "sf-integer",
     "sf-string", "sf-token", "uint16", "uint32", "uint64", "uint8",
 ))  # fmt: skip
-"""Formats of the OpenAPI registry and of Pydantic: names that are right, for something that is not asserted."""
+"""Formats of the OpenAPI registry and of Pydantic: correct names of formats that are not asserted."""
 SYNONYMS = {
     "url": "uri", "guid": "uuid", "ip": "ipv4", "ip-address": "ipv4", "ipaddress": "ipv4", "timestamp": "date-time",
     "mail": "email", "e-mail": "email", "host-name": "hostname", "host": "hostname", "domain": "hostname",
     "regexp": "regex", "iso8601": "date-time", "iso-date": "date", "emailaddress": "email", "link": "uri",
     "color": "", "phone": "", "style": "", "utc-millisec": "",
 }  # fmt: skip
-"""What formats are called in other places, and in draft 3; "": nothing is like it."""
+"""Formats by their names elsewhere and in draft 3; "" if there is no equivalent."""
 
 
 # ---- names that are nearly keywords --------------------------------------------------------------------------------
@@ -134,20 +134,21 @@ VALUES: dict[str, Callable[[Any], bool]] = {
     **{row.name: {"schema": _is_schema, "map": _is_map, "list": _is_schemas}[row.holds]
        for row in KEYWORDS if row.holds in ("schema", "map", "list") and row.name != "dependencies"},
 }  # fmt: skip
-"""By keyword: whether a value is one that it could have. All others have numbers."""
+"""By keyword: whether it accepts a value. All other keywords have numbers."""
 
 COMMENTED = ("x-", "_", "//", "--", "#/")
-"""How names begin that are meant to assert nothing: extensions, and keywords that were commented out."""
+"""Prefixes of names that deliberately assert nothing: extensions, and keywords that were commented out."""
 SHORT = 4
-"""Keywords of so few letters have too many words one letter from them: there only a letter too many or too few, or two
-that changed places, is a slip; of still fewer letters (`if`, `not`) none is."""
+"""Length of keywords up to which too many words are one edit away: there only an insertion, a deletion or a
+transposition counts as a misspelling; for still shorter ones (`if`, `not`) none does.
+"""
 LONG = 9
-"""Keywords of that many letters may have two slips."""
+"""Length of keywords from which two edits count as a misspelling."""
 LONGEST = 40
 
 
 def _bare(name: str) -> str:
-    """A name without what styles of writing add: case, and characters between words."""
+    """Return a name without case and without separators between words."""
     return "".join(char for char in name.lower() if char.isalnum())
 
 
@@ -157,7 +158,9 @@ def _without_one(name: str) -> set[str]:
 
 @cache
 def _near() -> dict[str, set[str]]:
-    """Every bare keyword, and each with one or two letters left out (symmetric deletion), to the keywords."""
+    """Return a map from every bare keyword, and each with one or two letters deleted, to keywords (symmetric
+    deletion).
+    """
     index: dict[str, set[str]] = {}
     for row in KEYWORDS:
         bare = _bare(row.name)
@@ -170,9 +173,9 @@ def _near() -> dict[str, set[str]]:
 
 
 def find_near_keyword(name: str) -> str:
-    """Return the keyword that an unknown name was most likely meant to be, or "" if none is near.
+    """Return the keyword that an unknown name was probably intended to be, or "" if none is near.
 
-    Near means equal but for case and separators, or at a Damerau-Levenshtein distance of 1, for long keywords 2.
+    Near means equal except for case and separators, or at a Damerau-Levenshtein distance of 1, for long keywords 2.
     """
     bare = _bare(name)
     if not bare or len(name) > LONGEST:
@@ -196,7 +199,7 @@ def find_near_keyword(name: str) -> str:
 
 
 def _distance(one: str, other: str) -> int:
-    """The Damerau-Levenshtein distance (optimal string alignment)."""
+    """Return the Damerau-Levenshtein distance (optimal string alignment)."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, a in enumerate(one, 1):
@@ -213,14 +216,14 @@ def _distance(one: str, other: str) -> int:
 
 
 def name_dialect(scope: Scope) -> str:
-    """What the dialect of a scope is called."""
+    """Return the name of a scope's dialect."""
     return f"draft {scope.draft}" if scope.draft < 2019 else "2019-09" if scope.draft == 2019 else "2020-12"
 
 
 def keyword_note(name: str, value: Any, beside: Mapping[str, Any], scope: Scope) -> KeywordNote | None:
-    """Say what there is to say about a name that the dialect does not read: cause, hint, and whether it is a slip.
+    """Return a note about a name that the dialect does not define, or None for an annotation.
 
-    None: nothing, it is an annotation. value: what it has; beside: the schema that it stands in.
+    value: its value; beside: the schema that contains it.
     """
     hint = RENAMED.get(name, "")
     if name in STRUCTURE:
@@ -251,7 +254,7 @@ def keyword_note(name: str, value: Any, beside: Mapping[str, Any], scope: Scope)
 
 
 def _excludes_null(value: Any, beside: Mapping[str, Any]) -> bool:
-    """Whether `nullable` asks for null where the schema does not take it anyway, as far as one can see here."""
+    """Return whether `nullable` adds null to a schema that does not visibly accept it."""
     types = beside.get("type")
     if value is not True or types is None or types == "null" or (isinstance(types, list) and "null" in types):
         return (
@@ -264,7 +267,7 @@ def _excludes_null(value: Any, beside: Mapping[str, Any]) -> bool:
 
 
 def _names_null(beside: Mapping[str, Any]) -> bool:
-    """Whether null is listed, or the type of a branch."""
+    """Return whether null is listed, or is the type of a branch."""
     listed = beside.get("enum")
     if isinstance(listed, list):
         return None in listed
@@ -280,7 +283,7 @@ def _listed(value: Any) -> list[Any]:
 
 @cache
 def _near_formats() -> dict[str, set[str]]:
-    """Every bare format, and each but the short ones with one letter left out, to the formats."""
+    """Return a map from every bare format, and each but the short ones with one letter deleted, to formats."""
     index: dict[str, set[str]] = {}
     for known in FORMATS:
         bare = _bare(known)
@@ -290,7 +293,7 @@ def _near_formats() -> dict[str, set[str]]:
 
 
 def format_note(name: str) -> KeywordNote | None:
-    """Say what there is to say about a format's name, as `keyword_note` does; None: it is asserted."""
+    """Return a note about the name of a format, as `keyword_note` does; None if it is asserted."""
     if name in FORMATS:
         return None
     if name in OTHER_FORMATS:
@@ -311,13 +314,16 @@ def format_note(name: str) -> KeywordNote | None:
 
 
 Path = Union[tuple["Path", Union[str, int]], None]
-"""Where a subschema stands: the holder's path, and a reference token. Pointers are made where something is found."""
+"""The place of a subschema: the path of its holder, and a reference token. Pointers are built only for findings."""
 
 
 def find_suspicious_names(
     document: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits
 ) -> list[SuspiciousName]:
-    """Find the slips of a checked document, in its order. Its registry is not looked into."""
+    """Return the suspicious names of a checked document, in document order.
+
+    Documents of its registry are not searched.
+    """
     library = ReferenceResolver(document, registry, limits)
     found: list[SuspiciousName] = []
     todo: list[tuple[dict[str, Any], Scope, Path]] = []
@@ -329,7 +335,7 @@ def find_suspicious_names(
         if "$id" in raw or "id" in raw or "$schema" in raw:
             try:
                 scope = library.enter(raw, scope, _pointer(path))
-            except (SchemaError, UnsupportedError):  # The reader says so, if anything refers to it.
+            except (SchemaError, UnsupportedError):  # The parser reports it, if anything refers to it.
                 continue
         held = _held(scope.dialect.draft)
         odd = scope.dialect.vocabularies is not None
@@ -366,7 +372,9 @@ def _pointer(path: Path) -> str:
 
 @cache
 def _held(draft: int) -> dict[str, str]:
-    """The names of a draft that are no slips, with the subschemas that they hold; "format" for `format`."""
+    """Return the names of a draft that are not suspicious, with the kind of subschemas that they hold; "format" for
+    `format`.
+    """
     held: dict[str, str] = dict.fromkeys(list_annotations(), "")
     held |= STRUCTURE | {row.name: row.holds for row in KEYWORDS if row.since <= draft <= row.until}
     if draft > 4:
@@ -375,7 +383,7 @@ def _held(draft: int) -> dict[str, str]:
 
 
 def _in_schema(raw: dict[str, Any], scope: Scope, pointer: str, style: Style) -> Iterator[SuspiciousName]:
-    """The slips among the keywords of one schema."""
+    """Yield the suspicious names among the keywords of one schema."""
     table = keywords_of_dialect(scope.dialect)
     if "$ref" in raw and scope.draft <= 7:  # Everything beside it is ignored.
         return
@@ -397,11 +405,11 @@ def _in_schema(raw: dict[str, Any], scope: Scope, pointer: str, style: Style) ->
 
 
 MOST_WARNINGS = 20
-"""Names that are warned of one by one."""
+"""Most names with a warning of their own."""
 
 
 def build_warnings(slips: list[SuspiciousName]) -> tuple[str, ...]:
-    """Return one message for each kind of finding: its first place, and how many more there are."""
+    """Return one message for each kind of finding: its first occurrence, and the number of others."""
     has_duplicates: dict[tuple[str, str, str], list[str]] = {}
     for slip in slips:
         has_duplicates.setdefault((slip.subject, slip.cause, slip.hint), []).append(slip.pointer)

@@ -25,10 +25,10 @@ def find_unsatisfiable_parts(
     registry: Mapping[str, Any] | None = None,
     limits: Limits = Limits(),
 ) -> list[str]:
-    """Pointers of the subschemas that no value satisfies, sorted; of nested ones the innermost.
+    """Return the pointers of the unsatisfiable subschemas, sorted; of nested ones the innermost.
 
-    Only those that can be reached and that say something; `false` says it itself. Errors as of `to_grammar`, but not
-    UnsatisfiableError.
+    Only those that can be reached and that have keywords; `false` is not reported. Raises the exceptions of
+    `to_grammar`, except UnsatisfiableError.
     """
     reader = UnsharedSchemaParser(load_document(schema, limits), registry, style, limits)
     algebra = ShapeAlgebra(reader, style, limits)
@@ -41,7 +41,7 @@ def find_unsatisfiable_parts(
         except (
             ConstrainError,
             CircularSchema,
-        ):  # decided by itself it may be beyond what is enforced; then nothing is known
+        ):  # taken alone it may be unsupported; then nothing is known
             continue
         if not possible:
             empty.append(node.pointer)

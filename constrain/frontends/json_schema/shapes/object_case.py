@@ -22,11 +22,11 @@ class ObjectCase(NamedTuple):
     """Objects with low <= number of members <= high (None: no bound).
 
     names: declared names with the sets of their values (NEVER: the key is forbidden), in the order of first mention.
-    required: those that must be there. mentioned: those that stand in no `properties`; they are written last. cells:
+    required: those that must be present. mentioned: those that occur in no `properties`; they are written last. cells:
     languages of other names (declared names do not count, even if in the language), pairwise disjoint; a name in none
-    of them is forbidden. needs: (name, names that must be there if it is). existentials: (language, set): at least one
-    key in the language has a value in the set. clauses: unions, in one case of each of which an object must be; used
-    where a product would have too many cases.
+    of them is forbidden. needs: (name, names that must be present if it is). existentials: (language, set): at least
+    one key in the language has a value in the set. clauses: unions; an object must be in some case of each of them.
+    Used where a product would have too many cases.
     """
 
     names: tuple[tuple[str, SchemaSet], ...] = ()

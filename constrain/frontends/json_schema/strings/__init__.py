@@ -1,1 +1,1 @@
-"""Strings: their keywords, languages of texts, formats, and how texts are written."""
+"""Strings: their keywords, languages, formats, and how texts are emitted."""

@@ -1,7 +1,7 @@
-"""Many words, each with what follows it: words with a common prefix share a rule, made on demand.
+"""Many words, each with its own continuation: words with a common prefix share a rule, built on demand.
 
-The words are sorted once; a rule is a range of them with their common prefix, so making one costs what it shows: the
-characters that may come next. What follows a word is written when its last characters are.
+The words are sorted once; a rule is a range of them with their common prefix, so building it costs only its outgoing
+characters. The continuation of a word is emitted after its last character.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from ..core.node_building import choice_of
 __all__ = ["FEW", "Follow", "WordPrefix", "emit_words"]
 
 FEW = 8
-"""Alternatives up to this number are written side by side."""
+"""Number of words up to which they are emitted as alternatives."""
 
 Follow = Callable[[list[int]], Node]
-"""Writes what comes after a word, for the values, by number, in which that word stands."""
+"""Emits what follows a word, given the indices of the values in which that word occurs."""
 
 LAST = 0x10FFFF
 
 
 class SortedWords:
-    """Words with a number each, sorted; one may occur more than once. Equal only to itself.
+    """Sorted words with an index each; a word may occur more than once. Compared by identity.
 
-    follow: writes what comes after a word, given its numbers.
+    follow: emits what follows a word, given its indices.
     """
 
     def __init__(self, texts: list[str], numbers: list[int], follow: Follow, escapes: bool) -> None:
@@ -40,11 +40,11 @@ class SortedWords:
         self.escapes = escapes
 
     def rest(self, low: int, high: int, length: int) -> Node:
-        """Return the end of the word low to high - 1, which are the same one, and what follows it."""
+        """Return the remaining characters of the equal words low to high - 1, and what follows them."""
         return self.letters(self.texts[low][length:], self.follow(self.numbers[low:high]))
 
     def find_different(self, low: int, high: int) -> list[tuple[int, int]] | None:
-        """Return the ranges of the different words; None if they are more than FEW."""
+        """Return the ranges of the different words; None if there are more than FEW."""
         out: list[tuple[int, int]] = []
         while low < high and len(out) <= FEW:
             end = bisect_right(self.texts, self.texts[low], low, high)
@@ -53,7 +53,7 @@ class SortedWords:
         return out if len(out) <= FEW else None
 
     def letters(self, text: str, then: Node) -> Node:
-        """Return some characters and what follows them."""
+        """Return these characters and what follows them."""
         if not text:
             return then
         node: Node = Chars(_letters(text), "json") if self.escapes else Literal(text.encode())
@@ -93,7 +93,7 @@ class WordPrefix(NamedTuple):
 
 @memoize_work(1024)
 def _letters(text: str) -> Dfa:
-    """Exactly these letters."""
+    """Return the node of exactly these characters."""
     return Dfa.from_strings([text])
 
 
@@ -103,7 +103,8 @@ def _common_length(one: str, other: str) -> int:
 
 
 def emit_words(texts: list[str], numbers: list[int], follow: Follow, *, escapes: bool) -> Node:
-    """Return one of the words, and what follows it. escapes: the characters are those of a JSON string, with any
-    escapes.
+    """Return the node of one of the words and what follows it.
+
+    escapes: whether the characters are those of a JSON string, with any escapes.
     """
     return WordPrefix(SortedWords(texts, numbers, follow, escapes), 0, len(texts), 0).node()

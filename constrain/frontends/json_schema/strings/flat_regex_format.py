@@ -1,8 +1,8 @@
 """Regular expressions without parentheses, as an automaton: terms, escapes, classes and quantifiers of ECMA-262.
 
-A state says what the text so far ends in, and what of it must be remembered: in a class the character that may begin
-a range, in braces the first number. (As a pattern for `frontends.regex` this would be an alternative for each of them;
-written as states it is built in a fraction of the time.)
+A state represents the end of the text so far and what has to be remembered of it: in a class the character that may
+begin a range, in braces the first number. (As a pattern for `frontends.regex` this would be an alternative for each of
+them; building the states directly takes a fraction of the time.)
 """
 
 from __future__ import annotations
@@ -15,31 +15,32 @@ from ....base.work import memoize_work
 __all__ = ["flat_regex_dfa"]
 
 FlatState = tuple[Union[str, int], ...]
-"""Outside of classes:
-    ("none",)            nothing that a quantifier could stand behind; also the start
+r"""Outside of classes:
+    ("none",)            nothing that a quantifier may follow; also the start
     ("atom",)            an atom
     ("sign",)            a quantifier, which ? makes lazy
-    ("open", atom)       {, behind an atom or not; a character, if no quantifier comes of it
-    ("low", n)           {n behind an atom; n is 100 for all from there on
+    ("open", atom)       {, after an atom or not; a literal character unless it begins a quantifier
+    ("low", n)           {n after an atom; n is at most 100, which represents all greater numbers
     ("comma", n)         {n,
-    ("high", d)          {n,m of which m is the smaller one, but not with another digit from d on; d == FINE: it is not;
-                         d == LATE: it has two digits, and is not judged if a third comes
-    ("wrong", comma)     {n or {n, behind nothing
+    ("high", d)          {n,m where m is less than n, unless another digit >= d follows; d == FINE: it is not less;
+                         d == LATE: it has two digits, and is accepted if a third follows
+    ("wrong", comma)     {n or {n, after nothing that can be repeated
 Inside of a class, with the rank of a character (its code if ASCII, else BEYOND; SPECIAL, SET):
-    ("fresh", begun)     where a dash is a character: at the start (only there may ^ come: begun == 0) or behind a range
+    ("fresh", begun)     where a dash is literal: at the start (begun == 0, where alone ^ may follow) or after a range
     ("item", rank)       a character or escape
-    ("dash", rank)       a dash behind it
-Of an escape, and where it stands ("" outside, "item", "dash"; then the rank before the dash):
-    ("\\", where, rank)   the backslash, and then
-    ("hex", n, where)    n digits to go; ("u", where), ("brace", where), ("code", 1 or 10, digits so far, where)
+    ("dash", rank)       a dash after it
+Escapes, with their place ("" outside, "item", "dash"; then the rank before the dash):
+    ("\", where, rank)   the backslash, and then
+    ("hex", n, where)    n digits remain; ("u", where), ("brace", where), ("code", 1 or 10, digits so far, where)
     ("property", some, where), ("value", some, where)    some: whether there is a letter yet; ("p", where) before
-    ("name", some, ""), ("k", "") before; ("c", where), ("0", where), ("number", "")"""
+    ("name", some, ""), ("k", "") before; ("c", where), ("0", where), ("number", "")
+"""
 
 BEYOND, SPECIAL, SET = 128, 129, 130
-"""Ranks of what is not ASCII, of an escape that names a character by other means, and of an escape for many."""
+"""Ranks of non-ASCII characters, of an escape that denotes a character otherwise, and of an escape for a set."""
 
 MOST, FINE, TEN, LATE = 100, -1, 10, 11
-"""Numbers of quantifiers are told apart below the first."""
+"""Numbers of quantifiers are distinguished below MOST."""
 
 DIGITS = "0123456789"
 HEX = DIGITS + "abcdefABCDEF"
@@ -52,17 +53,17 @@ VARYING = {
     "comma": [*map(ord, DIGITS)],
     "high": [*map(ord, DIGITS + "}")],
 }
-"""Columns in which states of one kind differ; the others are the same for all of them."""
+"""Columns in which states of one kind differ; all other columns are the same for all of them."""
 
 
 @memoize_work(64)
 def flat_regex_dfa() -> Dfa:
-    """All flat text; see `expressions` for what is judged."""
+    """Return the Dfa of flat text; see `regex_format` for the errors that are checked."""
     return Dfa.from_table(_FlatRegexMachine().table())
 
 
 class _FlatRegexMachine:
-    """Columns: one for each ASCII character, one for all others; the last one, for surrogates, leads nowhere."""
+    """Builds the Table. Columns: one for each ASCII character, one for all others, and a dead one for surrogates."""
 
     def __init__(self) -> None:
         first: FlatState = ("none",)
@@ -85,7 +86,7 @@ class _FlatRegexMachine:
         return found
 
     def row(self, state: FlatState) -> list[int]:
-        """The states after each column. Those that differ in what they remember differ in few columns."""
+        """Return the states after each column. States of one kind differ in few columns, so their rows are copied."""
         kind = str(state[0])
         if kind == "dash":
             return self.behind_dash(int(state[1]))
@@ -100,7 +101,7 @@ class _FlatRegexMachine:
         return row
 
     def behind_dash(self, rank: int) -> list[int]:
-        """The same for ("dash", rank)."""
+        """Return the states after each column from ("dash", rank)."""
         ends = self.number(("fresh", 1))
         row = [ends if self.range(rank, column) else -1 for column in (0, BEYOND)]
         row = [row[0] if rank >= BEYOND else -1] * min(rank, BEYOND) + [ends] * (BEYOND - rank) + [row[1], -1]
@@ -114,7 +115,7 @@ class _FlatRegexMachine:
         return kind in ("0", "number") and state[1] == ""
 
     def after(self, state: FlatState, column: int) -> FlatState | None:
-        """The state after a character of a column."""
+        """Return the state after a character of a column."""
         kind, char = state[0], chr(column) if column < 0x80 else ""
         if kind in ("none", "atom", "sign"):
             return self.outside(str(kind), char)
@@ -142,7 +143,7 @@ class _FlatRegexMachine:
         return None if char and char in "()" else ("atom",)
 
     def braces(self, state: FlatState, char: str) -> FlatState | None:
-        """Within what may become a quantifier, or else was a row of characters."""
+        """Return the state inside braces, which are a quantifier or else literal characters."""
         kind, value = state[0], int(state[1])
         digit = DIGITS.find(char) if char else -1
         if kind == "open":
@@ -183,7 +184,7 @@ class _FlatRegexMachine:
         return ("dash", rank) if kind == "item" and char == "-" else ("item", min(column, BEYOND))
 
     def range(self, low: int, high: int) -> FlatState | None:
-        """Behind a range, if that is one."""
+        """Return the state after a range, or None if it is none."""
         if SET in (low, high):
             return None
         return ("fresh", 1) if low == SPECIAL or high == SPECIAL or low <= high else None
@@ -191,7 +192,7 @@ class _FlatRegexMachine:
     # ---- escapes ---------------------------------------------------------------------------------------------
 
     def meant(self, where: str, rank: int, low: int = SPECIAL) -> FlatState | None:
-        """Behind an escape for a character or a set of them."""
+        """Return the state after an escape for a character or a set of them."""
         if where == "":
             return ("atom",)
         return ("item", rank) if where == "item" else self.range(low, rank)
@@ -216,14 +217,14 @@ class _FlatRegexMachine:
         if kind in ("0", "number"):
             if char and char in DIGITS:
                 return ("number", "") if kind == "number" else None
-            # What follows comes behind a character.
+            # The escape has ended: this character follows an atom or item.
             return self.after(self.meant(where, SPECIAL) or ("none",), column)
         if kind in ("p", "property", "value"):
             return self.property(state, where, char)
         return self.group_name(state, char)
 
     def escaped(self, where: str, low: int, column: int, char: str) -> FlatState | None:
-        """Behind the backslash."""
+        """Return the state after the character that follows a backslash."""
         if char in ("b", "B") and where == "":
             return ("none",)
         if char and char in "dDsSwW":
@@ -247,7 +248,7 @@ class _FlatRegexMachine:
         return self.meant(where, min(column, BEYOND), low)
 
     def code_point(self, state: FlatState, where: str, char: str) -> FlatState | None:
-        """Between the braces of u{...}: at most 10FFFF, after any zeros."""
+        """Return the state inside u{...}: at most 10FFFF, after any zeros."""
         if state[0] == "code" and char == "}":
             return self.meant(where, SPECIAL)
         if not char or char not in HEX:
@@ -260,7 +261,7 @@ class _FlatRegexMachine:
         return ("code", begins, digits + 1, where) if digits < 5 or (digits == 5 and begins == "10") else None
 
     def property(self, state: FlatState, where: str, char: str) -> FlatState | None:
-        """p{Name} or p{Name=Value}."""
+        """Return the state inside p{Name} or p{Name=Value}."""
         if state[0] == "p":
             return ("property", 0, where) if char == "{" else None
         if char and (char in LETTERS or char == "_"):
@@ -270,7 +271,7 @@ class _FlatRegexMachine:
         return ("value", 0, where) if state[1] and char == "=" and state[0] == "property" else None
 
     def group_name(self, state: FlatState, char: str) -> FlatState | None:
-        """k<name>."""
+        """Return the state inside k<name>."""
         if state[0] == "k":
             return ("name", 0, "") if char == "<" else None
         if char == ">":
@@ -280,5 +281,5 @@ class _FlatRegexMachine:
 
 
 def _high(low: int, digit: int) -> FlatState:
-    """The state after the first digit of the second number."""
+    """Return the state after the first digit of the second number."""
     return ("high", FINE if digit >= low else max(0, min(TEN, low - 10 * digit)))

@@ -1,19 +1,19 @@
 """Formats: for each `format` of the JSON Schema specification, the Dfa of the texts that have it.
 
-Each is a regular expression put together from the rules of its RFC, in the RFC's own names, so that it can be read
-beside it. Where more than a pattern is needed, or an RFC leaves something open, this is what is done:
+Each is a regular expression composed of the rules of its RFC, under the RFC's own names, so that the two can be
+compared. Where a pattern is not enough, or an RFC leaves something open:
 
-    date-time, time   a leap second is one only at 23:59 UTC, with any offset: `leap_seconds`.
-    date, date-time   RFC 3339 has a year 0000, which datetime libraries have not, and validators with them: it is not
-                      written ("plain"), and not taken for something else either ("any").
-    hostname          at most 253 characters in all: `format_lengths` has that beside the Dfa (in it: 27,657 states).
-                      Labels `xn--..` are judged as letters and digits (RFC 1123), not decoded.
-    idn-email         what is beyond ASCII in a domain is not judged by IDNA.
-    idn-hostname      written by rules too, labels and dots; what of IDNA is judged, `idn` says.
-    regex             no regular language, since parentheses nest: written by rules (`RULE_FORMATS`), and combined
-                      with other conditions, or their complement, as a context-free language (`nested`).
+    date-time, time   a leap second occurs only at 23:59 UTC, with any offset: `leap_seconds`.
+    date, date-time   RFC 3339 has a year 0000, which datetime libraries, and validators that use them, reject: it is
+                      not generated ("plain"), but still belongs to the format when complemented ("any").
+    hostname          at most 253 characters in all: `format_lengths` gives this beside the Dfa (as part of it: 27,657
+                      states). Labels `xn--..` are checked as letters and digits (RFC 1123), not decoded.
+    idn-email         non-ASCII characters in a domain are not checked against IDNA.
+    idn-hostname      also written by rules, labels and dots; `idn_hostname` says which parts of IDNA are checked.
+    regex             not a regular language, since parentheses nest: written by rules (`RULE_FORMATS`), and combined
+                      with other conditions, or their complement, as a context-free language (`nested_regex_format`).
 
-A name that the specification does not know asserts nothing.
+A name that the specification does not define asserts nothing.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ HOUR, MINUTE, SECFRAC = "(?:[01][0-9]|2[0-3])", "[0-5][0-9]", r"(?:\.[0-9]+)?"
 TIME_OFFSET = f"(?:[Zz]|[+-]{HOUR}:{MINUTE})"
 TIME_REST = f"[0-5][0-9]{SECFRAC}{TIME_OFFSET}"
 FULL_TIME = f"(?:{HOUR}:{MINUTE}:{TIME_REST}|23:59:60{SECFRAC}[Zz])"
-"""With leap seconds in UTC only: the others are added by `leap_seconds`."""
+"""With leap seconds in UTC only; `leap_seconds` adds the others."""
 
 DUR_MINUTE = "[0-9]+M(?:[0-9]+S)?"
 DUR_TIME = f"T(?:[0-9]+H(?:{DUR_MINUTE})?|{DUR_MINUTE}|[0-9]+S)"
@@ -95,7 +95,7 @@ HOSTNAME = rf"{LABEL}(?:\.{LABEL})*"
 
 
 def mailbox_pattern(beyond: str) -> str:
-    """A mailbox; `beyond`: the characters beyond ASCII that may stand wherever a letter may."""
+    """Return the pattern of a mailbox. beyond: the non-ASCII characters that may occur wherever a letter may."""
     atom = rf"[A-Za-z0-9!#$%&'*+/=?^_`{{|}}~\-{beyond}]+"
     quoted = rf'"(?:[ !#-\[\]-~{beyond}]|\\[ -~])*"'
     letter = f"[A-Za-z0-9{beyond}]"
@@ -110,7 +110,7 @@ PCT = "%[0-9A-Fa-f]{2}"
 
 
 def join_ranges(*ranges: tuple[int, int]) -> str:
-    """The inside of a character class."""
+    """Return the inside of a character class."""
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
 
 
@@ -122,7 +122,10 @@ IPRIVATE = join_ranges((0xE000, 0xF8FF), (0xF0000, 0xFFFFD), (0x100000, 0x10FFFD
 
 
 def uri_pattern(rule: Literal["absolute", "reference"], beyond: str = "", private: str = "") -> str:
-    """A URI or a reference to one; `beyond`: ucschar for an IRI; `private`: what its query may hold besides."""
+    """Return the pattern of a URI or of a reference to one.
+
+    beyond: ucschar for an IRI; private: further characters of its query.
+    """
     plain = rf"A-Za-z0-9\-._~!$&'()*+,;={beyond}"
     pchar = f"(?:[{plain}:@]|{PCT})"
     no_colon = f"(?:[{plain}@]|{PCT})"
@@ -140,7 +143,7 @@ def uri_pattern(rule: Literal["absolute", "reference"], beyond: str = "", privat
 
 
 LITERALS = rf"(?:[!#$&-;=?-\[\]_a-z~{UCSCHAR}{IPRIVATE}]|{PCT})"
-"""With the apostrophe, as erratum 6937 says."""
+"""With the apostrophe, according to erratum 6937."""
 
 VARCHAR = f"(?:[A-Za-z0-9_]|{PCT})"
 VARSPEC = rf"{VARCHAR}(?:\.?{VARCHAR})*(?:\*|:[1-9][0-9]{{0,3}})?"
@@ -195,11 +198,11 @@ NOT_COMBINED: Mapping[str, str] = MappingProxyType({
 
 
 class FormatRules(NamedTuple):
-    """A format that is no regular language.
+    """A format that is not a regular language.
 
-    node: its texts of at least 0 or 1 characters, inside a JSON string, made from the rule that stands for all of them.
-    accepts: whether a text has it. within: its texts that a Dfa of at most so many states accepts too, where these are
-    a regular language, else None.
+    node: its texts of at least 0 or 1 characters, inside a JSON string, given the rule of all its texts. accepts:
+    whether a text has the format. within: the Dfa of its texts that another Dfa accepts, with a limit of states; None
+    unless they are known to be a regular language.
     """
 
     node: Callable[[Rule, int], Node]
@@ -214,15 +217,15 @@ RULE_FORMATS: Mapping[str, FormatRules] = MappingProxyType({
 
 
 def format_in(name: str, draft: int) -> str:
-    """Return how the format of a draft is called by `format_dfa`."""
+    """Return the name that `format_dfa` uses for the format of a draft."""
     return name + BEFORE_2020 if draft < 2020 and name in EARLIER else name
 
 
 def format_dfa(name: str, *, spelling: Spelling = "plain") -> Dfa | None:
-    """The Dfa of the texts that have the format, but for a bound on their length (`format_lengths`).
+    """Return the Dfa of the texts that have the format, except for a bound on their length (`format_lengths`).
 
-    None: the specification knows no such format, so it asserts nothing. spelling: see `date` above; the complement
-    of a format needs "any". UnsupportedError: regex.
+    Return None if the specification does not define the format, so that it asserts nothing. spelling: see `date` in the
+    module docstring; the complement of a format needs "any". Raises UnsupportedError for a format that is not regular.
     """
     if name not in FORMATS and name.removesuffix(BEFORE_2020) not in EARLIER:
         return None
@@ -230,20 +233,20 @@ def format_dfa(name: str, *, spelling: Spelling = "plain") -> Dfa | None:
 
 
 def format_lengths(name: str) -> tuple[int, int | None]:
-    """The least and most characters (None: no bound) that are to be counted beside the Dfa."""
+    """Return the least and most characters (None: no bound) that must be counted beside the Dfa."""
     return 0, 253 if name == "hostname" else None
 
 
 LEAPING = ("date-time", "time")
-"""Formats with leap seconds, of 11,000 states: what is built with them may have so many more."""
+"""Formats with leap seconds, of 11,000 states: limits of automata built with them are raised by LEAP_STATES."""
 
 LEAP_STATES = 50_000
 
 
 def times_within(name: str, other: Dfa, max_states: int) -> Dfa:
-    """The texts of one of LEAPING that another Dfa accepts too.
+    """Return the Dfa of the texts of one of LEAPING that another Dfa accepts.
 
-    Most others leave no leap second with an offset; then an automaton of a hundred states will do.
+    Most other automata accept no leap second with an offset; then an automaton of a hundred states suffices.
     """
     plain, leaping = _times(name)
     if leaping.intersect(other, max_states=max_states).is_empty:
@@ -253,7 +256,9 @@ def times_within(name: str, other: Dfa, max_states: int) -> Dfa:
 
 @memoize_work(64)
 def _times(name: str) -> tuple[Dfa, Dfa]:
-    """The texts without leap seconds but those that end in Z; texts that hold all those with another offset."""
+    """Return the texts without leap seconds except those ending in Z, and the texts that hold all leap seconds with
+    another offset.
+    """
     if name == "time":
         return to_dfa(FULL_TIME), to_dfa(f"{HOUR}:{MINUTE}:60{SECFRAC}[+-]{HOUR}:{MINUTE}")
     date = _format_dfa("date", "plain").concatenate(to_dfa("[Tt]"))
@@ -262,11 +267,11 @@ def _times(name: str) -> tuple[Dfa, Dfa]:
 
 
 MARK = "\0"
-"""Stands for an IPv6 address while a pattern is built; no format that holds one may hold this."""
+"""Placeholder of an IPv6 address while a pattern is built; a format that contains an address must not contain it."""
 
 
 def build_format(pattern: str) -> Dfa:
-    """The Dfa of a pattern, quickly where IPV6 is a part of it."""
+    """Return the Dfa of a pattern, with a fast path for patterns that contain IPV6."""
     if IPV6 not in pattern:
         return to_dfa(pattern)
     address = ipv6_dfa(_format_dfa("ipv4", "plain"))

@@ -1,12 +1,12 @@
 """The format `idn-hostname`: names with U-labels, by IDNA2008 (RFC 5890 to 5893), as a rule of labels and dots.
 
-A label beyond ASCII is one of permitted characters (RFC 5892, from the tables of the package `idna`) that keeps the
-contextual rules of its appendix A, all regular, with no mark and no hyphen where none may be. As soon as one label is
-written from right to left, RFC 5893 asks something of every label of the name: so there are names of three kinds.
+A non-ASCII label consists of permitted characters (RFC 5892, from the tables of the package `idna`), satisfies the
+contextual rules of its appendix A, all of which are regular, and has no mark or hyphen where none is allowed. If one
+label is written from right to left, RFC 5893 constrains every label of the name: so there are three kinds of names.
 
-Not judged: the normal form (NFC) of what is composed of several characters; the Punycode of labels `xn--..`, and of
-the 63 octets that a label may have in Punycode only that they are `xn--` and at least one for each character. The 253
-characters of a name are counted where all of it is ASCII.
+Not checked: normalisation (NFC) of composed characters; the Punycode of labels `xn--..`; and of the limit of 63 octets
+in Punycode only `xn--` and at least one octet for each character are counted. The limit of 253 characters of a name is
+checked if all of it is ASCII.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ...regex import to_dfa
 __all__ = ["idn_node", "is_idn"]
 
 MOST_NAME, MOST_LABEL, MOST_WIDE = 253, 63, 59
-"""Characters of a name, of a label, and of one beyond ASCII, whose `xn--` counts too (RFC 1034 section 3.1)."""
+"""Most characters of a name, of a label, and of a non-ASCII label, whose `xn--` counts too (RFC 1034 section 3.1)."""
 
 DOTS = "[.\u3002\uff0e\uff61]"
 """Full stops that separate labels (RFC 3490 section 3.1)."""
@@ -38,8 +38,11 @@ RIGHT_TO_LEFT = ("R", "AL", "AN", "EN", "ES", "CS", "ET", "ON", "BN", "NSM")
 
 
 class LabelKinds(NamedTuple):
-    """Labels without their length. ascii: of letters, digits and hyphens; left: others, with nothing in them that is
-    written from right to left; lined: those of both that may stand beside a label that is; right: such labels."""
+    """Labels without a limit of length.
+
+    ascii: letters, digits and hyphens. left: other labels without right-to-left characters. lined: those of both that
+    may occur beside a right-to-left label. right: right-to-left labels.
+    """
 
     ascii: Dfa
     left: Dfa
@@ -49,7 +52,7 @@ class LabelKinds(NamedTuple):
 
 
 def idn_node() -> Node:
-    """The text of such a name inside a JSON string."""
+    """Return the node of such a name inside a JSON string."""
     kinds = build_labels()
     dot = Chars(to_dfa(DOTS), "json")
     plain, lined_plain = (Chars(dfa, "json", 1, MOST_LABEL) for dfa in (kinds.ascii, kinds.lined_ascii))
@@ -62,13 +65,13 @@ def idn_node() -> Node:
 
 
 def _name(one: Node, others: tuple[Node, ...], dot: Node) -> Node:
-    """A name with at least one label of a kind."""
+    """Return the node of a name with at least one label of a kind."""
     other = Choice(others)
     return Sequence((Repeat(Sequence((other, dot))), one, Repeat(Sequence((dot, other)))))
 
 
 def is_idn(text: str) -> bool:
-    """Whether the text is such a name."""
+    """Return whether the text is such a name."""
     if text.isascii() or ascii_name_dfa().accepts(text):
         return len(text) <= MOST_NAME and ascii_name_dfa().accepts(text)
     kinds = build_labels()
@@ -80,7 +83,7 @@ def is_idn(text: str) -> bool:
 
 
 def split_labels(text: str) -> list[str]:
-    """The labels of a name."""
+    """Return the labels of a name."""
     for dot in DOTS[2:-1]:
         text = text.replace(dot, ".")
     return text.split(".")
@@ -88,14 +91,14 @@ def split_labels(text: str) -> list[str]:
 
 @memoize_work(64)
 def ascii_name_dfa() -> Dfa:
-    """Names whose labels are ASCII, whatever their dots."""
+    """Return the Dfa of names whose labels are ASCII, with any of the dots."""
     label = to_dfa(LDH).with_length(1, MOST_LABEL)
     return label.concatenate(to_dfa(DOTS).concatenate(label).star())
 
 
 @memoize_work(64)
 def build_labels() -> LabelKinds:
-    """All kinds of labels."""
+    """Return all kinds of labels."""
     plain, wide = to_dfa(LDH), _contextual()
     turned = _holding(_bidi("R", "AL", "AN"))
     lined = wide.intersect(_set(_bidi(*LEFT_TO_RIGHT)).star()).intersect(_beginning("L")).intersect(_ending("L", "EN"))
@@ -106,7 +109,7 @@ def build_labels() -> LabelKinds:
 
 
 def _contextual() -> Dfa:
-    """Labels beyond ASCII by RFC 5891 section 4.2.3, but for the direction of writing."""
+    """Return the non-ASCII labels of RFC 5891 section 4.2.3, without the rules about direction."""
     points = _permitted()
     marks = [point for point in points if unicodedata.category(chr(point))[0] == "M"]
     out = _set(points).star().intersect(_holding(point for point in points if point >= 0x80))
@@ -117,15 +120,15 @@ def _contextual() -> Dfa:
 
 
 def _rules() -> Iterator[Dfa]:
-    """What each of the rules of RFC 5892, appendix A, allows; texts of any characters."""
+    """Return the texts that each contextual rule of RFC 5892, appendix A, allows, over all characters."""
     scripts = _table("scripts")
     greek, hebrew = _set(_ranged(scripts["Greek"])), _set(_ranged(scripts["Hebrew"]))
     kana = {point for name in ("Hiragana", "Katakana", "Han") for point in _ranged(scripts[name])}
     viramas = [point for point in _permitted() if unicodedata.combining(chr(point)) == 9]
     anything, joiner, non_joiner = _any(), _set([JOINER]), _set([NON_JOINER])
-    # A.2: behind a virama.
+    # A.2: after a virama.
     yield _unless(_ends(viramas).complement().concatenate(joiner))
-    # A.1: behind a virama, or between two letters that join across it.
+    # A.1: after a virama, or between two letters that join across it.
     joins = {kind: _set(_joining(kind)) for kind in "LRDT"}
     before = anything.concatenate(joins["L"].union(joins["D"])).concatenate(joins["T"].star())
     after = joins["T"].star().concatenate(joins["R"].union(joins["D"])).concatenate(anything)
@@ -148,7 +151,7 @@ def _any() -> Dfa:
 
 
 def _set(points: Iterable[int]) -> Dfa:
-    """One of these characters."""
+    """Return one of these characters."""
     codes = np.unique(np.fromiter(points, np.int64))
     if not codes.size:
         return Dfa.empty()
@@ -158,17 +161,17 @@ def _set(points: Iterable[int]) -> Dfa:
 
 
 def _holding(points: Iterable[int]) -> Dfa:
-    """Texts with one of these characters."""
+    """Return the texts that contain one of these characters."""
     return _any().concatenate(_set(points)).concatenate(_any())
 
 
 def _ends(points: Iterable[int]) -> Dfa:
-    """Texts that end with one of these characters."""
+    """Return the texts that end with one of these characters."""
     return _any().concatenate(_set(points))
 
 
 def _unless(wrong: Dfa) -> Dfa:
-    """Texts that do not begin with a wrong one."""
+    """Return the texts that do not begin with a wrong one."""
     return wrong.concatenate(_any()).complement()
 
 
@@ -177,7 +180,7 @@ def _beginning(*classes: str) -> Dfa:
 
 
 def _ending(*classes: str) -> Dfa:
-    """Texts whose last character, but for marks, is of these bidirectional classes."""
+    """Return the texts whose last character, not counting marks, has one of these bidirectional classes."""
     return _ends(_bidi(*classes)).concatenate(_set(_bidi("NSM")).star())
 
 
@@ -185,7 +188,7 @@ def _ending(*classes: str) -> Dfa:
 
 
 def _table(name: str) -> dict[Any, Any]:
-    """A table of `idna`."""
+    """Return a table of `idna`."""
     from idna import idnadata
 
     table: dict[Any, Any] = getattr(idnadata, name)
@@ -193,14 +196,14 @@ def _table(name: str) -> dict[Any, Any]:
 
 
 def _ranged(coded: Iterable[int]) -> Iterator[int]:
-    """Code points of ranges as `idna` writes them: first and end in one number."""
+    """Return the code points of ranges as `idna` encodes them: first and end in one integer."""
     for pair in coded:
         yield from range(pair >> 32, pair & 0xFFFFFFFF)
 
 
 @memoize_work(64)
 def _permitted() -> tuple[int, ...]:
-    """PVALID, CONTEXTJ and CONTEXTO."""
+    """Return the code points PVALID, CONTEXTJ and CONTEXTO."""
     classes = _table("codepoint_classes")
     return tuple(sorted(point for name in ("PVALID", "CONTEXTJ", "CONTEXTO") for point in _ranged(classes[name])))
 
@@ -219,7 +222,7 @@ def _bidi(*classes: str) -> list[int]:
 
 
 def _joining(kind: str) -> list[int]:
-    """Permitted characters of a joining type. Older tables say it for each character, by its code."""
+    """Return the permitted characters of a joining type. Older tables list it by the code of each character."""
     types: dict[Any, Any] = _table("joining_types")
     if kind in types:
         return sorted(set(_ranged(types[kind])).intersection(_permitted()))

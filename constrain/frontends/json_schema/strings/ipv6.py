@@ -21,9 +21,10 @@ BOUNDS = [0, *map(ord, "./012356:;AGag")]
 CLASSES = [9, 0, 9, 1, 2, 3, 4, 5, 6, 7, 9, 8, 9, 8, 9]
 
 Ipv6State = tuple[int, bool, Union[str, int], int]
-"""(groups before, was there a `::`, what was read since, place in an IPv4 address or -1).
+"""(groups before, whether there was a `::`, text since the last group, state in an IPv4 address or -1).
 
-Since the last group: "" nothing at all, ":" a colon, "::" two, or 1 to 4 hexadecimal digits; 5: no group."""
+Text since the last group: "" none, ":" a colon, "::" two, or 1 to 4 hexadecimal digits; 5: no group.
+"""
 
 
 def ipv6_dfa(ipv4: Dfa) -> Dfa:

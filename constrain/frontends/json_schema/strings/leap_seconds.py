@@ -1,9 +1,9 @@
 """Times with all leap seconds: `hh:mm:60` with the offset that makes it 23:59:60 UTC (RFC 3339, section 5.7).
 
 The offset comes last and is determined by the time: 15:59:60-08:00, 00:29:60+00:30. So an automaton has to remember one
-of 1,440 minutes from the minute to the offset, in each of the seven places between: some 11,000 states. Every
-`date-time` needs it, so it is not built state by state: its states come in blocks, one state a minute, and whole blocks
-are linked at once. What comes out is the minimal automaton, numbered as all are.
+of 1,440 minutes from the minute to the offset, in each of the seven positions between: some 11,000 states. Every
+`date-time` needs it, so it is not built state by state: its states form blocks, one state per minute, and whole blocks
+are linked at once. The result is the minimal automaton, with the canonical numbering.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Ints = NDArray[np.int32]
 
 
 class StateBlocks(NamedTuple):
-    """First state of each block, in the order of a text; the names show what is still to come.
+    """First state of each block, in the order of a text; the names show what remains to be read.
 
-    begun: hh:mm (0), h:mm (3: by the first digit), :mm (24: by the hour), mm (24), m (144). left, six of a minute each:
-    `:60`, `60`, `0`, then `.` or the offset, a digit of the fraction, a digit or the offset. owed: hh:mm (1,440),
-    h:mm (600), :mm (60), mm (60), m (10): what is left of an offset that is determined.
+    begun: hh:mm (0), h:mm (3: by the first digit), :mm (24: by the hour), mm (24), m (144). left, six with a state per
+    minute: `:60`, `60`, `0`, then `.` or the offset, a digit of the fraction, a digit or the offset. owed: hh:mm
+    (1,440), h:mm (600), :mm (60), mm (60), m (10): the rest of an offset that is determined.
     """
 
     begun: tuple[int, ...]
@@ -38,7 +38,7 @@ class StateBlocks(NamedTuple):
 
 
 class TransitionDrawing:
-    """The transitions while they are drawn: delta[state, column]."""
+    """The transition table under construction: delta[state, column]."""
 
     def __init__(self, states: int, alphabet: str) -> None:
         self.delta = np.full((states, len(alphabet) + 1), -1, np.int32)
@@ -46,16 +46,16 @@ class TransitionDrawing:
         self.digits = np.array([self.columns[digit] for digit in "0123456789"])
 
     def link(self, states: Ints | int, chars: str, targets: Ints | int) -> None:
-        """Each of these characters leads from each state to its target."""
+        """Make each of these characters lead from each state to its target."""
         for char in chars:
             self.delta[states, self.columns[char]] = targets
 
     def link_digits(self, states: Ints, digits: Ints, targets: Ints | int) -> None:
-        """From each state its own digit leads to its own target."""
+        """Make each state's own digit lead to its own target."""
         self.delta[states, self.digits[digits]] = targets
 
     def copy(self, dfa: Dfa, base: int) -> None:
-        """The transitions of a Dfa, its states from `base` on."""
+        """Copy the transitions of a Dfa, with its states from `base` on."""
         for char in self.columns:
             for state in range(dfa.delta.shape[0]):
                 target = dfa.step(state, char)
@@ -64,9 +64,10 @@ class TransitionDrawing:
 
 
 def times_with_leap_seconds(prefix: Dfa, rest: Dfa) -> Dfa:
-    """prefix, and then a leap second with its offset or hh:mm: and rest, which begins with 0 to 5.
+    """Return the Dfa of prefix followed by a leap second with its offset, or by hh:mm: and rest, which begins with 0 to
+    5.
 
-    No text of prefix may begin another one of it, and rest must end in one state that nothing follows.
+    prefix must be prefix-free, and rest must end in one state without transitions.
     """
     alphabet = "+-.0123456789:" + ("" if prefix.accepting[0] else "T") + "Z"
     at = _blocks(0 if prefix.accepting[0] else prefix.delta.shape[0] - 1, rest)
@@ -94,7 +95,7 @@ def _blocks(first: int, rest: Dfa) -> StateBlocks:
 
 
 def _link_begun(wires: TransitionDrawing, at: StateBlocks) -> None:
-    """hh:mm, which leads to a state of its own for each minute."""
+    """Draw the transitions of hh:mm, which leads to a state of its own for each minute."""
     whole, unit, colon, ten, one = at.begun
     hour = np.arange(24, dtype=np.int32)
     minute = np.arange(DAY, dtype=np.int32)
@@ -107,7 +108,7 @@ def _link_begun(wires: TransitionDrawing, at: StateBlocks) -> None:
 
 
 def _link_left(wires: TransitionDrawing, at: StateBlocks, rest: Dfa, last: int) -> None:
-    """`:60` and its fraction, minute by minute; or the rest of another time."""
+    """Draw the transitions of `:60` and its fraction for each minute, or of the rest of another time."""
     colon, six, zero, dot, digit, more = at.left
     minute = np.arange(DAY, dtype=np.int32)
     wires.link(colon + minute, ":", six + minute)
@@ -139,7 +140,7 @@ def _link_owed(wires: TransitionDrawing, at: StateBlocks, last: int) -> None:
 
 
 def _distances(at: StateBlocks, prefix: Dfa, rest: Dfa) -> Ints:
-    """Characters that each state needs at the least, by block: Dfa would count them state by state."""
+    """Return the length of the shortest suffix of each state, by block; Dfa would compute it state by state."""
     out = np.zeros(at.end, np.int32)
     out[at.rest :] = rest.distances()
     for place, (first, end) in enumerate(zip(at.owed, (*at.owed[1:], at.rest))):
@@ -158,7 +159,7 @@ def _distances(at: StateBlocks, prefix: Dfa, rest: Dfa) -> Ints:
 
 
 def _numbered(delta: Ints, last: int, distances: Ints, alphabet: str) -> Dfa:
-    """The Dfa: states numbered breadth-first, layer by layer; T and Z also in small letters."""
+    """Return the Dfa, with states numbered breadth-first, layer by layer; T and Z also in lower case."""
     numbers = np.full(len(delta) + 1, -1, np.int32)  # The last one is for -1.
     layers, layer, count = [], np.zeros(1, np.int32), 0
     while len(layer):

@@ -1,13 +1,13 @@
-"""Texts of the format `regex`, or texts without it, that an automaton accepts too, as rules.
+"""Texts that an automaton accepts and that have the format `regex`, or do not have it, as rules.
 
 The intersection of a context-free and a regular language is context-free (Bar-Hillel, Perles, Shamir 1961).
-`build_symbols` is a grammar of both languages. A regular expression is flat text (`flat_regex_format`) and groups in
-turn. What is none goes wrong at one place: inside of flat text, at a `)` that closes nothing, at a group of no known
-kind, or because a group is never closed. Flat text never continues with a parenthesis, so every text is read in one way
-only.
+`build_symbols` is a grammar of both languages. A regular expression alternates between flat text (`flat_regex_format`)
+and groups. Any other text has an error at one place: inside flat text, at a `)` that closes nothing, at a group of an
+unknown kind, or because a group is never closed. Flat text never continues with a parenthesis, so the grammar is
+unambiguous.
 
-`(X, p, q)` is the texts of a symbol X that lead the automaton from state p to q. Where they lead is the least fixpoint
-over the pairs (symbol, state) that are needed; a rule is written when the text reaches it.
+`(X, p, q)` denotes the texts of a symbol X that lead the automaton from state p to q. The reachable q are the least
+fixpoint over the pairs (symbol, state) that are needed; a rule is built when the text reaches it.
 """
 
 from __future__ import annotations
@@ -38,10 +38,9 @@ NAME = r"[A-Za-z_$\x80-\U0010ffff][0-9A-Za-z_$\x80-\U0010ffff]*"
 
 @cache
 def build_symbols(sign: bool) -> Alternatives:
-    """Return the grammar, which is the same for all schemas and so not charged to any budget. sign: False for texts
-    that are none.
+    """Return the grammar. sign: False for texts that are no regular expressions.
 
-    Built in a fraction of a second without it, at once with it.
+    It is the same for all schemas, so it is not charged to any budget.
     """
     return Context().run(_symbols, sign)
 
@@ -88,14 +87,14 @@ START = {True: "regex fresh", False: "other fresh"}
 
 
 def _flags() -> str:
-    """What stands between `?` and `:`: flags that are switched on, and off after a dash, none twice."""
+    """Return the text between `?` and `:`: flags that are switched on, and off after a dash, without repetition."""
     orders = _orders("ims")
     pairs = [f"{on}-{off}" for on in orders for off in orders if off and not set(on) & set(off)]
     return "(?:" + "|".join([order for order in orders if order] + pairs) + ")"
 
 
 def _orders(letters: str) -> list[str]:
-    """Every order of some of the letters."""
+    """Return every order of some of the letters."""
     return ["", *(letter + rest for letter in letters for rest in _orders(letters.replace(letter, "")))]
 
 
@@ -156,7 +155,7 @@ class NestedTexts:
         self._leaves: dict[tuple[Dfa, int], tuple[Table, list[tuple[int, int]]] | None] = {}
         self._nodes: dict[tuple[Dfa, int, int], Node] = {}
         self._free = min(find_universal_states(self._table), default=-1)
-        """The state from which every text is accepted: there the Dfa need not be looked at any more."""
+        """The state from which every text is accepted: from it the Dfa no longer matters."""
         self._ends: list[int] = []
         if not dfa.is_empty:
             self._solve()
@@ -164,11 +163,11 @@ class NestedTexts:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no text."""
+        """Whether the language is empty."""
         return not self._ends
 
     def node(self) -> Node:
-        """Return the node of the texts, as they are written inside a JSON string. There must be one."""
+        """Return the node of the texts as they are written inside a JSON string. The language must not be empty."""
         return choice_of([self._rule(self.start, q, 0) for q in self._ends])
 
     def is_endless(self) -> bool:
@@ -184,7 +183,7 @@ class NestedTexts:
     # ---- where symbols lead ------------------------------------------------------------------------------------
 
     def _solve(self) -> None:
-        """Compute where all symbols lead that the start depends on: a least fixpoint with a worklist."""
+        """Compute the states to which all symbols lead on which the start depends: a least fixpoint with a worklist."""
         todo: list[tuple[str, int]] = []
 
         def leads(symbol: Symbol, p: int, asker: tuple[str, int]) -> frozenset[int]:

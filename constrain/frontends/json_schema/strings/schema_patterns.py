@@ -1,7 +1,7 @@
 """Regular expressions of a schema: parsed once, their cost estimated, their automata built on demand.
 
-`pattern` is ECMA-262, matched anywhere in the text. What it requires of the length of the text (`^[a-z]{1,255}$`,
-`^(?=.{1,255}$)`) becomes an interval, which a counter keeps beside the automaton of the rest, its *letters*.
+`pattern` is ECMA-262, matched anywhere in the text. Its requirement on the length of the text (`^[a-z]{1,255}$`,
+`^(?=.{1,255}$)`) becomes an interval, counted beside the automaton of the remaining pattern, its *letters*.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ SMALL = 14
 
 
 class SchemaPattern(NamedTuple):
-    """A pattern that has been parsed.
+    """A parsed pattern.
 
-    term: its tree. whole: the same taken apart. counted: the least and most characters (None: no bound), if it
+    term: its tree. whole: the decomposed tree. counted: the least and most characters (None: no bound), if it
     constrains them besides its letters. has_text: some text certainly matches. small: its automaton cannot exceed the
     limit, so it need not be built to know that.
     """
@@ -56,7 +56,7 @@ def read_pattern(pattern: str) -> SchemaPattern:
 def _some(term: Term) -> bool:
     """Return whether some text certainly matches a tree without anchors."""
     if isinstance(term, OneOf):
-        # Half a surrogate pair is no character, though a pattern may name it.
+        # A lone surrogate is no character, although a pattern may contain it.
         return any(first < SURROGATES[0] or last >= SURROGATES[1] for first, last in list_ranges(term.charset))
     if isinstance(term, Concatenation):
         return all(map(_some, term.parts))
@@ -73,12 +73,12 @@ def pattern_dfa(pattern: str, max_states: int) -> Dfa:
 
 @memoize_work(1024)
 def letters_dfa(pattern: str, max_states: int) -> Dfa:
-    """Return, for a counted pattern, the texts that match but for their length."""
+    """Return, for a counted pattern, the texts that match except for their length."""
     return build_whole_dfa(read_pattern(pattern).whole, dialect="ecma", max_states=max_states)
 
 
 def check_pattern(pattern: str, pointer: str, limits: Limits) -> None:
-    """Raise what is wrong with a regular expression, at its place in the schema."""
+    """Raise the error of an invalid regular expression, at its place in the schema."""
     try:
         known = read_pattern(pattern)
         if not known.small:

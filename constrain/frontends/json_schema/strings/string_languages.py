@@ -1,7 +1,7 @@
-"""Languages of texts as formulas: what strings and names of keys must satisfy, before any automaton is built.
+"""Languages of texts as formulas: the conditions on strings and names of keys, before any automaton is built.
 
-A `Language` is a set of signed atoms that stands for their conjunction: `(True, "pattern", "^a")`, `(False, "texts",
-("x", "y"))`. It is small and hashable, so cases of Shapes are compared and combined at no cost; `LanguageCache` builds
+A `Language` is a set of signed atoms that denotes their conjunction: `(True, "pattern", "^a")`, `(False, "texts",
+("x", "y"))`. It is small and hashable, so cases of Shapes are cheap to compare and combine; `LanguageCache` builds
 the automaton on demand and caches it.
 """
 
@@ -23,8 +23,9 @@ from .schema_patterns import letters_dfa, pattern_dfa, read_pattern
 __all__ = ["ALL", "Atom", "Language", "LanguageCache", "any_text"]
 
 Atom = tuple[bool, Literal["pattern", "letters", "format", "texts", "names", "dfa"], object]
-"""Sign, kind and payload: a regular expression; one of which only the character class counts, not how often; a
-format's name; a tuple of texts; the set of propertyNames; what has been multiplied out."""
+"""Sign, kind and payload: a regular expression; a regular expression whose length is counted separately; the name of a
+format; a tuple of texts; the set of propertyNames; a product that has been computed.
+"""
 
 Language = frozenset[Atom]
 
@@ -32,7 +33,7 @@ NESTING = frozenset(("regex",))
 """Formats whose conjunction with other conditions is written by rules (`NestedTexts`)."""
 
 FEW_TEXTS = 1_000
-"""Texts up to which a language is decided text by text."""
+"""Number of texts up to which a language is decided text by text."""
 
 ALL: Language = frozenset()
 """All texts."""
@@ -95,9 +96,10 @@ class LanguageCache:
         return any(kind == "format" and payload in NESTING for _, kind, payload in lang)
 
     def nested(self, lang: Language, low: int = 0, high: int | None = None) -> NestedTexts | Dfa | None:
-        """The texts of low to high characters of a formula that holds the format `regex`; None: it does not.
+        """Return the texts of low to high characters of a formula that contains the format `regex`; None if it does
+        not.
 
-        A Dfa where they are a regular language for all to see: where no parentheses are allowed, or few texts.
+        The result is a Dfa if the texts are known to be regular: if no parentheses are allowed, or there are few texts.
         """
         if not self.irregular(lang):
             return None
@@ -114,7 +116,9 @@ class LanguageCache:
         return known
 
     def _regular(self, other: Dfa, sign: bool) -> Dfa | None:
-        """The texts of a Dfa that are regular expressions, or are none, where that certainly is a regular language."""
+        """Return the texts of a Dfa that are regular expressions, or are none, if they are known to be a regular
+        language.
+        """
         if other.count(FEW_TEXTS + 1) <= FEW_TEXTS:
             return Dfa.from_strings([text for text in other.enumerate(FEW_TEXTS) if is_regex(text) == sign])
         found = regex_within(other, self.limits.dfa_states)

@@ -1,8 +1,8 @@
 """Sets of texts: `minLength`, `maxLength`, `pattern`, `format`, and the texts of `enum` and `const`.
 
 A `StringCase` is a finite tuple of texts, or a formula of atoms (`string_languages`) with an interval of lengths.
-Lengths count code points of the decoded text. A length beside a pattern is kept as a counter beside the automaton of
-the pattern wherever that cannot run into a dead end (`_lengths`), and multiplied in elsewhere; neither is ever dropped.
+Lengths count code points of the decoded text. A length beside a pattern is counted beside the automaton of the pattern
+wherever that cannot lead to a dead end (`_lengths`), and multiplied into it elsewhere; neither is ever dropped.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class StringCase(NamedTuple):
 ANY_STRING = StringCase()
 
 MANY_LETTERS = 10_000
-"""Characters of listed texts beyond which they are a trie that is made on demand, which is faster than their automaton.
+"""Characters of listed texts beyond which they are a trie that is built on demand, which is faster than their
+automaton.
 """
 
 QUOTE = Literal(b'"')
@@ -59,7 +60,7 @@ def intersect_lengths(low: int, high: int | None, interval: tuple[int, int | Non
 
 
 def intersect_strings(one: StringCase, other: StringCase, languages: LanguageCache) -> StringCase | None:
-    """Return the texts of both cases; None if there are none at first sight."""
+    """Return the texts of both cases; None if a first comparison shows that there are none."""
     if one.values is None and other.values is None:
         low, high = intersect_lengths(one.low, one.high, (other.low, other.high))
         return StringCase(None, one.lang | other.lang, low, high) if high is None or low <= high else None
@@ -130,11 +131,11 @@ def string_dfa(case: StringCase, languages: LanguageCache) -> tuple[Dfa, int, in
 
 @memoize_work(1024)
 def _lengths(dfa: Dfa, low: int, high: int | None, most_states: int) -> tuple[Dfa, int, int | None]:
-    """The same texts, with an interval that can be counted beside the Dfa without a dead end.
+    """Return the same texts, with an interval that can be counted beside the Dfa without a dead end.
 
-    An upper bound never needs states: a text of n characters in a state that accepts d characters later at the
-    earliest is alive exactly if n + d <= high. A lower bound needs none if acceptance in d characters implies that in
-    d + 1; elsewhere (`^([a-z][0-9])+$`, at least 5) the count up to it is multiplied in.
+    An upper bound never needs states: a text of n characters in a state whose shortest suffix has d characters can be
+    completed exactly if n + d <= high. A lower bound needs none if acceptance in d characters implies that in d + 1;
+    elsewhere (`^([a-z][0-9])+$`, at least 5) the count up to it is multiplied in.
     """
     if dfa.is_empty or (low == 0 and high is None):
         return dfa, 0, None
@@ -158,14 +159,14 @@ def exact_string_dfa(case: StringCase, languages: LanguageCache) -> Dfa:
 
 
 def needs_string_rule(cases: tuple[StringCase, ...]) -> bool:
-    """Return whether automata have to be built: such texts are behind a rule, made when it is reached."""
+    """Return whether automata have to be built: such texts become a rule, which is built when it is reached."""
     return any(case.lang for case in cases)
 
 
 def emit_strings(
     cases: tuple[StringCase, ...], languages: LanguageCache, style: Style
 ) -> tuple[set[bytes], list[Node]]:
-    """Return the constants as they are written (to be merged with other constants), and the nodes of the others."""
+    """Return the constants as they are written, to be merged with other constants, and the nodes of all other texts."""
     constants: set[bytes] = set()
     nodes: list[Node] = []
     for case in cases:
@@ -186,7 +187,7 @@ def emit_strings(
 
 
 class FormatRule(NamedTuple):
-    """The name of the rule of a format that is written by rules. low: least characters, 0 or 1."""
+    """The name of the rule of a format that is written by rules. low: least number of characters, 0 or 1."""
 
     format: str
     low: int = 0
@@ -197,7 +198,7 @@ class FormatRule(NamedTuple):
 
 
 def find_format_rule(case: StringCase) -> FormatRule | None:
-    """Return the rule of the texts if they are just those of a format that is written by rules, else None."""
+    """Return the rule of the texts if they are exactly those of a format that is written by rules, else None."""
     if case.values is not None or len(case.lang) != 1 or case.low > 1 or case.high is not None:
         return None
     [(sign, kind, payload)] = case.lang
