@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import VocabularyError, check_count, check_type, shorten_text
+from ..vocabulary.text_tokenisation import Encode
 from ..vocabulary.tokenizer_check import TokenizerConduct, run_self_test
-from ..vocabulary.vocabulary import MOST_TOKENS, Encode, Vocabulary
+from ..vocabulary.vocabulary import Vocabulary
+from ..vocabulary.vocabulary_arguments import MOST_TOKENS
 from ..vocabulary.vocabulary_cache import LEAST_BYTES, CachedVocabulary
 from .end_tokens import tiktoken_ends
 from .model_files import check_file, parse_document, read_bytes

@@ -18,8 +18,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..base.errors import VocabularyError
+from ..vocabulary.text_tokenisation import Encode
 from ..vocabulary.tokenizer_check import TokenizerConduct, run_self_test
-from ..vocabulary.vocabulary import MOST_TOKENS, Encode, Vocabulary
+from ..vocabulary.vocabulary import Vocabulary
+from ..vocabulary.vocabulary_arguments import MOST_TOKENS
 from .end_tokens import check_names, ids_of
 from .token_files import SPACE, from_mistral, from_sentencepiece, from_tiktoken, piece_bytes
 

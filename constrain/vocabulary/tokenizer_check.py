@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from ..base.errors import VocabularyError
-from .vocabulary import Encode, Vocabulary
+from .text_tokenisation import Encode
+from .vocabulary import Vocabulary
 
 __all__ = ["PROBES", "TokenizerConduct", "run_self_test"]
 

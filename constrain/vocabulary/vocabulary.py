@@ -16,12 +16,11 @@ spelled by a name, a byte string that is not valid UTF-8 (see `token_names`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from hashlib import blake2b
 from os import PathLike
-from types import MappingProxyType, NoneType
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -29,33 +28,19 @@ import numpy as np
 
 from ..base.errors import VocabularyError, check_choice, check_count, check_type, describe_value, shorten_text
 from ..base.extensions import find_extension
-from .token_names import FIRST, NAME, token_name
+from .text_tokenisation import Encode, encode_continuation, find_fewest_tokens
+from .token_bytes import fingerprint_tokens, name_special_tokens, spell_tokens
+from .token_names import FIRST, NAME
+from .vocabulary_arguments import check_arguments, check_ends, check_id, check_ids, check_tokens
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MOST_BYTES", "MOST_TOKENS", "Encode", "Vocabulary", "name_special_tokens"]
+__all__ = ["Vocabulary"]
 
-Encode = Callable[[str], "list[int]"]
 Octets: TypeAlias = bytes
 """`bytes`, under a name that `Vocabulary.bytes` does not shadow."""
 NAMED = re.compile(rb"(\xff[\xc0\xc1\xf5-\xfe]{%d})" % (NAME - 1))
-MOST_TOKENS = 1 << 23
-"""Most tokens of a vocabulary, since kernels pack a token and a byte into an int32.
-
-The largest known vocabularies have 262,144.
-"""
-MOST_BYTES = (1 << 22) - 2
-"""Most bytes of all tokens together. Each byte is a trie node, and kernels pack a node and a byte into an int32.
-
-About as many nodes again are reserved for tries derived from it (`mask_table.TRIE_WORDS`). 262,144 tokens have about
-2 MB.
-"""
-SENTINELS = ("\n", "a", "0", ".")
-"""Texts prepended to another to find its tokens in the middle of a text.
-
-In any tokenizer one of them is separated from what follows.
-"""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,36 +141,14 @@ class Vocabulary:
         check_arguments(special, encode, encode_prompt, name)
         check_choice("leading_space", leading_space, ("kept", "stripped"))
         size = None if size is None else check_count("size", size)
-        listed = list(tokens)
-        if not set(map(type, listed)) <= {bytes, NoneType}:
-            odd = next(i for i, token in enumerate(listed) if token is not None and type(token) is not bytes)
-            raise VocabularyError(f"token {odd} is {type(listed[odd]).__name__}, not bytes or None")
-        width = len(listed) if size is None else size
-        if not 0 < width <= MOST_TOKENS:
-            raise VocabularyError(
-                f"a vocabulary needs at least one token, at most {MOST_TOKENS:,}, not {shorten_text(width, 40)}",
-                hint="size= is the width of the logits.",
-            )
-        del listed[width:]
-        listed += [None] * (width - len(listed))
+        listed = check_tokens(tokens, size)
+        width = len(listed)
         ends = check_ends(eos_ids, width)
         known = {key: int(index) for key, index in (special or {}).items() if 0 <= index < width}
         for index in (*ends, *known.values()):
             listed[index] = None
         names = name_special_tokens(known, ends)
-        spelled = [token or b"" for token in listed]
-        if FIRST in b"".join(spelled):
-            spelled = [b"" if FIRST in token else token for token in spelled]
-        for index, octets in names.items():
-            spelled[index] = octets
-        lengths = np.fromiter(map(len, spelled), np.int64, width)
-        total = int(lengths.sum())
-        if total > MOST_BYTES:
-            raise VocabularyError(f"the tokens hold {total:,} bytes together; at most {MOST_BYTES:,} are read")
-        offsets = np.zeros(width + 1, np.int32)
-        np.cumsum(lengths, out=offsets[1:])
-        offsets.flags.writeable = False
-        blob = b"".join(spelled)
+        blob, offsets = spell_tokens(listed, names)
         return cls(
             tokens=tuple(listed),
             eos_ids=ends,
@@ -250,10 +213,8 @@ class Vocabulary:
         ----------
         tokenizer : object
             A tokenizer of transformers, tokenizers, tiktoken, sentencepiece or mistral-common.
-        size : int, optional
-            Width of the model's logits, if it differs from the tokenizer's.
-        eos_ids : iterable of int, optional
-            End tokens, if they differ from the tokenizer's.
+        size, eos_ids
+            As for `from_pretrained`.
 
         Returns
         -------
@@ -262,7 +223,7 @@ class Vocabulary:
         Raises
         ------
         VocabularyError
-            If the bytes of the tokens cannot be derived, or there is no end token.
+            As for `from_pretrained`.
         """
         size = None if size is None else check_count("size", size, 1)
         out: Vocabulary = find_extension("read_tokenizer")(tokenizer, size=size, eos_ids=eos_ids)
@@ -286,12 +247,10 @@ class Vocabulary:
             A rank file, the rank of each token, or an encoding.
         special : Mapping of str to int, optional
             The id of each special token by name. Ranks do not contain them; only those of Llama 3 are recognised.
-        eos_ids : iterable of int, optional
-            End tokens.
         pattern : str, optional
             The regular expression by which the encoding splits text before merging. Needed only for `encode`.
-        size : int, optional
-            Width of the model's logits, if it differs from the tokenizer's.
+        size, eos_ids
+            As for `from_pretrained`.
 
         Returns
         -------
@@ -300,7 +259,7 @@ class Vocabulary:
         Raises
         ------
         VocabularyError
-            If the bytes of the tokens cannot be derived, or there is no end token.
+            As for `from_pretrained`.
         """
         out: Vocabulary = find_extension("read_tiktoken")(
             source, special=special, eos_ids=eos_ids, pattern=pattern, size=size
@@ -317,10 +276,8 @@ class Vocabulary:
         ----------
         source : path-like or tokenizer
             The tokenizer or its file: SentencePiece (*.model*) or Tekken (tekken*.json).
-        size : int, optional
-            Width of the model's logits, if it differs from the tokenizer's.
-        eos_ids : iterable of int, optional
-            End tokens, if they differ from the tokenizer's.
+        size, eos_ids
+            As for `from_pretrained`.
 
         Returns
         -------
@@ -329,7 +286,7 @@ class Vocabulary:
         Raises
         ------
         VocabularyError
-            If the bytes of the tokens cannot be derived, or there is no end token.
+            As for `from_pretrained`.
         """
         out: Vocabulary = find_extension("read_mistral")(source, size=size, eos_ids=eos_ids)
         return out
@@ -446,64 +403,24 @@ class Vocabulary:
         """
         check_type("data", data, Octets, "give bytes, such as text.encode()")
         if FIRST in data and self.names:
-            return [index for part in NAMED.split(data) if part for index in self._part(part)]
-        return self._part(data)
+            return [index for part in NAMED.split(data) if part for index in self._tokenize_text(part)]
+        return self._tokenize_text(data)
 
-    def _part(self, data: Octets) -> list[int]:
+    def _tokenize_text(self, data: Octets) -> list[int]:
         """Tokenise bytes without names of special tokens."""
         if self.encode is not None and FIRST not in data:
-            try:
-                text = data.decode()
-            except UnicodeDecodeError:
-                text = ""
-            for sentinel in ("", *SENTINELS) if text else ():
-                ids = self.rest(self.encode(sentinel + text), sentinel.encode())
-                if self.text(ids) == data:
-                    return ids
+            ids = encode_continuation(data, self.encode, self.tokens, self.text)
+            if ids is not None:
+                return ids
         return self.fewest(data)
-
-    def rest(self, ids: list[int], head: Octets) -> list[int]:
-        """Return the tokens after those that spell `head`, which may have a space before it.
-
-        Return an empty list if no token boundary follows `head`.
-        """
-        if not head:
-            return ids
-        seen = b""
-        for count, index in enumerate(ids, 1):
-            seen += self.tokens[index] or b""
-            if seen in (head, b" " + head):
-                return ids[count:]
-            if len(seen) > len(head):
-                break
-        return []
 
     def fewest(self, data: Octets) -> list[int]:
         """Return the fewest tokens that spell `data`; among equals, those with the longest first token.
 
-        Uses dynamic programming. Raise VocabularyError if no tokens spell `data`.
+        Raise VocabularyError if no tokens spell `data`.
         """
         check_type("data", data, Octets, "give bytes, such as text.encode()")
-        ids, lengths = self.by_bytes
-        best: list[tuple[int, int, int]] = [(0, 0, 0)]  # by suffix length: count, -length of the first, its id
-        unreachable = (len(data) + 1, 0, -1)
-        for start in range(len(data) - 1, -1, -1):
-            found = unreachable
-            for length in lengths:
-                if start + length > len(data):
-                    break
-                index = ids.get(data[start : start + length])
-                if index is not None:
-                    found = min(found, (best[len(data) - start - length][0] + 1, -length, index))
-            best.append(found)
-        if best[-1][0] > len(data):
-            raise VocabularyError(f"no tokens of this vocabulary spell {show_bytes(data)}")
-        out, at = [], 0
-        while at < len(data):
-            _, length, index = best[len(data) - at]
-            out.append(index)
-            at -= length
-        return out
+        return find_fewest_tokens(data, *self.by_bytes)
 
     @cached_property
     def by_bytes(self) -> tuple[dict[Octets, int], tuple[int, ...]]:
@@ -584,78 +501,3 @@ def restore_vocabulary(
     if made.fingerprint != fingerprint:
         raise VocabularyError("what was pickled is not the vocabulary that it says it is")
     return restored_vocabularies().setdefault(key, made)
-
-
-def check_id(name: str, value: Any) -> int:
-    """Return a token id as an int. Raise TypeError if it is not an integer."""
-    try:
-        return check_count(name, value)
-    except ValueError:
-        return int(value)  # a negative id: the caller reports it
-
-
-def check_ids(ids: Iterable[int]) -> list[int]:
-    """Return token ids as ints. Raise TypeError if one is not an integer."""
-    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
-        raise TypeError(f"ids is {describe_value(ids)}: give a list of token ids")
-    return [index if type(index) is int else check_id("a token id", index) for index in ids]
-
-
-def check_arguments(special: object, encode: object, encode_prompt: object, name: object) -> None:
-    """Raise TypeError if an argument of `from_tokens` has the wrong type."""
-    check_type("special", special, (Mapping, NoneType), "give a dict of name -> token id")
-    if isinstance(special, Mapping):
-        for key, index in special.items():
-            check_type("a name in special", key, str, "give a dict of name -> token id")
-            check_id("an id in special", index)
-    for what, function in (("encode", encode), ("encode_prompt", encode_prompt)):
-        if function is not None and not callable(function):
-            raise TypeError(f"{what} is {describe_value(function)}: give a function from text to token ids")
-    check_type("name", name, str, "give a text")
-
-
-def check_ends(eos_ids: Iterable[int], width: int) -> tuple[int, ...]:
-    """Return the distinct end tokens, ascending. Raise VocabularyError if there are none, or one is not an id."""
-    if isinstance(eos_ids, (str, bytes)) or not isinstance(eos_ids, Iterable):
-        raise TypeError(f"eos_ids is {describe_value(eos_ids)}: give a list of token ids")
-    ends = sorted({check_id("an id of eos_ids", index) for index in eos_ids})
-    if not ends:
-        raise VocabularyError(
-            "there is no end token: a constrained text could never end",
-            hint="Name the ids of the tokens that end a text with eos_ids=[...].",
-        )
-    for index in ends:
-        if not 0 <= index < width:
-            raise VocabularyError(
-                f"end token {index} is not among the {width} tokens of the vocabulary",
-                hint="eos_ids= names the right ones; size= is the width of the model's logits.",
-            )
-    return tuple(ends)
-
-
-def name_special_tokens(special: Mapping[str, int], ends: Sequence[int]) -> dict[int, bytes]:
-    """Return the name in bytes of each special token that is not an end token, by id."""
-    within = sorted(set(special.values()) - set(ends))
-    return {index: token_name(number) for number, index in enumerate(within)}
-
-
-def fingerprint_tokens(blob: bytes, offsets: NDArray[np.int32], ends: Sequence[int], special: Mapping[str, int]) -> str:
-    """Return the hex digest of everything that masks depend on.
-
-    The first field is the version of this serialisation.
-    """
-    out = blake2b(b"constrain vocabulary 2", digest_size=16)
-    for part in (
-        offsets.astype("<i4").tobytes(),
-        blob,
-        np.array(ends, "<i4").tobytes(),
-        repr(sorted(special.items(), key=lambda item: (item[1], item[0]))).encode(),
-    ):
-        out.update(len(part).to_bytes(8, "little"))
-        out.update(part)
-    return out.hexdigest()
-
-
-def show_bytes(data: bytes) -> str:
-    """Return an abbreviated repr of bytes, for messages."""
-    return f"{data[:48]!r}{'...' if len(data) > 48 else ''}"

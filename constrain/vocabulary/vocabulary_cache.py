@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from .. import cache
-from .vocabulary import Vocabulary, name_special_tokens
+from .token_bytes import name_special_tokens
+from .vocabulary import Vocabulary
 
 __all__ = ["CachedVocabulary", "LEAST_BYTES"]
 

@@ -116,10 +116,10 @@ def test_an_interrupt_at_any_line(scene: str) -> None:
 
         interrupted(work, at)
         if matcher is not None:
-            taken = b"".join(item if isinstance(item, bytes) else bytes([item]) for item in matcher._taken)
+            taken = b"".join(item if isinstance(item, bytes) else bytes([item]) for item in matcher._accepted)
             assert text.startswith(taken)
             assert masks(matcher, text[len(taken) :]) == wanted[len(taken) :], at
-            matcher.rollback(len(matcher._taken))
+            matcher.rollback(len(matcher._accepted))
             assert matcher.mask().tobytes() == wanted[0]
         assert masks(constraint.matcher(), text) == wanted, at
         assert constraint.matcher().shortest_completion(50) == shortest
@@ -143,9 +143,9 @@ def test_an_interrupt_between_any_two_lines_of_a_step(at: int) -> None:
         matcher.rollback(1)
 
     interrupted(work, at)
-    taken = [item for item in matcher._taken if item != end]
+    taken = [item for item in matcher._accepted if item != end]
     done = b"".join(item if isinstance(item, bytes) else bytes([item]) for item in taken)
-    if len(taken) < len(matcher._taken):
+    if len(taken) < len(matcher._accepted):
         assert matcher.is_finished
         assert not matcher.mask().any()
         matcher.rollback(1)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from constrain import Vocabulary, compile
-from constrain.engine.matcher import _knows_arrays
+from constrain.engine.mask_arrays import can_read_arrays
 from constrain.kernels import layout as at
 
 VOCABULARY = Vocabulary.bytes()
@@ -21,7 +21,7 @@ CONSTRAINT = compile(VOCABULARY, schema={"type": "object", "properties": {"a": {
 
 def test_the_layout_of_arrays_is_known() -> None:
     """Else each call looks at its array from Python, which is right, too, and slower."""
-    assert _knows_arrays()
+    assert can_read_arrays()
 
 
 def shape(new: Any) -> Callable[[Any], None]:

@@ -109,7 +109,7 @@ def test_an_arena_has_room_for_leaves_that_others_linked() -> None:
     text = "[" + ",".join(f'"{chr(97 + k % 26) * (k // 26 + 1)}"' for k in range(70)) + "]"
     constraint = compile(Vocabulary.bytes(), schema=schema, style=Style(whitespace="compact"))
     early = constraint.matcher()
-    early._move(1)
+    early._move_to_slot(1)
     wanted = masks(compile(Vocabulary.bytes(), schema=schema, style=Style(whitespace="compact")), text.encode())
     assert masks(constraint, text.encode()) == wanted
     assert len(constraint.program.leaves) > 64

@@ -190,7 +190,7 @@ def test_only_what_has_no_row_is_walked() -> None:
     matcher = compile_grammar(Grammar(node, {}), vocabulary).matcher()
     matcher.mask()  # makes what is lacking, and begins anew then
     head, sets = matcher._state_cache.arrays[at.HEAD], matcher._state_cache.arrays[at.SETS]
-    sets[matcher._at[1] * at.SET_W + at.SET_MASK] = -1
+    sets[matcher._position[1] * at.SET_W + at.SET_MASK] = -1
     before = int(head[at.VISITED])
     matcher.fork().mask()
     assert 0 < int(head[at.VISITED]) - before <= 12

@@ -26,7 +26,7 @@ def matcher() -> Matcher:
 
 
 def address(matcher: Matcher) -> int:
-    return matcher._at.buffer_info()[0]
+    return matcher._position.buffer_info()[0]
 
 
 def with_marks() -> tuple[np.ndarray, np.ndarray]:
@@ -36,10 +36,10 @@ def with_marks() -> tuple[np.ndarray, np.ndarray]:
 
 
 MEANINGLESS: dict[str, Callable[[Matcher], None]] = {
-    "another thread's": lambda matcher: matcher._at.__setitem__(AT_THREAD, get_ident() + 1),
-    "of another epoch": lambda matcher: matcher._at.__setitem__(AT_EPOCH, matcher._at[AT_EPOCH] + 1),
-    "more to be looked at": lambda matcher: matcher._at.__setitem__(AT_PLAIN, 0),
-    "ended": lambda matcher: matcher._at.__setitem__(AT_PLAIN, -1),
+    "another thread's": lambda matcher: matcher._position.__setitem__(AT_THREAD, get_ident() + 1),
+    "of another epoch": lambda matcher: matcher._position.__setitem__(AT_EPOCH, matcher._position[AT_EPOCH] + 1),
+    "more to be looked at": lambda matcher: matcher._position.__setitem__(AT_PLAIN, 0),
+    "ended": lambda matcher: matcher._position.__setitem__(AT_PLAIN, -1),
 }
 
 
@@ -54,12 +54,12 @@ def test_a_position_that_stands_has_its_mask(matcher: Matcher) -> None:
 
 
 def test_a_position_moves_on_by_tokens_that_are_allowed(matcher: Matcher) -> None:
-    before, plain = matcher._at[AT_SET], matcher._at[AT_PLAIN]
+    before, plain = matcher._position[AT_SET], matcher._position[AT_PLAIN]
     for token in (-1, plain, plain + 1, ord("x"), ord("]")):
         assert matcher_calls.advance_at(address(matcher), get_ident(), token) == -1
-        assert matcher._at[AT_SET] == before
+        assert matcher._position[AT_SET] == before
     assert matcher_calls.advance_at(address(matcher), get_ident(), ord("[")) == before
-    there = matcher._at[AT_SET]
+    there = matcher._position[AT_SET]
     assert there != before
     assert matcher_calls.advance_at(address(matcher), get_ident(), ord("]")) == there
 
@@ -70,11 +70,11 @@ def test_a_position_that_means_nothing_is_left_alone(matcher: Matcher, name: str
     again = np.full(WORDS, MARK, np.int32)
     matcher_calls.note_array(address(matcher), id(again))
     MEANINGLESS[name](matcher)
-    fields = matcher._at.tolist()
+    fields = matcher._position.tolist()
     assert matcher_calls.mask_at(address(matcher), get_ident(), out.ctypes.data) == -1
     assert matcher_calls.repeat_mask(address(matcher), get_ident()) == -1
     assert matcher_calls.advance_at(address(matcher), get_ident(), ord("[")) == -1
-    assert matcher._at.tolist() == fields and (memory == MARK).all() and (again == MARK).all()
+    assert matcher._position.tolist() == fields and (memory == MARK).all() and (again == MARK).all()
 
 
 CHANGES: dict[str, Callable[[np.ndarray], object]] = {
@@ -127,7 +127,7 @@ def test_rows_of_many_positions(words: int, rows: list[int]) -> None:
         wanted[row, :WORDS] = matcher.mask()
     answer, out = many(matchers, rows, 0, 1, words)
     assert answer == 3 and (out[:, :words] == wanted).all() and (out[:, words] == MARK).all()
-    matchers[1]._at[AT_PLAIN] = -1  # the text has ended: no token
+    matchers[1]._position[AT_PLAIN] = -1  # the text has ended: no token
     wanted[(rows or [0, 1, 2])[1]] = 0
     answer, out = many(matchers, rows, 0, 1, words)
     assert answer == 3 and (out[:, :words] == wanted).all() and (out[:, words] == MARK).all()

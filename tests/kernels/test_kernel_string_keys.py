@@ -128,4 +128,4 @@ def test_what_follows_a_string_is_one_place() -> None:
     node = Sequence((Choice((Strings((b"a", b"ab")), Literal(b"a"))), Literal(b"x")))
     matcher = read(node, b"a")
     sets = matcher._state_cache.arrays[at.SETS]
-    assert sets[matcher._at[AT_SET] * at.SET_W + at.SET_COUNT] == 2
+    assert sets[matcher._position[AT_SET] * at.SET_W + at.SET_COUNT] == 2

@@ -10,7 +10,8 @@ from constrain.base.errors import VocabularyError
 from constrain.frontends.regex import to_dfa
 from constrain.kernels import layout as at
 from constrain.vocabulary import mask_table
-from constrain.vocabulary.vocabulary import MOST_BYTES, Vocabulary
+from constrain.vocabulary.token_bytes import MOST_BYTES
+from constrain.vocabulary.vocabulary import Vocabulary
 
 TOKENS: list[bytes | None] = [b"a", b"b", b"ab", b"", b"ab", None, b"bc", b"c", b"\xc3", b"\xa9"]
 

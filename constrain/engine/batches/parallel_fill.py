@@ -103,7 +103,7 @@ def _share_out(matchers: Sequence[Matcher], threads: int, most: int) -> None:
     """
     groups: dict[StateCache, list[Matcher]] = {}
     for matcher in matchers:
-        groups.setdefault(matcher._here(), []).append(matcher)
+        groups.setdefault(matcher._valid_state_cache(), []).append(matcher)
     given: set[StateCache] = set()
     loads = [0] * threads
     even = -(-len(matchers) // threads)
@@ -114,12 +114,12 @@ def _share_out(matchers: Sequence[Matcher], threads: int, most: int) -> None:
         state_cache.arrays[at.HEAD][at.WORKER] = worker
         given.add(state_cache)
         if loads[worker] + len(group) > most:
-            group.sort(key=lambda matcher: len(matcher._taken), reverse=True)
+            group.sort(key=lambda matcher: len(matcher._accepted), reverse=True)
             worker_slot, constraint = 0, group[0].constraint
             while constraint.state_cache(worker_slot) in given:
                 worker_slot += 1
             for matcher in group[even - loads[worker] :]:
-                matcher._move(worker_slot)
+                matcher._move_to_slot(worker_slot)
                 groups.setdefault(matcher._state_cache, []).append(matcher)
             del group[even - loads[worker] :]
         loads[worker] += len(group)

@@ -1,0 +1,49 @@
+"""Arrays that callers pass for masks.
+
+An array is checked in Python once. As long as its address, shape, dtype and flags stay the same, a kernel recognises it
+from the fields of numpy's array object, whose layout `can_read_arrays` verifies.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import ArgumentError, check_type
+from ..kernels import matcher_calls
+from ..kernels.jit.entry_points import entry_point
+from ..kernels.matcher_calls import AT_OUT_DATA, AT_OUT_DIMS, AT_OUT_FLAGS, AT_OUT_TYPE, POSITION_W
+
+__all__ = ["can_read_arrays", "check_mask_array", "note_array"]
+
+note_array = entry_point(matcher_calls.note_array)
+"""Write the fields of a numpy array to a position. Arguments: addresses of both; returns the length of the array."""
+
+
+@cache
+def can_read_arrays() -> bool:
+    """Return whether numpy arrays have the memory layout that the kernels read.
+
+    If not, each array is inspected from Python.
+    """
+    fields, same = array("q", bytes(8 * POSITION_W)), []
+    for one in (np.empty(3, np.int32), np.empty(5, np.float64)[::2], np.frombuffer(bytes(8), np.int16)):
+        length = note_array(fields.buffer_info()[0], id(one))
+        read = fields[AT_OUT_DATA], fields[AT_OUT_DIMS], fields[AT_OUT_TYPE], fields[AT_OUT_FLAGS], length
+        same.append(read == (one.ctypes.data, 1, id(one.dtype), one.flags.num, len(one)))
+    return sys.implementation.name == "cpython" and all(same)
+
+
+def check_mask_array(out: Any, words: int) -> None:
+    """Raise TypeError or ArgumentError unless `out` is a C-contiguous, writeable int32 array of shape (words,)."""
+    if type(out) is not np.ndarray:
+        check_type("out", out, np.ndarray, "give a numpy array of int32, or None for a new one")
+    if out.shape != (words,) or out.dtype != np.int32 or not (out.flags.c_contiguous and out.flags.writeable):
+        raise ArgumentError(
+            f"out must be a contiguous, writeable int32[{words}], not {out.dtype}{list(out.shape)}"
+            f"{'' if out.flags.writeable else ', read-only'}"
+        )
