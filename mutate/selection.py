@@ -26,7 +26,10 @@ MUTATED = (
     "constrain/sampling/core/*.py",
     "constrain/sampling/research/*.py",
     "constrain/authoring/samples/*.py",
+    "constrain/engine/text_enumeration.py",
+    "constrain/integrations/transformers_language_model.py",
 )
+"""Kernels, the algebra of shapes, and sampling; the last two are parts of it that lie in other packages."""
 LEFT_OUT = ("__init__.py", "__main__.py", "layout.py")
 """Constants: a mutant there is no mutant of a kernel."""
 ENGINE = (
@@ -37,6 +40,12 @@ ENGINE = (
     "test_cache_growth",
     "test_bounded_steps",
 )
+SAMPLING = (
+    "test_sampling_*", "test_awrs*", "test_smc", "test_markov", "test_without_replacement", "test_success_trie",
+    "test_generate*", "test_random_instances", "test_distinct_instances", "test_wrong_calls",
+    "test_model_match", "test_decoding",
+    "test_population", "test_ngram", "test_weight_stats", "test_readable_texts",
+)  # fmt: skip
 FURTHER: dict[str, tuple[str, ...]] = {
     "constrain/kernels/": (
         "test_fill_masks", "test_python_values", "test_lark_random", "test_random_instances",
@@ -51,17 +60,11 @@ FURTHER: dict[str, tuple[str, ...]] = {
         "test_json_schema_*", "test_exactly_one", "test_schema_suite", "test_schema_*", "test_forms_algebra",
         "test_work_of_schemas", "test_python_values", "test_random_instances",
     ),
-    "constrain/sampling/": (
-        "test_sampling_*", "test_awrs*", "test_smc", "test_markov", "test_without_replacement", "test_success_trie",
-        "test_generate*", "test_random_instances", "test_distinct_instances", "test_wrong_calls",
-        "test_model_match", "test_decoding",
-        "test_population", "test_ngram", "test_weight_stats", "test_readable_texts",
-    ),
-    "constrain/authoring/samples/": (
-        "test_sampling_*", "test_awrs*", "test_smc", "test_markov", "test_without_replacement", "test_success_trie",
-        "test_generate*", "test_random_instances", "test_distinct_instances", "test_wrong_calls",
-        "test_model_match", "test_decoding",
-        "test_population", "test_ngram", "test_weight_stats", "test_readable_texts",
+    "constrain/sampling/": SAMPLING,
+    "constrain/authoring/samples/": SAMPLING,
+    "constrain/engine/text_enumeration.py": SAMPLING,
+    "constrain/integrations/transformers_language_model.py": (
+        "test_generate*", "test_model_match", "test_transformers",
     ),
 }  # fmt: skip
 """What else runs a file: asked about mutants that survive the nearest tests."""
@@ -101,7 +104,7 @@ SAMPLERS: dict[str, tuple[str, ...]] = {
     "asap": ("test_sampling_asap", "test_sampling_bad_input"),
     "awrs": ("test_awrs", "test_awrs_texts", "test_sampling_rules"),
     "distinct_instances": ("test_distinct_instances", "test_sampling_rules"),
-    "text_enumeration": ("test_distinct_instances",),
+    "text_enumeration": ("test_text_enumeration", "test_distinct_instances"),
     "hmm_product": ("test_sampling_edges",),
     "hidden_markov": ("test_sampling_edges", "test_sampling_rules", "test_sampling_hidden"),
     "markov_exact": ("test_sampling_edges", "test_markov", "test_ngram"),
@@ -117,6 +120,7 @@ SAMPLERS: dict[str, tuple[str, ...]] = {
     "smc": ("test_population", "test_smc"),
     "weight_statistics": ("test_weight_stats",),
     "success_trie": ("test_sampling_edges",),
+    "transformers_language_model": ("test_model_cache",),
     "twists": ("test_population", "test_smc"),
     "success_walks": ("test_sampling_asap", "test_sampling_exact", "test_sampling_bad_input"),
 }  # fmt: skip
@@ -154,7 +158,7 @@ def asked_about(file: str) -> list[str]:
     if file.startswith("constrain/kernels/"):
         names = [*KERNELS.get(stem, ()), *ENGINE]
         return [tests()[name] for name in dict.fromkeys(names) if name in tests()][:MOST]
-    known = SAMPLERS.get(stem, ()) if file.startswith(("constrain/sampling/", "constrain/authoring/samples/")) else ()
+    known = () if file.startswith("constrain/frontends/") else SAMPLERS.get(stem, ())
     scored = sorted(((closeness(path, file), path.stem) for path in (ROOT / "tests").rglob("test_*.py")), reverse=True)
     close = [name for score, name in scored if score > 0 and not name.startswith(NEVER)]
     return [tests()[name] for name in dict.fromkeys((*known, *close))][:FEW]

@@ -61,6 +61,8 @@ def test_mutants_of_the_library_keep_its_lines() -> None:
 
 def test_every_mutated_file_has_tests() -> None:
     assert len(files()) > 60
+    outside = {"constrain/engine/text_enumeration.py", "constrain/integrations/transformers_language_model.py"}
+    assert outside <= set(files()), "parts of sampling that lie in other packages"
     for file in files():
         asked = asked_about(file)
         assert asked and all((ROOT / test).exists() for test in asked), file
