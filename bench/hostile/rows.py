@@ -251,16 +251,17 @@ def doubling(count: int, mark: str, head: str) -> str:
 
 
 def dynamic_anchors(count: int) -> dict[str, Any]:
-    """Resources that each may or may not declare a dynamic anchor: 2^count dynamic scopes."""
+    """Resources that each may or may not declare a dynamic anchor: 2^count dynamic scopes, all of which matter."""
     documents: dict[str, Any] = {}
     for i in range(count):
-        after = {"$ref": f"d{i + 1}"} if i + 1 < count else {"$dynamicRef": "#x0"}
-        documents[f"d{i}"] = {
-            "$id": f"d{i}",
-            "anyOf": [{"$ref": f"e{i}"}, after],
-            "$defs": {"x": {"$dynamicAnchor": f"x{i}"}},
-        }
+        after = {"$ref": f"d{i + 1}"}
+        documents[f"d{i}"] = {"$id": f"d{i}", "anyOf": [{"$ref": f"e{i}"}, after]}
         documents[f"e{i}"] = {"$id": f"e{i}", "$defs": {"x": {"$dynamicAnchor": f"x{i}", "type": "string"}}, **after}
+    documents[f"d{count}"] = {
+        "$id": f"d{count}",
+        "properties": {f"p{i}": {"$dynamicRef": f"#x{i}"} for i in range(count)},
+        "$defs": {f"y{i}": {"$dynamicAnchor": f"x{i}"} for i in range(count)},
+    }
     return {"$id": "http://a.example/", "$ref": "d0", "$defs": documents}
 
 

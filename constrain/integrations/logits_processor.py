@@ -17,7 +17,7 @@ goes back to before it; continuous batching passes one token per row (refused he
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -62,7 +62,8 @@ class ScoreMasker(Protocol):
 class ConstraintLogitsProcessor:
     """A logits processor for `model.generate(..., logits_processor=[...])`.
 
-    Use a processor in one `generate` at a time. It may be reused afterwards.
+    Use a processor in one `generate` at a time. It may be reused afterwards. A processor is also a sequence of one
+    item, itself, so that `logits_processor=processor` works, too.
 
     Parameters
     ----------
@@ -136,6 +137,14 @@ class ConstraintLogitsProcessor:
         self.width: int | None = None
         self.all_ended = False
         self.ahead: ScoreMasker | None = None  # set by `masks_ahead.Ahead`
+
+    def __len__(self) -> int:
+        """Return 1: `generate` merges its processors with a sequence of processors."""
+        return 1
+
+    def __iter__(self) -> Iterator[ConstraintLogitsProcessor]:
+        """Iterate over the processor itself."""
+        yield self
 
     @property
     def supports_continuous_batching(self) -> bool:

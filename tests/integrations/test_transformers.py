@@ -105,6 +105,21 @@ def test_greedy_is_the_same_by_the_processor_the_loop_and_by_hand(family: str, p
     assert looped.data in TEXTS
 
 
+@pytest.mark.parametrize("more", [{}, {"num_beams": 2}, {"do_sample": True, "top_k": 3}])
+def test_a_processor_outside_a_list_works_like_a_list_of_it(more: dict[str, object]) -> None:
+    loaded = made("gpt2")
+    inputs, texts = inputs_for(loaded, PROMPTS[0]), []
+    for wrap in (list, lambda processors: processors[0]):
+        torch.manual_seed(0)
+        processors = wrap([ConstraintLogitsProcessor(constraint_for(loaded))])
+        options = {"max_new_tokens": 60, "do_sample": False, "pad_token_id": loaded.tokenizer.bos_token_id, **more}
+        with torch.inference_mode():
+            output = loaded.model.generate(**inputs, logits_processor=processors, **options)
+        texts.append(written(loaded, inputs, output))
+    assert texts[0] == texts[1]
+    assert b"".join(loaded.vocabulary.tokens[token] for token in texts[1][0]) in TEXTS
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_batch_of_eight_with_different_constraints(family: str) -> None:
     """Left padding, one constraint a row, of different lengths, so that rows finish at different times."""
