@@ -19,7 +19,7 @@ from ..base.errors import (
     check_count,
     check_type,
 )
-from ..kernels import layout as at, masks, matcher_calls, trie_walks
+from ..kernels import layout as at, masks, matcher_calls, token_steps
 from ..kernels.jit.entry_points import address_of, entry_point
 from .bound_program import BoundProgram
 from .mask_arrays import can_read_arrays, check_mask_array, note_array
@@ -39,7 +39,7 @@ _mask_at, _advance_at, _address_of = (
     entry_point(address_of),
 )
 _mask_again = entry_point(matcher_calls.repeat_mask)
-_walk = entry_point(trie_walks.advance_token)
+_walk = entry_point(token_steps.advance_token)
 
 
 class Matcher(MatcherPosition):

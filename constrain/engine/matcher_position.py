@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ConstrainError, LimitError, describe_value
-from ..kernels import layout as at, trie_walks
+from ..kernels import layout as at, token_steps
 from ..kernels.matcher_calls import AT_CONTEXT, AT_EPOCH, AT_PLAIN, AT_SET, AT_THREAD, POSITION_W
 from ..program.program import Program
 from .bound_program import BoundProgram
@@ -129,9 +129,9 @@ class MatcherPosition:
     def _set_after(self, state_cache: StateCache, item: int | bytes) -> int:
         """Return the set after a token or bytes: at.DEAD if a token is refused, -2 - i if byte i is refused."""
         if isinstance(item, int):
-            return state_cache.run(trie_walks.advance_token, self._set, item)
+            return state_cache.run(token_steps.advance_token, self._set, item)
         return state_cache.run(
-            trie_walks.advance_bytes, self._set, np.frombuffer(bytearray(item), np.uint8), length=len(item)
+            token_steps.advance_bytes, self._set, np.frombuffer(bytearray(item), np.uint8), length=len(item)
         )
 
     def _retry_evicted(self, query: Callable[[StateCache], _T]) -> _T:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import LimitError
-from ..kernels import layout as at, masks, trie_walks
+from ..kernels import layout as at, masks, token_steps
 from ..vocabulary.vocabulary import Vocabulary
 from .shortest_completion import completion_search
 from .state_cache import StateCache
@@ -59,7 +59,7 @@ class SpellablePositions:
                 continue
             state_cache.run(masks.write_mask, current, out)
             for token in _members(out):
-                after = state_cache.run(trie_walks.advance_token, current, token)
+                after = state_cache.run(token_steps.advance_token, current, token)
                 if known.get(after):
                     _mark(known, current, parents)
                 elif after in parents:

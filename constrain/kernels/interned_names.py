@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from .context_layout import ARGUMENT, BUFFER, FULL, HEAD, N_NAMES, NAME_HASH, NAMES, STATUS
 from .context_views import size, view
 from .jit.compilation import inlined, kernel
-
-from .layout import (  # isort: skip
-    ARGUMENT, BUFFER, DECODED, FULL, HEAD, NAMES, NAME_HASH, NAME_PARENT, NAME_SLOT, NAME_VALUE, NAME_W, N_NAMES,
-    STATUS, UNKNOWN_NAMES,
-)  # fmt: skip
+from .record_layout import DECODED, NAME_PARENT, NAME_SLOT, NAME_VALUE, NAME_W, UNKNOWN_NAMES
 
 
 @inlined("int64(int64, int64, int64)")

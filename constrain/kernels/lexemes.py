@@ -15,25 +15,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from .context_views import address, at, size, view
+from .context_views import size, view
 from .interned_names import request
-from .jit.compilation import inlined, kernel, recursive
-
-from .layout import (  # isort: skip
-    BUILDING, BY_LETTERS, CACHED_DOUBT, CACHED_END, CACHED_ITEM, CACHED_STATE, CACHED_W, CLASS_COUNT, CLASS_FIRST,
-    CLASS_KIND, CLASS_W, CODE, DOUBTFUL, EXIT_COLUMN, EXIT_COUNT, EXIT_FIRST, EXIT_READER, EXIT_TERMINAL, EXIT_W, HEAD,
-    LEXEME_BRACKETS, LEXEME_COLUMN, LEXEME_COLUMNS, LEXEME_STACK, LEXEME_STATE, LEXEME_W, LEX_CACHE, LEX_CACHED,
-    LEX_CHAINS, LEX_CLASSES, LEX_EXITS, LEX_READERS, LEX_ROOTS, LEX_WORDS, LISTING, LISTS, LIST_BLOCK, LIST_FIRST,
-    MAY_SHIFT, MOST_COLUMNS, MOST_LISTED, NEED_READERS, NEED_SCANNER, N_LEX_CLASSES, N_LEX_EXITS, N_LEX_READERS,
-    N_LEX_WORDS, N_LISTS, N_MAY_SHIFT, N_PAIRS, N_UNIONS, OFFSETS, OPEN_END, PAIRS, PAIR_VALUE, PAIR_W, P_ACCEPT,
-    P_CLASS, P_CLASSES, P_DEAD_ENDS, P_DELTA, P_IGNORED, P_INDEX, P_KINDS_OF_CLASS, P_NEWLINE, P_ROWS, P_SCAN,
-    P_SHIFTS, P_TAB, P_TERMINALS, P_VERDICTS, P_WORDS, READER_BOUNDS, READER_CLASSES, READER_DOUBTS, READER_EXITS,
-    READER_NEXT, READER_N_CLASSES, READER_N_DOUBTS, READER_N_EXITS, READER_SCANNER, READER_STATE, READER_W, READ_DOUBT,
-    READ_END, READ_ITEM, READ_W, SCANNERS, SPARE, TABLE, TABLE_FULL, TRIE_TEMP, T_WORDS, UNREAD,
-)  # fmt: skip
-from .parsing import accepted_terminals, commit_lexeme, intern_list, truncate_pairs
+from .jit.compilation import inlined, kernel
+from .program_layout import P_ACCEPT, P_CLASS, P_CLASSES, P_DELTA, P_NEWLINE, P_TAB, P_TERMINALS, P_VERDICTS
 from .trie import byte_of
-from .trie_walks import try_token
+
+from .context_layout import (  # isort: skip
+    BUILDING, CODE, HEAD, LEX_CACHE, LEX_CACHED, LEX_CLASSES, LEX_EXITS, LEX_READERS, LEX_ROOTS, LEX_WORDS,
+    NEED_READERS, N_LEX_CLASSES, N_LEX_EXITS, N_LEX_READERS, N_LEX_WORDS, OFFSETS, TABLE, TABLE_FULL, TRIE_TEMP,
+    T_WORDS,
+)  # fmt: skip
+from .table_layout import (  # isort: skip
+    CACHED_DOUBT, CACHED_END, CACHED_ITEM, CACHED_STATE, CACHED_W, CLASS_COUNT, CLASS_FIRST, CLASS_KIND, CLASS_W,
+    DOUBTFUL, EXIT_COLUMN, EXIT_COUNT, EXIT_FIRST, EXIT_READER, EXIT_TERMINAL, EXIT_W, LEX_CHAINS, MOST_COLUMNS,
+    MOST_LISTED, OPEN_END, READER_BOUNDS, READER_CLASSES, READER_DOUBTS, READER_EXITS, READER_NEXT, READER_N_CLASSES,
+    READER_N_DOUBTS, READER_N_EXITS, READER_SCANNER, READER_STATE, READER_W, READ_DOUBT, READ_END, READ_ITEM, READ_W,
+    UNREAD,
+)  # fmt: skip
 
 
 @inlined("int64(int64, int64, int64, int64)")
@@ -313,161 +312,3 @@ def find_next_reader(c: Any, block: Any, scanner: Any, exit_: Any, state: Any) -
     readers[READER_W * made + READER_NEXT] = exits[EXIT_W * exit_ + EXIT_READER]
     exits[EXIT_W * exit_ + EXIT_READER] = made
     return made
-
-
-MOST_DEPTH = 48
-"""Recursion depth of `visit_reader`, in lexemes of one token. The rest of the token is taken byte by byte."""
-
-
-@kernel("int64(int64, int64, int64, int64)")
-def try_exit(c: Any, s: Any, exit_: Any, out: Any) -> Any:
-    """Set the bits of the tokens of an exit that set s takes, stepping byte by byte. Return 0 or -1."""
-    exits, words_, mask = view(c, LEX_EXITS), view(c, LEX_WORDS), at(out)
-    first = exits[EXIT_W * exit_ + EXIT_FIRST] + 0
-    for k in range(first, first + exits[EXIT_W * exit_ + EXIT_COUNT]):
-        token = words_[k] >> 8
-        if mask[token >> 5] >> (token & 31) & 1 == 0 and try_token(c, s, token, out) < 0:
-            return -1
-    return 0
-
-
-@recursive("int64(int64, int64, int64, int64, int64, int64, int64, int64, int64, int64)")
-def visit_reader(
-    c: Any, s: Any, block: Any, reader: Any, stack: Any, columns: Any, brackets: Any, column: Any, depth: Any, out: Any
-) -> Any:
-    """Set the bits of the tokens that the parser accepts as a reader scans them.
-
-    Return 0 or -1. s: the set of the mask.
-
-    column: of the lexeme in the making, -1 if no line has ended in it. depth: calls of this kernel around this one.
-    """
-    code, pairs, shifts = view(c, CODE), view(c, PAIRS), view(c, MAY_SHIFT)
-    readers, classes, exits, words_ = view(c, LEX_READERS), view(c, LEX_CLASSES), view(c, LEX_EXITS), view(c, LEX_WORDS)
-    mask = at(out)
-    words, ignored, newline = code[block + P_WORDS] + 0, code[block + P_IGNORED] + 0, code[block + P_NEWLINE] + 0
-    # What the top state shifts is accepted, what it has no entry for is not; only in between is the stack asked.
-    top = pairs[PAIR_W * stack + PAIR_VALUE] * words
-    certain, perhaps = code[block + P_SHIFTS] + top, code[block + P_ROWS] + top
-    there = -1
-    if code[block + P_DEAD_ENDS]:
-        there = accepted_terminals(c, block, stack)
-        if there < 0:
-            return -1
-        leads_on = False
-        for w in range(words):
-            leads_on = leads_on or shifts[there + w] != 0
-        if not leads_on:
-            return 0
-    r = READER_W * reader
-    scanner = readers[r + READER_SCANNER] + 0
-    inside = newline if brackets > 0 else -1  # where lines do not end
-    unbroken = (reader & 0) - 1  # no literal: numba would look for another version of this kernel for it
-    for k in range(readers[r + READER_CLASSES], readers[r + READER_CLASSES] + readers[r + READER_N_CLASSES]):
-        p = CLASS_W * k
-        kind = code[block + P_KINDS_OF_CLASS] + classes[p + CLASS_KIND] * words
-        meets, may_meet = 0, 0
-        for w in range(words):
-            meets |= code[kind + w] & ((code[certain + w] if there < 0 else 0) | code[ignored + w])
-            may_meet |= code[kind + w] & code[perhaps + w]
-        if inside >= 0:
-            meets |= code[kind + (inside >> 5)] & 1 << (inside & 31)
-        if meets == 0 and may_meet != 0:
-            if there < 0:
-                there = accepted_terminals(c, block, stack)
-                if there < 0:
-                    return -1
-            for w in range(words):
-                meets |= code[kind + w] & shifts[there + w]
-        if meets == 0:
-            continue
-        first, n = classes[p + CLASS_FIRST] + 0, classes[p + CLASS_COUNT] + 0
-        if n < 0:
-            for w in range(view(c, TABLE)[T_WORDS]):
-                mask[w] |= words_[first + w]
-        for i in range(first, first + n):
-            token = words_[i]
-            mask[token >> 5] |= 1 << (token & 31)
-    for i in range(readers[r + READER_DOUBTS], readers[r + READER_DOUBTS] + readers[r + READER_N_DOUBTS]):
-        token = words_[i] + 0
-        if mask[token >> 5] >> (token & 31) & 1 == 0 and try_token(c, s, token, out) < 0:
-            return -1
-    for e in range(readers[r + READER_EXITS], readers[r + READER_EXITS] + readers[r + READER_N_EXITS]):
-        t = exits[EXIT_W * e + EXIT_TERMINAL] + 0
-        by_row = there < 0 or code[block + P_DEAD_ENDS] == BY_LETTERS  # no bit there says it of all letters of t
-        accepted = (code[perhaps + (t >> 5)] if by_row else shifts[there + (t >> 5)]) | code[ignored + (t >> 5)]
-        if accepted >> (t & 31) & 1 == 0 and t != inside:
-            continue
-        written = exits[EXIT_W * e + EXIT_COLUMN]
-        ends_at = (written >> 1) + (0 if written & 1 else column) if written & 1 or column >= 0 else -1
-        stack_2, columns_2, brackets_2 = commit_lexeme(c, block, stack, t, columns, brackets, ends_at)
-        if stack_2 < 0:
-            return -1
-        if stack_2 == 0:
-            continue
-        if depth >= MOST_DEPTH:
-            if try_exit(c, s, e, out) < 0:
-                return -1
-            continue
-        child = find_next_reader(
-            c, block, scanner, e, code[code[block + P_SCAN] + pairs[PAIR_W * stack_2 + PAIR_VALUE]]
-        )
-        if child < 0 or visit_reader(c, s, block, child, stack_2, columns_2, brackets_2, unbroken, depth + 1, out) < 0:
-            return -1
-    return 0
-
-
-@inlined("int64(int64, int64)")
-def drop_first_lexeme(c: Any, q: Any) -> Any:
-    """Return the id of list q without its first lexeme, for when that one fails; 0 if nothing follows, or -1."""
-    lists, new = view(c, LISTS), view(c, LISTING)
-    n = lists[q] - 1
-    for i in range(LEXEME_W * n):
-        new[i] = lists[q + LIST_FIRST + LEXEME_W + i]
-    return intern_list(c, lists[q + LIST_BLOCK], n)
-
-
-@kernel("int64(int64, int64, int64, int64)")
-def add_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
-    """OR into the mask the tokens by which the only lexeme in the making of list q may continue or end.
-
-    Return 0 or -1.
-    """
-    head, code, lists, pairs = view(c, HEAD), view(c, CODE), view(c, LISTS), view(c, PAIRS)
-    readers, words_, spare, mask = view(c, LEX_READERS), view(c, LEX_WORDS), view(c, SPARE), at(out)
-    block = lists[q + LIST_BLOCK] + 0
-    scanner = view(c, SCANNERS)[code[block + P_INDEX]] + 0
-    if scanner < 0:
-        return request(c, NEED_SCANNER, block)
-    e = q + LIST_FIRST
-    stack, state, columns, brackets, column = (
-        lists[e + LEXEME_STACK] + 0, lists[e + LEXEME_STATE] + 0, lists[e + LEXEME_COLUMNS] + 0,
-        lists[e + LEXEME_BRACKETS] + 0, lists[e + LEXEME_COLUMN] + 0,
-    )  # fmt: skip
-    before = head[N_PAIRS] + 0, head[N_MAY_SHIFT] + 0, head[N_LISTS] + 0, head[N_UNIONS] + 0
-    reader = find_root_reader(c, block, scanner, state)
-    if reader < 0 or visit_reader(c, s, block, reader, stack, columns, brackets, column, column - column, out) < 0:
-        return -1
-    bounds = readers[READER_W * reader + READER_BOUNDS] + 0
-    words = view(c, TABLE)[T_WORDS] + 0
-    for k in range(words_[bounds] if bounds >= 0 else 0):
-        place = bounds + 1 + k * (1 + words)
-        stack_2, columns_2, brackets_2 = commit_lexeme(c, block, stack, words_[place], columns, brackets, column)
-        if stack_2 < 0:
-            return -1
-        if stack_2 == 0:
-            continue
-        start = find_root_reader(
-            c, block, scanner, -1 - code[code[block + P_SCAN] + pairs[PAIR_W * stack_2 + PAIR_VALUE]]
-        )
-        if start < 0:
-            return -1
-        for w in range(words):
-            spare[w] = 0
-        if visit_reader(c, s, block, start, stack_2, columns_2, brackets_2, -1, column - column, address(c, SPARE)) < 0:
-            return -1
-        for w in range(words):
-            mask[w] |= spare[w] & words_[place + 1 + w]
-    # Discard the stacks that were only explored, unless steps byte by byte have memoised them.
-    if head[N_LISTS] == before[2] and head[N_UNIONS] == before[3]:
-        truncate_pairs(c, before[0], before[1])
-    return 0

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from .context_layout import ARGUMENT, FULL, HEAD, MASKS, N_MASKS, ROWS, STATUS, T_WORDS, TABLE
 from .context_views import at, lowest_bit, size, view
 from .jit.compilation import kernel
-from .layout import ARGUMENT, FULL, HEAD, MASKS, MOST_MASKS, N_MASKS, ROWS, STATUS, T_WORDS, TABLE
+from .record_layout import MOST_MASKS
 
 NO_ROW = -1
 WHOLE = -2

@@ -9,270 +9,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from .context_views import address, at, size, view
-from .interned_names import decode_name, name_into_buffer, request
+from .context_views import at, size, view
+from .interned_names import request
 from .jit.compilation import entry, kernel
-
-from .layout import (  # isort: skip
-    ARG_FINITE, ARG_HIGH, BUFFER, CODE, CONFIGS, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_PLACE, CONFIG_REGISTER,
-    CONFIG_W, END, ENDS, ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPED, FULL, HAS_CANDIDATES, HEAD, IS_ACCEPTING,
-    IS_CUT, IS_MEMBER, IS_NAMED, IS_NAMING, IS_UNSURE, KIND, LEAF, LEAF_DECODER, LEAF_ROW, LEAF_SUFFIXES,
-    LEAF_SUFFIXES_END, LEAF_W, LEAVES, LEXEME_STATE, LISTS, LIST_BLOCK, LIST_FIRST, MAY_LACK, MEMBER_GUARD, NAMES,
-    NAME_PARENT, NAME_VALUE, NAME_W, NEED_ANSWERS, NEED_ROW, NO_NAMES, N_QUESTIONS, N_WORKLIST, OBJECTS, OBJ_EXCLUDED,
-    OPEN_NAME, OTHER, O_BLOCK, O_NAMES, PARSE, PLAIN, P_ACCEPT, P_DELTA, P_VERDICTS, RAW, RAW_UNIFORM, SETS, SET_COUNT,
-    SET_FIRST, SET_FLAGS, SET_MASK, SET_W, SPARE, SPENT, STACK, STEPS, STR_COUNT, STR_OFFSETS, STUCK, TABLE, TRIE,
-    TRIE_EDGES, TRIE_END, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_TOKENS, TRIE_W, T_WORDS, UNKNOWN_NAMES, WORKLIST,
-    WORK_LEAST, WORK_MOST, WORK_NODE, WORK_SET, WORK_W, WORK_WALKED,
-)  # fmt: skip
-from .lexemes import add_lexemes, drop_first_lexeme
+from .leaf_masks import add_leaf, add_name
+from .lexeme_masks import add_parsed
 from .mask_deltas import NO_ROW, apply_delta, store_delta
-from .object_states import may_repeat
-from .sets import make_keyless, may_allow, step_set
-from .string_cursors import find_bound
-from .trie import find_child
-from .trie_walks import (
-    NO_LIMIT,
-    add_leaf,
-    add_to_worklist,
-    queue_question,
-    select_configs,
-    take_tokens,
-    try_below,
-    try_token,
-    walk_trie,
-)
+from .program_layout import ARG_HIGH, LEAF, OTHER, PARSE
+from .sets import step_set
+from .table_layout import LEAF_ROW, LEAF_W, TRIE_FIRST_EDGE, TRIE_W
+from .token_steps import queue_question
+from .trie_walks import NO_LIMIT, add_to_worklist, clear_below, select_configs, take_below, walk_trie
 from .unique_members import keeps_candidates
+
+from .context_layout import (  # isort: skip
+    CODE, CONFIGS, ENDS, HEAD, LEAVES, MAY_LACK, NEED_ANSWERS, NEED_ROW, N_QUESTIONS, N_WORKLIST, SETS, SPENT, STACK,
+    STEPS, STUCK, TABLE, TRIE, TRIE_EDGES, T_WORDS, WORKLIST,
+)  # fmt: skip
+from .record_layout import (  # isort: skip
+    CONFIG_EXTRA, CONFIG_PC, CONFIG_PLACE, CONFIG_W, HAS_CANDIDATES, IS_ACCEPTING, IS_CUT, IS_MEMBER, MEMBER_GUARD,
+    SET_COUNT, SET_FIRST, SET_FLAGS, SET_MASK, SET_W, WORK_LEAST, WORK_MOST, WORK_NODE, WORK_SET, WORK_W, WORK_WALKED,
+)  # fmt: skip
+
 
 MOST_ROWS = 128
 """Leaf states that a mask is made of, at most: each may need a row and a suffix trie, which take some 6 ms to make."""
-
-
-@kernel("int64(int64, int64, int64, int64)")
-def clear_name(c: Any, n: Any, m: Any, out: Any) -> Any:
-    """Clear the tokens that spell BUFFER[n .. m), as it stands, and a closing quote. 1 if BUFFER[0 .. n) is its start.
-
-    BUFFER holds what was spelled so far in 0 .. n, and behind it, from n on, a whole name of m bytes.
-    """
-    buffer, trie, tokens, end, mask = view(c, BUFFER), view(c, TRIE), view(c, TRIE_TOKENS), view(c, TRIE_END), at(out)
-    if m < n:
-        return 0
-    for i in range(n):
-        if buffer[i] != buffer[n + i]:
-            return 0
-    node = 0
-    for i in range(n, m):
-        b = buffer[n + i]
-        if b < 32 or b == 34 or b == 92:  # never written as it stands
-            return 1
-        node = find_child(c, node, b)
-        if node < 0:
-            return 1
-    node = find_child(c, node, 34)
-    if node >= 0:
-        for k in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * end[node] + TRIE_FIRST_TOKEN]):
-            token = tokens[ENTRY_W * k + ENTRY_TOKEN]
-            mask[token >> 5] &= ~(1 << (token & 31))
-    return 1
-
-
-@kernel("int64(int64, int64, int64, int64)")
-def clear_excluded(c: Any, state: Any, n: Any, out: Any) -> Any:
-    """Clear the tokens that would finish a name excluded for undeclared keys. Return how many names begin so, or -1."""
-    code, buffer = view(c, CODE), view(c, BUFFER)
-    block = code[view(c, OBJECTS)[state + O_BLOCK] + OBJ_EXCLUDED]
-    low, high = 0, code[block + STR_COUNT] + 0
-    for i in range(n):
-        low = find_bound(c, block, low, high, i, buffer[i])
-        high = find_bound(c, block, low, high, i, buffer[i] + 1)
-    for k in range(low, high):
-        first = code[block + STR_OFFSETS + k]
-        m = code[block + STR_OFFSETS + k + 1] - first
-        if n + m > size(c, BUFFER):
-            return request(c, FULL, BUFFER)
-        for i in range(m):
-            buffer[n + i] = code[first + i]
-        clear_name(c, n, m, out)
-    return high - low
-
-
-@kernel("int64(int64, int64, int64, int64)")
-def clear_seen(c: Any, state: Any, n: Any, out: Any) -> Any:
-    """Clear the tokens that would finish an undeclared key that the object already has.
-
-    Return how many begin so, or -1.
-    """
-    names = view(c, NAMES)
-    seen = view(c, OBJECTS)[state + O_NAMES] + 0
-    found = 0
-    while seen != NO_NAMES:
-        m = name_into_buffer(c, names[NAME_W * seen + NAME_VALUE], n)
-        if m < 0:
-            return -1
-        seen = names[NAME_W * seen + NAME_PARENT] + 0
-        found += clear_name(c, n, m, out)
-    return found
-
-
-@kernel("int64(int64, int64, int64, int64)")
-def try_key_prefixes(c: Any, s: Any, k: Any, out: Any) -> Any:
-    """Try one by one the tokens by which the key of configuration k continues like a name that is taken.
-
-    Return 0 or -1.
-
-    For classes in which some text begins few names only: such a text may have no name left to become. Those tokens
-    stand along the name as it is, or spell some character of it by an escape; inside an escape or a character any may.
-    """
-    configs, leaves, code, objects = view(c, CONFIGS), view(c, LEAVES), view(c, CODE), view(c, OBJECTS)
-    names, trie, edges = view(c, NAMES), view(c, TRIE), view(c, TRIE_EDGES)
-    state, ext = configs[CONFIG_W * k + CONFIG_REGISTER] + 0, configs[CONFIG_W * k + CONFIG_EXTRA] + 0
-    if leaves[configs[CONFIG_W * k + CONFIG_PLACE] * LEAF_W + LEAF_DECODER] >> KIND != PLAIN:
-        for e in range(trie[TRIE_FIRST_EDGE], trie[TRIE_W + TRIE_FIRST_EDGE]):
-            if may_allow(c, s, edges[e] & 255) and try_below(c, edges[e] >> 8, s, out) < 0:
-                return -1
-        return 0
-    n = decode_name(c, ext)
-    if n < 0:
-        return -1
-    block = code[objects[state + O_BLOCK] + OBJ_EXCLUDED]
-    excluded = code[block + STR_COUNT] + 0
-    seen, which = objects[state + O_NAMES] + 0, 0
-    while which < excluded or seen > UNKNOWN_NAMES:
-        # BUFFER is used by the steps of the tokens that are tried: the name is put there again for each.
-        n = decode_name(c, ext)
-        if which < excluded:
-            first = code[block + STR_OFFSETS + which]
-            m = code[block + STR_OFFSETS + which + 1] - first
-            if n + m > size(c, BUFFER):
-                return request(c, FULL, BUFFER)
-            for i in range(m):
-                view(c, BUFFER)[n + i] = code[first + i]
-            which += 1
-        else:
-            m = name_into_buffer(c, names[NAME_W * seen + NAME_VALUE], n)
-            if m < 0:
-                return -1
-            seen = names[NAME_W * seen + NAME_PARENT] + 0
-        is_equal = m >= n
-        for i in range(min(n, m)):
-            is_equal = is_equal and view(c, BUFFER)[i] == view(c, BUFFER)[n + i]
-        if not is_equal:
-            continue
-        # The lower half of STACK is free: no walk is under way.
-        stack = view(c, STACK)
-        if m - n + 1 > size(c, STACK) // 2:
-            return request(c, FULL, STACK)
-        length, node = 0, 0
-        for i in range(n, m + 1):
-            stack[length] = node
-            length += 1
-            node = find_child(c, node, view(c, BUFFER)[n + i]) if i < m else -1
-            if node < 0:
-                break
-        for i in range(length):
-            node = stack[i] + 0
-            if i > 0:
-                for t in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_TOKEN]):
-                    if try_token(c, s, view(c, TRIE_TOKENS)[ENTRY_W * t + ENTRY_TOKEN], out) < 0:
-                        return -1
-            escape = find_child(c, node, 92)
-            if escape >= 0 and try_below(c, escape, s, out) < 0:
-                return -1
-    return 0
-
-
-@kernel("int64(int64, int64, int64, int64)")
-def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
-    """OR in the tokens of an undeclared key as `add_leaf` does, without those that finish a forbidden name.
-
-    Return 0 or -1.
-    """
-    configs = view(c, CONFIGS)
-    config = CONFIG_W * k
-    q, reg, ext = (
-        configs[config + CONFIG_PLACE] + 0,
-        configs[config + CONFIG_REGISTER] + 0,
-        configs[config + CONFIG_EXTRA] + 0,
-    )
-    if ext == OPEN_NAME or not may_repeat(c, reg):
-        return add_leaf(c, s, k, out, NO_LIMIT)
-    leaves, trie, tokens = view(c, LEAVES), view(c, TRIE), view(c, TRIE_TOKENS)
-    spare, mask = view(c, SPARE), at(out)
-    words = view(c, TABLE)[T_WORDS] + 0
-    for w in range(words):
-        spare[w] = 0
-    if add_leaf(c, s, k, address(c, SPARE), NO_LIMIT) < 0:
-        return -1
-    n = decode_name(c, ext)
-    if n < 0:
-        return -1
-    kind = leaves[q * LEAF_W + LEAF_DECODER] >> KIND
-    plain = kind == PLAIN or kind == RAW or kind == RAW_UNIFORM
-    # Inside an escape what comes next is not the name as it stands: nothing is cleared, each token is tried below.
-    n_excluded = 0
-    if plain:
-        n_excluded = clear_excluded(c, reg, n, address(c, SPARE))
-        more = clear_seen(c, reg, n, address(c, SPARE))
-        if n_excluded < 0 or more < 0:
-            return -1
-        n_excluded += more
-    if n_excluded > 0 or not plain:
-        # Escapes spell a name in many ways: the few tokens that hold one before the quote are tried one by one.
-        root = leaves[q * LEAF_W + LEAF_SUFFIXES]
-        first = trie[TRIE_W * root + TRIE_FIRST_TOKEN] if root >= 0 else 0
-        last = trie[TRIE_W * leaves[q * LEAF_W + LEAF_SUFFIXES_END] + TRIE_FIRST_TOKEN] if root >= 0 else 0
-        for t in range(first, last):
-            token = tokens[ENTRY_W * t + ENTRY_TOKEN]
-            escaped = tokens[ENTRY_W * t + ENTRY_CHARACTERS] & ESCAPED
-            if spare[token >> 5] >> (token & 31) & 1 and (not plain or escaped):
-                if try_token(c, s, token, address(c, SPARE)) < 0:
-                    return -1
-    if view(c, CODE)[configs[CONFIG_W * k + CONFIG_PC] + ARG_FINITE] and (n_excluded > 0 or not plain):
-        if try_key_prefixes(c, s, k, address(c, SPARE)) < 0:
-            return -1
-    for w in range(words):
-        mask[w] |= spare[w]
-    return 0
-
-
-@kernel("int64(int64, int64, int64, int64, int64)")
-def clear_below(c: Any, root: Any, out: Any, least: Any, most: Any) -> Any:
-    """Clear the tokens at a trie node and below it that left their leaf after least .. most characters. 0 or -1."""
-    trie, edges, tokens, stack, mask = view(c, TRIE), view(c, TRIE_EDGES), view(c, TRIE_TOKENS), view(c, STACK), at(out)
-    if root < size(c, TRIE_END):
-        end = view(c, TRIE_END)[root]
-        for k in range(trie[TRIE_W * root + TRIE_FIRST_TOKEN], trie[TRIE_W * end + TRIE_FIRST_TOKEN]):
-            token = tokens[ENTRY_W * k + ENTRY_TOKEN]
-            mask[token >> 5] &= ~(1 << (token & 31))
-        return 0
-    top = 0
-    stack[0] = root
-    while top >= 0:
-        node = stack[top] + 0
-        top -= 1
-        for k in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_TOKEN]):
-            if least <= tokens[ENTRY_W * k + ENTRY_CHARACTERS] & (ESCAPED - 1) <= most:
-                token = tokens[ENTRY_W * k + ENTRY_TOKEN]
-                mask[token >> 5] &= ~(1 << (token & 31))
-        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
-            top += 1
-            if top >= size(c, STACK):
-                return request(c, FULL, STACK)
-            stack[top] = edges[e] >> 8
-    return 0
-
-
-@kernel("int64(int64, int64, int64, int64, int64, int64, int64)")
-def take_below(c: Any, node: Any, s: Any, origin: Any, out: Any, least: Any, most: Any) -> Any:
-    """Set the bits of the tokens at a trie node, which set s has reached, and of those that it takes below. 0, -1."""
-    sets = view(c, SETS)
-    if sets[s * SET_W + SET_FLAGS] & (IS_NAMING | IS_MEMBER):
-        s = make_keyless(c, s)
-        if s < 0:
-            return -1
-    if sets[s * SET_W + SET_FLAGS] & (IS_UNSURE | IS_NAMED):
-        return try_below(c, node, origin, out)
-    take_tokens(c, node, out, least, most)
-    return walk_trie(c, node, s, 0, origin, out, least, most)
 
 
 @kernel("int64(int64, int64, int64)")
@@ -312,48 +73,6 @@ def check_worklist(c: Any, origin: Any, out: Any) -> Any:
             if after > 0 and not may_equal and take_below(c, child, after, origin, out, least, most) < 0:
                 return -1
     return 0
-
-
-@kernel("int64(int64, int64, int64, int64)")
-def add_two_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
-    """OR in the tokens of two lexemes in the making, as `add_lexemes`; s holds no other configuration. Return 0 or -1.
-
-    Before a byte that the longer one does not take, only the other counts. The few tokens that begin with a byte that
-    it takes, or that ends it, are walked.
-    """
-    lists, code, trie, edges = view(c, LISTS), view(c, CODE), view(c, TRIE), view(c, TRIE_EDGES)
-    block, state = lists[q + LIST_BLOCK] + 0, lists[q + LIST_FIRST + LEXEME_STATE] + 0
-    row = code[code[block + P_ACCEPT] + state] >> 1
-    tail = drop_first_lexeme(c, q)
-    if tail < 0 or (tail > 0 and add_lexemes(c, s, tail, out) < 0):
-        return -1
-    for e in range(trie[TRIE_FIRST_EDGE], trie[TRIE_W + TRIE_FIRST_EDGE]):
-        b, child = edges[e] & 255, edges[e] >> 8
-        takes = code[code[block + P_DELTA] + 256 * state + b] >= 0
-        if takes or code[code[block + P_VERDICTS] + 257 * row + b] >= 0:
-            after = step_set(c, s, b)
-            if after < 0 or clear_below(c, child, out, 0, NO_LIMIT) < 0:
-                return -1
-            if after > 0 and take_below(c, child, after, s, out, 0, NO_LIMIT) < 0:
-                return -1
-    return 0
-
-
-@kernel("int64(int64, int64, int64, int64)")
-def add_parsed(c: Any, s: Any, k: Any, out: Any) -> Any:
-    """OR in the tokens that configuration k, a text that is being parsed, allows. Return 0 or -1.
-
-    By readers if nothing follows the text and one lexeme is in the making, or two; else by a walk of the whole trie.
-    """
-    configs, code = view(c, CONFIGS), view(c, CODE)
-    q = configs[CONFIG_W * k + CONFIG_PLACE] + 0
-    if configs[CONFIG_W * k + CONFIG_NODE] == 0 and code[configs[CONFIG_W * k + CONFIG_PC] + 2] == END:
-        if view(c, LISTS)[q] == 1:
-            return add_lexemes(c, s, q, out)
-        if view(c, LISTS)[q] == 2 and view(c, SETS)[s * SET_W + SET_COUNT] == 1:
-            return add_two_lexemes(c, s, q, out)
-    alone = select_configs(c, s, k)
-    return -1 if alone < 0 else walk_trie(c, 0, alone, 1, s, out, 0, NO_LIMIT)
 
 
 @kernel("int64(int64, int64, int64)")

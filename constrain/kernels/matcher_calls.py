@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from .context_layout import EPOCH, HEAD, T_WORDS, TABLE, WORKER
 from .context_views import at, view
 from .jit.compilation import entry, inlined
 from .jit.entry_points import int64s_at
-from .layout import EPOCH, HEAD, T_WORDS, TABLE, WORKER
 from .masks import fill_mask
-from .trie_walks import advance_token
+from .token_steps import advance_token
 
 AT_CONTEXT: Final = 0  # of its state cache
 AT_SET: Final = 1

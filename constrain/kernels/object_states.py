@@ -12,11 +12,16 @@ from .context_views import size, view
 from .interned_names import decode_name, extend_chain, mix_hash, name_into_buffer, request
 from .jit.compilation import inlined, kernel
 
-from .layout import (  # isort: skip
-    BUFFER, CODE, DECODED, FULL, GUARDS, GUARD_ANSWER, GUARD_W, HEAD, NAMED_IN, NAMES, NAME_PARENT, NAME_VALUE, NAME_W,
-    NEED_NAME_FREE, NO_NAMES, N_OBJECTS, OBJECTS, OBJECT_HASH, OBJ_COUNT, OBJ_COUNTED, OBJ_EXCLUDED, OBJ_HIGH, OBJ_LOW,
-    OBJ_MARKS, OBJ_NEEDS, OBJ_ORDER, OBJ_OTHERS, OBJ_RANKS, OBJ_REQUIRED, OBJ_WORDS, O_BITS, O_BLOCK, O_CLOSE, O_FLAGS,
-    O_KEYS, O_MARK, O_MEMBERS, O_NAMES, O_NEXT, O_OTHER, O_SLOT, SPELLING, STR_COUNT, STR_OFFSETS, UNKNOWN_NAMES,
+from .context_layout import (  # isort: skip
+    BUFFER, CODE, FULL, GUARDS, HEAD, NAMED_IN, NAMES, NEED_NAME_FREE, N_OBJECTS, OBJECTS, OBJECT_HASH, SPELLING,
+)  # fmt: skip
+from .program_layout import (  # isort: skip
+    OBJ_COUNT, OBJ_COUNTED, OBJ_EXCLUDED, OBJ_HIGH, OBJ_LOW, OBJ_MARKS, OBJ_NEEDS, OBJ_ORDER, OBJ_OTHERS, OBJ_RANKS,
+    OBJ_REQUIRED, OBJ_WORDS, STR_COUNT, STR_OFFSETS,
+)  # fmt: skip
+from .record_layout import (  # isort: skip
+    DECODED, GUARD_ANSWER, GUARD_W, NAME_PARENT, NAME_VALUE, NAME_W, NO_NAMES, O_BITS, O_BLOCK, O_CLOSE, O_FLAGS,
+    O_KEYS, O_MARK, O_MEMBERS, O_NAMES, O_NEXT, O_OTHER, O_SLOT, UNKNOWN_NAMES,
 )  # fmt: skip
 from .string_cursors import find_bound
 from .unique_members import find_guard

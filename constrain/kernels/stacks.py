@@ -16,12 +16,15 @@ from typing import Any
 from .context_views import size, view
 from .interned_names import mix_hash, request
 from .jit.compilation import inlined, kernel
+from .program_layout import MEMBER_END
 
-from .layout import (  # isort: skip
-    BUFFER, CALLS, CALL_EDGE, CALL_NODE, CALL_W, CODE, EDGES, EDGE_BELOW, EDGE_PC, EDGE_REGISTER, EDGE_W, FEW_EDGES,
-    FULL, HEAD, IN_MEMBER, MEMBER_END, NODES, NODE_BLOCK, NODE_EDGES, NODE_FIRST, NODE_HASH, NODE_SLOT, NODE_W,
-    N_CALLS, N_EDGES, N_NODES, PATH, PENDING_BELOW, PENDING_EDGES, PENDING_NEXT, PENDING_PC, PENDING_REGISTER,
-    PENDING_W, RETURN, VISIT_CALL, VISIT_EDGE, VISIT_W,
+from .context_layout import (  # isort: skip
+    BUFFER, CALLS, CODE, EDGES, FULL, HEAD, NODES, NODE_HASH, N_CALLS, N_EDGES, N_NODES, PATH, PENDING_EDGES,
+)  # fmt: skip
+from .record_layout import (  # isort: skip
+    CALL_EDGE, CALL_NODE, CALL_W, EDGE_BELOW, EDGE_PC, EDGE_REGISTER, EDGE_W, FEW_EDGES, IN_MEMBER, NODE_BLOCK,
+    NODE_EDGES, NODE_FIRST, NODE_SLOT, NODE_W, PENDING_BELOW, PENDING_NEXT, PENDING_PC, PENDING_REGISTER, PENDING_W,
+    RETURN, VISIT_CALL, VISIT_EDGE, VISIT_W,
 )  # fmt: skip
 
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .context_layout import CODE, CURSOR_HASH, CURSORS, FULL, HEAD, N_CURSORS
 from .context_views import size, view
 from .interned_names import mix_hash, request
 from .jit.compilation import inlined, kernel
-
-from .layout import (  # isort: skip
-    CODE, CURSORS, CURSOR_BLOCK, CURSOR_DEPTH, CURSOR_HASH, CURSOR_HIGH, CURSOR_LOW, CURSOR_SLOT, CURSOR_W, FULL, HEAD,
-    N_CURSORS, STR_OFFSETS,
-)  # fmt: skip
+from .program_layout import STR_OFFSETS
+from .record_layout import CURSOR_BLOCK, CURSOR_DEPTH, CURSOR_HIGH, CURSOR_LOW, CURSOR_SLOT, CURSOR_W
 
 
 @kernel("int64(int64, int64, int64, int64, int64)")

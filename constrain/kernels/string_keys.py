@@ -10,17 +10,15 @@ from __future__ import annotations
 from typing import Any
 
 from .closure import emit_config, push_item
+from .context_layout import BUFFER, CODE, CURSORS, OBJECTS, SETS
 from .context_views import view
 from .interned_names import decode_escape, hex_value, spell_utf8
 from .jit.compilation import inlined, kernel
-
-from .layout import (  # isort: skip
-    ARG_OBJECT, BUFFER, CODE, CURSORS, CURSOR_BLOCK, CURSOR_DEPTH, CURSOR_HIGH, CURSOR_LOW, CURSOR_W, ESCAPE, HEX,
-    HIGH, HIGH_ESCAPE, KIND, LEFT, LOW, OBJECTS, OBJ_RANKS, OBJ_TARGETS, O_NAMES, PLAIN, SET, SETS, SET_NEXT, SET_W,
-    STR_OFFSETS, VALUE,
-)  # fmt: skip
 from .object_states import add_member, first_allowed_key
+from .program_layout import ARG_OBJECT, OBJ_RANKS, OBJ_TARGETS, SET, STR_OFFSETS
+from .record_layout import CURSOR_BLOCK, CURSOR_DEPTH, CURSOR_HIGH, CURSOR_LOW, CURSOR_W, O_NAMES, SET_NEXT, SET_W
 from .string_cursors import find_bound, intern_cursor, read_code_point
+from .table_layout import ESCAPE, HEX, HIGH, HIGH_ESCAPE, KIND, LEFT, LOW, PLAIN, VALUE
 
 
 @inlined("int64(int64, int64, int64)")

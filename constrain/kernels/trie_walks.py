@@ -16,56 +16,33 @@ from typing import Any
 from .closure import begin_closure, emit_config
 from .context_views import at, size, view
 from .interned_names import request
-from .jit.compilation import entry, inlined, kernel
-
-from .layout import (  # isort: skip
-    ARGUMENT, ARG_LOW, ARG_NEXT, BY_LENGTH, CODE, CONFIGS, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_PLACE,
-    CONFIG_REGISTER, CONFIG_W, DEAD, DECODED, ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPE, ESCAPED, FULL,
-    HAS_CANDIDATES, HEAD, IS_MEMBER, IS_NAMED, IS_NAMING, IS_OPEN, IS_UNSURE, KIND, LARGE_SET, LEAF, LEAF_BY_LENGTH,
-    LEAF_CLOSES, LEAF_DECODER, LEAF_FLAGS, LEAF_LONGEST, LEAF_ROW, LEAF_SUFFIXES, LEAF_W, LEAVES, LENGTH_CLASSES,
-    MOST_STEPS, NAMED_IN, NAMES, NAME_PARENT, NAME_VALUE, NAME_W, NARROW, NEED_ANSWERS, NEED_BY_LENGTH,
-    NEED_CANDIDATES, NEED_NAME_FREE, NEED_SUFFIXES, NO_NAMES, N_QUESTIONS, N_WORKLIST, OBJECTS, OBJ_EXCLUDED, OFFSETS,
-    OPEN_NAME, OTHER, O_BLOCK, O_NAMES, PARSE, QUESTIONS, QUESTION_W, Q_ARGUMENT, Q_NAMED_IN, Q_SPELLING, Q_STATUS,
-    Q_TEXT, ROUTE, ROWS, SETS, SET_ALLOWED, SET_BYTES, SET_COUNT, SET_FIRST, SET_FLAGS, SET_NEXT, SET_W, SPELLING,
-    SPENT, STACK, STATUS, STEPS, STR_COUNT, STR_OFFSETS, TABLE, TEXT, TRIE, TRIE_EDGES, TRIE_END, TRIE_FIRST_EDGE,
-    TRIE_FIRST_TOKEN, TRIE_TOKENS, TRIE_W, T_WORDS, UNKNOWN_NAMES, UNSURE, VISITED, WALK_BYTE, WALK_NODE, WALK_SET,
-    WALK_W, WIDE, WORKLIST, WORK_LEAST, WORK_MOST, WORK_NODE, WORK_SET, WORK_W, WORK_WALKED,
-)  # fmt: skip
-from .sets import continue_config, intern_set, leave_text_open, make_keyless, step_set
+from .interned_sets import intern_set
+from .jit.compilation import inlined, kernel
+from .program_layout import LEAF, OBJ_EXCLUDED, OTHER, PARSE, STR_COUNT, STR_OFFSETS
+from .sets import leave_text_open, make_keyless, step_set
 from .string_cursors import find_bound
-from .trie import byte_of
+from .token_steps import queue_question, step_along_route, try_below, try_from
+
+from .context_layout import (  # isort: skip
+    CODE, CONFIGS, FULL, HEAD, LEAVES, MOST_STEPS, NAMES, N_WORKLIST, OBJECTS, ROUTE, SETS, SPENT, STACK, STEPS, TRIE,
+    TRIE_EDGES, TRIE_END, TRIE_TOKENS, UNSURE, VISITED, WIDE, WORKLIST,
+)  # fmt: skip
+from .record_layout import (  # isort: skip
+    CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_PLACE, CONFIG_REGISTER, CONFIG_W, DEAD, DECODED, HAS_CANDIDATES,
+    IS_MEMBER, IS_NAMED, IS_NAMING, IS_OPEN, IS_UNSURE, LARGE_SET, NAME_PARENT, NAME_VALUE, NAME_W, NARROW, NO_NAMES,
+    OPEN_NAME, O_BLOCK, O_NAMES, SET_ALLOWED, SET_BYTES, SET_COUNT, SET_FIRST, SET_FLAGS, SET_NEXT, SET_W,
+    UNKNOWN_NAMES, WORK_LEAST, WORK_MOST, WORK_NODE, WORK_SET, WORK_W, WORK_WALKED,
+)  # fmt: skip
+from .table_layout import (  # isort: skip
+    ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPE, ESCAPED, KIND, LEAF_DECODER, LEAF_ROW, LEAF_W, TRIE_FIRST_EDGE,
+    TRIE_FIRST_TOKEN, TRIE_W, WALK_BYTE, WALK_NODE, WALK_SET, WALK_W,
+)  # fmt: skip
+
 
 NO_LIMIT = 1 << 30
+
 ROW_STEPS = 1_500
 """Steps that a row counts for, with the walk of its suffix trie, of up to 128,000 tokens."""
-TRIED_AT_ONCE = 8
-"""Configurations of a set that a token is tried from, for each step that is counted: most lead nowhere."""
-
-
-@entry("int64(int64, int64, int64)")
-def advance_token(c: Any, s: Any, token: Any) -> Any:
-    """Return the set after set s and a token: its id, DEAD if the token is refused (or has no bytes), or -1."""
-    offsets = view(c, OFFSETS)
-    first, last = offsets[token], offsets[token + 1]
-    if first == last:
-        return DEAD
-    for i in range(first, last):
-        s = step_set(c, s, byte_of(c, i))
-        if s <= 0:
-            return s
-    return s
-
-
-@entry("int64(int64, int64, uint8[::1])")
-def advance_bytes(c: Any, s: Any, text: Any) -> Any:
-    """Return the set after set s and these bytes: its id; -1; or -2 - i if byte i is refused."""
-    for i in range(len(text)):
-        s = step_set(c, s, text[i])
-        if s == DEAD:
-            return -2 - i
-        if s < 0:
-            return s
-    return s
 
 
 @inlined("int64(int64, int64, int64, int64, int64)")
@@ -77,111 +54,6 @@ def take_tokens(c: Any, node: Any, out: Any, least: Any, most: Any) -> Any:
         if least <= chars <= most:
             token = tokens[ENTRY_W * k + ENTRY_TOKEN]
             mask[token >> 5] |= 1 << (token & 31)
-    return 0
-
-
-@kernel("int64(int64)")
-def queue_question(c: Any) -> Any:
-    """Queue a question about members or names that a step has asked, so that the walk can continue. Return 0 or -1.
-
-    All that a mask cannot know is asked at once at its end (NEED_ANSWERS); after each question it would begin anew.
-    """
-    head, questions = view(c, HEAD), view(c, QUESTIONS)
-    status = head[STATUS] + 0
-    if status < NEED_CANDIDATES or status > NEED_NAME_FREE:
-        return -1
-    k = QUESTION_W * head[N_QUESTIONS]
-    if k > 0 and questions[k - QUESTION_W] == status and questions[k - QUESTION_W + Q_ARGUMENT] == head[ARGUMENT]:
-        if (
-            questions[k - QUESTION_W + Q_TEXT] == head[TEXT]
-            and questions[k - QUESTION_W + Q_SPELLING] == head[SPELLING]
-        ):
-            return 0
-    if k + QUESTION_W > size(c, QUESTIONS):
-        return request(c, NEED_ANSWERS, 0)
-    questions[k + Q_STATUS], questions[k + Q_ARGUMENT], questions[k + Q_TEXT] = status, head[ARGUMENT], head[TEXT]
-    questions[k + Q_SPELLING], questions[k + Q_NAMED_IN] = head[SPELLING], head[NAMED_IN]
-    head[N_QUESTIONS] += 1
-    return 0
-
-
-@kernel("int64(int64, int64, int64, int64)")
-def try_token(c: Any, s: Any, token: Any, out: Any) -> Any:
-    """Set or clear the bit of one token by stepping its bytes from set s. Return 0 or -1."""
-    head, sets, offsets, mask = view(c, HEAD), view(c, SETS), view(c, OFFSETS), at(out)
-    first, last = offsets[token], offsets[token + 1]
-    after = s if first < last else DEAD
-    for i in range(first, last):
-        head[STEPS] += 1 + sets[after * SET_W + SET_COUNT] // TRIED_AT_ONCE
-        after = step_set(c, after, byte_of(c, i))
-        if after <= 0:
-            break
-    if head[STEPS] > head[MOST_STEPS]:
-        return request(c, SPENT, 0)
-    if after < 0:
-        return queue_question(c)
-    if after > 0:
-        mask[token >> 5] |= 1 << (token & 31)
-    else:
-        mask[token >> 5] &= ~(1 << (token & 31))
-    return 0
-
-
-@kernel("int64(int64, int64, int64, int64)")
-def try_below(c: Any, root: Any, origin: Any, out: Any) -> Any:
-    """Try every token of the subtree at `root` one by one from the set of the mask. Return 0 or -1."""
-    trie, edges, tokens, stack = view(c, TRIE), view(c, TRIE_EDGES), view(c, TRIE_TOKENS), view(c, STACK)
-    base = size(c, STACK) // 2  # the upper half: the lower one belongs to the walk that came here
-    top = 0
-    stack[base] = root
-    while top >= 0:
-        node = stack[base + top] + 0
-        top -= 1
-        for k in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_TOKEN]):
-            if try_token(c, origin, tokens[ENTRY_W * k + ENTRY_TOKEN], out) < 0:
-                return -1
-        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
-            top += 1
-            if base + top >= size(c, STACK):
-                return request(c, FULL, STACK)
-            stack[base + top] = edges[e] >> 8
-    return 0
-
-
-@kernel("int64(int64, int64, int64, int64)")
-def try_from(c: Any, root: Any, s: Any, out: Any) -> Any:
-    """Try the tokens below a node of the main trie from set s, which has arrived there; edges are stepped once.
-
-    Return 0 or -1.
-    """
-    head, sets, mask = view(c, HEAD), view(c, SETS), at(out)
-    trie, edges, tokens, stack = view(c, TRIE), view(c, TRIE_EDGES), view(c, TRIE_TOKENS), view(c, STACK)
-    base = size(c, STACK) // 2
-    top = 0
-    stack[base + WALK_NODE], stack[base + WALK_SET] = root, s
-    while top >= 0:
-        node, s = stack[base + 2 * top + WALK_NODE] + 0, stack[base + 2 * top + WALK_SET] + 0
-        top -= 1
-        if s == DEAD:  # Tokens stand in the order of the nodes: all below this one stand together.
-            end = view(c, TRIE_END)[node]
-            for k in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * end + TRIE_FIRST_TOKEN]):
-                mask[tokens[ENTRY_W * k + ENTRY_TOKEN] >> 5] &= ~(1 << (tokens[ENTRY_W * k + ENTRY_TOKEN] & 31))
-            continue
-        for k in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_TOKEN]):
-            mask[tokens[ENTRY_W * k + ENTRY_TOKEN] >> 5] |= 1 << (tokens[ENTRY_W * k + ENTRY_TOKEN] & 31)
-        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
-            head[STEPS] += 1 + sets[s * SET_W + SET_COUNT] // TRIED_AT_ONCE
-            after = step_set(c, s, edges[e] & 255)
-            if after < 0:
-                if queue_question(c) < 0:
-                    return -1
-                continue
-            top += 1
-            if base + 2 * top + 1 >= size(c, STACK):
-                return request(c, FULL, STACK)
-            stack[base + 2 * top + WALK_NODE], stack[base + 2 * top + WALK_SET] = edges[e] >> 8, after
-        if head[STEPS] > head[MOST_STEPS]:
-            return request(c, SPENT, 0)
     return 0
 
 
@@ -199,17 +71,6 @@ def add_to_worklist(c: Any, node: Any, s: Any, least: Any, most: Any, walked: An
     later[k + WORK_LEAST], later[k + WORK_MOST], later[k + WORK_WALKED] = least, most, walked
     head[N_WORKLIST] += 1
     return 0
-
-
-@kernel("int64(int64, int64, int64)")
-def step_along_route(c: Any, s: Any, depth: Any) -> Any:
-    """Return the set after set s and the first bytes of ROUTE: its id, DEAD, or -1."""
-    route = view(c, ROUTE)
-    for i in range(depth):
-        s = step_set(c, s, route[i])
-        if s <= 0:
-            return s
-    return s
 
 
 @kernel("int64(int64, int64)")
@@ -399,59 +260,42 @@ def select_configs(c: Any, s: Any, which: Any) -> Any:
     return intern_set(c)
 
 
-@kernel("int64(int64, int64, int64, int64)")
-def add_row(c: Any, q: Any, room: Any, out: Any) -> Any:
-    """OR the row of leaf state q into the mask, restricted to tokens that need at most `room` characters.
-
-    Return 0 or -1.
-    """
-    leaves, mask = view(c, LEAVES), at(out)
-    words = view(c, TABLE)[T_WORDS] + 0
-    row = view(c, ROWS)
-    base = leaves[q * LEAF_W + LEAF_ROW] * words
-    if room >= leaves[q * LEAF_W + LEAF_LONGEST]:
-        for w in range(words):
-            mask[w] |= row[base + w]
+@kernel("int64(int64, int64, int64, int64, int64)")
+def clear_below(c: Any, root: Any, out: Any, least: Any, most: Any) -> Any:
+    """Clear the tokens at a trie node and below it that left their leaf after least .. most characters. 0 or -1."""
+    trie, edges, tokens, stack, mask = view(c, TRIE), view(c, TRIE_EDGES), view(c, TRIE_TOKENS), view(c, STACK), at(out)
+    if root < size(c, TRIE_END):
+        end = view(c, TRIE_END)[root]
+        for k in range(trie[TRIE_W * root + TRIE_FIRST_TOKEN], trie[TRIE_W * end + TRIE_FIRST_TOKEN]):
+            token = tokens[ENTRY_W * k + ENTRY_TOKEN]
+            mask[token >> 5] &= ~(1 << (token & 31))
         return 0
-    if room < 0:
-        return 0
-    order = leaves[q * LEAF_W + LEAF_BY_LENGTH]
-    if order < 0:
-        return request(c, NEED_BY_LENGTH, q)
-    orders = view(c, BY_LENGTH)
-    for k in range(orders[order], orders[order + min(room, LENGTH_CLASSES - 2) + 1]):
-        token = orders[order + LENGTH_CLASSES + 1 + k]
-        mask[token >> 5] |= 1 << (token & 31)
+    top = 0
+    stack[0] = root
+    while top >= 0:
+        node = stack[top] + 0
+        top -= 1
+        for k in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_TOKEN]):
+            if least <= tokens[ENTRY_W * k + ENTRY_CHARACTERS] & (ESCAPED - 1) <= most:
+                token = tokens[ENTRY_W * k + ENTRY_TOKEN]
+                mask[token >> 5] &= ~(1 << (token & 31))
+        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
+            top += 1
+            if top >= size(c, STACK):
+                return request(c, FULL, STACK)
+            stack[top] = edges[e] >> 8
     return 0
 
 
-@kernel("int64(int64, int64, int64, int64, int64)")
-def add_leaf(c: Any, s: Any, k: Any, out: Any, room: Any) -> Any:
-    """OR in the tokens that configuration k, in a leaf that has a row, allows. Return 0 or -1."""
-    configs, code, leaves, sets = view(c, CONFIGS), view(c, CODE), view(c, LEAVES), view(c, SETS)
-    config = CONFIG_W * k
-    pc, q, ext = configs[config + CONFIG_PC], configs[config + CONFIG_PLACE], configs[config + CONFIG_EXTRA]
-    view(c, HEAD)[STEPS] += ROW_STEPS
-    rest = leaves[q * LEAF_W + LEAF_SUFFIXES]
-    closes = leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_CLOSES
-    least = 0
-    if code[pc] == OTHER:
-        after = continue_config(c, s, -k - 1, code[pc + ARG_NEXT])
-    else:
-        after = continue_config(c, s, k, pc + 4)
-        least = max(code[pc + ARG_LOW] - ext, 0)
-    if after < 0:
-        return -1
-    follows = closes or sets[after * SET_W + SET_ALLOWED] > 0
-    if follows and rest == -1:
-        return request(c, NEED_SUFFIXES, q)
-    if follows and rest == -2:
-        alone = select_configs(c, s, k)
-        return -1 if alone < 0 else walk_trie(c, 0, alone, 1, s, out, 0, NO_LIMIT)
-    if add_row(c, q, room, out) < 0:
-        return -1
-    if not follows:
-        return 0
-    if closes:
-        take_tokens(c, rest, out, least, room)
-    return walk_trie(c, rest, after, code[pc] == LEAF, s, out, least, room)
+@kernel("int64(int64, int64, int64, int64, int64, int64, int64)")
+def take_below(c: Any, node: Any, s: Any, origin: Any, out: Any, least: Any, most: Any) -> Any:
+    """Set the bits of the tokens at a trie node, which set s has reached, and of those that it takes below. 0, -1."""
+    sets = view(c, SETS)
+    if sets[s * SET_W + SET_FLAGS] & (IS_NAMING | IS_MEMBER):
+        s = make_keyless(c, s)
+        if s < 0:
+            return -1
+    if sets[s * SET_W + SET_FLAGS] & (IS_UNSURE | IS_NAMED):
+        return try_below(c, node, origin, out)
+    take_tokens(c, node, out, least, most)
+    return walk_trie(c, node, s, 0, origin, out, least, most)

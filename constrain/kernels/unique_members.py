@@ -19,10 +19,13 @@ from .context_views import size, view
 from .interned_names import extend_chain, mix_hash, request
 from .jit.compilation import inlined, kernel
 
-from .layout import (  # isort: skip
-    BEGUN, BUFFER, CANDIDATES, CUT, FULL, GUARDS, GUARD_ANSWER, GUARD_BYTES, GUARD_HASH, GUARD_KEY, GUARD_SLOT,
-    GUARD_TEXT, GUARD_W, HEAD, NAMES, NAME_PARENT, NAME_VALUE, NAME_W, NEED_CANDIDATES, NEED_IS_UNIQUE, NO_CANDIDATES,
-    NO_MEMBERS, N_GUARDS, OPEN_NAME, SPELLED, TEXT, UNKNOWN_MEMBERS, UNSURE,
+from .context_layout import (  # isort: skip
+    BEGUN, BUFFER, CANDIDATES, CUT, FULL, GUARDS, GUARD_HASH, HEAD, NAMES, NEED_CANDIDATES, NEED_IS_UNIQUE, N_GUARDS,
+    TEXT, UNSURE,
+)  # fmt: skip
+from .record_layout import (  # isort: skip
+    GUARD_ANSWER, GUARD_BYTES, GUARD_KEY, GUARD_SLOT, GUARD_TEXT, GUARD_W, NAME_PARENT, NAME_VALUE, NAME_W,
+    NO_CANDIDATES, NO_MEMBERS, OPEN_NAME, SPELLED, UNKNOWN_MEMBERS,
 )  # fmt: skip
 
 

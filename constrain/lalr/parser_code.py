@@ -1,5 +1,5 @@
 """Parser: a scanner, an LALR table and indentation rules, encoded as one block of code (parser blocks,
-`kernels.layout`).
+`kernels.program_layout`).
 
 The kernels in `kernels.parsing` execute the block. Rare queries of the kernels are computed here: `joint`.
 """

@@ -1,8 +1,8 @@
 """The byte-code that rules are linked into: one growing int32 array, with tables of leaves and parsers.
 
-The instructions are documented in `kernels.layout`. Every rule has a *rule cell*, whose first word is the entry address
-of its code, or 0 while the rule is not linked; a call names the cell, so no address is needed in advance. Leaves (a Dfa
-and the encoding of its text) are known to a vocabulary by number.
+The instructions are documented in `kernels.program_layout`. Every rule has a *rule cell*, whose first word is the entry
+address of its code, or 0 while the rule is not linked; a call names the cell, so no address is needed in advance.
+Leaves (a Dfa and the encoding of its text) are known to a vocabulary by number.
 """
 
 from __future__ import annotations

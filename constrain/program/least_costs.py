@@ -395,7 +395,7 @@ class LeastCosts:
         return found
 
     def due(self, block: int, seen: set[int]) -> set[int]:
-        """Return the keys that are still required (see `kernels.sets.still_required`)."""
+        """Return the keys that are still required (see `kernels.object_states.collect_required`)."""
         code = self.code
         count, words, needs = code[block + at.OBJ_COUNT], code[block + at.OBJ_WORDS], code[block + at.OBJ_NEEDS]
 

@@ -1,8 +1,8 @@
 """Program: the rules of a Grammar as byte-code in one growing int32 array, each linked when it is first reached.
 
-The instructions are documented in `kernels.layout`. Rules are linked separately; a call names a *rule cell*, whose
-first word is the entry address of the rule, or 0 while it is not linked. Two more tables belong to the code: the leaves
-(a Dfa and its encoding), which a vocabulary knows by number, and the names of the rules.
+The instructions are documented in `kernels.program_layout`. Rules are linked separately; a call names a *rule cell*,
+whose first word is the entry address of the rule, or 0 while it is not linked. Two more tables belong to the code: the
+leaves (a Dfa and its encoding), which a vocabulary knows by number, and the names of the rules.
 
 A Program is independent of tokens and shared by all threads. Linking writes to `words` under a lock and then copies new
 words to the array that kernels read, the cell last. Users of the code have tables of `leaf_room` leaves and

@@ -12,21 +12,18 @@ from numpy.typing import NDArray
 from constrain import Style, compile
 from constrain.engine.state_cache import StateCache
 from constrain.kernels import layout as at
+from constrain.kernels.leaf_masks import add_row
 from constrain.kernels.sets import make_keyless, step_set
-from constrain.kernels.trie_walks import (
-    NO_LIMIT,
-    add_row,
-    add_to_worklist,
+from constrain.kernels.token_steps import (
     advance_bytes,
     advance_token,
-    is_new_name,
     queue_question,
     step_along_route,
     try_below,
     try_from,
     try_token,
-    walk_trie,
 )
+from constrain.kernels.trie_walks import NO_LIMIT, add_to_worklist, is_new_name, walk_trie
 from constrain.vocabulary.mask_table import data_address
 from tests.kernel_context_factory import Context
 from tests.kernels.test_kernel_sets import CASES, VOCABULARY, Sets, filled

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import LimitError
-from ...kernels import trie_walks
+from ...kernels import token_steps
 from ..core.masked_sampling import allowed_tokens
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class ByteSteps:
 
     def _step(self, state_cache: StateCache, place: int, octet: int) -> None:
         self.table[place, octet] = self._place(
-            state_cache.run(trie_walks.advance_bytes, self.ids[place], np.frombuffer(bytearray((octet,)), np.uint8))
+            state_cache.run(token_steps.advance_bytes, self.ids[place], np.frombuffer(bytearray((octet,)), np.uint8))
         )
 
     def _place(self, found: int) -> int:

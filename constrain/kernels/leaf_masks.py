@@ -1,0 +1,280 @@
+"""Masks of configurations inside a leaf: a row, and a walk of the suffix trie (kernels).
+
+The tokens that stay inside a leaf are a prepared row of bits; those that leave it are found in the suffix trie of the
+leaf state, from the set that follows. Undeclared keys of an object are the difficult leaf: any name may begin, but one
+that is declared, excluded or present already may not be finished, so the tokens that would finish it are cleared.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .context_views import address, at, size, view
+from .interned_names import decode_name, name_into_buffer, request
+from .jit.compilation import kernel
+from .object_states import may_repeat
+from .program_layout import ARG_FINITE, ARG_LOW, ARG_NEXT, LEAF, OBJ_EXCLUDED, OTHER, STR_COUNT, STR_OFFSETS
+from .sets import continue_config, may_allow
+from .string_cursors import find_bound
+from .token_steps import try_below, try_token
+from .trie import find_child
+from .trie_walks import NO_LIMIT, ROW_STEPS, select_configs, take_tokens, walk_trie
+
+from .context_layout import (  # isort: skip
+    BUFFER, BY_LENGTH, CODE, CONFIGS, FULL, HEAD, LEAVES, NAMES, NEED_BY_LENGTH, NEED_SUFFIXES, OBJECTS, ROWS, SETS,
+    SPARE, STACK, STEPS, TABLE, TRIE, TRIE_EDGES, TRIE_END, TRIE_TOKENS, T_WORDS,
+)  # fmt: skip
+from .record_layout import (  # isort: skip
+    CONFIG_EXTRA, CONFIG_PC, CONFIG_PLACE, CONFIG_REGISTER, CONFIG_W, NAME_PARENT, NAME_VALUE, NAME_W, NO_NAMES,
+    OPEN_NAME, O_BLOCK, O_NAMES, SET_ALLOWED, SET_W, UNKNOWN_NAMES,
+)  # fmt: skip
+from .table_layout import (  # isort: skip
+    ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPED, KIND, LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_FLAGS,
+    LEAF_LONGEST, LEAF_ROW, LEAF_SUFFIXES, LEAF_SUFFIXES_END, LEAF_W, LENGTH_CLASSES, PLAIN, RAW, RAW_UNIFORM,
+    TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_W,
+)  # fmt: skip
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def add_row(c: Any, q: Any, room: Any, out: Any) -> Any:
+    """OR the row of leaf state q into the mask, restricted to tokens that need at most `room` characters.
+
+    Return 0 or -1.
+    """
+    leaves, mask = view(c, LEAVES), at(out)
+    words = view(c, TABLE)[T_WORDS] + 0
+    row = view(c, ROWS)
+    base = leaves[q * LEAF_W + LEAF_ROW] * words
+    if room >= leaves[q * LEAF_W + LEAF_LONGEST]:
+        for w in range(words):
+            mask[w] |= row[base + w]
+        return 0
+    if room < 0:
+        return 0
+    order = leaves[q * LEAF_W + LEAF_BY_LENGTH]
+    if order < 0:
+        return request(c, NEED_BY_LENGTH, q)
+    orders = view(c, BY_LENGTH)
+    for k in range(orders[order], orders[order + min(room, LENGTH_CLASSES - 2) + 1]):
+        token = orders[order + LENGTH_CLASSES + 1 + k]
+        mask[token >> 5] |= 1 << (token & 31)
+    return 0
+
+
+@kernel("int64(int64, int64, int64, int64, int64)")
+def add_leaf(c: Any, s: Any, k: Any, out: Any, room: Any) -> Any:
+    """OR in the tokens that configuration k, in a leaf that has a row, allows. Return 0 or -1."""
+    configs, code, leaves, sets = view(c, CONFIGS), view(c, CODE), view(c, LEAVES), view(c, SETS)
+    config = CONFIG_W * k
+    pc, q, ext = configs[config + CONFIG_PC], configs[config + CONFIG_PLACE], configs[config + CONFIG_EXTRA]
+    view(c, HEAD)[STEPS] += ROW_STEPS
+    rest = leaves[q * LEAF_W + LEAF_SUFFIXES]
+    closes = leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_CLOSES
+    least = 0
+    if code[pc] == OTHER:
+        after = continue_config(c, s, -k - 1, code[pc + ARG_NEXT])
+    else:
+        after = continue_config(c, s, k, pc + 4)
+        least = max(code[pc + ARG_LOW] - ext, 0)
+    if after < 0:
+        return -1
+    follows = closes or sets[after * SET_W + SET_ALLOWED] > 0
+    if follows and rest == -1:
+        return request(c, NEED_SUFFIXES, q)
+    if follows and rest == -2:
+        alone = select_configs(c, s, k)
+        return -1 if alone < 0 else walk_trie(c, 0, alone, 1, s, out, 0, NO_LIMIT)
+    if add_row(c, q, room, out) < 0:
+        return -1
+    if not follows:
+        return 0
+    if closes:
+        take_tokens(c, rest, out, least, room)
+    return walk_trie(c, rest, after, code[pc] == LEAF, s, out, least, room)
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def clear_name(c: Any, n: Any, m: Any, out: Any) -> Any:
+    """Clear the tokens that spell BUFFER[n .. m), as it stands, and a closing quote. 1 if BUFFER[0 .. n) is its start.
+
+    BUFFER holds what was spelled so far in 0 .. n, and behind it, from n on, a whole name of m bytes.
+    """
+    buffer, trie, tokens, end, mask = view(c, BUFFER), view(c, TRIE), view(c, TRIE_TOKENS), view(c, TRIE_END), at(out)
+    if m < n:
+        return 0
+    for i in range(n):
+        if buffer[i] != buffer[n + i]:
+            return 0
+    node = 0
+    for i in range(n, m):
+        b = buffer[n + i]
+        if b < 32 or b == 34 or b == 92:  # never written as it stands
+            return 1
+        node = find_child(c, node, b)
+        if node < 0:
+            return 1
+    node = find_child(c, node, 34)
+    if node >= 0:
+        for k in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * end[node] + TRIE_FIRST_TOKEN]):
+            token = tokens[ENTRY_W * k + ENTRY_TOKEN]
+            mask[token >> 5] &= ~(1 << (token & 31))
+    return 1
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def clear_excluded(c: Any, state: Any, n: Any, out: Any) -> Any:
+    """Clear the tokens that would finish a name excluded for undeclared keys. Return how many names begin so, or -1."""
+    code, buffer = view(c, CODE), view(c, BUFFER)
+    block = code[view(c, OBJECTS)[state + O_BLOCK] + OBJ_EXCLUDED]
+    low, high = 0, code[block + STR_COUNT] + 0
+    for i in range(n):
+        low = find_bound(c, block, low, high, i, buffer[i])
+        high = find_bound(c, block, low, high, i, buffer[i] + 1)
+    for k in range(low, high):
+        first = code[block + STR_OFFSETS + k]
+        m = code[block + STR_OFFSETS + k + 1] - first
+        if n + m > size(c, BUFFER):
+            return request(c, FULL, BUFFER)
+        for i in range(m):
+            buffer[n + i] = code[first + i]
+        clear_name(c, n, m, out)
+    return high - low
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def clear_seen(c: Any, state: Any, n: Any, out: Any) -> Any:
+    """Clear the tokens that would finish an undeclared key that the object already has.
+
+    Return how many begin so, or -1.
+    """
+    names = view(c, NAMES)
+    seen = view(c, OBJECTS)[state + O_NAMES] + 0
+    found = 0
+    while seen != NO_NAMES:
+        m = name_into_buffer(c, names[NAME_W * seen + NAME_VALUE], n)
+        if m < 0:
+            return -1
+        seen = names[NAME_W * seen + NAME_PARENT] + 0
+        found += clear_name(c, n, m, out)
+    return found
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def try_key_prefixes(c: Any, s: Any, k: Any, out: Any) -> Any:
+    """Try one by one the tokens by which the key of configuration k continues like a name that is taken.
+
+    Return 0 or -1.
+
+    For classes in which some text begins few names only: such a text may have no name left to become. Those tokens
+    stand along the name as it is, or spell some character of it by an escape; inside an escape or a character any may.
+    """
+    configs, leaves, code, objects = view(c, CONFIGS), view(c, LEAVES), view(c, CODE), view(c, OBJECTS)
+    names, trie, edges = view(c, NAMES), view(c, TRIE), view(c, TRIE_EDGES)
+    state, ext = configs[CONFIG_W * k + CONFIG_REGISTER] + 0, configs[CONFIG_W * k + CONFIG_EXTRA] + 0
+    if leaves[configs[CONFIG_W * k + CONFIG_PLACE] * LEAF_W + LEAF_DECODER] >> KIND != PLAIN:
+        for e in range(trie[TRIE_FIRST_EDGE], trie[TRIE_W + TRIE_FIRST_EDGE]):
+            if may_allow(c, s, edges[e] & 255) and try_below(c, edges[e] >> 8, s, out) < 0:
+                return -1
+        return 0
+    n = decode_name(c, ext)
+    if n < 0:
+        return -1
+    block = code[objects[state + O_BLOCK] + OBJ_EXCLUDED]
+    excluded = code[block + STR_COUNT] + 0
+    seen, which = objects[state + O_NAMES] + 0, 0
+    while which < excluded or seen > UNKNOWN_NAMES:
+        # BUFFER is used by the steps of the tokens that are tried: the name is put there again for each.
+        n = decode_name(c, ext)
+        if which < excluded:
+            first = code[block + STR_OFFSETS + which]
+            m = code[block + STR_OFFSETS + which + 1] - first
+            if n + m > size(c, BUFFER):
+                return request(c, FULL, BUFFER)
+            for i in range(m):
+                view(c, BUFFER)[n + i] = code[first + i]
+            which += 1
+        else:
+            m = name_into_buffer(c, names[NAME_W * seen + NAME_VALUE], n)
+            if m < 0:
+                return -1
+            seen = names[NAME_W * seen + NAME_PARENT] + 0
+        is_equal = m >= n
+        for i in range(min(n, m)):
+            is_equal = is_equal and view(c, BUFFER)[i] == view(c, BUFFER)[n + i]
+        if not is_equal:
+            continue
+        # The lower half of STACK is free: no walk is under way.
+        stack = view(c, STACK)
+        if m - n + 1 > size(c, STACK) // 2:
+            return request(c, FULL, STACK)
+        length, node = 0, 0
+        for i in range(n, m + 1):
+            stack[length] = node
+            length += 1
+            node = find_child(c, node, view(c, BUFFER)[n + i]) if i < m else -1
+            if node < 0:
+                break
+        for i in range(length):
+            node = stack[i] + 0
+            if i > 0:
+                for t in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_TOKEN]):
+                    if try_token(c, s, view(c, TRIE_TOKENS)[ENTRY_W * t + ENTRY_TOKEN], out) < 0:
+                        return -1
+            escape = find_child(c, node, 92)
+            if escape >= 0 and try_below(c, escape, s, out) < 0:
+                return -1
+    return 0
+
+
+@kernel("int64(int64, int64, int64, int64)")
+def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
+    """OR in the tokens of an undeclared key as `add_leaf` does, without those that finish a forbidden name.
+
+    Return 0 or -1.
+    """
+    configs = view(c, CONFIGS)
+    config = CONFIG_W * k
+    q, reg, ext = (
+        configs[config + CONFIG_PLACE] + 0,
+        configs[config + CONFIG_REGISTER] + 0,
+        configs[config + CONFIG_EXTRA] + 0,
+    )
+    if ext == OPEN_NAME or not may_repeat(c, reg):
+        return add_leaf(c, s, k, out, NO_LIMIT)
+    leaves, trie, tokens = view(c, LEAVES), view(c, TRIE), view(c, TRIE_TOKENS)
+    spare, mask = view(c, SPARE), at(out)
+    words = view(c, TABLE)[T_WORDS] + 0
+    for w in range(words):
+        spare[w] = 0
+    if add_leaf(c, s, k, address(c, SPARE), NO_LIMIT) < 0:
+        return -1
+    n = decode_name(c, ext)
+    if n < 0:
+        return -1
+    kind = leaves[q * LEAF_W + LEAF_DECODER] >> KIND
+    plain = kind == PLAIN or kind == RAW or kind == RAW_UNIFORM
+    # Inside an escape what comes next is not the name as it stands: nothing is cleared, each token is tried below.
+    n_excluded = 0
+    if plain:
+        n_excluded = clear_excluded(c, reg, n, address(c, SPARE))
+        more = clear_seen(c, reg, n, address(c, SPARE))
+        if n_excluded < 0 or more < 0:
+            return -1
+        n_excluded += more
+    if n_excluded > 0 or not plain:
+        # Escapes spell a name in many ways: the few tokens that hold one before the quote are tried one by one.
+        root = leaves[q * LEAF_W + LEAF_SUFFIXES]
+        first = trie[TRIE_W * root + TRIE_FIRST_TOKEN] if root >= 0 else 0
+        last = trie[TRIE_W * leaves[q * LEAF_W + LEAF_SUFFIXES_END] + TRIE_FIRST_TOKEN] if root >= 0 else 0
+        for t in range(first, last):
+            token = tokens[ENTRY_W * t + ENTRY_TOKEN]
+            escaped = tokens[ENTRY_W * t + ENTRY_CHARACTERS] & ESCAPED
+            if spare[token >> 5] >> (token & 31) & 1 and (not plain or escaped):
+                if try_token(c, s, token, address(c, SPARE)) < 0:
+                    return -1
+    if view(c, CODE)[configs[CONFIG_W * k + CONFIG_PC] + ARG_FINITE] and (n_excluded > 0 or not plain):
+        if try_key_prefixes(c, s, k, address(c, SPARE)) < 0:
+            return -1
+    for w in range(words):
+        mask[w] |= spare[w]
+    return 0
