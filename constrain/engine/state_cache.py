@@ -151,7 +151,7 @@ class StateCache(GuardedSets):
         self.most_bytes, self.work = limits.state_cache_bytes, limits.work
         self.thread, self.is_lost = get_ident(), False
         self.epoch: int = -1 if lost is None else lost.epoch
-        self.guarded = UniquenessMemo(self.work)
+        self.uniqueness = UniquenessMemo(self.work)
         self.derived: dict[type, Any] = {}  # by its class, what others worked out from the sets
         self.table = find_mask_table(vocabulary)
         try:
@@ -200,7 +200,7 @@ class StateCache(GuardedSets):
         self.epoch += 1
         head[at.EPOCH] = self.epoch
         self.derived.clear()
-        self.guarded = UniquenessMemo(self.work)
+        self.uniqueness = UniquenessMemo(self.work)
         self.start = self.run(start_set)
 
     def _put(self, slot: int, array: NDArray[np.int32]) -> None:
@@ -216,7 +216,7 @@ class StateCache(GuardedSets):
         result = kernel(self.address, *arguments)
         if result != -1:
             return result
-        self.guarded.begin_step(length)
+        self.uniqueness.begin_step(length)
         rounds = 0
         while True:
             try:
@@ -300,9 +300,9 @@ class StateCache(GuardedSets):
 
     def _answer(self, status: int, argument: int) -> None:
         """Answer a question about unique members. Kernels that run for it belong to the same step."""
-        text, nested = int(self.arrays[at.HEAD][at.TEXT]), self.guarded.is_asked
-        memory = self.guarded
-        memory.is_asked = True
+        text, nested = int(self.arrays[at.HEAD][at.TEXT]), self.uniqueness.is_answering
+        memory = self.uniqueness
+        memory.is_answering = True
         try:
             if status == at.NEED_CANDIDATES:
                 uniqueness_queries.answer_candidates(self, argument, text)
@@ -313,7 +313,7 @@ class StateCache(GuardedSets):
             else:
                 uniqueness_queries.answer_can_differ(self, argument)
         finally:
-            memory.is_asked = nested
+            memory.is_answering = nested
 
     def _see_generation(self) -> None:
         """Evict everything if the program was relinked, since its rule cells were renumbered."""

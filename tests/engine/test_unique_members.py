@@ -271,7 +271,7 @@ def test_an_index_finds_what_a_look_at_each_value_finds(some: list[Any], data: s
     """For every beginning of a spelling of one of the values, or of another value."""
     index, values = ValueIndex(), {parse_value(json.dumps(value).encode()) for value in some}
     for value in values:
-        index = index.adding(value)
+        index = index.copy_with(value)
     drawn = data.draw(st.one_of(st.sampled_from(some), plain_values) if some else plain_values)
     text = json.dumps(drawn, ensure_ascii=data.draw(st.booleans())).encode()
     for end in range(len(text) + 1):

@@ -64,7 +64,12 @@ def test_a_mask_asks_all_that_it_cannot_know_at_once(monkeypatch: pytest.MonkeyP
     def provide(self: Any, linked: int) -> None:
         nonlocal rounds
         status = int(self.arrays[at.HEAD][at.STATUS])
-        rounds += not self.guarded.is_asked and status not in (at.FULL, at.NEED_ROW, at.NEED_SUFFIXES, at.NEED_LEAF)
+        rounds += not self.uniqueness.is_answering and status not in (
+            at.FULL,
+            at.NEED_ROW,
+            at.NEED_SUFFIXES,
+            at.NEED_LEAF,
+        )
         original(self, linked)
 
     monkeypatch.setattr("constrain.engine.state_cache.StateCache._provide", provide)

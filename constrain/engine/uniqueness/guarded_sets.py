@@ -1,6 +1,6 @@
-"""GuardedSets: what the uniqueness guards use of a state cache, which is its only subclass.
+"""GuardedSets: the interface of a state cache, its only subclass, that uniqueness queries use.
 
-The guards are called by the state cache and call kernels on it, so they cannot import it.
+The state cache calls the queries, and they call kernels on it, so they cannot import it.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ __all__ = ["GuardedSets"]
 class GuardedSets(ABC):
     """Interned sets of configurations, on which kernels run.
 
-    arrays: int32 array of each slot (`kernels.layout`). table: rows and suffix tries of the vocabulary. guarded: what
-    the guards remember until the sets are evicted.
+    `arrays` is the int32 array of each slot (`kernels.layout`), `table` the mask table of the vocabulary, and
+    `uniqueness` the memo of the queries, which is emptied when the sets are evicted.
     """
 
     program: ByteCode
     table: MaskTable
     arrays: dict[int, NDArray[np.int32]]
-    guarded: UniquenessMemo
+    uniqueness: UniquenessMemo
 
     @abstractmethod
     def run(self, kernel: Callable[..., int], *arguments: Any, length: int = 0) -> int:
-        """Call a kernel on these sets until it needs nothing more, and return what it returns."""
+        """Call a kernel on these sets, serve its requests until it has finished, and return its result."""

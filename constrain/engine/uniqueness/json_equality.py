@@ -1,8 +1,8 @@
-"""JSON values by what they are (JSON Schema 2020-12 core, 4.2.2): equal exactly if JSON Schema says so.
+"""Hashable JSON values that are equal exactly if JSON Schema (2020-12 core, section 4.2.2) says so.
 
-1 is 1.0 but not true, a string is its characters however they are spelled, an object has no order. A model
-writes these texts: an exponent may be of any size, so a number is its digits and an exponent, never a rational as the
-constants of a schema are.
+1 equals 1.0 but not true, strings are compared by their characters and not by their escapes, and the members of an
+object have no order. The texts are written by a model, so an exponent may have any size: a number is represented by its
+digits and an exponent, not by a rational as the constants of a schema are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ __all__ = ["ObjectValue", "ArrayValue", "NumberValue", "Value", "BooleanValue", 
 
 
 class NumberValue(NamedTuple):
-    """sign * int(digits) * 10 ** exponent, digits without zeros at either end ("" for zero, whose sign is +)."""
+    """A number: sign * int(digits) * 10 ** exponent.
+
+    `digits` has no zeros at either end, and is empty for zero, whose sign is +.
+    """
 
     negative: bool
     digits: str
@@ -38,7 +41,7 @@ class ObjectValue:
 
 
 class BooleanValue(NamedTuple):
-    """true or false: of its own type, since Python takes True for 1."""
+    """true or false, in a separate type because True == 1 in Python."""
 
     truth: bool
 
@@ -46,8 +49,8 @@ class BooleanValue(NamedTuple):
 Value = Union[None, BooleanValue, str, NumberValue, ArrayValue, ObjectValue]
 
 
-def _integer(text: str) -> int:
-    """A decimal integer of any length ("": 0); `int` takes 4,300 digits at once."""
+def _parse_integer(text: str) -> int:
+    """Return a decimal integer of any length, 0 for "". `int` accepts at most 4,300 digits at a time."""
     digits, value = text.lstrip("+-"), 0
     for start in range(0, len(digits), 4000):
         part = digits[start : start + 4000]
@@ -56,35 +59,37 @@ def _integer(text: str) -> int:
 
 
 def parse_number(text: str) -> NumberValue:
-    """The value of a JSON number."""
+    """Return the value of a JSON number."""
     mantissa, _, exponent = text.lower().partition("e")
-    whole, _, fraction = mantissa.lstrip("-").partition(".")
-    digits = (whole + fraction).lstrip("0")
+    integer, _, fraction = mantissa.lstrip("-").partition(".")
+    digits = (integer + fraction).lstrip("0")
     stripped = digits.rstrip("0")
     if not stripped:
         return NumberValue(False, "", 0)
-    return NumberValue(text[0] == "-", stripped, _integer(exponent) - len(fraction) + len(digits) - len(stripped))
+    return NumberValue(text[0] == "-", stripped, _parse_integer(exponent) - len(fraction) + len(digits) - len(stripped))
 
 
-def _frozen(value: Any) -> Any:
+def _freeze(value: Any) -> Any:
+    """Return a hashable value for what the decoder returns for a value other than an object or a number."""
     if isinstance(value, bool):
         return BooleanValue(value)
     if isinstance(value, list):
-        return ArrayValue(tuple(map(_frozen, value)))
+        return ArrayValue(tuple(map(_freeze, value)))
     return value
 
 
-def _fields(pairs: list[tuple[str, Any]]) -> ObjectValue:
-    return ObjectValue(frozenset((name, _frozen(value)) for name, value in pairs))
+def _make_object(pairs: list[tuple[str, Any]]) -> ObjectValue:
+    """Return the object with these members."""
+    return ObjectValue(frozenset((name, _freeze(value)) for name, value in pairs))
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_fields, parse_int=parse_number, parse_float=parse_number, strict=False
+    object_pairs_hook=_make_object, parse_int=parse_number, parse_float=parse_number, strict=False
 )  # fmt: skip
 
 
 @lru_cache(1024)
 def parse_value(text: bytes) -> Value:
-    """The value of a JSON text."""
-    value: Value = _frozen(_DECODER.decode(text.decode("utf-8", "surrogatepass")))
+    """Return the value of a JSON text."""
+    value: Value = _freeze(_DECODER.decode(text.decode("utf-8", "surrogatepass")))
     return value

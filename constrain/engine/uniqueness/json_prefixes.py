@@ -1,6 +1,6 @@
-"""The beginning of a JSON text, read as far as it goes: what is whole in it, and what is being written.
+"""Parse a prefix of a JSON text into the values that are complete and those that are still open.
 
-A text comes out the same however its white space and its escapes are spelled.
+The result does not depend on white space or on how characters are escaped.
 """
 
 from __future__ import annotations
@@ -25,49 +25,58 @@ __all__ = [
 
 
 class NoValueYet(NamedTuple):
-    """A value is about to begin; white space may have been written."""
+    """No character of the value has been written yet, except perhaps white space."""
 
 
 class OpenString(NamedTuple):
-    """Inside a string: its characters so far, and the bytes of a character that is not whole."""
+    """A string so far: its characters, and the bytes of an incomplete character or escape."""
 
     text: str
     pending: bytes
 
 
 class OpenNumber(NamedTuple):
-    """A number so far: sign, digits of its mantissa without leading zeros, place of the first, exponent."""
+    """A number so far.
+
+    `digits` are those of the mantissa without leading zeros, `point` the number of them before the decimal point
+    (negative if zeros follow the point), and `exponent` is None before an `e`.
+    """
 
     negative: bool
     digits: str
-    place: int
+    point: int
     exponent: str | None
 
 
 class OpenLiteral(NamedTuple):
-    """The beginning of true, false or null."""
+    """A proper prefix of true, false or null."""
 
     text: bytes
 
 
 class OpenArray(NamedTuple):
-    """An array so far: its whole items, and the one that is being written (None: a comma or the end comes next)."""
+    """An array so far: its complete items, and the open one, None if a comma or the closing bracket is next."""
 
     items: tuple[Any, ...]
     last: Any
 
 
 class OpenObject(NamedTuple):
-    """An object so far: whole members, key of the next (None: none yet; Begun: half), its value (None: no colon)."""
+    """An object so far.
+
+    `members` are complete. `key` is the key of the open member: None before it begins, an OpenString within it, then a
+    str. `last` is the state of its value, None before the colon. `comma` says whether a comma was written, after which
+    a key must follow.
+    """
 
     members: frozenset[tuple[str, Any]]
     key: Any
     last: Any
-    comma: bool  # a key must come
+    comma: bool
 
 
 class ClosedValue(NamedTuple):
-    """A value that has ended, and whether anything stands behind it."""
+    """A complete value, and whether anything follows it."""
 
     value: Any
     more: bool
@@ -81,65 +90,68 @@ LITERALS = {b"t": b"true", b"f": b"false", b"n": b"null"}
 
 @lru_cache(1024)
 def parse_prefix(text: bytes) -> Any:
-    """The beginning of a JSON text: Blank, Begun, Figure, Letters, OpenItems, OpenFields or Whole."""
-    state, place = _read(text, 0)
-    if place < len(text) and isinstance(state, ClosedValue):
+    """Return the state after a prefix of a JSON text: one of the classes of this module."""
+    state, position = _read_value(text, 0)
+    if position < len(text) and isinstance(state, ClosedValue):
         return ClosedValue(state.value, True)
     return state
 
 
-def _read(text: bytes, place: int) -> tuple[Any, int]:
-    """The value that begins at a place, and the place behind it; what is open reaches to the end."""
-    place = _skip(text, place)
-    if place == len(text):
-        return NoValueYet(), place
-    first = text[place : place + 1]
+def _read_value(text: bytes, position: int) -> tuple[Any, int]:
+    """Return the state of the value at a position, and the position after it: the end of the text if it is open."""
+    position = _skip_space(text, position)
+    if position == len(text):
+        return NoValueYet(), position
+    first = text[position : position + 1]
     if first == b'"':
-        return _read_string(text, place + 1)
+        return _read_string(text, position + 1)
     if first == b"[":
-        return _read_items(text, place + 1)
+        return _read_array(text, position + 1)
     if first == b"{":
-        return _read_fields(text, place + 1)
+        return _read_object(text, position + 1)
     if first in LITERALS:
         word = LITERALS[first]
-        if text[place : place + len(word)] == word:
-            return ClosedValue(None if word == b"null" else BooleanValue(word == b"true"), False), place + len(word)
-        return OpenLiteral(text[place:]), len(text)
-    match = _NUMBER.match(text, place)
+        if text[position : position + len(word)] == word:
+            return ClosedValue(None if word == b"null" else BooleanValue(word == b"true"), False), position + len(word)
+        return OpenLiteral(text[position:]), len(text)
+    match = _NUMBER.match(text, position)
     assert match is not None
     if match.end() < len(text):
         return ClosedValue(parse_number(match[0].decode()), False), match.end()
-    return _figure(match[0].decode()), match.end()
+    return _make_open_number(match[0].decode()), match.end()
 
 
-def _figure(text: str) -> OpenNumber:
+def _make_open_number(text: str) -> OpenNumber:
+    """Return the state within a number of which `text` is written so far."""
     mantissa, e, exponent = text.lower().partition("e")
-    whole, _, fraction = mantissa.lstrip("-").partition(".")
-    digits = (whole + fraction).lstrip("0")
+    integer, _, fraction = mantissa.lstrip("-").partition(".")
+    digits = (integer + fraction).lstrip("0")
     signless = exponent.lstrip("+-")
     if e:
         exponent = ("-" if exponent.startswith("-") else "") + (signless.lstrip("0") or signless[:1])
-    place = len(whole) + len(digits) - len(whole + fraction)
+    point = len(integer) + len(digits) - len(integer + fraction)
     digits = digits.rstrip("0") if "." in mantissa else digits
-    if not digits:  # zero so far, wherever its point is, and for good once an exponent has begun
+    if not digits:  # zero so far, wherever its point is; it remains zero once an exponent has begun
         return OpenNumber(text[0] == "-", "", 0, "" if e else None)
-    return OpenNumber(text[0] == "-", digits, place, exponent if e else None)
+    return OpenNumber(text[0] == "-", digits, point, exponent if e else None)
 
 
-def _skip(text: bytes, place: int) -> int:
-    match = _SPACE.match(text, place)
+def _skip_space(text: bytes, position: int) -> int:
+    """Return the position after white space."""
+    match = _SPACE.match(text, position)
     assert match is not None
     return match.end()
 
 
-def _read_string(text: bytes, place: int) -> tuple[Any, int]:
-    match = _STRING.match(text, place)
+def _read_string(text: bytes, position: int) -> tuple[Any, int]:
+    """Return the state of the string whose opening quote is before `position`, and the position after it."""
+    match = _STRING.match(text, position)
     assert match is not None
     end = match.end()
     if end < len(text) and text[end] == 0x22:
-        return ClosedValue(_decoded(text[place:end]), False), end + 1
-    raw, pending = text[place:end], text[end:]
-    for k in range(1, min(4, len(raw) + 1)):  # a UTF-8 sequence that is not whole
+        return ClosedValue(_unescape(text[position:end]), False), end + 1
+    raw, pending = text[position:end], text[end:]
+    for k in range(1, min(4, len(raw) + 1)):  # an incomplete UTF-8 sequence
         lead = raw[-k]
         if lead >= 0xC0:
             if k < (2 if lead < 0xE0 else 3 if lead < 0xF0 else 4):
@@ -147,56 +159,61 @@ def _read_string(text: bytes, place: int) -> tuple[Any, int]:
             break
         if lead < 0x80:
             break
-    if re.search(rb"(?<!\\)(?:\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2}$", raw):  # half a pair, perhaps
+    if re.search(
+        rb"(?<!\\)(?:\\\\)*\\u[dD][89abAB][0-9a-fA-F]{2}$", raw
+    ):  # a surrogate that may be the first of a pair
         raw, pending = raw[:-6], raw[-6:] + pending
-    return OpenString(_decoded(raw), pending), len(text)
+    return OpenString(_unescape(raw), pending), len(text)
 
 
-def _decoded(raw: bytes) -> str:
+def _unescape(raw: bytes) -> str:
+    """Return the characters of the content of a string."""
     text: str = json.loads(b'"' + raw + b'"', strict=False) if b"\\" in raw else raw.decode("utf-8", "surrogatepass")
     return text
 
 
-def _read_items(text: bytes, place: int) -> tuple[Any, int]:
+def _read_array(text: bytes, position: int) -> tuple[Any, int]:
+    """Return the state of the array whose bracket is before `position`, and the position after it."""
     items: list[Any] = []
-    place = _skip(text, place)
-    if place < len(text) and text[place] == 0x5D:
-        return ClosedValue(ArrayValue(()), False), place + 1
+    position = _skip_space(text, position)
+    if position < len(text) and text[position] == 0x5D:
+        return ClosedValue(ArrayValue(()), False), position + 1
     while True:
-        state, place = _read(text, place)
+        state, position = _read_value(text, position)
         if not isinstance(state, ClosedValue):
             return OpenArray(tuple(items), state), len(text)
         items.append(state.value)
-        place = _skip(text, place)
-        if place == len(text):
-            return OpenArray(tuple(items), None), place
-        if text[place] == 0x5D:
-            return ClosedValue(ArrayValue(tuple(items)), False), place + 1
-        place += 1
+        position = _skip_space(text, position)
+        if position == len(text):
+            return OpenArray(tuple(items), None), position
+        if text[position] == 0x5D:
+            return ClosedValue(ArrayValue(tuple(items)), False), position + 1
+        position += 1
 
 
-def _read_fields(text: bytes, place: int) -> tuple[Any, int]:
+def _read_object(text: bytes, position: int) -> tuple[Any, int]:
+    """Return the state of the object whose brace is before `position`, and the position after it."""
     members: list[tuple[str, Any]] = []
-    place = _skip(text, place)
-    if place < len(text) and text[place] == 0x7D:
-        return ClosedValue(ObjectValue(frozenset()), False), place + 1
+    position = _skip_space(text, position)
+    if position < len(text) and text[position] == 0x7D:
+        return ClosedValue(ObjectValue(frozenset()), False), position + 1
     while True:
-        place = _skip(text, place)
-        if place == len(text):
-            return OpenObject(frozenset(members), None, None, bool(members)), place
-        key, place = _read_string(text, place + 1)
+        position = _skip_space(text, position)
+        if position == len(text):
+            return OpenObject(frozenset(members), None, None, bool(members)), position
+        key, position = _read_string(text, position + 1)
         if not isinstance(key, ClosedValue):
-            return OpenObject(frozenset(members), key, None, False), place
-        place = _skip(text, place)
-        if place == len(text):
-            return OpenObject(frozenset(members), key.value, None, False), place
-        state, place = _read(text, place + 1)
+            return OpenObject(frozenset(members), key, None, False), position
+        position = _skip_space(text, position)
+        if position == len(text):
+            return OpenObject(frozenset(members), key.value, None, False), position
+        state, position = _read_value(text, position + 1)
         if not isinstance(state, ClosedValue):
-            return OpenObject(frozenset(members), key.value, state, False), place
+            return OpenObject(frozenset(members), key.value, state, False), position
         members.append((key.value, state.value))
-        place = _skip(text, place)
-        if place == len(text):
-            return OpenObject(frozenset(members), None, None, False), place
-        if text[place] == 0x7D:
-            return ClosedValue(ObjectValue(frozenset(members)), False), place + 1
-        place += 1
+        position = _skip_space(text, position)
+        if position == len(text):
+            return OpenObject(frozenset(members), None, None, False), position
+        if text[position] == 0x7D:
+            return ClosedValue(ObjectValue(frozenset(members)), False), position + 1
+        position += 1

@@ -1,4 +1,4 @@
-"""What the uniqueness guards of one state cache have worked out, and the work that one step may take for it."""
+"""UniquenessMemo: results of uniqueness queries for one state cache, and the work budget of a step."""
 
 from __future__ import annotations
 
@@ -9,38 +9,50 @@ from .value_index import Candidates, ValueIndex
 __all__ = ["UniquenessMemo"]
 
 STEP_SHARE = 8
-"""Part of Limits.work that one step may take."""
+"""Divisor of Limits.work: the part that the queries of one step may take."""
 TOKEN_BYTES = 64
-"""Bytes of a text to which one step's work is allowed."""
+"""Bytes of text per share: a step that consumes n bytes may take 1 + n // TOKEN_BYTES shares."""
 
 
 class UniquenessMemo:
-    """What was worked out for one state cache since it was last emptied, and the work that the step at hand may take.
+    """Results of uniqueness queries since the state cache was last evicted, and the work budget of the current step.
 
-    values: of lists of members, that of the last. indexes: of all members of a list. candidates: of a register and a
-    text, the values that a member may still become equal to. ways: whether sets with this likeness have a way on.
-    limit, spent: units of work of one step. total: of all steps. is_asked: whether a question is being answered, so
-    that kernels that run meanwhile belong to its step.
+    Attributes
+    ----------
+    values : dict
+        By list of members: the value of its last member.
+    indexes : dict
+        By list of members: the index of all its values.
+    candidates : dict
+        By (register, text): the values that the member may still become equal to.
+    can_differ : dict
+        By signature of a set (`uniqueness_queries`): whether a member unlike all earlier ones can be reached.
+    limit, spent : int
+        Units of work of the current step.
+    total : int
+        Units of work of all steps.
+    is_answering : bool
+        Whether a query is being answered; kernels that run for it belong to the same step.
     """
 
-    __slots__ = ("candidates", "indexes", "is_asked", "limit", "spent", "total", "values", "ways", "work")
+    __slots__ = ("can_differ", "candidates", "indexes", "is_answering", "limit", "spent", "total", "values", "work")
 
     def __init__(self, work: int) -> None:
         self.work = self.limit = work
         self.spent = self.total = 0
-        self.is_asked = False
+        self.is_answering = False
         self.values: dict[int, Value] = {}
         self.indexes: dict[int, ValueIndex] = {}
         self.candidates: dict[tuple[int, int], Candidates] = {}
-        self.ways: dict[tuple[object, ...], bool] = {}
+        self.can_differ: dict[tuple[object, ...], bool] = {}
 
     def begin_step(self, length: int) -> None:
-        """Begin a step that takes `length` bytes, unless the kernel runs for a question of the step at hand."""
-        if not self.is_asked:
+        """Begin a step that consumes `length` bytes, unless the kernel runs for a query of the current step."""
+        if not self.is_answering:
             self.spent, self.limit = 0, self.work // STEP_SHARE * (1 + length // TOKEN_BYTES)
 
     def spend(self, units: int) -> None:
-        """Charge the step at hand. Raise LimitError if its work is spent."""
+        """Charge the current step. Raise LimitError if its budget is exceeded."""
         self.spent += units
         self.total += units
         if self.spent > self.limit:

@@ -1,9 +1,11 @@
-"""Guards: what kernels cannot know of members that must differ (`kernels.unique_members`), answered from their text.
+"""Queries of kernels about members that must differ (`kernels.unique_members`), answered from the members' texts.
 
-Four questions. *Verdict*: is the value of this text new? *Watch*: a member has begun; which of those that were there
-may it still become equal to, and which bytes keep that open? *Way*: from a set where that is so, can another value
-still be reached? *Name*: can what is spelled of an undeclared key become one that is not there yet? Values are compared
-as JSON Schema does (2020-12 core, 4.2.2): numbers by what they are, strings by their characters, objects without order.
+    answer_is_unique     is the value of a complete member different from all earlier ones?
+    answer_candidates    which earlier members may a member still become equal to, and after which bytes?
+    answer_can_differ    from a set where some remain, can a value unlike all earlier ones be reached?
+    answer_name_free     can the prefix of an undeclared key become a key that the object does not have yet?
+
+Values are compared as JSON Schema does (2020-12 core, section 4.2.2), see `json_equality`.
 """
 
 from __future__ import annotations
@@ -28,167 +30,182 @@ from .value_index import Candidates, ValueIndex
 __all__ = ["read_member", "answer_name_free", "answer_is_unique", "answer_candidates", "answer_can_differ"]
 
 MOST_TRIED = 5_000
-"""Sets from which a search for another value goes on. Beyond, there is taken to be one: a Matcher may then be stuck."""
+"""Most sets that a search for another value expands.
+
+Beyond that one is assumed to exist, so a Matcher may become stuck.
+"""
 MOST_READ = 1_000_000
-"""Bytes of members that such a search reads, at most."""
+"""Most bytes of members that such a search reads."""
 SET_BYTES = 64
-"""Bytes that one set counts for beside its member."""
+"""Bytes that one set counts in addition to its member."""
 MOST_NESTING = Limits().nesting
 
 BLANKS = b" \t\r\n"
 BLANK_BITS = np.array([sum(1 << byte for byte in b"\t\n\r"), 1, 0, 0, 0, 0, 0, 0], np.int32)
-"""The same as 256 bits."""
+"""BLANKS as a set of 256 bits."""
 
-
-MOST_CANDIDATES, MOST_INDEXES, MOST_WAYS = 256, 16, 4_096
-"""Results that are remembered. Members that are written one after the other need only the last ones."""
-TRIED = 100
-"""Units of work for a set from which a search goes on."""
-QUESTION = 20
-"""Units of work for a question about one member."""
+MOST_CANDIDATES, MOST_INDEXES, MOST_SIGNATURES = 256, 16, 4_096
+"""Most memoised results. Members that follow each other need only the latest ones."""
+SET_WORK = 100
+"""Units of work for a set that a search expands."""
+MEMBER_WORK = 20
+"""Units of work for a query about one member."""
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 
 def answer_is_unique(cache: GuardedSets, register: int, text: int) -> None:
-    """Answers whether the member of a register, ended by a text, differs from those before it."""
+    """Store whether the value of a complete member differs from all earlier ones.
+
+    `register` is that of the member, `text` its end.
+    """
     names = cache.arrays[at.NAMES]
     members, start = int(names[3 * register]), int(names[3 * register + 1])
     spelled = read_member(cache, text, start)
-    cache.guarded.spend(QUESTION + len(spelled) // 16)
-    cache.run(add_guard, register, text, int(parse_value(spelled) not in _index(cache, members).values))
+    cache.uniqueness.spend(MEMBER_WORK + len(spelled) // 16)
+    cache.run(add_guard, register, text, int(parse_value(spelled) not in _index_values(cache, members).values))
 
 
-def answer_candidates(cache: GuardedSets, watched: int, text: int) -> None:
-    """Answers which of the watched members may still become like one that was there, and by which bytes."""
+def answer_candidates(cache: GuardedSets, chain: int, text: int) -> None:
+    """Store which members of a chain may still become equal to an earlier one, and after which bytes.
+
+    `chain` lists the registers of the members that are being written, `text` is what is written so far.
+    """
     names = cache.arrays[at.NAMES]
-    still, following = [], set[int]()
-    one = watched
+    registers, following = [], set[int]()
+    one = chain
     while one != at.NO_CANDIDATES:
         register, one = int(names[3 * one + 1]), int(names[3 * one])
-        shared = _candidates(cache, register, text).following
+        shared = _find_candidates(cache, register, text).following
         if shared is not None:
-            still.append(register)
+            registers.append(register)
             following |= shared
-    left = at.NO_CANDIDATES
-    for register in reversed(still):
-        left = cache.run(extend_chain, left, register)
-    guard = cache.run(add_guard, watched, text, left)
+    remaining = at.NO_CANDIDATES
+    for register in reversed(registers):
+        remaining = cache.run(extend_chain, remaining, register)
+    guard = cache.run(add_guard, chain, text, remaining)
     bits = np.zeros(256, np.uint8)
     bits[list(following)] = 1
     first = guard * at.GUARD_W + at.GUARD_BYTES
     cache.arrays[at.GUARDS][first : first + 8] = np.packbits(bits, bitorder="little").view(np.int32)
 
 
-def _candidates(cache: GuardedSets, register: int, text: int) -> Candidates:
-    """The values before the member of a register that it may still become equal to."""
-    memory, names = cache.guarded, cache.arrays[at.NAMES]
-    found = memory.candidates.get((register, text))
+def _find_candidates(cache: GuardedSets, register: int, text: int) -> Candidates:
+    """Return the earlier values that the member of a register may still become equal to."""
+    memo, names = cache.uniqueness, cache.arrays[at.NAMES]
+    found = memo.candidates.get((register, text))
     if found is None:
         members, start, before = int(names[3 * register]), int(names[3 * register + 1]), int(names[3 * text])
-        shorter = memory.candidates.get((register, before)) if text != start else None
+        shorter = memo.candidates.get((register, before)) if text != start else None
         spelled = read_member(cache, text, start)
-        memory.spend(QUESTION + len(spelled) // 16)
-        if spelled[:1].strip(BLANKS) != spelled[:1]:  # a member never begins with white space: it has ended unborn
+        memo.spend(MEMBER_WORK + len(spelled) // 16)
+        if spelled[:1].strip(BLANKS) != spelled[:1]:  # white space before a value belongs to no member
             found = Candidates(None, [])
         else:
-            index = _index(cache, members)
-            found = index.candidates(spelled, shorter.compound if shorter is not None else None, memory.spend)
-        _keep(memory.candidates, (register, text), found, MOST_CANDIDATES)
+            index = _index_values(cache, members)
+            found = index.candidates(spelled, shorter.compound if shorter is not None else None, memo.spend)
+        _memoise(memo.candidates, (register, text), found, MOST_CANDIDATES)
     return found
 
 
 def answer_can_differ(cache: GuardedSets, start: int) -> None:
-    """Marks a watched set, and those met on the way, by whether a member unlike all others can be reached."""
-    sets, ways = cache.arrays[at.SETS], cache.guarded.ways
-    if len(ways) > MOST_WAYS:
-        ways.clear()
-    first = _likeness(cache, start)
-    if first in ways:
-        sets[start * at.SET_W + at.SET_FLAGS] |= at.CAN_DIFFER if ways[first] else at.CANNOT_DIFFER
+    """Mark a set by whether a member unlike all earlier ones can be reached from it (depth-first search).
+
+    If it cannot, the sets that the search visited are marked, too.
+    """
+    sets, known = cache.arrays[at.SETS], cache.uniqueness.can_differ
+    if len(known) > MOST_SIGNATURES:
+        known.clear()
+    start_signature = _make_signature(cache, start)
+    if start_signature in known:
+        sets[start * at.SET_W + at.SET_FLAGS] |= at.CAN_DIFFER if known[start_signature] else at.CANNOT_DIFFER
         return
-    todo, done, tried = [start], {first}, [start]
-    found = False
-    read = 0
-    while todo and not found and len(tried) < MOST_TRIED and read < MOST_READ:
-        current = todo.pop()
-        written = len(_written(cache, current))
-        read += SET_BYTES + written
-        cache.guarded.spend(TRIED + written // 4)
-        later: list[int] = []
-        for byte in _in_order(cache, current):
+    stack, visited, sets_seen = [start], {start_signature}, [start]
+    can_differ = False
+    bytes_read = 0
+    while stack and not can_differ and len(sets_seen) < MOST_TRIED and bytes_read < MOST_READ:
+        current = stack.pop()
+        length = len(_outermost_text(cache, current))
+        bytes_read += SET_BYTES + length
+        cache.uniqueness.spend(SET_WORK + length // 4)
+        undecided: list[int] = []
+        for byte in _order_bytes(cache, current):
             after = cache.run(compute_step, current, byte)
             sets = cache.arrays[at.SETS]
             flags = int(sets[after * at.SET_W + at.SET_FLAGS])
             if after == at.DEAD or flags & at.CANNOT_DIFFER:
                 continue
             if not flags & at.HAS_CANDIDATES or flags & at.CAN_DIFFER:
-                found = True
+                can_differ = True
                 break
-            later.append(after)
-        for after in reversed(later):
-            likeness = _likeness(cache, after)
-            if ways.get(likeness):
-                found = True
+            undecided.append(after)
+        for after in reversed(undecided):
+            signature = _make_signature(cache, after)
+            if known.get(signature):
+                can_differ = True
                 break
-            if likeness not in done and likeness not in ways:
-                done.add(likeness)
-                todo.append(after)
-                tried.append(after)
+            if signature not in visited and signature not in known:
+                visited.add(signature)
+                stack.append(after)
+                sets_seen.append(after)
     sets = cache.arrays[at.SETS]
-    if found or todo:
+    if can_differ or stack:
         sets[start * at.SET_W + at.SET_FLAGS] |= at.CAN_DIFFER
-        ways[first] = True
+        known[start_signature] = True
     else:
-        ways.update(dict.fromkeys(done, False))
-        for one in tried:
+        known.update(dict.fromkeys(visited, False))
+        for one in sets_seen:
             sets[one * at.SET_W + at.SET_FLAGS] |= at.CANNOT_DIFFER
 
 
-def answer_name_free(cache: GuardedSets, place: int) -> None:
-    """Answers whether a name is left for what is spelled of a key of the class that OTHER at `place` takes."""
+def answer_name_free(cache: GuardedSets, pc: int) -> None:
+    """Store whether the prefix of an undeclared key can become a key that the object does not have.
+
+    `pc` is the address of the OTHER instruction of the class of keys.
+    """
     head, code, objects = cache.arrays[at.HEAD], cache.arrays[at.CODE], cache.arrays[at.OBJECTS]
     names, spelling, state = cache.arrays[at.NAMES], int(head[at.SPELLING]), int(head[at.NAMED_IN])
-    begun = parse_prefix(b'"' + _spelled(cache, spelling, at.SPELLED))
+    prefix = parse_prefix(b'"' + _copy_text(cache, spelling, at.SPELLED))
     block = int(code[int(objects[state]) + at.OBJ_EXCLUDED])
     offsets = code[block + at.STR_OFFSETS : block + at.STR_OFFSETS + int(code[block]) + 1].tolist()
-    taken = {code[one:end].astype(np.uint8).tobytes().decode() for one, end in zip(offsets, offsets[1:])}
-    seen = int(objects[state + at.O_NAMES])
-    while seen > at.UNKNOWN_NAMES:
-        taken.add(_spelled(cache, int(names[3 * seen + 1]), at.DECODED).decode())
-        seen = int(names[3 * seen])
-    dfa = cache.program.leaves[int(code[place + 2])][0]
-    answer = dfa.leads_beyond(begun.text, possible_characters(begun.pending), taken)
+    taken = {code[start:end].astype(np.uint8).tobytes().decode() for start, end in zip(offsets, offsets[1:])}
+    name = int(objects[state + at.O_NAMES])
+    while name > at.UNKNOWN_NAMES:
+        taken.add(_copy_text(cache, int(names[3 * name + 1]), at.DECODED).decode())
+        name = int(names[3 * name])
+    dfa = cache.program.leaves[int(code[pc + 2])][0]
+    answer = dfa.leads_beyond(prefix.text, possible_characters(prefix.pending), taken)
     cache.run(add_guard, -state - 1, spelling, int(answer))
 
 
-def _likeness(cache: GuardedSets, number: int) -> tuple[object, ...]:
-    """What sets that differ in spelling only have in common: where they are, and what is written.
+def _make_signature(cache: GuardedSets, number: int) -> tuple[object, ...]:
+    """Return the signature of a set: its configurations, and the parsed prefixes of the members that are being written.
 
-    How much white space there has been tells sets apart only by how much more there may be: it is left out.
+    Sets that differ only in spelling have equal signatures. Counters of white space are left out, since they affect
+    only how much more white space may follow.
     """
     sets, configs, names = cache.arrays[at.SETS], cache.arrays[at.CONFIGS], cache.arrays[at.NAMES]
     code, leaves = cache.arrays[at.CODE], cache.table.arrays[at.LEAVES]
     first, count = sets[number * at.SET_W + at.SET_FIRST : number * at.SET_W + at.SET_COUNT + 1].tolist()
     records = configs[5 * first : 5 * (first + count + 1)].reshape(-1, 5).tolist()
-    text, watched, *_ = records.pop()
+    text, chain, *_ = records.pop()
     starts = []
-    while watched != at.NO_CANDIDATES:
-        register, watched = int(names[3 * watched + 1]), int(names[3 * watched])
+    while chain != at.NO_CANDIDATES:
+        register, chain = int(names[3 * chain + 1]), int(names[3 * chain])
         starts.append(int(names[3 * register + 1]))
-    places = []
+    configurations = []
     for pc, q, node, register, extra in records:
         if code[pc] == at.LEAF:
             row = q * at.LEAF_W + at.LEAF_BYTES
             if not any(leaves[row : row + 8] & ~BLANK_BITS):
                 extra = 0
-        places.append((pc, q, node, register, extra))
-    return frozenset(places), tuple(parse_prefix(read_member(cache, text, start)) for start in starts)
+        configurations.append((pc, q, node, register, extra))
+    return frozenset(configurations), tuple(parse_prefix(read_member(cache, text, start)) for start in starts)
 
 
-def _perhaps(cache: GuardedSets, number: int) -> list[int]:
-    """The bytes that a set names as allowed, perhaps a few too many."""
+def _allowed_bytes(cache: GuardedSets, number: int) -> list[int]:
+    """Return a superset of the bytes that can follow a set."""
     record = cache.arrays[at.SETS][number * at.SET_W : (number + 1) * at.SET_W]
     count = int(record[at.SET_ALLOWED])
     if count > at.NARROW:
@@ -197,28 +214,31 @@ def _perhaps(cache: GuardedSets, number: int) -> list[int]:
     return list(record[at.SET_BYTES : at.SET_BYTES + 2].tobytes()[:count])
 
 
-def _in_order(cache: GuardedSets, number: int) -> list[int]:
-    """The bytes that a set may go on by: those that leave the watch, bytes as they are, escapes, then white space."""
+def _order_bytes(cache: GuardedSets, number: int) -> list[int]:
+    """Return the bytes that may follow a set, in the order in which the search tries them.
+
+    First bytes after which the member differs from all earlier ones, then characters, escapes, and white space.
+    """
     sets, configs = cache.arrays[at.SETS], cache.arrays[at.CONFIGS]
     first, count = sets[number * at.SET_W + at.SET_FIRST : number * at.SET_W + at.SET_COUNT + 1].tolist()
     guard = at.GUARD_W * int(configs[5 * (first + count) + 2]) + at.GUARD_BYTES
     bits = cache.arrays[at.GUARDS][guard : guard + 8].view(np.uint8)
-    watched = np.unpackbits(bits, bitorder="little").tolist()
-    allowed = _perhaps(cache, number)
-    return sorted(allowed, key=lambda byte: (watched[byte], byte in BLANKS, byte == 0x5C, byte))
+    keeps_candidates = np.unpackbits(bits, bitorder="little").tolist()
+    allowed = _allowed_bytes(cache, number)
+    return sorted(allowed, key=lambda byte: (keeps_candidates[byte], byte in BLANKS, byte == 0x5C, byte))
 
 
-def _written(cache: GuardedSets, number: int) -> bytes:
-    """What was written of the outermost member that a set is inside of."""
+def _outermost_text(cache: GuardedSets, number: int) -> bytes:
+    """Return the text of the outermost member that a set is within."""
     first, count = cache.arrays[at.SETS][
         number * at.SET_W + at.SET_FIRST : number * at.SET_W + at.SET_COUNT + 1
     ].tolist()
-    return _spelled(cache, int(cache.arrays[at.CONFIGS][5 * (first + count)]), at.SPELLED)
+    return _copy_text(cache, int(cache.arrays[at.CONFIGS][5 * (first + count)]), at.SPELLED)
 
 
 def read_member(cache: GuardedSets, end: int, start: int) -> bytes:
-    """The bytes of a member, which is read by functions that recurse: LimitError if it is nested too deep."""
-    text = _spelled(cache, end, start)
+    """Return the text of a member. Raise LimitError if it is nested too deeply for functions that recurse."""
+    text = _copy_text(cache, end, start)
     if find_deeper(text.decode("latin-1"), MOST_NESTING) >= 0:
         raise LimitError(
             f"Members that must differ are compared up to {MOST_NESTING} levels of nesting, as Limits.nesting.",
@@ -227,44 +247,44 @@ def read_member(cache: GuardedSets, end: int, start: int) -> bytes:
     return text
 
 
-def _spelled(cache: GuardedSets, end: int, start: int) -> bytes:
-    """The bytes of a text from one place to another."""
+def _copy_text(cache: GuardedSets, end: int, start: int) -> bytes:
+    """Return the bytes of a text between two positions."""
     length = cache.run(copy_text, start, end)
     return cache.arrays[at.BUFFER][:length].astype(np.uint8).tobytes()
 
 
-def _index(cache: GuardedSets, members: int) -> ValueIndex:
-    """The values of a list of members."""
-    memory, names = cache.guarded, cache.arrays[at.NAMES]
-    todo, one = [], members
-    while one != at.NO_MEMBERS and one not in memory.indexes:
-        todo.append(one)
-        one = int(names[3 * int(names[3 * one])])
+def _index_values(cache: GuardedSets, members: int) -> ValueIndex:
+    """Return the index of the values of a list of members."""
+    memo, names = cache.uniqueness, cache.arrays[at.NAMES]
+    todo, part = [], members
+    while part != at.NO_MEMBERS and part not in memo.indexes:
+        todo.append(part)
+        part = int(names[3 * int(names[3 * part])])
     if not todo:
-        return memory.indexes[members] if members != at.NO_MEMBERS else ValueIndex()
-    known = memory.indexes[one] if one != at.NO_MEMBERS else ValueIndex()
-    memory.spend(QUESTION * len(todo) + len(known.values) // 16)
-    found = known.adding(_value(cache, todo.pop()))
+        return memo.indexes[members] if members != at.NO_MEMBERS else ValueIndex()
+    known = memo.indexes[part] if part != at.NO_MEMBERS else ValueIndex()
+    memo.spend(MEMBER_WORK * len(todo) + len(known.values) // 16)
+    index = known.copy_with(_read_value(cache, todo.pop()))
     while todo:
-        found.add(_value(cache, todo.pop()))
-    _keep(memory.indexes, members, found, MOST_INDEXES)
-    return found
+        index.add(_read_value(cache, todo.pop()))
+    _memoise(memo.indexes, members, index, MOST_INDEXES)
+    return index
 
 
-def _value(cache: GuardedSets, members: int) -> Value:
-    """The value of the last member of a list."""
-    known = cache.guarded.values
+def _read_value(cache: GuardedSets, members: int) -> Value:
+    """Return the value of the last member of a list."""
+    known = cache.uniqueness.values
     if members not in known:
         names = cache.arrays[at.NAMES]
         register, end = int(names[3 * members]), int(names[3 * members + 1])
         text = read_member(cache, end, int(names[3 * register + 1]))
-        cache.guarded.spend(QUESTION + len(text) // 16)
+        cache.uniqueness.spend(MEMBER_WORK + len(text) // 16)
         known[members] = parse_value(text)
     return known[members]
 
 
-def _keep(memo: dict[_K, _V], key: _K, value: _V, most: int) -> None:
-    """Remember a value instead of the oldest of so many."""
+def _memoise(memo: dict[_K, _V], key: _K, value: _V, most: int) -> None:
+    """Store a value in a memo of at most `most` entries, evicting the oldest one."""
     if len(memo) >= most:
         del memo[next(iter(memo))]
     memo[key] = value

@@ -1,7 +1,7 @@
-"""An index of the values that a new member must differ from: which of them may the beginning of a text still become?
+"""ValueIndex: the values that a new member must differ from, searchable by a prefix of its text.
 
-Strings and numbers are sorted, so that those that begin alike stand side by side and a bisection finds them; how many
-there are hardly matters. Arrays and objects are compared one by one, and each costs work.
+Strings and numbers are sorted, so that those with a common prefix are adjacent and are found by bisection in
+logarithmic time. Arrays and objects are compared individually, and each comparison is charged as work.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ __all__ = ["Candidates", "ValueIndex"]
 COMPOUND = 10
 """Units of work for one array or object that is compared."""
 BRANCH = 4
-"""Units of work for one character by which strings go on."""
+"""Units of work for one character that may follow in strings."""
 LAST_CHARACTER = 0x10FFFF
 
 
 class Candidates(NamedTuple):
-    """Values that a text may still become equal to.
+    """The values that a text may still become equal to.
 
-    following: the bytes that keep it so, some too many; None if there are no such values. compound: the arrays and
-    objects among them.
+    `following` is a superset of the bytes after which it still may; None if there are no such values. `compound` are
+    the arrays and objects among the values.
     """
 
     following: frozenset[int] | None
@@ -35,7 +35,7 @@ class Candidates(NamedTuple):
 
 
 class ValueIndex:
-    """Distinct JSON values, by kind. It is not changed once it is shared: `adding` makes another one."""
+    """Distinct JSON values by type. An index that is shared is never changed; `copy_with` returns another one."""
 
     __slots__ = ("arrays", "numbers", "objects", "strings", "values")
 
@@ -60,51 +60,63 @@ class ValueIndex:
         elif isinstance(value, ObjectValue):
             self.objects.append(value)
 
-    def adding(self, value: Value) -> ValueIndex:
-        """Return an index of these values and one more."""
-        made = ValueIndex()
-        made.values, made.strings, made.numbers = self.values.copy(), self.strings.copy(), self.numbers.copy()
-        made.arrays, made.objects = self.arrays.copy(), self.objects.copy()
-        made.add(value)
-        return made
+    def copy_with(self, value: Value) -> ValueIndex:
+        """Return an index of these values and another one."""
+        other = ValueIndex()
+        other.values, other.strings, other.numbers = self.values.copy(), self.strings.copy(), self.numbers.copy()
+        other.arrays, other.objects = self.arrays.copy(), self.objects.copy()
+        other.add(value)
+        return other
 
     def candidates(self, text: bytes, before: list[Value] | None, spend: Callable[[int], None]) -> Candidates:
         """Find the values that a text may still become equal to.
 
-        before: the arrays and objects that a beginning of the text might have become, if that is known. spend: takes
-        the units of work that this costs, before it is done.
+        Parameters
+        ----------
+        text : bytes
+            A prefix of a JSON text.
+        before : list of Value or None
+            The arrays and objects that a shorter prefix could have become, if known; otherwise all are compared.
+        spend : callable
+            Called with units of work before they are done.
+
+        Returns
+        -------
+        Candidates
         """
         state = parse_prefix(text)
         if isinstance(state, NoValueYet):
-            return Candidates(self._first(), [*self.arrays, *self.objects])
+            return Candidates(self._first_bytes(), [*self.arrays, *self.objects])
         if isinstance(state, OpenString):
-            return Candidates(self._in_strings(state, spend), [])
+            return Candidates(self._continue_strings(state, spend), [])
         if isinstance(state, OpenNumber):
             return Candidates(NUMBER_BYTES if self._has_number(state) else None, [])
         if isinstance(state, OpenLiteral):
             words: list[Value] = [None, BooleanValue(True), BooleanValue(False)]
-            found = [continuations_of_prefix(state, word) for word in words if word in self.values]
-            return Candidates(_union(found), [])
+            following = [continuations_of_prefix(state, word) for word in words if word in self.values]
+            return Candidates(_union(following), [])
         if isinstance(state, ClosedValue):
-            equal = not state.more and state.value in self.values
-            return Candidates(frozenset() if equal else None, [])
-        tried = (self.arrays if isinstance(state, OpenArray) else self.objects) if before is None else before
-        spend(COMPOUND * len(tried) + len(text) // 8)
-        ways = [(value, continuations_of_prefix(state, value)) for value in tried]
-        return Candidates(_union([way for _, way in ways]), [value for value, way in ways if way is not None])
+            is_equal = not state.more and state.value in self.values
+            return Candidates(frozenset() if is_equal else None, [])
+        values = (self.arrays if isinstance(state, OpenArray) else self.objects) if before is None else before
+        spend(COMPOUND * len(values) + len(text) // 8)
+        pairs = [(value, continuations_of_prefix(state, value)) for value in values]
+        return Candidates(_union([some for _, some in pairs]), [value for value, some in pairs if some is not None])
 
-    def _first(self) -> frozenset[int] | None:
-        """The bytes with which the values begin, and white space."""
-        some: list[Value] = [word for word in (None, BooleanValue(True), BooleanValue(False)) if word in self.values]
-        some += [*self.strings[:1], *self.arrays[:1], *self.objects[:1]]
-        some += [NumberValue(negative, digits, 0) for negative, digits in self.numbers[:1] + self.numbers[-1:]]
-        return SPACES.union(*map(find_first_bytes, some)) if some else None
+    def _first_bytes(self) -> frozenset[int] | None:
+        """Return the bytes with which a value can begin, and white space; None if there are no values."""
+        examples: list[Value] = [
+            word for word in (None, BooleanValue(True), BooleanValue(False)) if word in self.values
+        ]
+        examples += [*self.strings[:1], *self.arrays[:1], *self.objects[:1]]
+        examples += [NumberValue(negative, digits, 0) for negative, digits in self.numbers[:1] + self.numbers[-1:]]
+        return SPACES.union(*map(find_first_bytes, examples)) if examples else None
 
     def _has_number(self, state: OpenNumber) -> bool:
-        """Whether a number may become one of those here."""
+        """Return whether a number may become equal to a number of the index."""
         numbers, stripped = self.numbers, state.digits.rstrip("0")
         if not state.digits and numbers and not numbers[0][1] and not numbers[0][0]:
-            return True  # Zero, which has every exponent and either sign.
+            return True  # zero equals itself with any exponent and either sign
         at = bisect_left(numbers, (state.negative, stripped or "1"))
         if stripped and at < len(numbers) and numbers[at] == (state.negative, stripped):
             return True
@@ -113,20 +125,20 @@ class ValueIndex:
         at = bisect_left(numbers, (state.negative, state.digits or "1"))
         return at < len(numbers) and numbers[at][0] == state.negative and numbers[at][1].startswith(state.digits)
 
-    def _in_strings(self, state: OpenString, spend: Callable[[int], None]) -> frozenset[int] | None:
-        """The bytes by which a string may go on."""
-        found: list[frozenset[int] | None] = []
-        for rest in self._branches(state.text):
-            if state.pending and rest:
-                rests = [rest + more for more in self._branches(state.text + rest)] or [rest]
+    def _continue_strings(self, state: OpenString, spend: Callable[[int], None]) -> frozenset[int] | None:
+        """Return the bytes that can follow within a string, or None."""
+        following: list[frozenset[int] | None] = []
+        for char in self._next_characters(state.text):
+            if state.pending and char:  # one more character decides what may follow the pending bytes
+                suffixes = [char + second for second in self._next_characters(state.text + char)] or [char]
             else:
-                rests = [rest]
-            spend(BRANCH * len(rests))
-            found += [continuations_of_prefix(state, state.text + one) for one in rests]
-        return _union(found)
+                suffixes = [char]
+            spend(BRANCH * len(suffixes))
+            following += [continuations_of_prefix(state, state.text + suffix) for suffix in suffixes]
+        return _union(following)
 
-    def _branches(self, prefix: str) -> Iterator[str]:
-        """The characters by which strings go on after a prefix, each once; "" for the string that ends there."""
+    def _next_characters(self, prefix: str) -> Iterator[str]:
+        """Yield each character that follows a prefix in some string, once; "" for a string that ends there."""
         strings, n = self.strings, len(prefix)
         at = bisect_left(strings, prefix)
         while at < len(strings) and strings[at].startswith(prefix):
@@ -140,7 +152,7 @@ class ValueIndex:
                 at = bisect_left(strings, prefix + chr(ord(char) + 1), at)
 
 
-def _union(ways: list[frozenset[int] | None]) -> frozenset[int] | None:
-    """All bytes of the ways that exist; None if none does."""
-    some = [way for way in ways if way is not None]
-    return frozenset().union(*some) if some else None
+def _union(sets: list[frozenset[int] | None]) -> frozenset[int] | None:
+    """Return the union of the sets that are not None; None if there are none."""
+    present = [one for one in sets if one is not None]
+    return frozenset().union(*present) if present else None
