@@ -20,7 +20,7 @@ from .corpus import Case, choose_cases, load_cases
 from .measure import CLOCKS
 from .registry import BENCHES
 
-__all__ = ["build_parser", "read_cases", "split_names"]
+__all__ = ["DATA", "build_parser", "read_cases", "split_names"]
 
 DATA = Path("../shared/data")
 RESULTS = Path(__file__).parent / "results"

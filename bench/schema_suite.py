@@ -29,7 +29,7 @@ from constrain import Limits, Style, Vocabulary
 from constrain.base.errors import ConstrainError, TokenRefused, UnsatisfiableError
 from constrain.base.json_documents import parse_json
 
-from .options import build_parser
+from .options import DATA, build_parser
 from .tables import build_table, print_table
 
 __all__ = ["ASIDE", "DRAFTS", "Group", "Suite", "Verdict", "judge_group", "judge_all", "load_suite", "spell_variants"]
@@ -249,7 +249,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     parser = build_parser("schema_suite", __doc__)
     names = [draft.removeprefix("draft") for draft in DRAFTS]
-    parser.add_argument("suite", type=Path, help="the suite (.tar.gz)")
+    parser.add_argument("suite", type=Path, nargs="?", default=DATA / "json-schema-test-suite.tar.gz", help="the suite")
     parser.add_argument("--draft", nargs="+", choices=names, default=names, help="only these drafts")
     parser.add_argument("--file", default="", metavar="TEXT", help="only files with this in their name")
     parser.add_argument("--renew", type=Path, metavar="PATH", help="write anew the list of what is known to fail")

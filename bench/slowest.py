@@ -200,6 +200,8 @@ def summarise_traces(traces: dict[str, Trace]) -> dict[str, list[dict[str, Any]]
     heavy = sorted(traces.items(), key=lambda item: -sum(time for _, time in item[1].kinds.values()))[:SHOWN]
     by_schema = []
     for name, one in heavy:
+        if not one.kinds:  # a schema without instances
+            continue
         number, time = (sum(pair[part] for pair in one.kinds.values()) for part in (0, 1))
         kind, (count, most) = max(one.kinds.items(), key=lambda item: item[1][1])
         by_schema.append({"schema": name, "steps": number, "of time": time / whole, "mean": time / number / 1_000,

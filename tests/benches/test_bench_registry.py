@@ -38,7 +38,7 @@ def test_an_unknown_bench_is_refused(capsys: pytest.CaptureFixture[str]) -> None
     assert "no bench 'maskbnch'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["architecture", "start", "samples"])
+@pytest.mark.parametrize("name", BENCHES)
 def test_help_ends_with_the_columns(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         load_main(name)(["--help"])
