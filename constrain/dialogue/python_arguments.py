@@ -12,6 +12,7 @@ import re
 from collections.abc import Hashable
 from functools import cache
 from keyword import iskeyword
+from typing import Any
 
 from ..automata.dfa import Dfa
 from ..base.errors import LimitError, UnsupportedError
@@ -32,6 +33,7 @@ from ..grammar.nodes import (
     Sequence,
     Strings,
 )
+from ..grammar.visitor import NodeVisitor
 
 __all__ = ["to_keyword_arguments"]
 
@@ -50,17 +52,19 @@ def to_keyword_arguments(grammar: Grammar, limits: Limits = Limits()) -> Grammar
     return _KeywordArgumentWriter(grammar, limits).made()
 
 
-class _KeywordArgumentWriter:
+class _KeywordArgumentWriter(NodeVisitor[tuple[Node, bool]]):
+    """`visit(node, inside)` returns a node as Python spells it, and whether a string is open after it."""
+
     def __init__(self, grammar: Grammar, limits: Limits) -> None:
         self.grammar, self.limits = grammar, limits
         self.rules: dict[Hashable, Node] = {}
         self.todo: list[tuple[Hashable, bool]] = []
 
     def made(self) -> Grammar:
-        start = self.arguments(self.grammar.start)
+        start = _ArgumentLists(self).visit(self.grammar.start)
         while self.todo:
             name, inside = self.todo.pop()
-            node, after = self.node(self.grammar.rules[name], inside)
+            node, after = self.visit(self.grammar.rules[name], inside)
             if after != inside:
                 raise refuse_arguments("a rule of the schema ends within a string")
             self.rules[name, inside] = node
@@ -70,26 +74,7 @@ class _KeywordArgumentWriter:
                 )
         return Grammar(start, self.rules)
 
-    # ---- the object itself
-
-    def arguments(self, node: Node) -> Node:
-        """The members of the object, or of one of several."""
-        if isinstance(node, Rule):
-            return self.arguments(self.grammar.rules[node.name])
-        if isinstance(node, Choice):
-            return Choice(tuple(map(self.arguments, node.options)))
-        if not isinstance(node, Object):
-            raise refuse_arguments("they are no plain object")
-        required = {prop.name for prop in node.properties if prop.required}
-        counts = node.low > len(required) or (node.high is not None and node.high < len(node.properties))
-        if counts or any(other.required for other in node.others):
-            raise refuse_arguments("the number of members is bounded", 'Leave out "minProperties" and "maxProperties".')
-        for prop in node.properties:
-            if not prop.name.isidentifier() or iskeyword(prop.name):
-                raise refuse_arguments(f"{prop.name!r} is no name in Python", "Rename it, or use another envelope.")
-            if not prop.needs <= required:
-                raise refuse_arguments(f"{prop.name!r} depends on others", 'Leave out "dependentRequired".')
-        return self.member(("members", len(self.rules)), node.properties, 0, True)
+    # ---- the arguments
 
     def member(self, key: Hashable, properties: tuple[Property, ...], at: int, first: bool) -> Node:
         """What may come from the property `at` on."""
@@ -98,7 +83,7 @@ class _KeywordArgumentWriter:
             options: list[Node] = []
             for k in range(at, len(properties)):
                 prop = properties[k]
-                value, inside = self.node(prop.value, False)
+                value, inside = self.visit(prop.value, False)
                 if inside:
                     raise refuse_arguments("a value ends within a string")
                 begin = Literal(f"{'' if first else ', '}{prop.name}=".encode())
@@ -112,37 +97,45 @@ class _KeywordArgumentWriter:
 
     # ---- values
 
-    def node(self, node: Node, inside: bool) -> tuple[Node, bool]:
-        """A node as Python spells it, and whether a string is open behind it."""
-        if isinstance(node, Literal):
-            data, inside = respell_as_python(node.data, inside)
-            return Literal(data), inside
-        if isinstance(node, Strings):
-            made = [respell_as_python(option, inside) for option in node.options]
-            return Strings(tuple(sorted({data for data, _ in made}))), agreed_state({after for _, after in made})
-        if isinstance(node, JsonString):
-            return Sequence((QUOTE, self.text(node.dfa, node.low, node.high), QUOTE)), inside
-        if isinstance(node, Chars):
-            return self.chars(node, inside), inside
-        if isinstance(node, Sequence):
-            parts = []
-            for part in node.parts:
-                one, inside = self.node(part, inside)
-                parts.append(one)
-            return Sequence(tuple(parts)), inside
-        if isinstance(node, Choice):
-            options = [self.node(option, inside) for option in node.options]
-            return Choice(tuple(option for option, _ in options)), agreed_state({after for _, after in options})
-        if isinstance(node, Repeat):
-            body, after = self.node(node.node, inside)
-            return Repeat(body, node.low, node.high), agreed_state({after, inside})
-        if isinstance(node, Rule):
-            if (node.name, inside) not in self.rules:
-                self.rules[node.name, inside] = node  # Known: to be written.
-                self.todo.append((node.name, inside))
-            return Rule((node.name, inside)), inside
-        if isinstance(node, Object):
-            return self.object(node), inside
+    def visit_literal(self, node: Literal, inside: bool) -> tuple[Node, bool]:
+        data, inside = respell_as_python(node.data, inside)
+        return Literal(data), inside
+
+    def visit_strings(self, node: Strings, inside: bool) -> tuple[Node, bool]:
+        spelled = [respell_as_python(option, inside) for option in node.options]
+        return Strings(tuple(sorted({data for data, _ in spelled}))), agreed_state({after for _, after in spelled})
+
+    def visit_json_string(self, node: JsonString, inside: bool) -> tuple[Node, bool]:
+        return Sequence((QUOTE, self.text(node.dfa, node.low, node.high), QUOTE)), inside
+
+    def visit_chars(self, node: Chars, inside: bool) -> tuple[Node, bool]:
+        return self.chars(node, inside), inside
+
+    def visit_sequence(self, node: Sequence, inside: bool) -> tuple[Node, bool]:
+        parts = []
+        for part in node.parts:
+            spelled, inside = self.visit(part, inside)
+            parts.append(spelled)
+        return Sequence(tuple(parts)), inside
+
+    def visit_choice(self, node: Choice, inside: bool) -> tuple[Node, bool]:
+        options = [self.visit(option, inside) for option in node.options]
+        return Choice(tuple(option for option, _ in options)), agreed_state({after for _, after in options})
+
+    def visit_repeat(self, node: Repeat, inside: bool) -> tuple[Node, bool]:
+        body, after = self.visit(node.node, inside)
+        return Repeat(body, node.low, node.high), agreed_state({after, inside})
+
+    def visit_rule(self, node: Rule, inside: bool) -> tuple[Node, bool]:
+        if (node.name, inside) not in self.rules:
+            self.rules[node.name, inside] = node  # A placeholder: the body is written later.
+            self.todo.append((node.name, inside))
+        return Rule((node.name, inside)), inside
+
+    def visit_object(self, node: Object, inside: bool) -> tuple[Node, bool]:
+        return self.object(node), inside
+
+    def generic_visit(self, node: Node, *context: Any) -> tuple[Node, bool]:
         raise refuse_arguments("items that must differ are compared as JSON", 'Leave out "uniqueItems".')
 
     def object(self, node: Object) -> Node:
@@ -153,9 +146,9 @@ class _KeywordArgumentWriter:
             )
         lay = node.layout
         properties = tuple(
-            Property(prop.name, self.node(prop.value, False)[0], prop.required, prop.needs) for prop in node.properties
+            Property(prop.name, self.visit(prop.value, False)[0], prop.required, prop.needs) for prop in node.properties
         )
-        around = [self.node(part, False)[0] for part in (lay.open, lay.close, lay.comma, lay.colon, lay.empty)]
+        around = [self.visit(part, False)[0] for part in (lay.open, lay.close, lay.comma, lay.colon, lay.empty)]
         return Object(properties, (), type(lay)(*around), node.low, node.high, node.order, node.escapes, node.excluded)
 
     def chars(self, node: Chars, inside: bool) -> Node:
@@ -183,6 +176,34 @@ class _KeywordArgumentWriter:
                 return Repeat(self.text(one, 0, None), low, high)
             dfa = dfa.with_length(low, high, max_states=most)
         return Chars(spell_as_json(dfa, max_states=most).intersect(common_string_texts(), max_states=most))
+
+
+class _ArgumentLists(NodeVisitor[Node]):
+    """The members of the object that a node is, or of each of several, as arguments."""
+
+    def __init__(self, writer: _KeywordArgumentWriter) -> None:
+        self.writer = writer
+
+    def visit_rule(self, node: Rule) -> Node:
+        return self.visit(self.writer.grammar.rules[node.name])
+
+    def visit_choice(self, node: Choice) -> Node:
+        return Choice(tuple(map(self.visit, node.options)))
+
+    def visit_object(self, node: Object) -> Node:
+        required = {prop.name for prop in node.properties if prop.required}
+        counts = node.low > len(required) or (node.high is not None and node.high < len(node.properties))
+        if counts or any(other.required for other in node.others):
+            raise refuse_arguments("the number of members is bounded", 'Leave out "minProperties" and "maxProperties".')
+        for prop in node.properties:
+            if not prop.name.isidentifier() or iskeyword(prop.name):
+                raise refuse_arguments(f"{prop.name!r} is no name in Python", "Rename it, or use another envelope.")
+            if not prop.needs <= required:
+                raise refuse_arguments(f"{prop.name!r} depends on others", 'Leave out "dependentRequired".')
+        return self.writer.member(("members", len(self.writer.rules)), node.properties, 0, True)
+
+    def generic_visit(self, node: Node, *context: Any) -> Node:
+        raise refuse_arguments("they are no plain object")
 
 
 @cache

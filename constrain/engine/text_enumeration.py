@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import chain, combinations, product
+from typing import Any
 
 from ..base.errors import ConstrainError
 from ..base.json_documents import parse_json
@@ -28,6 +29,7 @@ from ..grammar.nodes import (
     Strings,
     Unique,
 )
+from ..grammar.visitor import NodeVisitor
 
 __all__ = ["hashable_json", "is_blank", "list_texts"]
 
@@ -48,12 +50,14 @@ def list_texts(grammar: Grammar, most: int) -> list[bytes] | None:
     White space that may be left out is left out, and keys stand in the order of the schema.
     """
     try:
-        return sorted(_TextLister(grammar, most).texts(grammar.start), key=lambda text: (len(text), text))
+        return sorted(_TextLister(grammar, most).visit(grammar.start), key=lambda text: (len(text), text))
     except (Many, RecursionError):
         return None
 
 
-class _TextLister:
+class _TextLister(NodeVisitor[Texts]):
+    """The texts of a node. `visit` raises Many if there are more than `most`, or if that cannot be decided easily."""
+
     def __init__(self, grammar: Grammar, most: int) -> None:
         self.rules, self.most = grammar.rules, most
         self.done: dict[Hashable, Texts] = {}
@@ -68,50 +72,55 @@ class _TextLister:
                 raise Many
         return frozenset(found)
 
-    def texts(self, node: Node) -> Texts:
-        """Of a node. Many: as it says."""
-        if isinstance(node, Literal):
-            return frozenset((node.data,))
-        if isinstance(node, Strings):
-            return self.gather(node.options)
-        if isinstance(node, (Chars, JsonString)):
-            return self.gather(self.leaf(node))
-        if isinstance(node, Sequence):
-            return self.joined([self.texts(part) for part in node.parts])
-        if isinstance(node, Choice):
-            return self.gather(chain.from_iterable(map(self.texts, node.options)))
-        if isinstance(node, Repeat):
-            return self.repeat(node)
-        if isinstance(node, Rule):
-            return self.rule(node.name)
-        if isinstance(node, Member) and node.again is None:
-            return self.texts(node.node)
-        if isinstance(node, Unique):
-            return frozenset(filter(are_distinct, self.texts(node.body)))
-        if not isinstance(node, Object):  # Texts of a parser, of tokens, with equal members: not counted.
-            raise Many
+    def visit_literal(self, node: Literal) -> Texts:
+        return frozenset((node.data,))
+
+    def visit_strings(self, node: Strings) -> Texts:
+        return self.gather(node.options)
+
+    def visit_chars(self, node: Chars) -> Texts:
+        if is_blank(node):
+            return frozenset((b"",))
+        if node.encoding == "utf8":
+            return self.gather(text.encode() for text in self.enumerate(node))
+        return self.gather(quoted[1:-1] for quoted in map(_quote, self.enumerate(node)))
+
+    def visit_json_string(self, node: JsonString) -> Texts:
+        return self.gather(map(_quote, self.enumerate(node)))
+
+    def visit_sequence(self, node: Sequence) -> Texts:
+        return self.joined([self.visit(part) for part in node.parts])
+
+    def visit_choice(self, node: Choice) -> Texts:
+        return self.gather(chain.from_iterable(map(self.visit, node.options)))
+
+    def visit_member(self, node: Member) -> Texts:
+        return self.visit(node.node) if node.again is None else self.generic_visit(node)
+
+    def visit_unique(self, node: Unique) -> Texts:
+        return frozenset(filter(are_distinct, self.visit(node.body)))
+
+    def visit_object(self, node: Object) -> Texts:
         return self.gather(self.object(node))
+
+    def generic_visit(self, node: Node, *context: Any) -> Texts:
+        raise Many  # Texts of a parser, of tokens, with equal members: not counted.
 
     def joined(self, parts: list[Texts]) -> Texts:
         """One of each, one after the other."""
         return self.gather(map(b"".join, product(*parts)))
 
-    def leaf(self, node: Chars | JsonString) -> Iterator[bytes]:
-        if isinstance(node, Chars) and is_blank(node):
-            yield b""
-            return
+    def enumerate(self, node: Chars | JsonString) -> Iterator[str]:
+        """Yield the texts of a Dfa of which there are few."""
         dfa = node.dfa.with_length(node.low, node.high) if node.low or node.high is not None else node.dfa
         if dfa.count(self.most + 1) > self.most:
             raise Many
-        for text in dfa.enumerate(self.most):
-            quoted = json.dumps(text, ensure_ascii=False)
-            plain = isinstance(node, Chars) and node.encoding == "utf8"
-            yield (text if plain else quoted if isinstance(node, JsonString) else quoted[1:-1]).encode()
+        yield from dfa.enumerate(self.most)
 
-    def repeat(self, node: Repeat) -> Texts:
+    def visit_repeat(self, node: Repeat) -> Texts:
         if node.high == 0:
             return frozenset((b"",))
-        one = self.texts(node.node)
+        one = self.visit(node.node)
         if one <= {b""}:
             return one | ({b""} if node.low == 0 else set())
         if node.high is None or node.high > self.most:
@@ -122,12 +131,13 @@ class _TextLister:
             found = self.joined([found, one]) if count < node.high else found
         return self.gather(texts)
 
-    def rule(self, name: Hashable) -> Texts:
+    def visit_rule(self, node: Rule) -> Texts:
+        name = node.name
         if name not in self.done:
             if name in self.open:  # recursion: endless, or as good as that
                 raise Many
             self.open.add(name)
-            self.done[name] = self.texts(self.rules[name])
+            self.done[name] = self.visit(self.rules[name])
             self.open.discard(name)
         return self.done[name]
 
@@ -150,7 +160,12 @@ class _TextLister:
                     name = Literal(json.dumps(item.name, ensure_ascii=False).encode())
                     parts += [lay.comma if parts else lay.open, name, lay.colon, item.value]
                 inside = [*parts, lay.close] if parts else [lay.empty]
-                yield from self.texts(Sequence((Literal(b"{"), *inside, Literal(b"}"))))
+                yield from self.visit(Sequence((Literal(b"{"), *inside, Literal(b"}"))))
+
+
+def _quote(text: str) -> bytes:
+    """Return the JSON string of a text."""
+    return json.dumps(text, ensure_ascii=False).encode()
 
 
 def are_distinct(items: bytes) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 from ..automata.dfa import LAST
 from ..base.errors import UnsupportedError
@@ -12,7 +13,7 @@ from ..frontends.regex.regex_tree import Alternation, Concatenation, OneOf, Repe
 from ..grammar.grammar_source_type import GrammarSource
 from ..grammar.nodes import Chars, Grammar, Node, Rule, Sequence, Token
 from ..grammar.nullable_nodes import NullableNodes
-from ..grammar.visitor import inner_nodes
+from ..grammar.visitor import NodeVisitor, inner_nodes
 from .grammar_writer import MOST_COUNT, OPTION, STEP, STEPS, GrammarTextWriter, WrittenText
 from .regular_expression import to_expression
 from .rule_names import RuleNames
@@ -96,7 +97,7 @@ class _GbnfWriter(GrammarTextWriter):
     def counted(self, low: int, high: int | None) -> str:
         return f"{{{low}}}" if high == low else f"{{{low},{'' if high is None else high}}}"
 
-    def token(self, node: Token) -> WrittenText:
+    def visit_token(self, node: Token) -> WrittenText:
         if node.negated and len(node.names) > 1:
             raise UnsupportedError("export to GBNF: any token but several", hint="Exclude one.")
         marks = [name if isinstance(name, str) else f"<[{name}]>" for name in node.names]
@@ -107,7 +108,7 @@ class _GbnfWriter(GrammarTextWriter):
                 )
         return self.options([("!" * node.negated + mark, STEP) for mark in marks])
 
-    def chars(self, node: Chars) -> WrittenText:
+    def visit_chars(self, node: Chars) -> WrittenText:
         one = node.dfa.with_length(1, 1, max_states=self.limits.dfa_states)
         if not one.is_empty and node.dfa == one.star(max_states=self.limits.dfa_states):
             term = to_expression(one)
@@ -149,11 +150,12 @@ class _GbnfWriter(GrammarTextWriter):
 def refuse_left_recursion(grammar: Grammar) -> None:
     """Raise UnsupportedError if a rule is left-recursive, directly or indirectly: llama.cpp refuses such a grammar."""
     nullable = NullableNodes(grammar)
-    first = {name: set(leftmost_rules(body, nullable)) for name, body in grammar.rules.items()}
+    leftmost = _LeftmostRules(nullable)
+    first = {name: set(leftmost.visit(body)) for name, body in grammar.rules.items()}
     for name in first:
-        todo, seen = list(first[name]), set()
-        while todo:
-            other = todo.pop()
+        pending, seen = list(first[name]), set()
+        while pending:
+            other = pending.pop()
             if other == name:
                 raise UnsupportedError(
                     f"export to GBNF: rule {name} begins with itself, which llama.cpp does not take",
@@ -161,16 +163,25 @@ def refuse_left_recursion(grammar: Grammar) -> None:
                 )
             if other not in seen:
                 seen.add(other)
-                todo.extend(first.get(other, ()))
+                pending.extend(first.get(other, ()))
 
 
-def leftmost_rules(node: Node, nullable: NullableNodes) -> list[Hashable]:
-    """Return the names of the rules that can be at the left end of a node."""
-    if isinstance(node, Rule):
+class _LeftmostRules(NodeVisitor[list[Hashable]]):
+    """The names of the rules that can be at the left end of a node."""
+
+    def __init__(self, nullable: NullableNodes) -> None:
+        self.nullable = nullable
+
+    def visit_rule(self, node: Rule) -> list[Hashable]:
         return [node.name]
-    out: list[Hashable] = []
-    for part in inner_nodes(node):
-        out += leftmost_rules(part, nullable)
-        if isinstance(node, Sequence) and not nullable.is_nullable(part):
-            break
-    return out
+
+    def visit_sequence(self, node: Sequence) -> list[Hashable]:
+        names: list[Hashable] = []
+        for part in node.parts:
+            names += self.visit(part)
+            if not self.nullable.is_nullable(part):
+                break
+        return names
+
+    def generic_visit(self, node: Node, *context: Any) -> list[Hashable]:
+        return [name for part in inner_nodes(node) for name in self.visit(part)]

@@ -14,9 +14,10 @@ from ..base.errors import UnsupportedError
 from ..base.options import Limits
 from ..frontends.regex.charset import CharSet
 from ..grammar.grammar_source_type import GrammarSource
-from ..grammar.nodes import EMPTY, Chars, Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings, Token
+from ..grammar.nodes import EMPTY, Chars, Choice, Grammar, Literal, Repeat, Rule, Sequence, Strings, Token
 from ..grammar.object_expansion import expand_objects
-from ..grammar.visitor import flatten_choice, reached_rules
+from ..grammar.smart_constructors import flatten_choice
+from ..grammar.visitor import PLAIN_CLASSES, NodeVisitor, reached_rules
 from .regular_expression import find_charsets
 from .rule_names import RuleNames
 
@@ -29,9 +30,10 @@ MOST_COUNT = 2_000
 WrittenText = tuple[str, int]
 
 
-class GrammarTextWriter(ABC):
+class GrammarTextWriter(NodeVisitor[WrittenText], ABC):
     """Writer of the rules of one Grammar. `rules` holds the lines in the order of the grammar, the start rule first."""
 
+    node_classes = PLAIN_CLASSES
     language: str
     names: RuleNames
 
@@ -47,7 +49,7 @@ class GrammarTextWriter(ABC):
         """Write a non-empty literal."""
 
     @abstractmethod
-    def chars(self, node: Chars) -> WrittenText:
+    def visit_chars(self, node: Chars) -> WrittenText:
         """Write a Chars node."""
 
     @abstractmethod
@@ -55,7 +57,7 @@ class GrammarTextWriter(ABC):
         """Write one character of a set."""
 
     @abstractmethod
-    def token(self, node: Token) -> WrittenText:
+    def visit_token(self, node: Token) -> WrittenText:
         """Write a Token node."""
 
     @abstractmethod
@@ -76,31 +78,29 @@ class GrammarTextWriter(ABC):
         if isinstance(self.grammar.start, Rule):
             self.names.known[self.grammar.start.name] = start
         else:
-            self.rules.append(self.rule(start, self.node(self.grammar.start)[0]))
+            self.rules.append(self.rule(start, self.visit(self.grammar.start)[0]))
         for name in reversed(reached_rules(self.grammar.start, rules)):
-            self.rules.append(self.rule(self.names.of(name), self.node(rules[name])[0]))
+            self.rules.append(self.rule(self.names.of(name), self.visit(rules[name])[0]))
         return "\n".join(self.rules) + "\n"
 
-    def node(self, node: Node) -> WrittenText:
-        if isinstance(node, Rule):
-            return self.names.of(node.name), STEP
-        if node == EMPTY:
-            return self.nothing()
-        if isinstance(node, Literal):
-            return self.text(self.decoded(node.data))
-        if isinstance(node, Strings):
-            return self.options([self.node(Literal(option)) for option in node.options if option], b"" in node.options)
-        if isinstance(node, Choice):
-            options = flatten_choice(node)
-            return self.options([self.node(option) for option in options if option != EMPTY], EMPTY in options)
-        if isinstance(node, Sequence):
-            return self.steps(self.node(part) for part in node.parts)
-        if isinstance(node, Repeat):
-            return self.repeated(self.node(node.node), node.low, node.high)
-        if isinstance(node, Token):
-            return self.token(node)
-        assert isinstance(node, Chars), f"{type(node).__name__} was expanded"
-        return self.chars(node)
+    def visit_rule(self, node: Rule) -> WrittenText:
+        return self.names.of(node.name), STEP
+
+    def visit_literal(self, node: Literal) -> WrittenText:
+        return self.text(self.decoded(node.data)) if node.data else self.nothing()
+
+    def visit_strings(self, node: Strings) -> WrittenText:
+        return self.options([self.visit(Literal(option)) for option in node.options if option], b"" in node.options)
+
+    def visit_choice(self, node: Choice) -> WrittenText:
+        options = flatten_choice(node)
+        return self.options([self.visit(option) for option in options if option != EMPTY], EMPTY in options)
+
+    def visit_sequence(self, node: Sequence) -> WrittenText:
+        return self.steps(map(self.visit, node.parts))
+
+    def visit_repeat(self, node: Repeat) -> WrittenText:
+        return self.repeated(self.visit(node.node), node.low, node.high)
 
     def states(self, dfa: Dfa) -> str:
         """Write one rule per state of a Dfa whose regular expression is too large; return the start state's rule."""

@@ -128,7 +128,7 @@ class _LarkWriter(GrammarTextWriter):
     def counted(self, low: int, high: int | None) -> str:
         return f"~{low}" if high == low else f"~{low}..{high}" if high is not None else f"~{low}.."
 
-    def token(self, node: Token) -> WrittenText:
+    def visit_token(self, node: Token) -> WrittenText:
         raise UnsupportedError("export to Lark: tokens are no text there", hint="Export to GBNF, which has them.")
 
     def repeated(self, body: WrittenText, low: int, high: int | None) -> WrittenText:
@@ -139,7 +139,7 @@ class _LarkWriter(GrammarTextWriter):
     def steps(self, steps: object) -> WrittenText:
         return super().steps(step for step in steps if step[0])  # type: ignore[attr-defined]
 
-    def chars(self, node: Chars) -> WrittenText:
+    def visit_chars(self, node: Chars) -> WrittenText:
         most = self.limits.dfa_states
         one = node.dfa.with_length(1, 1, max_states=most)
         if not one.is_empty and node.dfa == one.star(max_states=most):

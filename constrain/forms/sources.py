@@ -81,18 +81,13 @@ class GbnfText(Form):
         return front.to_grammar(self.text, start=self.start, limits=limits)
 
     def names(self, limits: Limits) -> Iterator[Token]:
-        from ..grammar.visitor import inner_nodes
+        from ..grammar.visitor import walk_nodes
 
         try:
             made = self.grammar(limits)
         except UnsatisfiableError:  # The enclosing form decides whether an empty part matters.
             return
-        todo = [made.start, *made.rules.values()]
-        while todo:
-            node = todo.pop()
-            if isinstance(node, Token):
-                yield node
-            todo.extend(inner_nodes(node))
+        yield from (node for node in walk_nodes(made.start, *made.rules.values()) if isinstance(node, Token))
 
 
 @dataclass(frozen=True, slots=True)

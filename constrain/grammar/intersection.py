@@ -20,13 +20,14 @@ from ..base.work import spend_work
 from .nodes import EMPTY, Chars, Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings, Token
 from .object_expansion import expand_objects
 from .simplification import simplify_grammar
-from .visitor import make_choice, make_sequence
+from .smart_constructors import make_choice, make_sequence
+from .visitor import PLAIN_CLASSES, NodeVisitor, list_strings
 
 __all__ = ["intersect_grammar"]
 
-WHAT = "an intersection"
+OPERATION = "an intersection"
 States = frozenset[int]
-NONE: States = frozenset()
+NO_STATES: States = frozenset()
 START = object()
 """The key of the start node, which need not be a rule."""
 
@@ -39,93 +40,95 @@ def intersect_grammar(grammar: Grammar, dfa: Dfa, limits: Limits = Limits()) -> 
     """
     if dfa.is_empty:
         return None
-    plain = expand_objects(grammar, WHAT, limits=limits)
-    return _GrammarProduct(plain, dfa, limits.dfa_states).grammar()
+    plain = expand_objects(grammar, OPERATION, limits=limits)
+    leaves = _LeafProducts(dfa, limits.dfa_states)
+    reachable = _ReachableStates(plain, leaves, limits.dfa_states)
+    reachable.solve()
+    return _TripleRules(plain, leaves, reachable, limits.dfa_states).write(dfa)
 
 
-class _GrammarProduct:
-    """Builds the intersection: `solve` computes the reachable states, `grammar` generates the rules."""
+def _limit_exceeded(most: int) -> LimitError:
+    return LimitError(
+        f"{OPERATION} needs more than {most} rules or states",
+        hint="Simplify one of both, or raise Limits.dfa_states.",
+    )
 
-    def __init__(self, grammar: Grammar, dfa: Dfa, most: int) -> None:
-        self.given, self.dfa, self.most = grammar, dfa.table, most
-        self.found: dict[tuple[Hashable, int], States] = {}
-        self.asked: defaultdict[tuple[Hashable, int], set[tuple[Hashable, int]]] = defaultdict(set)
-        self.now: tuple[Hashable, int] | None = None
-        self.todo: list[tuple[Hashable, int]] = []
-        self.solved = False
-        self.solved_states: dict[tuple[int, int, int], States] = {}
-        self.leaves: dict[tuple[int, int], tuple[Node, dict[int, Node]]] = {}
-        self.rules: dict[Hashable, Node] = {}
-        self.pending: list[tuple[Hashable, Callable[[], Node]]] = []
-        self.numbers: dict[int, tuple[int, Node]] = {}  # by id; holding the nodes keeps their ids valid
 
-    def grammar(self) -> Grammar | None:
-        """Return the intersection, or None if it is empty."""
-        start = self.given.start
-        self.solve(start)
-        ends = [q for q in sorted(self.leads(start, 0)) if self.dfa.accepting[q]]
-        if not ends:
-            return None
-        body = make_choice(self.node(start, 0, q) for q in ends)
+class _ReachableStates(NodeVisitor[States]):
+    """The states to which texts of a node lead from a state, as far as known: `visit(node, state)`."""
+
+    node_classes = PLAIN_CLASSES
+
+    def __init__(self, grammar: Grammar, leaves: _LeafProducts, most: int) -> None:
+        self.grammar, self.leaves, self.most = grammar, leaves, most
+        self.states: dict[tuple[Hashable, int], States] = {}  # by rule and state
+        self.dependents: defaultdict[tuple[Hashable, int], set[tuple[Hashable, int]]] = defaultdict(set)
+        self.current: tuple[Hashable, int] | None = None  # the pair that is evaluated
+        self.pending: list[tuple[Hashable, int]] = []
+        self.is_solved = False
+        self.suffix_states: dict[tuple[int, int, int], States] = {}
+        self._numbers: dict[int, tuple[int, Node]] = {}  # by id; holding the nodes keeps their ids valid
+
+    def solve(self) -> None:
+        """Compute `states` for all pairs that the start depends on, by a worklist; the start itself is one of them."""
+        self.states[START, 0] = NO_STATES
+        self.pending.append((START, 0))
         while self.pending:
-            name, make = self.pending.pop()
-            self.rules[name] = make()
-        return simplify_grammar(body, self.rules)
+            self.current = rule, p = self.pending.pop()
+            states = self.visit(self.grammar.start if rule is START else self.grammar.rules[rule], p)
+            if states - self.states[self.current]:
+                self.states[self.current] |= states
+                self.pending.extend(self.dependents[self.current])
+        self.current, self.is_solved = None, True
 
-    # ---- reachable states
+    def visit_rule(self, node: Rule, p: int) -> States:
+        key = (node.name, p)
+        if key not in self.states:
+            assert not self.is_solved, "rules are only generated for pairs that were evaluated"
+            self.states[key] = NO_STATES
+            self.pending.append(key)
+            if len(self.states) > self.most:
+                raise _limit_exceeded(self.most)
+        if self.current is not None:
+            self.dependents[key].add(self.current)
+        return self.states[key]
 
-    def solve(self, start: Node) -> None:
-        """Compute `found` for all pairs that the start depends on, by a worklist; the start itself is one of them."""
-        self.found[START, 0] = NONE
-        self.todo.append((START, 0))
-        while self.todo:
-            self.now = rule, p = self.todo.pop()
-            leads = self.leads(start if rule is START else self.given.rules[rule], p)
-            if leads - self.found[self.now]:
-                self.found[self.now] |= leads
-                self.todo.extend(self.asked[self.now])
-        self.now, self.solved = None, True
+    def visit_sequence(self, node: Sequence, p: int) -> States:
+        return self.after_suffix(node, 0, p)
 
-    def leads(self, node: Node, p: int) -> States:
-        """Return the states to which texts of a node lead from p, as far as known."""
-        if isinstance(node, Rule):
-            key = (node.name, p)
-            if key not in self.found:
-                assert not self.solved, "what is written was asked for before"
-                self.found[key] = NONE
-                self.todo.append(key)
-                if len(self.found) > self.most:
-                    raise self.exceeded()
-            if self.now is not None:
-                self.asked[key].add(self.now)
-            return self.found[key]
-        if isinstance(node, Sequence):
-            return self.through(node, 0, p)
-        if isinstance(node, Choice):
-            return NONE.union(*(self.leads(option, p) for option in node.options))
-        if isinstance(node, Repeat):
-            return self.repeated(node.node, node.low, node.high, p)
-        return frozenset({p}) if isinstance(node, Token) else frozenset(self.leaf(node, p))
+    def visit_choice(self, node: Choice, p: int) -> States:
+        return NO_STATES.union(*(self.visit(option, p) for option in node.options))
 
-    def through(self, node: Sequence, k: int, p: int) -> States:
+    def visit_repeat(self, node: Repeat, p: int) -> States:
+        return self.after_rounds(node.node, node.low, node.high, p)
+
+    def visit_token(self, node: Token, p: int) -> States:
+        return frozenset({p})
+
+    def visit_literal(self, node: Literal | Strings | Chars, p: int) -> States:
+        return frozenset(self.leaves.products(node, p))
+
+    visit_strings = visit_chars = visit_literal
+
+    def after_suffix(self, node: Sequence, k: int, p: int) -> States:
         """Return the states to which the parts from k on lead from p."""
         key = (id(node), k, p)
-        if self.solved and key in self.solved_states:
-            return self.solved_states[key]
+        if self.is_solved and key in self.suffix_states:
+            return self.suffix_states[key]
         states: States = frozenset({p})
         for part in node.parts[k:]:
-            states = self.all(part, states)
-        if self.solved:
+            states = self.after_node(part, states)
+        if self.is_solved:
             self.number(node)
-            self.solved_states[key] = states
+            self.suffix_states[key] = states
         return states
 
-    def all(self, node: Node, states: States) -> States:
+    def after_node(self, node: Node, states: States) -> States:
         """Return the states to which texts of a node lead from any of the given states."""
-        spend_work(1 + len(states), WHAT)
-        return NONE.union(*(self.leads(node, p) for p in states))
+        spend_work(1 + len(states), OPERATION)
+        return NO_STATES.union(*(self.visit(node, p) for p in states))
 
-    def repeated(self, node: Node, low: int, high: int | None, p: int) -> States:
+    def after_rounds(self, node: Node, low: int, high: int | None, p: int) -> States:
         """Return the states to which `low` to `high` repetitions of a node lead from p.
 
         The sequence of state sets after 0, 1, 2, ... repetitions is eventually periodic.
@@ -136,36 +139,49 @@ class _GrammarProduct:
         while states not in known:
             known[states] = len(rounds)
             rounds.append(states)
-            states = self.all(node, states)
+            states = self.after_node(node, states)
         first = known[states]
         last = low + len(rounds)  # Covers every set of the period.
         counts = range(low, last if high is None else min(high, last) + 1)
-        return NONE.union(*(rounds[k if k < first else first + (k - first) % (len(rounds) - first)] for k in counts))
+        return NO_STATES.union(
+            *(rounds[k if k < first else first + (k - first) % (len(rounds) - first)] for k in counts)
+        )
 
-    # ---- leaves
+    def number(self, node: Node) -> int:
+        """Return a number that identifies the node."""
+        return self._numbers.setdefault(id(node), (len(self._numbers), node))[0]
 
-    def leaf(self, node: Node, p: int) -> dict[int, Node]:
+
+class _LeafProducts(NodeVisitor[dict[int, Node]]):
+    """The intersections of leaves with the Dfa: `visit(leaf, state)` maps final states to nodes."""
+
+    node_classes = (Literal, Strings, Chars)
+
+    def __init__(self, dfa: Dfa, most: int) -> None:
+        self.dfa, self.most = dfa.table, most
+        self._known: dict[tuple[int, int], tuple[Node, dict[int, Node]]] = {}
+
+    def products(self, node: Node, p: int) -> dict[int, Node]:
         """Return, for each state that a leaf leads to from p, a node of its texts that do so."""
         key = (id(node), p)
-        if key not in self.leaves:
-            self.leaves[key] = node, self.chars(node, p) if isinstance(node, Chars) else self.texts(node, p)
-        return self.leaves[key][1]
+        if key not in self._known:
+            self._known[key] = node, self.visit(node, p)
+        return self._known[key][1]
 
-    def texts(self, node: Node, p: int) -> dict[int, Node]:
-        """Compute `leaf` for a Literal or Strings."""
-        if not isinstance(node, (Literal, Strings)):
-            raise UnsupportedError(f"{WHAT} with {type(node).__name__} nodes is not built")
+    def visit_literal(self, node: Literal | Strings, p: int) -> dict[int, Node]:
         groups: defaultdict[int, list[bytes]] = defaultdict(list)
-        for text in node.options if isinstance(node, Strings) else (node.data,):
+        for text in list_strings(node):
             try:
                 q = self.run(p, text.decode())
             except UnicodeDecodeError:
                 raise UnsupportedError(
-                    f"{WHAT} of a grammar with a literal that is not UTF-8", hint="Write whole characters."
+                    f"{OPERATION} of a grammar with a literal that is not UTF-8", hint="Write whole characters."
                 ) from None
             if q >= 0:
                 groups[q].append(text)
-        return {q: Literal(them[0]) if len(them) == 1 else Strings(tuple(them)) for q, them in groups.items()}
+        return {q: Literal(texts[0]) if len(texts) == 1 else Strings(tuple(texts)) for q, texts in groups.items()}
+
+    visit_strings = visit_literal
 
     def run(self, state: int, text: str) -> int:
         """Return the state after a text, or -1."""
@@ -176,17 +192,15 @@ class _GrammarProduct:
             state = table.rows[state][table.classes[bisect_right(table.bounds, ord(char)) - 1]]
         return state
 
-    def chars(self, node: Chars, p: int) -> dict[int, Node]:
-        """Compute `leaf` for Chars: the product of both automata from (0, p), restricted to one final state at
-        a time.
-        """
-        leaf = node.dfa.table
-        bounds, classes, pairs = merge_ranges(leaf, self.dfa)
+    def visit_chars(self, node: Chars, p: int) -> dict[int, Node]:
+        """Build the product of both automata from (0, p), and restrict it to one final state at a time."""
+        table = node.dfa.table
+        bounds, classes, pairs = merge_ranges(table, self.dfa)
         order, numbers, rows = [(0, p)], {(0, p): 0}, []
         for a, b in order:  # `order` grows during the loop.
             row = []
             for left, right in pairs:
-                target = (leaf.rows[a][left], self.dfa.rows[b][right])
+                target = (table.rows[a][left], self.dfa.rows[b][right])
                 if min(target) < 0:
                     row.append(-1)
                     continue
@@ -195,18 +209,19 @@ class _GrammarProduct:
                     order.append(target)
                 row.append(numbers[target])
             rows.append(row)
-            spend_work(1 + len(pairs), WHAT)
+            spend_work(1 + len(pairs), OPERATION)
             if len(order) > self.most:
-                raise self.exceeded()
+                raise _limit_exceeded(self.most)
         out: dict[int, Node] = {}
-        for q in sorted({b for a, b in order if leaf.accepting[a]}):
-            dfa = Dfa.from_table(Table(bounds, classes, rows, [leaf.accepting[a] and b == q for a, b in order]))
-            made = self.counted(dfa, node.low, node.high)
-            if made is not None:
-                out[q] = made
+        for q in sorted({b for a, b in order if table.accepting[a]}):
+            accepting = [table.accepting[a] and b == q for a, b in order]
+            dfa = Dfa.from_table(Table(bounds, classes, rows, accepting))
+            leaf = self.bound_length(dfa, node.low, node.high)
+            if leaf is not None:
+                out[q] = leaf
         return out
 
-    def counted(self, dfa: Dfa, low: int, high: int | None) -> Node | None:
+    def bound_length(self, dfa: Dfa, low: int, high: int | None) -> Node | None:
         """Return a Chars node of the texts of `low` to `high` characters, or None if there are none."""
         least, most = dfa.lengths()
         if dfa.is_empty or (high is not None and max(least, low) > high) or (most is not None and most < low):
@@ -215,81 +230,105 @@ class _GrammarProduct:
             dfa, low, high = dfa.with_length(low, high, max_states=self.most), 0, None
         return None if dfa.is_empty else Chars(dfa, "utf8", low, high)
 
-    # ---- generation of rules
 
-    def node(self, node: Node, p: int, q: int) -> Node:
-        """Return a node of the texts of `node` that lead from p to q, of which there is at least one."""
-        if isinstance(node, Rule):
-            return self.call((node.name, p, q), partial(self.node, self.given.rules[node.name], p, q))
-        if isinstance(node, Sequence):
-            return self.sequence(node, 0, p, q)
-        if isinstance(node, Choice):
-            return make_choice(self.node(option, p, q) for option in node.options if q in self.leads(option, p))
-        if isinstance(node, Repeat):
-            return self.repeat(node, p, q)
-        return node if isinstance(node, Token) else self.leaf(node, p)[q]
+class _TripleRules(NodeVisitor[Node]):
+    """Generates the rules: `visit(node, p, q)` returns a node of the texts of `node` that lead from p to q, of which
+    there must be one.
+    """
 
-    def call(self, name: Hashable, make: Callable[[], Node]) -> Rule:
-        """Return a reference to the rule of this name; if it is new, its body is generated later by `make`."""
+    node_classes = PLAIN_CLASSES
+
+    def __init__(self, grammar: Grammar, leaves: _LeafProducts, reachable: _ReachableStates, most: int) -> None:
+        self.grammar, self.leaves, self.reachable, self.most = grammar, leaves, reachable, most
+        self.rules: dict[Hashable, Node] = {}
+        self.pending: list[tuple[Hashable, Callable[[], Node]]] = []
+
+    def write(self, dfa: Dfa) -> Grammar | None:
+        """Return the intersection with the Dfa, or None if it is empty."""
+        start, accepting = self.grammar.start, dfa.table.accepting
+        ends = [q for q in sorted(self.reachable.visit(start, 0)) if accepting[q]]
+        if not ends:
+            return None
+        body = make_choice(self.visit(start, 0, q) for q in ends)
+        while self.pending:
+            name, write_body = self.pending.pop()
+            self.rules[name] = write_body()
+        return simplify_grammar(body, self.rules)
+
+    def visit_rule(self, node: Rule, p: int, q: int) -> Node:
+        return self.reference((node.name, p, q), partial(self.visit, self.grammar.rules[node.name], p, q))
+
+    def visit_sequence(self, node: Sequence, p: int, q: int) -> Node:
+        return self.write_suffix(node, 0, p, q)
+
+    def visit_choice(self, node: Choice, p: int, q: int) -> Node:
+        return make_choice(self.visit(option, p, q) for option in node.options if q in self.reachable.visit(option, p))
+
+    def visit_token(self, node: Token, p: int, q: int) -> Node:
+        return node
+
+    def visit_literal(self, node: Literal | Strings | Chars, p: int, q: int) -> Node:
+        return self.leaves.products(node, p)[q]
+
+    visit_strings = visit_chars = visit_literal
+
+    def reference(self, name: Hashable, write_body: Callable[[], Node]) -> Rule:
+        """Return a reference to the rule of this name; if it is new, its body is generated later."""
         if name not in self.rules:
             self.rules[name] = EMPTY
-            self.pending.append((name, make))
+            self.pending.append((name, write_body))
             if len(self.rules) > self.most:
-                raise self.exceeded()
+                raise _limit_exceeded(self.most)
         return Rule(name)
 
-    def sequence(self, node: Sequence, k: int, p: int, q: int) -> Node:
+    def write_suffix(self, node: Sequence, k: int, p: int, q: int) -> Node:
         """Return a node for the parts from k on. A position with a single intermediate state needs no rule."""
+        reachable = self.reachable
         out: list[Node] = []
         while k < len(node.parts):
-            middles = [r for r in sorted(self.leads(node.parts[k], p)) if q in self.through(node, k + 1, r)]
+            reached = sorted(reachable.visit(node.parts[k], p))
+            middles = [r for r in reached if q in reachable.after_suffix(node, k + 1, r)]
             if len(middles) > 1:
-                name = ("from", self.number(node), k, p, q)
-                return make_sequence((*out, self.call(name, partial(self.either, node, k, p, q, middles))))
-            out.append(self.node(node.parts[k], p, middles[0]))
+                name = ("from", reachable.number(node), k, p, q)
+                branches = self.reference(name, partial(self.write_branches, node, k, p, q, middles))
+                return make_sequence((*out, branches))
+            out.append(self.visit(node.parts[k], p, middles[0]))
             k, p = k + 1, middles[0]
         return make_sequence(out)
 
-    def either(self, node: Sequence, k: int, p: int, q: int, middles: list[int]) -> Node:
+    def write_branches(self, node: Sequence, k: int, p: int, q: int, middles: list[int]) -> Node:
         """Return the choice, over the intermediate states, of part k followed by the remaining parts."""
         first = node.parts[k]
-        return make_choice(make_sequence((self.node(first, p, r), self.sequence(node, k + 1, r, q))) for r in middles)
+        return make_choice(
+            make_sequence((self.visit(first, p, r), self.write_suffix(node, k + 1, r, q))) for r in middles
+        )
 
-    def number(self, node: Node) -> int:
-        """Return a number that identifies the node."""
-        return self.numbers.setdefault(id(node), (len(self.numbers), node))[0]
-
-    def repeat(self, node: Repeat, p: int, q: int) -> Node:
+    def visit_repeat(self, node: Repeat, p: int, q: int) -> Node:
         """Return a node for a repetition.
 
         If every iteration returns to the same state, it remains a Repeat; else there is a rule for each state and
         remaining count.
         """
         body, low, high = node.node, node.low, node.high
-        if p == q and self.leads(body, p) <= {p}:
-            return Repeat(self.node(body, p, p), low, high) if self.leads(body, p) else EMPTY
+        if p == q and self.reachable.visit(body, p) <= {p}:
+            return Repeat(self.visit(body, p, p), low, high) if self.reachable.visit(body, p) else EMPTY
         if high == 1 and low == 0:
-            options = [self.node(body, p, q)] if q in self.leads(body, p) else []
+            options = [self.visit(body, p, q)] if q in self.reachable.visit(body, p) else []
             return make_choice([*options, EMPTY] if p == q else options)
-        return self.rounds(body, low, high, p, q)
+        return self.reference_rounds(body, low, high, p, q)
 
-    def rounds(self, body: Node, low: int, high: int | None, p: int, q: int) -> Node:
+    def reference_rounds(self, body: Node, low: int, high: int | None, p: int, q: int) -> Node:
         """Return a reference to the rule of a repetition with these remaining counts."""
-        name = ("rounds", self.number(body), low, high, p, q)
-        return self.call(name, partial(self.one_round, body, low, high, p, q))
+        name = ("rounds", self.reachable.number(body), low, high, p, q)
+        return self.reference(name, partial(self.write_round, body, low, high, p, q))
 
-    def one_round(self, body: Node, low: int, high: int | None, p: int, q: int) -> Node:
-        """Return the body of such a rule: one iteration and the rest, or the end."""
+    def write_round(self, body: Node, low: int, high: int | None, p: int, q: int) -> Node:
+        """Return the body of such a rule: one iteration and the remaining ones, or the end."""
         options: list[Node] = [EMPTY] if p == q and low == 0 else []
         if high != 0:
-            left = (max(low - 1, 0), None if high is None else high - 1)
-            for r in sorted(self.leads(body, p)):
-                if q in self.repeated(body, *left, r):
-                    options.append(make_sequence((self.node(body, p, r), self.rounds(body, *left, r, q))))
+            remaining = (max(low - 1, 0), None if high is None else high - 1)
+            for r in sorted(self.reachable.visit(body, p)):
+                if q in self.reachable.after_rounds(body, *remaining, r):
+                    following = self.reference_rounds(body, *remaining, r, q)
+                    options.append(make_sequence((self.visit(body, p, r), following)))
         return make_choice(options)
-
-    def exceeded(self) -> LimitError:
-        return LimitError(
-            f"{WHAT} needs more than {self.most} rules or states",
-            hint="Simplify one of both, or raise Limits.dfa_states.",
-        )

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from json.encoder import encode_basestring
+from typing import Literal as OneOf
 
 from ..automata.dfa import Dfa
 from ..base.errors import UnsupportedError
 from ..base.options import Limits, Style
 from .nodes import Chars, Choice, Grammar, Literal, Node, Strings, Token
 from .object_expansion import expand_objects
-from .visitor import make_sequence, rebuild_node
+from .smart_constructors import make_sequence
+from .visitor import PLAIN_CLASSES, NodeRebuilder, fold_node
 
 __all__ = ["quote_as_json"]
 
-WHAT = "a grammar inside a JSON string"
+OPERATION = "a grammar inside a JSON string"
 QUOTE = Literal(b'"')
 
 
@@ -24,27 +26,38 @@ def quote_as_json(grammar: Grammar, style: Style = Style(), limits: Limits = Lim
     Characters of Chars leaves may use any escapes; literals follow `style.escapes`. Raise UnsupportedError for tokens,
     for literals that are not UTF-8 and for nodes that plain rules cannot express.
     """
-    plain = expand_objects(grammar, WHAT, limits=limits)
+    plain = expand_objects(grammar, OPERATION, limits=limits)
+    escape = _JsonEscaper(style.escapes).visit
+    rules: dict[Hashable, Node] = {name: fold_node(body, escape) for name, body in plain.rules.items()}
+    return Grammar(make_sequence((QUOTE, fold_node(plain.start, escape), QUOTE)), rules)
 
-    def inside(node: Node) -> Node:
-        if isinstance(node, Chars):
-            return Chars(node.dfa, "json", node.low, node.high)
-        if isinstance(node, Literal):
-            return text(node.data)
-        if isinstance(node, Strings):
-            return Choice(tuple(map(text, node.options)))
-        if isinstance(node, Token):
-            raise UnsupportedError(f"{WHAT}: a token is no text", hint="Leave tokens outside of JSON.")
-        return rebuild_node(node, inside)
 
-    def text(data: bytes) -> Node:
+class _JsonEscaper(NodeRebuilder):
+    """A fold that replaces leaves by their spellings inside a JSON string."""
+
+    node_classes = PLAIN_CLASSES
+
+    def __init__(self, escapes: OneOf["canonical", "any"]) -> None:
+        self.escapes = escapes
+
+    def visit_chars(self, node: Chars, parts: list[Node]) -> Node:
+        return Chars(node.dfa, "json", node.low, node.high)
+
+    def visit_literal(self, node: Literal, parts: list[Node]) -> Node:
+        return self.escape(node.data)
+
+    def visit_strings(self, node: Strings, parts: list[Node]) -> Node:
+        return Choice(tuple(map(self.escape, node.options)))
+
+    def visit_token(self, node: Token, parts: list[Node]) -> Node:
+        raise UnsupportedError(f"{OPERATION}: a token is no text", hint="Leave tokens outside of JSON.")
+
+    def escape(self, data: bytes) -> Node:
+        """Return a node for the spellings of a text."""
         try:
-            one = data.decode()
+            text = data.decode()
         except UnicodeDecodeError:
-            raise UnsupportedError(f"{WHAT}: {data!r} is not UTF-8", hint="Write whole characters.") from None
-        if style.escapes == "any" and one:
-            return Chars(Dfa.from_strings([one]), "json")
-        return Literal(encode_basestring(one)[1:-1].encode())
-
-    rules: dict[Hashable, Node] = {name: inside(node) for name, node in plain.rules.items()}
-    return Grammar(make_sequence((QUOTE, inside(plain.start), QUOTE)), rules)
+            raise UnsupportedError(f"{OPERATION}: {data!r} is not UTF-8", hint="Write whole characters.") from None
+        if self.escapes == "any" and text:
+            return Chars(Dfa.from_strings([text]), "json")
+        return Literal(encode_basestring(text)[1:-1].encode())

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 from ..automata.dfa import LAST, Dfa
 from .nodes import Chars, Grammar, JsonString, Literal, Node, Object, Rule, Sequence, Strings
 from .nullable_nodes import NullableNodes
-from .visitor import inner_nodes
+from .visitor import NodeVisitor, inner_nodes, list_strings
 
 __all__ = ["find_first_characters"]
 
@@ -22,32 +23,56 @@ def find_first_characters(grammar: Grammar) -> Dfa:
     nullable = NullableNodes(grammar)
     if nullable.is_nullable(grammar.start):
         return ANY
-    found: list[Dfa] = []
-    seen: set[Hashable] = set()
-    todo: list[Node] = [grammar.start]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, Rule):
-            if node.name not in seen:
-                seen.add(node.name)
-                todo.append(grammar.rules[node.name])
-        elif isinstance(node, Sequence):
-            for part in node.parts:
-                todo.append(part)
-                if not nullable.is_nullable(part):
-                    break
-        elif isinstance(node, (Literal, Strings)):
-            options = node.options if isinstance(node, Strings) else (node.data,)
-            heads = [option.decode("utf-8", "replace")[:1] for option in options if option]
-            found.append(ANY if "\ufffd" in heads else Dfa.from_strings(heads))
-        elif isinstance(node, (Object, JsonString)):
-            found.append(Dfa.from_strings(["{" if isinstance(node, Object) else '"']))
-        elif isinstance(node, Chars) and node.encoding == "utf8":
-            table = node.dfa.table
-            row = [target if target < 0 else 1 for target in table.rows[0]]
-            found.append(Dfa.from_table(table._replace(rows=[row, [-1] * len(row)], accepting=[False, True])))
-        elif inner_nodes(node):
-            todo.extend(inner_nodes(node))
-        else:
+    collector = _FirstCharacters(grammar, nullable)
+    while collector.pending:
+        first = collector.visit(collector.pending.pop())
+        if first is ANY:
             return ANY
-    return Dfa.union_of(found)
+        if first is not None:
+            collector.charsets.append(first)
+    return Dfa.union_of(collector.charsets)
+
+
+class _FirstCharacters(NodeVisitor["Dfa | None"]):
+    """Returns the first characters of a leaf; of another node None, and adds its first parts to `pending`."""
+
+    def __init__(self, grammar: Grammar, nullable: NullableNodes) -> None:
+        self.rules, self.nullable = grammar.rules, nullable
+        self.pending: list[Node] = [grammar.start]
+        self.charsets: list[Dfa] = []
+        self.reached: set[Hashable] = set()
+
+    def visit_rule(self, node: Rule) -> None:
+        if node.name not in self.reached:
+            self.reached.add(node.name)
+            self.pending.append(self.rules[node.name])
+
+    def visit_sequence(self, node: Sequence) -> None:
+        for part in node.parts:
+            self.pending.append(part)
+            if not self.nullable.is_nullable(part):
+                break
+
+    def visit_literal(self, node: Literal | Strings) -> Dfa:
+        heads = [text.decode("utf-8", "replace")[:1] for text in list_strings(node) if text]
+        return ANY if "\ufffd" in heads else Dfa.from_strings(heads)
+
+    visit_strings = visit_literal
+
+    def visit_object(self, node: Object) -> Dfa:
+        return Dfa.from_strings(["{"])
+
+    def visit_json_string(self, node: JsonString) -> Dfa:
+        return Dfa.from_strings(['"'])
+
+    def visit_chars(self, node: Chars) -> Dfa:
+        if node.encoding != "utf8":
+            return ANY
+        table = node.dfa.table
+        row = [target if target < 0 else 1 for target in table.rows[0]]
+        return Dfa.from_table(table._replace(rows=[row, [-1] * len(row)], accepting=[False, True]))
+
+    def generic_visit(self, node: Node, *context: Any) -> Dfa | None:
+        parts = inner_nodes(node)
+        self.pending.extend(parts)
+        return None if parts else ANY

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from .nodes import EMPTY, Node, Repeat, Rule
-from .visitor import flatten_choice, flatten_sequence, make_choice, make_sequence
+from .smart_constructors import flatten_choice, flatten_sequence, make_choice, make_sequence
 
 __all__ = ["unroll_recursion"]
 

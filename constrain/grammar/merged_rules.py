@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence as Many
 from dataclasses import replace
 
-from .nodes import Choice, Grammar, Member, Node, Object, Repeat, Rule, Sequence, Unique
-from .visitor import inner_nodes
+from .nodes import Choice, Grammar, Node, Object, Rule, Sequence
+from .visitor import NodeRebuilder, fold_node, inner_nodes
 
 __all__ = ["MergedRules", "rename_rules"]
 
-
-DEEP = 12
-"""Nesting depth from which the start of a grammar becomes a rule, since functions on nodes are recursive."""
+MOST_DEPTH = 12
+"""Nesting depth from which the start of a grammar becomes a rule, so that repeated merging does not add up depths."""
 
 
 class MergedRules(Mapping[Hashable, Node]):
@@ -23,7 +22,7 @@ class MergedRules(Mapping[Hashable, Node]):
 
     def __init__(self, grammars: Many[Grammar]) -> None:
         self.grammars = tuple(grammars)
-        self._made: dict[Hashable, Node] = {}
+        self._renamed: dict[Hashable, Node] = {}
 
     def start(self, k: int) -> Node:
         """Return the start of grammar k in terms of these rules."""
@@ -31,19 +30,19 @@ class MergedRules(Mapping[Hashable, Node]):
 
     def _is_deep(self, k: int) -> bool:
         level: list[Node] = [self.grammars[k].start]
-        for _ in range(DEEP):
+        for _ in range(MOST_DEPTH):
             level = [part for node in level for part in inner_nodes(node)]
         return bool(level)
 
     def __getitem__(self, key: Hashable) -> Node:
-        found = self._made.get(key)
-        if found is None:
+        body = self._renamed.get(key)
+        if body is None:
             if not (isinstance(key, tuple) and len(key) in (1, 2) and key[0] in range(len(self.grammars))):
                 raise KeyError(key)
             grammar = self.grammars[key[0]]
             node = grammar.start if len(key) == 1 else grammar.rules[key[1]]
-            found = self._made[key] = rename_rules(node, key[0])
-        return found
+            body = self._renamed[key] = rename_rules(node, key[0])
+        return body
 
     def __iter__(self) -> Iterator[Hashable]:
         for k, grammar in enumerate(self.grammars):
@@ -57,28 +56,32 @@ class MergedRules(Mapping[Hashable, Node]):
 
 def rename_rules(node: Node, k: int) -> Node:
     """Return the node with every reference to a rule `name` replaced by `(k, name)`."""
+    return fold_node(node, _RuleRenamer(k).visit)
 
-    def again(part: Node) -> Node:
-        return rename_rules(part, k)
 
-    if isinstance(node, Rule):
-        return Rule((k, node.name))
-    if isinstance(node, Sequence):
-        return Sequence(tuple(map(again, node.parts)))
-    if isinstance(node, Choice):
-        return Choice(tuple(map(again, node.options)))
-    if isinstance(node, Repeat):
-        return replace(node, node=again(node.node))
-    if isinstance(node, Member):
-        return Member(again(node.node), None if node.again is None else Rule((k, node.again.name)))
-    if isinstance(node, Unique):
-        return Unique(again(node.body))
-    if isinstance(node, Object):
+class _RuleRenamer(NodeRebuilder):
+    """A fold that renames references to rules; it keeps the form of sequences and choices."""
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+    def visit_rule(self, node: Rule, parts: list[Node]) -> Node:
+        return Rule((self.k, node.name))
+
+    def visit_sequence(self, node: Sequence, parts: list[Node]) -> Node:
+        return Sequence(tuple(parts))
+
+    def visit_choice(self, node: Choice, parts: list[Node]) -> Node:
+        return Choice(tuple(parts))
+
+    def visit_object(self, node: Object, parts: list[Node]) -> Node:
+        def rename(part: Node) -> Node:
+            return rename_rules(part, self.k)
+
         lay = node.layout
         return replace(
             node,
-            properties=tuple(replace(prop, value=again(prop.value)) for prop in node.properties),
-            others=tuple(replace(other, value=again(other.value)) for other in node.others),
-            layout=type(lay)(again(lay.open), again(lay.close), again(lay.comma), again(lay.colon), again(lay.empty)),
+            properties=tuple(replace(prop, value=rename(prop.value)) for prop in node.properties),
+            others=tuple(replace(other, value=rename(other.value)) for other in node.others),
+            layout=type(lay)(*map(rename, (lay.open, lay.close, lay.comma, lay.colon, lay.empty))),
         )
-    return node

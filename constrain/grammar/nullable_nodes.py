@@ -7,6 +7,7 @@ The rules that a query depends on start as not nullable and are raised until not
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from typing import Any
 
 from .nodes import (
     Chars,
@@ -27,8 +28,9 @@ from .nodes import (
     Token,
     Unique,
 )
+from .visitor import NodeVisitor
 
-__all__ = ["NullableNodes"]
+__all__ = ["NullableNodes", "is_nullable_node"]
 
 
 class NullableNodes:
@@ -47,36 +49,65 @@ class NullableNodes:
         return bool(nullable)
 
 
-def _is_nullable(node: Node, known: Callable[[Hashable], bool | None]) -> bool | None:
-    """Return whether a node is nullable, given the known rules; None if these do not determine it."""
-    if isinstance(node, Literal):
+Known = Callable[[Hashable], bool | None]
+
+
+class _Nullability(NodeVisitor["bool | None"]):
+    """Whether a node is nullable, given the known rules; None if these do not determine it."""
+
+    def visit_literal(self, node: Literal, known: Known) -> bool | None:
         return not node.data
-    if isinstance(node, Strings):
+
+    def visit_strings(self, node: Strings, known: Known) -> bool | None:
         return b"" in node.options
-    if isinstance(node, Chars):
+
+    def visit_chars(self, node: Chars, known: Known) -> bool | None:
         return node.low <= 0 and len(node.dfa.delta) > 0 and bool(node.dfa.accepting[0])
-    if isinstance(node, (JsonString, Object, Member, Token, Mark)):
+
+    def visit_json_string(self, node: JsonString | Object | Member | Token | Mark, known: Known) -> bool | None:
         return False
-    if isinstance(node, Free):
+
+    visit_object = visit_member = visit_token = visit_mark = visit_json_string
+
+    def visit_free(self, node: Free, known: Known) -> bool | None:
         return node.until is None
-    if isinstance(node, Parsed):
+
+    def visit_parsed(self, node: Parsed, known: Known) -> bool | None:
         return node.parser.is_nullable
-    if isinstance(node, Unique):
-        return _is_nullable(node.body, known)
-    if isinstance(node, Rule):
+
+    def visit_unique(self, node: Unique, known: Known) -> bool | None:
+        return self.visit(node.body, known)
+
+    def visit_rule(self, node: Rule, known: Known) -> bool | None:
         return known(node.name)
-    if isinstance(node, Repeat):
-        return True if node.low == 0 else _is_nullable(node.node, known)
-    parts = node.parts if isinstance(node, Sequence) else node.options
-    decisive = isinstance(node, Choice)
-    nullable: bool | None = not decisive
-    for part in parts:
-        one = _is_nullable(part, known)
-        if one is decisive:
-            return decisive
-        if one is None:
-            nullable = None
-    return nullable
+
+    def visit_repeat(self, node: Repeat, known: Known) -> bool | None:
+        return True if node.low == 0 else self.visit(node.node, known)
+
+    def visit_sequence(self, node: Sequence, known: Known) -> bool | None:
+        return self.combine(node.parts, known, decisive=False)
+
+    def visit_choice(self, node: Choice, known: Known) -> bool | None:
+        return self.combine(node.options, known, decisive=True)
+
+    def combine(self, parts: tuple[Node, ...], known: Known, decisive: bool) -> bool | None:
+        """Return `decisive` if any part has this value, None if that is unknown, else the opposite."""
+        nullable: bool | None = not decisive
+        for part in parts:
+            value = self.visit(part, known)
+            if value is decisive:
+                return decisive
+            if value is None:
+                nullable = None
+        return nullable
+
+
+_is_nullable = _Nullability().visit
+
+
+def is_nullable_node(node: Node) -> bool:
+    """Return whether the language of a node without references to rules contains the empty text."""
+    return bool(_is_nullable(node, lambda name: None))
 
 
 def _solve_rules(node: Node, grammar: Grammar, known: dict[Hashable, bool]) -> None:
@@ -101,16 +132,28 @@ def _solve_rules(node: Node, grammar: Grammar, known: dict[Hashable, bool]) -> N
     known.update(values)
 
 
-def _rules_at_left(node: Node) -> list[Hashable]:
-    """Return the rules that nullability may depend on; none if a part is not nullable whatever the rules are."""
-    if isinstance(node, Rule):
+class _RulesAtLeft(NodeVisitor[list[Hashable]]):
+    """The rules that nullability may depend on; none if a part is not nullable whatever the rules are."""
+
+    def visit_rule(self, node: Rule) -> list[Hashable]:
         return [node.name]
-    if isinstance(node, (Repeat, Unique)):
-        return _rules_at_left(node.node if isinstance(node, Repeat) else node.body)
-    if isinstance(node, Sequence):
+
+    def visit_repeat(self, node: Repeat) -> list[Hashable]:
+        return self.visit(node.node)
+
+    def visit_unique(self, node: Unique) -> list[Hashable]:
+        return self.visit(node.body)
+
+    def visit_sequence(self, node: Sequence) -> list[Hashable]:
         if any(_is_nullable(part, lambda name: None) is False for part in node.parts):
             return []
-        return [name for part in node.parts for name in _rules_at_left(part)]
-    if isinstance(node, Choice):
-        return [name for part in node.options for name in _rules_at_left(part)]
-    return []
+        return [name for part in node.parts for name in self.visit(part)]
+
+    def visit_choice(self, node: Choice) -> list[Hashable]:
+        return [name for part in node.options for name in self.visit(part)]
+
+    def generic_visit(self, node: Node, *context: Any) -> list[Hashable]:
+        return []
+
+
+_rules_at_left = _RulesAtLeft().visit

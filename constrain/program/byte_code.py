@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Set
 from itertools import accumulate, islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from ..base.fork_safety import fork_handlers
 from ..base.options import Limits
 from ..grammar.nodes import Free, Grammar, Mark, Node, Rule, Token
 from ..grammar.nullable_nodes import NullableNodes
+from ..grammar.visitor import NodeVisitor
 from ..kernels import layout as at
 from ..lalr.parser_code import Parser
 from ..lalr.shortest_suffix import ShortestSuffixes
@@ -37,6 +39,24 @@ CODE_LIMIT = 1 << 27
 FIRST_CAPACITY = 1 << 12
 LONG = 1 << 12
 """Length in bytes from which a string block is widened to words with numpy."""
+
+
+class _CellKeys(NodeVisitor[tuple[object, ...]]):
+    """The key of the rule cell of a node: nodes with equal keys share a cell."""
+
+    def visit_rule(self, node: Rule, within: bool) -> tuple[object, ...]:
+        return ("rule", node.name, within)
+
+    def visit_token(self, node: Token | Mark | Free, within: bool) -> tuple[object, ...]:
+        return ("token", node)
+
+    visit_mark = visit_free = visit_token
+
+    def generic_visit(self, node: Node, *context: Any) -> tuple[object, ...]:
+        return ("node", id(node))
+
+
+_CELL_KEYS = _CellKeys()
 
 
 class ByteCode(ABC):
@@ -98,10 +118,7 @@ class ByteCode(ABC):
         With `within`, the rule continues with the members of a Unique. The entry in the table of cells is written last,
         so that an interrupt never leaves a reference to an incomplete cell.
         """
-        if isinstance(node, Rule):
-            key: object = ("rule", node.name, within)
-        else:
-            key = ("token", node) if isinstance(node, (Token, Mark, Free)) else ("node", id(node))
+        key = _CELL_KEYS.visit(node, within)
         found = self._cells.get(key)
         if found is None:
             found = self.append([0, len(self._cells)])

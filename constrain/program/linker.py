@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from json.encoder import encode_basestring
+from typing import Any
 
 from ..automata.dfa import Dfa
 from ..base.errors import LimitError, UnsupportedError
@@ -30,6 +31,7 @@ from ..grammar.nodes import (
     Token,
     Unique,
 )
+from ..grammar.visitor import NodeVisitor
 from ..kernels import layout as at
 from .byte_code import ByteCode
 
@@ -43,8 +45,12 @@ NEVER_TEXT = 0xFF
 """A byte that does not occur in UTF-8; in a vocabulary it starts the name of a special token."""
 
 
-class RuleLinker:
-    """Generates the code of one rule, with relative addresses that are relocated when it is appended."""
+class RuleLinker(NodeVisitor[None]):
+    """Generates the code of one rule, with relative addresses that are relocated when it is appended.
+
+    `visit(node, last)` generates a node within the rule. With `last`, it is the tail of a rule of a Unique: a rule that
+    it references continues with the members.
+    """
 
     def __init__(self, program: ByteCode, within: bool = False) -> None:
         self.program = program
@@ -58,16 +64,7 @@ class RuleLinker:
 
     def rule(self, node: Node) -> int:
         """Append the code of a whole rule and return its entry address."""
-        if isinstance(node, (Token, Mark, Free)):
-            node, self.naming = self.program.bound(node), True
-        if isinstance(node, Object):
-            self.object(node)
-        elif isinstance(node, Unique):
-            self.words.append(at.UNIQUE)
-            self.within = self.counting = True
-            self.node(node.body, last=True)
-        else:
-            self.node(node, last=self.within)
+        _RuleBodies(self).visit(node)
         self.words.append(at.END)
         for place, named in self.later:
             self.here(place)
@@ -77,59 +74,65 @@ class RuleLinker:
             self.words[place] += base
         return self.program.append(self.words)
 
-    def node(self, node: Node, last: bool = False) -> None:
-        """Generate a node. With `last`, it is the tail of a rule of a Unique: a rule it references continues with the
-        members.
-        """
-        if isinstance(node, Literal):
-            if NEVER_TEXT in node.data and not self.naming:
-                raise UnsupportedError(
-                    f"the literal {node.data!r} holds a byte 0xFF, which no UTF-8 has",
-                    hint="Bytes 0xFF name special tokens here; text is UTF-8.",
-                )
-            self.words.extend(node.data)
-        elif isinstance(node, Rule):
-            self.words += (at.PASS if last else at.CALL, self.program.cell(node, within=last))
-        elif isinstance(node, (Sequence, Choice)) and self.depth >= MOST_DEPTH and not (self.within or self.naming):
-            self.words += (at.CALL, self.program.cell(node))
-        elif isinstance(node, (Sequence, Choice)):
-            self.depth += 1
-            self.nested(node, last)
-            self.depth -= 1
-        elif isinstance(node, Member):
-            assert self.within, "A Member stands in a Unique, or in a rule that one of its rules names in last place."
-            self.member(node)
-        elif isinstance(node, Repeat):
-            self.repeat(node)
-        elif isinstance(node, Chars):
-            self.leaf(node.dfa, MODES[node.encoding], node.low, node.high)
-        elif isinstance(node, JsonString):
-            self.words.append(34)
-            self.leaf(node.dfa, at.JSON_STRING, node.low, node.high)
-        elif isinstance(node, Parsed):
-            self.words += (at.PARSE, self.program.parser(node.parser))
-        elif isinstance(node, (Token, Mark, Free)):
-            self.words += (at.CALL, self.program.cell(node))
-        elif isinstance(node, Strings):
-            self.words += (at.SET, self.program.strings(node.options, 0))
-        else:
-            self.words += (at.CALL, self.program.cell(node))
+    def visit_literal(self, node: Literal, last: bool = False) -> None:
+        if NEVER_TEXT in node.data and not self.naming:
+            raise UnsupportedError(
+                f"the literal {node.data!r} holds a byte 0xFF, which no UTF-8 has",
+                hint="Bytes 0xFF name special tokens here; text is UTF-8.",
+            )
+        self.words.extend(node.data)
 
-    def nested(self, node: Sequence | Choice, last: bool) -> None:
-        """Generate a Sequence or Choice."""
-        if isinstance(node, Choice):
-            self.choice(node.options, last)
+    def visit_strings(self, node: Strings, last: bool = False) -> None:
+        self.words += (at.SET, self.program.strings(node.options, 0))
+
+    def visit_chars(self, node: Chars, last: bool = False) -> None:
+        self.leaf(node.dfa, MODES[node.encoding], node.low, node.high)
+
+    def visit_json_string(self, node: JsonString, last: bool = False) -> None:
+        self.words.append(34)
+        self.leaf(node.dfa, at.JSON_STRING, node.low, node.high)
+
+    def visit_parsed(self, node: Parsed, last: bool = False) -> None:
+        self.words += (at.PARSE, self.program.parser(node.parser))
+
+    def visit_rule(self, node: Rule, last: bool = False) -> None:
+        self.words += (at.PASS if last else at.CALL, self.program.cell(node, within=last))
+
+    def visit_object(self, node: Object | Unique | Token | Mark | Free, last: bool = False) -> None:
+        """Generate a call of a node that is a rule of its own."""
+        self.words += (at.CALL, self.program.cell(node))
+
+    visit_unique = visit_token = visit_mark = visit_free = visit_object
+
+    def visit_sequence(self, node: Sequence, last: bool = False) -> None:
+        if self.is_too_deep():
+            self.words += (at.CALL, self.program.cell(node))
             return
+        self.depth += 1
         for k, part in enumerate(node.parts):
-            self.node(part, last and k == len(node.parts) - 1)
+            self.visit(part, last and k == len(node.parts) - 1)
+        self.depth -= 1
 
-    def member(self, node: Member) -> None:
+    def visit_choice(self, node: Choice, last: bool = False) -> None:
+        if self.is_too_deep():
+            self.words += (at.CALL, self.program.cell(node))
+            return
+        self.depth += 1
+        self.choice(node.options, last)
+        self.depth -= 1
+
+    def is_too_deep(self) -> bool:
+        """Return whether a sequence or choice here becomes a rule of its own."""
+        return self.depth >= MOST_DEPTH and not (self.within or self.naming)
+
+    def visit_member(self, node: Member, last: bool = False) -> None:
         """Generate a Member and the address at which an equal value continues: after the end of the rule, or 0 for
         none.
 
         If equality is possible, tokens that extend beyond the value are tried one by one, as if others could be
         rejected.
         """
+        assert self.within, "A Member stands in a Unique, or in a rule that one of its rules names in last place."
         endless = node.again is None and _is_endless(node.node)
         self.words += (at.MEMBER, int(endless), at.CALL, self.program.cell(node.node), at.MEMBER_END, 0)
         if node.again is not None:
@@ -159,28 +162,28 @@ class RuleLinker:
 
     def choice(self, options: tuple[Node, ...], last: bool = False) -> None:
         if len(options) == 1:
-            self.node(options[0], last)
+            self.visit(options[0], last)
             return
         first = self.split(len(options))
         ends = []
         for k, option in enumerate(options):
             self.here(first + k)
-            self.node(option, last)
+            self.visit(option, last)
             if k < len(options) - 1:
                 ends.append(self.jump(at.JUMP))
         for place in ends:
             self.here(place)
 
-    def repeat(self, node: Repeat) -> None:
+    def visit_repeat(self, node: Repeat, last: bool = False) -> None:
         low, high = node.low, node.high
         if high == 0:
             return
         if (low, high) == (1, 1):
-            self.node(node.node)
+            self.visit(node.node)
         elif (low, high) == (0, 1):
             first = self.split(2)
             self.here(first)
-            self.node(node.node)
+            self.visit(node.node)
             self.here(first + 1)
         elif high is None and low <= 1:
             self.loop(node.node, low)
@@ -194,7 +197,7 @@ class RuleLinker:
         first = self.split(2) if low == 0 else -1
         if low == 0:
             self.here(first)
-        self.node(body)
+        self.visit(body)
         if low == 0:
             self.words[self.jump(at.JUMP)] = start
         else:
@@ -215,7 +218,7 @@ class RuleLinker:
         self.words += (at.TEST, low, -1 if high is None else high, 0)
         exit_place = len(self.words) - 1
         self.places.append(exit_place)
-        self.node(body)
+        self.visit(body)
         self.words += (at.COUNT, low if high is None else high)
         self.words[self.jump(at.JUMP)] = start
         self.here(exit_place)
@@ -231,11 +234,11 @@ class RuleLinker:
         first = self.split(2)
         self.here(first)
         words += (at.CLOSE, block)
-        self.node(lay.empty)
+        self.visit(lay.empty)
         words += (125, at.END)
         self.here(first + 1)
         words += (at.MORE, block)
-        self.node(lay.open)
+        self.visit(lay.open)
         keys = len(words)
         words.append(34)
         choice = self.split(1 + len(node.others))
@@ -259,7 +262,7 @@ class RuleLinker:
                 words += colon
             else:
                 places = len(self.places)
-                self.node(lay.colon)
+                self.visit(lay.colon)
                 if len(self.places) == places:  # position-independent: reuse it before every value
                     colon = words[offsets[-1] :]
             words += (at.CALL, self.program.cell(value))
@@ -269,15 +272,39 @@ class RuleLinker:
         first = self.split(2)
         self.here(first)
         words += (at.MORE, block)
-        self.node(lay.comma)
+        self.visit(lay.comma)
         self.words[self.jump(at.JUMP)] = keys
         self.here(first + 1)
         words += (at.CLOSE, block)
-        self.node(lay.close)
+        self.visit(lay.close)
         words.append(125)
         base = len(self.program.words)
         for k in range(len(node.properties)):
             self.program.words[targets + k] = base + offsets[k]
+
+
+class _RuleBodies(NodeVisitor[None]):
+    """Generates a node as the body of a rule, of which it may use the register."""
+
+    def __init__(self, linker: RuleLinker) -> None:
+        self.linker = linker
+
+    def visit_token(self, node: Token | Mark | Free) -> None:
+        self.linker.naming = True
+        self.visit(self.linker.program.bound(node))
+
+    visit_mark = visit_free = visit_token
+
+    def visit_object(self, node: Object) -> None:
+        self.linker.object(node)
+
+    def visit_unique(self, node: Unique) -> None:
+        self.linker.words.append(at.UNIQUE)
+        self.linker.within = self.linker.counting = True
+        self.linker.visit(node.body, True)
+
+    def generic_visit(self, node: Node, *context: Any) -> None:
+        self.linker.visit(node, self.linker.within)
 
 
 def _object_block(program: ByteCode, node: Object) -> tuple[int, list[tuple[int, int, int]]]:

@@ -10,6 +10,7 @@ and `TerminatingChoices` brings the document to an end.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from ..engine.text_enumeration import hashable_json
 from ..grammar.nodes import (  # fmt: skip
@@ -26,6 +27,7 @@ from ..grammar.nodes import (  # fmt: skip
     Strings,
     Unique,
 )
+from ..grammar.visitor import NodeVisitor
 from .choice_source import HARDER, TRIES, Chooser, NoMember, Seeded
 from .dfa_texts import build_language, draw_text
 from .document_recipe import BUDGET, PartialDocument, Recipe
@@ -49,34 +51,29 @@ class RepeatedMember(Exception):
     written."""
 
 
-class DocumentWriter(PartialDocument):
-    """Writes the nodes of a Grammar."""
+class DocumentWriter(NodeVisitor["Node | None"], PartialDocument):
+    """Writes the nodes of a Grammar.
+
+    `visit` writes a text of a node up to a node in last position, which it returns; None if there is none.
+    """
 
     def node(self, node: Node) -> None:
         """Write a text of the node.
 
         Rules in last position are followed without recursion, because chains of them are long.
         """
-        again: tuple[int, Node] | None = None
-        while True:
+        following: Node | None = node
+        fallback: tuple[int, Node] | None = None
+        while following is not None:
             try:
-                if isinstance(node, Sequence) and node.parts:
-                    for part in node.parts[:-1]:
-                        self.inner(part)
-                    node = node.parts[-1]
-                elif isinstance(node, Choice):
-                    option = self.option(node)
-                    if self.differ is not None:  # If no member is left that differs, the array may end here.
-                        again = (len(self.out), node.options[self.recipe.endings.pick(node)])
-                    node = option
-                elif isinstance(node, Rule):
-                    node = self.rules[node.name]
-                else:
-                    return self.last(node)
+                node, following = following, self.methods[type(following)](self, following)
+                if self.differ is not None and isinstance(node, Choice):
+                    # If no member is left that differs, the array may end here.
+                    fallback = (len(self.out), node.options[self.recipe.endings.pick(node)])
             except NoMember:
-                if again is None:
+                if fallback is None:
                     raise
-                (length, node), again = again, None
+                (length, following), fallback = fallback, None
                 del self.out[length:]
 
     def inner(self, node: Node) -> None:
@@ -87,27 +84,40 @@ class DocumentWriter(PartialDocument):
         else:
             self.node(node)
 
-    def last(self, node: Node) -> None:
-        """Write a node that ends a chain, which is any node other than a sequence, choice or rule."""
-        if isinstance(node, Literal):
-            self.out += node.data
-        elif isinstance(node, Strings):
-            options = sorted(node.options, key=len) if len(node.options) <= 64 else node.options
-            self.out += options[self.choose(len(options))]
-        elif isinstance(node, Chars):
-            self.chars(node)
-        elif isinstance(node, JsonString):
-            self.out += self.quoted(self.string(node))
-        elif isinstance(node, Repeat):
-            self.repeat(node)
-        elif isinstance(node, Object):
-            with self.deeper():
-                write_object(self, node)
-        elif isinstance(node, Unique):
-            with self.deeper():
-                self.unique(node)
-        elif isinstance(node, Member):
-            self.member(node)
+    def visit_sequence(self, node: Sequence) -> Node | None:
+        for part in node.parts[:-1]:
+            self.inner(part)
+        return node.parts[-1] if node.parts else None
+
+    def visit_choice(self, node: Choice) -> Node:
+        """Return one of the options; the deeper the nesting, the less likely are options that open further levels."""
+        if self.ending:
+            return node.options[self.recipe.endings.pick(node)]
+        order = self.recipe.order(node)
+        index = self.choose(len(order))
+        if index and self.level > 2 and self.choose(self.level) < self.level - 2:
+            index = 0
+        return node.options[order[index]]
+
+    def visit_rule(self, node: Rule) -> Node:
+        return self.rules[node.name]
+
+    def visit_literal(self, node: Literal) -> None:
+        self.out += node.data
+
+    def visit_strings(self, node: Strings) -> None:
+        options = sorted(node.options, key=len) if len(node.options) <= 64 else node.options
+        self.out += options[self.choose(len(options))]
+
+    def visit_json_string(self, node: JsonString) -> None:
+        self.out += self.quoted(self.string(node))
+
+    def visit_object(self, node: Object) -> None:
+        with self.deeper():
+            write_object(self, node)
+
+    def generic_visit(self, node: Node, *context: Any) -> None:
+        """Write nothing: recipes have no other nodes."""
 
     def string(self, node: JsonString) -> str:
         """Return a text of the node; in half of the cases one of the hints, if any of them fit."""
@@ -118,17 +128,7 @@ class DocumentWriter(PartialDocument):
                 return fitting[self.choose(len(fitting))]
         return draw_text(texts, self.choose)
 
-    def option(self, node: Choice) -> Node:
-        """Return one of the options; the deeper the nesting, the less likely are options that open further levels."""
-        if self.ending:
-            return node.options[self.recipe.endings.pick(node)]
-        order = self.recipe.order(node)
-        place = self.choose(len(order))
-        if place and self.level > 2 and self.choose(self.level) < self.level - 2:
-            place = 0
-        return node.options[order[place]]
-
-    def chars(self, node: Chars) -> None:
+    def visit_chars(self, node: Chars) -> None:
         kind = self.recipe.kind(node)
         if kind == "blank":
             text = self.space(node)
@@ -151,7 +151,7 @@ class DocumentWriter(PartialDocument):
 
     # ---- members and items ----------------------------------------------------------------------------------------
 
-    def repeat(self, node: Repeat) -> None:
+    def visit_repeat(self, node: Repeat) -> None:
         for done in range(node.low):
             if self.left <= 0 and self.differ is None:  # All other members are alike.
                 start = len(self.out)
@@ -165,15 +165,16 @@ class DocumentWriter(PartialDocument):
                 self.chooser.span(partial(self.node, node.node))
                 done += 1
 
-    def unique(self, node: Unique) -> None:
-        outer, self.differ, level = self.differ, {}, self.level
-        try:
-            self.node(node.body)
-        except RepeatedMember:
-            self.level = level
-        self.differ = outer
+    def visit_unique(self, node: Unique) -> None:
+        with self.deeper():
+            outer, self.differ, level = self.differ, {}, self.level
+            try:
+                self.node(node.body)
+            except RepeatedMember:
+                self.level = level
+            self.differ = outer
 
-    def member(self, node: Member) -> None:
+    def visit_member(self, node: Member) -> None:
         """Write a value that has not occurred yet.
 
         Raise NoMember if none is found, and RepeatedMember where an earlier value may recur.

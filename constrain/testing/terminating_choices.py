@@ -9,9 +9,11 @@ only on earlier ones, so following them terminates.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from typing import Any
 
 from ..base.errors import LimitError
 from ..grammar.nodes import Choice, Member, NameClass, Node, Object, Property, Repeat, Rule, Sequence, Unique
+from ..grammar.visitor import NodeVisitor
 
 __all__ = ["TerminatingChoices", "simplest_first"]
 
@@ -21,7 +23,7 @@ CHAIN = 25
 """Number of consecutive rules in last position that are followed before their chain is assumed to end."""
 
 
-class TerminatingChoices:
+class TerminatingChoices(NodeVisitor[bool]):
     """The terminating options of the nodes of one Grammar, computed on demand."""
 
     def __init__(self, rules: Mapping[Hashable, Node]) -> None:
@@ -49,30 +51,52 @@ class TerminatingChoices:
 
         chain: number of consecutive rules in last position that lead here; None if this is not the last position.
         """
-        if isinstance(node, Rule):
-            if chain is None:
-                return height > 0 and self._rule(node.name, height - 1, 0)
-            return self._rule(node.name, height, chain + 1)
-        if isinstance(node, Sequence):
-            return all(self.within(part, height, None) for part in node.parts[:-1]) and all(
-                self.within(part, height, chain) for part in node.parts[-1:]
-            )
-        if isinstance(node, Choice):
-            return self._choice(node, height, chain)
-        if isinstance(node, Repeat):
-            return node.low == 0 or self.within(node.node, height, None)
-        if isinstance(node, Unique):
-            return self.within(node.body, height, chain)
-        if isinstance(node, Member):
-            return self.within(node.node, height, None)
-        return self._object(node, height) if isinstance(node, Object) else True
+        return self.visit(node, height, chain)
 
-    def _choice(self, node: Choice, height: int, chain: int | None) -> bool:
+    def visit_rule(self, node: Rule, height: int, chain: int | None) -> bool:
+        if chain is None:
+            return height > 0 and self._rule(node.name, height - 1, 0)
+        return self._rule(node.name, height, chain + 1)
+
+    def visit_sequence(self, node: Sequence, height: int, chain: int | None) -> bool:
+        last = len(node.parts) - 1
+        for k, part in enumerate(node.parts):  # Loops instead of `all` here and below save calls: levels are many.
+            if not self.methods[type(part)](self, part, height, chain if k == last else None):
+                return False
+        return True
+
+    def visit_choice(self, node: Choice, height: int, chain: int | None) -> bool:
         for index in simplest_first(node):
-            if self.within(node.options[index], height, chain):
+            option = node.options[index]
+            if self.methods[type(option)](self, option, height, chain):
                 self._picks.setdefault(id(node), (node, index))  # Keeps the node alive, and so its id valid.
                 return True
         return False
+
+    def visit_repeat(self, node: Repeat, height: int, chain: int | None) -> bool:
+        return node.low == 0 or self.visit(node.node, height, None)
+
+    def visit_unique(self, node: Unique, height: int, chain: int | None) -> bool:
+        return self.visit(node.body, height, chain)
+
+    def visit_member(self, node: Member, height: int, chain: int | None) -> bool:
+        return self.visit(node.node, height, None)
+
+    def visit_object(self, node: Object, height: int, chain: int | None) -> bool:
+        items: list[Property | NameClass] = [*node.properties, *node.others]
+        required = [item for item in items if item.required]
+        for item in required:
+            if not self.methods[type(item.value)](self, item.value, height, None):
+                return False
+        missing = node.low - len(required)
+        for item in items:
+            if missing > 0 and (item not in required or isinstance(item, NameClass)):
+                if self.visit(item.value, height, None):
+                    missing -= item.names.count(missing + 1) if isinstance(item, NameClass) else 1
+        return missing <= 0
+
+    def generic_visit(self, node: Node, *context: Any) -> bool:
+        return True
 
     def _rule(self, name: Hashable, height: int, chain: int) -> bool:
         """Return whether a rule has such a text.
@@ -86,22 +110,11 @@ class TerminatingChoices:
         if chain > CHAIN:
             return True
         self._open.add(name)
-        found = self.within(self.rules[name], height, chain)
+        body = self.rules[name]
+        is_within: bool = self.methods[type(body)](self, body, height, chain)
         self._open.discard(name)
-        (self._known if found else self._beyond)[name] = height
-        return found
-
-    def _object(self, node: Object, height: int) -> bool:
-        items: list[Property | NameClass] = [*node.properties, *node.others]
-        must = [item for item in items if item.required]
-        if not all(self.within(item.value, height, None) for item in must):
-            return False
-        missing = node.low - len(must)
-        for item in items:
-            if missing > 0 and (item not in must or isinstance(item, NameClass)):
-                if self.within(item.value, height, None):
-                    missing -= item.names.count(missing + 1) if isinstance(item, NameClass) else 1
-        return missing <= 0
+        (self._known if is_within else self._beyond)[name] = height
+        return is_within
 
 
 def simplest_first(node: Choice) -> list[int]:
@@ -109,14 +122,30 @@ def simplest_first(node: Choice) -> list[int]:
     return sorted(range(len(node.options)), key=lambda index: _has_rule(node.options[index]))
 
 
-def _has_rule(node: Node) -> bool:
-    """Return whether a text of the node passes, or may pass, through a rule; no rule is expanded."""
-    if isinstance(node, Rule):
+class _RuleSearch(NodeVisitor[bool]):
+    """Whether a text of a node passes, or may pass, through a rule; no rule is expanded."""
+
+    def visit_rule(self, node: Rule | Object) -> bool:
         return True
-    if isinstance(node, Sequence):
-        return any(map(_has_rule, node.parts))
-    if isinstance(node, Choice):
-        return any(map(_has_rule, node.options))
-    if isinstance(node, (Unique, Repeat, Member)):
-        return _has_rule(node.body if isinstance(node, Unique) else node.node)
-    return isinstance(node, Object)
+
+    visit_object = visit_rule
+
+    def visit_sequence(self, node: Sequence) -> bool:
+        return any(map(self.visit, node.parts))
+
+    def visit_choice(self, node: Choice) -> bool:
+        return any(map(self.visit, node.options))
+
+    def visit_repeat(self, node: Repeat | Member) -> bool:
+        return self.visit(node.node)
+
+    visit_member = visit_repeat
+
+    def visit_unique(self, node: Unique) -> bool:
+        return self.visit(node.body)
+
+    def generic_visit(self, node: Node, *context: Any) -> bool:
+        return False
+
+
+_has_rule = _RuleSearch().visit

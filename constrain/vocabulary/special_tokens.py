@@ -13,6 +13,7 @@ from functools import lru_cache
 from ..automata.dfa import Dfa
 from ..base.errors import UnsatisfiableError, UnsupportedError, VocabularyError
 from ..grammar.nodes import Chars, Free, Literal, Mark, Node, Sequence, Strings, Token
+from ..grammar.visitor import NodeVisitor
 from .token_names import DIGITS, FIRST, NAME
 from .vocabulary import Vocabulary
 
@@ -21,8 +22,10 @@ __all__ = ["TokenSymbols"]
 MOST_STATES = 20_000
 
 
-class TokenSymbols:
+class TokenSymbols(NodeVisitor[Node]):
     """The special tokens of one vocabulary, as symbols of a grammar."""
+
+    node_classes = (Token, Mark, Free)
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -33,12 +36,17 @@ class TokenSymbols:
         Raise VocabularyError if the vocabulary lacks a token, UnsupportedError if the token is an end token or
         ordinary.
         """
-        if isinstance(node, Mark):
-            return Literal(self.mark(node.text))
-        if isinstance(node, Free):
-            ends = {name for name, index in self.vocabulary.special.items() if index in self.vocabulary.eos_ids}
-            without = tuple(self.mark(text) for text in node.without if text not in ends)
-            return free_text_node(without, None if node.until is None else self.mark(node.until), node.high)
+        return self.visit(node)
+
+    def visit_mark(self, node: Mark) -> Node:
+        return Literal(self.mark(node.text))
+
+    def visit_free(self, node: Free) -> Node:
+        ends = {name for name, index in self.vocabulary.special.items() if index in self.vocabulary.eos_ids}
+        without = tuple(self.mark(text) for text in node.without if text not in ends)
+        return free_text_node(without, None if node.until is None else self.mark(node.until), node.high)
+
+    def visit_token(self, node: Token) -> Node:
         ids = {self.number(name) for name in node.names}
         if node.negated:
             return self.others(ids)

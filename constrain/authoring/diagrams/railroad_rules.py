@@ -9,8 +9,9 @@ from typing import Any
 from ...base.options import Limits
 from ...frontends.gbnf.gbnf_parser import GbnfParser as GbnfReader
 from ...frontends.lark.lark_imports import ImportReader
-from ...grammar.nodes import Chars, Choice as ChoiceNode, Literal, Node, Repeat, Rule, Sequence as SequenceNode, Token
-from ..grammar_tools.character_grammar import shown_set
+from ...grammar.nodes import Chars, Choice as ChoiceNode, Literal, Repeat, Rule, Sequence as SequenceNode, Token
+from ...grammar.visitor import NodeVisitor
+from ..grammar_tools.character_grammar import GBNF_CLASSES, shown_set
 from ..grammar_tools.written_grammar import WrittenGrammar
 from .railroad_shapes import Box, DiagramShape, Remark, ShapeChoice, ShapeLoop, ShapeRow, Skip, fold_row
 
@@ -193,37 +194,46 @@ def _source(tree: Any) -> str:
 # ---- GBNF --------------------------------------------------------------------------------------------------------
 
 
-class _GbnfRules:
+class _GbnfRules(NodeVisitor[DiagramShape]):
+    """The diagrams of the rules of a GBNF grammar."""
+
+    node_classes = GBNF_CLASSES
+
     def __init__(self, text: str) -> None:
         self.reader = GbnfReader(text, Limits().nesting)
         self.reader.read()
 
     def all(self) -> list[Drawn]:
-        out = [Drawn(_called(name), "rule", self.shape(body)) for name, body in self.reader.rules.items()]
+        out = [Drawn(_called(name), "rule", self.visit(body)) for name, body in self.reader.rules.items()]
         return sorted(out, key=lambda one: one.name != "root")
 
-    def shape(self, node: Node) -> DiagramShape:
-        if isinstance(node, Literal):
-            return Box(shorten_text(f'"{node.data.decode()}"'), "text") if node.data else Skip()
-        if isinstance(node, Chars):
-            return Box(shorten_text(shown_set(node.dfa)), "pattern")
-        if isinstance(node, Rule):
-            return Box(_called(node.name), "rule", f"rule-{_called(node.name)}")
-        if isinstance(node, Token):
-            return Box(("not " if node.negated else "") + ", ".join(map(str, node.names)), "terminal")
-        if isinstance(node, Repeat):
-            return repeat_shape(self.shape(node.node), node.low, node.high)
-        if isinstance(node, ChoiceNode):
-            options = [self.shape(option) for option in node.options]
-            options.sort(key=lambda option: not isinstance(option, Skip))
-            return ShapeChoice(tuple(options), 1 if isinstance(options[0], Skip) and len(options) > 1 else 0)
-        assert isinstance(node, SequenceNode)
+    def visit_literal(self, node: Literal) -> DiagramShape:
+        return Box(shorten_text(f'"{node.data.decode()}"'), "text") if node.data else Skip()
+
+    def visit_chars(self, node: Chars) -> DiagramShape:
+        return Box(shorten_text(shown_set(node.dfa)), "pattern")
+
+    def visit_rule(self, node: Rule) -> DiagramShape:
+        return Box(_called(node.name), "rule", f"rule-{_called(node.name)}")
+
+    def visit_token(self, node: Token) -> DiagramShape:
+        return Box(("not " if node.negated else "") + ", ".join(map(str, node.names)), "terminal")
+
+    def visit_repeat(self, node: Repeat) -> DiagramShape:
+        return repeat_shape(self.visit(node.node), node.low, node.high)
+
+    def visit_choice(self, node: ChoiceNode) -> DiagramShape:
+        options = [self.visit(option) for option in node.options]
+        options.sort(key=lambda option: not isinstance(option, Skip))
+        return ShapeChoice(tuple(options), 1 if isinstance(options[0], Skip) and len(options) > 1 else 0)
+
+    def visit_sequence(self, node: SequenceNode) -> DiagramShape:
         loops: dict[int, tuple[list[Any], list[DiagramShape]]] = {}
-        for place, part in enumerate(node.parts):
+        for index, part in enumerate(node.parts):
             if isinstance(part, Repeat) and (part.low, part.high) == (0, None):
                 inner = part.node.parts if isinstance(part.node, SequenceNode) else (part.node,)
-                loops[place] = list(inner), [self.shape(one) for one in inner]
-        return join_parts([(part, self.shape(part)) for part in node.parts], loops)
+                loops[index] = list(inner), [self.visit(one) for one in inner]
+        return join_parts([(part, self.visit(part)) for part in node.parts], loops)
 
 
 def _called(name: Hashable) -> str:

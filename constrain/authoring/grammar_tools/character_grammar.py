@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from ...automata.dfa import LAST, Dfa
 from ...base.errors import GrammarError, LimitError
@@ -19,14 +20,17 @@ from ...base.options import Limits
 from ...frontends.gbnf import to_grammar
 from ...frontends.gbnf.gbnf_parser import GbnfParser
 from ...grammar.nodes import Chars, Choice, Literal, Node, Repeat, Rule, Sequence, Token
+from ...grammar.visitor import NodeVisitor, walk_nodes
 from ...lalr.lalr_tables import Lalr
 from ...lalr.productions import Productions
 from ...lalr.shortest_suffix import ShortestSuffixes
 from .derivations import compute_least_costs
 
-__all__ = ["CharacterEndings", "Ranges", "productions_of", "shown_set", "written_at"]
+__all__ = ["GBNF_CLASSES", "CharacterEndings", "Ranges", "productions_of", "shown_set", "written_at"]
 
 Ranges = tuple[tuple[int, int], ...]
+GBNF_CLASSES = (Literal, Chars, Token, Sequence, Choice, Repeat, Rule)
+"""The classes of nodes that the GBNF parser creates."""
 MOST_COPIES = 2_000
 """Maximum number of copies to which a counted repetition is expanded: llama.cpp's own limit."""
 
@@ -58,7 +62,11 @@ def productions_of(text: str, start: str) -> tuple[Productions, tuple[Ranges, ..
     return _Numbers(reader.rules).productions(start)
 
 
-class _Numbers:
+class _Numbers(NodeVisitor[list[int]]):
+    """The rules as productions; `visit(node, rule)` returns the symbols of a node inside a rule."""
+
+    node_classes = GBNF_CLASSES
+
     def __init__(self, rules: dict[Hashable, Node]) -> None:
         self.rules = rules
         self.names: dict[str, int] = {}
@@ -67,7 +75,8 @@ class _Numbers:
         self.right: list[tuple[int, ...]] = []
         self.shown: dict[int, str] = {}
         self.classes: dict[Ranges, int] = {}
-        sets = [found for body in rules.values() for found in _sets(body)]
+        sets_of = _CharacterSets().visit
+        sets = [ranges for node in walk_nodes(*rules.values()) for ranges in sets_of(node)]
         self.cuts = sorted({0, *(edge for ranges in sets for low, high in ranges for edge in (low, high + 1))})
         self.sets = sorted(set(sets))
         self.signature = self._signatures()
@@ -130,26 +139,28 @@ class _Numbers:
 
     def sequence(self, node: Node, inside: str) -> list[int]:
         parts = node.parts if isinstance(node, Sequence) else (node,)
-        return [symbol for part in parts for symbol in self.symbols(part, inside)]
+        return [symbol for part in parts for symbol in self.visit(part, inside)]
 
-    def symbols(self, node: Node, inside: str) -> list[int]:
-        if isinstance(node, Literal):
-            return [self.of_set(((ord(char), ord(char)),)) for char in node.data.decode()]
-        if isinstance(node, Chars):
-            return [self.of_set(_ranges(node.dfa))]
-        if isinstance(node, Rule):
-            return [~self.names[self.name(node.name)]]
-        if isinstance(node, Token):
-            name = ("!" if node.negated else "") + "".join(map(str, node.names))
-            return [len(self.alphabet) + self.tokens.setdefault(name, len(self.tokens))]
-        if isinstance(node, Sequence):
-            return self.sequence(node, inside)
-        if isinstance(node, Repeat):
-            return self.repeat(node, inside)
-        assert isinstance(node, Choice)
-        made = self.made(inside, f"(a choice in {rule_of(inside)})")
-        self.define(made, node, inside)
-        return [~made]
+    def visit_literal(self, node: Literal, inside: str) -> list[int]:
+        return [self.of_set(((ord(char), ord(char)),)) for char in node.data.decode()]
+
+    def visit_chars(self, node: Chars, inside: str) -> list[int]:
+        return [self.of_set(_ranges(node.dfa))]
+
+    def visit_rule(self, node: Rule, inside: str) -> list[int]:
+        return [~self.names[self.name(node.name)]]
+
+    def visit_token(self, node: Token, inside: str) -> list[int]:
+        name = ("!" if node.negated else "") + "".join(map(str, node.names))
+        return [len(self.alphabet) + self.tokens.setdefault(name, len(self.tokens))]
+
+    def visit_sequence(self, node: Sequence, inside: str) -> list[int]:
+        return self.sequence(node, inside)
+
+    def visit_choice(self, node: Choice, inside: str) -> list[int]:
+        nonterminal = self.made(inside, f"(a choice in {rule_of(inside)})")
+        self.define(nonterminal, node, inside)
+        return [~nonterminal]
 
     def of_set(self, ranges: Ranges) -> int:
         """Return the terminal of a set of characters, or the nonterminal that derives its terminals."""
@@ -164,14 +175,14 @@ class _Numbers:
                 self.rule(known, [terminal])
         return ~known
 
-    def repeat(self, node: Repeat, inside: str) -> list[int]:
+    def visit_repeat(self, node: Repeat, inside: str) -> list[int]:
         """Return `low` copies, then either an unbounded repetition or nested optional copies up to `high`."""
         if max(node.low, node.high or 0) > MOST_COPIES:
             raise LimitError(
                 f"a repetition in {rule_of(inside)} goes beyond {MOST_COPIES:,} copies, too many to look into",
                 hint="Give it a smaller bound for looking, or none at all.",
             )
-        body = self.symbols(node.node, inside)
+        body = self.visit(node.node, inside)
         if len(body) != 1:
             one = self.made(inside, f"(a step in {rule_of(inside)})")
             self.rule(one, body)
@@ -191,17 +202,17 @@ class _Numbers:
         return body * node.low + rest
 
 
-def _sets(node: Node) -> Iterable[Ranges]:
-    """Yield the sets of characters in a node."""
-    if isinstance(node, Literal):
-        yield from (((ord(char), ord(char)),) for char in node.data.decode())
-    elif isinstance(node, Chars):
-        yield _ranges(node.dfa)
-    elif isinstance(node, Repeat):
-        yield from _sets(node.node)
-    elif isinstance(node, (Sequence, Choice)):
-        for part in node.parts if isinstance(node, Sequence) else node.options:
-            yield from _sets(part)
+class _CharacterSets(NodeVisitor[list[Ranges]]):
+    """The sets of characters of a leaf."""
+
+    def visit_literal(self, node: Literal) -> list[Ranges]:
+        return [((ord(char), ord(char)),) for char in node.data.decode()]
+
+    def visit_chars(self, node: Chars) -> list[Ranges]:
+        return [_ranges(node.dfa)]
+
+    def generic_visit(self, node: Node, *context: Any) -> list[Ranges]:
+        return []
 
 
 def _ranges(dfa: Dfa) -> Ranges:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 
 from ...frontends.lark.source_map import SourceMap
-from ...grammar.nodes import Choice, Node, Repeat, Rule, Sequence
+from ...grammar.nodes import Node
+from ...grammar.visitor import named_rules
 
 __all__ = ["RuleReferences", "of_gbnf", "of_lark"]
 
@@ -63,14 +64,5 @@ def of_gbnf(text: str, rules: dict[str, Node]) -> RuleReferences:
     for name, body in rules.items():
         found = re.search(rf"^[ \t]*({re.escape(name)})[ \t]*::=", text, re.M)
         out.places[name] = found.start(1) if found else 0
-        out.uses[name] = set()
-        todo = [body]
-        while todo:
-            node = todo.pop()
-            if isinstance(node, Rule):
-                out.uses[name].add(str(node.name))
-            todo += (
-                node.parts if isinstance(node, Sequence) else node.options if isinstance(node, Choice)
-                else (node.node,) if isinstance(node, Repeat) else ()
-            )  # fmt: skip
+        out.uses[name] = set(map(str, named_rules(body)))
     return out

@@ -8,8 +8,8 @@ is undone, and once the text is long enough, or no choice is left, `Matcher.shor
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from ...grammar.nodes import (  # fmt: skip
     Strings,
     Unique,
 )
+from ...grammar.visitor import NodeVisitor
 from .readable_texts import draw_readable_text
 
 if TYPE_CHECKING:
@@ -87,8 +88,12 @@ def random_text(constraint: Constraint, rng: np.random.Generator, *, size: int =
     return bytes(walker.written)
 
 
-class Walker:
+class Walker(NodeVisitor[None]):
     """The text so far, the Matcher after it, and the position of the walk: depth counts nodes, level brackets."""
+
+    node_classes = (
+        Literal, Strings, Chars, JsonString, Sequence, Choice, Repeat, Unique, Member, Rule, Object,
+    )  # fmt: skip
 
     def __init__(self, constraint: Constraint, rng: np.random.Generator, size: int) -> None:
         self.matcher: Matcher = constraint.matcher()
@@ -97,15 +102,6 @@ class Walker:
         self.written = bytearray()
         self.depth = self.level = self.steps = 0
         self.members: dict[bytes, Node] = {}  # those of the innermost Unique that may recur, and their nodes
-        self.visit: dict[type, Callable[..., None]] = {
-            Literal: lambda node: self.write(node.data),
-            Strings: lambda node: self.write(node.options[int(rng.integers(len(node.options)))]),
-            Chars: self.chars,
-            JsonString: lambda node: self.write(quote_json(draw_readable_text(node.dfa, node.low, node.high, rng))),
-            Sequence: self.sequence, Choice: self.choice, Repeat: self.repeat, Object: self.object,
-            Rule: lambda node: self.node(self.rules[node.name]),
-            Unique: self.unique, Member: self.unique_member,
-        }  # fmt: skip
 
     def node(self, node: Node) -> None:
         """Write a text of the node.
@@ -117,7 +113,7 @@ class Walker:
             raise Enough
         self.depth += 1
         try:
-            self.visit[type(node)](node)
+            self.methods[type(node)](self, node)
         except LimitError:
             raise Refused from None
         finally:
@@ -147,21 +143,33 @@ class Walker:
 
     # ---- one kind of node each ------------------------------------------------------------------------------
 
-    def chars(self, node: Chars) -> None:
+    def visit_literal(self, node: Literal) -> None:
+        self.write(node.data)
+
+    def visit_strings(self, node: Strings) -> None:
+        self.write(node.options[int(self.rng.integers(len(node.options)))])
+
+    def visit_json_string(self, node: JsonString) -> None:
+        self.write(quote_json(draw_readable_text(node.dfa, node.low, node.high, self.rng)))
+
+    def visit_rule(self, node: Rule) -> None:
+        self.node(self.rules[node.name])
+
+    def visit_chars(self, node: Chars) -> None:
         if is_blank(node):
             text = " " if self.written[-1:] in BEHIND and node.high != 0 else ""
         else:
             text = draw_readable_text(node.dfa, node.low, node.high, self.rng)
         self.write(quote_json(text)[1:-1] if node.encoding == "json" else text.encode())
 
-    def sequence(self, node: Sequence) -> None:
+    def visit_sequence(self, node: Sequence) -> None:
         bracket = node.parts[:1] == (OPEN,)
         self.level += bracket
         for part in node.parts:
             self.node(part)
         self.level -= bracket
 
-    def unique(self, node: Unique) -> None:
+    def visit_unique(self, node: Unique) -> None:
         """Write its body, up to the end of a repeated member, if repetitions are allowed."""
         outer, self.members = self.members, {}
         depth = self.depth
@@ -172,7 +180,7 @@ class Walker:
         finally:
             self.members = outer
 
-    def unique_member(self, node: Member) -> None:
+    def visit_member(self, node: Member) -> None:
         """Write a value that has not occurred yet: the Matcher rejects the end of a repeated one, unless repetitions
         are allowed."""
         if node.again is None:
@@ -189,25 +197,15 @@ class Walker:
             raise RepeatedItem
         self.members[text] = node.node
 
-    def choice(self, node: Choice) -> None:
+    def visit_choice(self, node: Choice) -> None:
         """Write one of the options; brackets are less likely with depth, and the empty text is less likely than
         others."""
-        weights = np.array([self.liking(option) for option in node.options])
+        weights = np.array([_OPTION_WEIGHTS.visit(option, self.rules, self.level) for option in node.options])
         order = self.rng.choice(len(weights), len(weights), replace=False, p=weights / weights.sum())
         if not any(self.attempt(node.options[int(k)]) for k in order):
             raise Refused
 
-    def liking(self, node: Node) -> float:
-        """Return the relative weight of an option."""
-        if isinstance(node, Rule):
-            node = self.rules[node.name]
-        if isinstance(node, Literal) and not node.data:
-            return 0.3
-        if isinstance(node, Object) or (isinstance(node, Sequence) and node.parts[:1] == (OPEN,)):
-            return max(0.02, 0.5**self.level)
-        return 1.0
-
-    def repeat(self, node: Repeat) -> None:
+    def visit_repeat(self, node: Repeat) -> None:
         more = int(self.rng.geometric(1 - (1 - MORE) * FADING**self.level)) - 1
         if node.high is not None:
             more = min(more, node.high - node.low)
@@ -219,7 +217,7 @@ class Walker:
             if not self.attempt(node.node):
                 return
 
-    def object(self, node: Object) -> None:
+    def visit_object(self, node: Object) -> None:
         """Write members in order: the planned ones; where these do not suffice, any that help to close the object."""
         self.write(b"{")
         self.level += 1
@@ -283,6 +281,29 @@ class Walker:
 
 
 OPEN = Literal(b"[")
+
+
+class _OptionWeights(NodeVisitor[float]):
+    """The relative weight of an option, given the rules and the level of brackets."""
+
+    def visit_rule(self, node: Rule, rules: Mapping[Hashable, Node], level: int) -> float:
+        body = rules[node.name]
+        return 1.0 if isinstance(body, Rule) else self.visit(body, rules, level)
+
+    def visit_literal(self, node: Literal, rules: Mapping[Hashable, Node], level: int) -> float:
+        return 1.0 if node.data else 0.3
+
+    def visit_object(self, node: Object, rules: Mapping[Hashable, Node], level: int) -> float:
+        return float(max(0.02, 0.5**level))
+
+    def visit_sequence(self, node: Sequence, rules: Mapping[Hashable, Node], level: int) -> float:
+        return float(max(0.02, 0.5**level)) if node.parts[:1] == (OPEN,) else 1.0
+
+    def generic_visit(self, node: Node, *context: Any) -> float:
+        return 1.0
+
+
+_OPTION_WEIGHTS = _OptionWeights()
 
 
 def quote_json(text: str) -> bytes:

@@ -19,7 +19,7 @@ from ...base.errors import GrammarError, LimitError
 from ...base.options import Limits
 from ...base.work import spend_work
 from ...grammar.nodes import EMPTY, Chars, Literal, Node, Repeat, Rule, Token
-from ...grammar.visitor import make_choice, make_sequence
+from ...grammar.smart_constructors import make_choice, make_sequence
 
 __all__ = ["GbnfParser"]
 

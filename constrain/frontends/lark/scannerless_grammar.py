@@ -22,7 +22,7 @@ from ...base.errors import UnsatisfiableError, UnsupportedError
 from ...base.options import Limits
 from ...grammar.nodes import Chars, Grammar, Literal, Node, Repeat, Rule
 from ...grammar.simplification import simplify_grammar
-from ...grammar.visitor import make_choice, make_sequence
+from ...grammar.smart_constructors import make_choice, make_sequence
 from .lark_loader import LoadedGrammar
 from .lexer_terminals import build_lexers
 from .terminal_characters import find_terminal_dfa

@@ -12,6 +12,7 @@ from ...automata.dfa import MAX_STATES, Dfa
 from ...base.errors import LimitError, UnsatisfiableError
 from ...base.options import Limits
 from ...grammar.nodes import EMPTY, Chars, Choice, Grammar, Node, Repeat, Sequence
+from ...grammar.nullable_nodes import is_nullable_node
 from .charset import list_ranges
 from .regex_dfa import Match, build_dfa, build_whole_dfa, report_pattern
 from .regex_parser import parse_pattern
@@ -183,26 +184,13 @@ class _NodeCutter:
         low = term.low
         if inner is None or inner == EMPTY:
             return EMPTY if inner == EMPTY or not low else None
-        if _nullable(inner):
+        if is_nullable_node(inner):
             low = 0
             if isinstance(inner, Chars) and inner.high is None:
                 inner = Chars(inner.dfa.subtract(Dfa.from_strings([""])), self.encoding)
             elif isinstance(inner, Chars):
                 inner = Chars(inner.dfa, self.encoding, 1, inner.high)
         return Repeat(inner, low, term.high)
-
-
-def _nullable(node: Node) -> bool:
-    """Return whether a node made here accepts the empty text."""
-    if isinstance(node, Chars):
-        return node.low == 0 and node.dfa.accepts("")
-    if isinstance(node, Sequence):
-        return all(map(_nullable, node.parts))
-    if isinstance(node, Choice):
-        return any(map(_nullable, node.options))
-    if isinstance(node, Repeat):
-        return node.low == 0 or _nullable(node.node)
-    return node == EMPTY
 
 
 def _sizes(tree: Term) -> dict[int, int]:

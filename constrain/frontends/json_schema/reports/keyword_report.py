@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from ....base.errors import ConstrainError, UnsupportedError
 from ....base.json_documents import load_document, pointer_token
 from ....base.options import Limits, Style
-from ....grammar.nodes import Choice, Node, Repeat, Sequence, Unique
+from ....grammar.nodes import Node, Unique
+from ....grammar.visitor import walk_nodes
 from ..algebra.shape_algebra import CircularSchema, ShapeAlgebra
 from ..core.dialects import Scope
 from ..emission.emitter import SchemaEmitter
@@ -192,15 +193,4 @@ def _unique(
 
 def _has_guard(node: Node) -> bool:
     """Return whether values in a node are compared with earlier ones."""
-    todo = [node]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, Unique):
-            return True
-        if isinstance(node, Sequence):
-            todo += node.parts
-        elif isinstance(node, Choice):
-            todo += node.options
-        elif isinstance(node, Repeat):
-            todo.append(node.node)
-    return False
+    return any(isinstance(part, Unique) for part in walk_nodes(node))
