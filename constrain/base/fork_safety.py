@@ -1,10 +1,10 @@
-"""What a forked child has to repair: locks and half-written state of threads that exist only in its parent.
+"""Fork safety: repair locks and inconsistent state in a forked child.
 
-A fork copies memory, but of all threads only the one that called it. What another thread was just writing stays half
-written in the child, and a lock that it held stays locked for ever. So objects with locks, or that belong to a thread,
-register here, and `after_fork` of each is called in the child before anything else runs there.
+A fork copies the memory of the process, but only the thread that called it. Data that another thread was writing is
+inconsistent in the child, and a lock that it held stays locked forever. So objects that have locks or belong to a
+thread register here, and their `after_fork` method is called in the child before any other code runs.
 
-Nothing is shared with the parent but pages that are copied when either of the two writes to them.
+Parent and child share no memory except pages that are copied on write.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ __all__ = ["ForkHandlers", "fork_handlers"]
 
 
 class Forkable(Protocol):
-    """An object that a child repairs."""
+    """An object that must be repaired in a forked child."""
 
     def after_fork(self) -> None:
-        """Repair this object in a forked child, in the only thread that there is."""
+        """Repair this object in a forked child, whose only thread is the caller."""
         ...
 
 
 class ForkHandlers:
-    """Objects to repair after a fork, held weakly, in the order in which their classes registered first."""
+    """Weak references to the objects to repair after a fork, in the order in which their classes were first added."""
 
     def __init__(self) -> None:
         self._objects: dict[type, WeakSet[Forkable]] = {}
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self.run)
 
-    def add(self, one: Forkable) -> None:
-        """Call `one.after_fork()` in every child that is forked while `one` is alive."""
-        self._objects.setdefault(type(one), WeakSet()).add(one)
+    def add(self, item: Forkable) -> None:
+        """Call `item.after_fork()` in every child that is forked while `item` is alive."""
+        self._objects.setdefault(type(item), WeakSet()).add(item)
 
     def run(self) -> None:
-        """Repair all objects."""
-        for kind in list(self._objects.values()):
-            for one in list(kind):
-                one.after_fork()
+        """Call `after_fork` of all objects."""
+        for items in list(self._objects.values()):
+            for item in list(items):
+                item.after_fork()
 
 
 fork_handlers = ForkHandlers()
-"""Those of this process."""
+"""The registry of this process."""

@@ -1,8 +1,8 @@
-"""Check JSON documents before anything recursive sees them: Python values, JSON text, and the documents of a registry.
+"""Validate JSON documents before recursive code processes them: Python values, JSON text, documents of a registry.
 
-A document may come from a stranger, and not only as text: a YAML file makes Python objects that hold each other many
-times over. So levels and sizes are counted here, level by level, and everything behind this module may rely on plain
-dicts, lists and scalars that are nested at most `Limits.nesting` deep.
+A document may come from an untrusted source, and not only as text: aliases in a YAML file make Python objects that
+contain the same object many times. So depth and size are counted here, iteratively, one level after the other, and all
+other code may rely on plain dicts, lists and scalars that are nested at most `Limits.nesting` deep.
 """
 
 from __future__ import annotations
@@ -22,9 +22,14 @@ __all__ = [
 ]  # fmt: skip
 
 MOST_DIGITS = 4096
-"""Most digits before the point, and behind it, of a schema's number. Exact arithmetic on longer ones is quadratic."""
+"""Most digits of a number of a schema before the decimal point, and after it.
+
+Exact arithmetic on longer numbers takes quadratic time.
+"""
 LONG = 10**MOST_DIGITS
+"""The least integer with more than MOST_DIGITS digits."""
 ZERO = re.compile(r"-?0(?:\.0+)?[eE]")
+"""Start of a zero with an exponent, which may be too large for Decimal."""
 SCALARS = frozenset((str, int, float, bool, type(None)))
 BYTES = 64
 """Characters of a document for each unit of `Limits.work`."""
@@ -33,8 +38,8 @@ BYTES = 64
 def load_document(schema: Any, limits: Limits = Limits()) -> Any:
     """Return a schema document as plain dicts and lists; JSON text is parsed.
 
-    Raise SchemaError if it is neither an object nor a boolean, or holds what is no JSON; LimitError if it is nested
-    too deeply or too large.
+    Raise SchemaError if it is neither an object nor a boolean, or contains a value that is not JSON; LimitError if it
+    is nested too deeply or too large.
     """
     document = parse_json(schema, limits) if isinstance(schema, str) else plain_document(schema, limits)
     if not isinstance(document, (dict, bool)):
@@ -43,9 +48,9 @@ def load_document(schema: Any, limits: Limits = Limits()) -> Any:
 
 
 class References(dict[str, Any]):
-    """A registry, with the URI that relative references of the main document are relative to.
+    """A registry, with the base URI of the relative references of the main document.
 
-    base_uri: "" if there is none; then a relative reference names a key of the registry as it stands.
+    If `base_uri` is "", a relative reference is itself a key of the registry.
     """
 
     def __init__(self, registry: Mapping[str, Any] | None = None, base_uri: str = "") -> None:
@@ -68,12 +73,12 @@ def check_registry(registry: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 
 def plain_document(document: Any, limits: Limits = Limits()) -> Any:
-    """Return a JSON value as it is, or a copy that holds plain dicts and lists where it holds tuples or subclasses.
+    """Return a JSON value unchanged, or a copy with plain dicts and lists if it contains tuples or subclasses.
 
-    Raise SchemaError, with its pointer, for what is no JSON; LimitError for more than `Limits.nesting` levels (which
-    a cyclic value has) or more values than `Limits.work`.
+    Raise SchemaError, with a pointer, for a value that is not JSON; LimitError for more than `Limits.nesting` levels
+    (as in a cyclic value) or more values than `Limits.work`.
     """
-    level, size, characters, strange = [document], 0, 0, False
+    level, size, characters, needs_copy = [document], 0, 0, False
     for depth in range(limits.nesting + 1):
         below: list[Any] = []
         for container in level:
@@ -85,11 +90,11 @@ def plain_document(document: Any, limits: Limits = Limits()) -> Any:
                 try:
                     characters += len("".join(container))
                 except TypeError:
-                    strange = True
+                    needs_copy = True
             elif kind is list:
                 values = container
-            else:  # the document itself, or what `strange` is about
-                strange = strange or kind not in SCALARS
+            else:  # a scalar document, or a type other than dict and list
+                needs_copy = needs_copy or kind not in SCALARS
                 continue
             size += len(values) + 1
             for value in values:
@@ -104,15 +109,15 @@ def plain_document(document: Any, limits: Limits = Limits()) -> Any:
                 hint="Make it smaller, or raise Limits(work=...).",
             )  # fmt: skip
         if not below:
-            return _plain_copy(document, limits) if strange else document
-        if strange:
+            return _plain_copy(document, limits) if needs_copy else document
+        if needs_copy:
             return _plain_copy(document, limits)
         level = below
     raise _too_deep(limits)
 
 
 def nests_deeper(document: Any, levels: int) -> bool:
-    """Whether a plain document has more than so many levels of lists and objects."""
+    """Return whether a plain document has more than `levels` levels of lists and objects."""
     level = [document]
     for _ in range(levels + 1):
         below: list[Any] = []
@@ -127,6 +132,7 @@ def nests_deeper(document: Any, levels: int) -> bool:
 
 
 def _too_deep(limits: Limits) -> LimitError:
+    """Return the error for a document that is nested too deeply."""
     return LimitError(
         f"This document has more than Limits.nesting = {limits.nesting:,} levels of lists and objects.", pointer="",
         hint="Use $ref to flatten it, or raise Limits(nesting=...).",
@@ -158,7 +164,7 @@ def _plain_copy(document: Any, limits: Limits) -> Any:
                 todo.append((item, made, plain_name, f"{pointer}/{pointer_token(plain_name)}", depth + 1))
         elif isinstance(value, (list, tuple)):
             made = [None] * len(value)
-            todo.extend((item, made, place, f"{pointer}/{place}", depth + 1) for place, item in enumerate(value))
+            todo.extend((item, made, index, f"{pointer}/{index}", depth + 1) for index, item in enumerate(value))
         else:
             made = _plain_scalar(value, pointer)
         holder[key] = made
@@ -166,6 +172,7 @@ def _plain_copy(document: Any, limits: Limits) -> Any:
 
 
 def _plain_scalar(value: Any, pointer: str) -> Any:
+    """Return a scalar as a plain type. Raise SchemaError if it is not JSON."""
     if isinstance(value, Decimal) and not value.is_finite():
         raise SchemaError(f"{value} is not a JSON number.", pointer=pointer)
     if value is None or isinstance(value, (bool, Decimal)):
@@ -200,7 +207,7 @@ def kind_of(value: Any) -> str:
 
 
 def echo_value(value: Any) -> str:
-    """Return a value for a message: a short one as Python writes it, of any other what it is."""
+    """Return a value for a message: the repr of a scalar, abbreviated if it is long, and otherwise the JSON type."""
     if isinstance(value, str):
         return repr(shorten_text(value))
     if isinstance(value, int) and not isinstance(value, bool) and not -LONG < value < LONG:
@@ -214,21 +221,22 @@ def write_json(document: Any) -> str:
     """Return a plain document as JSON text; Decimals keep their digits."""
     numbers: list[Decimal] = []
 
-    def note(value: Any) -> Any:
+    def mark_number(value: Any) -> Any:
         numbers.append(value)
         return {MARK: None}
 
-    text = json.dumps(document, default=note)
+    text = json.dumps(document, default=mark_number)
     if not numbers:
         return text
     parts = text.split(MARKED)
     if len(parts) != len(numbers) + 1:
-        raise SchemaError("This document holds a text that constrain uses itself.", pointer="")
+        raise SchemaError(f"This document contains the text {MARK!r}, which is reserved.", pointer="")
     return parts[0] + "".join(str(number) + part for number, part in zip(numbers, parts[1:]))
 
 
 MARK = "\0decimal\0"
 MARKED = json.dumps({MARK: None})
+"""JSON text in the position of a Decimal, until its digits are inserted."""
 
 
 # ---- JSON text --------------------------------------------------------------------------------------------------
@@ -237,17 +245,18 @@ MARKED = json.dumps({MARK: None})
 def number_too_long(pointer: str | None) -> LimitError:
     """Return the error for a number with too many digits."""
     return LimitError(
-        f"A number of more than {MOST_DIGITS:,} digits before or behind its point (beyond 10^±{MOST_DIGITS}).",
+        f"A number of more than {MOST_DIGITS:,} digits before or after its point (beyond 10^±{MOST_DIGITS}).",
         pointer=pointer,
         hint="Write a shorter number.",
     )
 
 
 def parse_json(source: str, limits: Limits = Limits()) -> Any:
-    """Parse a JSON document, keeping all digits of its numbers. Of two equal keys the later one counts.
+    """Parse a JSON document, preserving all digits of its numbers. Of two equal keys, the later one counts.
 
-    Integers of many digits come as Decimal, too. Raise SchemaError with line and column where the text is not JSON
-    (NaN and Infinity are not), LimitError if it is nested deeper than `Limits.nesting`.
+    Numbers with a fraction or exponent, and integers of more than MOST_DIGITS digits, are returned as Decimal. Raise
+    SchemaError with line and column if the text is not JSON (NaN and Infinity are not), LimitError if it is nested
+    deeper than `Limits.nesting`.
     """
     check_levels(source, limits)
     try:
@@ -262,13 +271,13 @@ def parse_json(source: str, limits: Limits = Limits()) -> Any:
 
 FLATTEN = "Use $ref to flatten it, or raise Limits(nesting=...)."
 BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*\\?(?:"|\Z)|[\[\]{}]', re.S)
-"""A string, also one that does not end, so that none is looked at twice; or a bracket."""
+"""A bracket, or a string, even an unterminated one, so that the scan takes linear time."""
 
 
 def find_deeper(source: str, levels: int, start: int = 0) -> int:
-    """Return where a JSON value has more than so many levels of lists and objects, or -1.
+    """Return the position at which a JSON value exceeds `levels` levels of lists and objects, or -1.
 
-    start: where the value begins. It is read up to its end, and need not parse. Use this before anything that recurses.
+    The value begins at `start`, is read up to its end, and need not be valid. Call this before recursive code.
     """
     if not start and source.count("[") + source.count("{") <= levels:
         return -1
@@ -287,7 +296,10 @@ def find_deeper(source: str, levels: int, start: int = 0) -> int:
 
 
 def check_levels(source: str, limits: Limits) -> None:
-    """Raise LimitError if a JSON text has more levels of lists and objects than `Limits.nesting`; it need not parse."""
+    """Raise LimitError if a JSON text has more than `Limits.nesting` levels of lists and objects.
+
+    The text need not be valid.
+    """
     position = find_deeper(source, limits.nesting)
     if position >= 0:
         raise LimitError(
@@ -297,21 +309,23 @@ def check_levels(source: str, limits: Limits) -> None:
 
 
 def _refuse_constant(name: str) -> Any:
+    """Refuse NaN and Infinity, which Python's parser accepts."""
     raise ValueError(f"{name} is not a JSON number")
 
 
-def _whole(digits: str) -> int | Decimal:
-    """An integer; a long one as Decimal, which is read in linear time and without CPython's limit of 4,300 digits."""
+def _parse_integer(digits: str) -> int | Decimal:
+    """Return an integer, a long one as Decimal, which is parsed in linear time and has no limit of 4,300 digits."""
     return int(digits) if len(digits) <= MOST_DIGITS else Decimal(digits)
 
 
-def _fraction(digits: str) -> Decimal:
+def _parse_fraction(digits: str) -> Decimal:
+    """Return a number with a fraction or exponent. Raise LimitError if its exponent is too large for Decimal."""
     try:
         return Decimal(digits)
-    except InvalidOperation:  # An exponent that Decimal does not hold.
+    except InvalidOperation:  # the exponent is too large
         if ZERO.match(digits):
             return Decimal(0)
         raise number_too_long(None) from None
 
 
-DECODER = json.JSONDecoder(parse_float=_fraction, parse_int=_whole, parse_constant=_refuse_constant)
+DECODER = json.JSONDecoder(parse_float=_parse_fraction, parse_int=_parse_integer, parse_constant=_refuse_constant)

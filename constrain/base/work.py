@@ -3,13 +3,13 @@
     with work_budget(limits.work):           # around a compile, and around the linking of a rule later
         spend(len(states), "a product of patterns")
 
-Work is counted, never timed, so the same input gives the same answer on every machine and on every run. A unit is
-about a microsecond of Python on one core, and stands for at most some 200 bytes of memory: a state times the classes of
-characters that leave it, a symbol of an expanded rule, a case of a union. The budget belongs to the running context
-(`contextvars`), so that threads do not share one, and constructions need not hand it down through every call.
+Work is counted, never timed, so the same input gives the same answer on every machine and on every run. A unit is about
+a microsecond of Python on one core and at most about 200 bytes of memory: a transition of an automaton by a class of
+characters, a symbol of an expanded rule, a case of a union. The budget is a context variable (`contextvars`), so
+threads do not share one, and it need not be passed through every call.
 
-A result that is cached must cost the same when it is found as when it was made; otherwise what compiles in a warm
-process could fail in a cold one. `memoize_work` is an LRU cache that charges each result to a budget, once.
+A cached result must cost the same on a hit as on a miss; otherwise a source that compiles in a warm process could fail
+in a cold one. `memoize_work` is an LRU cache that charges each result to a budget, once.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ class _Frame:
 class WorkBudget:
     """A budget of units of work.
 
-    `limit` and `spent` are units. `whole` is Limits.work if the budget is a part of it. `before` are results that a
-    compile has paid for, `paid` cached results that have been charged, and `frames` the cached functions that are
-    running.
+    `limit` and `spent` are units. `total` is Limits.work if the budget is a part of it. `before` are results that an
+    earlier compile has paid for, `paid` cached results that have been charged, and `frames` the cached functions that
+    are running.
     """
 
-    __slots__ = ("before", "frames", "limit", "paid", "spent", "whole")
+    __slots__ = ("before", "frames", "limit", "paid", "spent", "total")
 
-    def __init__(self, limit: int, whole: int | None = None, before: Set[tuple[object, ...]] = frozenset()) -> None:
+    def __init__(self, limit: int, total: int | None = None, before: Set[tuple[object, ...]] = frozenset()) -> None:
         self.limit = limit
         self.before = before
-        self.whole = limit if whole is None else whole
+        self.total = limit if total is None else total
         self.spent = 0
         self.paid: set[tuple[object, ...]] = set()
         self.frames: list[_Frame] = []
@@ -71,10 +71,10 @@ class WorkBudget:
         """Charge `units`. Raise LimitError, naming the construction, if the budget is exceeded."""
         self.spent += units
         if self.spent > self.limit:
-            part = "" if self.limit >= self.whole else f"{self.limit:,} units, the part that it may take of "
+            part = "" if self.limit >= self.total else f"{self.limit:,} units, the part that it may take of "
             raise LimitError(
                 f"{construction[:1].upper()}{construction[1:]} needs more than "
-                f"{part}Limits.work = {self.whole:,} units.",
+                f"{part}Limits.work = {self.total:,} units.",
                 hint="Simplify it, or raise Limits(work=...).",
             )
 
@@ -84,18 +84,18 @@ _current: ContextVar[WorkBudget | None] = ContextVar("constrain_work_budget", de
 
 @contextmanager
 def work_budget(
-    limit: int, whole: int | None = None, before: Set[tuple[object, ...]] = frozenset()
+    limit: int, total: int | None = None, before: Set[tuple[object, ...]] = frozenset()
 ) -> Iterator[WorkBudget]:
     """Run the block under a budget of `limit` units, or under the active budget if there is one.
 
-    `whole` is Limits.work, for the error message, if `limit` is a part of it. `before` are cached results that are
+    `total` is Limits.work, for the error message, if `limit` is a part of it. `before` are cached results that are
     free.
     """
     current = _current.get()
     if current is not None:
         yield current
         return
-    budget = WorkBudget(limit, whole, before)
+    budget = WorkBudget(limit, total, before)
     token = _current.set(budget)
     try:
         yield budget

@@ -1,4 +1,4 @@
-"""Where cached files are, and which code made them."""
+"""The folder of cached files, and a digest of the code that writes them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DECIDING = (
     "automata", "base", "cache", "compilation", "export", "forms", "frontends", "grammar", "kernels", "lalr", "program",
     "vocabulary",
 )  # fmt: skip
-"""Packages whose code decides what is in a file."""
+"""Packages whose code determines the content of cached files."""
 
 
 def cache_folder_path() -> Path | None:
@@ -45,7 +45,7 @@ def _folder(named: str | None, home: str | None) -> Path | None:
 
 @lru_cache(1)
 def digest_code() -> bytes:
-    """Return a digest that identifies the code which decides what is in a file: names, sizes and times of its files."""
+    """Return a digest of the code that determines the content of files: names, sizes and times of its source files."""
     code, todo = blake2b(digest_size=16), [str(PACKAGE / one) for one in reversed(DECIDING)]
     while todo:
         path = todo.pop()

@@ -1,7 +1,7 @@
 """LRU cache of Constraints: compiling an equal source again in one process is a lookup.
 
-A Constraint comes with its state caches, so all that its earlier texts have computed is known from the first mask on.
-An evicted Constraint lives on where a Matcher holds it.
+A Constraint includes its state caches, so all results computed for earlier texts are available from the first mask on.
+An evicted Constraint stays alive as long as a Matcher refers to it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["LRU"]
 
 
 class Sized(Protocol):
-    """A cached object: belongs to a vocabulary and knows its size."""
+    """An object that can be cached: it belongs to a vocabulary and reports its size."""
 
     vocabulary: Any
 
@@ -30,72 +30,73 @@ _T = TypeVar("_T", bound=Sized)
 
 
 class LRU(Generic[_T]):
-    """Least recently used objects are evicted beyond `most` objects or `most_bytes`; most = 0 switches the cache off.
+    """A cache that evicts the least recently used objects beyond `most` objects or `most_bytes` bytes.
 
-    The bytes of an object are counted when another becomes the latest, since they grow while it is used.
+    `most` = 0 disables it. The size of an object is measured when another one becomes the most recently used, because
+    it grows while the object is in use.
     """
 
     def __init__(self, most: int = 64, most_bytes: int = 128 << 20) -> None:
         self.most, self.most_bytes = most, most_bytes
-        self._kept: OrderedDict[tuple[int, Hashable], _T] = OrderedDict()
-        self._bytes: dict[tuple[int, Hashable], int] = {}
+        self._objects: OrderedDict[tuple[int, Hashable], _T] = OrderedDict()
+        self._sizes: dict[tuple[int, Hashable], int] = {}
         self._total = 0
         self._latest: tuple[int, Hashable] | None = None
         self._after_fork()
         os.register_at_fork(after_in_child=self._after_fork)
 
     def _after_fork(self) -> None:
-        """Replace the lock, which a thread of the parent may hold, and count anew what that thread was counting."""
+        """Replace the lock, which a thread of the parent may hold, and recompute the sums that it may have updated."""
         self._lock = threading.Lock()
-        self._bytes = {key: size for key, size in self._bytes.items() if key in self._kept}
-        self._total = sum(self._bytes.values())
+        self._sizes = {key: size for key, size in self._sizes.items() if key in self._objects}
+        self._total = sum(self._sizes.values())
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._objects)
 
     @property
     def bytes_used(self) -> int:
-        """Bytes that are counted."""
+        """The sum of the sizes that were measured."""
         return self._total
 
     def get(self, vocabulary: Any, key: Hashable) -> _T | None:
-        """Return the object cached under a key for this very vocabulary, or None."""
-        # Nothing else has this id while the object, which holds the vocabulary, is cached.
-        place = id(vocabulary), key
+        """Return the object that is cached under a key for this vocabulary object, or None."""
+        # The id is unique while the object is cached, since it refers to the vocabulary.
+        entry = id(vocabulary), key
         with self._lock:
-            found = self._kept.get(place)
-            if found is not None and self._latest != place:
-                self._weigh()
-                self._latest = place
-                self._kept.move_to_end(place)
-            return found
+            cached = self._objects.get(entry)
+            if cached is not None and self._latest != entry:
+                self._measure_latest()
+                self._latest = entry
+                self._objects.move_to_end(entry)
+            return cached
 
     def put(self, key: Hashable, made: _T) -> _T:
-        """Cache an object. Return the one that is cached, which another thread may have put there first."""
+        """Cache an object. Return the cached one, which another thread may have stored first."""
         if not self.most:
             return made
-        place = id(made.vocabulary), key
+        entry = id(made.vocabulary), key
         with self._lock:
-            self._weigh()
-            found = self._kept.setdefault(place, made)
-            self._kept.move_to_end(place)
-            self._latest = place
-            while len(self._kept) > 1 and (len(self._kept) > self.most or self._total > self.most_bytes):
-                old, _ = self._kept.popitem(last=False)
-                self._total -= self._bytes.pop(old, 0)
-            return found
+            self._measure_latest()
+            cached = self._objects.setdefault(entry, made)
+            self._objects.move_to_end(entry)
+            self._latest = entry
+            while len(self._objects) > 1 and (len(self._objects) > self.most or self._total > self.most_bytes):
+                old, _ = self._objects.popitem(last=False)
+                self._total -= self._sizes.pop(old, 0)
+            return cached
 
     def clear(self) -> None:
         """Evict everything."""
         with self._lock:
-            self._kept.clear()
-            self._bytes.clear()
+            self._objects.clear()
+            self._sizes.clear()
             self._total, self._latest = 0, None
 
-    def _weigh(self) -> None:
-        """Count the bytes of the latest object, which another is about to follow."""
-        place = self._latest
-        if place is not None and place in self._kept:
-            size = self._kept[place].bytes_used
-            self._total += size - self._bytes.get(place, 0)
-            self._bytes[place] = size
+    def _measure_latest(self) -> None:
+        """Update the size of the most recently used object, before another one takes its position."""
+        entry = self._latest
+        if entry is not None and entry in self._objects:
+            size = self._objects[entry].bytes_used
+            self._total += size - self._sizes.get(entry, 0)
+            self._sizes[entry] = size

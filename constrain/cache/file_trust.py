@@ -6,10 +6,10 @@ only if nobody but this user or root can have written it:
 
 * the file is a regular file, owned by this user or root, and neither group nor others may write it;
 * the same holds for the folder that contains it, and for each parent up to the root of the cache;
-* a symbolic link on that way belongs to this user or root.
+* a symbolic link to that folder belongs to this user or root.
 
-The checks look at open descriptors, and files are opened relative to the folder that was checked, so a path that is
-exchanged between check and use gains nothing.
+The checks use open descriptors, and files are opened relative to the folder that was checked, so replacing a path
+between check and use has no effect.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def is_ours(status: os.stat_result) -> bool:
-    """Whether the owner is this user or root and nobody else may write."""
+    """Return whether the owner is this user or root and nobody else may write."""
     return status.st_uid in (0, os.geteuid()) and not status.st_mode & FOREIGN
 
 
 @contextmanager
 def open_folder(folder: Path, root: Path | None = None) -> Iterator[int | None]:
-    """Open a folder and give its descriptor, or None if the folder is missing or not trusted.
+    """Open a folder and yield its descriptor, or None if the folder is missing or not trusted.
 
-    root: check the parents of `folder` up to this one, too.
+    The parents of `folder` up to `root` are checked, too.
     """
     handle = None
     try:
         handle = _open_trusted(folder, root)
-    except OSError:  # Missing, no folder, or no right to look: nothing can be read from it or written to it.
+    except OSError:  # missing, not a folder, or not readable
         handle = None
     try:
         yield handle
@@ -50,6 +50,7 @@ def open_folder(folder: Path, root: Path | None = None) -> Iterator[int | None]:
 
 
 def _open_trusted(folder: Path, root: Path | None) -> int | None:
+    """Return a descriptor of a folder; None if it is not trusted. Raise OSError if it cannot be opened."""
     parents = [] if root is None else [one for one in folder.parents if one == root or root in one.parents]
     if not all(is_ours(os.stat(one)) for one in parents):
         return None
@@ -64,13 +65,13 @@ def _open_trusted(folder: Path, root: Path | None) -> int | None:
 
 
 def is_trusted(folder: Path, root: Path | None = None) -> bool:
-    """Whether a folder exists and is trusted."""
+    """Return whether a folder exists and is trusted."""
     with open_folder(folder, root) as handle:
         return handle is not None
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder and its missing parents, private to this user whatever the umask. Raise OSError if that fails."""
+    """Create a folder and its missing parents with mode 0700. Raise OSError if that fails."""
     missing = []
     while not folder.exists():
         missing.append(folder)
@@ -78,16 +79,15 @@ def make_folder(folder: Path) -> None:
     for one in reversed(missing):
         try:
             one.mkdir(mode=0o700)
-        except FileExistsError:  # Another process created it meanwhile; whether it is trusted is checked when used.
+        except FileExistsError:  # created by another process; whether it is trusted is checked on use
             continue
 
 
 def read_file(folder: int, name: str, most: int) -> bytes | None:
-    """Read a trusted file of an open folder, or return None.
+    """Read a trusted file of at most `most` bytes from an open folder. Return None if that is not possible.
 
-    most: files with more bytes are not read.
-
-    The file is copied rather than mapped: a process that truncates a mapped file kills those that read it (SIGBUS).
+    The file is copied rather than mapped into memory: if another process truncated a mapped file, reading it would kill
+    this process (SIGBUS).
     """
     try:
         handle = os.open(name, FLAGS, dir_fd=folder)
@@ -105,7 +105,7 @@ def read_file(folder: int, name: str, most: int) -> bytes | None:
 
 
 def _read_all(handle: int, size: int) -> bytes | None:
-    """Read `size` bytes; None if there are fewer by now."""
+    """Read `size` bytes. Return None if the file has become shorter."""
     data = os.read(handle, size)
     while len(data) < size:
         more = os.read(handle, size - len(data))

@@ -1,11 +1,12 @@
 """Sealed files: content with a digest, read only if trusted and intact, written atomically, pruned by age.
 
-    write_sealed(path, key, parts)      b"cnstrn2\\n", digest, content; under its name only when it is whole
-    read_sealed(path, key)              the content; None unless the file is trusted (`trust`) and the digest is right
+    write_sealed(path, key, parts)      write b"cnstrn2\\n", a digest and the content, under a temporary name first
+    read_sealed(path, key)              return the content; None unless the file is trusted (`file_trust`) and intact
 
-The digest is SHA-256 over the key, the file's name and the content; the key says what made the file (`made_by`), so
-that a file of other code, a file under another name, and a damaged one are all simply not there, and made again.
-Neither function raises: no room, no right to write or no home only mean that the next process has to compute again.
+The digest is SHA-256 over the key, the name of the file and the content. The key identifies the code that wrote the
+file (`cache_folder.digest_code`), so files of other code, renamed files and damaged ones count as missing and are
+written again. Neither function raises: without disk space, permission or a home folder, the next process computes the
+content again.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ __all__ = ["ABANDONED", "TEMPORARY", "prune_folder", "read_sealed", "remove_file
 
 MAGIC = b"cnstrn2\n"
 HEAD = len(MAGIC) + 32
-"""Bytes before the content, a multiple of 8: arrays in the content may be used in place."""
+"""Bytes before the content, a multiple of 8, so that arrays in the content are aligned."""
 MOST_BYTES = 1 << 30
-"""No cached file is larger."""
+"""Most bytes of a cached file; larger ones are not read."""
 PIECE = 2 << 20
-"""Bytes that are hashed at once: pieces of a large file are shared out among threads."""
+"""Bytes of a piece: the pieces of a large file are hashed by several threads."""
 MOST_THREADS = 4
 TEMPORARY = ".tmp-"
 ABANDONED = 3600
-"""Seconds after which a temporary file has no writer any more."""
+"""Seconds after which the writer of a temporary file is taken to have ended."""
 
 Parts = Sequence["bytes | memoryview"]
 
@@ -48,30 +49,30 @@ def seal_file(key: bytes, name: str, parts: Parts) -> bytes:
 
 
 def _hash(data: memoryview) -> bytes:
-    """Return the digests of the pieces of some bytes, computed on several cores if there are many."""
+    """Return the concatenated digests of the pieces of `data`, computed by several threads."""
     pieces = [data[first : first + PIECE] for first in range(0, len(data), PIECE)]
     if len(pieces) <= 1:
         return sha256(data).digest()
-    found = [b""] * len(pieces)
+    digests = [b""] * len(pieces)
     share = min(len(pieces), os.cpu_count() or 1, MOST_THREADS)
 
-    def work(first: int) -> None:
+    def hash_share(first: int) -> None:
         for k in range(first, len(pieces), share):
-            found[k] = sha256(pieces[k]).digest()
+            digests[k] = sha256(pieces[k]).digest()
 
-    helpers = [threading.Thread(target=work, args=(first,)) for first in range(1, share)]
+    helpers = [threading.Thread(target=hash_share, args=(first,)) for first in range(1, share)]
     for one in helpers:
         one.start()
-    work(0)
+    hash_share(0)
     for one in helpers:
         one.join()
-    return b"".join(found)
+    return b"".join(digests)
 
 
 def read_sealed(path: Path, key: bytes, root: Path | None = None) -> memoryview | None:
-    """Return the content of a sealed file, or None if it is missing, not trusted, damaged or made by something else.
+    """Return the content of a sealed file, or None if it is missing, not trusted, damaged or written by other code.
 
-    root: parents of the file up to this folder must be trusted, too.
+    Parents of the file up to `root` must be trusted, too.
     """
     with open_folder(path.parent, root) as folder:
         data = None if folder is None else read_file(folder, path.name, MOST_BYTES)
@@ -86,7 +87,7 @@ def write_sealed(
 ) -> bool:
     """Write a sealed file, creating its folder if needed. Return whether that succeeded.
 
-    mode: the permissions of the file, whatever the umask. root: as of `read_sealed`.
+    `mode` are the permissions of the file, regardless of the umask. `root` is as for `read_sealed`.
     """
     content = b"".join(parts)
     try:
@@ -103,16 +104,16 @@ def write_sealed(
 
 @lru_cache(16)
 def _warn(folder: Path) -> None:
-    """Say once that a folder is not used."""
+    """Log, once per folder, that it is not used."""
     logging.getLogger("constrain").warning("%s is not used as a cache: it must belong to you and `chmod go-w`", folder)
 
 
 def replace_file(
     folder: int, name: str, parts: Parts, mode: int = 0o600, sync: Callable[[int], object] | None = None
 ) -> None:
-    """Write a file under a temporary name in an open folder, then rename it. On any error nothing is left behind.
+    """Write a file under a temporary name in an open folder, then rename it. On an error the temporary file is removed.
 
-    sync: called with the descriptor before the rename, `os.fsync` for what must survive a power failure.
+    `sync` is called with the descriptor before the rename: `os.fsync` for a file that must survive a power failure.
     """
     temporary = f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(8)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -138,41 +139,43 @@ def remove_file(path: Path) -> None:
 
 
 def _unlink(folder: int, name: str) -> None:
+    """Remove a file of an open folder. Ignore errors."""
     try:
         os.unlink(name, dir_fd=folder)
     except OSError:
-        return  # Another process was quicker, or an administrator made the folder read-only.
+        return  # another process removed it, or the folder is read-only
 
 
 def prune_folder(folder: Path, suffix: str, most: int, most_bytes: int) -> None:
-    """Remove all but the latest files that end in `suffix`, and temporary files that their writers abandoned.
+    """Remove old files that end in `suffix`, and abandoned temporary files.
 
-    most, most_bytes: files and bytes that stay. A time of modification in the future (a clock that was wrong) counts
-    as the oldest, so that such files are the first to go instead of the last.
+    The latest files remain, at most `most` files and `most_bytes` bytes. A modification time in the future (from a
+    wrong clock) counts as the oldest, so that such files are removed first rather than last.
     """
     with open_folder(folder) as handle:
         if handle is None:
             return
         now = time.time()
-        found, total = list[tuple[float, int, str]](), 0
-        for name in _names(handle):
+        files, total = list[tuple[float, int, str]](), 0
+        for name in _list_names(handle):
             try:
                 status = os.stat(name, dir_fd=handle, follow_symlinks=False)
-            except OSError:  # Another process was quicker.
+            except OSError:  # removed by another process
                 continue
             age = now - status.st_mtime
             if name.startswith(TEMPORARY):
                 if not -ABANDONED < age < ABANDONED:
                     _unlink(handle, name)
             elif name.endswith(suffix):
-                found.append((age if age > -ABANDONED else float("inf"), status.st_size, name))
-        for count, (_, size, name) in enumerate(sorted(found), 1):
+                files.append((age if age > -ABANDONED else float("inf"), status.st_size, name))
+        for count, (_, size, name) in enumerate(sorted(files), 1):
             total += size
             if count > most or total > most_bytes:
                 _unlink(handle, name)
 
 
-def _names(folder: int) -> list[str]:
+def _list_names(folder: int) -> list[str]:
+    """Return the names in an open folder; none if it cannot be read."""
     try:
         return os.listdir(folder)
     except OSError:

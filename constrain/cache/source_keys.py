@@ -1,7 +1,7 @@
 """Cache keys: an injective serialisation of source, style and limits.
 
-Values are written by `marshal` in its version 2, which tells 1 from 1.0 and True, keeps the order of keys, knows only
-Python's built-in types and is the same in every process. Only keys that were made here are ever read back.
+Values are serialised by `marshal` in version 2, which distinguishes 1, 1.0 and True, preserves the order of keys,
+accepts only built-in types and is the same in every process. Only keys made by this process are ever loaded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LIMITS = attrgetter(*(one.name for one in fields(Limits)))
 
 
 def cache_key(source: Any, style: Style, limits: Limits) -> bytes | None:
-    """Build the cache key of a request. Return None if the source holds values that a key could not tell apart."""
+    """Build the cache key of a request. Return None if the source contains values that cannot be serialised."""
     try:
         return marshal.dumps((source, STYLE(style), LIMITS(limits)), VERSION)
     except (ValueError, AttributeError):
@@ -29,5 +29,5 @@ def cache_key(source: Any, style: Style, limits: Limits) -> bytes | None:
 
 
 def copy_source(key: bytes) -> Any:
-    """Return the source in a key, as a copy that nobody else can change. key: what `cache_key` gave."""
+    """Return an independent copy of the source in a key that `cache_key` returned."""
     return marshal.loads(key)[0]

@@ -1,6 +1,6 @@
-"""Write-behind: a thread writes what is pending a moment later, so that no caller waits for the disk.
+"""Write-behind cache: a background thread writes pending objects, so that no caller waits for the disk.
 
-What is not written when the process ends is written then. A forked child begins with nothing pending.
+Objects still pending when the process ends are written then. A forked child starts with none pending.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from weakref import ref
 __all__ = ["WriteBehind"]
 
 PAUSE = 1.0
-"""Seconds between the first pending write and the writing of all that have come by then."""
+"""Seconds from the first pending object until all pending objects are written."""
 MOST_PENDING = 512
-"""Objects that may be pending; one more is not written, which costs another process its compiling once."""
+"""Most pending objects. Further ones are not written, so that another process compiles them again."""
 
 _T = TypeVar("_T")
 
 
 class WriteBehind(Generic[_T]):
-    """Objects that are to be written.
+    """A queue of objects to write.
 
-    write: called with a path and an object, by a thread of its own or when the process ends. progress: a number that
-    grows with what there is to write of an object; one that has not grown since it became pending stays pending once.
+    `write` is called with a path and an object, by the background thread or when the process ends. `progress` returns a
+    number that grows with the amount of data to write of an object; an object is queued again only if it has grown.
     """
 
     def __init__(self, write: Callable[[str, _T], None], progress: Callable[[_T], int]) -> None:
@@ -39,32 +39,35 @@ class WriteBehind(Generic[_T]):
         atexit.register(self.flush)
 
     def begin(self) -> None:
-        """Begin with nothing pending and no thread."""
+        """Start with an empty queue and no thread."""
         self._lock = threading.Lock()
         self._pending: dict[str, tuple[int, _T]] = {}
         self._running = False
 
     def later(self, path: str, made: _T) -> Callable[[], None]:
-        """Return what to call when there is something new of an object to write."""
-        known = ref(made)
+        """Return a function that queues an object, to be called whenever the object has changed.
 
-        def note() -> None:
-            here = known()
+        The function holds the object weakly.
+        """
+        reference = ref(made)
+
+        def enqueue() -> None:
+            current = reference()
             with self._lock:
-                if here is None or len(self._pending) >= MOST_PENDING:
+                if current is None or len(self._pending) >= MOST_PENDING:
                     return
-                size = self.progress(here)
+                size = self.progress(current)
                 if path in self._pending and self._pending[path][0] >= size:
                     return
-                self._pending[path] = size, here
+                self._pending[path] = size, current
                 if not self._running:
                     self._running = True
                     start_new_thread(self._run, ())  # threading.Thread would wait until it has begun
 
-        return note
+        return enqueue
 
     def _run(self) -> None:
-        """Write until nothing is pending. One thread does it: a write may have to wait for a lock that is held long."""
+        """Write until the queue is empty. One thread does so, since a write may wait long for a lock."""
         while True:
             time.sleep(PAUSE)
             try:
@@ -72,12 +75,12 @@ class WriteBehind(Generic[_T]):
             finally:
                 with self._lock:
                     self._running = bool(self._pending) and sys.exc_info()[0] is None
-                    going_on = self._running
-            if not going_on:
+                    continues = self._running
+            if not continues:
                 return
 
     def flush(self) -> None:
-        """Write everything that is pending."""
+        """Write all pending objects now."""
         with self._lock:
             pending, self._pending = self._pending, {}
         for path, (_, made) in pending.items():

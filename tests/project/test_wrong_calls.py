@@ -287,7 +287,7 @@ MODULES = (constrain, sampling, dialogue, grammars, targets, testing)
 RESULTS = {"Generation", "ToolCall", "Constraint", "Form", "Grammar", "Vocabulary"}
 """Classes that the library makes: users call their methods, not them."""
 INNER = {
-    "Constraint.state_cache", "Vocabulary.rest", "Form.grammar", "Form.named", "Form.names", "Form.read",
+    "Constraint.state_cache", "Form.grammar", "Form.named", "Form.names", "Form.read",
     *(f"ConstraintLogitsProcessor.{name}"
       for name in ("check_left", "continues", "goes_on", "masks", "owners", "position", "starts")),
 }  # fmt: skip
