@@ -39,6 +39,7 @@ LARGE_SHARE = 16
 All rules of a large source are linked when it is compiled.
 """
 WARNED = b" warned"
+"""Suffix of the file keys of sources with schema warnings."""
 STYLE = tuple(one.name for one in fields(Style))
 
 
@@ -136,7 +137,7 @@ def compile(
         choices = list(choices)
     check_type("form", form, (Form, type_of_none), "give what constrain.json_schema, regex, gbnf or literal make")
     kinds = (str, Grammar, Form, type_of_none)
-    check_type("grammar", grammar, kinds, "give Lark or GBNF text, the name of a ready grammar, or a Form")
+    check_type("grammar", grammar, kinds, "give Lark or GBNF text, the name of a bundled grammar, or a Form")
     if form is not None:
         if grammar is not None:
             raise TypeError("give a form or a grammar, not both")
@@ -149,21 +150,21 @@ def compile(
         source = {"schema": as_schema(schema if type is None else type)}
     references = References(registry, base_uri)
     key = None
-    proper = isinstance(style, Style) and isinstance(limits, Limits) and len(source) == 1
-    if proper and not isinstance(grammar, Grammar):
-        key, source, references = _key(source, style, references, limits)
-    found: Constraint | None = None if key is None else recent.get(vocabulary, key)
-    if found is not None:
-        warn_of_schema(found.schema_warnings)
-        return found
+    is_cacheable = isinstance(style, Style) and isinstance(limits, Limits) and len(source) == 1
+    if is_cacheable and not isinstance(grammar, Grammar):
+        key, source, references = _make_key(source, style, references, limits)
+    cached: Constraint | None = None if key is None else recent.get(vocabulary, key)
+    if cached is not None:
+        warn_of_schema(cached.schema_warnings)
+        return cached
     with work_budget(limits.work) as budget:
-        program, messages, is_large = _program(vocabulary, key, source, style, references, limits, budget)
+        program, messages, is_large = _make_program(vocabulary, key, source, style, references, limits, budget)
         if is_large:
             program.link_at_once(budget)
     warn_of_schema(messages)
-    written = None if isinstance(grammar, Grammar) else _written(source, style, references)
-    made = Constraint(program, vocabulary, limits, written, messages)
-    return made if key is None else cast(Constraint, recent.put(key, made))
+    description = None if isinstance(grammar, Grammar) else _describe_source(source, style, references)
+    constraint = Constraint(program, vocabulary, limits, description, messages)
+    return constraint if key is None else cast(Constraint, recent.put(key, constraint))
 
 
 type_of_none = type(None)
@@ -190,7 +191,9 @@ def check_options(vocabulary: object, style: object, registry: object, limits: o
 Source = dict[str, Any]
 
 
-def _key(source: Source, style: Style, references: References, limits: Limits) -> tuple[Hashable, Source, References]:
+def _make_key(
+    source: Source, style: Style, references: References, limits: Limits
+) -> tuple[Hashable, Source, References]:
     """Return the cache key of a source (None if it has none), and immutable copies of the source and the registry."""
     ((name, value),) = source.items()
     if isinstance(value, Form):
@@ -199,15 +202,15 @@ def _key(source: Source, style: Style, references: References, limits: Limits) -
         source = {name: value if isinstance(value, str) else plain_document(value, limits)}
         documents = {uri: plain_document(document, limits) for uri, document in references.items()}
         references = References(documents, references.base_uri)
-    beside = (dict(references), references.base_uri) if references or references.base_uri else None
-    key = cache_key((name, source[name], beside), style, limits)
+    references_key = (dict(references), references.base_uri) if references or references.base_uri else None
+    key = cache_key((name, source[name], references_key), style, limits)
     if key is None or (isinstance(value, str) and not references):
         return key, source, references
-    name, value, beside = copy_source(key)
-    return key, {name: value}, References(*beside or ())
+    name, value, references_key = copy_source(key)
+    return key, {name: value}, References(*references_key or ())
 
 
-def _program(
+def _make_program(
     vocabulary: Vocabulary,
     key: Hashable,
     source: Source,
@@ -222,28 +225,28 @@ def _program(
     part of a Program from disk repeats the whole construction in one step. A source with warnings has a file of another
     name, so a source whose Program is found under the first name has none.
     """
-    remake = partial(read_source, **source, style=style, registry=references, limits=limits)
+    make_grammar = partial(read_source, **source, style=style, registry=references, limits=limits)
     form, symbols = source.get("grammar"), TokenSymbols(vocabulary)
-    spelled = _spelled(form, vocabulary, style, limits) if isinstance(form, Form) else key
-    path = programs.name(spelled) if isinstance(spelled, bytes) else None
-    kept = None if path is None else programs.fetch(path, remake, symbols)
-    if kept is not None:
-        return kept, (), False
+    file_key = _make_form_key(form, vocabulary, style, limits) if isinstance(form, Form) else key
+    path = programs.name(file_key) if isinstance(file_key, bytes) else None
+    restored = None if path is None else programs.fetch(path, make_grammar, symbols)
+    if restored is not None:
+        return restored, (), False
     messages = _schema_warnings(source, style, references, limits)
-    if messages and isinstance(spelled, bytes):
-        path = programs.name(spelled + WARNED)
-        kept = None if path is None else programs.fetch(path, remake, symbols)
-        if kept is not None:
-            return kept, messages, False
+    if messages and isinstance(file_key, bytes):
+        path = programs.name(file_key + WARNED)
+        restored = None if path is None else programs.fetch(path, make_grammar, symbols)
+        if restored is not None:
+            return restored, messages, False
     before = budget.spent
-    program = Program(remake(), symbols)
+    program = Program(make_grammar(), symbols)
     program.work = limits.work
     is_large = budget.spent - before > limits.work // LARGE_SHARE
     if isinstance(form, Form):
         for node in form.named(limits):  # Report tokens that the vocabulary lacks now, not during generation.
             symbols(node)
     if path is not None and not is_large:
-        programs.keep(path, program)
+        programs.store(path, program)
     return program, messages, is_large
 
 
@@ -254,22 +257,22 @@ def _schema_warnings(source: Source, style: Style, references: References, limit
     return find_schema_warnings(source["schema"], references, style, limits)
 
 
-def _spelled(form: Form, vocabulary: Vocabulary, style: Style, limits: Limits) -> bytes | None:
+def _make_form_key(form: Form, vocabulary: Vocabulary, style: Style, limits: Limits) -> bytes | None:
     """Return the cache key of a form and the vocabulary of its tokens; None if the form depends on files."""
     plain = form.plain()
     todo = [plain]
     while todo:
-        one = todo.pop()
-        if isinstance(one, dict):
-            if one.get("kind") == LarkText.__name__:
+        part = todo.pop()
+        if isinstance(part, dict):
+            if part.get("kind") == LarkText.__name__:
                 return None
-            todo.extend(one.values())
-        elif isinstance(one, list):
-            todo.extend(one)
+            todo.extend(part.values())
+        elif isinstance(part, list):
+            todo.extend(part)
     return cache_key((plain, vocabulary.fingerprint), style, limits)
 
 
-def _written(source: Source, style: Style, references: References) -> Source:
+def _describe_source(source: Source, style: Style, references: References) -> Source:
     """Return the description of a source for `Constraint.source`."""
     written = dict(source)
     if "grammar" in written:

@@ -19,8 +19,8 @@ MOST_STATE_CACHES = 64
 class BoundProgram:
     """The part of a Constraint, its only subclass, that a Matcher needs: the program and its state caches.
 
-    `spellable` is the search for positions that tokens can complete, for a vocabulary that lacks single bytes; else
-    None.
+    `spellable` is the search for positions that tokens can complete, for a vocabulary that lacks single bytes, and
+    None for others.
     """
 
     def __init__(self, program: Program, vocabulary: Vocabulary, limits: Limits) -> None:
@@ -40,12 +40,12 @@ class BoundProgram:
 
         `slot` is the worker slot: a thread has several where `fill_masks` distributes its matchers over the cores.
         """
-        mine = threading.get_ident(), slot
-        found = self._state_caches.get(mine)
-        if found is None or found.is_lost:
+        key = threading.get_ident(), slot
+        state_cache = self._state_caches.get(key)
+        if state_cache is None or state_cache.is_lost:
             if len(self._state_caches) >= MOST_STATE_CACHES:
                 running = {t.ident for t in threading.enumerate()}
-                for gone in [key for key in list(self._state_caches) if key[0] not in running]:
-                    self._state_caches.pop(gone, None)
-            found = self._state_caches[mine] = StateCache(self.program, self.vocabulary, self.limits, found)
-        return found
+                for finished in [one for one in list(self._state_caches) if one[0] not in running]:
+                    self._state_caches.pop(finished, None)
+            state_cache = self._state_caches[key] = StateCache(self.program, self.vocabulary, self.limits, state_cache)
+        return state_cache

@@ -116,12 +116,12 @@ class Constraint(BoundProgram):
         OSError
             If the file cannot be read.
         """
-        found: Constraint = find_extension("load_constraint")(path, vocabulary, limits)
-        return found
+        constraint: Constraint = find_extension("load_constraint")(path, vocabulary, limits)
+        return constraint
 
     def __reduce__(self) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = find_extension("reduce_constraint")(self)
-        return found
+        reduction: tuple[Any, ...] = find_extension("reduce_constraint")(self)
+        return reduction
 
     def __copy__(self) -> Constraint:
         return self  # immutable

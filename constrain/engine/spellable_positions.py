@@ -22,6 +22,7 @@ from .state_cache import StateCache
 __all__ = ["SpellablePositions"]
 
 MOST_SETS = 200_000
+"""Most sets that one search expands."""
 
 
 class SpellablePositions:
@@ -37,7 +38,7 @@ class SpellablePositions:
 
     def narrow(self, mask: NDArray[np.int32], allows: Callable[[int], bool]) -> NDArray[np.int32]:
         """Remove from a mask the tokens after which no tokens can complete the text."""
-        for token in _members(mask):
+        for token in _list_tokens(mask):
             if token not in self.vocabulary.eos_ids and not allows(token):
                 mask.view(np.uint32)[token >> 5] &= ~np.uint32(1 << (token & 31))
         return mask
@@ -48,28 +49,27 @@ class SpellablePositions:
         if start in known:
             return known[start]
         parents: dict[int, list[int]] = {start: []}
-        nearness = completion_search(
-            state_cache
-        )  # Sets near the end first, so that the search does not descend into brackets forever.
+        # Expand sets near the end first, so that the search does not descend into brackets forever.
+        search = completion_search(state_cache)
         todo, out = [(0, start)], np.empty(state_cache.table.words, np.int32)
         while todo and not known.get(start):
             _, current = heappop(todo)
             if int(state_cache.arrays[at.SETS][current * at.SET_W + at.SET_FLAGS]) & at.IS_ACCEPTING:
-                _mark(known, current, parents)
+                _mark_completable(known, current, parents)
                 continue
             state_cache.run(masks.write_mask, current, out)
-            for token in _members(out):
+            for token in _list_tokens(out):
                 after = state_cache.run(token_steps.advance_token, current, token)
                 if known.get(after):
-                    _mark(known, current, parents)
+                    _mark_completable(known, current, parents)
                 elif after in parents:
                     parents[after].append(current)
                 elif after not in known:
                     parents[after] = [current]
-                    heappush(todo, (nearness.cost(after), after))
+                    heappush(todo, (search.cost(after), after))
             if len(parents) > MOST_SETS:
                 raise LimitError(
-                    "This vocabulary lacks single bytes; whether its tokens can finish the text is too much to search.",
+                    "This vocabulary lacks single bytes, and the search for tokens that finish the text took too long.",
                     hint="Use a vocabulary with a token for every byte.",
                 )
         if not known.get(start):  # the search was exhaustive
@@ -78,7 +78,7 @@ class SpellablePositions:
         return known[start]
 
 
-def _mark(known: dict[int, bool], finishing: int, parents: dict[int, list[int]]) -> None:
+def _mark_completable(known: dict[int, bool], finishing: int, parents: dict[int, list[int]]) -> None:
     """Record that a set, and all sets that lead to it, can be completed."""
     todo = [finishing]
     while todo:
@@ -88,7 +88,7 @@ def _mark(known: dict[int, bool], finishing: int, parents: dict[int, list[int]])
             todo.extend(parents.get(current, []))
 
 
-def _members(mask: NDArray[np.int32]) -> list[int]:
+def _list_tokens(mask: NDArray[np.int32]) -> list[int]:
     """Return the tokens of a mask, ascending."""
     bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
     return np.flatnonzero(bits).tolist()  # type: ignore[no-any-return]

@@ -34,7 +34,7 @@ from .uniqueness.uniqueness_memo import UniquenessMemo
 
 __all__ = ["StateCache", "StateCacheEvicted"]
 
-FIRST: dict[int, int] = {
+INITIAL_LENGTHS: dict[int, int] = {
     at.SETS: 8192 * at.SET_W, at.CONFIGS: 32768 * 5, at.SET_HASH: 32768, at.WIDE: 4096 * 256,
     at.NODES: 1024 * 4, at.EDGES: 2048 * 3, at.NODE_HASH: 4096, at.CURSORS: 4096 * 5, at.CURSOR_HASH: 16384,
     at.OBJECTS: 32768, at.OBJECT_HASH: 16384, at.NAMES: 4096 * 3, at.NAME_HASH: 16384,
@@ -46,9 +46,9 @@ FIRST: dict[int, int] = {
     at.QUESTIONS: 1024 * at.QUESTION_W,
     at.LISTING: at.MOST_LEXEMES * at.LEXEME_W, at.UNIONS: 16 * at.UNION_W, at.SCANNERS: 16, at.ROUTE: 512,
 }  # fmt: skip
-"""Initial length of each slot in int32s, which only a few constraints outgrow."""
+"""Initial length of each slot in int32s. Few constraints need more."""
 
-FEW_ROUNDS = 8
+ROUNDS_BEFORE_AHEAD = 8
 """Rounds of linking in one step after which rules are linked in advance, twice as many each round."""
 
 HASHES = {
@@ -75,39 +75,39 @@ LINE = 16
 class MemoryBlock:
     """The initial memory of all slots of a state cache, in one allocation that later state caches reuse.
 
-    `memory` is int32, `context` the (address, length) of each slot below TABLE, `places` the slice of each slot. Hash
+    `memory` is int32, `context` the (address, length) of each slot below TABLE, `slices` the slice of each slot. Hash
     tables need no clearing, since an entry is valid only if its target refers back to it; so pages are touched only
     when used.
     """
 
     def __init__(self, words: int) -> None:
-        self.places, offsets, room = _layout(words, tuple(FIRST.items()))
-        # Not by numpy: it asks for huge pages, each of which is 2 MB to clear at the first touch.
-        self.memory: NDArray[np.int32] = np.frombuffer(_private_pages(4 * room), np.int32)  # All 0.
+        self.slices, offsets, length = _layout(words, tuple(INITIAL_LENGTHS.items()))
+        # Not allocated by numpy, which requests huge pages, each of which takes 2 MB to clear at the first access.
+        self.memory: NDArray[np.int32] = np.frombuffer(_private_pages(4 * length), np.int32)  # all 0
         self.context = offsets.copy()
         self.context[::2] += data_address(self.memory)
-        self.memory[self.places[at.SETS]][at.SET_MASK] = -1
-        self.memory[self.places[at.NODES]][:4] = 0, 0, 1, -1
-        self.memory[self.places[at.NAMES]][: 3 * at.ROOTS] = -1
+        self.memory[self.slices[at.SETS]][at.SET_MASK] = -1
+        self.memory[self.slices[at.NODES]][:4] = 0, 0, 1, -1
+        self.memory[self.slices[at.NAMES]][: 3 * at.ROOTS] = -1
 
 
 def _private_pages(size: int) -> mmap.mmap:
     """Return zeroed memory that is copied on fork (shared memory is the default of mmap)."""
     if hasattr(mmap, "MAP_PRIVATE") and hasattr(mmap, "MAP_ANONYMOUS"):
         return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    return mmap.mmap(-1, size)  # Windows, where nothing forks.
+    return mmap.mmap(-1, size)  # Windows, which has no fork
 
 
 @lru_cache(4)
 def _layout(words: int, first: tuple[tuple[int, int], ...]) -> tuple[dict[int, slice], NDArray[np.int64], int]:
     """Return the layout of a block: slices, (byte offset, length) of each slot, and the total length."""
     lengths = {at.HEAD: at.HEAD_W, **dict(first), at.MASKS: MASK_SLOTS * words, at.SPARE: words}
-    places, offsets, room = dict[int, slice](), np.zeros(2 * at.TABLE, np.int64), 0
+    slices, offsets, total = dict[int, slice](), np.zeros(2 * at.TABLE, np.int64), 0
     for slot, length in lengths.items():
-        places[slot] = slice(room, room + length)
-        offsets[2 * slot : 2 * slot + 2] = 4 * room, length
-        room += length + -length % LINE
-    return places, offsets, room
+        slices[slot] = slice(total, total + length)
+        offsets[2 * slot : 2 * slot + 2] = 4 * total, length
+        total += length + -length % LINE
+    return slices, offsets, total
 
 
 class SlotArrays(dict[int, NDArray[np.int32]]):
@@ -118,12 +118,12 @@ class SlotArrays(dict[int, NDArray[np.int32]]):
         self.block = block
 
     def __missing__(self, slot: int) -> NDArray[np.int32]:
-        array = self[slot] = self.block.memory[self.block.places[slot]]
+        array = self[slot] = self.block.memory[self.block.slices[slot]]
         return array
 
 
-def _give_back(block: MemoryBlock, spare: list[MemoryBlock]) -> None:
-    """Return the block of a deleted state cache for reuse; memory that has been touched is cheaper than fresh pages."""
+def _recycle_block(block: MemoryBlock, spare: list[MemoryBlock]) -> None:
+    """Store the block of a deleted state cache for reuse: pages that were accessed before are cheaper than new ones."""
     if len(spare) < SPARES:
         spare.append(block)
 
@@ -152,7 +152,7 @@ class StateCache(GuardedSets):
         self.thread, self.is_lost = get_ident(), False
         self.epoch: int = -1 if lost is None else lost.epoch
         self.uniqueness = UniquenessMemo(self.work)
-        self.derived: dict[type, Any] = {}  # by its class, what others worked out from the sets
+        self.derived: dict[type, Any] = {}  # results that other classes derived from the sets, by class
         self.table = find_mask_table(vocabulary)
         try:
             self.block: MemoryBlock = self.table.spare.pop()
@@ -161,15 +161,15 @@ class StateCache(GuardedSets):
         self.context = self.table.context.copy()
         self.address = data_address(self.context)  # type: ignore[arg-type]
         self.reset()
-        self._finalizer = finalize(self, _give_back, self.block, self.table.spare)
+        self._finalizer = finalize(self, _recycle_block, self.block, self.table.spare)
         self._finalizer.atexit = False
         fork_handlers.add(self)
 
     def after_fork(self) -> None:
-        """Keep what belongs to the thread that forked; a kernel may have been writing to all else at that moment."""
+        """Invalidate this cache unless it belongs to the thread that forked: a kernel may have been writing to it."""
         if self.thread != get_ident() or self.table.is_broken:
             self.lose()
-            self._finalizer.detach()  # The next state cache should not get this memory.
+            self._finalizer.detach()  # this memory must not be reused
 
     def lose(self) -> None:
         """Invalidate this state cache and all positions in it. The Constraint creates another one."""
@@ -185,18 +185,21 @@ class StateCache(GuardedSets):
         self.context[: 2 * at.TABLE] = self.block.context
         self.arrays = SlotArrays(self.block)
         head = self.arrays[at.HEAD]
-        closures, worker = int(head[at.CLOSURES]), int(head[at.WORKER])  # SEEN is stamped with closures: they go on
+        closures, worker = (
+            int(head[at.CLOSURES]),
+            int(head[at.WORKER]),
+        )  # entries of SEEN hold closure numbers: continue them
         head[:] = 0
         for field in (at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_PAIRS, at.N_LISTS):
             head[field] = 1
         head[at.N_NAMES], head[at.WORDS], head[at.ENTRY] = at.ROOTS, self.table.words, self.program.entry
-        head[at.CLOSURES], head[at.WORKER] = closures, worker  # who may be at work with it just now
+        head[at.CLOSURES], head[at.WORKER] = closures, worker  # the worker may be running on this cache
         head[at.MOST_STEPS], head[at.MAY_LACK] = min(self.work, MOST_STEPS), bool(self.vocabulary.missing_bytes)
         self.arrays[at.STARTS].fill(-1)
         self.arrays[at.SCANNERS].fill(-1)
-        self.arrays[at.LIST_HASH].fill(0)  # what it names has no fixed places, so that it cannot point back
+        self.arrays[at.LIST_HASH].fill(0)  # lists have no fixed width, so an entry cannot be validated by its target
         self._generation = self.program.generation
-        self._see_program()
+        self._load_code()
         self.epoch += 1
         head[at.EPOCH] = self.epoch
         self.derived.clear()
@@ -204,6 +207,7 @@ class StateCache(GuardedSets):
         self.start = self.run(start_set)
 
     def _put(self, slot: int, array: NDArray[np.int32]) -> None:
+        """Replace the array of a slot."""
         self.arrays[slot] = array
         self.context[2 * slot], self.context[2 * slot + 1] = data_address(array), array.size
 
@@ -231,7 +235,7 @@ class StateCache(GuardedSets):
                 self._provide(rounds)
             except (StateCacheEvicted, ConstrainError):
                 raise
-            except BaseException:  # KeyboardInterrupt, MemoryError: what is provided may be there by half.
+            except BaseException:  # KeyboardInterrupt, MemoryError: the cache may be inconsistent
                 self.lose()
                 raise
             result = kernel(self.address, *arguments)
@@ -246,11 +250,11 @@ class StateCache(GuardedSets):
             if status == at.FULL:
                 self._grow(argument)
             elif status == at.NEED_RULES:
-                self._see_generation()
+                self._check_generation()
                 missing = self.arrays[at.MISSING][: head[at.N_MISSING]].tolist()
-                # A closure begins anew with each rule of a chain of calls, unless the later ones are there in time.
-                self.program.link_following(missing, 1 << min(rounds, 16) if rounds > FEW_ROUNDS else 0)
-                self._see_program()
+                # A closure restarts for each unlinked rule of a chain of calls, so link further ones ahead.
+                self.program.link_following(missing, 1 << min(rounds, 16) if rounds > ROUNDS_BEFORE_AHEAD else 0)
+                self._load_code()
             elif status == at.NEED_START:
                 self.arrays[at.STARTS][argument] = self.table.start(*self.program.leaves[argument])
             elif status == at.NEED_LEAF:
@@ -258,14 +262,14 @@ class StateCache(GuardedSets):
             elif status == at.NEED_ROW:
                 self.table.row(argument)
             elif status == at.NEED_SUFFIXES:
-                self.table.rest(argument)
+                self.table.build_suffixes(argument)
             elif status == at.NEED_BY_LENGTH:
                 self.table.order(argument)
             elif status == at.NEED_SCANNER:
                 parser = self.program.parsers[argument]
                 self.arrays[at.SCANNERS][list(self.program.parsers).index(argument)] = self.table.scanner(parser)
             elif status == at.NEED_ALIVE:
-                self._keep_alive(argument)
+                self._store_completable_terminals(argument)
             elif status == at.TABLE_FULL:
                 raise TableFull
             elif status == at.SPENT:
@@ -279,30 +283,32 @@ class StateCache(GuardedSets):
                     hint="Roll back, or relax the constraint: members that must differ are searched for up to a limit.",
                 )
             elif status == at.NEED_UNION:
-                self._join(argument)
+                self._store_union(argument)
             elif status == at.NEED_ANSWERS:
                 self._answer_all()
             else:
                 self._answer(status, argument)
         except TableFull:
-            if self.vocabulary.__dict__.get("mask_table") is self.table:  # else another state cache has begun a new one
+            if (
+                self.vocabulary.__dict__.get("mask_table") is self.table
+            ):  # otherwise another state cache has replaced it
                 self.vocabulary.__dict__.pop("mask_table", None)
             self.reset()
             raise StateCacheEvicted from None
 
     def _answer_all(self) -> None:
-        """Answer the deferred questions of a mask, each once."""
-        head, asked = self.arrays[at.HEAD], self.arrays[at.QUESTIONS]
-        words = asked[: at.QUESTION_W * head[at.N_QUESTIONS]].reshape(-1, at.QUESTION_W).tolist()
+        """Answer the deferred uniqueness queries of a mask, each once."""
+        head, queries = self.arrays[at.HEAD], self.arrays[at.QUESTIONS]
+        words = queries[: at.QUESTION_W * head[at.N_QUESTIONS]].reshape(-1, at.QUESTION_W).tolist()
         for status, argument, text, spelling, state in dict.fromkeys(map(tuple, words)):
             head[at.TEXT], head[at.SPELLING], head[at.NAMED_IN] = text, spelling, state
             self._answer(status, argument)
 
     def _answer(self, status: int, argument: int) -> None:
-        """Answer a question about unique members. Kernels that run for it belong to the same step."""
+        """Answer a uniqueness query. Kernels that run for it belong to the same step."""
         text, nested = int(self.arrays[at.HEAD][at.TEXT]), self.uniqueness.is_answering
-        memory = self.uniqueness
-        memory.is_answering = True
+        memo = self.uniqueness
+        memo.is_answering = True
         try:
             if status == at.NEED_CANDIDATES:
                 uniqueness_queries.answer_candidates(self, argument, text)
@@ -313,17 +319,17 @@ class StateCache(GuardedSets):
             else:
                 uniqueness_queries.answer_can_differ(self, argument)
         finally:
-            memory.is_answering = nested
+            memo.is_answering = nested
 
-    def _see_generation(self) -> None:
+    def _check_generation(self) -> None:
         """Evict everything if the program was relinked, since its rule cells were renumbered."""
-        self.program.whole()
+        self.program.ensure_grammar()
         if self.program.generation != self._generation:
             self.reset()
             raise StateCacheEvicted
 
-    def _join(self, count: int) -> None:
-        """Remembers what the last of `count` lexemes in LISTING can still become beside those before it."""
+    def _store_union(self, count: int) -> None:
+        """Store the terminals that the last of `count` lexemes in LISTING can become beyond those of earlier ones."""
         head = self.arrays[at.HEAD]
         block, first = int(head[at.REQUEST_BLOCK]), int(head[at.REQUEST_LIST])
         if at.UNION_W * (head[at.N_UNIONS] + 1) > self.arrays[at.UNIONS].size:
@@ -334,34 +340,34 @@ class StateCache(GuardedSets):
             self._grow(at.MAY_SHIFT)
             return
         states = self.arrays[at.LISTING][first + 1 : first + at.LEXEME_W * count : at.LEXEME_W]
-        place = int(head[at.N_MAY_SHIFT]) + 2
-        self.arrays[at.MAY_SHIFT][place - 2 : place] = 0, parser.words
-        self.arrays[at.MAY_SHIFT][place : place + parser.words] = parser.joint(states.tolist())
-        head[at.N_MAY_SHIFT] = place + parser.words
+        offset = int(head[at.N_MAY_SHIFT]) + 2
+        self.arrays[at.MAY_SHIFT][offset - 2 : offset] = 0, parser.words
+        self.arrays[at.MAY_SHIFT][offset : offset + parser.words] = parser.joint(states.tolist())
+        head[at.N_MAY_SHIFT] = offset + parser.words
         record = at.UNION_W * int(head[at.N_UNIONS])
         self.arrays[at.UNIONS][record : record + 2 + count] = [block, count, *states]
-        self.arrays[at.UNIONS][record + at.UNION_W - 1] = place
+        self.arrays[at.UNIONS][record + at.UNION_W - 1] = offset
         head[at.N_UNIONS] += 1
 
-    def _keep_alive(self, stack: int) -> None:
+    def _store_completable_terminals(self, stack: int) -> None:
         """Store the terminals by which a parser's stack can eventually be completed."""
         head, pairs = self.arrays[at.HEAD], self.arrays[at.PAIRS]
         parser = self.program.parsers[int(head[at.REQUEST_BLOCK])]
-        place = int(head[at.N_MAY_SHIFT]) + 2
-        if place + parser.words > self.arrays[at.MAY_SHIFT].size:
+        offset = int(head[at.N_MAY_SHIFT]) + 2
+        if offset + parser.words > self.arrays[at.MAY_SHIFT].size:
             self._grow(at.MAY_SHIFT)
             return
         states, below = list[int](), stack
         while pairs[at.PAIR_W * below + at.PAIR_BELOW] >= 0:
             states.append(int(pairs[at.PAIR_W * below]))
             below = int(pairs[at.PAIR_W * below + at.PAIR_BELOW])
-        self.arrays[at.MAY_SHIFT][place - 2 : place] = stack, parser.words
-        self.arrays[at.MAY_SHIFT][place : place + parser.words] = parser.leads_on(states[::-1])
-        pairs[at.PAIR_W * stack + at.PAIR_SHIFTS] = place
-        head[at.N_MAY_SHIFT] = place + parser.words
+        self.arrays[at.MAY_SHIFT][offset - 2 : offset] = stack, parser.words
+        self.arrays[at.MAY_SHIFT][offset : offset + parser.words] = parser.leads_on(states[::-1])
+        pairs[at.PAIR_W * stack + at.PAIR_SHIFTS] = offset
+        head[at.N_MAY_SHIFT] = offset + parser.words
 
-    def _see_program(self) -> None:
-        """Take over newly linked code, and allocate entries for its leaves."""
+    def _load_code(self) -> None:
+        """Use newly linked code, and allocate entries for its leaves and parsers."""
         self._put(at.CODE, self.program.code)
         for slot, room in ((at.SCANNERS, self.program.parser_room), (at.STARTS, self.program.leaf_room)):
             known = self.arrays[slot]
@@ -372,12 +378,12 @@ class StateCache(GuardedSets):
         """Double a slot and its hash table. Evict everything if the memory budget is exceeded."""
         if slot == at.LISTING:
             raise LimitError(
-                f"More than {at.MOST_LEXEMES - 2} lexemes of the grammar are in the making at one place.",
-                hint="Some terminal can be far longer than where it is first complete: write it so that it is not.",
+                f"More than {at.MOST_LEXEMES - 2} lexemes of the grammar are possible at one position.",
+                hint="Some terminal can continue far beyond its shortest match: rewrite it so that it cannot.",
             )
         if slot == at.ITEMS and self.arrays[slot].size >= 5 * MOST_ITEMS:
             raise LimitError(
-                f"More than {MOST_ITEMS:,} places of the grammar are reached at one place of the text.",
+                f"More than {MOST_ITEMS:,} positions of the grammar are reached at one position of the text.",
                 hint="Write the grammar so that a text has fewer readings.",
             )
         if self.bytes_used() > self.most_bytes:
@@ -396,8 +402,8 @@ class StateCache(GuardedSets):
     def least_costs(self) -> LeastCosts:
         """Return the least costs of the program, after loading all code that they refer to."""
         costs = self.program.costs()
-        self._see_generation()
-        self._see_program()
+        self._check_generation()
+        self._load_code()
         return costs
 
     def filled(self) -> list[int]:

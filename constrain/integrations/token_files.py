@@ -98,7 +98,7 @@ def from_ranks(
     ranks = len(tokens)
     made, how = from_parts(tokens, path.name, special=special, eos_ids=eos_ids, pattern=pattern, size=size)
     if kept is not None and min((*made.special.values(), *made.eos_ids)) >= ranks <= made.size:
-        kept.keep(made, {**how, "ranks": ranks})
+        kept.store(made, {**how, "ranks": ranks})
     return made
 
 

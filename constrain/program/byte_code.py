@@ -187,7 +187,7 @@ class ByteCode(ABC):
         """Return whether the language of a node contains the empty text."""
         return self._nullable.is_nullable(node)
 
-    def _named_since(self, known: int) -> list[int]:
+    def _cells_since(self, known: int) -> list[int]:
         """Return the cells referenced after the first `known` ones, in order."""
         return list(islice(reversed(self._targets), len(self._targets) - known))[::-1]
 

@@ -235,16 +235,16 @@ class LeastCosts:
                 self._lower_rule(cell, 1 + self.members(self.rules[cell].block, set(), 0, fresh=1), heap)
         self._solved = True
 
-    def _lower(self, pc: int, heap: list[tuple[int, int]], fallen: int = -1, between: int = 0) -> None:
+    def _lower(self, pc: int, heap: list[tuple[int, int]], successor: int = -1, between: int = 0) -> None:
         """Re-evaluate an instruction after the cost of a successor fell; a SPLIT considers that successor only."""
-        if fallen >= 0 and self.code[pc] == at.SPLIT:
-            cost, stop = self.ahead[fallen]
-            found = cost + between, stop
+        if successor >= 0 and self.code[pc] == at.SPLIT:
+            cost, stop = self.ahead[successor]
+            entry = cost + between, stop
         else:
-            found = self._evaluate(pc)
-        if found[0] < self.ahead.get(pc, UNKNOWN)[0]:
-            self.ahead[pc] = found
-            heappush(heap, (found[0], pc))
+            entry = self._evaluate(pc)
+        if entry[0] < self.ahead.get(pc, UNKNOWN)[0]:
+            self.ahead[pc] = entry
+            heappush(heap, (entry[0], pc))
 
     def _lower_rule(self, cell: int, cost: int, heap: list[tuple[int, int]]) -> None:
         """Record the least length of a rule, and re-evaluate its callers."""
@@ -260,10 +260,10 @@ class LeastCosts:
         if op in STOPS:
             return 0, pc
         if op in (at.SPLIT, at.MEMBER_END):
-            return min(map(self._behind, self._following[pc]), default=UNKNOWN)
+            return min(map(self._cost_through, self._following[pc]), default=UNKNOWN)
         if op == at.TEST:  # entered from outside: no iterations counted yet
             return self._rounds(pc, 0)
-        cost, stop = self._behind(self._following[pc][0])
+        cost, stop = self._cost_through(self._following[pc][0])
         if op in (at.CALL, at.PASS):
             cost += self.least.get(code[pc + 1], NEVER)
         elif op == at.LEAF:
@@ -274,24 +274,24 @@ class LeastCosts:
             cost += self.program.endings(code[pc + 1]).least
         return min(cost, NEVER), stop
 
-    def _behind(self, place: tuple[int, int]) -> tuple[int, int]:
-        """Return the entry of `ahead` for an instruction that some single bytes precede."""
-        cost, stop = self.ahead.get(place[1], UNKNOWN)
-        return min(NEVER, cost + place[0]), stop
+    def _cost_through(self, successor: tuple[int, int]) -> tuple[int, int]:
+        """Return the entry of `ahead` for a successor: (single bytes before it, instruction)."""
+        cost, stop = self.ahead.get(successor[1], UNKNOWN)
+        return min(NEVER, cost + successor[0]), stop
 
     def _rounds(self, test: int, done: int) -> tuple[int, int]:
         """As `_evaluate`, for the TEST of a counted repetition after `done` iterations."""
         due = max(0, self.code[test + 1] - done)
-        body, behind = self._following[test]
-        cost, stop = self._behind(behind)
+        body, exit = self._following[test]
+        cost, stop = self._cost_through(exit)
         if due:
-            cost += due * self._behind(body)[0]
+            cost += due * self._cost_through(body)[0]
         return min(cost, NEVER), stop
 
-    def from_pc(self, pc: int, register: int, rest: Callable[[int, int], int] | None = None) -> int:
+    def from_pc(self, pc: int, register: int, object_cost: Callable[[int, int], int] | None = None) -> int:
         """Return the least bytes from an instruction to the end of its rule, for a value of the register.
 
-        `rest` maps the pc of a stop and the register (the state of an object) to the bytes the object still needs.
+        `object_cost` maps the pc of a stop and the register (the state of an object) to the bytes to close the object.
         """
         cost, stop = self.known(pc)
         if cost >= NEVER:
@@ -301,7 +301,7 @@ class LeastCosts:
             return cost
         if op == at.COUNT:  # the jump after it leads back to the test
             return min(NEVER, cost + self._rounds(self.code[stop + 3], min(register + 1, self.code[stop + 1]))[0])
-        return cost + (rest(stop, register) if rest else 0)
+        return cost + (object_cost(stop, register) if object_cost else 0)
 
     def known(self, pc: int) -> tuple[int, int]:
         """Return the entry of `ahead` for pc, reading the rules it depends on if necessary."""
@@ -313,7 +313,7 @@ class LeastCosts:
         after = order[bisect_left(order, pc)]
         if self._solved and self.ahead.get(after, UNKNOWN)[0] >= NEVER:
             self.ensure(cell, after)
-        return self._behind((after - pc, after))
+        return self._cost_through((after - pc, after))
 
     # ---- objects ---------------------------------------------------------------------------------------------
 
@@ -371,8 +371,8 @@ class LeastCosts:
         if found is not None:
             return found
         code = self.code
-        places = (pc for pc in self.object_rules[block].order if code[pc] == at.OTHER and code[pc + 4] == mark)
-        found = min((1 + self.leaf(code[pc + 2], 0) + self.value(code[pc + 3]) for pc in places), default=NEVER)
+        instructions = (pc for pc in self.object_rules[block].order if code[pc] == at.OTHER and code[pc + 4] == mark)
+        found = min((1 + self.leaf(code[pc + 2], 0) + self.value(code[pc + 3]) for pc in instructions), default=NEVER)
         if self._solved:
             self._members[block, -1 - mark] = found
         return found
@@ -385,7 +385,7 @@ class LeastCosts:
         mores = sorted(pc for pc in rule.order if self.code[pc] == at.MORE)
         closes = sorted(pc for pc in rule.order if self.code[pc] == at.CLOSE)
         # In code order: MORE before the first member, between members; CLOSE of an empty object, after the last member.
-        ahead = [self._behind(self._following[pc][0])[0] for pc in (*mores, *closes)]
+        ahead = [self._cost_through(self._following[pc][0])[0] for pc in (*mores, *closes)]
         if len(mores) == 1:  # no member can come
             found = _LayoutCosts(NEVER, NEVER, NEVER, ahead[1])
         else:

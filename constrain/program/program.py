@@ -1,8 +1,8 @@
 """Program: the rules of a Grammar as byte-code in one growing int32 array, each linked when it is first reached.
 
 The instructions are documented in `kernels.program_layout`. Rules are linked separately; a call names a *rule cell*,
-whose first word is the entry address of the rule, or 0 while it is not linked. Two more tables belong to the code: the
-leaves (a Dfa and its encoding), which a vocabulary knows by number, and the names of the rules.
+whose first word is the entry address of the rule, or 0 while it is not linked. The code refers by number to a table
+of leaves (a Dfa and its encoding each), for which a vocabulary has rows.
 
 A Program is independent of tokens and shared by all threads. Linking writes to `words` under a lock and then copies new
 words to the array that kernels read, the cell last. Users of the code have tables of `leaf_room` leaves and
@@ -62,7 +62,7 @@ class Program(ByteCode):
             if cell in self._refused:
                 refused = self._refused[cell]
                 raise LimitError(refused.cause, pointer=refused.pointer, hint=refused.hint)
-            is_part = has_budget()  # of something larger, whose budget it may be that is spent
+            is_part = has_budget()  # an enclosing construction may have spent the budget
             try:
                 with work_budget(self.work // STEP_SHARE, self.work, self.paid):
                     self._link(cell)
@@ -75,16 +75,18 @@ class Program(ByteCode):
         """Link a rule within the active budget."""
         with self.lock:
             if self.words[cell]:
-                self.code[cell] = self.words[cell]  # once more: an interrupt may have come between the two
+                self.code[cell] = self.words[
+                    cell
+                ]  # repeated, since an interrupt may have separated the two writes below
                 return
-            entry = self._write(cell)
+            entry = self._generate(cell)
             self._publish()
             if len(self.leaves) > self.leaf_room or len(self.parsers) > self.parser_room:
                 self.leaf_room = max(self.leaf_room, 2 * len(self.leaves))
                 self.parser_room = max(self.parser_room, 2 * len(self.parsers))
                 self.code = self.code.copy()
             self.links.append(cell)
-            self.words[cell] = entry  # From here on it is linked: a second copy of its code would be another rule.
+            self.words[cell] = entry  # marks the rule as linked: it must not get a second copy of its code
             self.code[cell] = entry
         if self.on_link is not None:
             self.on_link()
@@ -98,7 +100,7 @@ class Program(ByteCode):
             known = len(self._targets)
             for cell in cells:
                 self.link(cell)
-            following = deque(self._named_since(known))
+            following = deque(self._cells_since(known))
             with suppress(LimitError), work_budget(self.work // AHEAD_SHARE, self.work, self.paid):
                 for _ in range(ahead):
                     if not following:
@@ -106,9 +108,9 @@ class Program(ByteCode):
                     known = len(self._targets)
                     with suppress(SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError):
                         self._link(following.popleft())
-                    following += self._named_since(known)
+                    following += self._cells_since(known)
 
-    def _write(self, cell: int) -> int:
+    def _generate(self, cell: int) -> int:
         """Generate the code of a rule and return its entry address."""
         node = self._targets[cell]
         if isinstance(node, Rule):
@@ -117,8 +119,8 @@ class Program(ByteCode):
         spend_work(LINK + (len(self.words) - self.used) // WORDS, "the byte-code of a rule")
         return entry
 
-    def whole(self) -> None:
-        """Do nothing: the Program already has its Grammar (overridden in `restored_program`)."""
+    def ensure_grammar(self) -> None:
+        """Do nothing, since a Program has its Grammar. `RestoredProgram` overrides this."""
 
     def link_ahead(self, most: int) -> None:
         """Link the start and, breadth first, the rules it references, up to `most` rules."""
@@ -142,12 +144,12 @@ class Program(ByteCode):
             most = budget.spent + self.work // LINK_SHARE
             budget.limit += 2 * self.work // LINK_SHARE
             todo = list(self._targets)
-            for place in count():
-                if place == len(todo):
-                    todo += self._named_since(place)
-                if place == len(todo) or budget.spent >= most:
+            for position in count():
+                if position == len(todo):
+                    todo += self._cells_since(position)
+                if position == len(todo) or budget.spent >= most:
                     return
-                self.link(todo[place])
+                self.link(todo[position])
 
     def costs(self) -> LeastCosts:
         """Return the least lengths of rules, computed on first use.

@@ -2,8 +2,8 @@
 parsing.
 
 A file is one int32 array: a header, then the links, leaves and code of a Program (`restored_program`). Its name is a
-digest of the cache key and of the code that generates Programs. Files are written in the background (`WriteBehind`),
-and again when more rules are linked; if a text needs rules that are not in the file, the source is compiled again.
+digest of the cache key and of the code that generates Programs. Files are written in the background (`WriteBehind`) and
+replaced when more rules are linked; if a text needs rules that are not in the file, the source is compiled again.
 Sources that depend on other files, such as Lark imports, are not cached here.
 """
 
@@ -48,46 +48,46 @@ class ProgramCache:
             return None
         return f"{folder}/{blake2b(key, digest_size=DIGEST, key=cache.digest_code()).hexdigest()}{SUFFIX}"
 
-    def fetch(self, path: str, remake: Callable[[], Grammar], bind: Bind | None) -> RestoredProgram | None:
-        """Return the Program in the file, or None. `remake` returns the Grammar of the source if more of it is
-        needed.
-        """
+    def fetch(self, path: str, make_grammar: Callable[[], Grammar], bind: Bind | None) -> RestoredProgram | None:
+        """Return the Program in the file, or None. `make_grammar` is called if more than the file holds is needed."""
         data = cache.read_sealed(Path(path), cache.digest_code())
-        kept = None if data is None else _unpack(data)
-        if kept is None:
+        linked = None if data is None else _unpack(data)
+        if linked is None:
             return None
-        program = RestoredProgram(kept, remake, bind)
+        program = RestoredProgram(linked, make_grammar, bind)
         program.on_link = self.writing.later(path, program)
         return program
 
-    def keep(self, path: str, program: Program) -> None:
+    def store(self, path: str, program: Program) -> None:
         """Schedule a Program to be written, now and whenever more of it is linked."""
-        later = program.on_link = self.writing.later(path, program)
-        later()
+        enqueue = program.on_link = self.writing.later(path, program)
+        enqueue()
 
     def flush(self) -> None:
         """Write all pending files now."""
         self.writing.flush()
 
     def _write(self, path: str, program: Program) -> None:
-        if program.generation:  # The stored code cannot be reproduced.
+        """Write the linked part of a Program to its file."""
+        if program.generation:  # the stored code could not be reproduced
             cache.remove_file(Path(path))
             return
-        kept = extract_linked(program)
-        if kept is None or not len(kept.links):
+        linked = extract_linked(program)
+        if linked is None or not len(linked.links):
             return
-        words = _pack(kept)
+        words = _pack(linked)
         if words.nbytes > self.most_bytes // 8:
-            return  # One source should not evict all others.
+            return  # one source should not evict all others
         cache.write_sealed(Path(path), cache.digest_code(), [words.data])
         self._written += 1
         if self._written % SWEEP == 1:
             cache.prune_folder(Path(path).parent, SUFFIX, self.most, self.most_bytes)
 
 
-def _pack(kept: LinkedProgram) -> NDArray[np.int32]:
-    parts = (kept.links, kept.records.ravel(), kept.arrays, kept.code)
-    head = [kept.entry, len(kept.code), len(kept.links), len(kept.records), len(kept.arrays), 0]
+def _pack(linked: LinkedProgram) -> NDArray[np.int32]:
+    """Return the content of a file as one array."""
+    parts = (linked.links, linked.records.ravel(), linked.arrays, linked.code)
+    head = [linked.entry, len(linked.code), len(linked.links), len(linked.records), len(linked.arrays), 0]
     return np.concatenate([np.array(head, np.int32), *parts])
 
 
@@ -101,8 +101,8 @@ def _unpack(data: memoryview) -> LinkedProgram | None:
         return None
     if HEAD + links + RECORD * leaves + arrays + code != len(words):
         return None
-    a = HEAD + links
-    b = a + RECORD * leaves
-    c = b + arrays
-    records = words[a:b].reshape(-1, RECORD)
-    return LinkedProgram(entry, words[c:], words[HEAD:a], records, words[b:c])
+    leaf_records = HEAD + links
+    leaf_arrays = leaf_records + RECORD * leaves
+    first_code = leaf_arrays + arrays
+    records = words[leaf_records:leaf_arrays].reshape(-1, RECORD)
+    return LinkedProgram(entry, words[first_code:], words[HEAD:leaf_records], records, words[leaf_arrays:first_code])

@@ -1,9 +1,9 @@
 """RestoredProgram: a Program loaded from disk, whose Grammar is created only if more of it is needed.
 
-The rules that earlier texts needed are already linked, so usually nothing else is required. If a kernel needs a rule
-that is not linked, or the Grammar is requested, the source is compiled again and the same rules are linked in the same
-order. The code is then identical up to there, and existing sets of configurations remain valid. If it differs,
-`generation` is incremented and state caches start anew.
+The rules that earlier texts needed are already linked, which usually suffices. If a kernel needs a rule that is not
+linked, or the Grammar is accessed, the source is compiled again and the same rules are linked in the same order. The
+stored code is then a prefix of the new code, and existing sets of configurations remain valid. If it is not,
+`generation` is incremented and state caches are evicted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .program import Program
 __all__ = ["LinkedLeaves", "LinkedProgram", "RestoredProgram", "extract_linked"]
 
 RECORD = 9
-"""Words that describe a leaf: mode, ranges, states, classes, offset of its arrays, and four words of the key."""
+"""Words of the record of a leaf: mode, ranges, states, classes, offset of its arrays, and four words of the key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,13 @@ def extract_linked(program: Program) -> LinkedProgram | None:
     with program.lock:
         if program.parsers or type(program) is not Program:
             return None
-        records, arrays, place = [], list[NDArray[np.int32]](), 0
+        records, arrays, offset = [], list[NDArray[np.int32]](), 0
         for dfa, mode in program.leaves:
             parts = (dfa.bounds, dfa.classes, dfa.accepting, dfa.distances(), dfa.delta)
             key = np.frombuffer(dfa.key, np.int32)
-            records.append([mode, len(dfa.bounds), *dfa.delta.shape, place, *key.tolist()])
+            records.append([mode, len(dfa.bounds), *dfa.delta.shape, offset, *key.tolist()])
             arrays += [np.ascontiguousarray(part, np.int32).ravel() for part in parts]
-            place += sum(part.size for part in parts)
+            offset += sum(part.size for part in parts)
         return LinkedProgram(
             program.entry,
             program.code[: program.used].copy(),
@@ -68,11 +68,11 @@ def extract_linked(program: Program) -> LinkedProgram | None:
 class LinkedLeaves(Sequence[Leaf]):
     """The leaves of a LinkedProgram, each created on access."""
 
-    def __init__(self, kept: LinkedProgram) -> None:
-        self.kept = kept
+    def __init__(self, linked: LinkedProgram) -> None:
+        self.linked = linked
 
     def __len__(self) -> int:
-        return len(self.kept.records)
+        return len(self.linked.records)
 
     @overload
     def __getitem__(self, number: int) -> Leaf: ...
@@ -81,15 +81,15 @@ class LinkedLeaves(Sequence[Leaf]):
     def __getitem__(self, number: int | slice) -> Leaf | list[Leaf]:
         if isinstance(number, slice):
             return [self[one] for one in range(*number.indices(len(self)))]
-        mode, ranges, states, classes, place, *_ = record = self.kept.records[number].tolist()
+        mode, ranges, states, classes, offset, *_ = record = self.linked.records[number].tolist()
         sizes = (ranges, ranges, states, states, states * classes)
         parts = []
         for size in sizes:
-            parts.append(self.kept.arrays[place : place + size])
-            place += size
-        bounds, of_ranges, accepting, distances, delta = parts
+            parts.append(self.linked.arrays[offset : offset + size])
+            offset += size
+        bounds, range_classes, accepting, distances, delta = parts
         key = np.array(record[5:], np.int32).tobytes()
-        dfa = Dfa(bounds, of_ranges, delta.reshape(states, classes), accepting.astype(np.bool_), key)
+        dfa = Dfa(bounds, range_classes, delta.reshape(states, classes), accepting.astype(np.bool_), key)
         dfa.__dict__["_distances"] = distances.tolist()
         return dfa, mode
 
@@ -97,54 +97,55 @@ class LinkedLeaves(Sequence[Leaf]):
 class RestoredProgram(Program):
     """A Program that becomes an ordinary one when more than the stored part is needed.
 
-    It lacks the attributes derived from a Grammar; access to one of them calls `whole`.
+    It lacks the attributes derived from a Grammar; access to one of them calls `ensure_grammar`.
     """
 
-    def __init__(self, kept: LinkedProgram, remake: Callable[[], Grammar], bind: Bind | None) -> None:
+    def __init__(self, linked: LinkedProgram, make_grammar: Callable[[], Grammar], bind: Bind | None) -> None:
         self.lock = threading.RLock()
-        self.code, self.used, self.entry = kept.code, len(kept.code), kept.entry
-        self.leaves = LinkedLeaves(kept)  # type: ignore[assignment]
+        self.code, self.used, self.entry = linked.code, len(linked.code), linked.entry
+        self.leaves = LinkedLeaves(linked)  # type: ignore[assignment]
         self.parsers, self.generation, self.on_link = {}, 0, None
-        self.leaf_room, self.parser_room = max(64, 2 * len(kept.records)), 16
-        self._kept, self._remake, self._bind = kept, remake, bind
+        self.leaf_room, self.parser_room = max(64, 2 * len(linked.records)), 16
+        self._linked, self._make_grammar, self._bind = linked, make_grammar, bind
         fork_handlers.add(self)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        self.whole()
+        self.ensure_grammar()
         return getattr(self, name)
 
-    def whole(self) -> None:
-        """Create the Grammar and link again what was linked. Raise the errors of the front end and of linking."""
+    def ensure_grammar(self) -> None:
+        """Create the Grammar and link the stored rules again. Raise the errors of the front end and of linking."""
         with self.lock:
-            if "_remake" not in self.__dict__:  # Done by another thread, or interrupted before the last line.
+            if "_make_grammar" not in self.__dict__:  # done by another thread, or interrupted before the last line
                 self.__class__ = Program  # type: ignore[assignment]
                 return
             with work_budget(self.work):
-                grammar = self._remake()
-            with work_budget(UNLIMITED):  # All of it was linked before, within budgets.
-                made = self._again(self._new(grammar))
+                grammar = self._make_grammar()
+            with work_budget(UNLIMITED):  # all of it was linked before, within budgets
+                made = self._link_again(self._make_program(grammar))
             if made is None:
-                made = self._new(grammar)
+                made = self._make_program(grammar)
                 made.generation = self.generation + 1
-                for leaf in self.leaves:  # State caches not yet restarted still use the old numbers.
+                for leaf in self.leaves:  # state caches that are not evicted yet use the old numbers
                     made.leaf(*leaf)
             made.lock, made.on_link = self.lock, self.on_link
-            self.__dict__ = made.__dict__  # First, so that no attribute is missing from here on.
+            self.__dict__ = made.__dict__  # before the class, so that no attribute is ever missing
             self.__class__ = Program  # type: ignore[assignment]
 
-    def _new(self, grammar: Grammar) -> Program:
+    def _make_program(self, grammar: Grammar) -> Program:
+        """Return a Program of which nothing is linked."""
         made = Program(grammar, self._bind)
         made.work = self.work
         return made
 
-    def _again(self, made: Program) -> Program | None:
-        """Repeat all links and return the Program; None if the code differs."""
+    def _link_again(self, made: Program) -> Program | None:
+        """Link the stored rules in a new Program, in the same order, and return it; None if the code differs."""
         try:
-            for cell in self._kept.links.tolist():
+            for cell in self._linked.links.tolist():
                 made.link(cell)
-        except (KeyError, IndexError):  # Other cells: an interrupted link left unreferenced words.
+        except (KeyError, IndexError):  # the cells differ, because an interrupted link left unreferenced words
             return None
-        same = made.entry == self.entry and np.array_equal(made.code[: made.used], self.code)
-        return made if same and len(made.leaves) == len(self.leaves) else None
+        is_same = made.entry == self.entry and np.array_equal(made.code[: made.used], self.code)
+        return made if is_same and len(made.leaves) == len(self.leaves) else None

@@ -39,8 +39,8 @@ BATCH = 8
 """Leaf states expanded per request, at about 2 µs each; the request itself costs as much."""
 ROUNDS = 64
 ENDLESS = 1 << 20
-"""Values of `find_safe_lengths`: ROUNDS bounds the count, ENDLESS means that nothing is ever refused."""
-REST_BUDGET = 400_000
+"""Values of `find_safe_lengths`: ROUNDS bounds the count, ENDLESS means that no character is ever refused."""
+SUFFIX_BUDGET = 400_000
 """Most (position, token) pairs merged for one leaf state; white space in a vocabulary of 128k has 60,000."""
 
 
@@ -159,6 +159,7 @@ class MaskTable:
             return {slot: self.arrays[slot][: int(length)].copy() for slot, length in used.items()}
 
     def _build_trie(self, vocabulary: Vocabulary) -> None:
+        """Build the trie of all tokens."""
         if build_trie(self.address, order_tokens(vocabulary.blob, vocabulary.offsets)) < 0:
             raise AssertionError("the trie of a vocabulary has no more nodes than its tokens have bytes")
 
@@ -168,13 +169,13 @@ class MaskTable:
         """Return the start state of the leaf with this Dfa and mode, after expanding it."""
         with self.lock:
             key = (dfa.key, mode)
-            found = self.starts.get(key)
-            if found is None:
-                found = intern_leaf(self.address, self._machine(dfa, mode), 0, 0)
-                if found < 0 or expand_leaves(self.address, found, 0) < 0:
+            state = self.starts.get(key)
+            if state is None:
+                state = intern_leaf(self.address, self._append_machine(dfa, mode), 0, 0)
+                if state < 0 or expand_leaves(self.address, state, 0) < 0:
                     raise TableFull
-                self.starts[key] = found
-            return found
+                self.starts[key] = state
+            return state
 
     def scanner(self, parser: Parser) -> int:
         """Return the number of a parser's scanner, under which results for tokens are stored."""
@@ -192,7 +193,7 @@ class MaskTable:
                 raise TableFull
             if leaves[state * at.LEAF_W + at.LEAF_ROW] == -1:
                 self.row(state)
-                self.rest(state)
+                self.build_suffixes(state)
             targets = following[256 * state : 256 * state + 256]
             fresh = set(targets[targets >= 0].tolist()) - seen
             seen |= fresh
@@ -219,25 +220,25 @@ class MaskTable:
         with self.lock:
             if leaves[record + at.LEAF_ROW] != -1:
                 return
-            places = make_row(self.address, state)
-            if places < 0:
+            exits = make_row(self.address, state)
+            if exits < 0:
                 raise TableFull
             closes = leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES
-            if closes and make_suffix_trie(self.address, state, places, REST_BUDGET) == -1:
+            if closes and make_suffix_trie(self.address, state, exits, SUFFIX_BUDGET) == -1:
                 raise TableFull
             if closes and free == state and counts[at.FREE_ROW] == 0:
                 counts[at.FREE_ROW] = leaves[record + at.LEAF_ROW] + 1
 
-    def rest(self, state: int) -> None:
+    def build_suffixes(self, state: int) -> None:
         """Build the suffix trie of a leaf state that has a row."""
         with self.lock:
             leaves, record = self.arrays[at.LEAVES], state * at.LEAF_W
             if leaves[record + at.LEAF_SUFFIXES] != -1:
                 return
-            places = make_row(self.address, state)  # again, for the positions where the leaf is left
-            if places < 0:
+            exits = make_row(self.address, state)  # again, for the positions where the leaf is left
+            if exits < 0:
                 raise TableFull
-            if make_suffix_trie(self.address, state, places, REST_BUDGET) == -1:
+            if make_suffix_trie(self.address, state, exits, SUFFIX_BUDGET) == -1:
                 raise TableFull
 
     def order(self, state: int) -> None:
@@ -249,7 +250,7 @@ class MaskTable:
             ):
                 raise TableFull
 
-    def _machine(self, dfa: Dfa, mode: int) -> int:
+    def _append_machine(self, dfa: Dfa, mode: int) -> int:
         """Append the arrays of a Dfa to DFAS (layout there) and return the number of the new machine."""
         counts = self.arrays[at.TABLE]
         bounds, classes = dfa.bounds, dfa.classes

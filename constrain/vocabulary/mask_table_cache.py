@@ -41,17 +41,18 @@ def find_mask_table(vocabulary: Vocabulary) -> MaskTable:
         vocabulary.__dict__.pop("mask_table", None)
         table = None
     if table is None:
-        table = vocabulary.__dict__.setdefault("mask_table", _load(vocabulary) or _make(vocabulary))
+        table = vocabulary.__dict__.setdefault("mask_table", _load(vocabulary) or _build(vocabulary))
     return table  # type: ignore[no-any-return]
 
 
 def prepare_common_leaves(table: MaskTable) -> None:
     """Build the rows of the common leaves."""
-    for dfa, mode in _common():
+    for dfa, mode in _common_leaves():
         table.prepare(dfa, mode)
 
 
-def _common() -> list[tuple[Dfa, int]]:
+def _common_leaves() -> list[tuple[Dfa, int]]:
+    """Return the leaves that occur in nearly every schema: Dfa and mode of each."""
     from ..automata.dfa import Dfa
     from ..frontends.json_schema.core.whitespace import flexible_gap, optional_space
     from ..frontends.json_schema.numbers.number_automata import number_dfa
@@ -66,7 +67,8 @@ def _common() -> list[tuple[Dfa, int]]:
     ]
 
 
-def _make(vocabulary: Vocabulary) -> MaskTable:
+def _build(vocabulary: Vocabulary) -> MaskTable:
+    """Build the table of a vocabulary, and save it if the vocabulary is large."""
     table = MaskTable(vocabulary)
     if vocabulary.size >= LEAST_TOKENS:
         prepare_common_leaves(table)
@@ -75,11 +77,13 @@ def _make(vocabulary: Vocabulary) -> MaskTable:
 
 
 def _path(fingerprint: str) -> Path | None:
+    """Return the path of the file of a vocabulary; None if caching is off."""
     folder = cache.cache_folder_path()
     return None if folder is None else folder / f"{fingerprint[:32]}-{cache.digest_code().hex()[:8]}{SUFFIX}"
 
 
 def _save(table: MaskTable) -> None:
+    """Write a table to its file."""
     path = _path(table.fingerprint)
     if path is None:
         return
@@ -96,6 +100,7 @@ def _save(table: MaskTable) -> None:
 
 
 def _load(vocabulary: Vocabulary) -> MaskTable | None:
+    """Return the table in the file of a vocabulary, or None."""
     path = _path(vocabulary.fingerprint) if vocabulary.size >= LEAST_TOKENS else None
     data = None if path is None else cache.read_sealed(path, cache.digest_code())
     if data is None:

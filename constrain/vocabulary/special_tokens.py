@@ -76,20 +76,20 @@ class TokenSymbols(NodeVisitor[Node]):
             raise VocabularyError(f"there is no token {name}: the vocabulary has {vocabulary.size}")
         return self.special(name, f"[{name}]")
 
-    def special(self, index: int, shown: str) -> int:
-        """Return the id if it is a special token that may occur within a text.
+    def special(self, index: int, label: str) -> int:
+        """Return the id if it is a special token that may occur within a text. `label` names the token in messages.
 
         Raise UnsupportedError for an end token or an ordinary token.
         """
         vocabulary = self.vocabulary
         if index in vocabulary.eos_ids:
             raise UnsupportedError(
-                f"token {shown} ends a text, so it cannot stand within one",
+                f"token {label} ends a text, so it cannot occur within one",
                 hint="Leave it out: an end token is allowed wherever the text may end. Or name other eos_ids=.",
             )
         if index not in vocabulary.names:
             raise UnsupportedError(
-                f"token {shown} is an ordinary one, {vocabulary.tokens[index]!r}: which tokens spell text is left open",
+                f"token {label} is an ordinary one, {vocabulary.tokens[index]!r}: text has no prescribed tokens",
                 hint="Write its text as a literal.",
             )
         return index

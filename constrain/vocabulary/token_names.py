@@ -31,5 +31,8 @@ def token_name(number: int) -> bytes:
         number, digit = divmod(number, len(DIGITS))
         digits.append(DIGITS[digit])
     if number:
-        raise LimitError("a vocabulary has more special tokens than names are for", hint="Leave some out of `special`.")
+        raise LimitError(
+            "a vocabulary has more special tokens than can be named",
+            hint="Leave some out of `special`.",
+        )
     return bytes((FIRST, *reversed(digits)))

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 __all__ = ["order_tokens"]
 
-FIRST = 16
+PREFIX_BYTES = 16
+"""Bytes of a token that are compared as two integers."""
 
 
 def order_tokens(blob: bytes, offsets: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -20,10 +21,10 @@ def order_tokens(blob: bytes, offsets: NDArray[np.int32]) -> NDArray[np.int32]:
     `blob` and `offsets` are those of a Vocabulary.
     """
     lengths = np.diff(offsets)
-    padded = np.frombuffer(blob + bytes(FIRST), np.uint8)
-    places = np.arange(FIRST)
-    heads = padded[offsets[:-1, None] + places]
-    heads[places >= lengths[:, None]] = 0
+    padded = np.frombuffer(blob + bytes(PREFIX_BYTES), np.uint8)
+    columns = np.arange(PREFIX_BYTES)
+    heads = padded[offsets[:-1, None] + columns]
+    heads[columns >= lengths[:, None]] = 0
     keys = heads.view(">u8").astype(np.uint64)
     order: NDArray[np.int64] = np.lexsort((lengths, keys[:, 1], keys[:, 0]))
     order = order[lengths[order] > 0]

@@ -40,9 +40,9 @@ OWN_PROBES = 256
 
 @dataclass(frozen=True)
 class TokenizerConduct:
-    """What a tokenizer declares to do to a text before it splits it.
+    """How a tokenizer declares to change a text before splitting it.
 
-    `normal` is its normaliser, with U+2581 for a space undone. `space` is "before" if it may put a space in front of a
+    `normal` is its normaliser, with U+2581 replaced by a space. `space` is "before" if it may put a space in front of a
     text. `unknown` are the ids of unknown-text tokens.
     """
 
@@ -74,10 +74,10 @@ def run_self_test(
         tested += 1
         if conduct.space == "before":
             wanted |= {b" " + form for form in wanted}
-        found = b"".join(texts[index] or b"" for index in ids)
-        if found not in wanted:
+        spelling = b"".join(texts[index] or b"" for index in ids)
+        if spelling not in wanted:
             tokens = ", ".join(f"{index}={texts[index]!r}" for index in ids[:24]) + (", ..." if ids[24:] else "")
-            raise report_mismatch(vocabulary.name, probe, tokens, found, wanted)
+            raise report_mismatch(vocabulary.name, probe, tokens, spelling, wanted)
     if not tested:
         raise VocabularyError(f"no text could be tried on {vocabulary.name}: its tokens spell none of the probes")
 
@@ -94,13 +94,13 @@ def sample_token_texts(vocabulary: Vocabulary) -> list[str]:
     return texts
 
 
-def report_mismatch(name: str, probe: str, tokens: str, found: bytes, wanted: Collection[bytes]) -> VocabularyError:
+def report_mismatch(name: str, probe: str, tokens: str, spelling: bytes, wanted: Collection[bytes]) -> VocabularyError:
     """Return the error for one probe."""
-    best = max(wanted, key=lambda form: (common_prefix_length(form, found), form))
-    at = common_prefix_length(best, found)
+    closest = max(wanted, key=lambda form: (common_prefix_length(form, spelling), form))
+    start = common_prefix_length(closest, spelling)
     return VocabularyError(
         f"the bytes of the tokens of {name} do not spell what it encodes: {probe!r} gives the tokens {tokens}, which "
-        f"differ from it at byte {at}: {found[at : at + 16]!r} for {best[at : at + 16]!r}",
+        f"differ from it at byte {start}: {spelling[start : start + 16]!r} for {closest[start : start + 16]!r}",
         hint="Vocabulary.from_tokens takes the bytes of every token as you know them.",
     )
 

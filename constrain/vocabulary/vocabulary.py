@@ -115,7 +115,7 @@ class Vocabulary:
         special : Mapping of str to int, optional
             The id of each special token by name. Ids outside the vocabulary are dropped.
         size : int, optional
-            Width of the model's logits. If it exceeds the number of tokens, the rest is padding, which is never
+            Width of the model's logits. If it exceeds the number of tokens, the others are padding, which is never
             allowed. If it is less, the tokens beyond it are dropped, since the model cannot produce them.
         encode, encode_prompt : callable, optional
             Functions from str to a list of token ids, see the attributes. `encode_prompt` defaults to `encode`.
@@ -322,7 +322,7 @@ class Vocabulary:
         return self.blob[self.offsets[index] : self.offsets[index + 1]]
 
     @cached_property
-    def shown(self) -> Mapping[int, Octets]:
+    def original_names(self) -> Mapping[int, Octets]:
         """The name in the tokenizer of each special token that is not an end token, as UTF-8 by id."""
         return {index: name.encode() for name, index in reversed(list(self.special.items())) if index in self.names}
 
@@ -340,8 +340,8 @@ class Vocabulary:
         -------
         bytes
         """
-        shown, ids = self.shown, check_ids(ids)
-        return b"".join(shown[index] if index in shown else self.text((index,)) for index in ids)
+        names, ids = self.original_names, check_ids(ids)
+        return b"".join(names[index] if index in names else self.text((index,)) for index in ids)
 
     def text(self, ids: Iterable[int]) -> Octets:
         """Return the concatenated bytes of a sequence of tokens. Special tokens and end tokens contribute nothing.
@@ -491,13 +491,13 @@ def restore_vocabulary(
 ) -> Vocabulary:
     """Return the vocabulary of a pickled one. Raise VocabularyError if the fingerprint does not match."""
     key = fingerprint, leading_space, name, encode is None, encode_prompt is None
-    found = restored_vocabularies().get(key)
-    if found is not None:
-        return found
-    made = Vocabulary.from_tokens(
+    known = restored_vocabularies().get(key)
+    if known is not None:
+        return known
+    vocabulary = Vocabulary.from_tokens(
         tokens, eos_ids, special=dict(special), encode=encode, encode_prompt=encode_prompt,
         leading_space=leading_space, name=name,
     )  # fmt: skip
-    if made.fingerprint != fingerprint:
-        raise VocabularyError("what was pickled is not the vocabulary that it says it is")
-    return restored_vocabularies().setdefault(key, made)
+    if vocabulary.fingerprint != fingerprint:
+        raise VocabularyError("the pickled vocabulary does not match its fingerprint")
+    return restored_vocabularies().setdefault(key, vocabulary)

@@ -35,10 +35,10 @@ HEAD = 1 << 22
 
 @dataclass(frozen=True)
 class CachedVocabulary:
-    """A cache entry. `data` is the source file, `asked` the other arguments of the request, as JSON values."""
+    """A cache entry. `data` is the source file, `arguments` the other arguments of the request, as JSON values."""
 
     data: bytes
-    asked: Any
+    arguments: Any
 
     def path(self) -> Path | None:
         """Return the path of the cache file, whether or not it exists; None if caching is off."""
@@ -46,7 +46,7 @@ class CachedVocabulary:
         if folder is None:
             return None
         digest = blake2b(self.data, digest_size=16, key=cache.digest_code())
-        digest.update(json.dumps(self.asked).encode())
+        digest.update(json.dumps(self.arguments).encode())
         return folder / f"{digest.hexdigest()}{SUFFIX}"
 
     def fetch(self) -> tuple[Vocabulary, Mapping[str, Any]] | None:
@@ -82,9 +82,9 @@ class CachedVocabulary:
             )
         except (ValueError, KeyError, TypeError, IndexError, struct.error):
             return None  # not a file of this format: parse the source again
-        return found, head["beside"]
+        return found, head["extra"]
 
-    def keep(self, vocabulary: Vocabulary, beside: Mapping[str, Any]) -> None:
+    def store(self, vocabulary: Vocabulary, extra: Mapping[str, Any]) -> None:
         """Save a vocabulary with additional data, a JSON value that `fetch` returns with it."""
         path = self.path()
         if path is None:
@@ -103,7 +103,7 @@ class CachedVocabulary:
             "none": [i for i, token in enumerate(tokens) if token is None],
             "others": [[i, t.hex()] for i, (t, s) in enumerate(zip(tokens, spelled)) if t is not None and t != s],
             "fingerprint": vocabulary.fingerprint,
-            "beside": beside,
+            "extra": extra,
         }
         line = json.dumps(head).encode()
         if len(line) < HEAD - 4:

@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_is_read_masks_as_what_was_made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = [mask(text) for text in (b"", b'"ab', b"1", b'"\\u00')]
     assert len(list(folder.glob("*.table"))) == 1
-    monkeypatch.setattr(mask_table_cache, "_make", lambda vocabulary: pytest.fail("the table on disk was not used"))
+    monkeypatch.setattr(mask_table_cache, "_build", lambda vocabulary: pytest.fail("the table on disk was not used"))
     assert made == [mask(text) for text in (b"", b'"ab', b"1", b'"\\u00')]
 
 

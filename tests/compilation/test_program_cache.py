@@ -161,7 +161,7 @@ def test_if_other_code_comes_out_arenas_begin_anew(monkeypatch: pytest.MonkeyPat
     again = compile(VOCABULARY, schema=TREE)
     matcher = again.matcher()
     matcher.advance_bytes(TEXT[:9])
-    monkeypatch.setattr(RestoredProgram, "_again", lambda self, made: None)
+    monkeypatch.setattr(RestoredProgram, "_link_again", lambda self, made: None)
     epoch = again.state_cache().epoch
     found = []
     for byte in TEXT[9:]:

@@ -98,7 +98,9 @@ def agree(make: Callable[[], Constraint], text: bytes, records: int) -> None:
     wide = make().matcher()
     patch = pytest.MonkeyPatch()
     with patch.context() as patched:
-        patched.setattr(state_cache, "FIRST", {slot: smallest(slot, records) for slot in state_cache.FIRST})
+        patched.setattr(
+            state_cache, "INITIAL_LENGTHS", {slot: smallest(slot, records) for slot in state_cache.INITIAL_LENGTHS}
+        )
         patched.setattr(bound_program, "StateCache", MarkedStateCache)
         for constant, value in TABLE.items():
             patched.setattr(mask_table, constant, value)

@@ -167,10 +167,10 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_arenas_that_forget_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     """State caches so small that each forgets many times: the masks are the same, in every worker_slot."""
     wanted = single([walked(compile(Vocabulary.bytes(), schema=SCHEMAS[1]), k, 12) for k in range(24)])
-    small = {slot: max(64, length // 512) for slot, length in state_cache.FIRST.items()}
+    small = {slot: max(64, length // 512) for slot, length in state_cache.INITIAL_LENGTHS.items()}
     for slot in (*state_cache.HASHES.values(), state_cache.at.SEEN, state_cache.at.WIDE, state_cache.at.ROUTE):
         small[slot] = 512 if slot == state_cache.at.ROUTE else 256
-    monkeypatch.setattr(state_cache, "FIRST", small)
+    monkeypatch.setattr(state_cache, "INITIAL_LENGTHS", small)
     constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[1], limits=Limits(state_cache_bytes=60_000))
     matchers = [walked(constraint, k, 12) for k in range(24)]
     before = constraint.state_cache().epoch

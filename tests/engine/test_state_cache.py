@@ -36,10 +36,10 @@ def masks(constraint: constrain.Constraint, text: bytes) -> list[bytes]:
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """State caches that begin with next to no room: every array has to grow, and every hash table with it."""
-    small = {slot: max(64, length // 256) for slot, length in state_cache.FIRST.items()}
+    small = {slot: max(64, length // 256) for slot, length in state_cache.INITIAL_LENGTHS.items()}
     for slot in (*state_cache.HASHES.values(), state_cache.at.SEEN, state_cache.at.WIDE):
         small[slot] = 256
-    monkeypatch.setattr(state_cache, "FIRST", small)
+    monkeypatch.setattr(state_cache, "INITIAL_LENGTHS", small)
 
 
 def test_growing_changes_nothing(tiny: None) -> None:
@@ -52,8 +52,8 @@ def test_growing_changes_nothing(tiny: None) -> None:
 
 def test_growing_is_the_same_as_room_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     wide = masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
-    small = {slot: 256 if length > 256 else length for slot, length in state_cache.FIRST.items()}
-    monkeypatch.setattr(state_cache, "FIRST", small)
+    small = {slot: 256 if length > 256 else length for slot, length in state_cache.INITIAL_LENGTHS.items()}
+    monkeypatch.setattr(state_cache, "INITIAL_LENGTHS", small)
     assert wide == masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
 
 
@@ -131,5 +131,5 @@ def test_a_row_stays_where_it_is_while_its_remainders_are_made(monkeypatch: pyte
         return int(make_rest(*arguments))
 
     monkeypatch.setattr(mask_table, "make_suffix_trie", look)
-    table.rest(state)
+    table.build_suffixes(state)
     assert seen == [(row, 1)] and table.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_SUFFIXES] >= 0

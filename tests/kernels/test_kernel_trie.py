@@ -203,7 +203,7 @@ def test_rows_remainders_and_orders(tokens: list[bytes], pattern: str, mode: int
     for leaf in list(leaves_from(table, table.start(to_dfa(pattern), mode), 8)):
         if field(table, leaf, at.LEAF_ROW) != -2:
             table.row(leaf)
-            table.rest(leaf)
+            table.build_suffixes(leaf)
             table.order(leaf)
             assert_leaf(table, leaf, tokens)
 
@@ -298,7 +298,7 @@ def test_without_room_nothing_is_written_and_the_call_can_be_repeated(pattern: s
 
         grown(table, slot, rest, len(scratch) + 1)
     else:
-        table.rest(leaf)
+        table.build_suffixes(leaf)
     if slot in ("TRIE_TEMP", "BY_LENGTH", "LEAVES", "LEAF_NEXT"):
         grown(table, slot, lambda: int(kernels.order_by_length(table.address, leaf)))
     else:

@@ -1,9 +1,11 @@
-"""Many positions at once: their masks in one call, on all cores, and masks applied to the logits of a batch.
+"""Batches of matchers: their masks in one call on all cores, and masks applied to the logits of a batch.
 
-    fill        fill_masks: matchers -> rows of masks          logits      apply_mask: rows of masks -> logits, in place
-    workers     threads that wait for work                     memory      arrays of numpy and torch, as addresses
+    parallel_fill     fill_masks: matchers -> rows of masks
+    logit_masking     apply_mask: rows of masks -> logits, in place
+    worker_threads    threads that wait for tasks
+    array_memory      arrays of numpy and torch, as addresses
 
-What works on one position at a time is the Matcher's.
+Operations on a single position are methods of Matcher.
 """
 
 from __future__ import annotations

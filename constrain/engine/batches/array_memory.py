@@ -40,7 +40,7 @@ class ArrayMemory(NamedTuple):
         """Bytes between consecutive rows; 0 for one dimension."""
         return self.strides[0] if len(self.shape) > 1 else 0
 
-    def has_whole_rows(self) -> bool:
+    def has_contiguous_rows(self) -> bool:
         """Return whether the array has one or two dimensions and contiguous elements within each row."""
         if len(self.shape) not in (1, 2):
             return False
@@ -57,7 +57,7 @@ def describe_memory(array: Any, name: str, *, written: bool = True) -> ArrayMemo
         if written and not array.flags.writeable:
             raise ArgumentError(f"{name} is read-only, and is written in place: give a copy")
         kind = NAMES.get(array.dtype) or array.dtype.name
-        return ArrayMemory(_begin(array), array.shape, array.strides, array.itemsize, kind)
+        return ArrayMemory(_data_address(array), array.shape, array.strides, array.itemsize, kind)
     if not hasattr(array, "data_ptr"):
         raise TypeError(f"{name} is a {type(array).__name__}: give a numpy array or a torch tensor")
     if not array.is_cpu:
@@ -65,13 +65,13 @@ def describe_memory(array: Any, name: str, *, written: bool = True) -> ArrayMemo
             f"{name} is on {array.device}: give a tensor on the CPU, or see constrain.integrations.cuda"
         )
     if written and array.requires_grad:
-        raise ArgumentError(f"{name} keeps gradients, which writing in place would make wrong: give {name}.detach()")
+        raise ArgumentError(f"{name} requires gradients, which writing in place would invalidate: give {name}.detach()")
     size = array.element_size()
     strides = tuple(size * stride for stride in array.stride())
     return ArrayMemory(array.data_ptr(), tuple(array.shape), strides, size, str(array.dtype).removeprefix("torch."))
 
 
-def _begin(array: Any) -> int:
+def _data_address(array: Any) -> int:
     """Return the address of the first element, where possible in a quarter of the time of `array.ctypes.data`."""
     try:
         return addressof(c_char.from_buffer(array))
@@ -91,7 +91,7 @@ def check_rows(rows: Iterable[int] | None, count: int, most: int, what: str) -> 
     """
     if rows is None:
         if count > most:
-            raise ArgumentError(f"there is room for {most} rows, and there are {count} {what}: give a row to each")
+            raise ArgumentError(f"there are {count} {what} for {most} rows: give a row to each")
         return None
     if not isinstance(rows, Iterable) or isinstance(rows, (str, bytes)):
         raise TypeError(f"rows is {describe_value(rows)}: give a list of whole numbers")

@@ -61,30 +61,30 @@ def apply_mask(logits: Any, masks: Any, *, rows: Iterable[int] | None = None, th
         return find_extension("apply_mask_on_cuda")(logits, masks, rows=rows)
     threads = None if threads is None else check_count("threads", threads, 1)
     scores, bits = describe_memory(logits, "logits"), describe_memory(masks, "masks", written=False)
-    if scores.dtype not in INFINITY or not scores.has_whole_rows():
+    if scores.dtype not in INFINITY or not scores.has_contiguous_rows():
         raise ArgumentError(
             f"logits are {scores}, strides {scores.strides}: give {', '.join(INFINITY)}, [V] or [B, V], "
             f"the elements of a row side by side, such as logits.contiguous()"
         )
-    if bits.dtype != "int32" or not bits.has_whole_rows():
+    if bits.dtype != "int32" or not bits.has_contiguous_rows():
         raise ArgumentError(
             f"masks are {bits}, strides {bits.strides}: give int32 [words] or [N, words], rows contiguous"
         )
     _check_width(masks, scores, bits)
     height, count = (memory.shape[0] if len(memory.shape) == 2 else 1 for memory in (scores, bits))
-    listed = check_rows(rows, count, height, "masks")
-    numbers = array("q", listed) if listed else None
+    row_numbers = check_rows(rows, count, height, "masks")
+    numbers = array("q", row_numbers) if row_numbers else None
     width, pattern = INFINITY[scores.dtype]
     if threads is None:
         amount = count * scores.shape[-1] * scores.size
         threads = min(count_cores(), amount // LEAST_SHARE) if amount >= 2 * LEAST_SHARE else 1
-    what = (scores.address, scores.stride, scores.shape[-1], bits.address, bits.stride, bits.shape[-1],
+    addresses = (scores.address, scores.stride, scores.shape[-1], bits.address, bits.stride, bits.shape[-1],
             numbers.buffer_info()[0] if numbers else 0)  # fmt: skip
     if threads == 1 or count < 2:
-        _apply_many(*what, 0, count, width, pattern)
+        _apply_many(*addresses, 0, count, width, pattern)
     else:
         edges = [count * share // min(threads, count) for share in range(min(threads, count) + 1)]
-        run_together([partial(_apply_many, *what, *ends, width, pattern) for ends in zip(edges, edges[1:])])
+        run_together([partial(_apply_many, *addresses, *ends, width, pattern) for ends in zip(edges, edges[1:])])
     return logits
 
 
@@ -96,6 +96,6 @@ def _check_width(masks: Any, scores: ArrayMemory, bits: ArrayMemory) -> None:
     last = as_numpy(masks)[..., -1].view(np.uint32) if columns > 32 * (words - 1) else None
     if last is None or (last >> np.uint32(columns % 32)).any():
         raise ArgumentError(
-            f"logits have {columns} columns, and masks of {words} words speak of more tokens: "
+            f"logits have {columns} columns, and masks of {words} words allow further tokens: "
             f"give all columns, or make the Vocabulary with size={columns}"
         )

@@ -68,25 +68,27 @@ def fill_masks(
         raise TypeError(f"matchers is {describe_value(matchers)}: give a list of constrain.Matcher")
     threads = None if threads is None else check_count("threads", threads, 1)
     memory = describe_memory(out, "out")
-    if len(memory.shape) != 2 or memory.dtype != "int32" or not memory.has_whole_rows():
+    if len(memory.shape) != 2 or memory.dtype != "int32" or not memory.has_contiguous_rows():
         raise ArgumentError(f"out is {memory}, strides {memory.strides}: give int32 [rows, words], each row contiguous")
     listed = check_rows(rows, len(matchers), memory.shape[0], "matchers")
     if threads is None:
         threads = min(count_cores(), len(matchers) // LEAST_SHARE) if len(matchers) >= 2 * LEAST_SHARE else 1
     threads = max(1, min(threads, len(matchers)))
-    found = array("q", [matcher._address for matcher in matchers])
+    addresses = array("q", [matcher._address for matcher in matchers])
     if threads > 1:
-        most = -(-len(matchers) // threads) * 5 // 4  # allow some imbalance: moving a matcher replays all its tokens
+        most_rows = (
+            -(-len(matchers) // threads) * 5 // 4
+        )  # allow some imbalance: moving a matcher replays all its tokens
         counts = array("q", bytes(8 * threads))
-        if _count_rows(found.buffer_info()[0], len(found), threads, counts.buffer_info()[0]) > most:
-            _share_out(matchers, threads, most)
-    left: list[int] = []
-    serve = partial(_serve, matchers, found, listed, memory, left, get_ident(), threads)
+        if _count_rows(addresses.buffer_info()[0], len(addresses), threads, counts.buffer_info()[0]) > most_rows:
+            _assign_workers(matchers, threads, most_rows)
+    unfinished: list[int] = []
+    fill_rows = partial(_fill_rows, matchers, addresses, listed, memory, unfinished, get_ident(), threads)
     if threads == 1:
-        serve(0)
+        fill_rows(0)
     else:
-        run_together([partial(serve, worker) for worker in range(threads)])
-    for index in left:
+        run_together([partial(fill_rows, worker) for worker in range(threads)])
+    for index in unfinished:
         mask, row = matchers[index].mask(), index if listed is None else listed[index]
         if len(mask) > memory.shape[1]:
             raise ArgumentError(
@@ -96,7 +98,7 @@ def fill_masks(
     return out
 
 
-def _share_out(matchers: Sequence[Matcher], threads: int, most: int) -> None:
+def _assign_workers(matchers: Sequence[Matcher], threads: int, most: int) -> None:
     """Assign each state cache to a worker, largest first.
 
     Where a state cache exceeds the share of a worker, move some of its matchers to another one.
@@ -104,39 +106,39 @@ def _share_out(matchers: Sequence[Matcher], threads: int, most: int) -> None:
     groups: dict[StateCache, list[Matcher]] = {}
     for matcher in matchers:
         groups.setdefault(matcher._valid_state_cache(), []).append(matcher)
-    given: set[StateCache] = set()
+    assigned: set[StateCache] = set()
     loads = [0] * threads
-    even = -(-len(matchers) // threads)
+    share = -(-len(matchers) // threads)
     while groups:
         state_cache = max(groups, key=lambda one: len(groups[one]))
         group = groups.pop(state_cache)
         worker = min(range(threads), key=loads.__getitem__)
         state_cache.arrays[at.HEAD][at.WORKER] = worker
-        given.add(state_cache)
+        assigned.add(state_cache)
         if loads[worker] + len(group) > most:
             group.sort(key=lambda matcher: len(matcher._accepted), reverse=True)
             worker_slot, constraint = 0, group[0].constraint
-            while constraint.state_cache(worker_slot) in given:
+            while constraint.state_cache(worker_slot) in assigned:
                 worker_slot += 1
-            for matcher in group[even - loads[worker] :]:
+            for matcher in group[share - loads[worker] :]:
                 matcher._move_to_slot(worker_slot)
                 groups.setdefault(matcher._state_cache, []).append(matcher)
-            del group[even - loads[worker] :]
+            del group[share - loads[worker] :]
         loads[worker] += len(group)
 
 
-def _serve(
-    matchers: Sequence[Matcher], found: array[int], rows: list[int] | None, memory: ArrayMemory, left: list[int],
-    thread: int, threads: int, worker: int,
+def _fill_rows(
+    matchers: Sequence[Matcher], addresses: array[int], rows: list[int] | None, memory: ArrayMemory,
+    unfinished: list[int], thread: int, threads: int, worker: int,
 ) -> None:  # fmt: skip
-    """Compute the rows of one worker. Append the indices that need `Matcher.mask` to `left`."""
+    """Compute the rows of one worker. Append the indices that need `Matcher.mask` to `unfinished`."""
     numbers = array("q", rows) if rows else None
-    where = found.buffer_info()[0], numbers.buffer_info()[0] if numbers else 0
-    how = worker, threads, thread, memory.address, memory.stride, memory.shape[1]
-    done, last = 0, len(found)
-    while (done := _fill_many(*where, done, last, *how)) != last:
+    inputs = addresses.buffer_info()[0], numbers.buffer_info()[0] if numbers else 0
+    output = worker, threads, thread, memory.address, memory.stride, memory.shape[1]
+    done, last = 0, len(addresses)
+    while (done := _fill_many(*inputs, done, last, *output)) != last:
         if done < 0:
-            left.append(-1 - done)
+            unfinished.append(-1 - done)
             done = -done
             continue
         matcher = matchers[done]
