@@ -34,7 +34,8 @@ def made(style: Style | None = None, **limits: int) -> tuple[ShapeAlgebra, list[
     reader = SchemaParser({"prefixItems": list(SCHEMAS)}, None, style, Limits(**limits))
     algebra = ShapeAlgebra(reader, style, Limits(**limits))
     one, text = (
-        reader.parse_subschema(raw, reader.library.main, f"/prefixItems/{place}") for place, raw in enumerate(SCHEMAS)
+        reader.parse_subschema(raw, reader.references.main, f"/prefixItems/{index}")
+        for index, raw in enumerate(SCHEMAS)
     )
     opposites = [algebra.complement(one), algebra.complement(text)]
     return algebra, [ANY, NEVER, one, text, *opposites, algebra.intersect(*opposites)]

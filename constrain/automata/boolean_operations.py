@@ -24,13 +24,13 @@ WORK = 64
 """Subset members that may be expanded per state of `max_states`; bounds constructions with few but large subsets."""
 
 
-PRODUCT, CHAIN = "a product of patterns", "a concatenation or repetition of patterns"
+PRODUCT, CONCATENATION = "a product of patterns", "a concatenation or repetition of patterns"
 """Names of the operations, for messages of the work budget."""
 
 
 def _spend_edges(states: int, width: int) -> None:
     """Charge the work budget for the transitions of `states` states over `width` classes and their sets."""
-    spend_work(states * (2 + width // 4 + (states >> 10)), CHAIN)
+    spend_work(states * (2 + width // 4 + (states >> 10)), CONCATENATION)
 
 
 def too_many_states(what: str, max_states: int) -> LimitError:
@@ -251,7 +251,7 @@ def _subsets(
     work = WORK * max_states
     each = 1 + len(nowhere) * (8 + (len(closure) >> 10)) // 64
     for states in order:
-        spend_work(len(nowhere) // 4 + 2 + each * states.bit_count(), CHAIN)
+        spend_work(len(nowhere) // 4 + 2 + each * states.bit_count(), CONCATENATION)
         targets = nowhere
         rest = states
         while rest:
@@ -305,11 +305,11 @@ def bound_lengths(table: Table, low: int, high: int | None, shortest: Sequence[i
     return Table(table.bounds, table.classes, rows, accepting)
 
 
-# Exactly one of several languages: a state holds the state of each automaton that is still alive. An automaton in a
-# universal state is only counted, and two of these make the product state dead. For n patterns with little in common
+# Exactly one of several languages: a product state holds the state of each automaton that is not dead. An automaton in
+# a universal state is only counted, and two of these make the product state dead. For n patterns with little in common
 # the cost is that of their union, whereas subtracting the others from each would build n products of n automata.
 
-WHAT = "texts that match exactly one of several patterns"
+EXACTLY_ONE = "texts that match exactly one of several patterns"
 
 State = tuple[int, tuple[tuple[int, int], ...]]
 """The number of automata in a universal state (0 or 1), and (automaton, state) of each other live automaton."""
@@ -337,44 +337,44 @@ def accept_exactly_one(tables: Sequence[Table], max_states: int) -> ExactlyOneTa
     numbers: dict[State, int] = {}
     order: list[State] = []
 
-    def number(parts: list[tuple[int, int]], ones: int) -> int:
+    def intern_state(parts: list[tuple[int, int]], universal_count: int) -> int:
         nonlocal overlapping
-        kept = []
+        remaining = []
         for part in parts:
             if part[1] in free[part[0]]:
-                ones += 1
+                universal_count += 1
             else:
-                kept.append(part)
-        if ones > 1:
+                remaining.append(part)
+        if universal_count > 1:
             overlapping = True
             return -1
-        if not ones and not kept:
+        if not universal_count and not remaining:
             return -1
-        state = (ones, tuple(kept))
-        found = numbers.get(state)
-        if found is None:
-            found = numbers[state] = len(order)
-            if found >= max_states:
+        state = (universal_count, tuple(remaining))
+        number = numbers.get(state)
+        if number is None:
+            number = numbers[state] = len(order)
+            if number >= max_states:
                 raise too_many_states("Exactly one of several patterns", max_states)
             order.append(state)
-        return found
+        return number
 
     rows: list[list[int]] = []
     accepting: list[bool] = []
-    if number([(index, 0) for index in range(len(tables))], 0) < 0:
+    if intern_state([(index, 0) for index in range(len(tables))], 0) < 0:
         return ExactlyOneTable(Table([0], [0], (), ()), overlapping)
-    for ones, parts in order:
-        spend_work(2 + len(parts) * len(columns) // 4, WHAT)
+    for universal_count, parts in order:
+        spend_work(2 + len(parts) * len(columns) // 4, EXACTLY_ONE)
         row = []
-        held = [(index, tables[index].rows[state]) for index, state in parts]
-        for is_text, column in columns:
-            if not is_text:
+        live = [(index, tables[index].rows[state]) for index, state in parts]
+        for is_character, column in columns:
+            if not is_character:
                 row.append(-1)
                 continue
-            after = [(index, targets[column[index]]) for index, targets in held if targets[column[index]] >= 0]
-            row.append(number(after, ones))
+            successors = [(index, targets[column[index]]) for index, targets in live if targets[column[index]] >= 0]
+            row.append(intern_state(successors, universal_count))
         rows.append(row)
-        count = ones + sum(tables[index].accepting[state] for index, state in parts)
+        count = universal_count + sum(tables[index].accepting[state] for index, state in parts)
         overlapping = overlapping or count > 1
         accepting.append(count == 1)
     return ExactlyOneTable(Table(bounds, classes, rows, accepting), overlapping)
@@ -386,18 +386,18 @@ def merge_all(tables: Sequence[Table]) -> tuple[list[int], list[int], list[tuple
     `columns[c]` tells whether class `c` consists of characters (not surrogates), and lists its class in each table.
     """
     points = sorted({*SURROGATES, 0, *(bound for table in tables for bound in table.bounds)} - {LAST})
-    spend_work(len(points) * (len(tables) + 1), WHAT)
-    places = [-1] * len(tables)
+    spend_work(len(points) * (len(tables) + 1), EXACTLY_ONE)
+    indices = [-1] * len(tables)
     bounds: list[int] = []
     classes: list[int] = []
     columns: dict[tuple[bool, tuple[int, ...]], int] = {}
     current = [0] * len(tables)
     for point in points:
         for index, table in enumerate(tables):
-            following = places[index] + 1
-            if following < len(table.bounds) and table.bounds[following] == point:
-                places[index] = following
-                current[index] = table.classes[following]
+            next_index = indices[index] + 1
+            if next_index < len(table.bounds) and table.bounds[next_index] == point:
+                indices[index] = next_index
+                current[index] = table.classes[next_index]
         column = (not SURROGATES[0] <= point < SURROGATES[1], tuple(current))
         bounds.append(point)
         classes.append(columns.setdefault(column, len(columns)))

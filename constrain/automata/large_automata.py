@@ -182,18 +182,18 @@ def _merged(bounds: list[int], classes: list[int], delta: Ints) -> tuple[list[in
     """Merge classes with equal columns and number the classes by their first code point."""
     columns = delta.T.copy()
     numbers: dict[bytes, int] = {}
-    kept: list[int] = []
+    representatives: list[int] = []
     new_bounds: list[int] = []
     new_classes: list[int] = []
     for bound, index in zip(bounds, classes):
         text = columns[index].tobytes()
         if text not in numbers:
             numbers[text] = len(numbers)
-            kept.append(index)
+            representatives.append(index)
         if not new_classes or new_classes[-1] != numbers[text]:
             new_bounds.append(bound)
             new_classes.append(numbers[text])
-    return new_bounds, new_classes, delta[:, kept]
+    return new_bounds, new_classes, delta[:, representatives]
 
 
 def _ordered(delta: Ints, start: int) -> tuple[Ints, Ints]:
@@ -202,14 +202,14 @@ def _ordered(delta: Ints, start: int) -> tuple[Ints, Ints]:
     Within a layer, states are ordered by the classes that lead to them.
     """
     names = np.full(len(delta) + 1, -1, dtype=np.int64)
-    met = np.zeros(len(delta) + 1, dtype=np.bool_)
-    met[[start, -1]] = True
+    visited = np.zeros(len(delta) + 1, dtype=np.bool_)
+    visited[[start, -1]] = True
     layers = [np.array([start])]
     while len(layers[-1]):
         targets = delta[layers[-1]].ravel()
-        targets, first = np.unique(targets[~met[targets]], return_index=True)
+        targets, first = np.unique(targets[~visited[targets]], return_index=True)
         layers.append(targets[np.argsort(first)])
-        met[targets] = True
+        visited[targets] = True
     order = np.concatenate(layers)
     names[order] = np.arange(len(order))
     return names[delta[order]], order

@@ -1,7 +1,7 @@
 """The instructions of ordered programs, which the regex front end generates and `ordered_threads` executes.
 
-A program is a segment of one list that all patterns share; a *place* is an index into it. After a step that reads or
-asserts, execution continues at the next place. Of several jump targets, earlier ones are preferred.
+A program is a segment of one list that all patterns share; an *address* is an index into it. After a step that reads or
+asserts, execution continues at the next address. Of several jump targets, earlier ones are preferred.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class DoneStep:
 
 
 Step = Union[ReadStep, tuple[int, ...], EnterStep, LeaveStep, LookStep, BehindStep, DoneStep]
-"""An instruction; a tuple is a jump to one of its places, in order of preference."""
+"""An instruction; a tuple is a jump to one of its addresses, in order of preference."""
 
 
 @dataclass(slots=True)
@@ -86,15 +86,15 @@ class TerminalPrograms:
     source : callable
         Maps a terminal to the source text and the offset of its definition.
     starts : list of int
-        Place of the program of each terminal, or -1.
+        Address of the program of each terminal, or -1.
     keywords : list of int
-        Place of the program with which a terminal renames matches of others (as a keyword), or -1.
+        Address of the program with which a terminal renames matches of others (as a keyword), or -1.
     renames : list of dict
         For each terminal, the keywords that rename it and the terminal they rename it to; the first match applies.
     code : list of Step
         The shared instructions.
     owners : list of int
-        Terminal t that each place belongs to; `~t` for a place of a keyword program.
+        Terminal t that each address belongs to; `~t` for an address of a keyword program.
     utf8 : Utf8
         The byte graphs of the character sets.
     """

@@ -22,15 +22,15 @@ _Ranges = tuple[tuple[int, int], ...]
 
 def list_bytes(mask: int) -> list[int]:
     """Return the bytes of a set, ascending."""
-    found = []
+    values = []
     while mask:
         bit = mask & -mask
-        found.append(bit.bit_length() - 1)
+        values.append(bit.bit_length() - 1)
         mask ^= bit
-    return found
+    return values
 
 
-def _run(first: int, end: int) -> int:
+def _byte_range(first: int, end: int) -> int:
     """Return the set of the bytes from `first` up to but excluding `end`."""
     return (1 << end) - (1 << first)
 
@@ -44,7 +44,7 @@ class Utf8:
     def __init__(self) -> None:
         self.nodes: list[Moves] = [()]
         self._numbers: dict[Moves, int] = {}
-        self._rests: dict[tuple[int, _Ranges], int] = {(0, ((0, 1),)): END}
+        self._suffixes: dict[tuple[int, _Ranges], int] = {(0, ((0, 1),)): END}
         self._roots: dict[tuple[int, ...], int] = {}
         self.anything = self.root((0, 0x110000))
 
@@ -52,54 +52,54 @@ class Utf8:
         """Return the root node of a set, given as the sorted points at which membership toggles; surrogates are
         excluded.
         """
-        found = self._roots.get(charset)
-        if found is None:
+        number = self._roots.get(charset)
+        if number is None:
             ranges = _without_surrogates(zip(charset[::2], charset[1::2]))
             moves: dict[int, int] = {}
-            ascii_bytes = sum(_run(low, min(high, 0x80)) for low, high in ranges if low < 0x80)
+            ascii_bytes = sum(_byte_range(low, min(high, 0x80)) for low, high in ranges if low < 0x80)
             if ascii_bytes:
                 moves[END] = ascii_bytes
             for length, low, high, added in LEADS:
                 part = tuple((max(a, low), min(b, high)) for a, b in ranges if a < high and b > low)
-                self._split(part, length - 1, added, moves)
-            found = self._roots[charset] = self._intern(moves)
-        return found
+                self._split_ranges(part, length - 1, added, moves)
+            number = self._roots[charset] = self._intern(moves)
+        return number
 
     def complete(self, mask: int, node: int) -> int:
         """Return the bytes of a move from the start of a character to `node` after which every continuation is
         accepted.
         """
-        return sum(mask & whole for whole, target in self.nodes[self.anything] if target == node)
+        return sum(mask & accepted for accepted, target in self.nodes[self.anything] if target == node)
 
-    def _rest(self, length: int, ranges: _Ranges) -> int:
+    def _intern_suffix(self, length: int, ranges: _Ranges) -> int:
         """Return the node that reads `length` continuation bytes whose 6-bit payloads form a number in these ranges."""
-        found = self._rests.get((length, ranges))
-        if found is None:
+        number = self._suffixes.get((length, ranges))
+        if number is None:
             moves: dict[int, int] = {}
-            self._split(ranges, length - 1, 0x80, moves)
-            found = self._rests[length, ranges] = self._intern(moves)
-        return found
+            self._split_ranges(ranges, length - 1, 0x80, moves)
+            number = self._suffixes[length, ranges] = self._intern(moves)
+        return number
 
-    def _split(self, ranges: Iterable[tuple[int, int]], after: int, added: int, moves: dict[int, int]) -> None:
+    def _split_ranges(self, ranges: Iterable[tuple[int, int]], after: int, added: int, moves: dict[int, int]) -> None:
         """Add to `moves` the moves over a byte that `after` continuation bytes follow.
 
         `added` are the marker bits of the byte, which are added to its payload.
         """
         size = 64**after
         parts: dict[int, list[tuple[int, int]]] = {}
-        whole = 0
+        complete = 0
         for low, high in ranges:
             first, last = low // size, (high - 1) // size
             for block in (first, last) if first < last else (first,):
                 start = block * size
                 parts.setdefault(block, []).append((max(low, start) - start, min(high, start + size) - start))
             if last - first > 1:
-                whole |= _run(added + first + 1, added + last)
-        if whole:
-            node = self._rest(after, ((0, size),))
-            moves[node] = moves.get(node, 0) | whole
-        for block, inside in parts.items():
-            node = self._rest(after, tuple(inside))
+                complete |= _byte_range(added + first + 1, added + last)
+        if complete:
+            node = self._intern_suffix(after, ((0, size),))
+            moves[node] = moves.get(node, 0) | complete
+        for block, payloads in parts.items():
+            node = self._intern_suffix(after, tuple(payloads))
             moves[node] = moves.get(node, 0) | 1 << (added + block)
 
     def _intern(self, moves: dict[int, int]) -> int:

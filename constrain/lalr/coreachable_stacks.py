@@ -89,20 +89,20 @@ class CoReachableStacks:
         self.shifts[table.end].pop(self.eof)
         self.action[table.end][self.eof] = 0
         self.end, self.first = table.end, table.start
-        self.into: list[list[int]] = [[] for _ in self.gotos]
+        self.predecessors: list[list[int]] = [[] for _ in self.gotos]
         for q, moves in enumerate(zip(self.gotos, self.shifts)):
             for s in {*moves[0].values(), *moves[1].values()}:
-                self.into[s].append(q)
-        self.ends: list[dict[tuple[int, int], int]] = [
+                self.predecessors[s].append(q)
+        self.reductions: list[dict[tuple[int, int], int]] = [
             {} for _ in self.gotos
         ]  # by (length, A): the lookahead terminals of the reduction
         for q, row in enumerate(self.action):
             for t, act in enumerate(row):
                 if act < 0:
                     rule = self.length[-1 - act], self.left[-1 - act]
-                    self.ends[q][rule] = self.ends[q].get(rule, 0) | 1 << t
-        self.ends[self.end][1, self.root] = 1 << self.eof
-        self.places = self._places()
+                    self.reductions[q][rule] = self.reductions[q].get(rule, 0) | 1 << t
+        self.reductions[self.end][1, self.root] = 1 << self.eof
+        self.offsets = self._find_return_kinds()
         self.after: list[Pieces] = [[] for _ in self.gotos]  # by state: its returns, by lookahead terminal
         self.any: list[dict[int, int]] = [
             {} for _ in self.gotos
@@ -130,28 +130,28 @@ class CoReachableStacks:
         q, good = self.states[state]
         block = (1 << self.width) - 1
         known = 0
-        for (i, made), place in self.places[pushed].items():
+        for (i, made), offset in self.offsets[pushed].items():
             if i > 1:
-                bits = good >> self.places[q][i - 1, made] & block
+                bits = good >> self.offsets[q][i - 1, made] & block
             else:
-                bits = self._leading(self.made[q].get(made, []), q, good)
-            known |= bits << place
+                bits = self._find_leading_terminals(self.made[q].get(made, []), q, good)
+            known |= bits << offset
         return self._number(pushed, known)
 
     def accepts(self, state: int) -> int:
         """Return the terminals, as bits, that can be read next with acceptance still reachable; 0 for a dead stack."""
         q, good = self.states[state]
-        return self._leading(self.after[q], q, good)
+        return self._find_leading_terminals(self.after[q], q, good)
 
-    def _leading(self, pieces: Pieces, q: int, good: int) -> int:
+    def _find_leading_terminals(self, pieces: Pieces, q: int, good: int) -> int:
         """Return the terminals, as bits, with a return of q among the good ones."""
-        found = 0
+        reachable = 0
         for terminals, kind, returns in pieces:
             if kind is not None:
-                found |= terminals & good >> self.places[q][kind]
+                reachable |= terminals & good >> self.offsets[q][kind]
             elif returns & good:
-                found |= terminals
-        return found
+                reachable |= terminals
+        return reachable
 
     def tables(self, most: int) -> StackTables | None:
         """Return the complete automaton, or None if it has more than `most` states."""
@@ -178,41 +178,43 @@ class CoReachableStacks:
 
     # ---- saturation ---------------------------------------------------------------------------------------------
 
-    def _places(self) -> list[dict[tuple[int, int], int]]:
+    def _find_return_kinds(self) -> list[dict[tuple[int, int], int]]:
         """Return, for each state, its kinds of returns (i, A) with their bit offsets; a kind has one bit per
         terminal.
         """
         kinds: list[dict[tuple[int, int], int]] = [{} for _ in self.gotos]
-        todo = [(self.first, 0, self.root)]
-        todo += [(q, *rule) for q, ends in enumerate(self.ends) for rule in ends if rule[0]]
-        while todo:
-            q, i, made = todo.pop()
-            if (i, made) not in kinds[q]:
-                kinds[q][i, made] = len(kinds[q]) * self.width
+        worklist = [(self.first, 0, self.root)]
+        worklist += [(q, *rule) for q, reductions in enumerate(self.reductions) for rule in reductions if rule[0]]
+        while worklist:
+            q, i, nonterminal = worklist.pop()
+            if (i, nonterminal) not in kinds[q]:
+                kinds[q][i, nonterminal] = len(kinds[q]) * self.width
                 if i > 1:
-                    todo += [(p, i - 1, made) for p in self.into[q]]
+                    worklist += [(p, i - 1, nonterminal) for p in self.predecessors[q]]
         return kinds
 
     def _bit(self, q: int, i: int, made: int, terminal: int) -> int:
         """Return the bit of the return (i, made, terminal) of state q."""
-        return 1 << (self.places[q][i, made] + terminal)
+        return 1 << (self.offsets[q][i, made] + terminal)
 
     def _saturate(self) -> None:
-        """Improve the returns of all states until nothing changes."""
-        todo, waiting = deque(reversed(range(len(self.gotos)))), set(range(len(self.gotos)))
-        while todo:  # FIFO: with a LIFO worklist some states are recomputed ten times as often
-            q = todo.popleft()
-            waiting.discard(q)
-            if self._improve(q):
-                for p in self.into[q]:
-                    if p not in waiting:
-                        waiting.add(p)
-                        todo.append(p)
+        """Update the returns of all states until nothing changes: the least fixpoint, by a worklist."""
+        worklist, queued = deque(reversed(range(len(self.gotos)))), set(range(len(self.gotos)))
+        while worklist:  # FIFO: with a LIFO worklist some states are recomputed ten times as often
+            q = worklist.popleft()
+            queued.discard(q)
+            if self._update_returns(q):
+                for p in self.predecessors[q]:
+                    if p not in queued:
+                        queued.add(p)
+                        worklist.append(p)
 
-    def _improve(self, q: int) -> bool:
+    def _update_returns(self, q: int) -> bool:
         """Recompute the returns of q from those of its successors. Return whether there are new ones."""
-        spend_work(20 + 4 * len(self.gotos[q]) + 4 * len(self.shifts[q]) + len(self.places[q]) * self.width // 64, WORK)
-        sums: dict[tuple[int, int], int] = {}  # (state above q, its returns): number of the node
+        spend_work(
+            20 + 4 * len(self.gotos[q]) + 4 * len(self.shifts[q]) + len(self.offsets[q]) * self.width // 64, WORK
+        )
+        node_numbers: dict[tuple[int, int], int] = {}  # (state above q, its returns): number of the node
         edges: list[list[int]] = []
         sets: list[int] = []
         made: dict[int, Pieces] = {}
@@ -220,60 +222,60 @@ class CoReachableStacks:
             made[self.root] = [(1 << self.eof, (0, self.root), 0)]
 
         def node(s: int, returns: int) -> int:
-            if (s, returns) not in sums:
-                sums[s, returns] = len(sets)
+            if (s, returns) not in node_numbers:
+                node_numbers[s, returns] = len(sets)
                 sets.append(0)
                 edges.append([])
-            return sums[s, returns]
+            return node_numbers[s, returns]
 
-        def making(a: int, within: int) -> Pieces:
-            """As `made`, restricted to these terminals; a piece without a kind has a node in place of the returns."""
-            found: Pieces = []
-            done: dict[int, int] = {}  # cycles of unit rules add no returns
-            todo = [(a, within)]
-            while todo:
-                a, within = todo.pop()
-                within &= ~done.get(a, 0)
+        def returns_after_reduction(a: int, within: int) -> Pieces:
+            """As `made`, restricted to these terminals; a piece without a kind has a node instead of returns."""
+            pieces: Pieces = []
+            visited: dict[int, int] = {}  # by nonterminal: the terminals done; cycles of unit rules add no returns
+            worklist = [(a, within)]
+            while worklist:
+                a, within = worklist.pop()
+                within &= ~visited.get(a, 0)
                 if not within:
                     continue
-                done[a] = done.get(a, 0) | within
+                visited[a] = visited.get(a, 0) | within
                 if a in made:
-                    found += [(t & within, kind, n) for t, kind, n in made[a] if t & within]
+                    pieces += [(t & within, kind, n) for t, kind, n in made[a] if t & within]
                     continue
                 spend_work(1, WORK)
                 for terminals, kind, returns in self.after[self.gotos[q][a]]:
                     if not (terminals := terminals & within):
                         continue
                     if kind is None:
-                        found.append((terminals, None, node(self.gotos[q][a], returns)))
+                        pieces.append((terminals, None, node(self.gotos[q][a], returns)))
                     elif kind[0] > 1:
-                        found.append((terminals, (kind[0] - 1, kind[1]), 0))
+                        pieces.append((terminals, (kind[0] - 1, kind[1]), 0))
                     else:
-                        todo.append((kind[1], terminals))
-            return found
+                        worklist.append((kind[1], terminals))
+            return pieces
 
-        everything = (1 << self.width) - 1
+        all_terminals = (1 << self.width) - 1
         for a in self.gotos[q]:
-            made[a] = making(a, everything)
-        shifted = {t: node(s, bits) for t, s in self.shifts[q].items() if (bits := self._entered(s, t))}
-        for (s, returns), number in sums.items():
-            for (i, a), place in self.places[s].items():
-                block = returns >> place & everything
+            made[a] = returns_after_reduction(a, all_terminals)
+        shifted = {t: node(s, bits) for t, s in self.shifts[q].items() if (bits := self._returns_after_letter(s, t))}
+        for (s, returns), number in node_numbers.items():
+            for (i, a), offset in self.offsets[s].items():
+                block = returns >> offset & all_terminals
                 if block and i > 1:
-                    sets[number] |= block << self.places[q][i - 1, a]
+                    sets[number] |= block << self.offsets[q][i - 1, a]
                 elif block:
-                    for terminals, kind, other in making(a, block):
+                    for terminals, kind, other in returns_after_reduction(a, block):
                         if kind is None:
                             edges[number].append(other)
                         else:
-                            sets[number] |= terminals << self.places[q][kind]
+                            sets[number] |= terminals << self.offsets[q][kind]
         propagate_sets(edges, sets)
         self.made[q] = {a: [(t, k, 0 if k else sets[n]) for t, k, n in pieces] for a, pieces in made.items()}
         after: Pieces = []
         by_return: dict[int, int] = {}
         for t, number in shifted.items():
             by_return[sets[number]] = by_return.get(sets[number], 0) | 1 << t
-        for (length, a), terminals in self.ends[q].items():
+        for (length, a), terminals in self.reductions[q].items():
             if length:
                 after.append((terminals, (length, a), 0))
                 continue
@@ -289,17 +291,17 @@ class CoReachableStacks:
         self.any[q] = {}
         return True
 
-    def _entered(self, q: int, letter: int) -> int:
+    def _returns_after_letter(self, q: int, letter: int) -> int:
         """Return the returns of a state just after a letter led to it, for the letters that may follow that letter."""
         within = -1 if self.letters is None else self.letters.following.get((q, letter), 0)
-        found = self.any[q].get(within)
-        if found is None:
-            found = 0
+        union = self.any[q].get(within)
+        if union is None:
+            union = 0
             for terminals, kind, returns in self.after[q]:
                 if terminals & within:
-                    found |= returns if kind is None else (terminals & within) << self.places[q][kind]
-            self.any[q][within] = found
-        return found
+                    union |= returns if kind is None else (terminals & within) << self.offsets[q][kind]
+            self.any[q][within] = union
+        return union
 
 
 def lexer_forbids(table: Lalr, letters: ContextTerminals, most: int) -> bool:
@@ -322,21 +324,21 @@ def lexer_forbids(table: Lalr, letters: ContextTerminals, most: int) -> bool:
     if not letters.start & exact.accepts(exact.start):
         return True
     pairs = [(plain.start, exact.start)]
-    seen = set(pairs)
+    visited = set(pairs)
     for one, other in pairs:  # `pairs` grows during the loop
         q = plain.states[one][0]
         spend_work(20, WORK)
         if q in readable:
-            bits, good, due = plain.accepts(one), exact.accepts(other), 0
-            for terminal, found in enumerate(by_terminal):
+            bits, allowed, expected = plain.accepts(one), exact.accepts(other), 0
+            for terminal, letters_of_terminal in enumerate(by_terminal):
                 if bits >> terminal & 1:
-                    due |= found
-            if due & readable[q] & ~good or (bits and not all(after & good for after in skipped.get(q, ()))):
+                    expected |= letters_of_terminal
+            if expected & readable[q] & ~allowed or (bits and not all(after & allowed for after in skipped.get(q, ()))):
                 return True
         for pushed in {*plain.gotos[q].values(), *plain.shifts[q].values()}:
             pair = plain.step(one, pushed), exact.step(other, pushed)
-            if pair not in seen:
-                seen.add(pair)
+            if pair not in visited:
+                visited.add(pair)
                 pairs.append(pair)
                 if len(pairs) > most:
                     return True

@@ -17,50 +17,50 @@ MOST_STEPS = 2_000
 """Maximum number of pairs of threads and pending lookaheads explored; beyond it, a match counts as not dominated."""
 
 
-def is_dominated(threads: ThreadStates, ahead: tuple[int, ...], pending: PendingLookaheads, first: int) -> bool:
+def is_dominated(threads: ThreadStates, preferred: tuple[int, ...], pending: PendingLookaheads, first: int) -> bool:
     """Return whether preferred threads supersede a match in every continuation that satisfies its pending lookaheads.
 
-    `ahead` are the numbers of the preferred threads, `pending` the lookaheads of the match and `first` the possible
+    `preferred` are the numbers of the preferred threads, `pending` the lookaheads of the match and `first` the possible
     next bytes, as bits.
     """
-    start = (ahead, pending, threads.utf8.anything)
-    work, seen = [start], {start}
+    start = (preferred, pending, threads.utf8.anything)
+    stack, visited = [start], {start}
     allowed = first
-    while work:
-        ahead, pending, spelled = work.pop()
+    while stack:
+        preferred, pending, spelled = stack.pop()
         for mask, node in threads.utf8.nodes[spelled]:
-            for part, owed in threads.owing(pending):
-                if owed is None:
+            for part, remaining in threads.advance_lookaheads(pending):
+                if remaining is None:
                     continue
-                for after in _after(threads, ahead, mask & part & allowed):
-                    if _matched(threads, after, owed):
+                for successors in _advance_threads(threads, preferred, mask & part & allowed):
+                    if _has_matched(threads, successors, remaining):
                         continue
-                    ended = node == END and threads.kept_at_end(owed)
-                    if not after or owed == NOTHING or ended or len(seen) > MOST_STEPS:
+                    may_end = node == END and threads.are_satisfied_at_end(remaining)
+                    if not successors or remaining == NOTHING or may_end or len(visited) > MOST_STEPS:
                         return False
-                    item = (after, owed, node if node != END else threads.utf8.anything)
-                    if item not in seen:
-                        seen.add(item)
-                        work.append(item)
+                    item = (successors, remaining, node if node != END else threads.utf8.anything)
+                    if item not in visited:
+                        visited.add(item)
+                        stack.append(item)
         allowed = -1  # All bytes.
     return True
 
 
-def _after(threads: ThreadStates, numbers: tuple[int, ...], bytes_: int) -> set[tuple[int, ...]]:
+def _advance_threads(threads: ThreadStates, numbers: tuple[int, ...], bytes_: int) -> set[tuple[int, ...]]:
     """Return the possible tuples of threads after one of the bytes."""
     groups: list[tuple[int, tuple[int, ...]]] = [(bytes_, ())] if bytes_ else []
     for number in numbers:
-        for mask, after in threads.moves(number):
+        for mask, next_threads in threads.moves(number):
             groups = [
-                (part, found)
-                for old, before in groups
-                for part, found in ((old & mask, before + after), (old & ~mask, before))
+                (part, successors)
+                for old, so_far in groups
+                for part, successors in ((old & mask, so_far + next_threads), (old & ~mask, so_far))
                 if part
             ]
-    return {tuple(dict.fromkeys(found)) for _, found in groups}
+    return {tuple(dict.fromkeys(successors)) for _, successors in groups}
 
 
-def _matched(threads: ThreadStates, numbers: tuple[int, ...], owed: PendingLookaheads) -> bool:
-    """Return whether one of the threads has matched with no pending lookaheads beyond `owed`."""
-    found = (threads.threads[number] for number in numbers)
-    return any(isinstance(threads.code[thread.place], DoneStep) and thread.pending <= owed for thread in found)
+def _has_matched(threads: ThreadStates, numbers: tuple[int, ...], remaining: PendingLookaheads) -> bool:
+    """Return whether one of the threads has matched with no pending lookaheads beyond `remaining`."""
+    matched = (threads.threads[number] for number in numbers)
+    return any(isinstance(threads.code[thread.pc], DoneStep) and thread.pending <= remaining for thread in matched)

@@ -69,18 +69,18 @@ class Lalr:
     conflicts: tuple[str, ...]
 
 
-Place = Callable[[int], "tuple[str, int] | None"]
+LocateRule = Callable[[int], "tuple[str, int] | None"]
 
 
-def build_tables(productions: Productions, place: Place = lambda rule: None) -> Lalr:
+def build_tables(productions: Productions, locate_rule: LocateRule = lambda rule: None) -> Lalr:
     """Return the tables of productions whose start symbol has a rule.
 
-    `place` maps a rule to its source text and offset, for errors. Raise GrammarError for a reduce/reduce conflict
+    `locate_rule` maps a rule to its source text and offset, for errors. Raise GrammarError for a reduce/reduce conflict
     between rules of equal priority.
     """
     states = _States(productions)
-    rules, finals, lookaheads = _lookaheads(productions, states)
-    action, conflicts = _actions(productions, states, rules, finals, lookaheads, place)
+    reduction_rules, reduction_states, lookaheads = _compute_lookaheads(productions, states)
+    action, conflicts = _build_actions(productions, states, reduction_rules, reduction_states, lookaheads, locate_rule)
     end = int(states.move[0, states.terminals + productions.start])
     action[end, states.terminals - 1] = end + 1
     return Lalr(
@@ -101,9 +101,9 @@ def list_overruled_reductions(productions: Productions, table: Lalr) -> list[tup
 
     `table` must be the table of these productions.
     """
-    rules, finals, before = _lookaheads(productions, _States(productions))
-    lost = before & (table.action[finals] != -1 - rules[:, None])
-    return [(int(finals[k]), terminal, int(rules[k])) for k, terminal in np.argwhere(lost).tolist()]
+    rules, reduction_states, lookaheads = _compute_lookaheads(productions, _States(productions))
+    overruled = lookaheads & (table.action[reduction_states] != -1 - rules[:, None])
+    return [(int(reduction_states[k]), terminal, int(rules[k])) for k, terminal in np.argwhere(overruled).tolist()]
 
 
 class _States:
@@ -126,12 +126,12 @@ class _States:
             self.after += [*columns, -1]
             self.rule += [rule] * (len(columns) + 1)
         self._by_left = productions.by_left()
-        self._begun = self._beginnings(productions)
-        self._entered: dict[int, dict[int, tuple[int, ...]]] = {}
+        self._first_nonterminals = self._find_first_nonterminals(productions)
+        self._closures: dict[int, dict[int, tuple[int, ...]]] = {}
         self.kernels: list[tuple[int, ...]] = []
         self.move = self._explore(len(productions.nonterminals))
 
-    def _beginnings(self, productions: Productions) -> list[int]:
+    def _find_first_nonterminals(self, productions: Productions) -> list[int]:
         """Return, for each nonterminal, the set of nonterminals that can begin it, including itself."""
         sets = [1 << n for n in range(len(productions.nonterminals))]
         edges = [
@@ -141,17 +141,17 @@ class _States:
         propagate_sets(edges, sets)
         return sets
 
-    def _enter(self, begun: int) -> dict[int, tuple[int, ...]]:
+    def _closure_moves(self, nonterminals: int) -> dict[int, tuple[int, ...]]:
         """Return the transitions on the first symbols of the rules of these nonterminals: kernel items by symbol."""
-        known = self._entered.get(begun)
+        known = self._closures.get(nonterminals)
         if known is None:
             moves: dict[int, list[int]] = {}
-            for nonterminal in _members(begun):
+            for nonterminal in _list_members(nonterminals):
                 for rule in self._by_left[nonterminal]:
                     item = self.first[rule]
                     if (symbol := self.after[item]) >= 0:
                         moves.setdefault(symbol, []).append(item + 1)
-            known = self._entered[begun] = {symbol: tuple(sorted(items)) for symbol, items in moves.items()}
+            known = self._closures[nonterminals] = {symbol: tuple(sorted(items)) for symbol, items in moves.items()}
         return known
 
     def _explore(self, nonterminals: int) -> Ints:
@@ -162,14 +162,14 @@ class _States:
         rows: list[dict[int, int]] = []
         width = self.terminals + nonterminals
         for kernel in kernels:  # `kernels` grows during the loop
-            begun = 0
+            first_nonterminals = 0
             advanced: dict[int, list[int]] = {}
             for item in kernel:
                 if (symbol := after[item]) >= 0:
                     advanced.setdefault(symbol, []).append(item + 1)
                     if symbol >= self.terminals:
-                        begun |= self._begun[symbol - self.terminals]
-            moves = self._enter(begun)
+                        first_nonterminals |= self._first_nonterminals[symbol - self.terminals]
+            moves = self._closure_moves(first_nonterminals)
             if advanced:
                 moves = moves | {s: tuple(sorted((*moves.get(s, ()), *items))) for s, items in advanced.items()}
             row = {}
@@ -189,138 +189,156 @@ class _States:
         return move
 
 
-def _lookaheads(productions: Productions, states: _States) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+def _compute_lookaheads(productions: Productions, states: _States) -> tuple[Ints, Ints, NDArray[np.bool_]]:
     """Return the reductions with their lookaheads: rules int32[k], states int32[k], terminals bool[k, terminals].
 
-    A node is a transition over a nonterminal, (p, A); its set becomes Follow(p, A): first the terminals read directly
-    after A, then those read after nullable nonterminals, and finally those that follow a rule that ends with A.
+    A node is a transition over a nonterminal, (p, A). In the terms of DeRemer and Pennello, its set is first DR(p, A),
+    the terminals read directly after A; then Read(p, A), by the relation *reads* over nullable nonterminals; finally
+    Follow(p, A), by the relation *includes*. LA(q, rule) is the union of the Follow sets of its *lookback* nodes.
     """
     move, terminals = states.move, states.terminals
     goto = move[:, terminals:]
-    places, made = np.nonzero(goto >= 0)
+    transition_states, nonterminals = np.nonzero(goto >= 0)
     node = np.full(goto.shape, -1, dtype=np.int64)
-    node[places, made] = np.arange(len(places))
-    behind = goto[places, made]
+    node[transition_states, nonterminals] = np.arange(len(transition_states))
+    targets = goto[transition_states, nonterminals]
 
-    shifted = _as_sets(move[:, :terminals] >= 0)
-    sets = [shifted[state] for state in behind.tolist()]
+    shifted = _pack_rows(move[:, :terminals] >= 0)
+    sets = [shifted[state] for state in targets.tolist()]
     sets[int(node[0, productions.start])] |= 1 << (terminals - 1)  # $END follows the whole text
     nullable = np.array(sorted(productions.nullable()), dtype=np.int64)
     edges: list[list[int]] = [[] for _ in sets]
     if len(nullable):
-        onward = node[:, nullable]
-        reading = [[n for n in row if n >= 0] for row in onward.tolist()]
-        edges = [reading[state] for state in behind.tolist()]
+        nullable_nodes = node[:, nullable]
+        reads = [[n for n in row if n >= 0] for row in nullable_nodes.tolist()]
+        edges = [reads[state] for state in targets.tolist()]
     propagate_sets(edges, sets)
 
-    inside, outside, rules, finals, sources = _walks(productions, states, places, made, node)
-    pairs = np.unique(inside * len(sets) + outside)
+    includes_from, includes_to, rules, reduction_states, lookback = _find_includes_and_lookback(
+        productions, states, transition_states, nonterminals, node
+    )
+    pairs = np.unique(includes_from * len(sets) + includes_to)
     spend_work(len(sets) * (1 + terminals // 512) + len(pairs) * (2 + terminals // 512), WORK)
     edges = [[] for _ in sets]
     for pair in pairs.tolist():
         edges[pair // len(sets)].append(pair % len(sets))
     propagate_sets(edges, sets)
 
-    # A rule that ends in a state may have begun in many: join the follow sets of each.
-    keys = finals * len(productions.left) + rules
+    # LA: the union of the Follow sets over lookback, for each pair of a rule and the state in which it ends.
+    keys = reduction_states * len(productions.left) + rules
     order = np.argsort(keys, kind="stable")
     keys, starts = np.unique(keys[order], return_index=True)
     width = (terminals + 7) // 8
     follow = np.frombuffer(b"".join(one.to_bytes(width, "little") for one in sets), dtype=np.uint8).reshape(-1, width)
-    joined = np.bitwise_or.reduceat(follow[sources[order]], starts)
+    joined = np.bitwise_or.reduceat(follow[lookback[order]], starts)
     bits = np.unpackbits(joined, axis=1, bitorder="little")[:, :terminals].astype(np.bool_)
     return (keys % len(productions.left)).astype(np.int32), (keys // len(productions.left)).astype(np.int32), bits
 
 
-def _walks(
-    productions: Productions, states: _States, places: NDArray[Any], made: NDArray[Any], node: NDArray[Any]
+def _find_includes_and_lookback(
+    productions: Productions,
+    states: _States,
+    transition_states: NDArray[Any],
+    nonterminals: NDArray[Any],
+    node: NDArray[Any],
 ) -> tuple[NDArray[Any], ...]:
-    """Walk along every rule from every state in which it begins, all such states at once.
+    """Return the relations *includes* and *lookback*, by walks along every rule from all states in which it begins.
 
-    Return int64 arrays: inside and outside [edges], where Follow(inside) includes Follow(outside); and rules, finals
-    and sources [ends], a rule, the state in which it ends and the node of its left side.
+    The results are int64 arrays: includes_from and includes_to [edges], where Follow(includes_from) includes
+    Follow(includes_to); and rules, reduction_states and lookback [ends], a rule, the state in which it ends and the
+    node of its left side.
     """
     nullable = {~n for n in productions.nullable()}
-    begins = [np.flatnonzero(made == n) for n in range(len(productions.nonterminals))]
-    inside: list[NDArray[Any]] = []
-    outside: list[NDArray[Any]] = []
+    nodes_of_nonterminal = [np.flatnonzero(nonterminals == n) for n in range(len(productions.nonterminals))]
+    includes_from: list[NDArray[Any]] = []
+    includes_to: list[NDArray[Any]] = []
     rules: list[NDArray[Any]] = []
-    finals: list[NDArray[Any]] = []
-    sources: list[NDArray[Any]] = []
+    reduction_states: list[NDArray[Any]] = []
+    lookback: list[NDArray[Any]] = []
 
-    def walk(rule: int, dot: int, at: NDArray[Any], nodes: NDArray[Any]) -> NDArray[Any]:
+    def walk(rule: int, dot: int, current: NDArray[Any], nodes: NDArray[Any]) -> NDArray[Any]:
         right = productions.right[rule]
         last = len(right)  # all symbols from here on are nullable
         while last > dot and right[last - 1] in nullable:
             last -= 1
-        for place in range(dot, len(right)):
-            if right[place] < 0 and place >= last - 1:
-                inside.append(node[at, ~right[place]])
-                outside.append(nodes)
-            at = states.move[at, states.column[rule][place]]
-        return at
+        for position in range(dot, len(right)):
+            if right[position] < 0 and position >= last - 1:
+                includes_from.append(node[current, ~right[position]])
+                includes_to.append(nodes)
+            current = states.move[current, states.column[rule][position]]
+        return current
 
     for rule, left in enumerate(productions.left):
-        nodes = begins[left]
+        nodes = nodes_of_nonterminal[left]
         spend_work(20 + (10 + len(nodes) // 16) * len(productions.right[rule]), WORK)
         if len(nodes):
-            finals.append(walk(rule, 0, places[nodes], nodes))
+            reduction_states.append(walk(rule, 0, transition_states[nodes], nodes))
             rules.append(np.full(len(nodes), rule))
-            sources.append(nodes)
+            lookback.append(nodes)
     # As in Lark, but not in the paper: see the module docstring.
     for state, kernel in enumerate(states.kernels[1:], 1):
         for item in kernel:
             rule = states.rule[item]
-            if states.after[item] >= 0 and (own := node[state, productions.left[rule]]) >= 0:
+            if states.after[item] >= 0 and (left_node := node[state, productions.left[rule]]) >= 0:
                 spend_work(10 * (1 + len(productions.right[rule])), WORK)
-                walk(rule, item - states.first[rule], np.array([state]), np.array([own]))
+                walk(rule, item - states.first[rule], np.array([state]), np.array([left_node]))
     none = np.zeros(0, dtype=np.int64)
     return tuple(
-        np.concatenate(each).astype(np.int64) if each else none for each in (inside, outside, rules, finals, sources)
+        np.concatenate(each).astype(np.int64) if each else none
+        for each in (includes_from, includes_to, rules, reduction_states, lookback)
     )
 
 
-def _actions(
-    productions: Productions, states: _States, rules: Ints, finals: Ints, before: NDArray[np.bool_], place: Place
+def _build_actions(
+    productions: Productions,
+    states: _States,
+    reduction_rules: Ints,
+    reduction_states: Ints,
+    lookaheads: NDArray[np.bool_],
+    locate_rule: LocateRule,
 ) -> tuple[Ints, tuple[str, ...]]:
     """Return the action table, and a message for each reduction that lost a conflict."""
     action: Ints = states.move[:, : states.terminals] + 1
     shifts = action > 0
     ends: dict[int, list[int]] = {}
-    for k, state in enumerate(finals.tolist()):
+    for k, state in enumerate(reduction_states.tolist()):
         ends.setdefault(state, []).append(k)
-    single = np.array([each[0] for each in ends.values() if len(each) == 1], dtype=np.int64)
-    rows = finals[single]
-    action[rows] = np.where(before[single] & ~shifts[rows], -1 - rules[single][:, None], action[rows])
-    clashes: list[tuple[int, tuple[int, ...]]] = []
-    for state, each in ends.items():
-        if len(each) > 1:
-            each.sort(key=lambda k: -productions.priority[rules[k]])
-            weight = [productions.priority[rules[k]] for k in each]
-            for terminal in np.flatnonzero(before[each].any(axis=0)).tolist():
-                rivals = [i for i, k in enumerate(each) if before[k, terminal]]
-                if len(rivals) > 1 and weight[rivals[0]] == weight[rivals[1]]:
-                    equal = tuple(int(rules[each[i]]) for i in rivals if weight[i] == weight[rivals[0]])
-                    clashes.append((terminal, equal))
+    single = np.array([entries[0] for entries in ends.values() if len(entries) == 1], dtype=np.int64)
+    rows = reduction_states[single]
+    action[rows] = np.where(lookaheads[single] & ~shifts[rows], -1 - reduction_rules[single][:, None], action[rows])
+    conflicts: list[tuple[int, tuple[int, ...]]] = []
+    for state, entries in ends.items():
+        if len(entries) > 1:
+            entries.sort(key=lambda k: -productions.priority[reduction_rules[k]])
+            priorities = [productions.priority[reduction_rules[k]] for k in entries]
+            for terminal in np.flatnonzero(lookaheads[entries].any(axis=0)).tolist():
+                candidates = [i for i, k in enumerate(entries) if lookaheads[k, terminal]]
+                if len(candidates) > 1 and priorities[candidates[0]] == priorities[candidates[1]]:
+                    equal = tuple(
+                        int(reduction_rules[entries[i]])
+                        for i in candidates
+                        if priorities[i] == priorities[candidates[0]]
+                    )
+                    conflicts.append((terminal, equal))
                 elif not shifts[state, terminal]:
-                    action[state, terminal] = -1 - rules[each[rivals[0]]]
-    if clashes:
-        raise _refused(productions, clashes, place)
-    return action, _given_way(productions, rules, finals, before, action)
+                    action[state, terminal] = -1 - reduction_rules[entries[candidates[0]]]
+    if conflicts:
+        raise _reduce_reduce_error(productions, conflicts, locate_rule)
+    return action, _describe_conflicts(productions, reduction_rules, reduction_states, lookaheads, action)
 
 
-def _given_way(
-    productions: Productions, rules: Ints, finals: Ints, before: NDArray[np.bool_], action: Ints
+def _describe_conflicts(
+    productions: Productions, rules: Ints, finals: Ints, lookaheads: NDArray[np.bool_], action: Ints
 ) -> tuple[str, ...]:
     """Return a message for each rule and winning action; it lists the terminals before which the rule loses to it."""
     lost: dict[tuple[int, int], dict[str, None]] = {}
-    taken = action[finals]
-    for k, terminal in np.argwhere(before & (taken != -1 - rules[:, None])).tolist():
-        winner = min(int(taken[k, terminal]), 0)
+    chosen = action[finals]
+    for k, terminal in np.argwhere(lookaheads & (chosen != -1 - rules[:, None])).tolist():
+        winner = min(int(chosen[k, terminal]), 0)
         lost.setdefault((int(rules[k]), winner), {}).setdefault(_name(productions, terminal))
     return tuple(
-        f"before {', '.join(names)} the rule `{productions.text(rule)}` never ends: "
-        + (f"`{productions.text(-1 - winner)}` has a higher priority" if winner else "a longer rule goes on with it")
+        f"before {', '.join(names)} the rule `{productions.text(rule)}` is never reduced: "
+        + (f"`{productions.text(-1 - winner)}` has a higher priority" if winner else "shifting it has precedence")
         for (rule, winner), names in lost.items()
     )
 
@@ -329,35 +347,37 @@ def _name(productions: Productions, terminal: int) -> str:
     return productions.name(terminal) if terminal < len(productions.terminals) else "the end of the text"
 
 
-def _refused(productions: Productions, clashes: list[tuple[int, tuple[int, ...]]], place: Place) -> GrammarError:
+def _reduce_reduce_error(
+    productions: Productions, conflicts: list[tuple[int, tuple[int, ...]]], locate_rule: LocateRule
+) -> GrammarError:
     """Return the error for reduce/reduce conflicts: the rules and terminals of the first, and the number
     of the others.
     """
-    first = clashes[0][1]
-    before = list(dict.fromkeys(_name(productions, terminal) for terminal, rules in clashes if rules == first))
-    source, position = place(first[0]) or (None, None)
-    others = len({rules for _, rules in clashes}) - 1
+    first = conflicts[0][1]
+    terminals = list(dict.fromkeys(_name(productions, terminal) for terminal, rules in conflicts if rules == first))
+    source, position = locate_rule(first[0]) or (None, None)
+    others = len({rules for _, rules in conflicts}) - 1
     return GrammarError(
-        f"{len(first)} rules could end at the same place before {', '.join(before)}, and one token of look-ahead does "
-        "not tell which:"
+        f"reduce/reduce conflict: before {', '.join(terminals)}, one token of lookahead does not decide which of "
+        f"{len(first)} rules ends:"
         + "".join(f"\n    {productions.text(rule)}" for rule in first)
-        + (f"\n  and so could {others} other pair{'s' if others > 1 else ''} of rules" if others else ""),
+        + (f"\n  as for {others} other pair{'s' if others > 1 else ''} of rules" if others else ""),
         source=source,
         position=position,
         hint="Join the rules, or give one of them a priority: `name.2: ...` goes first.",
     )
 
 
-def _members(bits: int) -> list[int]:
+def _list_members(bits: int) -> list[int]:
     """Return the positions of the set bits, ascending."""
-    found = []
+    positions = []
     while bits:
         low = bits & -bits
-        found.append(low.bit_length() - 1)
+        positions.append(low.bit_length() - 1)
         bits ^= low
-    return found
+    return positions
 
 
-def _as_sets(rows: NDArray[np.bool_]) -> list[int]:
+def _pack_rows(rows: NDArray[np.bool_]) -> list[int]:
     """Convert bool[n, m] to n ints of m bits."""
     return [int.from_bytes(row.tobytes(), "little") for row in np.packbits(rows, axis=1, bitorder="little")]

@@ -65,13 +65,19 @@ class LexemeBoundaries:
     """The contexts and letters of a scanner, combined with an LALR table.
 
     `scan` is int32[LALR states], the start states of the scanner, or -1; `ignored` are terminals that are not passed to
-    the parser. A set of more than `most` obligations is treated as unsatisfiable; None for no limit.
+    the parser. A set of more than `max_obligations` obligations is treated as unsatisfiable; None for no limit.
     """
 
     def __init__(
-        self, scanner: Scanner, table: Lalr, scan: NDArray[np.int32], ignored: frozenset[int], *, most: int | None
+        self,
+        scanner: Scanner,
+        table: Lalr,
+        scan: NDArray[np.int32],
+        ignored: frozenset[int],
+        *,
+        max_obligations: int | None,
     ) -> None:
-        self.table, self.scan, self.ignored, self.most = table, scan, ignored, most
+        self.table, self.scan, self.ignored, self.max_obligations = table, scan, ignored, max_obligations
         self.end = len(table.terminals) - 1
         columns = np.concatenate([scanner.delta, scanner.verdicts[:, :END_OF_TEXT]])
         _, first, self.class_of = np.unique(columns, axis=1, return_index=True, return_inverse=True)
@@ -85,57 +91,61 @@ class LexemeBoundaries:
         self.obligation_numbers: dict[tuple[int, ...], int] = {}
         self.advance: list[NDArray[np.int32]] = []
         self.may_end: list[bool] = []
-        self.oblige(())
+        self.intern_obligations(())
         free = np.zeros(self.width, np.int32)
         self.contexts: list[Context] = [(free.tobytes(), True)]
         self.context_numbers: dict[Context, int] = {self.contexts[0]: 0}
         self.items: list[tuple[int, int]] = []
         self.item_numbers: dict[tuple[int, int], int] = {}
         self.edges: list[list[int]] = []
-        self.found: list[int] = []  # by item: the letters of lexemes that end there, as bits
+        self.ends_by_item: list[int] = []  # by item: the letters of lexemes that end there, as bits
         self.letters: list[tuple[int, int]] = []
         self.letter_numbers: dict[tuple[int, int], int] = {}
         self._explore()
 
     # ---- obligations --------------------------------------------------------------------------------------------
 
-    def oblige(self, states: tuple[int, ...]) -> int:
-        """Return the number of a sorted tuple of obligations; -1 if every continuation violates one of them."""
+    def intern_obligations(self, states: tuple[int, ...]) -> int:
+        """Return the number of a sorted tuple of obligations; -1 if every continuation violates one."""
         number = self.obligation_numbers.get(states)
         if number is None:
             rows = list(states)
-            broken = (self.verdicts[rows] >= 0).any(axis=0)
-            ends = not (self.at_end[rows] >= 0).any()
+            violated = (self.verdicts[rows] >= 0).any(axis=0)
+            may_end = not (self.at_end[rows] >= 0).any()
             spend_work(50 + len(states) * self.width // 4, WORK)
-            if (broken.all() and not ends) or (self.most is not None and len(states) > self.most):
+            if (violated.all() and not may_end) or (
+                self.max_obligations is not None and len(states) > self.max_obligations
+            ):
                 number = -1
             else:
                 number = len(self.obligations)
                 self.obligations.append(states)
-                self.advance.append(np.where(broken, np.int32(-1), np.int32(-2)))
-                self.may_end.append(ends)
+                self.advance.append(np.where(violated, np.int32(-1), np.int32(-2)))
+                self.may_end.append(may_end)
             self.obligation_numbers[states] = number
         return number
 
-    def advanced(self, number: int, also: int = -1) -> NDArray[np.int32]:
+    def advance_obligations(self, number: int, new_obligation: int = -1) -> NDArray[np.int32]:
         """Return the obligations after each class of bytes, or -1 if one is violated.
 
-        `also` is a scanner state that becomes an obligation with this byte; it may itself accept, as it is checked from
-        the next byte on.
+        `new_obligation` is a scanner state that becomes an obligation with this byte; it may itself accept, since it is
+        checked from the next byte on.
         """
         states = self.obligations[number]
-        base = self.advance[number]
-        if also < 0 and not (base == -2).any():
-            return base
-        moves = self.delta[[*states, *([also] if also >= 0 else [])]]
+        cached = self.advance[number]
+        if new_obligation < 0 and not (cached == -2).any():
+            return cached
+        moves = self.delta[[*states, *([new_obligation] if new_obligation >= 0 else [])]]
         out = np.full(self.width, -1, np.int32)
-        open_ = np.flatnonzero(base != -1)
+        open_ = np.flatnonzero(cached != -1)
         if len(open_):
-            ways, which = np.unique(moves[:, open_], axis=1, return_inverse=True)
-            numbers = [self.oblige(tuple(sorted({s for s in way if s >= 0}))) for way in ways.T.tolist()]
-            out[open_] = np.array(numbers, np.int32)[which.ravel()]
+            columns, inverse = np.unique(moves[:, open_], axis=1, return_inverse=True)
+            numbers = [
+                self.intern_obligations(tuple(sorted({s for s in column if s >= 0}))) for column in columns.T.tolist()
+            ]
+            out[open_] = np.array(numbers, np.int32)[inverse.ravel()]
         spend_work(80 + moves.size, WORK)
-        if also < 0:
+        if new_obligation < 0:
             self.advance[number] = out
         return out
 
@@ -156,12 +166,12 @@ class LexemeBoundaries:
         if number == len(self.contexts):
             self.contexts.append(context)
         key = terminal, number
-        found = self.letter_numbers.setdefault(key, len(self.letters))
-        if found == len(self.letters):
+        letter = self.letter_numbers.setdefault(key, len(self.letters))
+        if letter == len(self.letters):
             self.letters.append(key)
-        return found
+        return letter
 
-    def begun(self, start: int, context: int) -> list[int]:
+    def begin_lexeme(self, start: int, context: int) -> list[int]:
         """Return the items after the first byte of a lexeme."""
         if start < 0:
             return []
@@ -174,22 +184,22 @@ class LexemeBoundaries:
     def expand(self, item: int) -> None:
         """Compute the successor items of an item and the letters of lexemes that end there."""
         obligations, state = self.items[item]
-        after = self.advanced(obligations)
+        obligations_after = self.advance_obligations(obligations)
         moves = self.delta[state]
-        open_ = (after >= 0) & (moves >= 0)
-        pairs = np.unique(np.stack([after[open_], moves[open_]]), axis=1)
+        open_ = (obligations_after >= 0) & (moves >= 0)
+        pairs = np.unique(np.stack([obligations_after[open_], moves[open_]]), axis=1)
         self.edges.append([self.item(o, q) for o, q in pairs.T.tolist()])
         bits = 0
         verdicts, end = self.verdicts[state], int(self.at_end[state])
-        found = {*np.unique(verdicts[self.advance[obligations] != -1]).tolist(), end} - {-1}
-        if found:
-            row = self.advanced(obligations, state)
-            for t in sorted(found):
-                there = np.where(verdicts == t, row, np.int32(-1))
-                ends = end == t and self.may_end[obligations]
-                if ends or (there >= 0).any():
-                    bits |= 1 << self.letter(t, (there.tobytes(), ends))
-        self.found.append(bits)
+        terminals = {*np.unique(verdicts[self.advance[obligations] != -1]).tolist(), end} - {-1}
+        if terminals:
+            row = self.advance_obligations(obligations, state)
+            for t in sorted(terminals):
+                context = np.where(verdicts == t, row, np.int32(-1))
+                may_end = end == t and self.may_end[obligations]
+                if may_end or (context >= 0).any():
+                    bits |= 1 << self.letter(t, (context.tobytes(), may_end))
+        self.ends_by_item.append(bits)
         spend_work(150 + self.width // 2, WORK)
 
     def _explore(self) -> None:
@@ -202,28 +212,30 @@ class LexemeBoundaries:
         starts = sorted({int(s) for s in self.scan if s >= 0})
         self.into = [set(states) for states in self.targets.values()]
         self.begins: dict[tuple[int, int], list[int]] = {}
-        todo = [(int(self.scan[table.start]), 0)]
+        worklist = [(int(self.scan[table.start]), 0)]
         done = 0
         seen_items = 0
-        while todo or done < len(self.letters) or seen_items < len(self.items):
-            for start, context in todo:
+        while worklist or done < len(self.letters) or seen_items < len(self.items):
+            for start, context in worklist:
                 if (start, context) not in self.begins:
-                    self.begins[start, context] = self.begun(start, context)
-            todo = []
+                    self.begins[start, context] = self.begin_lexeme(start, context)
+            worklist = []
             while seen_items < len(self.items):
                 self.expand(seen_items)
                 seen_items += 1
             for t, context in self.letters[done:]:
-                here = starts if t in self.ignored else sorted({int(self.scan[s]) for s in self.targets.get(t, ())})
-                todo += [(start, context) for start in here]
+                next_starts = (
+                    starts if t in self.ignored else sorted({int(self.scan[s]) for s in self.targets.get(t, ())})
+                )
+                worklist += [(start, context) for start in next_starts]
             done = len(self.letters)
 
-    # ---- what may follow ----------------------------------------------------------------------------------------
+    # ---- following letters --------------------------------------------------------------------------------------
 
     @cached_property
     def reached(self) -> list[int]:
         """For each item, the letters that it or a later item ends in, as bits."""
-        sets = list(self.found)
+        sets = list(self.ends_by_item)
         spend_work(len(sets) * (1 + len(self.letters) // 512), WORK)
         propagate_sets(self.edges, sets)
         return sets
@@ -240,7 +252,7 @@ class LexemeBoundaries:
         return out
 
     @cached_property
-    def seen(self) -> dict[tuple[int, int], int]:
+    def readable_letters(self) -> dict[tuple[int, int], int]:
         """As `next_letters`, with ignored lexemes skipped; bit len(letters) is set if the text may end here."""
         keys = list(self.next_letters)
         numbers = {key: k for k, key in enumerate(keys)}
@@ -250,8 +262,10 @@ class LexemeBoundaries:
         sets: list[int] = []
         for start, context in keys:
             bits = self.next_letters[start, context]
-            passed = [k for k in skipped if bits >> k & 1]
-            edges.append([numbers[start, self.letters[k][1]] for k in passed if (start, self.letters[k][1]) in numbers])
+            skippable = [k for k in skipped if bits >> k & 1]
+            edges.append(
+                [numbers[start, self.letters[k][1]] for k in skippable if (start, self.letters[k][1]) in numbers]
+            )
             sets.append(bits & ~mask | self.contexts[context][1] << len(self.letters))
         spend_work(len(keys) * (1 + len(skipped)), WORK)
         propagate_sets(edges, sets)
@@ -265,26 +279,29 @@ class LexemeBoundaries:
         for k, (t, _) in enumerate(self.letters):
             terminals[t] |= 1 << k
         terminals[self.end] = 1 << count
-        wanted = [[terminals[t] for t in np.flatnonzero(row).tolist()] for row in self.table.action]
+        required = [[terminals[t] for t in np.flatnonzero(row).tolist()] for row in self.table.action]
         spend_work(int((self.table.action != 0).sum()), WORK)
-        done: set[tuple[int, int]] = set()
-        todo = [(self.table.start, 0)]
-        while todo:
-            state, context = todo.pop()
-            if (state, context) in done:
+        visited: set[tuple[int, int]] = set()
+        worklist = [(self.table.start, 0)]
+        while worklist:
+            state, context = worklist.pop()
+            if (state, context) in visited:
                 continue
-            done.add((state, context))
+            visited.add((state, context))
             start = int(self.scan[state])
-            seen, direct = self.seen.get((start, context), 0), self.next_letters.get((start, context), 0)
-            spend_work(5 + len(wanted[state]), WORK)
-            if not all(seen & one for one in wanted[state]):
+            readable, next_letters = (
+                self.readable_letters.get((start, context), 0),
+                self.next_letters.get((start, context), 0),
+            )
+            spend_work(5 + len(required[state]), WORK)
+            if not all(readable & one for one in required[state]):
                 return False
             for k, (t, after) in enumerate(self.letters):
-                if direct >> k & 1:
+                if next_letters >> k & 1:
                     if t in self.ignored:
-                        todo.append((state, after))
+                        worklist.append((state, after))
                     elif self.table.action[state, t]:
-                        todo += [(target, after) for target in self.targets[t]]
+                        worklist += [(target, after) for target in self.targets[t]]
         return True
 
     # ---- letters ------------------------------------------------------------------------------------------------
@@ -299,56 +316,59 @@ class LexemeBoundaries:
 
     @cached_property
     def merged(self) -> tuple[list[int], ContextTerminals]:
-        """The class of each letter under the coarsest bisimulation, and the ContextTerminals of the classes."""
+        """The class of each letter under the coarsest bisimulation, and the ContextTerminals of the classes.
+
+        By partition refinement (Moore): classes are split by the classes of their followers until nothing changes.
+        """
         rows, count = self._rows(), len(self.letters)
         everywhere = {(int(self.scan[s]), row): s for s, row in enumerate(rows)}
-        asked: list[list[int]] = []  # what may follow each letter, in each state it can lead to
+        followers: list[list[int]] = []  # the letters that may follow each letter, in each state it can lead to
         for t, context in self.letters:
             states = sorted(everywhere.values()) if t in self.ignored else self.targets[t]
             distinct = dict.fromkeys((int(self.scan[s]), rows[s]) for s in states)
-            asked.append([self.seen.get((start, context), 0) & row for start, row in distinct])
+            followers.append([self.readable_letters.get((start, context), 0) & row for start, row in distinct])
         classes = [t for t, _ in self.letters]
         classes.append(self.end)
         while True:
             masks: dict[int, int] = {}
             for k, number in enumerate(classes):
                 masks[number] = masks.get(number, 0) | 1 << k
-            spend_work(sum(map(len, asked)) * (1 + len(masks) // 8), WORK)
-            known: dict[tuple[object, ...], int] = {}
-            finer = []
+            spend_work(sum(map(len, followers)) * (1 + len(masks) // 8), WORK)
+            signatures: dict[tuple[object, ...], int] = {}
+            refined = []
             for k in range(count):
                 key = (
                     classes[k],
-                    *(tuple([n for n, mask in masks.items() if mask & bits]) for bits in asked[k]),
+                    *(tuple([n for n, mask in masks.items() if mask & bits]) for bits in followers[k]),
                 )
-                finer.append(known.setdefault(key, len(known)))
-            finer.append(len(known))
-            if len(known) + 1 == len(masks):
+                refined.append(signatures.setdefault(key, len(signatures)))
+            refined.append(len(signatures))
+            if len(signatures) + 1 == len(masks):
                 break
-            classes = finer
-        return self._numbered(classes, rows)
+            classes = refined
+        return self._number_classes(classes, rows)
 
-    def _numbered(self, classes: list[int], rows: list[int]) -> tuple[list[int], ContextTerminals]:
+    def _number_classes(self, classes: list[int], rows: list[int]) -> tuple[list[int], ContextTerminals]:
         """Number the classes so that letter t is the first class of terminal t."""
         terminal = list(range(self.end + 1))
         numbers: dict[int, int] = {}
-        taken: set[int] = set()
+        numbered: set[int] = set()
         for k, (t, _) in enumerate(self.letters):
             if classes[k] not in numbers:
-                numbers[classes[k]] = t if t not in taken else len(terminal)
-                if t in taken:
+                numbers[classes[k]] = t if t not in numbered else len(terminal)
+                if t in numbered:
                     terminal.append(t)
-                taken.add(t)
+                numbered.add(t)
         numbers[classes[-1]] = self.end
         mapped = [numbers[one] for one in classes]
 
-        def of(bits: int) -> int:
-            found = 0
+        def map_to_classes(bits: int) -> int:
+            classes_found = 0
             while bits:
                 low = bits & -bits
-                found |= 1 << mapped[low.bit_length() - 1]
+                classes_found |= 1 << mapped[low.bit_length() - 1]
                 bits ^= low
-            return found
+            return classes_found
 
         following: dict[tuple[int, int], int] = {}
         readable: dict[int, int] = {}
@@ -361,8 +381,10 @@ class LexemeBoundaries:
                     continue
                 if (state, mapped[k]) not in following:
                     spend_work(2 + len(self.letters) // 8, WORK)
-                    following[state, mapped[k]] = of(self.seen.get((int(self.scan[state]), context), 0) & rows[state])
-        first = of(self.seen[int(self.scan[self.table.start]), 0] & rows[self.table.start])
+                    following[state, mapped[k]] = map_to_classes(
+                        self.readable_letters.get((int(self.scan[state]), context), 0) & rows[state]
+                    )
+        first = map_to_classes(self.readable_letters[int(self.scan[self.table.start]), 0] & rows[self.table.start])
         return mapped, ContextTerminals(tuple(terminal), following, first, self.ignored)
 
     def possible(self, states: int) -> list[int]:
@@ -370,13 +392,13 @@ class LexemeBoundaries:
         mapped, _ = self.merged
         return [self.ends_of((), state, mapped) for state in range(states)]
 
-    def ends_of(self, others: tuple[int, ...], state: int, mapped: list[int]) -> int:
-        """Return the letters, as bits, that a lexeme can end in with obligations `others`; 0 if this never occurs."""
-        number = self.item_numbers.get((self.obligation_numbers.get(others, -1), state))
+    def ends_of(self, obligations: tuple[int, ...], state: int, mapped: list[int]) -> int:
+        """Return the letters, as bits, that a lexeme can end in with these obligations; 0 if this never occurs."""
+        number = self.item_numbers.get((self.obligation_numbers.get(obligations, -1), state))
         bits = 0 if number is None else self.reached[number]
-        found = 0
+        ends = 0
         while bits:
             low = bits & -bits
-            found |= 1 << mapped[low.bit_length() - 1]
+            ends |= 1 << mapped[low.bit_length() - 1]
             bits ^= low
-        return found
+        return ends

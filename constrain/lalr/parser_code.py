@@ -57,7 +57,7 @@ class Parser:
         The table of `productions`.
     productions : Productions
     scan : int32[LALR states]
-        Start state of the scanner in each parser state; -1 if no lexeme can be found there.
+        Start state of the scanner in each parser state; -1 if no lexeme is possible there.
     ignored : frozenset of int
         Terminals that are not passed to the parser.
     layout : IndentationLayout or None
@@ -86,7 +86,7 @@ class Parser:
     @cached_property
     def boundaries(self) -> LexemeBoundaries:
         """The boundaries of lexemes; needed only if `dead_ends` is "lexer"."""
-        return LexemeBoundaries(self.scanner, self.table, self.scan, self.ignored, most=None)
+        return LexemeBoundaries(self.scanner, self.table, self.scan, self.ignored, max_obligations=None)
 
     @cached_property
     def letter_of(self) -> tuple[int, ...]:
@@ -149,9 +149,9 @@ class Parser:
     def possible(self) -> Ints:
         """int32[scanner states, words]: the letters that each state can still become."""
         if self.dead_ends == "lexer":
-            found = self.boundaries.possible(len(self.scanner.delta))
-            bits_ = b"".join(bits.to_bytes(4 * self.words, "little") for bits in found)
-            return np.frombuffer(bits_, np.int32).reshape(len(found), self.words)
+            letters = self.boundaries.possible(len(self.scanner.delta))
+            bits_ = b"".join(bits.to_bytes(4 * self.words, "little") for bits in letters)
+            return np.frombuffer(bits_, np.int32).reshape(len(letters), self.words)
         wide = np.ascontiguousarray(self.scanner.possible).view(np.uint32)
         out = np.zeros((len(wide), self.words), np.uint32)
         out[:, : min(self.words, wide.shape[1])] = wide[:, : self.words]
@@ -179,9 +179,9 @@ class Parser:
             kinds[list(self.layout.closing)] = at.CLOSING
         kinds[list(self.ignored)] = at.IGNORED  # Last: ignored terminals do not reach the Indenter.
         certain = (scanner.verdicts >= 0).all(1) & (scanner.verdicts == scanner.verdicts[:, :1]).all(1)
-        live = np.packbits(scanner.delta >= 0, axis=1, bitorder="little").view(np.int32)
+        live_bytes = np.packbits(scanner.delta >= 0, axis=1, bitorder="little").view(np.int32)
         kinds_of_class, class_of = np.unique(possible, axis=0, return_inverse=True)
-        first = np.bitwise_or.reduce(live[np.unique(scan)], axis=0)
+        first = np.bitwise_or.reduce(live_bytes[np.unique(scan)], axis=0)
         parts = {
             at.P_ACTION: table.action,
             at.P_GOTO: table.goto,
@@ -196,7 +196,7 @@ class Parser:
             at.P_ACCEPT: scanner.accept << 1 | certain[scanner.accept],
             at.P_VERDICTS: scanner.verdicts,
             at.P_POSSIBLE: possible,
-            at.P_BYTES: live,
+            at.P_BYTES: live_bytes,
             at.P_FIRST: first,
             at.P_KINDS: kinds,
             at.P_IGNORED: self.set_of(() if self.dead_ends == "lexer" else self.ignored),
@@ -204,11 +204,11 @@ class Parser:
             at.P_KINDS_OF_CLASS: kinds_of_class,
         }
         head = np.zeros(at.P_W, np.int64)
-        place, pieces = base + at.P_W, []
+        offset, pieces = base + at.P_W, []
         for slot, part in parts.items():
-            head[slot] = place
+            head[slot] = offset
             pieces.append(np.ascontiguousarray(part, np.int32).ravel())
-            place += part.size
+            offset += part.size
         head[[at.P_STATES, at.P_TERMINALS, at.P_NONTERMINALS]] = states, terminals, len(table.nonterminals)
         head[[at.P_WORDS, at.P_START, at.P_INDEX, at.P_CLASSES]] = self.words, table.start, index, len(kinds_of_class)
         head[at.P_DEAD_ENDS] = ("", "table", "lexer").index(self.dead_ends)
@@ -238,8 +238,8 @@ class Parser:
         """Return int32[words]: the letters that the last of several partial lexemes can end in, given the others.
 
         `states` are the scanner states of the lexemes, none negative. None of the others may be complete at any
-        position up to the end of the last. By a search of the product of all of them: a verdict of the last state after
-        w counts if none of the others accepts on a prefix of w, including w.
+        position up to the end of the last. Breadth-first search of the product of all of them: a verdict of the last
+        state after w is included if none of the others accepts a prefix of w, w included.
         """
         if self.dead_ends == "lexer":
             mapped, _ = self.boundaries.merged
@@ -247,26 +247,26 @@ class Parser:
             return np.frombuffer(bits.to_bytes(4 * self.words, "little"), np.int32)
         delta, verdicts, accept = self.scanner.delta, self.scanner.verdicts, self.scanner.accept
         others, last = frozenset(states[:-1]), states[-1]
-        found, most = np.zeros(self.words, np.int32), self.possible[last]
-        todo = deque([(others, last)])
-        seen = {(others, last)}
-        while todo and (found != most).any():
-            others, last = todo.popleft()
+        letters, maximum = np.zeros(self.words, np.int32), self.possible[last]
+        queue = deque([(others, last)])
+        visited = {(others, last)}
+        while queue and (letters != maximum).any():
+            others, last = queue.popleft()
             if not others:  # no restrictions remain
-                found = found | self.possible[last]
+                letters = letters | self.possible[last]
                 continue
             rows = [*sorted(others), last]
             after, accepted = delta[rows], verdicts[accept[rows]]
             open_ = np.asarray((accepted[:-1] < 0).all(axis=0))  # Before byte b none of the others may be complete.
             ends = accepted[-1][open_]
-            found = found | self.set_of(np.unique(ends[ends >= 0]).tolist())
-            ways = after[:, open_[:256] & (after[-1] >= 0)]
-            for way in np.unique(ways, axis=1).T.tolist():
-                there = frozenset(state for state in way[:-1] if state >= 0), way[-1]
-                if there not in seen:
-                    seen.add(there)
-                    todo.append(there)
-        return found
+            letters = letters | self.set_of(np.unique(ends[ends >= 0]).tolist())
+            successors = after[:, open_[:256] & (after[-1] >= 0)]
+            for successor in np.unique(successors, axis=1).T.tolist():
+                pair = frozenset(state for state in successor[:-1] if state >= 0), successor[-1]
+                if pair not in visited:
+                    visited.add(pair)
+                    queue.append(pair)
+        return letters
 
 
 def _with_dead_end(scanner: Scanner) -> Scanner:

@@ -1,4 +1,4 @@
-"""The scanner of a grammar, as a DFA over bytes: which terminal a lexer that tries them in order finds.
+"""The scanner of a grammar, as a DFA over bytes: the terminal that a lexer which tries them in order would match.
 
 A state is the ordered list of threads (`ordered_threads`) of the terminals tried, without repeats, truncated after the
 first one that has matched: earlier threads win if they match later, and later ones never can. The lexeme that a
@@ -37,15 +37,13 @@ END_OF_TEXT = 256
 WORK = 64
 """Listed threads allowed per state of the limit, as in the regex front end."""
 
-FEW = 24
-"""Number of moves of a state up to which byte classes are refined move by move; beyond it, each byte
-is handled singly.
-"""
+MOST_REFINED_MOVES = 24
+"""Most moves of a state with which byte classes are refined move by move; with more, each byte is handled alone."""
 
-BEHIND = "Where it matches must depend on the text of the terminal alone: take a character before it into the terminal."
-AHEAD = (
-    "What decides may be one ASCII character, or any other one as a whole: (?![a-z]), (?a:\\b) and (?=[^,]) can be "
-    "enforced at the end of a terminal, (?!end), \\b for all scripts, and $ without flag m can not."
+LOOKBEHIND_HINT = "A match may depend on the text of the terminal alone: include the preceding character in it."
+LOOKAHEAD_HINT = (
+    "At the end of a terminal a lookahead may depend on the next byte: (?![a-z]), (?a:\\b) and (?=[^,]) can be "
+    "enforced; (?!end), \\b for all scripts, and $ without flag m cannot."
 )
 
 _T = TypeVar("_T")
@@ -55,7 +53,7 @@ _Match = tuple[int, int, bool]
 """The terminal, the next bytes under which it is accepted, and whether it is accepted at the end of the text."""
 
 _CUT = -1
-"""In place of successor threads: the threads after this one are superseded."""
+"""Instead of successor threads: the threads after this one are superseded."""
 
 _OPEN, _MATCHED, _WAITING, _KEYWORD, _KEYWORD_END = range(5)
 """Kinds of threads: within a terminal; at its end; at its end with pending lookaheads; within a keyword; at its end."""
@@ -134,11 +132,13 @@ class _ScannerBuilder:
             edges.append(self.edges(state))
         matches = [self.matches(state) for state in self.states]
         if any(matches[start] for start in starts if start >= 0):
-            raise ValueError("a terminal takes the empty text")
+            raise ValueError("a terminal matches the empty text")
         rows: dict[tuple[_Match, ...], int] = {(): 0}
-        accept = [rows.setdefault(found, len(rows)) for found in matches]
-        tags = [sum({1 << tag for tag, mask, at_end in found if mask or at_end}) for found in matches]
-        return _arrays(starts, edges, accept, list(rows), _possible(tags, edges), len(self.programs.names))
+        accept = [rows.setdefault(match, len(rows)) for match in matches]
+        tags = [sum({1 << tag for tag, mask, at_end in match if mask or at_end}) for match in matches]
+        return _to_scanner(
+            starts, edges, accept, list(rows), _propagate_terminals(tags, edges), len(self.programs.names)
+        )
 
     # ---- threads ------------------------------------------------------------------------------------------------
 
@@ -147,39 +147,39 @@ class _ScannerBuilder:
         programs = self.programs
         places = [programs.keywords[t] for t in item.keywords] + [programs.starts[t] for t in item.terminals]
         return self.intern_threads(
-            tuple([self.bundle(self.guarded(place, self.threads.start, place)) for place in places])
+            tuple([self.bundle(self.convert_lookbehind_error(pc, self.threads.start, pc)) for pc in places])
         )
 
-    def guarded(self, place: int, function: Callable[[int], _T], number: int) -> _T:
-        """Return `function(number)`; convert BehindStart to an UnsupportedError that names the terminal of `place`."""
+    def convert_lookbehind_error(self, pc: int, function: Callable[[int], _T], number: int) -> _T:
+        """Return `function(number)`; convert BehindStart to an UnsupportedError that names the terminal of `pc`."""
         try:
             return function(number)
         except BehindStart:
             pass
-        raise self.refused(place, "an anchor or look-behind asks what stands before the text", BEHIND)
+        raise self.unsupported(pc, "an anchor or lookbehind depends on the text before it", LOOKBEHIND_HINT)
 
-    def refused(self, place: int, what: str, hint: str) -> UnsupportedError:
-        owner = self.owner(place)
+    def unsupported(self, pc: int, problem: str, hint: str) -> UnsupportedError:
+        owner = self.owner(pc)
         source, position = self.programs.source(owner)
-        cause = f"terminal {self.programs.names[owner]}: {what} that it matches, which is not supported"
+        cause = f"terminal {self.programs.names[owner]}: {problem}, which is not supported"
         return UnsupportedError(cause, source=source, position=position, hint=hint)
 
-    def owner(self, place: int) -> int:
-        """Return the terminal that a place belongs to."""
-        owner = self.programs.owners[place]
+    def owner(self, pc: int) -> int:
+        """Return the terminal that an address belongs to."""
+        owner = self.programs.owners[pc]
         return owner if owner >= 0 else ~owner
 
     def kind(self, number: int) -> int:
-        found = self.kinds.get(number)
-        if found is None:
+        kind = self.kinds.get(number)
+        if kind is None:
             thread = self.threads.threads[number]
-            done = isinstance(self.programs.code[thread.place], DoneStep)
-            if self.programs.owners[thread.place] < 0:
-                found = _KEYWORD_END if done else _KEYWORD
+            done = isinstance(self.programs.code[thread.pc], DoneStep)
+            if self.programs.owners[thread.pc] < 0:
+                kind = _KEYWORD_END if done else _KEYWORD
             else:
-                found = _OPEN if not done else _WAITING if thread.pending else _MATCHED
-            self.kinds[number] = found
-        return found
+                kind = _OPEN if not done else _WAITING if thread.pending else _MATCHED
+            self.kinds[number] = kind
+        return kind
 
     def bundle(self, threads: tuple[int, ...]) -> int:
         number = self.bundle_numbers.setdefault(threads, len(self.bundles))
@@ -189,31 +189,31 @@ class _ScannerBuilder:
 
     def moves_of(self, number: int) -> list[tuple[int, int]]:
         """Return (bytes, bundle of successor threads or _CUT) for disjoint byte sets."""
-        found = self.moves.get(number)
-        if found is None:
+        moves = self.moves.get(number)
+        if moves is None:
             if self.kind(number) == _WAITING:
-                sure = self.sure(number)
-                found = [(sure, _CUT)] if sure else []
+                satisfying = self.satisfying_bytes(number)
+                moves = [(satisfying, _CUT)] if satisfying else []
             else:
-                place = self.threads.threads[number].place
-                after = self.guarded(place, self.threads.moves, number)
-                found = [(mask, self.bundle(threads)) for mask, threads in after if threads]
-            self.moves[number] = found
-        return found
+                pc = self.threads.threads[number].pc
+                successors = self.convert_lookbehind_error(pc, self.threads.moves, number)
+                moves = [(mask, self.bundle(threads)) for mask, threads in successors if threads]
+            self.moves[number] = moves
+        return moves
 
-    def sure(self, number: int) -> int:
+    def satisfying_bytes(self, number: int) -> int:
         """Return the next bytes that satisfy the pending lookaheads of a match."""
         pending = self.threads.threads[number].pending
-        return sum(mask for mask, owed in self.threads.owing(pending) if owed == NOTHING)
+        return sum(mask for mask, remaining in self.threads.advance_lookaheads(pending) if remaining == NOTHING)
 
-    def check_decided(self, number: int, ahead: tuple[int, ...]) -> None:
+    def check_one_byte_decides(self, number: int, preferred: tuple[int, ...]) -> None:
         """Raise UnsupportedError if a match needs more than the next byte and is not dominated by preferred threads."""
         thread = self.threads.threads[number]
-        for mask, owed in self.threads.owing(thread.pending):
-            if owed and not self.guarded(
-                thread.place, partial(is_dominated, self.threads, ahead, thread.pending), mask
+        for mask, remaining in self.threads.advance_lookaheads(thread.pending):
+            if remaining and not self.convert_lookbehind_error(
+                thread.pc, partial(is_dominated, self.threads, preferred, thread.pending), mask
             ):
-                raise self.refused(thread.place, "a look needs more than the one byte behind the text", AHEAD)
+                raise self.unsupported(thread.pc, "a lookahead depends on more than the next byte", LOOKAHEAD_HINT)
 
     # ---- states -------------------------------------------------------------------------------------------------
 
@@ -222,7 +222,7 @@ class _ScannerBuilder:
         known = self.interned.get(seq)
         if known is not None:
             return known
-        state = self.without_idle(self.cut(seq))
+        state = self.drop_ineffective(self.truncate(seq))
         self.work -= len(state)
         spend_work(150 + 4 * len(state), "the scanner of the terminals")
         number = self.numbers.setdefault(state, len(self.states)) if state else -1
@@ -236,7 +236,7 @@ class _ScannerBuilder:
         self.interned[seq] = number
         return number
 
-    def cut(self, seq: tuple[int, ...]) -> list[int]:
+    def truncate(self, seq: tuple[int, ...]) -> list[int]:
         """Return the distinct threads of bundles in order, up to the first unconditional match."""
         threads: dict[int, None] = {}
         for bundle in seq:
@@ -248,52 +248,52 @@ class _ScannerBuilder:
                     return list(threads)
         return list(threads)
 
-    def without_idle(self, numbers: list[int]) -> tuple[int, ...]:
-        """Drop threads without effect: keywords whose terminals are gone, and threads dominated by an earlier one."""
+    def drop_ineffective(self, numbers: list[int]) -> tuple[int, ...]:
+        """Drop ineffective threads: keywords of terminals that cannot match, and threads subsumed by an earlier one."""
         kinds = [self.kind(number) for number in numbers]
         threads = [self.threads.threads[number] for number in numbers]
-        alive = {self.owner(t.place) for t, kind in zip(threads, kinds) if kind < _KEYWORD}
-        if not alive:
+        active = {self.owner(t.pc) for t, kind in zip(threads, kinds) if kind < _KEYWORD}
+        if not active:
             return ()
-        kept = numbers
+        remaining = numbers
         if kinds[0] >= _KEYWORD:
-            ended = {self.owner(t.place) for t, kind in zip(threads, kinds) if kind in (_MATCHED, _WAITING)}
+            matched = {self.owner(t.pc) for t, kind in zip(threads, kinds) if kind in (_MATCHED, _WAITING)}
             renames = self.programs.renames
-            kept = []
+            remaining = []
             for number, kind, thread in zip(numbers, kinds, threads):
                 if kind >= _KEYWORD:
-                    keyword = self.owner(thread.place)
-                    if not any(keyword in renames[t] for t in (ended if kind == _KEYWORD_END else alive)):
+                    keyword = self.owner(thread.pc)
+                    if not any(keyword in renames[t] for t in (matched if kind == _KEYWORD_END else active)):
                         continue
-                kept.append(number)
+                remaining.append(number)
         if any(thread.pending for thread in threads):
-            kept = self.least_owing(kept)
-        return tuple(kept)
+            remaining = self.drop_subsumed(remaining)
+        return tuple(remaining)
 
-    def least_owing(self, numbers: list[int]) -> list[int]:
-        """Drop threads after one at the same place whose pending lookaheads are a subset of theirs."""
-        kept = []
-        before: dict[tuple[int, int, tuple[int, ...]], list[frozenset[tuple[int, bool]]]] = {}
+    def drop_subsumed(self, numbers: list[int]) -> list[int]:
+        """Drop each thread after one in the same state with fewer conditions (a subset of its pending lookaheads)."""
+        remaining = []
+        pending_by_state: dict[tuple[int, int, tuple[int, ...]], list[frozenset[tuple[int, bool]]]] = {}
         for number in numbers:
             thread = self.threads.threads[number]
-            pending = before.setdefault((thread.place, thread.node, thread.past), [])
-            if not any(less <= thread.pending for less in pending):
+            pending = pending_by_state.setdefault((thread.pc, thread.node, thread.lookbehind), [])
+            if not any(smaller <= thread.pending for smaller in pending):
                 pending.append(thread.pending)
-                kept.append(number)
-        return kept
+                remaining.append(number)
+        return remaining
 
     def edges(self, state: tuple[int, ...]) -> dict[int, int]:
         """Return the bytes that lead to each next state, as bits."""
         moves = [move for number in state for move in (self.moves_of(number),) if move]
         result: dict[int, int] = {}
-        if sum(map(len, moves)) <= FEW:
+        if sum(map(len, moves)) <= MOST_REFINED_MOVES:
             groups: list[tuple[int, tuple[int, ...]]] = [(EVERY, ())]
             for move in moves:
                 for mask, bundle in move:
                     groups = [
-                        (part, seq)
-                        for old, before in groups
-                        for part, seq in ((old & mask, (*before, bundle)), (old & ~mask, before))
+                        (part, bundles)
+                        for old, so_far in groups
+                        for part, bundles in ((old & mask, (*so_far, bundle)), (old & ~mask, so_far))
                         if part
                     ]
         else:
@@ -303,54 +303,54 @@ class _ScannerBuilder:
                     for byte in self.bytes.get(mask) or self.bytes.setdefault(mask, list_bytes(mask)):
                         columns[byte].append(bundle)
             groups = [(1 << byte, tuple(column)) for byte, column in enumerate(columns) if column]
-        for mask, seq in groups:
-            target = self.intern_threads(seq)
+        for mask, bundles in groups:
+            target = self.intern_threads(bundles)
             if target >= 0:
                 result[target] = result.get(target, 0) | mask
         return result
 
     def matches(self, state: tuple[int, ...]) -> tuple[_Match, ...]:
         """Return the matches of a state in order of preference."""
-        found = []
-        left, left_at_end = EVERY, True
-        ended = [
-            self.owner(self.threads.threads[number].place) for number in state if self.kind(number) == _KEYWORD_END
+        matches = []
+        undecided, undecided_at_end = EVERY, True
+        keywords = [
+            self.owner(self.threads.threads[number].pc) for number in state if self.kind(number) == _KEYWORD_END
         ]
-        for place, number in enumerate(state):
+        for position, number in enumerate(state):
             kind = self.kind(number)
             if kind in (_MATCHED, _WAITING):
-                terminal = self.owner(self.threads.threads[number].place)
+                terminal = self.owner(self.threads.threads[number].pc)
                 renames = self.programs.renames[terminal]
-                tag = next((renames[keyword] for keyword in ended if keyword in renames), terminal)
-                sure, at_end = EVERY, True
+                tag = next((renames[keyword] for keyword in keywords if keyword in renames), terminal)
+                satisfying, at_end = EVERY, True
                 if kind == _WAITING:
-                    ahead = [other for other in state[:place] if self.kind(other) < _KEYWORD]
-                    self.check_decided(number, tuple(ahead))
-                    sure = self.sure(number)
-                    at_end = self.threads.kept_at_end(self.threads.threads[number].pending)
-                found.append((tag, sure & left, at_end and left_at_end))
-                left &= ~sure
-                left_at_end = left_at_end and not at_end
-        return tuple(found)
+                    preferred = [other for other in state[:position] if self.kind(other) < _KEYWORD]
+                    self.check_one_byte_decides(number, tuple(preferred))
+                    satisfying = self.satisfying_bytes(number)
+                    at_end = self.threads.are_satisfied_at_end(self.threads.threads[number].pending)
+                matches.append((tag, satisfying & undecided, at_end and undecided_at_end))
+                undecided &= ~satisfying
+                undecided_at_end = undecided_at_end and not at_end
+        return tuple(matches)
 
 
-def _possible(tags: list[int], edges: list[dict[int, int]]) -> list[int]:
+def _propagate_terminals(tags: list[int], edges: list[dict[int, int]]) -> list[int]:
     """Return the terminals that each state or a later one accepts, as bits."""
     possible = list(tags)
     changed = True
     while changed:
         changed = False
         for state in range(len(edges) - 1, -1, -1):
-            found = possible[state]
+            terminals = possible[state]
             for target in edges[state]:
-                found |= possible[target]
-            if found != possible[state]:
-                possible[state] = found
+                terminals |= possible[target]
+            if terminals != possible[state]:
+                possible[state] = terminals
                 changed = True
     return possible
 
 
-def _arrays(
+def _to_scanner(
     starts: list[int],
     edges: list[dict[int, int]],
     accept: list[int],
@@ -359,32 +359,32 @@ def _arrays(
     terminals: int,
 ) -> Scanner:
     """Return the Scanner, restricted to co-reachable states."""
-    kept = [state for state, found in enumerate(possible) if found]
-    numbers = dict(zip(kept, range(len(kept))))
+    coreachable = [state for state, matches in enumerate(possible) if matches]
+    numbers = dict(zip(coreachable, range(len(coreachable))))
     columns: dict[int, NDArray[np.intp]] = {}
-    delta = np.full((len(kept), 256), -1, dtype=np.int32)
-    for state, row in zip(kept, delta):
+    delta = np.full((len(coreachable), 256), -1, dtype=np.int32)
+    for state, row in zip(coreachable, delta):
         for target, mask in edges[state].items():
             if target in numbers:
                 if mask not in columns:
                     columns[mask] = np.array(list_bytes(mask), dtype=np.intp)
                 row[columns[mask]] = numbers[target]
     verdicts = np.full((len(rows), END_OF_TEXT + 1), -1, dtype=np.int32)
-    for verdict, found in zip(verdicts, rows):
-        for tag, mask, at_end in reversed(found):
+    for verdict, matches in zip(verdicts, rows):
+        for tag, mask, at_end in reversed(matches):
             verdict[list_bytes(mask) + [END_OF_TEXT] * at_end] = tag
     words = -(-terminals // 64)
-    bits = b"".join([possible[state].to_bytes(8 * words, "little") for state in kept])
-    possible_bits = np.frombuffer(bits, dtype="<u8").astype(np.uint64).reshape(len(kept), words)
+    bits = b"".join([possible[state].to_bytes(8 * words, "little") for state in coreachable])
+    possible_bits = np.frombuffer(bits, dtype="<u8").astype(np.uint64).reshape(len(coreachable), words)
     return Scanner(
-        delta=_sealed(delta),
-        accept=_sealed(np.array([accept[state] for state in kept], dtype=np.int32)),
-        verdicts=_sealed(verdicts),
-        possible=_sealed(possible_bits),
-        starts=_sealed(np.array([numbers.get(start, -1) for start in starts], dtype=np.int32)),
+        delta=_read_only(delta),
+        accept=_read_only(np.array([accept[state] for state in coreachable], dtype=np.int32)),
+        verdicts=_read_only(verdicts),
+        possible=_read_only(possible_bits),
+        starts=_read_only(np.array([numbers.get(start, -1) for start in starts], dtype=np.int32)),
     )
 
 
-def _sealed(array: NDArray[_N]) -> NDArray[_N]:
+def _read_only(array: NDArray[_N]) -> NDArray[_N]:
     array.flags.writeable = False
     return array

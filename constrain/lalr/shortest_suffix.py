@@ -1,8 +1,9 @@
 """The shortest suffix of a partly parsed text: the least number of bytes from a parser stack to the end of the text.
 
-For each item `left: done . due` of the top state, this is the cost of the symbols `due` plus the cost of the stack
-after the reduction to `left`. A symbol costs its shortest text; separators and resolved conflicts are ignored, so the
-result is a lower bound, usually a tight one.
+For each item `left: done . remaining` of the top state, this is the cost of the symbols `remaining` plus the cost of
+the stack after the reduction to `left`. A symbol costs its shortest text (Knuth 1977, "A generalization of Dijkstra's
+algorithm", computed by iteration); separators and resolved conflicts are ignored, so the result is a lower bound,
+usually a tight one.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class ShortestSuffixes:
 
     def __init__(self, parser: Parser) -> None:
         self.parser = parser
-        self._rests: dict[Stack, int] = {(): 0}  # the bottom: the end of the text
+        self._costs: dict[Stack, int] = {(): 0}  # the bottom: the end of the text
 
     @cached_property
     def lexemes(self) -> NDArray[np.int32]:
@@ -39,14 +40,14 @@ class ShortestSuffixes:
         n = len(scanner.delta)
         out = np.full((n, terminals), NEVER, np.int32)
         for row in range(1, len(scanner.verdicts)):
-            found = np.unique(scanner.verdicts[row])
-            out[np.ix_(scanner.accept == row, found[found >= 0])] = 0
+            terminals_accepted = np.unique(scanner.verdicts[row])
+            out[np.ix_(scanner.accept == row, terminals_accepted[terminals_accepted >= 0])] = 0
         pairs = np.unique(np.stack([np.repeat(np.arange(n), 256), scanner.delta.ravel()], 1), axis=0)
         source, target = pairs[pairs[:, 1] >= 0].T
         while True:  # as many rounds as the longest shortest lexeme has bytes
-            before = out.copy()
-            np.minimum.at(out, source, before[target] + 1)
-            if (out == before).all():
+            previous = out.copy()
+            np.minimum.at(out, source, previous[target] + 1)
+            if (out == previous).all():
                 return out
 
     @cached_property
@@ -75,42 +76,44 @@ class ShortestSuffixes:
         by_left = productions.by_left()
         kernels: list[set[Item]] = [set() for _ in table.action]
         kernels[table.start] = {(-1, 0)}
-        todo, done = [table.start], set[int]()
-        while todo:
-            state = todo.pop()
+        worklist, done = [table.start], set[int]()
+        while worklist:
+            state = worklist.pop()
             if state in done:
                 continue
             done.add(state)
-            items, open_ = list(kernels[state]), set[int]()
+            items, expanded = list(kernels[state]), set[int]()
             for item in items:  # `items` grows during the loop
-                symbol = self._due(item)[:1]
-                if symbol and symbol[0] < 0 and symbol[0] not in open_:
-                    open_.add(symbol[0])
+                symbol = self._remaining_symbols(item)[:1]
+                if symbol and symbol[0] < 0 and symbol[0] not in expanded:
+                    expanded.add(symbol[0])
                     items += [(rule, 0) for rule in by_left[~symbol[0]]]
             for rule, dot in items:
-                for symbol_ in self._due((rule, dot))[:1]:
+                for symbol_ in self._remaining_symbols((rule, dot))[:1]:
                     after = int(table.action[state, symbol_]) - 1 if symbol_ >= 0 else int(table.goto[state, ~symbol_])
                     if after >= 0:
                         kernels[after].add((rule, dot + 1))
-                        todo.append(after)
+                        worklist.append(after)
         return [tuple(sorted(kernel)) for kernel in kernels]
 
-    def _due(self, item: Item) -> tuple[int, ...]:
+    def _remaining_symbols(self, item: Item) -> tuple[int, ...]:
         rule, dot = item
         right = (~self.parser.productions.start,) if rule < 0 else self.parser.productions.right[rule]
         return right[dot:]
 
     @cached_property
-    def ways(self) -> list[list[tuple[int, int, int]]]:
-        """For each state, its items as (bytes due, states to pop, nonterminal or -1 at the end of the text)."""
+    def item_costs(self) -> list[list[tuple[int, int, int]]]:
+        """For each state, its items as (remaining bytes, states to pop, nonterminal or -1 at the end of the text)."""
         terminals, nonterminals = self.symbols
         out = []
         for kernel in self.kernels:
-            found = []
+            items = []
             for rule, dot in kernel:
-                due = sum(terminals[s] if s >= 0 else nonterminals[~s] for s in self._due((rule, dot)))
-                found.append((due, dot, -1 if rule < 0 else self.parser.productions.left[rule]))
-            out.append(found)
+                remaining = sum(
+                    terminals[s] if s >= 0 else nonterminals[~s] for s in self._remaining_symbols((rule, dot))
+                )
+                items.append((remaining, dot, -1 if rule < 0 else self.parser.productions.left[rule]))
+            out.append(items)
         return out
 
     @cached_property
@@ -126,8 +129,8 @@ class ShortestSuffixes:
         parser, best = self.parser, NEVER
         reached = self.lexemes[state]
         for terminal in np.argsort(reached, kind="stable").tolist():
-            due = int(reached[terminal])
-            if due >= best:
+            remaining = int(reached[terminal])
+            if remaining >= best:
                 break
             newline = parser.layout is not None and terminal == parser.layout.newline
             if terminal in parser.ignored or (newline and inside):
@@ -135,66 +138,66 @@ class ShortestSuffixes:
             else:
                 after = self.fed(stack, terminal)
             if after is not None:
-                best = min(best, due + self.cost(after))
+                best = min(best, remaining + self.cost(after))
         return best
 
     def fed(self, stack: Stack, terminal: int) -> Stack | None:
         """Return the stack after a terminal, or None if the terminal is rejected."""
         table = self.parser.table
-        idle = 0
-        while idle <= len(
+        unit_reductions = 0
+        while unit_reductions <= len(
             table.action
         ):  # exceeded only if a symbol derives itself, see `kernels.parsing.feed_terminal`
             act = int(table.action[stack[-1], terminal])
             if act >= 0:
                 return (*stack, act - 1) if act else None
             rule = -act - 1
-            idle = idle + 1 if table.length[rule] < 2 else 0
+            unit_reductions = unit_reductions + 1 if table.length[rule] < 2 else 0
             stack = stack[: len(stack) - int(table.length[rule])]
             stack = (*stack, int(table.goto[stack[-1], table.left[rule]]))
         return None
 
     def cost(self, stack: Stack) -> int:
         """Return the least number of bytes from a stack to the end of the text."""
-        todo = [stack]
-        while todo:  # iterative, since stacks may be as deep as texts are long
-            here = todo[-1]
-            if here in self._rests:
-                todo.pop()
+        pending = [stack]
+        while pending:  # iterative, since stacks may be as deep as texts are long
+            current = pending[-1]
+            if current in self._costs:
+                pending.pop()
                 continue
-            level = self._level(here)
-            missing = [below for _, below in level if below not in self._rests]
-            if missing:
-                todo += missing
+            level = self._reduce_level(current)
+            unknown = [below for _, below in level if below not in self._costs]
+            if unknown:
+                pending += unknown
                 continue
-            self._settle(here, level)
-            todo.pop()
-        return self._rests[stack]
+            self._store_cost(current, level)
+            pending.pop()
+        return self._costs[stack]
 
-    def _level(self, stack: Stack) -> list[tuple[int, Stack]]:
-        """Return (bytes due, lower stack) for the reductions that lead from a stack, or from others of its height,
-        downwards.
+    def _reduce_level(self, stack: Stack) -> list[tuple[int, Stack]]:
+        """Return (remaining bytes, lower stack) for the reductions from a stack, or from others of its height, to lower
+        ones.
         """
         best: dict[Stack, int] = {stack: 0}
-        found: dict[Stack, int] = {}
-        todo = [stack]
-        while todo:
-            here = todo.pop()
-            spent = best[here]
-            for due, pops, left in self.ways[here[-1]]:
+        lower: dict[Stack, int] = {}
+        worklist = [stack]
+        while worklist:
+            current = worklist.pop()
+            cost = best[current]
+            for remaining, pops, left in self.item_costs[current[-1]]:
                 if left < 0:
-                    found[()] = min(found.get((), NEVER), spent + due)
+                    lower[()] = min(lower.get((), NEVER), cost + remaining)
                     continue
-                below = here[: len(here) - pops]
-                after = (*below, int(self.parser.table.goto[below[-1], left]))
-                if after[-1] < 0 or due >= NEVER:
+                below = current[: len(current) - pops]
+                reduced = (*below, int(self.parser.table.goto[below[-1], left]))
+                if reduced[-1] < 0 or remaining >= NEVER:
                     continue
-                if len(after) < len(here):
-                    found[after] = min(found.get(after, NEVER), spent + due)
-                elif spent + due < best.get(after, NEVER):
-                    best[after] = spent + due
-                    todo.append(after)
-        return [(cost, below) for below, cost in found.items()]
+                if len(reduced) < len(current):
+                    lower[reduced] = min(lower.get(reduced, NEVER), cost + remaining)
+                elif cost + remaining < best.get(reduced, NEVER):
+                    best[reduced] = cost + remaining
+                    worklist.append(reduced)
+        return [(cost, below) for below, cost in lower.items()]
 
-    def _settle(self, stack: Stack, level: list[tuple[int, Stack]]) -> None:
-        self._rests[stack] = min((cost + self._rests[below] for cost, below in level), default=NEVER)
+    def _store_cost(self, stack: Stack, level: list[tuple[int, Stack]]) -> None:
+        self._costs[stack] = min((cost + self._costs[below] for cost, below in level), default=NEVER)

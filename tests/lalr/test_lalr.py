@@ -196,23 +196,25 @@ def test_random_grammars(rules: list[Rule]) -> None:
 
 def test_conflicts_are_named() -> None:
     table = build_tables(numbered(rules_of(SMALL["dangling"]), "start"))
-    assert table.conflicts == ("before ELSE the rule `start: IF start` never ends: a longer rule goes on with it",)
+    assert table.conflicts == ("before ELSE the rule `start: IF start` is never reduced: shifting it has precedence",)
     table = build_tables(numbered(rules_of(SMALL["priorities"]), "start"))
-    assert table.conflicts == ("before the end of the text the rule `b: X` never ends: `a: X` has a higher priority",)
+    assert table.conflicts == (
+        "before the end of the text the rule `b: X` is never reduced: `a: X` has a higher priority",
+    )
     assert build_tables(numbered(rules_of(SMALL["expressions"]), "start")).conflicts == ()
 
 
-def test_a_rule_that_cannot_be_told_from_another_is_refused() -> None:
+def test_reduce_reduce_conflicts_are_refused() -> None:
     productions = numbered(
         rules_of('start: a "y" | b "y" | a "z" | b "z" | c | d\na: "x"\nb: "x"\nc: "w"\nd: "w"'), "start"
     )
     with pytest.raises(GrammarError) as caught:
         build_tables(productions)
     assert str(caught.value) == (
-        "2 rules could end at the same place before Y, Z, and one token of look-ahead does not tell which:\n"
+        "reduce/reduce conflict: before Y, Z, one token of lookahead does not decide which of 2 rules ends:\n"
         "    a: X\n"
         "    b: X\n"
-        "  and so could 1 other pair of rules\n"
+        "  as for 1 other pair of rules\n"
         "  Join the rules, or give one of them a priority: `name.2: ...` goes first."
     )
     with pytest.raises(GrammarError, match="before the end of the text"):

@@ -71,7 +71,7 @@ def loaded_of(definitions: list[TerminalDef], ignored: tuple[str, ...] = (), fla
             least=item.pattern.min_width,
             most=item.pattern.max_width,
             written="",
-            places=SourceMap(""),
+            source_map=SourceMap(""),
         )
         for item in definitions
     )
@@ -285,14 +285,14 @@ def assert_possible(scanner: Scanner) -> None:
         ("(a)?(?(1)b|c)", "a conditional group"),
         ("(?>a|ab)c", "an atomic group"),
         ("a++b", "a possessive quantifier"),
-        ("(?<=a)b", "an anchor or look-behind asks what stands before the text"),
-        ("^a", "an anchor or look-behind asks what stands before the text"),
-        (r"\bab", "an anchor or look-behind asks what stands before the text"),
-        ("a(?!bc)", "a look needs more than the one byte behind the text"),
-        (r"a(?!\w)", "a look needs more than the one byte behind the text"),
-        (r"a+\b", "a look needs more than the one byte behind the text"),
-        ("a$", "a look needs more than the one byte behind the text"),
-        ("ab(?<=a(?=b)b)", "a look-behind for other than texts of one length"),
+        ("(?<=a)b", "an anchor or lookbehind depends on the text before it"),
+        ("^a", "an anchor or lookbehind depends on the text before it"),
+        (r"\bab", "an anchor or lookbehind depends on the text before it"),
+        ("a(?!bc)", "a lookahead depends on more than the next byte"),
+        (r"a(?!\w)", "a lookahead depends on more than the next byte"),
+        (r"a+\b", "a lookahead depends on more than the next byte"),
+        ("a$", "a lookahead depends on more than the next byte"),
+        ("ab(?<=a(?=b)b)", "a lookbehind for texts of several lengths, or with assertions"),
     ],
 )
 def test_refused_with_name_and_place(pattern: str, cause: str) -> None:

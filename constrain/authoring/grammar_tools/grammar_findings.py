@@ -123,7 +123,7 @@ def _rules(written: WrittenGrammar) -> Iterator[GrammarFinding]:
 
 def _unused(written: WrittenGrammar) -> Iterator[GrammarFinding]:
     if written.loaded is not None:
-        references = of_lark(written.loaded.places)
+        references = of_lark(written.loaded.source_map)
         loaded = {terminal.name for terminal in written.loaded.terminals}
     else:
         reader = GbnfParser(written.text, Limits().nesting)

@@ -41,7 +41,7 @@ class RuleReferences:
 def of_lark(places: SourceMap) -> RuleReferences:
     """Return the references of a Lark grammar."""
     out = RuleReferences()
-    for name, (grammar, position) in places.brought.items():
+    for name, (grammar, position) in places.imported_names.items():
         out.places[name], out.imported[name] = position, grammar
     for name, positions in places.definitions.items():
         out.places.setdefault(name, positions[0])

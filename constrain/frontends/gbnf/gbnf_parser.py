@@ -3,8 +3,8 @@
     rule   name "::=" options, up to the end of the line; lines may end inside parentheses, after "::=" and after "|"
     step   "text"  [a-z]  [^a-z]  .  name  ( options )  <token>  <[id]>  !<token>    then * + ? {m} {m,} {m,n} {,n}
 
-A repetition applies to the whole step before it, also if that is a literal of several characters. Open groups are kept
-on a stack, and deeply nested groups become rules of their own, so that no recursion is as deep as `Limits.nesting`.
+A repetition applies to all of the preceding step, also if that is a literal of several characters. Open groups are on a
+stack, and deeply nested groups become separate rules, so that no recursion is as deep as `Limits.nesting`.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ HEX = {"x": 2, "u": 4, "U": 8}
 PLAIN = {"n": "\n", "r": "\r", "t": "\t"} | {char: char for char in '\\"[]-'}
 DIGITS = 10
 """Most digits of a repetition count: counters are 32-bit and end at 2^31 - 1."""
-DEEP = 12
-"""Nesting depth from which on a group becomes a rule of its own, because functions on nodes recurse into groups."""
+MOST_NESTED_NODES = 12
+"""Nesting depth from which on a group becomes a separate rule, because functions on nodes recurse into groups."""
 
 
 @dataclass(slots=True)
 class OpenGroup:
-    """A group being parsed: an open parenthesis, or the body of a rule. place: its offset in the text."""
+    """A group being parsed: an open parenthesis, or the body of a rule. position: its offset in the text."""
 
-    place: int
+    position: int
     options: list[Node] = field(default_factory=list)
     steps: list[Node] = field(default_factory=list)
 
@@ -51,7 +51,7 @@ class GbnfParser:
     ----------
     rules : dict
         The node of each rule by name.
-    places : dict
+    definitions : dict
         Offset of the definition of each rule.
     uses : dict
         Offset of the first reference to each name.
@@ -62,12 +62,11 @@ class GbnfParser:
         self.nesting = nesting
         self.at = 0
         self.rules: dict[Hashable, Node] = {}
-        self.places: dict[str, int] = {}
+        self.definitions: dict[str, int] = {}
         self.uses: dict[str, int] = {}
 
-    def fail(self, cause: str, place: int | None = None, hint: str = "") -> NoReturn:
-        position = self.at if place is None else place
-        raise GrammarError(cause, source=self.text, position=position, hint=hint)
+    def fail(self, cause: str, position: int | None = None, hint: str = "") -> NoReturn:
+        raise GrammarError(cause, source=self.text, position=self.at if position is None else position, hint=hint)
 
     @property
     def char(self) -> str:
@@ -91,21 +90,21 @@ class GbnfParser:
             self.rule()
 
     def rule(self) -> None:
-        place = self.at
+        position = self.at
         if self.char in "|*+?{":
             self.fail(
-                "the rule above ended with its line, so nothing goes on here",
-                hint="End the line before with `|`, or put the options in parentheses, in which lines may end.",
+                "the rule above ended with its line and cannot continue here",
+                hint="End the previous line with `|`, or put the options in parentheses, in which lines may end.",
             )
         name = self.word("a rule begins with its name")
         self.space(lines=False)
         if not self.text.startswith("::=", self.at):
-            self.fail(f"`::=` belongs behind the name {name}", hint="A rule is `name ::= ...`; `root` is the start.")
+            self.fail(f"`::=` must follow the name {name}", hint="A rule is `name ::= ...`; `root` is the start.")
         if name in self.rules:
-            self.fail(f"rule {name} is given a second time", place, "Put both into one, with `|` between them.")
+            self.fail(f"rule {name} is defined twice", position, "Combine both definitions, with `|` between them.")
         self.at += 3
         self.space(lines=True)
-        self.places[name] = place
+        self.definitions[name] = position
         self.rules[name] = self.body()
         if self.char and self.char not in "\r\n":
             self.fail(*self.unexpected())
@@ -115,8 +114,8 @@ class GbnfParser:
         if self.char == ")":
             return "this parenthesis was never opened", None, "Remove it, or put ( before."
         if self.text.startswith("::=", self.at):
-            return "a rule begins in the midst of a line", None, "Begin every rule on a line of its own."
-        return f"{self.char!r} begins nothing", None, 'Literal text stands in quotes: "..."; a character in [...].'
+            return "a rule begins in the middle of a line", None, "Begin every rule on a new line."
+        return f"{self.char!r} begins no step", None, 'Write literal text in quotes, "...", and characters in [...].'
 
     def word(self, cause: str) -> str:
         first = self.at
@@ -130,8 +129,8 @@ class GbnfParser:
         """Parse alternatives up to the first character that cannot continue them."""
         stack = [OpenGroup(self.at)]
         while True:
-            group, inside = stack[-1], len(stack) > 1
-            place = self.at
+            group, is_nested = stack[-1], len(stack) > 1
+            position = self.at
             if self.char == "(":
                 if len(stack) > self.nesting:
                     raise LimitError(
@@ -142,7 +141,7 @@ class GbnfParser:
                     )
                 self.at += 1
                 self.space(lines=True)
-                stack.append(OpenGroup(place))
+                stack.append(OpenGroup(position))
                 continue
             if self.char == "|":
                 self.at += 1
@@ -150,7 +149,7 @@ class GbnfParser:
                 group.options.append(make_sequence(group.steps))
                 group.steps = []
                 continue
-            if self.char == ")" and inside:
+            if self.char == ")" and is_nested:
                 self.at += 1
                 stack.pop()
                 stack[-1].steps.append(self.grouped(group.node(), len(stack)))
@@ -164,31 +163,31 @@ class GbnfParser:
                 group.steps[-1] = Repeat(self.repeated(group.steps[-1]), low, high)
             elif (step := self.step()) is not None:
                 group.steps.append(step)
-            elif inside and self.char:
+            elif is_nested and self.char:
                 self.fail(*self.unexpected())
-            elif inside:
-                self.fail("this parenthesis is never closed", group.place, "Put ) behind the last option.")
+            elif is_nested:
+                self.fail("this parenthesis is never closed", group.position, "Put ) after the last option.")
             else:
                 return group.node()
             self.space(lines=len(stack) > 1)
 
     def grouped(self, node: Node, depth: int) -> Node:
-        if depth < DEEP:
+        if depth < MOST_NESTED_NODES:
             return node
         name = ("group", len(self.rules), self.at)
         self.rules[name] = node
         return Rule(name)
 
     def repeated(self, node: Node) -> Node:
-        """Return a node that can be repeated once more: a rule of its own if it has many nested repetitions already."""
-        inside, depth = node, 0
-        while isinstance(inside, Repeat) and depth < DEEP:
-            inside, depth = inside.node, depth + 1
+        """Return a node that can be repeated once more: a separate rule if it has many nested repetitions already."""
+        inner, depth = node, 0
+        while isinstance(inner, Repeat) and depth < MOST_NESTED_NODES:
+            inner, depth = inner.node, depth + 1
         return self.grouped(node, depth)
 
     def step(self) -> Node | None:
         """Parse a literal, a class, a token or a name; return None for anything else."""
-        place, char = self.at, self.char
+        position, char = self.at, self.char
         if char == '"':
             return self.literal()
         if char == "[":
@@ -200,24 +199,24 @@ class GbnfParser:
             return self.token()
         if char and char in WORD:
             name = self.word("")
-            self.uses.setdefault(name, place)
+            self.uses.setdefault(name, position)
             return Rule(name)
         return None
 
     def literal(self) -> Node:
-        place = self.at
+        position = self.at
         out: list[str] = []
         self.at += 1
         while self.char != '"':
             if not self.char:
-                self.fail("this quote is never closed", place, 'Put " behind the text; inside it write \\".')
+                self.fail("this quote is never closed", position, 'Put " after the text; inside it write \\".')
             out.append(self.character())
         self.at += 1
         return Literal("".join(out).encode()) if out else EMPTY
 
     def character(self) -> str:
         """Parse one character or escape sequence."""
-        place, char = self.at, self.char
+        position, char = self.at, self.char
         self.at += 1
         if char == "\\":
             kind = self.char
@@ -226,21 +225,23 @@ class GbnfParser:
                 return PLAIN[kind]
             if kind not in HEX or not kind:
                 escapes = '\\n \\r \\t \\xHH \\uHHHH \\UHHHHHHHH \\\\ \\" \\[ \\] \\-'
-                self.fail(f"\\{kind} is no escape", place, f"There are {escapes}.")
+                self.fail(f"\\{kind} is no escape sequence", position, f"The escape sequences are {escapes}.")
             digits = self.text[self.at : self.at + HEX[kind]]
             if len(digits) < HEX[kind] or not all(digit in string.hexdigits for digit in digits):
-                self.fail(f"\\{kind} needs {HEX[kind]} hexadecimal digits", place, "Fill up with zeros at the left.")
+                self.fail(f"\\{kind} needs {HEX[kind]} hexadecimal digits", position, "Fill up with zeros at the left.")
             self.at += HEX[kind]
             point = int(digits, 16)
         else:
             point = ord(char)
         if SURROGATES[0] <= point < SURROGATES[1] or point >= LAST:
-            self.fail(f"U+{point:04X} is no character", place, "Write a character beyond U+FFFF as \\U and 8 digits.")
+            self.fail(
+                f"U+{point:04X} is no character", position, "Write a character beyond U+FFFF as \\U and 8 digits."
+            )
         return chr(point)
 
     def characters(self) -> Node:
         """Parse a class, [...] or [^...]."""
-        place = self.at
+        position = self.at
         self.at += 1
         negated = self.char == "^"
         self.at += negated
@@ -248,7 +249,7 @@ class GbnfParser:
         while self.char != "]":
             start = self.at
             if not self.char:
-                self.fail("this bracket is never closed", place, "Put ] behind the characters; inside it write \\].")
+                self.fail("this bracket is never closed", position, "Put ] after the characters; inside it write \\].")
             low = high = ord(self.character())
             if self.char == "-" and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
                 self.at += 1
@@ -258,54 +259,54 @@ class GbnfParser:
             ranges.append((low, high))
         self.at += 1
         if not ranges:
-            self.fail("no character is in this class", place, "Write . for any character.")
+            self.fail("this character class is empty", position, "Write . for any character.")
         if negated:
             ranges.sort()
             edges = [(-1, -1), *ranges, (LAST, LAST)]
-            reach, gaps = -1, []
+            covered, gaps = -1, []
             for low, high in edges[1:]:
-                if low > reach + 1:
-                    gaps.append((reach + 1, low - 1))
-                reach = max(reach, high)
+                if low > covered + 1:
+                    gaps.append((covered + 1, low - 1))
+                covered = max(covered, high)
             ranges = gaps
         return Chars(Dfa.from_ranges(ranges))
 
     def token(self) -> Node:
         """Parse <token> or <[id]>, either optionally negated with !."""
-        place = self.at
+        position = self.at
         negated = self.char == "!"
         self.at += negated
         end = self.text.find(">", self.at)
         if self.char != "<":
-            self.fail("a token belongs behind !", hint='Write !<name> or !<[id]>, or "!" for the character.')
+            self.fail("a token must follow !", hint='Write !<name> or !<[id]>, or "!" for the character.')
         if end < 0:
-            self.fail("this token is never closed", place, 'Write <name> or <[id]>, or "<" for the character.')
+            self.fail("this token is never closed", position, 'Write <name> or <[id]>, or "<" for the character.')
         name = self.text[self.at : end + 1]
         self.at = end + 1
         if not name.startswith("<["):
             return Token((name,), negated)
         number = name[2:-2]
         if not name.endswith("]>") or not (number.isascii() and number.isdigit()):
-            self.fail("<[ ]> holds the number of a token", place, "Such as <[1000]>.")
+            self.fail("<[ ]> must contain the number of a token", position, "Write, for example, <[1000]>.")
         return Token((int(number),), negated)
 
     def count(self) -> tuple[int, int | None]:
         """Parse a quantifier, * + ? or {...}; return its bounds, None for no upper bound."""
-        place, char = self.at, self.char
+        position, char = self.at, self.char
         self.at += 1
         if char != "{":
             return {"*": (0, None), "+": (1, None), "?": (0, 1)}[char]
         end = self.text.find("}", self.at)
-        inside = self.text[self.at : end] if end >= 0 else ""
-        low, comma, high = (part.strip() for part in inside.partition(","))
+        content = self.text[self.at : end] if end >= 0 else ""
+        low, comma, high = (part.strip() for part in content.partition(","))
         numbers = [number for number in (low, high) if number]
         if not numbers or not all(number.isascii() and number.isdigit() for number in numbers):
-            self.fail("this is no count", place, 'Write {m}, {m,}, {m,n} or {,n}; "{" for the character.')
+            self.fail("this is no repetition count", position, 'Write {m}, {m,}, {m,n} or {,n}; "{" for the character.')
         if max(map(len, numbers)) > DIGITS:
-            raise LimitError(f"A count has more than {DIGITS} digits.", source=self.text, position=place)
+            raise LimitError(f"A count has more than {DIGITS} digits.", source=self.text, position=position)
         self.at = end + 1
         least = int(low) if low else 0
         most = (int(high) if high else None) if comma else least
         if most is not None and most < least:
-            self.fail(f"no count is at least {least} and at most {most}", place, "Put the smaller number first.")
+            self.fail(f"no count is at least {least} and at most {most}", position, "Put the smaller number first.")
         return least, most

@@ -44,20 +44,23 @@ def to_grammar(text: str, *, start: str = "root", limits: Limits = Limits()) -> 
         If a limit is exceeded.
     """
     if not isinstance(text, str):
-        raise GrammarError(f"a grammar is {text!r}: it is the text of its rules")
-    reader = GbnfParser(text, limits.nesting)
-    reader.read()
-    rules = reader.rules
-    for name, place in reader.uses.items():
+        raise GrammarError(f"a grammar must be a string, not {type(text).__name__}")
+    parser = GbnfParser(text, limits.nesting)
+    parser.read()
+    rules = parser.rules
+    for name, position in parser.uses.items():
         if name not in rules:
             close = get_close_matches(name, [n for n in rules if isinstance(n, str)], 1)
             meant = f"Did you mean {close[0]}? Otherwise write" if close else "Write"
             raise GrammarError(
-                f"rule {name} is named but not given", source=text, position=place, hint=f"{meant} `{name} ::= ...`."
+                f"rule {name} is used but not defined",
+                source=text,
+                position=position,
+                hint=f"{meant} `{name} ::= ...`.",
             )
     if start not in rules:
         raise GrammarError(
-            f"there is no rule {start}, where the text starts",
+            f"there is no start rule {start}",
             source=text,
             position=0,
             hint=f"Write `{start} ::= ...`, or name another start.",
@@ -65,9 +68,9 @@ def to_grammar(text: str, *, start: str = "root", limits: Limits = Limits()) -> 
     grammar = simplify_grammar(Rule(start), rules)
     if grammar is None:
         raise UnsatisfiableError(
-            f"no text at all is a {start}: every way through it comes back to a rule that never ends",
+            f"rule {start} derives no text: every derivation is infinite",
             source=text,
-            position=reader.places[start],
-            hint="Give some rule on the way an option that does not lead back.",
+            position=parser.definitions[start],
+            hint="Add an option without recursion to one of the rules.",
         )
     return grammar

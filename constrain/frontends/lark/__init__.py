@@ -111,13 +111,13 @@ def to_grammar(
     )  # fmt: skip
     if parser.productions.start not in parser.productions.productive():
         raise UnsatisfiableError(
-            f"no text can be made by {start}: each of its ways leads back to itself",
-            hint="Give a rule on the way an option that ends.",
+            f"rule {start} derives no text: every derivation is infinite",
+            hint="Add an option without recursion to one of the rules.",
         )
     if parser.is_empty:
         raise UnsatisfiableError(
-            f"no text is a {start} once the lexer has cut it: the lexemes that the rules ask for cannot stand together",
-            hint="A lexeme is the longest one that fits: separate names by something, or loosen what looks ahead.",
+            f"no text is a {start}: the lexer never produces a sequence of lexemes that the rules accept",
+            hint="A lexeme is the longest possible match: put separators between terminals, or relax lookaheads.",
         )
     return Grammar(Parsed(parser), {})
 
@@ -176,109 +176,111 @@ def to_parser(
     """
     if lexer not in ("contextual", "basic"):
         raise UnsupportedError(f"there is no lexer {lexer!r}", hint="It is contextual or basic.")
-    how = _ReadingOptions(start, lexer, indentation, source, limits, conflicts)
+    options = _ReadingOptions(start, lexer, indentation, source, limits, conflicts)
     with work_budget(limits.work):
-        return _fetched(text, how, import_paths, modules, folder)
+        return _fetch_or_build(text, options, import_paths, modules, folder)
 
 
-def _fetched(
-    text: str, how: _ReadingOptions, import_paths: tuple[str, ...], modules: tuple[Module, ...], folder: Path | None
+def _fetch_or_build(
+    text: str, options: _ReadingOptions, import_paths: tuple[str, ...], modules: tuple[Module, ...], folder: Path | None
 ) -> Parser:
     """Return the parser from the cache, or build it and store it there."""
     if folder is None:
-        return _made(text, how, import_paths, modules)[0]
+        return _build_parser(text, options, import_paths, modules)[0]
     from .parser_cache import CachedParser
 
-    kept = CachedParser(folder, (text, repr(how), repr(modules)), import_paths, modules)
-    found = kept.fetch()
-    if found is None:
-        found, imports = _made(text, how, import_paths, modules)
-        kept.keep(found, imports)
-    return found
+    cached = CachedParser(folder, (text, repr(options), repr(modules)), import_paths, modules)
+    parser = cached.fetch()
+    if parser is None:
+        parser, imports = _build_parser(text, options, import_paths, modules)
+        cached.store(parser, imports)
+    return parser
 
 
-def _made(
-    text: str, how: _ReadingOptions, import_paths: tuple[str, ...], modules: tuple[Module, ...]
+def _build_parser(
+    text: str, options: _ReadingOptions, import_paths: tuple[str, ...], modules: tuple[Module, ...]
 ) -> tuple[Parser, Imports]:
     """Build a parser; return it and the texts that the grammar imports."""
     from .lark_loader import load_grammar
     from .lexer_terminals import build_lexers
 
-    indentation = how.indentation
+    indentation = options.indentation
     keep = () if indentation is None else (indentation.newline,)
     loaded = load_grammar(
         text,
-        start=how.start,
-        source=how.source,
+        start=options.start,
+        source=options.source,
         import_paths=import_paths,
         modules=modules,
         keep=keep,
-        nesting=how.limits.nesting,
+        nesting=options.limits.nesting,
     )
     names = {terminal.name: number for number, terminal in enumerate(loaded.terminals)}
     if indentation is None and {"_INDENT", "_DEDENT"} <= {loaded.terminals[t].name for t in loaded.declared}:
         indentation = Indentation()
     layout = _layout(indentation, names, loaded) if indentation else None
 
-    def place(rule: int) -> tuple[str, int] | None:
+    def locate_rule(rule: int) -> tuple[str, int] | None:
         position = loaded.position(rule)
         return None if position is None else (loaded.text, position)
 
-    table = lalr_tables.build_tables(loaded.productions, place)
-    _refuse_circles(table, loaded)
+    table = lalr_tables.build_tables(loaded.productions, locate_rule)
+    _refuse_epsilon_cycles(table, loaded)
     rows = [np.flatnonzero(row).tolist() for row in table.action]
-    always = [layout.newline] if layout else []
-    made = build_lexers(loaded, rows if how.lexer == "contextual" else None, always=always, limits=how.limits)
-    starts = made.starts if how.lexer == "contextual" else np.repeat(made.starts, len(table.action))
+    extra_terminals = [layout.newline] if layout else []
+    lexers = build_lexers(
+        loaded, rows if options.lexer == "contextual" else None, always=extra_terminals, limits=options.limits
+    )
+    starts = lexers.starts if options.lexer == "contextual" else np.repeat(lexers.starts, len(table.action))
     count = len(loaded.terminals)
-    if made.fed:  # Ignored keywords that reach the parser get a terminal number of their own.
-        columns = [table.action[:, :count], table.action[:, list(made.fed)], table.action[:, count:]]
-        fed = tuple(table.terminals[t] for t in made.fed)
+    if lexers.fed:  # Ignored keywords that reach the parser get a terminal number of their own.
+        columns = [table.action[:, :count], table.action[:, list(lexers.fed)], table.action[:, count:]]
+        renamed_to = tuple(table.terminals[t] for t in lexers.fed)
         table = replace(
             table,
             action=np.concatenate(columns, axis=1),
-            terminals=(*table.terminals[:count], *fed, *table.terminals[count:]),
+            terminals=(*table.terminals[:count], *renamed_to, *table.terminals[count:]),
         )
     ignored = frozenset(loaded.ignored)
     if layout is None:
-        dead_ends = find_dead_ends(made.scanner, table, loaded.productions, starts, ignored)
+        dead_ends = find_dead_ends(lexers.scanner, table, loaded.productions, starts, ignored)
     else:  # The Indenter inserts and drops lexemes, so only the table decides what may follow.
         dead_ends = find_table_dead_ends(table, loaded.productions)
-    parser = Parser(made.scanner, table, loaded.productions, starts, ignored, layout, dead_ends)
-    if how.conflicts == "refuse" and layout is None:
-        _refuse_losses(parser, loaded, how.limits)
+    parser = Parser(lexers.scanner, table, loaded.productions, starts, ignored, layout, dead_ends)
+    if options.conflicts == "refuse" and layout is None:
+        _refuse_lost_texts(parser, loaded, options.limits)
     return parser, loaded.imports
 
 
-def _refuse_losses(parser: Parser, loaded: LoadedGrammar, limits: Limits) -> None:
+def _refuse_lost_texts(parser: Parser, loaded: LoadedGrammar, limits: Limits) -> None:
     """Raise GrammarError if the rules derive a text that Lark's LALR parser, or its lexer, rejects."""
     from .conflict_examples import find_lost_text
 
     text = find_lost_text(parser, loaded, limits)
     if text is None:
         return
-    reasons = parser.table.conflicts or ("a terminal is never found, since another one takes its texts",)
+    reasons = parser.table.conflicts or ("a terminal is never matched, since another one has precedence",)
     raise GrammarError(
-        f"the rules make the text {shorten_text(text)!r}, which Lark's LALR parser refuses: {shorten_text(reasons[0])}",
+        f"the rules derive {shorten_text(text)!r}, which Lark's LALR parser rejects: {shorten_text(reasons[0])}",
         source=loaded.text,
         position=0,
-        hint='constrain.lark(text, parser="earley") takes all texts of the rules, parser="lalr" those that are left; '
-        "or rewrite the rules so that one token tells how to go on.",
+        hint='constrain.lark(text, parser="earley") accepts all texts of the rules, parser="lalr" those of its parser; '
+        "or rewrite the rules so that one token of lookahead suffices.",
     )
 
 
-def _refuse_circles(table: lalr_tables.Lalr, loaded: LoadedGrammar) -> None:
+def _refuse_epsilon_cycles(table: lalr_tables.Lalr, loaded: LoadedGrammar) -> None:
     """Raise GrammarError if reductions of empty rules can cycle: Lark's parser would loop forever."""
-    found = find_epsilon_cycle(table, loaded.productions)
-    if found is None:
+    cycle = find_epsilon_cycle(table, loaded.productions)
+    if cycle is None:
         return
-    named = [rule for rule in found if loaded.position(rule) is not None] or found
-    rules = "; ".join(f"`{loaded.productions.text(rule)}`" for rule in found[:3])
+    named = [rule for rule in cycle if loaded.position(rule) is not None] or cycle
+    rules = "; ".join(f"`{loaded.productions.text(rule)}`" for rule in cycle[:3])
     raise GrammarError(
-        f"on some texts a parser never comes to an end: what these rules are may be nothing but itself again: {rules}",
+        f"on some texts the parser never terminates: these rules form an infinite cycle of empty reductions: {rules}",
         source=loaded.text,
         position=loaded.position(named[0]) or 0,
-        hint="What is repeated must have a text: leave out the empty alternative, or the repetition around it.",
+        hint="Remove the empty alternative, or the repetition around it.",
     )
 
 
@@ -287,10 +289,10 @@ def _layout(indentation: Indentation, names: dict[str, int], loaded: LoadedGramm
     for name in (indentation.newline, indentation.indent, indentation.dedent):
         if name not in names:
             raise GrammarError(
-                f"blocks are indented, and there is no terminal {name}",
+                f"indentation needs a terminal {name}, which the grammar does not have",
                 source=loaded.text,
                 position=0,
-                hint=f"Use {name} in a rule (%declare it, if it is made of indentation), or name another one.",
+                hint=f"Use {name} in a rule (%declare it if the post-lexer produces it), or name another terminal.",
             )
     return IndentationLayout(
         newline=names[indentation.newline],

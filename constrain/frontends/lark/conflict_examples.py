@@ -26,7 +26,7 @@ __all__ = ["find_lost_text"]
 
 Stack = tuple[int, ...]
 NEVER = 1 << 30
-MOST_PLACES = 200
+MOST_CONFLICTS = 200
 """Most conflicts that are explored."""
 MOST_PATHS = 300
 """Most stacks with a conflict on top that are tried."""
@@ -37,15 +37,15 @@ WORK = "the search for texts that a conflict loses"
 
 def find_lost_text(parser: Parser, loaded: LoadedGrammar, limits: Limits) -> str | None:
     """Return a text of the rules that the parser rejects, with terminals spelled out; None if the search finds none."""
-    found = {int(t) for t in np.unique(parser.scanner.verdicts)}
+    matched = {int(t) for t in np.unique(parser.scanner.verdicts)}
     if len(parser.table.terminals) == len(loaded.terminals) + 1:  # Else ignored ones may reach the table as keywords.
-        found -= parser.ignored & {s for right in loaded.productions.right for s in right}
-    hidden = [t for t, terminal in enumerate(loaded.terminals) if t not in found and terminal.kind != "declared"]
+        matched -= parser.ignored & {s for right in loaded.productions.right for s in right}
+    hidden = [t for t, terminal in enumerate(loaded.terminals) if t not in matched and terminal.kind != "declared"]
     if not hidden and not parser.table.conflicts:
         return None
     search = _ConflictSearch(parser, loaded, hidden, limits)
     for sentence in search.sentences():
-        if search.takes(sentence):
+        if search.accepts(sentence):
             continue
         text = search.spelled(sentence)
         if text is not None and not accepts_text(parser, text.encode(errors="surrogatepass")):
@@ -61,14 +61,14 @@ class _ConflictSearch:
         self.end = parser.terminals - 1
         self.action = self.table.action.tolist()
         self.goto = self.table.goto.tolist()
-        self.texts = self._texts()
-        self.cheapest, self.costs = self._cheapest()
-        self.also: dict[tuple[int, int], list[int]] = {}
-        self.places = list_overruled_reductions(self.productions, self.table) if self.table.conflicts else []
-        for state, terminal, rule in self.places:
-            self.also.setdefault((state, terminal), []).append(rule)
+        self.texts = self._find_texts()
+        self.cheapest, self.costs = self._find_cheapest_rules()
+        self.overruled_rules: dict[tuple[int, int], list[int]] = {}
+        self.conflicts = list_overruled_reductions(self.productions, self.table) if self.table.conflicts else []
+        for state, terminal, rule in self.conflicts:
+            self.overruled_rules.setdefault((state, terminal), []).append(rule)
 
-    def takes(self, sentence: Stack) -> bool:
+    def accepts(self, sentence: Stack) -> bool:
         """Return whether the table accepts a sentence; if so, its text is not rejected because of a conflict."""
         if not set(self.hidden).isdisjoint(sentence):
             return False
@@ -77,7 +77,7 @@ class _ConflictSearch:
 
     # ---- spelling -----------------------------------------------------------------------------------------------
 
-    def _texts(self) -> list[str | None]:
+    def _find_texts(self) -> list[str | None]:
         """Return a short text of each terminal, or None if it has none."""
         terminals = self.loaded.terminals
         starts = np.unique(self.parser.scan[self.parser.scan >= 0]).tolist()
@@ -106,52 +106,52 @@ class _ConflictSearch:
 
     def sentences(self) -> Iterator[Stack]:
         """Yield sentences that use what the table or the lexer overruled, shorter ones first."""
-        wanted: dict[int, list[tuple[int, int]]] = {}
-        for state, terminal, rule in self.places[:MOST_PLACES]:
-            wanted.setdefault(state, []).append((terminal, rule))
+        conflicts_of_state: dict[int, list[tuple[int, int]]] = {}
+        for state, terminal, rule in self.conflicts[:MOST_CONFLICTS]:
+            conflicts_of_state.setdefault(state, []).append((terminal, rule))
         hidden = [t for t in self.hidden if self.texts[t] is not None]
-        for stack, spelled in self.paths({*wanted}, set(hidden)):
+        for stack, spelled in self.paths({*conflicts_of_state}, set(hidden)):
             for t in hidden:
                 if self.action[stack[-1]][t] > 0:
-                    yield from self.finished([(*stack, self.action[stack[-1]][t] - 1)], (*spelled, t))
-            for terminal, rule in wanted.get(stack[-1], ()):
-                ended = self.reduced(stack, rule)
-                if ended is None:
+                    yield from self.complete_sentences([(*stack, self.action[stack[-1]][t] - 1)], (*spelled, t))
+            for terminal, rule in conflicts_of_state.get(stack[-1], ()):
+                lowered = self.reduced(stack, rule)
+                if lowered is None:
                     continue
                 if terminal == self.end:
-                    if self.moves(ended, self.end):
+                    if self.advance(lowered, self.end):
                         yield spelled
                 else:
-                    yield from self.finished(self.moves(ended, terminal), (*spelled, terminal))
+                    yield from self.complete_sentences(self.advance(lowered, terminal), (*spelled, terminal))
 
     def paths(self, states: set[int], terminals: set[int]) -> Iterator[tuple[Stack, Stack]]:
         """Yield stacks that end in one of the states or shift one of the terminals.
 
         Each comes with the sentence that leads there.
         """
-        tie = count()
-        heap: list[tuple[int, int, Stack, Stack]] = [(0, next(tie), (self.table.start,), ())]
-        times: dict[int, int] = {}
-        given = 0
-        while heap and given < MOST_PATHS:
+        tiebreak = count()
+        heap: list[tuple[int, int, Stack, Stack]] = [(0, next(tiebreak), (self.table.start,), ())]
+        visits: dict[int, int] = {}
+        yielded = 0
+        while heap and yielded < MOST_PATHS:
             cost, _, stack, spelled = heappop(heap)
             top = stack[-1]
-            times[top] = times.get(top, 0) + 1
-            if times[top] > 3:
+            visits[top] = visits.get(top, 0) + 1
+            if visits[top] > 3:
                 continue
             spend_work(20 + len(stack) + len(self.goto[top]) // 4 + len(self.action[top]) // 4, WORK)
             if top in states or any(self.action[top][t] > 0 for t in terminals):
-                given += 1
+                yielded += 1
                 yield stack, spelled
             for t, act in enumerate(self.action[top][:-1]):
                 if act > 0 and (t >= len(self.texts) or self.texts[t] is not None):
-                    heappush(heap, (cost + 1, next(tie), (*stack, act - 1), (*spelled, t)))
+                    heappush(heap, (cost + 1, next(tiebreak), (*stack, act - 1), (*spelled, t)))
             for n, after in enumerate(self.goto[top]):
                 if after >= 0 and self.costs[n] < NEVER and self.costs[n] + len(spelled) < 200:
                     sentence = self.sentence(n)
-                    heappush(heap, (cost + self.costs[n], next(tie), (*stack, after), (*spelled, *sentence)))
+                    heappush(heap, (cost + self.costs[n], next(tiebreak), (*stack, after), (*spelled, *sentence)))
 
-    def _cheapest(self) -> tuple[list[int], list[int]]:
+    def _find_cheapest_rules(self) -> tuple[list[int], list[int]]:
         """Return for each nonterminal the rule with the fewest terminals in total, and their number."""
         size = len(self.productions.nonterminals)
         rules, costs, changed = [-1] * size, [NEVER] * size, True
@@ -172,93 +172,93 @@ class _ConflictSearch:
     def sentence(self, nonterminal: int) -> Stack:
         """Return the shortest sentence of a nonterminal."""
         out: list[int] = []
-        todo = [~nonterminal]
-        while todo:
-            here = todo.pop()
-            if here >= 0:
-                out.append(here)
+        stack = [~nonterminal]
+        while stack:
+            symbol = stack.pop()
+            if symbol >= 0:
+                out.append(symbol)
             else:
-                todo += reversed(self.productions.right[self.cheapest[~here]])
+                stack += reversed(self.productions.right[self.cheapest[~symbol]])
         return tuple(out)
 
-    # ---- a parser that also takes the overruled actions ---------------------------------------------------------
+    # ---- a parser that also takes overruled actions -------------------------------------------------------------
 
     def reduced(self, stack: Stack, rule: int) -> Stack | None:
         stack = stack[: len(stack) - len(self.productions.right[rule])]
         after = self.goto[stack[-1]][self.productions.left[rule]] if stack else -1
         return (*stack, after) if after >= 0 else None
 
-    def moves(self, stack: Stack, terminal: int) -> list[Stack]:
+    def advance(self, stack: Stack, terminal: int) -> list[Stack]:
         """Return the stacks after a terminal, for a bounded number of sequences of reductions before it."""
         out: list[Stack] = []
-        todo = [stack]
+        pending = [stack]
         for _ in range(50):
-            if not todo or len(out) >= 6:
+            if not pending or len(out) >= 6:
                 break
-            here = todo.pop()
-            act = self.action[here[-1]][terminal]
+            current = pending.pop()
+            act = self.action[current[-1]][terminal]
             if act > 0:
-                out.append((*here, act - 1))
-            for rule in ([-1 - act] if act < 0 else []) + self.also.get((here[-1], terminal), []):
-                after = self.reduced(here, rule)
+                out.append((*current, act - 1))
+            for rule in ([-1 - act] if act < 0 else []) + self.overruled_rules.get((current[-1], terminal), []):
+                after = self.reduced(current, rule)
                 if after is not None:
-                    todo.append(after)
-            spend_work(10 + len(here), WORK)
+                    pending.append(after)
+            spend_work(10 + len(current), WORK)
         return out
 
-    def finished(self, stacks: list[Stack], spelled: Stack) -> Iterator[Stack]:
+    def complete_sentences(self, stacks: list[Stack], spelled: Stack) -> Iterator[Stack]:
         """Yield complete sentences that continue one of the stacks, lower stacks first."""
-        tie = count()
-        heap = [(len(stack), next(tie), stack, spelled) for stack in stacks]
-        given = 0
+        tiebreak = count()
+        heap = [(len(stack), next(tiebreak), stack, spelled) for stack in stacks]
+        yielded = 0
         for _ in range(MOST_STEPS):
-            if not heap or given >= 5:
+            if not heap or yielded >= 5:
                 return
             _, _, stack, text = heappop(heap)
-            if self.moves(stack, self.end):
-                given += 1
+            if self.advance(stack, self.end):
+                yielded += 1
                 yield text
             for t, act in enumerate(self.action[stack[-1]][:-1]):
                 if act and (t >= len(self.texts) or self.texts[t] is not None):
-                    for after in self.moves(stack, t):
-                        heappush(heap, (len(text) - len(spelled) + len(after), next(tie), after, (*text, t)))
+                    for after in self.advance(stack, t):
+                        heappush(heap, (len(text) - len(spelled) + len(after), next(tiebreak), after, (*text, t)))
 
 
 def find_shortest_texts(scanner: Scanner, starts: list[int]) -> dict[int, str]:
     """Return for each terminal an approximately shortest text that is scanned as it at the end of the text."""
-    found: dict[int, str] = {}
+    texts: dict[int, str] = {}
     queue = [(start, b"") for start in starts]
-    seen = set(starts)
+    visited = set(starts)
     for state, text in queue:  # Grows during the iteration: breadth-first, shortest texts first.
         t = int(scanner.verdicts[scanner.accept[state], END_OF_TEXT])
         if t >= 0:
-            found.setdefault(t, text.decode(errors="replace"))
+            texts.setdefault(t, text.decode(errors="replace"))
         spend_work(20, WORK)
         for after, byte in zip(*np.unique(scanner.delta[state], return_index=True)):
-            if after >= 0 and int(after) not in seen:
-                seen.add(int(after))
+            if after >= 0 and int(after) not in visited:
+                visited.add(int(after))
                 queue.append((int(after), text + bytes([byte])))
-    return found
+    return texts
 
 
 def accepts_text(parser: Parser, text: bytes) -> bool:
     """Return whether a parser without indentation accepts a text, by running lexer and table step by step."""
     scanner = parser.scanner
-    stack, place = [parser.table.start], 0
+    stack, position = [parser.table.start], 0
     while True:
-        terminal, after = parser.terminals - 1, place
-        if place < len(text):
-            state, terminal, k = int(parser.scan[stack[-1]]), -1, place
+        terminal, after = parser.terminals - 1, position
+        if position < len(text):
+            state, terminal, k = int(parser.scan[stack[-1]]), -1, position
             while state >= 0 and k < len(text):
                 state = int(scanner.delta[state, text[k]])
                 k += 1
                 if state >= 0:
-                    found = int(scanner.verdicts[scanner.accept[state], text[k] if k < len(text) else END_OF_TEXT])
-                    if found >= 0:
-                        terminal, after = found, k
+                    match = int(scanner.verdicts[scanner.accept[state], text[k] if k < len(text) else END_OF_TEXT])
+                    if match >= 0:
+                        terminal, after = match, k
             if terminal < 0:
                 return False
-        place = after
+        position = after
         if terminal in parser.ignored:
             continue
         if not shift_terminal(parser, stack, terminal):

@@ -20,7 +20,7 @@ from ...lalr.scanner import Scanner
 
 __all__ = ["find_dead_ends"]
 
-MOST_ALIVE = 20_000
+MOST_STACK_STATES = 20_000
 """Most states for which the automaton of co-reachable stacks is built completely; Python's 6,000 take three seconds."""
 
 
@@ -35,9 +35,9 @@ def find_dead_ends(
         If the analysis takes too much work.
     """
     # A lexeme that could continue, but not over what follows, forbids nothing: this suffices for most lexers.
-    if not LexemeBoundaries(scanner, table, scan, ignored, most=0).is_free:
-        boundaries = LexemeBoundaries(scanner, table, scan, ignored, most=None)
-        if not boundaries.is_free and lexer_forbids(table, boundaries.merged[1], MOST_ALIVE):
+    if not LexemeBoundaries(scanner, table, scan, ignored, max_obligations=0).is_free:
+        boundaries = LexemeBoundaries(scanner, table, scan, ignored, max_obligations=None)
+        if not boundaries.is_free and lexer_forbids(table, boundaries.merged[1], MOST_STACK_STATES):
             return "lexer"
     return find_table_dead_ends(table, productions)
 
@@ -50,8 +50,8 @@ def find_table_dead_ends(table: Lalr, productions: Productions) -> DeadEnds:
     if has_epsilon_cycle(table, productions):
         return "table"
     productive = productions.productive()
-    barren = any(~symbol not in productive for symbol in productions.reachable() if symbol < 0)
-    if not table.conflicts and not barren:
+    has_unproductive = any(~symbol not in productive for symbol in productions.reachable() if symbol < 0)
+    if not table.conflicts and not has_unproductive:
         return ""
-    tables = CoReachableStacks(table).tables(MOST_ALIVE)
+    tables = CoReachableStacks(table).tables(MOST_STACK_STATES)
     return "table" if tables is None or tables.has_dead_ends else ""

@@ -20,17 +20,17 @@ MOST_TERMINAL_DEPTH = 150
 """Most levels of terminals within terminals, which lark composes recursively."""
 
 
-def check_nesting(places: SourceMap, nesting: int) -> None:
+def check_nesting(source_map: SourceMap, nesting: int) -> None:
     """Raise LimitError if brackets are nested more deeply than `nesting`."""
     depth = 0
-    for token in places.tokens:
+    for token in source_map.tokens:
         if token.kind == "sign":
             if token.text in OPENING:
                 depth += 1
                 if depth > nesting:
                     raise LimitError(
                         f"brackets are nested more than Limits.nesting = {nesting} levels deep",
-                        source=places.text,
+                        source=source_map.text,
                         position=token.position,
                         hint="Name inner parts as rules of their own.",
                     )
@@ -43,9 +43,9 @@ def charge_options(count: int) -> None:
     spend_work(50 * count + count * count // 10, "the options of a rule, written out")
 
 
-def charge_terminals(places: SourceMap) -> None:
+def charge_terminals(source_map: SourceMap) -> None:
     """Charge the patterns of composed terminals, each expanded in full."""
-    bodies = {name: body for name, body in _bodies(places).items() if name.upper() == name}
+    bodies = {name: body for name, body in _bodies(source_map).items() if name.upper() == name}
     sizes: dict[str, tuple[int, int]] = {}  # Expanded number of parts, and levels, of each terminal.
     for root in bodies:
         todo = [root]
@@ -59,7 +59,7 @@ def charge_terminals(places: SourceMap) -> None:
                     parts = [sizes[one] for one in inner]
                     depth = 1 + max((levels for _, levels in parts), default=0)
                     size = len(bodies[name]) + sum(count for count, _ in parts)
-                    _charge_terminal(places, name, size, depth)
+                    _charge_terminal(source_map, name, size, depth)
                     sizes[name] = size, depth
             elif any(one in todo for one in missing):  # Recursive terminal: lark refuses it.
                 return
@@ -67,23 +67,23 @@ def charge_terminals(places: SourceMap) -> None:
                 todo.append(missing[0])
 
 
-def _charge_terminal(places: SourceMap, name: str, size: int, depth: int) -> None:
+def _charge_terminal(source_map: SourceMap, name: str, size: int, depth: int) -> None:
     spend_work(size * (20 + 2 * depth), "the terminals, written out")
     if depth > MOST_TERMINAL_DEPTH:
         raise LimitError(
             f"terminal `{name}` is made of terminals in terminals, more than {MOST_TERMINAL_DEPTH} levels deep",
-            source=places.text,
-            position=places.definition(name) or 0,
+            source=source_map.text,
+            position=source_map.definition(name) or 0,
             hint="Write inner ones out, or make rules of the outer ones.",
         )
 
 
-def _bodies(places: SourceMap) -> dict[str, list[SourceToken]]:
+def _bodies(source_map: SourceMap) -> dict[str, list[SourceToken]]:
     """Return the tokens of the definitions of each name; of all its definitions if there are several."""
     bodies: dict[str, list[SourceToken]] = {}
     current: list[SourceToken] = []
-    heads = {position: name for name, positions in places.definitions.items() for position in positions}
-    for token in places.tokens:
+    heads = {position: name for name, positions in source_map.definitions.items() for position in positions}
+    for token in source_map.tokens:
         if token.kind == "directive" and token.text not in ("%extend", "%override"):
             current = []
         elif token.position in heads and heads[token.position] == token.text:

@@ -1,7 +1,7 @@
 """Translate lark's errors in a grammar to GrammarErrors with a position and a hint.
 
-lark's errors are messages without a position. Each row of `lark_messages.ROWS` matches one of them and tells where its
-subject is in the text; syntax errors are explained by `lark_syntax`, invalid patterns by `GrammarFaults.bad_pattern`. A
+lark's errors are messages without a position. Each row of `lark_messages.ROWS` matches one of them and locates its
+subject in the text; syntax errors are explained by `lark_syntax`, invalid patterns by `GrammarFaults.bad_pattern`. A
 message that no row matches is passed on unchanged, with the position of the first name in it.
 """
 
@@ -31,14 +31,14 @@ MOST_NAMES = 12
 class GrammarFaults:
     """Explanations of the errors of one grammar.
 
-    text, source: the grammar and its file name. reader: the reader of its imports. places: the positions in its text.
+    text, source: the grammar and its file name. reader: the reader of its imports. source_map: positions in its text.
     """
 
     def __init__(self, text: str, source: str, reader: ImportReader) -> None:
         self.text = text
         self.source = source
         self.reader = reader
-        self.places = SourceMap(text)
+        self.source_map = SourceMap(text)
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -56,7 +56,7 @@ class GrammarFaults:
         if cause is not None and hasattr(cause, "pos_in_stream"):
             error = cause
         if hasattr(error, "pos_in_stream"):
-            return self._wrong_syntax(error)
+            return self._explain_syntax(error)
         original = getattr(error, "orig_exc", error)
         if isinstance(original, ModuleNotFound):
             return self.no_grammar(str(original))
@@ -67,29 +67,29 @@ class GrammarFaults:
             )
         sentence = str(original)
         for pattern, text, where, cure in ROWS:
-            if found := re.search(pattern, sentence):
-                return self._told(found.groupdict(), text, where, cure)
+            if match := re.search(pattern, sentence):
+                return self._fill_row(match.groupdict(), text, where, cure)
         if known := self._bad_range() or self._declared() or self._first_bad_pattern():
             return known
         first = next((line.strip() for line in sentence.splitlines() if line.strip()), type(original).__name__)
         named = (self._find(name, "anywhere") for name in re.findall(r"[A-Za-z_]\w+", sentence))
-        place = next((place for place in named if place), None)
-        return self.at(place, f"lark refuses the grammar: {first}", "See lark's grammar reference.")
+        location = next((location for location in named if location), None)
+        return self.at(location, f"lark refuses the grammar: {first}", "See lark's grammar reference.")
 
     # ---- errors that `load_grammar` detects itself --------------------------------------------------------------
 
     def no_start(self, start: str) -> GrammarError:
         """Return the error of a missing start rule."""
-        if start in self.places.definitions:
-            what = "a template" if self.places.is_template(start) else f"a {kind_of_name(start)}"
+        if start in self.source_map.definitions:
+            what = "a template" if self.source_map.is_template(start) else f"a {kind_of_name(start)}"
             cure = "Add a rule that consists of it alone."
             return self.at(self._find(start, "defined"), f"the start must be a rule, and `{start}` is {what}", cure)
-        rules = [name for name in self.places.definitions if name.lower() == name]
+        rules = [name for name in self.source_map.definitions if name.lower() == name]
         cure = f"Define it, or say which rule a text is: start={rules[0]!r}." if rules else f"Define it: `{start}: ...`"
         return self.at(
-            (self.places, self.source, 0),
+            (self.source_map, self.source, 0),
             f"there is no rule `{start}`, and every text of a grammar is one",
-            self._similar(start) + cure,
+            self._suggest_similar(start) + cure,
         )
 
     def no_rule(self, name: str) -> GrammarError:
@@ -97,10 +97,10 @@ class GrammarFaults:
 
         It is a template used as a rule, or a rule that is only declared.
         """
-        place = self._find(name, "used")
-        if self.places.is_template(name):
-            return self.at(place, f"`{name}` is a template, used without arguments", f"Write `{name}{{...}}`.")
-        return self.at(place, f"rule `{name}` is used but has no options", f"Define it: `{name}: ...`")
+        location = self._find(name, "used")
+        if self.source_map.is_template(name):
+            return self.at(location, f"`{name}` is a template, used without arguments", f"Write `{name}{{...}}`.")
+        return self.at(location, f"rule `{name}` is used but has no options", f"Define it: `{name}: ...`")
 
     def too_many(self, name: str, count: int, most: int) -> LimitError:
         """Return the error of a rule with too many expanded alternatives."""
@@ -123,10 +123,10 @@ class GrammarFaults:
 
     def empty_terminal(self, name: str, regexp: str, written: str) -> GrammarError:
         """Return the error of a terminal that can match the empty text. written: its literal, if it has no name."""
-        position = self.places.literal(written) if written else None
+        position = self.source_map.literal(written) if written else None
         return self.at(
-            self._find(name, "anywhere") if position is None else (self.places, self.source, position),
-            f"terminal {self._called(name)} can match the empty text, as {shorten_excerpt(regexp)!r} does",
+            self._find(name, "anywhere") if position is None else (self.source_map, self.source, position),
+            f"terminal {self._display_name(name)} can match the empty text, as {shorten_excerpt(regexp)!r} does",
             "Let it match one character at least (`+` for `*`), and make what uses it optional with `?`.",
         )
 
@@ -136,7 +136,7 @@ class GrammarFaults:
             return known
         return self.at(
             self._find(name, "defined"),
-            f"terminal {self._called(name)} is no pattern for `re` once it is composed, "
+            f"terminal {self._display_name(name)} is no pattern for `re` once it is composed, "
             f"{shorten_excerpt(regexp)!r}: {error}",
             "Each part is one, so rewrite the terminal that joins them.",
         )
@@ -144,9 +144,9 @@ class GrammarFaults:
     def no_grammar(self, file: str) -> GrammarError:
         """Return the error of an import that was not found."""
         name = file.removesuffix(".lark").replace("/", ".").replace("\\", ".")
-        place = self.places.imported(name)
-        where = (self.places, self.source, place) if place is not None else None
-        if place is not None and self.text.startswith(".", place):
+        position = self.source_map.imported(name)
+        where = (self.source_map, self.source, position) if position is not None else None
+        if position is not None and self.text.startswith(".", position):
             folders = ", ".join(map(repr, self.reader.folders)) or "no folder"
             cure = f"It is looked for in import_paths=, which names {shorten_excerpt(folders)}."
             return self.at(where, f"%import finds no file {file}", cure)
@@ -157,36 +157,36 @@ class GrammarFaults:
             where, f"%import finds no grammar `{name}`", (f"Did you mean {near[0]}? " if near else "") + cure
         )
 
-    # ---- places -------------------------------------------------------------------------------------------------
+    # ---- positions ----------------------------------------------------------------------------------------------
 
-    def at(self, place: tuple[SourceMap, str, int] | None, cause: str, cure: str) -> GrammarError:
+    def at(self, location: tuple[SourceMap, str, int] | None, cause: str, cure: str) -> GrammarError:
         """Return an error at a position of this grammar, or of one that it imports, which the message then names."""
-        if place is None:
+        if location is None:
             return GrammarError(cause, hint=cure.strip())
-        places, file, position = place
-        if places is not self.places:
+        source_map, file, position = location
+        if source_map is not self.source_map:
             cause = f"{cause} (in the imported {file})"
-        return GrammarError(cause, source=places.text, position=position, hint=cure.strip())
+        return GrammarError(cause, source=source_map.text, position=position, hint=cure.strip())
 
     def _texts(self) -> Iterator[tuple[SourceMap, str]]:
         """Yield this grammar, then its imports, the latest first."""
-        yield self.places, self.source
+        yield self.source_map, self.source
         for file, text in reversed(self.reader.texts.items()):
             yield SourceMap(text), file
 
-    def _find(self, name: str, how: str, inside: str | None = None) -> tuple[SourceMap, str, int] | None:
+    def _find(self, name: str, role: str, inside: str | None = None) -> tuple[SourceMap, str, int] | None:
         """Find a name: "defined" (or "again": its second definition), "used", or "anywhere".
 
         lark renames imported symbols: `NAME` of grammar `a.b` is `a__b__NAME`, so prefixes are removed in imported
         texts.
         """
-        for places, file in self._texts():
+        for source_map, file in self._texts():
             short, within = name, inside
             while True:
-                place = self._place(places, short, how, within)
-                if place is not None:
-                    return places, file, place
-                if places is self.places or "__" not in short.lstrip("_"):
+                position = self._find_position(source_map, short, role, within)
+                if position is not None:
+                    return source_map, file, position
+                if source_map is self.source_map or "__" not in short.lstrip("_"):
                     break
                 short = short.lstrip("_").partition("__")[2]
                 within = within.lstrip("_").partition("__")[2] if within else None
@@ -195,44 +195,44 @@ class GrammarFaults:
     def _word(self, name: str) -> tuple[SourceMap, str, int] | None:
         """Find the first occurrence of a string in the text, also inside other words."""
         position = self.text.find(name)
-        return (self.places, self.source, position) if position >= 0 else None
+        return (self.source_map, self.source, position) if position >= 0 else None
 
     @staticmethod
-    def _place(places: SourceMap, name: str, how: str, inside: str | None) -> int | None:
-        defined = places.definition(name)
-        if how == "again":
-            second = places.definition(name, 1)
+    def _find_position(source_map: SourceMap, name: str, role: str, inside: str | None) -> int | None:
+        defined = source_map.definition(name)
+        if role == "again":
+            second = source_map.definition(name, 1)
             return defined if second is None else second
-        if how == "used":
-            return places.use(name, inside) or places.use(name)
-        return defined if defined is not None or how == "defined" else places.use(name)
+        if role == "used":
+            return source_map.use(name, inside) or source_map.use(name)
+        return defined if defined is not None or role == "defined" else source_map.use(name)
 
-    def _told(self, groups: dict[str, str | None], text: str, where: str, cure: str) -> GrammarError:
+    def _fill_row(self, groups: dict[str, str | None], text: str, where: str, cure: str) -> GrammarError:
         """Return the error of a row of the table, with its placeholders filled in."""
         words = {key: value or "" for key, value in groups.items()}
         name = words.get("name", "")
         words |= {"kind": kind_of_name(name), "upper": name.upper(), "similar": "", "missing": ""}
         if "{missing}" in cure:
-            if brought := self.places.brought.get(name):
-                grammar, position = brought
+            if imported := self.source_map.imported_names.get(name):
+                grammar, position = imported
                 names = self._names_of(grammar)
                 return self.at(
-                    (self.places, self.source, position),
+                    (self.source_map, self.source, position),
                     f"%import takes `{name}` from {grammar}, which does not define it",
-                    self._similar(name, names)
+                    self._suggest_similar(name, names)
                     or f"It defines {', '.join(names[:MOST_NAMES])}{', ...' if len(names) > MOST_NAMES else '.'}",
                 )
-            if mixed := self.places.mixed(name):
+            if mixed := self.source_map.mixed(name):
                 return self.at(
-                    (self.places, self.source, mixed.position),
+                    (self.source_map, self.source, mixed.position),
                     f"the name `{mixed.text}` mixes upper and lower case",
                     "A rule's name is all in lower case, a terminal's all in upper case.",
                 )
-            words["missing"] = self._missing(name)
-        words["similar"] = self._similar(name)
-        return self.at(self._point(where, words), text.format(**words), cure.format(**words))
+            words["missing"] = self._suggest_definition(name)
+        words["similar"] = self._suggest_similar(name)
+        return self.at(self._locate(where, words), text.format(**words), cure.format(**words))
 
-    def _point(self, where: str, words: dict[str, str]) -> tuple[SourceMap, str, int] | None:
+    def _locate(self, where: str, words: dict[str, str]) -> tuple[SourceMap, str, int] | None:
         """Return the position that a row of the table refers to."""
         if where in ("defined", "again", "used"):
             return (
@@ -241,75 +241,77 @@ class GrammarFaults:
         if where == "used inside":
             used = self._find(words["name"], "used", words["inside"].partition("{")[0])
             return used or self._word(words["name"])
-        for places, file in self._texts():
-            if (place := places.special(where, words)) is not None:
-                return places, file, place
+        for source_map, file in self._texts():
+            if (position := source_map.special(where, words)) is not None:
+                return source_map, file, position
         return None
 
-    # ---- causes that lark has no sentence for -------------------------------------------------------------------
+    # ---- causes that lark has no message for --------------------------------------------------------------------
 
-    def _wrong_syntax(self, error: Any) -> GrammarError:
+    def _explain_syntax(self, error: Any) -> GrammarError:
         """Return the error of a syntax error.
 
         lark parses each text before it resolves anything, so the wrong text is the last one that was read.
         """
-        places, file = (self.places, self.source)
+        source_map, file = (self.source_map, self.source)
         if self.reader.texts:
             file = next(reversed(self.reader.texts))
-            places = SourceMap(self.reader.texts[file])
-        position, cause, cure = explain_syntax_error(places.text, error)
-        return self.at((places, file, position), cause, cure)
+            source_map = SourceMap(self.reader.texts[file])
+        position, cause, cure = explain_syntax_error(source_map.text, error)
+        return self.at((source_map, file, position), cause, cure)
 
     def _bad_range(self) -> GrammarError | None:
         """Return the error of a `"a".."z"` whose ends are not single characters in order."""
-        for places, file in self._texts():
-            for low, high, position in places.ranges():
+        for source_map, file in self._texts():
+            for low, high, position in source_map.ranges():
                 try:
                     ends = ast.literal_eval(low), ast.literal_eval(high)
                 except (ValueError, SyntaxError):
                     continue
                 if any(len(end) != 1 for end in ends):
                     cause = f"the range {low}..{high} goes from one character to one other"
-                    return self.at((places, file, position), cause, "Use a /pattern/ or a choice for anything longer.")
+                    return self.at(
+                        (source_map, file, position), cause, "Use a /pattern/ or a choice for anything longer."
+                    )
                 if ends[0] > ends[1]:
                     cause = f"the range {low}..{high} is the wrong way round"
-                    return self.at((places, file, position), cause, f"Write {high}..{low}.")
+                    return self.at((source_map, file, position), cause, f"Write {high}..{low}.")
         return None
 
     def _declared(self) -> GrammarError | None:
         """Return the error of a declared terminal in the definition of another terminal, or of a declared rule."""
-        for places, file in self._texts():
-            for name, inside, position in places.declared_inside():
+        for source_map, file in self._texts():
+            for name, inside, position in source_map.declared_inside():
                 return self.at(
-                    (places, file, position),
+                    (source_map, file, position),
                     f"terminal {inside} is made of `{name}`, which is only declared and so has no text",
                     f"Define `{name}: ...` instead of declaring it.",
                 )
-            for name, position in places.declared_rules():
+            for name, position in source_map.declared_rules():
                 cure = f"Define it, `{name}: ...`, or declare a terminal, in upper case."
-                return self.at((places, file, position), f"%declare names `{name}`, which is a rule", cure)
+                return self.at((source_map, file, position), f"%declare names `{name}`, which is a rule", cure)
         return None
 
     def _first_bad_pattern(self) -> GrammarError | None:
         """Return the error of the first invalid literal: a pattern or a string."""
-        for places, file in self._texts():
-            for token in places.tokens:
-                if token.kind in ("pattern", "string") and (found := explain_literal(token.kind, token.text)):
-                    offset, cause, cure = found
-                    return self.at((places, file, token.position + offset), cause, cure)
+        for source_map, file in self._texts():
+            for token in source_map.tokens:
+                if token.kind in ("pattern", "string") and (problem := explain_literal(token.kind, token.text)):
+                    offset, cause, cure = problem
+                    return self.at((source_map, file, token.position + offset), cause, cure)
         return None
 
     # ---- words --------------------------------------------------------------------------------------------------
 
-    def _called(self, name: str) -> str:
+    def _display_name(self, name: str) -> str:
         return "of %ignore" if name.startswith("__IGNORE") else "here" if name.startswith("__") else f"`{name}`"
 
-    def _similar(self, name: str, names: Iterable[str] = ()) -> str:
+    def _suggest_similar(self, name: str, names: Iterable[str] = ()) -> str:
         """Return a hint with a similar name, or ""."""
-        near = difflib.get_close_matches(name, [n for n in names or self.places.definitions if n != name], 1, 0.7)
+        near = difflib.get_close_matches(name, [n for n in names or self.source_map.definitions if n != name], 1, 0.7)
         return f"Did you mean `{near[0]}`? " if near else ""
 
-    def _missing(self, name: str) -> str:
+    def _suggest_definition(self, name: str) -> str:
         """Return a hint how to define or import a missing name."""
         if kind_of_name(name) == "rule":
             return f"Define it: `{name}: ...`"
@@ -321,9 +323,9 @@ class GrammarFaults:
     def _names_of(self, grammar: str) -> list[str]:
         """Return the names that an importable grammar defines."""
         path = grammar.strip(".").replace(".", os.sep) + ".lark"
-        found = [text for (_, asked), text in self.reader.read.items() if asked == path]
+        texts = [text for (_, requested), text in self.reader.read.items() if requested == path]
         try:
-            return list(SourceMap(found[0] if found else self.reader(None, path)[1]).definitions)
+            return list(SourceMap(texts[0] if texts else self.reader(None, path)[1]).definitions)
         except ModuleNotFound:
             return []
 

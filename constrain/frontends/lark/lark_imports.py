@@ -79,15 +79,15 @@ class ImportReader:
         base = base if base is not None and VIRTUAL.fullmatch(base) else "" if base is not None else None
         if (base, path) in self.saved:
             name, text = self.saved[base, path]
-            return self._found(base, path, name, path, text)
-        for folder in self._virtual(base):
-            file = self._real(folder, path)
-            found = None if file is None else read_regular(file, self._root(folder))
+            return self._record(base, path, name, path, text)
+        for folder in self._relative_folders(base):
+            file = self._real_path(folder, path)
+            found = None if file is None else read_regular(file, self._folder_root(folder))
             if file is not None and found is not None:
-                return self._found(base, path, f"{folder}/{path}", file, found)
+                return self._record(base, path, f"{folder}/{path}", file, found)
         raise ModuleNotFound(path)
 
-    def _found(self, base: str | None, path: str, name: str, file: str, text: str) -> tuple[str, str]:
+    def _record(self, base: str | None, path: str, name: str, file: str, text: str) -> tuple[str, str]:
         spend_work(200 + 10 * len(text), "the imports of a grammar")
         self.times[name] = self.times.get(name, 0) + 1
         if self.times[name] > MOST_READS:
@@ -100,32 +100,32 @@ class ImportReader:
         self.texts[file] = text
         return name, text
 
-    def _virtual(self, base: str | None) -> list[str]:
+    def _relative_folders(self, base: str | None) -> list[str]:
         """Return the virtual names of the folders in which a module is searched."""
         given = [f"import_paths[{k}]" for k in range(len(self.folders))]
         return [*given, *([base] if base else []), "lark", "constrain"]
 
-    def _root(self, folder: str) -> str:
+    def _folder_root(self, folder: str) -> str:
         """Return the real folder that must contain a module."""
         name = folder.partition("/")[0]
         if name in ("lark", "constrain"):
             return lark_library_folder() if name == "lark" else ready_grammars_folder()
         return self.folders[int(name[len("import_paths[") : -1])]
 
-    def _real(self, folder: str, path: str) -> str | None:
+    def _real_path(self, folder: str, path: str) -> str | None:
         """Return the file of a module, or None if there is no such folder."""
         name, _, inner = folder.partition("/")
         if name.startswith("import_paths") and int(name[len("import_paths[") : -1]) >= len(self.folders):
             return None
-        return os.path.join(self._root(folder), inner, path)
+        return os.path.join(self._folder_root(folder), inner, path)
 
     def available(self) -> list[str]:
         """Return the names of the grammars that can be imported by an absolute name, sorted."""
-        found: set[str] = set()
+        names: set[str] = set()
         for folder in (*self.folders, lark_library_folder(), ready_grammars_folder()):
             if os.path.isdir(folder):
-                found.update(name[: -len(".lark")] for name in os.listdir(folder) if name.endswith(".lark"))
-        return sorted(found)
+                names.update(name[: -len(".lark")] for name in os.listdir(folder) if name.endswith(".lark"))
+        return sorted(names)
 
 
 def read_regular(file: str, root: str) -> str | None:
@@ -150,8 +150,8 @@ def read_regular(file: str, root: str) -> str | None:
 def lark_library_folder() -> str:
     """Return the folder of the grammars that ship with lark."""
     spec = importlib.util.find_spec("lark")
-    places = spec.submodule_search_locations if spec else None
-    return os.path.join(next(iter(places)), "grammars") if places else "grammars"
+    folders = spec.submodule_search_locations if spec else None
+    return os.path.join(next(iter(folders)), "grammars") if folders else "grammars"
 
 
 def ready_grammars_folder() -> str:

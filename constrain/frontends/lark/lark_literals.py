@@ -45,14 +45,14 @@ def explain_literal(kind: str, written: str) -> tuple[int, str, str] | None:
     try:
         re.compile(text, sum(getattr(re, flag.upper()) for flag in set(flags)))
     except (re.error, ValueError, OverflowError, RecursionError) as error:
-        place = min(getattr(error, "pos", None) or 0, len(text))
+        index = min(getattr(error, "pos", None) or 0, len(text))
         cause, cure = f"not a pattern for `re`: {getattr(error, 'msg', error)}", "See Python's `re` for its syntax."
         try:
             parse_pattern(text, dialect="python", flags="".join(sorted(set(flags) - {"l"})), nesting=Limits().nesting)
-        except RegexError as ours:
-            cause, cure = ours.cause, ours.hint or cure
-            place = min(ours.position or place, len(text))
+        except RegexError as parsed:
+            cause, cure = parsed.cause, parsed.hint or cure
+            index = min(parsed.position or index, len(text))
         except ConstrainError:
-            return offsets[place], cause, cure
-        return offsets[place], cause, cure
+            return offsets[index], cause, cure
+        return offsets[index], cause, cure
     return None

@@ -67,12 +67,12 @@ class LoadedTerminal:
     least: int
     most: int
     written: str
-    places: SourceMap = field(repr=False, compare=False)
+    source_map: SourceMap = field(repr=False, compare=False)
 
     @property
     def position(self) -> int | None:
         """Offset of its definition, or of the first such literal, in the grammar's text; None if it is imported."""
-        return self.places.literal(self.written) if self.written else self.places.definition(self.name)
+        return self.source_map.literal(self.written) if self.written else self.source_map.definition(self.name)
 
     def regexp(self) -> str:
         """Return its pattern for `re`, spelled as lark spells it: flags as groups around the text."""
@@ -109,7 +109,7 @@ class LoadedGrammar:
     ignored: tuple[int, ...]
     flags: str
     imports: tuple[tuple[str | None, str, str], ...]
-    places: SourceMap = field(repr=False, compare=False)
+    source_map: SourceMap = field(repr=False, compare=False)
 
     @property
     def declared(self) -> tuple[int, ...]:
@@ -121,7 +121,7 @@ class LoadedGrammar:
 
         Return None if it is imported.
         """
-        return self.places.definition(_written(self.productions.nonterminals[self.productions.left[rule]]))
+        return self.source_map.definition(_written(self.productions.nonterminals[self.productions.left[rule]]))
 
 
 def load_grammar(
@@ -178,8 +178,8 @@ def load_grammar(
     reader = ImportReader(import_paths, modules)
     faults = GrammarFaults(text, source, reader)
     spend_work(20 * len(text) + 100, "the text of a grammar")
-    check_nesting(faults.places, nesting)
-    charge_terminals(faults.places)
+    check_nesting(faults.source_map, nesting)
+    charge_terminals(faults.source_map)
     with faults.explained():
         grammar, _ = lark.load_grammar(text, source, [reader], False)
         for name, _, tree, _ in grammar.rule_defs:
@@ -195,7 +195,7 @@ def load_grammar(
     for symbol in (symbol for rule in rules for symbol in rule.expansion if symbol.is_term):
         if symbol.name not in known:  # Since lark has checked that it is defined, it is declared.
             known.add(symbol.name)
-            terminals.append(LoadedTerminal(str(symbol.name), "declared", "", "", 0, 0, 0, "", faults.places))
+            terminals.append(LoadedTerminal(str(symbol.name), "declared", "", "", 0, 0, 0, "", faults.source_map))
     numbers = {terminal.name: number for number, terminal in enumerate(terminals)}
     shown = {numbers[d.name]: d.pattern.raw for d in definitions if d.name not in own and d.pattern.raw}
     productions = _productions(rules, numbers, shown, start, SIGNS[priority], faults)
@@ -210,7 +210,7 @@ def load_grammar(
         ignored=tuple(dict.fromkeys(numbers[name] for name in ignored)),
         flags=flags,
         imports=tuple((base, path, found) for (base, path), found in reader.read.items()),
-        places=faults.places,
+        source_map=faults.source_map,
     )
 
 
@@ -245,7 +245,7 @@ def _terminal(definition: Any, own: set[str], sign: int, flags: str, faults: Gra
         least=least,
         most=most,
         written=written,
-        places=faults.places,
+        source_map=faults.source_map,
     )
 
 
@@ -266,10 +266,10 @@ def _productions(
         tuple(number[s.name] if s.is_term else ~nonterminal[s.name] for s in rule.expansion) for rule in rules
     )
     for made, n in nonterminal.items():
-        if found := MADE.fullmatch(made):
+        if generated := MADE.fullmatch(made):
             inner = [r for rule, r in zip(rules, right) if rule.origin.name == made and r[:1] != (~n,)]
             spelled = " | ".join(" ".join(shown.get(s) or names[s] for s in option) for option in inner)
-            shown[~n] = f"({spelled})+" if found[2] in ("plus", "star") else f"(a repetition in {found[1]})"
+            shown[~n] = f"({spelled})+" if generated[2] in ("plus", "star") else f"(a repetition in {generated[1]})"
     return Productions(
         terminals=tuple(number),
         nonterminals=tuple(nonterminal),

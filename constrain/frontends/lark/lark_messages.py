@@ -1,7 +1,7 @@
 """Table of lark's error messages and of their explanations.
 
-A row consists of a regular expression for lark's message; the cause; the place to report, see
-`GrammarFaults._point`; and the hint. Texts may refer to the groups of the expression, and to `kind` (rule or terminal,
+A row consists of a regular expression for lark's message; the cause; the position to report, see
+`GrammarFaults._locate`; and the hint. Texts may refer to the groups of the expression, and to `kind` (rule or terminal,
 of `name`), `upper` (`name` in upper case), `similar` (a name that may have been meant) and `missing` (how to define or
 import the missing name).
 """

@@ -1,4 +1,4 @@
-"""Compute which terminals each lexer of lark tries, in which order, and build the scanner of all lexers of a grammar.
+"""Determine the terminals that each lexer of lark tries, and their order, and build the scanner of all lexers.
 
 As in lark's lexers, terminals are tried by priority, then by the maximal length of their matches, the length of their
 pattern, and their name. A string that a pattern of equal priority in the same list also matches is *embedded*: it is
@@ -40,7 +40,7 @@ class LexerTables:
     scanner : Scanner
         The scanner of all lexers. Its terminals are those of the grammar, then those of `fed`.
     starts : ndarray of int32, shape (lexers,)
-        The start state of each requested lexer; -1 if it never finds anything.
+        The start state of each requested lexer; -1 if it never matches.
     fed : tuple of int
         Ignored terminals that nevertheless reach the parser where a keyword renames a pattern to them: terminal
         len(terminals) + i of the scanner is fed[i], and is not ignored.
@@ -64,7 +64,7 @@ def build_lexers(
     ----------
     loaded : LoadedGrammar
     accepts : sequence of iterables of int, optional
-        For each lexer the terminals that it must find; numbers without a terminal that has a text are skipped. By
+        For each lexer the terminals that it must match; numbers without a terminal that has a text are skipped. By
         default the basic lexer is built.
     always : iterable of int
         Terminals that a post-lexer needs in every lexer. Ignored terminals are in every lexer as well.
@@ -79,15 +79,15 @@ def build_lexers(
     GrammarError, UnsupportedError, LimitError
         With the name and position of the terminal.
     """
-    makers = _TerminalLists(loaded, limits)
+    terminal_lists = _TerminalLists(loaded, limits)
     everything = range(len(loaded.terminals))
     common = {*loaded.ignored, *always}
-    asked = [frozenset(everything)] if accepts is None else [frozenset(common.union(accept)) for accept in accepts]
-    lists = {item: makers.of(item) for item in dict.fromkeys(asked)}
+    requested = [frozenset(everything)] if accepts is None else [frozenset(common.union(accept)) for accept in accepts]
+    lists = {item: terminal_lists.make_list(item) for item in dict.fromkeys(requested)}
     numbers = {item: number for number, item in enumerate(dict.fromkeys(lists.values()))}
-    scanner = build_scanner(makers.programs(limits), list(numbers), max_states=limits.dfa_states)
-    starts = np.array([scanner.starts[numbers[lists[item]]] for item in asked], dtype=np.int32)
-    return LexerTables(scanner, starts, tuple(makers.fed))
+    scanner = build_scanner(terminal_lists.programs(limits), list(numbers), max_states=limits.dfa_states)
+    starts = np.array([scanner.starts[numbers[lists[item]]] for item in requested], dtype=np.int32)
+    return LexerTables(scanner, starts, tuple(terminal_lists.fed))
 
 
 class _TerminalLists:
@@ -100,7 +100,7 @@ class _TerminalLists:
             key=lambda t: _rank(self.terminals[t]),
         )
         self.embedding: dict[int, list[int]] = {t: [] for t in self.order}  # string -> patterns that match it
-        self.silent: set[tuple[int, int]] = set()  # Pairs (string, pattern) whose string is tried nevertheless.
+        self.tried_strings: set[tuple[int, int]] = set()  # Pairs (string, pattern) whose string is tried nevertheless.
         self.renames: list[dict[int, int]] = [{} for _ in self.terminals]
         self.fed: list[int] = []
         self._alone: dict[int, tuple[Scanner, int]] = {}
@@ -118,25 +118,25 @@ class _TerminalLists:
             for string in strings:
                 if terminals[string].priority != terminals[pattern].priority:
                     continue
-                if not self._takes(pattern, match, terminals[string].text):
+                if not self._matches_completely(pattern, match, terminals[string].text):
                     continue
                 self.embedding[string].append(pattern)
                 if not set(terminals[string].flags) <= set(terminals[pattern].flags):
-                    self.silent.add((string, pattern))
+                    self.tried_strings.add((string, pattern))
                 if pattern not in ignored:  # Otherwise the match is ignored before it is renamed.
                     if string in ignored and string not in tags:
                         tags[string] = len(terminals) + len(self.fed)
                         self.fed.append(string)
                     self.renames[pattern][string] = tags.get(string, string)
 
-    def _takes(self, t: int, match: Callable[[str], re.Match[str] | None], text: str) -> bool:
-        """Return whether a pattern's preferred match on a text is the whole text.
+    def _matches_completely(self, t: int, match: Callable[[str], re.Match[str] | None], text: str) -> bool:
+        """Return whether a pattern's preferred match on a text is all of it.
 
         Short texts are matched with `re`, which may take exponential time; longer ones are run through the scanner.
         """
         if len(text) <= MOST_BACKTRACKED:
-            found = match(text)
-            return found is not None and found[0] == text
+            matched = match(text)
+            return matched is not None and matched[0] == text
         if t not in self._alone:
             self._alone[t] = build_alone(self.loaded, t, self.limits)
         scanner, state = self._alone[t]
@@ -144,7 +144,7 @@ class _TerminalLists:
             state = int(scanner.delta[state, byte]) if state >= 0 else -1
         return state >= 0 and bool(scanner.verdicts[scanner.accept[state], END_OF_TEXT] >= 0)
 
-    def of(self, accepted: frozenset[int]) -> TerminalList:
+    def make_list(self, accepted: frozenset[int]) -> TerminalList:
         """Return the list of a lexer with these terminals."""
         tried, keywords = [], []
         for t in self.order:
@@ -153,7 +153,7 @@ class _TerminalLists:
             patterns = [pattern for pattern in self.embedding[t] if pattern in accepted]
             if any(t in self.renames[pattern] for pattern in patterns):
                 keywords.append(t)
-            if all((t, pattern) in self.silent for pattern in patterns):
+            if all((t, pattern) in self.tried_strings for pattern in patterns):
                 tried.append(t)
         return TerminalList(tuple(tried), tuple(keywords))
 
@@ -161,7 +161,7 @@ class _TerminalLists:
         """Return the programs of all terminals that have a text."""
         terminals = self.terminals
         programs = TerminalPrograms(
-            names=[_shown(terminal) for terminal in terminals] + [_shown(terminals[t]) for t in self.fed],
+            names=[_display_name(terminal) for terminal in terminals] + [_display_name(terminals[t]) for t in self.fed],
             source=self._source,
             starts=[-1] * len(terminals),
             keywords=[-1] * len(terminals),
@@ -169,31 +169,31 @@ class _TerminalLists:
         )
         renaming = {string for strings in self.renames for string in strings}
         for t in self.order:
-            programs.starts[t] = self._write(t, programs, t, limits)
+            programs.starts[t] = self._write_program(t, programs, t, limits)
             if t in renaming:
-                programs.keywords[t] = self._write(t, programs, ~t, limits)
+                programs.keywords[t] = self._write_program(t, programs, ~t, limits)
         return programs
 
-    def _write(self, t: int, programs: TerminalPrograms, owner: int, limits: Limits) -> int:
-        """Append the program of a terminal; return its place."""
+    def _write_program(self, t: int, programs: TerminalPrograms, owner: int, limits: Limits) -> int:
+        """Append the program of a terminal; return its address."""
         terminal, code = self.terminals[t], programs.code
         pattern = terminal.regexp()
         if GLOBAL_FLAGS.match(pattern):
-            raise self._located(t, GrammarError("flags for all of a pattern cannot be in it", hint=GLOBALLY))
+            raise self._locate_error(t, GrammarError("flags for all of a pattern cannot be in it", hint=GLOBALLY))
         try:
             tree = parse_pattern(
                 pattern, dialect="python", flags=self.loaded.flags, nesting=limits.nesting, ordered=True
             )
-            start = write_ordered(tree, code, programs.utf8, terminal=t, max_places=limits.dfa_states)
+            start = write_ordered(tree, code, programs.utf8, terminal=t, max_steps=limits.dfa_states)
         except ConstrainError as error:
-            raise self._located(t, error) from None
+            raise self._locate_error(t, error) from None
         programs.owners += [owner] * (len(code) - start)
         return start
 
-    def _located(self, t: int, error: ConstrainError) -> ConstrainError:
+    def _locate_error(self, t: int, error: ConstrainError) -> ConstrainError:
         """Return the error with the name and the position of its terminal."""
         source, position = self._source(t)
-        cause = f"terminal {_shown(self.terminals[t])}: {error.cause}"
+        cause = f"terminal {_display_name(self.terminals[t])}: {error.cause}"
         return type(error)(cause, source=source, position=position, hint=error.hint)
 
     def _source(self, t: int) -> tuple[str, int]:
@@ -218,6 +218,6 @@ def _rank(terminal: LoadedTerminal) -> tuple[int, int, int, str]:
     return -terminal.priority, -terminal.most, -len(terminal.text), terminal.name
 
 
-def _shown(terminal: LoadedTerminal) -> str:
+def _display_name(terminal: LoadedTerminal) -> str:
     """Return a name for messages: the text of a terminal that lark named itself."""
     return terminal.text if terminal.name.startswith("__") else terminal.name

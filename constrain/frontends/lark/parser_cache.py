@@ -33,7 +33,7 @@ __all__ = ["CachedParser"]
 SUFFIX = ".parser"
 MOST_FILES = 64
 MOST_BYTES = 256 << 20
-"""Most files and bytes in the cache; the latest files are kept. The parser of Python takes 2 MB."""
+"""Most files and bytes in the cache; the oldest files are removed. The parser of Python takes 2 MB."""
 
 Imports = Iterable[tuple[str | None, str, str]]
 
@@ -47,8 +47,8 @@ class CachedParser:
     ----------
     folder : Path
         The folder of the cache, which may be removed at any time.
-    asked : sequence of str
-        The cache key besides imported texts: each argument as text.
+    key : sequence of str
+        The cache key without the imported texts: each argument as text.
     import_paths : sequence of str
         Folders for `%import`.
     modules : sequence of Module
@@ -56,16 +56,16 @@ class CachedParser:
     """
 
     def __init__(
-        self, folder: Path, asked: Sequence[str], import_paths: Sequence[str], modules: Sequence[Module] = ()
+        self, folder: Path, key: Sequence[str], import_paths: Sequence[str], modules: Sequence[Module] = ()
     ) -> None:
         self.folder = folder
         self.import_paths, self.modules = import_paths, modules
-        self.asked = digest_texts(digest_code().hex(), installed_lark_version(), *asked, *import_paths)
+        self.key = digest_texts(digest_code().hex(), installed_lark_version(), *key, *import_paths)
 
     @property
     def path(self) -> Path:
         """The file of this parser, which may not exist."""
-        return self.folder / f"{self.asked[:32]}{SUFFIX}"
+        return self.folder / f"{self.key[:32]}{SUFFIX}"
 
     def fetch(self) -> Parser | None:
         """Return the parser if it is cached and its imports are unchanged, else None."""
@@ -75,7 +75,7 @@ class CachedParser:
         try:
             line, body = bytes(data).split(b"\n", 1)
             head = json.loads(line)
-            if head["asked"] != self.asked:
+            if head["key"] != self.key:
                 return None
             reader = ImportReader(self.import_paths, self.modules)
             if any(digest_texts(reader(base, path)[1]) != found for base, path, found in head["imports"]):
@@ -86,16 +86,16 @@ class CachedParser:
                 count = int(np.prod(shape, dtype=np.int64))
                 arrays[name] = np.frombuffer(body, dtype, count, first).reshape(shape)
                 first += count * dtype.itemsize
-            return _parser(head["facts"], arrays)
+            return _from_parts(head["facts"], arrays)
         except (OSError, ValueError, KeyError, TypeError, ModuleNotFound):
             return None  # Missing or invalid: the parser is built again.
 
-    def keep(self, parser: Parser, imports: Imports) -> None:
+    def store(self, parser: Parser, imports: Imports) -> None:
         """Write a parser. imports: as in `LoadedGrammar`."""
-        facts, arrays = _parts(parser)
+        facts, arrays = _to_parts(parser)
         body = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values())
         head = {
-            "asked": self.asked,
+            "key": self.key,
             "imports": [[base, path, digest_texts(text)] for base, path, text in imports],
             "facts": facts,
             "arrays": [[name, array.dtype.str, array.shape] for name, array in arrays.items()],
@@ -104,45 +104,47 @@ class CachedParser:
         prune_folder(self.folder, SUFFIX, MOST_FILES, MOST_BYTES)
 
 
-def _parts(parser: Parser) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _to_parts(parser: Parser) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Split a parser into values that JSON can represent, and arrays."""
     rules = {each.name: getattr(parser.productions, each.name) for each in fields(Productions)}
     facts: dict[str, Any] = {"ignored": sorted(parser.ignored), "layout": None, "dead_ends": parser.dead_ends}
     facts["productions"] = rules | {"shown": sorted(parser.productions.shown.items())}
     arrays: dict[str, NDArray[Any]] = {"scan": parser.scan}
-    for room, tables in (("scanner", parser.scanner), ("table", parser.table)):
+    for prefix, tables in (("scanner", parser.scanner), ("table", parser.table)):
         for each in fields(tables):
             value = getattr(tables, each.name)
-            (arrays if isinstance(value, np.ndarray) else facts)[f"{room}.{each.name}"] = value
+            (arrays if isinstance(value, np.ndarray) else facts)[f"{prefix}.{each.name}"] = value
     if (layout := parser.layout) is not None:
         values = {each.name: getattr(layout, each.name) for each in fields(layout)}
         facts["layout"] = {name: sorted(v) if isinstance(v, frozenset) else v for name, v in values.items()}
     return facts, arrays
 
 
-def _parser(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Parser:
+def _from_parts(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Parser:
     """Build a parser from the values and arrays of `_parts`."""
-    values: dict[str, Any] = {name: _frozen(fact) for name, fact in facts.items()} | arrays
-    rules = {name: _frozen(fact) for name, fact in facts["productions"].items()}
+    values: dict[str, Any] = {name: _to_tuples(fact) for name, fact in facts.items()} | arrays
+    rules = {name: _to_tuples(fact) for name, fact in facts["productions"].items()}
 
-    def tables(kind: type[_T], room: str) -> _T:
-        return kind(**{each.name: values[f"{room}.{each.name}"] for each in fields(kind)})
+    def build_tables(kind: type[_T], prefix: str) -> _T:
+        return kind(**{each.name: values[f"{prefix}.{each.name}"] for each in fields(kind)})
 
-    sides: dict[str, Any] = {n: frozenset(v) if isinstance(v, list) else v for n, v in (facts["layout"] or {}).items()}
+    layout_fields: dict[str, Any] = {
+        n: frozenset(v) if isinstance(v, list) else v for n, v in (facts["layout"] or {}).items()
+    }
     return Parser(
-        scanner=tables(Scanner, "scanner"),
-        table=tables(Lalr, "table"),
+        scanner=build_tables(Scanner, "scanner"),
+        table=build_tables(Lalr, "table"),
         productions=Productions(**rules | {"shown": dict(rules["shown"])}),
         scan=arrays["scan"],
         ignored=frozenset(facts["ignored"]),
-        layout=IndentationLayout(**sides) if sides else None,
+        layout=IndentationLayout(**layout_fields) if layout_fields else None,
         dead_ends=facts["dead_ends"],
     )
 
 
-def _frozen(value: Any) -> Any:
+def _to_tuples(value: Any) -> Any:
     """Convert lists to tuples, recursively, since JSON has no tuples."""
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+    return tuple(map(_to_tuples, value)) if isinstance(value, list) else value
 
 
 def digest_texts(*texts: str) -> str:

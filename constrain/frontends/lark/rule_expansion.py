@@ -21,22 +21,22 @@ def count_options(tree: Any) -> int:
 
     tree: as parsed by lark. Numbers beyond `MOST` are returned as `MOST`.
     """
-    apart: list[int] = []
+    extra_rules: list[int] = []
     counts: dict[int, int] = {}
-    todo = [(tree, False)]
-    while todo:  # Iterative, because trees are as deep as brackets.
-        node, ready = todo.pop()
+    stack = [(tree, False)]
+    while stack:  # Iterative, because trees are as deep as brackets.
+        node, visited = stack.pop()
         if getattr(node, "data", None) not in KINDS:
             counts[id(node)] = 1  # A symbol, a literal, a range or a template.
-        elif ready:
-            counts[id(node)] = min(MOST, _count(node, [counts[id(child)] for child in node.children], apart))
+        elif visited:
+            counts[id(node)] = min(MOST, _count(node, [counts[id(child)] for child in node.children], extra_rules))
         else:
-            todo.append((node, True))
-            todo += [(child, False) for child in node.children]
-    return counts[id(tree)] + sum(apart)
+            stack.append((node, True))
+            stack += [(child, False) for child in node.children]
+    return counts[id(tree)] + sum(extra_rules)
 
 
-def _count(tree: Any, inner: list[int], apart: list[int]) -> int:
+def _count(tree: Any, inner: list[int], extra_rules: list[int]) -> int:
     """Return the number of alternatives of a node, given those of its children.
 
     apart: extended by the numbers of the rules that repetitions become.
@@ -49,12 +49,12 @@ def _count(tree: Any, inner: list[int], apart: list[int]) -> int:
     if operator == "?":
         return inner[0] + 1
     if operator != "~":
-        apart.append(2 * inner[0])  # Once alone, once after itself.
+        extra_rules.append(2 * inner[0])  # Once alone, once after itself.
         return 2 if operator == "*" else 1
     low, high = max(_bound(bounds[0]), 0), _bound(bounds[-1])
     if high < SPLIT:
-        return sum(_product([inner[0]] * times) for times in range(low, high + 1))
-    apart.append(sum(_product([inner[0]] * times) for times in range(PART)))
+        return sum(_product([inner[0]] * count) for count in range(low, high + 1))
+    extra_rules.append(sum(_product([inner[0]] * count) for count in range(PART)))
     return 1
 
 
@@ -64,7 +64,7 @@ def _bound(written: Any) -> int:
 
 
 def _product(counts: list[int]) -> int:
-    found = 1
+    product = 1
     for count in counts:
-        found = min(MOST, found * count)
-    return found
+        product = min(MOST, product * count)
+    return product

@@ -57,7 +57,7 @@ def to_scannerless_grammar(
     UnsatisfiableError
         If the language is empty.
     """
-    leaves, dfas = _leaves(loaded, declared, limits)
+    leaves, dfas = _build_leaves(loaded, declared, limits)
     follow = _Follow(loaded, dfas)
     follow.check(range(len(leaves)) if lexer == "dynamic" else loaded.ignored)
     productions = loaded.productions
@@ -70,7 +70,7 @@ def to_scannerless_grammar(
             if symbol >= 0 and ignored is not None:
                 steps.append(Rule("ignored"))
         options["rule", left].append(make_sequence(steps))
-    rules: dict[Hashable, Node] = {name: make_choice(found) for name, found in options.items()}
+    rules: dict[Hashable, Node] = {name: make_choice(alternatives) for name, alternatives in options.items()}
     start_node: Node = Rule(("rule", productions.start))
     if ignored is not None:
         rules["ignored"] = ignored
@@ -78,15 +78,15 @@ def to_scannerless_grammar(
     grammar = simplify_grammar(start_node, rules)
     if grammar is None:
         raise UnsatisfiableError(
-            "no text at all is in this grammar: every way comes back to a rule that never ends",
+            "the grammar derives no text: every derivation is infinite",
             source=loaded.text,
             position=0,
-            hint="Give some rule on the way an option that does not lead back.",
+            hint="Add an option without recursion to one of the rules.",
         )
     return grammar
 
 
-def _leaves(
+def _build_leaves(
     loaded: LoadedGrammar, declared: Mapping[str, tuple[Node, Dfa]], limits: Limits
 ) -> tuple[list[Node], list[Dfa]]:
     """Return each terminal as a node and as a Dfa; the Dfa of a declared terminal is a superset of its texts."""
@@ -113,10 +113,10 @@ def _leaves(
         dfa = Dfa.empty() if start < 0 else find_terminal_dfa(alone.scanner, start)
         if dfa is None:
             raise UnsupportedError(
-                f"terminal {terminal.name}: where it ends depends on what follows, which without a lexer is not built",
+                f"terminal {terminal.name}: its end depends on what follows, which is not supported without a lexer",
                 source=loaded.text,
                 position=terminal.position or 0,
-                hint='Use lexer="contextual", or write what follows into a rule.',
+                hint='Use lexer="contextual", or move the lookahead into a rule.',
             )
         dfas.append(dfa)
         leaves.append(Literal(dfa.shortest().encode()) if dfa.count(2) == 1 else Chars(dfa))
@@ -124,7 +124,7 @@ def _leaves(
 
 
 class _Follow:
-    """Check of what may follow a terminal against what may continue its match."""
+    """FOLLOW sets of terminals, compared with the texts that extend their matches."""
 
     def __init__(self, loaded: LoadedGrammar, dfas: list[Dfa]) -> None:
         self.loaded, self.dfas = loaded, dfas
@@ -140,8 +140,8 @@ class _Follow:
         ignored = set(self.loaded.ignored)
         everything = set(range(len(self.dfas)))
         for t, growth in growing.items():
-            behind = (everything if t in ignored else follow[t]) | ignored
-            for other in sorted(behind):
+            following = (everything if t in ignored else follow[t]) | ignored
+            for other in sorted(following):
                 dfa = self.dfas[other]
                 if t == other and t in ignored and self.joins(t):
                     continue
@@ -158,8 +158,8 @@ class _Follow:
         for state, accepts in enumerate(table.accepting):
             if accepts and any(target >= 0 for target in table.rows[state]):
                 rows = [table.rows[state], *table.rows]
-                again = [[-1 if target < 0 else target + 1 for target in row] for row in rows]
-                parts.append(Dfa.from_table(Table(table.bounds, table.classes, again, [False, *table.accepting])))
+                shifted = [[-1 if target < 0 else target + 1 for target in row] for row in rows]
+                parts.append(Dfa.from_table(Table(table.bounds, table.classes, shifted, [False, *table.accepting])))
         return Dfa.union_of(parts) if parts else None
 
     def joins(self, t: int) -> bool:
@@ -173,31 +173,31 @@ class _Follow:
         nullable = productions.nullable()
         size = len(productions.nonterminals)
         first: list[set[int]] = [set() for _ in range(size)]
-        after: list[set[int]] = [set() for _ in range(size)]
-        ends: list[set[int]] = [set() for _ in self.dfas]
+        follow_of_nonterminal: list[set[int]] = [set() for _ in range(size)]
+        follow_of_terminal: list[set[int]] = [set() for _ in self.dfas]
         changed = True
         while changed:
-            before = sum(map(len, [*first, *after, *ends]))
+            size_before = sum(map(len, [*first, *follow_of_nonterminal, *follow_of_terminal]))
             for left, right in zip(productions.left, productions.right):
-                begun = True
+                at_beginning = True
                 for k, symbol in enumerate(right):
-                    if begun:
+                    if at_beginning:
                         first[left] |= {symbol} if symbol >= 0 else first[~symbol]
-                        begun = symbol < 0 and ~symbol in nullable
-                    behind = ends[symbol] if symbol >= 0 else after[~symbol]
+                        at_beginning = symbol < 0 and ~symbol in nullable
+                    followers = follow_of_terminal[symbol] if symbol >= 0 else follow_of_nonterminal[~symbol]
                     for following in right[k + 1 :]:
-                        behind |= {following} if following >= 0 else first[~following]
+                        followers |= {following} if following >= 0 else first[~following]
                         if following >= 0 or ~following not in nullable:
                             break
                     else:
-                        behind |= after[left]
-            changed = sum(map(len, [*first, *after, *ends])) > before
-        return ends
+                        followers |= follow_of_nonterminal[left]
+            changed = sum(map(len, [*first, *follow_of_nonterminal, *follow_of_terminal])) > size_before
+        return follow_of_terminal
 
     def refusal(self, t: int, other: int) -> UnsupportedError:
-        name, behind = self.loaded.terminals[t].name, self.loaded.terminals[other].name
+        name, other_name = self.loaded.terminals[t].name, self.loaded.terminals[other].name
         return UnsupportedError(
-            f"terminal {name} takes its longest match only, and {behind} behind it may be what {name} goes on with",
+            f"terminal {name} takes its longest match only, and a following {other_name} may extend that match",
             source=self.loaded.text,
             position=self.loaded.terminals[t].position or 0,
             hint='Use lexer="contextual"; or lexer="dynamic_complete", if it is not an ignored terminal.',
@@ -209,6 +209,6 @@ def may_overlap(growth: Dfa, following: Dfa) -> bool:
     if following.is_empty:
         return False
     table = following.table
-    begun = Dfa.from_table(table._replace(accepting=[True] * len(table.rows)))
-    beyond = following.concatenate(Dfa.any_text())
-    return not growth.intersect(begun.union(beyond)).is_empty
+    prefixes = Dfa.from_table(table._replace(accepting=[True] * len(table.rows)))
+    continued = following.concatenate(Dfa.any_text())
+    return not growth.intersect(prefixes.union(continued)).is_empty

@@ -47,33 +47,33 @@ class SourceMap:
 
     @cached_property
     def tokens(self) -> list[SourceToken]:
-        found = (SourceToken(str(m.lastgroup), m[0], m.start()) for m in TOKEN.finditer(self.text))
-        return [token for token in found if token.kind != "comment"]
+        tokens = (SourceToken(str(m.lastgroup), m[0], m.start()) for m in TOKEN.finditer(self.text))
+        return [token for token in tokens if token.kind != "comment"]
 
     @cached_property
     def definitions(self) -> dict[str, list[int]]:
         """Offsets of the definitions (`name:`, `name{a, b}.2:`) and declarations of each name."""
-        found: dict[str, list[int]] = {}
+        definitions: dict[str, list[int]] = {}
         for i, token in enumerate(self.tokens):
             if token.kind == "name" and self._is_head(i):
-                found.setdefault(token.text, []).append(token.position)
+                definitions.setdefault(token.text, []).append(token.position)
         for declared in DECLARE.finditer(self.text):
             for name in re.finditer(r"\w+", declared[1]):
-                found.setdefault(name[0], []).append(declared.start(1) + name.start())
-        return {name: sorted(positions) for name, positions in found.items()}
+                definitions.setdefault(name[0], []).append(declared.start(1) + name.start())
+        return {name: sorted(positions) for name, positions in definitions.items()}
 
     def _is_head(self, i: int) -> bool:
         """Return whether the name at index i is followed by its colon, possibly after parameters or a priority."""
-        rest = [token.text for token in self.tokens[i + 1 : i + 4]]
-        if rest[:1] == ["{"]:
-            rest = [token.text for token in self.tokens[i + 1 : i + MOST_PARAMETERS]]
-            rest = rest[rest.index("}") + 1 :] if "}" in rest else []
-        return rest[:1] == [":"] or (rest[:1] == ["."] and rest[2:3] == [":"])
+        following = [token.text for token in self.tokens[i + 1 : i + 4]]
+        if following[:1] == ["{"]:
+            following = [token.text for token in self.tokens[i + 1 : i + MOST_PARAMETERS]]
+            following = following[following.index("}") + 1 :] if "}" in following else []
+        return following[:1] == [":"] or (following[:1] == ["."] and following[2:3] == [":"])
 
     def definition(self, name: str, nth: int = 0) -> int | None:
         """Return the nth definition of a name."""
-        found = self.definitions.get(name, [])
-        return found[nth] if nth < len(found) else None
+        positions = self.definitions.get(name, [])
+        return positions[nth] if nth < len(positions) else None
 
     def use(self, name: str, inside: str | None = None) -> int | None:
         """Return the first use of a name, after the definition of `inside` if that is given."""
@@ -101,16 +101,16 @@ class SourceMap:
         return at is not None and self.text[at + len(name) :].lstrip().startswith("{")
 
     @cached_property
-    def brought(self) -> dict[str, tuple[str, int]]:
+    def imported_names(self) -> dict[str, tuple[str, int]]:
         """Imported names: the grammar that each is from, and the offset of its %import."""
-        found: dict[str, tuple[str, int]] = {}
+        imported: dict[str, tuple[str, int]] = {}
         for position, path, names, alias in self._imports():
             if names:
-                found.update((name, (path, position)) for name in names)
+                imported.update((name, (path, position)) for name in names)
             else:
                 grammar, _, name = path.rpartition(".")
-                found[alias or name] = (grammar, position)
-        return found
+                imported[alias or name] = (grammar, position)
+        return imported
 
     def imported(self, grammar: str) -> int | None:
         """Return the %import of a grammar, given its dotted name."""
@@ -158,9 +158,9 @@ class SourceMap:
 
     def special(self, what: str, words: dict[str, str]) -> int | None:
         """Return the first construct of a certain form: a literal, a repetition range, an arrow in a terminal, ..."""
-        return next((position for position in self._special(what, words)), None)
+        return next((position for position in self._iterate_special(what, words)), None)
 
-    def _special(self, what: str, words: dict[str, str]) -> Iterator[int]:
+    def _iterate_special(self, what: str, words: dict[str, str]) -> Iterator[int]:
         inside = ""
         for i, token in enumerate(self.tokens):
             if token.kind == "name" and self._is_head(i):

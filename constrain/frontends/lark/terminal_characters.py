@@ -1,4 +1,4 @@
-"""Convert the scanner of one terminal, over bytes, to its Dfa over characters: the texts at whose end it may be found.
+"""Convert the scanner of one terminal, over bytes, to its Dfa over characters: the texts that the terminal matches.
 
 Runs of code points whose bytes lead to the same state are handled together, and the continuation bytes of UTF-8
 sequences are evaluated once per state.
@@ -22,10 +22,10 @@ Run = tuple[int, int]
 
 def find_terminal_dfa(scanner: Scanner, start: int) -> Dfa | None:
     """Return the Dfa of what is accepted from a start state; None if acceptance depends on the next byte."""
-    return _TerminalReader(scanner).dfa(start)
+    return _TerminalConverter(scanner).dfa(start)
 
 
-class _TerminalReader:
+class _TerminalConverter:
     def __init__(self, scanner: Scanner) -> None:
         self.delta, self.accept, self.verdicts = scanner.delta, scanner.accept, scanner.verdicts
         self.known: dict[tuple[int, int], list[Run]] = {}
@@ -50,39 +50,39 @@ class _TerminalReader:
         rows = []
         for row in changes:
             points = np.array([point for point, _ in row])
-            found = np.searchsorted(points, bounds, side="right") - 1
-            rows.append([row[k][1] for k in found.tolist()])
+            indices = np.searchsorted(points, bounds, side="right") - 1
+            rows.append([row[k][1] for k in indices.tolist()])
         return Dfa.from_table(Table(bounds, list(range(len(bounds))), rows, accepting))
 
     def characters(self, state: int) -> list[tuple[int, int]]:
         """Return pairs (code point, next state) where the state after a character changes, in ascending order."""
         out = find_changes(0, [(1, int(target)) for target in self.delta[state, :0x80]], 0)
-        for first, end, left, bits in LEADS:
+        for first, end, remaining, bits in LEADS:
             for lead in range(first, end):
-                runs = self.rest(int(self.delta[state, lead]), left)
-                out += find_changes((lead & bits) << 6 * left, runs, first_unreachable(left))
+                runs = self.find_runs(int(self.delta[state, lead]), remaining)
+                out += find_changes((lead & bits) << 6 * remaining, runs, first_unreachable(remaining))
         return [change for change in out if change[0] < LAST]
 
-    def rest(self, state: int, left: int) -> list[Run]:
-        """Return the runs that `left` more bytes lead to, in order of code points."""
-        if left == 0 or state < 0:
-            return [(1 << 6 * left, state)]
-        found = self.known.get((state, left))
-        if found is None:
-            found = []
+    def find_runs(self, state: int, remaining: int) -> list[Run]:
+        """Return the runs that `remaining` more bytes lead to, in order of code points."""
+        if remaining == 0 or state < 0:
+            return [(1 << 6 * remaining, state)]
+        runs = self.known.get((state, remaining))
+        if runs is None:
+            runs = []
             for byte in range(0x80, 0xC0):
-                for count, target in self.rest(int(self.delta[state, byte]), left - 1):
-                    if found and found[-1][1] == target:
-                        found[-1] = (found[-1][0] + count, target)
+                for count, target in self.find_runs(int(self.delta[state, byte]), remaining - 1):
+                    if runs and runs[-1][1] == target:
+                        runs[-1] = (runs[-1][0] + count, target)
                     else:
-                        found.append((count, target))
-            self.known[state, left] = found
-        return found
+                        runs.append((count, target))
+            self.known[state, remaining] = runs
+        return runs
 
 
-def first_unreachable(left: int) -> int:
-    """Return the first code point that needs `left` continuation bytes."""
-    return (0x80, 0x800, 0x10000)[left - 1]
+def first_unreachable(remaining: int) -> int:
+    """Return the first code point that needs `remaining` continuation bytes."""
+    return (0x80, 0x800, 0x10000)[remaining - 1]
 
 
 def find_changes(point: int, runs: list[Run], least: int) -> list[tuple[int, int]]:

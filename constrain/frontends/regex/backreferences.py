@@ -1,7 +1,7 @@
-"""Backreferences to groups with few texts, which are regular: `(['"]).*\\1` is `'.*'|".*"`.
+"""Backreferences to groups with a small finite language, which are regular: `(['"]).*\\1` is `'.*'|".*"`.
 
 A reference is expanded if its group precedes it in the same concatenation, so that the group has certainly matched,
-and if the group has few texts, all of which a backtracking matcher would try. Other references are refused.
+and if the group has at most MOST_TEXTS texts, all of which a backtracking matcher would try. Others are refused.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ class BackReference(Concatenation):
 
 def expand_references(tree: Term) -> Term | BackReference:
     """Return the tree with its references expanded, or the first reference that cannot be expanded."""
-    left = MOST_TEXTS
-    wanted = {item.number for item in walk_terms(tree) if isinstance(item, BackReference)}
+    budget = MOST_TEXTS
+    referenced = {item.number for item in walk_terms(tree) if isinstance(item, BackReference)}
 
-    def spread(parts: tuple[Term, ...]) -> Term:
+    def expand(parts: tuple[Term, ...]) -> Term:
         """Return a concatenation, expanded for each text of the groups that its later parts reference."""
-        nonlocal left
+        nonlocal budget
         for index, part in enumerate(parts):
-            if not (left and isinstance(part, CaptureGroup) and part.number in wanted):
+            if not (budget and isinstance(part, CaptureGroup) and part.number in referenced):
                 continue
             if not any(has_reference(later, part.number) for later in parts[index + 1 :]):
                 continue
-            words = list_texts(part, left)
+            words = list_texts(part, budget)
             if words is None:
                 continue
-            left = min(left // max(len(words), 1), left - 1)
+            budget = min(budget // max(len(words), 1), budget - 1)
             options: list[Term] = []
             for word in sorted(words):
-                rest = tuple(replace_references(later, part.number, word) for later in parts[index + 1 :])
-                options.append(spread((*parts[:index], *map(literal, word), *rest)))
+                suffix = tuple(replace_references(later, part.number, word) for later in parts[index + 1 :])
+                options.append(expand((*parts[:index], *map(literal, word), *suffix)))
             return Alternation(tuple(options)) if options else OneOf(())
         return Concatenation(parts)
 
@@ -66,12 +66,12 @@ def expand_references(tree: Term) -> Term | BackReference:
     for item in reversed(list(walk_terms(tree))):
         if isinstance(item, Concatenation) and not isinstance(item, BackReference):
             parts = tuple(made[id(part)] for part in item.parts)
-            spreading = spread(parts)
-            made[id(item)] = CaptureGroup((spreading,), item.number) if isinstance(item, CaptureGroup) else spreading
+            expanded = expand(parts)
+            made[id(item)] = CaptureGroup((expanded,), item.number) if isinstance(item, CaptureGroup) else expanded
         else:
-            made[id(item)] = _with(item, made)
-    left_over = [item for item in walk_terms(made[id(tree)]) if isinstance(item, BackReference)]
-    return min(left_over, key=lambda item: item.position) if left_over else made[id(tree)]
+            made[id(item)] = _replace_subterms(item, made)
+    unexpanded = [item for item in walk_terms(made[id(tree)]) if isinstance(item, BackReference)]
+    return min(unexpanded, key=lambda item: item.position) if unexpanded else made[id(tree)]
 
 
 def has_reference(term: Term, number: int) -> bool:
@@ -88,11 +88,11 @@ def replace_references(term: Term, number: int, word: str) -> Term:
                 tuple(OneOf(close_over_case(charset_of(ord(c)), item.folding)) for c in word)
             )
         else:
-            made[id(item)] = _with(item, made)
+            made[id(item)] = _replace_subterms(item, made)
     return made[id(term)]
 
 
-def _with(item: Term, made: dict[int, Term]) -> Term:
+def _replace_subterms(item: Term, made: dict[int, Term]) -> Term:
     """Return a copy of a term with its subterms replaced."""
     if item is EMPTY or isinstance(item, BackReference):
         return item
@@ -111,30 +111,30 @@ def list_texts(term: Term, most: int) -> set[str] | None:
     """Return the texts of a term, or None if there are more than `most` or if they depend on the context."""
     made: dict[int, set[str] | None] = {}
     for item in reversed(list(walk_terms(term))):
-        found: set[str] | None = None
+        texts: set[str] | None = None
         if isinstance(item, OneOf):
             if sum(last - first + 1 for first, last in list_ranges(item.charset)) <= most:
-                found = {chr(point) for first, last in list_ranges(item.charset) for point in range(first, last + 1)}
+                texts = {chr(point) for first, last in list_ranges(item.charset) for point in range(first, last + 1)}
         elif isinstance(item, Concatenation) and not isinstance(item, BackReference):
-            found = _joined([made[id(part)] for part in item.parts], most)
+            texts = _concatenate_texts([made[id(part)] for part in item.parts], most)
         elif isinstance(item, Alternation):
             options = [made[id(option)] for option in item.options]
-            found = None if None in options else {text for option in options for text in option or ()}
+            texts = None if None in options else {text for option in options for text in option or ()}
         elif isinstance(item, Repetition) and item.high is not None and item.high <= most:
             inner = made[id(item.term)]
-            found = set() if inner is not None else None
+            texts = set() if inner is not None else None
             for count in range(item.low, item.high + 1):
-                more = _joined([inner] * count, most)
-                found = None if found is None or more is None else found | more
-        made[id(item)] = found if found is not None and len(found) <= most else None
+                joined = _concatenate_texts([inner] * count, most)
+                texts = None if texts is None or joined is None else texts | joined
+        made[id(item)] = texts if texts is not None and len(texts) <= most else None
     return made[id(term)]
 
 
-def _joined(parts: list[set[str] | None], most: int) -> set[str] | None:
+def _concatenate_texts(parts: list[set[str] | None], most: int) -> set[str] | None:
     """Return all concatenations of one text of each set, or None if there are more than `most`."""
-    found: set[str] = {""}
+    texts: set[str] = {""}
     for part in parts:
-        if part is None or len(found) * len(part) > most:
+        if part is None or len(texts) * len(part) > most:
             return None
-        found = {first + second for first, second in product(found, part)}
-    return found
+        texts = {first + second for first, second in product(texts, part)}
+    return texts

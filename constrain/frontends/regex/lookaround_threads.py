@@ -1,11 +1,12 @@
 """Exact lookarounds: compile a pattern with assertions anywhere, by simulating threads with pending lookaheads.
 
-A thread is a place in the program that reads next, with its *pending lookaheads*: the lookahead assertions that it has
-passed and that the rest of the text must satisfy (`pending_lookahead`). Lookbehinds are separate programs that run in
-parallel from the beginning of the text; the vector of their states is the *past*, which gates query. A state of the
-result is a past and a set of threads: an alternating automaton (Chandra, Kozen, Stockmeyer 1981), determinised lazily.
+A thread is a position of the program that reads next, with its *pending lookaheads*: the lookahead assertions that it
+has passed and that the remaining text must satisfy (`pending_lookahead`). Lookbehinds are separate programs that run in
+parallel from the beginning of the text; gates query the vector of their states, the *lookbehind state*. A state of the
+result is a lookbehind state and a set of threads: an alternating automaton (Chandra, Kozen, Stockmeyer 1981),
+determinised lazily. A *gap* is a boundary between two characters.
 
-    (?=X)   at a gap: the pending lookahead "the rest begins with X", an automaton built from the past of this gap
+    (?=X)   at a gap: the pending lookahead "the remaining text begins with X", built from the lookbehind state here
     (?!X)   the same, complemented
     (?<=X)  the threads of `any text, X` that accept here: true, or their pending lookaheads if X looks ahead
     ^ $     are lookarounds as well: no character before, none after
@@ -25,7 +26,7 @@ from .program_runner import (
     NOTHING,
     Code,
     LookaroundGate,
-    Past,
+    LookbehindStates,
     ProgramRunner,
     Readings,
     Threads,
@@ -38,12 +39,12 @@ from .regex_tree import Anchor, Concatenation, Lookaround, OneOf, Repetition, Te
 __all__ = ["WORK", "pattern_too_large", "build_with_lookarounds"]
 
 WORK = 64
-"""Places that may be united per state of the limit; it bounds patterns with few states but large sets."""
+"""Positions that may be united per state of the limit; it bounds patterns with few states but large sets."""
 
-STATE = 16
-"""Cost of a state, in places: the lookarounds of a pattern together may have four times as many states as the limit."""
+STATE_COST = 16
+"""Cost of a state, in positions: all lookarounds of a pattern may have four times as many states as the limit."""
 
-MOST_LOOKS = 24
+MOST_NESTED_LOOKAROUNDS = 24
 """Deepest nesting of lookarounds: each level takes a few Python stack frames."""
 
 
@@ -67,107 +68,124 @@ class _LookaroundConstruction:
         self.sets: dict[CharSet, int] = {}
         self.runners: dict[str, list[ProgramRunner]] = {"ahead": [], "behind": []}
         self.anchors = anchor_lookarounds(newline)
-        self._gates: dict[object, int] = {}
+        self._gate_numbers: dict[object, int] = {}
         self.main = self._compile(term, search, 0)
         self.bounds, self.classes, members = partition_charsets(list(self.sets))
         surrogates = [c for bound, c in zip(self.bounds, self.classes) if bound == SURROGATES[0]]
-        self.ledger = PendingLookahead(self.bounds, self.classes, surrogates[0] if surrogates else -1)
+        self.pending_lookaheads = PendingLookahead(self.bounds, self.classes, surrogates[0] if surrogates else -1)
         for runner in (self.main, *self.runners["ahead"], *self.runners["behind"]):
-            runner.read_by(members)
-        self._holds: dict[tuple[LookaroundGate, Past], tuple[PendingLookaheads, ...]] = {}
-        self._faded: dict[Past, Past] = {}
-        self._pasts: dict[tuple[Past, int], Past] = {}
+            runner.set_readers(members)
+        self._conditions: dict[tuple[LookaroundGate, LookbehindStates], tuple[PendingLookaheads, ...]] = {}
+        self._without_accepting: dict[LookbehindStates, LookbehindStates] = {}
+        self._advanced: dict[tuple[LookbehindStates, int], LookbehindStates] = {}
 
     # ---- programs -----------------------------------------------------------------------------------------------
 
     def _compile(self, term: Term, search: Search, depth: int) -> ProgramRunner:
         """Return the runner of a tree, after compiling its lookarounds."""
-        if depth > MOST_LOOKS:
-            raise LimitError(f"looks are nested deeper than {MOST_LOOKS}", hint="Write the inner ones side by side.")
+        if depth > MOST_NESTED_LOOKAROUNDS:
+            raise LimitError(
+                f"lookarounds are nested deeper than {MOST_NESTED_LOOKAROUNDS}",
+                hint="Write the inner ones side by side.",
+            )
         program = compile_program(term, search=search, max_positions=self.max_states)
-        behinds: set[int] = set()
-        known: dict[int, LookaroundGate] = {}
+        lookbehinds: set[int] = set()
+        gate_of: dict[int, LookaroundGate] = {}
         code: Code = []
         sets = [self.sets.setdefault(charset, len(self.sets)) for charset in program.sets]
         for step in program.code:
             if isinstance(step, str) and step != MATCH:
                 step = self.anchors[step]
             if isinstance(step, Lookaround):  # Copies of a repetition share gates.
-                gate = known.get(id(step)) or known.setdefault(id(step), self._gate(step, depth))
-                behinds |= self.runners[gate.direction][gate.program].behinds
-                behinds |= {gate.program} if gate.direction == "behind" else set()
+                gate = gate_of.get(id(step)) or gate_of.setdefault(id(step), self._make_gate(step, depth))
+                lookbehinds |= self.runners[gate.direction][gate.program].lookbehinds
+                lookbehinds |= {gate.program} if gate.direction == "behind" else set()
                 code.append(gate)
             else:
                 code.append(sets[step] if isinstance(step, int) else step)
-        return make_runner(program, code, frozenset(behinds))
+        return make_runner(program, code, frozenset(lookbehinds))
 
-    def _gate(self, look: Lookaround, depth: int) -> LookaroundGate:
+    def _make_gate(self, look: Lookaround, depth: int) -> LookaroundGate:
         """Return the gate of a lookaround; equal lookarounds share a program."""
         runners = self.runners[look.direction]
         runner = self._compile(look.term, look.direction, depth + 1)
-        number = self._gates.setdefault((look.direction, tuple(runner.code)), len(runners))
+        number = self._gate_numbers.setdefault((look.direction, tuple(runner.code)), len(runners))
         if number == len(runners):
             runners.append(runner)
         return LookaroundGate(look.direction, number, look.negated)
 
     # ---- one gap between two characters -------------------------------------------------------------------------
 
-    def reach(self, runner: ProgramRunner, place: int, past: Past) -> tuple[tuple[PendingLookaheads, int], ...]:
-        """Return the threads that start at a place of the code, at a gap with this past."""
-        found = runner.reached.get(place) or runner.reached.get((place, past))
-        if found is not None:
-            return found
+    def reach(
+        self, runner: ProgramRunner, start: int, lookbehind: LookbehindStates
+    ) -> tuple[tuple[PendingLookaheads, int], ...]:
+        """Return the threads that begin at the address `start`, at a gap with this lookbehind state."""
+        cached = runner.reached.get(start) or runner.reached.get((start, lookbehind))
+        if cached is not None:
+            return cached
         threads: dict[PendingLookaheads, int] = {}
-        looked = False
-        work = [(place, NOTHING)]
-        seen = set(work)
-        while work:
-            here, pending = work.pop()
-            step = runner.code[here]
-            following: list[tuple[int, PendingLookaheads]] = []  # Next places and pending lookaheads.
+        used_gate = False
+        stack = [(start, NOTHING)]
+        visited = set(stack)
+        while stack:
+            position, pending = stack.pop()
+            step = runner.code[position]
+            successors: list[tuple[int, PendingLookaheads]] = []  # Next addresses and pending lookaheads.
             if isinstance(step, LookaroundGate):
-                looked = True
-                following = [(here + 1, pending | more) for more in self.holds(step, past)]
+                used_gate = True
+                successors = [(position + 1, pending | added) for added in self.find_conditions(step, lookbehind)]
             elif isinstance(step, tuple):
-                following = [(target, pending) for target in step]
+                successors = [(target, pending) for target in step]
             else:  # A character or the match.
-                bit = runner.bits.get(here, ACCEPT)
+                bit = runner.bits.get(position, ACCEPT)
                 threads[pending] = threads.get(pending, 0) | bit
-            fresh = [item for item in following if item not in seen]
-            seen.update(fresh)
-            work += fresh
-        self._spend(len(seen))
+            unseen = [item for item in successors if item not in visited]
+            visited.update(unseen)
+            stack += unseen
+        self._spend(len(visited))
         result = tuple(threads.items())
-        runner.reached[(place, past) if looked else place] = result
+        runner.reached[(start, lookbehind) if used_gate else start] = result
         return result
 
-    def holds(self, gate: LookaroundGate, past: Past) -> tuple[PendingLookaheads, ...]:
-        """Return the alternatives under which the assertion holds at a gap with this past; none if it does not."""
+    def find_conditions(self, gate: LookaroundGate, lookbehind: LookbehindStates) -> tuple[PendingLookaheads, ...]:
+        """Return the alternatives under which the assertion holds at a gap with this lookbehind state, or ()."""
         runner = self.runners[gate.direction][gate.program]
-        past = self._only(past, runner.behinds | ({gate.program} if gate.direction == "behind" else set()))
-        key = (gate, past)
-        found = self._holds.get(key)
-        if found is None:
+        lookbehind = self._restrict(
+            lookbehind, runner.lookbehinds | ({gate.program} if gate.direction == "behind" else set())
+        )
+        key = (gate, lookbehind)
+        alternatives = self._conditions.get(key)
+        if alternatives is None:
             if gate.direction == "ahead":
-                table = self._determinise(runner, past, self._settle(runner, dict(self.reach(runner, 0, past))))
-                found = self.ledger.of(table, negated=gate.negated)
+                table = self._determinise(
+                    runner, lookbehind, self._drop_dominated(runner, dict(self.reach(runner, 0, lookbehind)))
+                )
+                alternatives = self.pending_lookaheads.add_language(table, negated=gate.negated)
             else:
-                arrived = [pending for pending, places in runner.states[past[gate.program]] if places & ACCEPT]
-                found = self._arrived(arrived, gate.negated)
-            self._holds[key] = found
-        return found
+                accepting = [
+                    pending for pending, positions in runner.states[lookbehind[gate.program]] if positions & ACCEPT
+                ]
+                alternatives = self._lookbehind_conditions(accepting, gate.negated)
+            self._conditions[key] = alternatives
+        return alternatives
 
-    def _arrived(self, arrived: list[PendingLookaheads], negated: bool) -> tuple[PendingLookaheads, ...]:
+    def _lookbehind_conditions(
+        self, accepting: list[PendingLookaheads], negated: bool
+    ) -> tuple[PendingLookaheads, ...]:
         """Return the alternatives of a lookbehind, given the pending lookaheads of its accepting threads."""
-        if NOTHING in arrived:
-            arrived = [NOTHING]
+        if NOTHING in accepting:
+            accepting = [NOTHING]
         if not negated:
-            return tuple(arrived)
-        if not arrived:
+            return tuple(accepting)
+        if not accepting:
             return (NOTHING,)
-        return () if arrived == [NOTHING] else self.ledger.of(self._promised(arrived), negated=True)
+        return (
+            ()
+            if accepting == [NOTHING]
+            else self.pending_lookaheads.add_language(self._satisfying_table(accepting), negated=True)
+        )
 
-    def _promised(self, alternatives: list[PendingLookaheads]) -> Table:
+    def _satisfying_table(self, alternatives: list[PendingLookaheads]) -> Table:
         """Return the table of the texts that satisfy one of the alternatives."""
         start = frozenset(alternatives)
         numbers = {start: 0}
@@ -176,7 +194,11 @@ class _LookaroundConstruction:
         for state in order:
             row = []
             for index in range(len(self.main.readers)):
-                after = [self.ledger.after(pending)[index] for pending in state] if index != self.ledger.dead else []
+                after = (
+                    [self.pending_lookaheads.after(pending)[index] for pending in state]
+                    if index != self.pending_lookaheads.dead
+                    else []
+                )
                 target = frozenset(pending for pending in after if pending is not None)
                 if target and target not in numbers:
                     numbers[target] = len(order)
@@ -184,142 +206,156 @@ class _LookaroundConstruction:
                 row.append(numbers[target] if target else -1)
             rows.append(row)
             self._spend(len(state) * len(row))
-        return Table(self.bounds, self.classes, rows, [any(map(self.ledger.ends, state)) for state in order])
+        return Table(
+            self.bounds, self.classes, rows, [any(map(self.pending_lookaheads.ends, state)) for state in order]
+        )
 
     # ---- one character ------------------------------------------------------------------------------------------
 
-    def _only(self, past: Past, behinds: frozenset[int]) -> Past:
-        """Return the past restricted to these lookbehinds."""
-        return tuple([state if number in behinds else -1 for number, state in enumerate(past)])
+    def _restrict(self, lookbehind: LookbehindStates, lookbehinds: frozenset[int]) -> LookbehindStates:
+        """Return the lookbehind state restricted to these lookbehinds."""
+        return tuple([state if number in lookbehinds else -1 for number, state in enumerate(lookbehind)])
 
-    def _beginning(self) -> Past:
-        """Return the past at the beginning of a text."""
-        past: Past = (-1,) * len(self.runners["behind"])
+    def _start_lookbehinds(self) -> LookbehindStates:
+        """Return the lookbehind state at the beginning of a text."""
+        lookbehind: LookbehindStates = (-1,) * len(self.runners["behind"])
         for number, runner in enumerate(self.runners["behind"]):
-            threads = self._settle(runner, dict(self.reach(runner, 0, self._only(past, runner.behinds))))
-            past = (*past[:number], runner.number(threads), *past[number + 1 :])
-        return past
+            threads = self._drop_dominated(
+                runner, dict(self.reach(runner, 0, self._restrict(lookbehind, runner.lookbehinds)))
+            )
+            lookbehind = (*lookbehind[:number], runner.number(threads), *lookbehind[number + 1 :])
+        return lookbehind
 
-    def _fade(self, past: Past) -> Past:
-        """Return the past without its accepting places, which matter at this gap only."""
-        found = self._faded.get(past)
-        if found is None:
-            faded = []
-            for runner, state in zip(self.runners["behind"], past):
-                left = [(pending, places & ~ACCEPT) for pending, places in runner.states[state]] if state >= 0 else []
-                faded.append(runner.number(frozenset(item for item in left if item[1])) if state >= 0 else -1)
-            found = self._faded[past] = tuple(faded)
-        return found
+    def _drop_accepting(self, lookbehind: LookbehindStates) -> LookbehindStates:
+        """Return the lookbehind state without accepting positions, which matter at this gap only."""
+        without_accepting = self._without_accepting.get(lookbehind)
+        if without_accepting is None:
+            numbers = []
+            for runner, state in zip(self.runners["behind"], lookbehind):
+                remaining = (
+                    [(pending, positions & ~ACCEPT) for pending, positions in runner.states[state]]
+                    if state >= 0
+                    else []
+                )
+                numbers.append(runner.number(frozenset(item for item in remaining if item[1])) if state >= 0 else -1)
+            without_accepting = self._without_accepting[lookbehind] = tuple(numbers)
+        return without_accepting
 
-    def _advance(self, past: Past, index: int) -> Past:
-        """Return the past after one more character of the class."""
-        key = (past, index)
-        found = self._pasts.get(key)
-        if found is None:
-            found = (-1,) * len(past)
-            for number, state in enumerate(past):
+    def _advance(self, lookbehind: LookbehindStates, index: int) -> LookbehindStates:
+        """Return the lookbehind state after one more character of the class."""
+        key = (lookbehind, index)
+        advanced = self._advanced.get(key)
+        if advanced is None:
+            advanced = (-1,) * len(lookbehind)
+            for number, state in enumerate(lookbehind):
                 if state >= 0:
                     runner = self.runners["behind"][number]
-                    threads = self._step(runner, runner.states[state], index, self._only(found, runner.behinds))
-                    found = (*found[:number], runner.number(threads), *found[number + 1 :])
+                    threads = self._step(
+                        runner, runner.states[state], index, self._restrict(advanced, runner.lookbehinds)
+                    )
+                    advanced = (*advanced[:number], runner.number(threads), *advanced[number + 1 :])
                     if len(runner.states) > self.max_states:
                         raise pattern_too_large(self.max_states)
-            self._pasts[key] = found
-        return found
+            self._advanced[key] = advanced
+        return advanced
 
-    def _step(self, runner: ProgramRunner, threads: Threads, index: int, past: Past) -> Threads:
-        """Return the threads after one more character of the class. past: at the gap after it."""
-        owing = [(self.ledger.after(pending), places) for pending, places in threads]
-        return self._follow(runner, find_readings(owing, runner.readers[index], index), past)
+    def _step(self, runner: ProgramRunner, threads: Threads, index: int, lookbehind: LookbehindStates) -> Threads:
+        """Return the threads after one more character of the class. lookbehind: the state at the gap after it."""
+        advanced = [(self.pending_lookaheads.after(pending), positions) for pending, positions in threads]
+        return self._advance_threads(runner, find_readings(advanced, runner.readers[index], index), lookbehind)
 
-    def _follow(self, runner: ProgramRunner, reading: Readings, past: Past) -> Threads:
-        """Return the threads after the readings. past: at the gap after the character."""
+    def _advance_threads(self, runner: ProgramRunner, reading: Readings, lookbehind: LookbehindStates) -> Threads:
+        """Return the threads after the readings. lookbehind: the state at the gap after the character."""
         if not reading:
             return frozenset()
-        known = runner.steps.get((reading, past))
+        known = runner.steps.get((reading, lookbehind))
         if known is not None:
             return known
-        found: dict[PendingLookaheads, int] = {}
-        for owed, places in reading:
-            self._spend(places.bit_count())
-            while places:
-                bit = places & -places
-                places ^= bit
-                for more, bits in self.reach(runner, runner.places[bit.bit_length() - 1] + 1, past):
-                    both = owed | more if more else owed
-                    found[both] = found.get(both, 0) | bits
-        known = runner.steps[reading, past] = self._settle(runner, found)
+        threads: dict[PendingLookaheads, int] = {}
+        for remaining, positions in reading:
+            self._spend(positions.bit_count())
+            while positions:
+                bit = positions & -positions
+                positions ^= bit
+                for added, bits in self.reach(runner, runner.positions[bit.bit_length() - 1] + 1, lookbehind):
+                    combined = remaining | added if added else remaining
+                    threads[combined] = threads.get(combined, 0) | bits
+        known = runner.steps[reading, lookbehind] = self._drop_dominated(runner, threads)
         return known
 
-    def _settle(self, runner: ProgramRunner, found: dict[PendingLookaheads, int]) -> Threads:
+    def _drop_dominated(self, runner: ProgramRunner, threads: dict[PendingLookaheads, int]) -> Threads:
         """Remove dominated threads.
 
-        A thread is dominated if another one has fewer pending lookaheads and is not further up a ladder.
+        A thread is dominated if another one has fewer pending lookaheads and is not later in a chain of copies: every
+        text that it accepts is also accepted by the other one (antichains: De Wulf, Doyen, Henzinger, Raskin 2006).
         """
-        if runner.rest and found.get(NOTHING, 0) & runner.rest:
-            return frozenset(((NOTHING, runner.rest | ACCEPT),))
-        for ladder in runner.ladders:
-            for pending, places in found.items():
-                on = places & ladder
-                if on & (on - 1):
-                    found[pending] ^= on ^ (on & -on)
-        if len(found) == 1:
-            return frozenset(found.items())
-        kept = []
-        self._spend(len(found) ** 2)
-        for pending, places in found.items():
-            for less, others in found.items():
-                if less < pending:
-                    places &= ~runner.superfluous(others)
-            if places:
-                kept.append((pending, places))
-        return frozenset(kept)
+        if runner.rest_bit and threads.get(NOTHING, 0) & runner.rest_bit:
+            return frozenset(((NOTHING, runner.rest_bit | ACCEPT),))
+        for chain in runner.chains:
+            for pending, positions in threads.items():
+                present = positions & chain
+                if present & (present - 1):
+                    threads[pending] ^= present ^ (present & -present)
+        if len(threads) == 1:
+            return frozenset(threads.items())
+        undominated = []
+        self._spend(len(threads) ** 2)
+        for pending, positions in threads.items():
+            for fewer, other_positions in threads.items():
+                if fewer < pending:
+                    positions &= ~runner.find_dominated(other_positions)
+            if positions:
+                undominated.append((pending, positions))
+        return frozenset(undominated)
 
     # ---- the automaton ------------------------------------------------------------------------------------------
 
     def table(self) -> Table:
         """Return the table of the whole pattern."""
-        past = self._only(self._beginning(), self.main.behinds)
-        return self._determinise(self.main, past, self._settle(self.main, dict(self.reach(self.main, 0, past))))
+        lookbehind = self._restrict(self._start_lookbehinds(), self.main.lookbehinds)
+        return self._determinise(
+            self.main, lookbehind, self._drop_dominated(self.main, dict(self.reach(self.main, 0, lookbehind)))
+        )
 
-    def _determinise(self, runner: ProgramRunner, past: Past, threads: Threads) -> Table:
-        """Build one state per reachable pair of a past and a set of threads."""
-        everything = frozenset(((NOTHING, runner.rest | ACCEPT),)) if runner.rest else None
-        nowhere: Past = (-1,) * len(past)
-        start = (nowhere if threads == everything else self._fade(past), threads)
+    def _determinise(self, runner: ProgramRunner, lookbehind: LookbehindStates, threads: Threads) -> Table:
+        """Build one state per reachable pair of a lookbehind state and a set of threads."""
+        accept_all = frozenset(((NOTHING, runner.rest_bit | ACCEPT),)) if runner.rest_bit else None
+        no_lookbehinds: LookbehindStates = (-1,) * len(lookbehind)
+        start = (no_lookbehinds if threads == accept_all else self._drop_accepting(lookbehind), threads)
         numbers = {start: 0}
         order = [start]
         rows: list[list[int]] = []
-        reached: dict[tuple[Readings, Past], int] = {}
-        gaps: dict[Past, list[tuple[Past, Past]]] = {}
-        for past, threads in order:
+        reached: dict[tuple[Readings, LookbehindStates], int] = {}
+        after_gaps: dict[LookbehindStates, list[tuple[LookbehindStates, LookbehindStates]]] = {}
+        for lookbehind, threads in order:
             row = []
-            if past not in gaps:
-                pasts = [self._advance(past, index) for index in range(len(runner.readers))]
-                gaps[past] = [(after, self._fade(after)) for after in pasts]
-            owing = [(self.ledger.after(pending), places) for pending, places in threads]
-            for index, (reader, (after, faded)) in enumerate(zip(runner.readers, gaps[past])):
-                key = (find_readings(owing, reader, index), after)
+            if lookbehind not in after_gaps:
+                pasts = [self._advance(lookbehind, index) for index in range(len(runner.readers))]
+                after_gaps[lookbehind] = [(after, self._drop_accepting(after)) for after in pasts]
+            advanced = [(self.pending_lookaheads.after(pending), positions) for pending, positions in threads]
+            for index, (reader, (after, without_accepting)) in enumerate(zip(runner.readers, after_gaps[lookbehind])):
+                key = (find_readings(advanced, reader, index), after)
                 number = reached.get(key)
                 if number is None:
-                    target = self._follow(runner, *key)
-                    state = (nowhere if target == everything else faded, target)
+                    target = self._advance_threads(runner, *key)
+                    state = (no_lookbehinds if target == accept_all else without_accepting, target)
                     number = numbers.setdefault(state, len(order)) if target else -1
                     if number == len(order):
                         order.append(state)
                     reached[key] = number
                 row.append(number)
             rows.append(row)
-            self._spend(STATE)
+            self._spend(STATE_COST)
             if len(order) > self.max_states:
                 raise pattern_too_large(self.max_states)
         accepting = [
-            any(places & ACCEPT and self.ledger.ends(pending) for pending, places in threads) for _, threads in order
+            any(positions & ACCEPT and self.pending_lookaheads.ends(pending) for pending, positions in threads)
+            for _, threads in order
         ]
         return Table(self.bounds, self.classes, rows, accepting)
 
     def _spend(self, work: int) -> None:
-        spend_work(work, "a pattern that looks around")
+        spend_work(work, "a pattern with lookarounds")
         self.work -= work
         if self.work < 0:
             raise pattern_too_large(self.max_states)

@@ -1,8 +1,8 @@
 """Compile the tree of a pattern to an ordered program, whose first thread is the match a backtracking matcher prefers.
 
-Alternatives are tried in written order, repetitions as often (lazy ones: as seldom) as possible. A lookbehind queries
-the kinds of the last characters, so sets are split by kind if some lookbehind needs it; word boundaries and anchors are
-lookarounds as well. Repetitions are unrolled.
+Alternatives are tried in written order; greedy repetitions try another round first, lazy ones last. A lookbehind
+queries the kinds of the last characters, so sets are split by kind if some lookbehind needs it; word boundaries and
+anchors are lookarounds as well. Repetitions are unrolled.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...automata.thread_steps import BehindStep, DoneStep, EnterStep, LeaveStep,
 from ...automata.utf8 import Utf8
 from ...base.errors import LimitError, UnsupportedError
 from .charset import CharSet, charset_of, contains_point, intersect_charsets, partition_charsets
-from .lookaround_threads import MOST_LOOKS, anchor_lookarounds
+from .lookaround_threads import MOST_NESTED_LOOKAROUNDS, anchor_lookarounds
 from .regex_program import expanded_length
 from .regex_tree import Alternation, Anchor, Concatenation, Lookaround, OneOf, Repetition, Term, walk_terms
 
@@ -64,8 +64,8 @@ class _CharacterKinds:
         return sum(1 << kind for kind, part in enumerate(self.sets) if contains_point(charset, part[0]))
 
 
-def write_ordered(term: Term, code: list[Step], utf8: Utf8, *, terminal: int, max_places: int) -> int:
-    """Append the program of a tree that was parsed with `ordered`; return its place.
+def write_ordered(term: Term, code: list[Step], utf8: Utf8, *, terminal: int, max_steps: int) -> int:
+    """Append the program of a tree that was parsed with `ordered`; return its address.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def write_ordered(term: Term, code: list[Step], utf8: Utf8, *, terminal: int, ma
         Encodings of the character sets.
     terminal : int
         Number in the final step.
-    max_places : int
+    max_steps : int
         Most steps.
 
     Returns
@@ -88,40 +88,43 @@ def write_ordered(term: Term, code: list[Step], utf8: Utf8, *, terminal: int, ma
     UnsupportedError
         If a lookbehind is other than a set of texts of one length without assertions.
     LimitError
-        If the program has more than `max_places` steps.
+        If the program has more than `max_steps` steps.
     """
-    if expanded_length(term) > max_places:
-        raise _too_long(max_places)
-    return _OrderedCompiler(term, code, utf8, max_places).write(term, terminal, 0)
+    if expanded_length(term) > max_steps:
+        raise _too_long(max_steps)
+    return _OrderedCompiler(term, code, utf8, max_steps).write(term, terminal, 0)
 
 
 class _OrderedCompiler:
-    def __init__(self, term: Term, code: list[Step], utf8: Utf8, max_places: int) -> None:
+    def __init__(self, term: Term, code: list[Step], utf8: Utf8, max_steps: int) -> None:
         self.code = code
         self.utf8 = utf8
-        self.most = len(code) + max_places
+        self.max_length = len(code) + max_steps
         self.kinds = _kinds(term)
         self.loops = 0
 
     def write(self, term: Term, terminal: int, depth: int) -> int:
-        """Append the program of a term, followed by those of its lookaheads; return its place."""
-        telling = bool(self.kinds.sets) and any(map(_asks_behind, walk_terms(term)))
-        if depth > MOST_LOOKS:
-            raise LimitError(f"looks are nested deeper than {MOST_LOOKS}", hint="Write the inner ones side by side.")
+        """Append the program of a term, followed by those of its lookaheads; return its address."""
+        needs_kinds = bool(self.kinds.sets) and any(map(_is_lookbehind, walk_terms(term)))
+        if depth > MOST_NESTED_LOOKAROUNDS:
+            raise LimitError(
+                f"lookarounds are nested deeper than {MOST_NESTED_LOOKAROUNDS}",
+                hint="Write the inner ones side by side.",
+            )
         code, start = self.code, len(self.code)
         labels: list[int] = []
         work: list[_Task] = [DoneStep(terminal), term]
         jumps: list[tuple[int, _Jump | _LoopEnd]] = []
-        looks: list[tuple[int, Lookaround]] = []
+        lookaheads: list[tuple[int, Lookaround]] = []
         while work:
             task = work.pop()
             if isinstance(task, int):
                 labels[task] = len(code)
-            elif isinstance(task, _Kinded):
+            elif isinstance(task, _CharacterOfKind):
                 code.append(ReadStep(self.utf8.root(task.charset), task.kind))
             elif isinstance(task, OneOf):
-                if telling:
-                    work.extend(reversed(self._by_kind(task.charset, labels)))
+                if needs_kinds:
+                    work.extend(reversed(self._split_by_kind(task.charset, labels)))
                 else:
                     code.append(ReadStep(self.utf8.root(task.charset)))
             elif isinstance(task, (_Jump, _LoopEnd)):
@@ -138,66 +141,68 @@ class _OrderedCompiler:
             elif isinstance(task, Repetition):
                 work.extend(reversed(self._copies(task, labels)))
             else:
-                look = _as_look(task)
+                look = _as_lookaround(task)
                 assert look is not None
                 if look.direction == "ahead":
-                    looks.append((len(code), look))
+                    lookaheads.append((len(code), look))
                     code.append(())
                 else:
-                    code.append(self._behind(look))
-            if len(code) > self.most:
-                raise _too_long(self.most)
-        for place, jump in jumps:
+                    code.append(self._compile_lookbehind(look))
+            if len(code) > self.max_length:
+                raise _too_long(self.max_length)
+        for pc, jump in jumps:
             if isinstance(jump, _Jump):
-                code[place] = tuple([labels[label] for label in jump.labels])
+                code[pc] = tuple([labels[label] for label in jump.labels])
             else:
-                code[place] = LeaveStep(jump.number, labels[jump.again], labels[jump.out])
-        for place, look in looks:
-            code[place] = Ahead(self.write(look.term, -1, depth + 1), look.negated)
+                code[pc] = LeaveStep(jump.number, labels[jump.again], labels[jump.out])
+        for pc, look in lookaheads:
+            code[pc] = Ahead(self.write(look.term, -1, depth + 1), look.negated)
         return start
 
-    def _by_kind(self, charset: CharSet, labels: list[int]) -> list[_Task]:
+    def _split_by_kind(self, charset: CharSet, labels: list[int]) -> list[_Task]:
         """Return a set split by the kinds of its characters; they are disjoint, so the order does not matter."""
         parts = [(kind, intersect_charsets(charset, part)) for kind, part in enumerate(self.kinds.sets)]
-        return _branches([_Kinded(part, kind) for kind, part in parts if part] or [_Kinded((), 0)], labels)
+        return _branches(
+            [_CharacterOfKind(part, kind) for kind, part in parts if part] or [_CharacterOfKind((), 0)], labels
+        )
 
     def _copies(self, term: Repetition, labels: list[int]) -> list[_Task]:
         """Return the tasks of a repetition: its copies one after the other, optional ones each with an exit."""
-        inner, tasks, out = term.term, [term.term] * term.low, _label(labels)
+        inner, tasks, out = term.term, [term.term] * term.low, _new_label(labels)
         result: list[_Task] = list(tasks)
-        idle = _may_be_empty(inner)
+        may_be_empty = _may_be_empty(inner)
 
-        def way(body: int) -> _Jump:
+        def jump(body: int) -> _Jump:
             return _Jump((out, body) if term.lazy else (body, out))
 
         if term.high is None:
-            again, body = _label(labels), _label(labels)
-            if term.low and not idle:
-                return [*tasks[:-1], body, inner, way(body), out]
-            loop = self._loop() if idle else None
-            end: list[_Task] = [_LoopEnd(loop.number, again, out)] if loop else [_Jump((again,))]
-            return [*result, again, way(body), body, *([loop] if loop else []), inner, *end, out]
+            next_round, body = _new_label(labels), _new_label(labels)
+            if term.low and not may_be_empty:
+                return [*tasks[:-1], body, inner, jump(body), out]
+            loop = self._begin_loop() if may_be_empty else None
+            exit_tasks: list[_Task] = [_LoopEnd(loop.number, next_round, out)] if loop else [_Jump((next_round,))]
+            return [*result, next_round, jump(body), body, *([loop] if loop else []), inner, *exit_tasks, out]
         for _ in range(term.high - term.low):
-            body, after = _label(labels), _label(labels)
-            result += [way(body), body]
-            if idle:
-                loop = self._loop()
+            body, after = _new_label(labels), _new_label(labels)
+            result += [jump(body), body]
+            if may_be_empty:
+                loop = self._begin_loop()
                 result += [loop, inner, _LoopEnd(loop.number, after, out)]
             else:
                 result.append(inner)
             result.append(after)
         return [*result, out]
 
-    def _loop(self) -> _LoopBegin:
+    def _begin_loop(self) -> _LoopBegin:
         self.loops += 1
         return _LoopBegin(self.loops)
 
-    def _behind(self, look: Lookaround) -> BehindStep:
+    def _compile_lookbehind(self, look: Lookaround) -> BehindStep:
         """Return the step of a lookbehind."""
-        texts = _texts_behind(look.term)
+        texts = _list_lookbehind_texts(look.term)
         if texts is None or len({len(text) for text in texts}) != 1:
             raise UnsupportedError(
-                "a look-behind for other than texts of one length without conditions is not supported",
+                "a lookbehind for texts of several lengths, or with assertions, is not supported",
                 hint="Write it as a choice between sequences of characters and classes.",
             )
         options = tuple(tuple(self.kinds.of(charset) for charset in text) for text in texts)
@@ -205,18 +210,18 @@ class _OrderedCompiler:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kinded(OneOf):
+class _CharacterOfKind(OneOf):
     """One character of a set whose characters are all of one kind."""
 
     kind: int
 
 
-def _branches(options: list[OneOf] | tuple[Term, ...] | list[_Kinded], labels: list[int]) -> list[_Task]:
+def _branches(options: list[OneOf] | tuple[Term, ...] | list[_CharacterOfKind], labels: list[int]) -> list[_Task]:
     """Return the tasks of alternatives, in their order."""
     if len(options) == 1:
         return [options[0]]
-    end = _label(labels)
-    starts = [_label(labels) for _ in options]
+    end = _new_label(labels)
+    starts = [_new_label(labels) for _ in options]
     tasks: list[_Task] = [_Jump(tuple(starts))]
     for start, option in zip(starts, options):
         tasks += [start, option, _Jump((end,))]
@@ -224,7 +229,7 @@ def _branches(options: list[OneOf] | tuple[Term, ...] | list[_Kinded], labels: l
     return tasks
 
 
-def _label(labels: list[int]) -> int:
+def _new_label(labels: list[int]) -> int:
     labels.append(-1)
     return len(labels) - 1
 
@@ -233,9 +238,9 @@ def _kinds(term: Term) -> _CharacterKinds:
     """Return the character kinds that the lookbehinds of a tree distinguish."""
     sets: list[CharSet] = []
     for item in walk_terms(term):
-        look = _as_look(item)
-        if look and look.direction == "behind":
-            sets += [charset for text in _texts_behind(look.term) or () for charset in text]
+        lookaround = _as_lookaround(item)
+        if lookaround and lookaround.direction == "behind":
+            sets += [charset for text in _list_lookbehind_texts(lookaround.term) or () for charset in text]
     if not sets:
         return _CharacterKinds()
     bounds, classes, _ = partition_charsets([*sets, (0, 0x110000)])
@@ -246,43 +251,43 @@ def _kinds(term: Term) -> _CharacterKinds:
     return _CharacterKinds([tuple(part) for part in parts.values() if part[0] != 0xD800])
 
 
-def _as_look(term: Term) -> Lookaround | None:
+def _as_lookaround(term: Term) -> Lookaround | None:
     """Return an anchor or a lookaround as a lookaround; None for any other term."""
-    look = ANCHORS[term.kind] if isinstance(term, Anchor) else term
-    return look if isinstance(look, Lookaround) else None
+    lookaround = ANCHORS[term.kind] if isinstance(term, Anchor) else term
+    return lookaround if isinstance(lookaround, Lookaround) else None
 
 
-def _asks_behind(term: Term) -> bool:
-    look = _as_look(term)
-    return look is not None and look.direction == "behind"
+def _is_lookbehind(term: Term) -> bool:
+    lookaround = _as_lookaround(term)
+    return lookaround is not None and lookaround.direction == "behind"
 
 
-def _texts_behind(term: Term) -> list[tuple[CharSet, ...]] | None:
+def _list_lookbehind_texts(term: Term) -> list[tuple[CharSet, ...]] | None:
     """Return the texts of a lookbehind as sequences of character sets, or None if it is not a finite union of these."""
     made: dict[int, list[tuple[CharSet, ...]] | None] = {}
     for item in reversed(list(walk_terms(term))):
-        found: list[tuple[CharSet, ...]] | None = None
+        texts: list[tuple[CharSet, ...]] | None = None
         if isinstance(item, OneOf):
-            found = [(item.charset,)]
+            texts = [(item.charset,)]
         elif isinstance(item, Concatenation):
-            found = _joined([made[id(part)] for part in item.parts])
+            texts = _concatenate_texts([made[id(part)] for part in item.parts])
         elif isinstance(item, Alternation):
             options = [made[id(option)] for option in item.options]
-            found = None if None in options else [text for option in options for text in option or ()]
+            texts = None if None in options else [text for option in options for text in option or ()]
         elif isinstance(item, Repetition) and item.low == item.high and item.low <= MOST_OPTIONS:
-            found = _joined([made[id(item.term)]] * item.low)
-        made[id(item)] = found if found is not None and len(found) <= MOST_OPTIONS else None
+            texts = _concatenate_texts([made[id(item.term)]] * item.low)
+        made[id(item)] = texts if texts is not None and len(texts) <= MOST_OPTIONS else None
     return made[id(term)]
 
 
-def _joined(parts: list[list[tuple[CharSet, ...]] | None]) -> list[tuple[CharSet, ...]] | None:
+def _concatenate_texts(parts: list[list[tuple[CharSet, ...]] | None]) -> list[tuple[CharSet, ...]] | None:
     """Return all concatenations of one text of each list, or None if there are more than `MOST_OPTIONS`."""
-    found: list[tuple[CharSet, ...]] = [()]
+    texts: list[tuple[CharSet, ...]] = [()]
     for part in parts:
-        if part is None or len(found) * len(part) > MOST_OPTIONS:
+        if part is None or len(texts) * len(part) > MOST_OPTIONS:
             return None
-        found = [first + second for first, second in product(found, part)]
-    return found
+        texts = [first + second for first, second in product(texts, part)]
+    return texts
 
 
 def _may_be_empty(term: Term) -> bool:
@@ -300,8 +305,8 @@ def _may_be_empty(term: Term) -> bool:
     return made[id(term)]
 
 
-def _too_long(max_places: int) -> LimitError:
+def _too_long(max_steps: int) -> LimitError:
     return LimitError(
-        f"the terminals, with their repetitions written out, have more than {max_places} characters",
+        f"the terminals, with their repetitions written out, have more than {max_steps} characters",
         hint="Repeat less, or raise Limits.dfa_states.",
     )

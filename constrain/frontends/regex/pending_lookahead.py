@@ -1,6 +1,6 @@
-"""Lookahead obligations that a match has not met yet: languages in which the rest of the text must lie.
+"""Pending lookaheads: languages that the remaining text must be in.
 
-A *pending lookahead* is a state of a minimal automaton; it says that the rest of the text is accepted from there. A
+A *pending lookahead* is a state of a minimal automaton; it asserts that the remaining text is accepted from there. A
 lookahead assertion adds the start state of its automaton, a negative one that of the complement (the universal states
 of an alternating automaton: Chandra, Kozen, Stockmeyer 1981). All pending lookaheads of a thread must hold together,
 so they are a frozenset, which is empty if there are none. Reading a character replaces each by its successor: one that
@@ -20,7 +20,7 @@ LookaheadState = int
 PendingLookaheads = frozenset[LookaheadState]
 
 NEVER, ALWAYS = -1, -2
-"""Constants in place of a pending lookahead: no text satisfies it; any text does."""
+"""Constants instead of a pending lookahead: no text satisfies it; any text does."""
 
 
 class PendingLookahead:
@@ -35,17 +35,17 @@ class PendingLookahead:
         self._known: dict[tuple[object, ...], LookaheadState] = {}
         self._after: dict[PendingLookaheads, list[PendingLookaheads | None]] = {}
 
-    def of(self, table: Table, *, negated: bool) -> tuple[PendingLookaheads, ...]:
-        """Return the alternatives under which the rest of the text is in the language (negated: is outside).
+    def add_language(self, table: Table, *, negated: bool) -> tuple[PendingLookaheads, ...]:
+        """Return the alternatives under which the remaining text is in the language (negated: is not).
 
         There is no alternative if that is impossible, else one: without pending lookaheads if any text will do, or with
         a single pending lookahead.
         """
         dfa = Dfa.from_table(table)
-        start = self._enter((dfa.complement() if negated else dfa).table)
+        start = self._add_states((dfa.complement() if negated else dfa).table)
         return () if start == NEVER else (frozenset(() if start == ALWAYS else (start,)),)
 
-    def _enter(self, table: Table) -> LookaheadState:
+    def _add_states(self, table: Table) -> LookaheadState:
         """Return the pending lookahead of a language: a state of its automaton, which is added unless it is known."""
         if not table.rows:
             return NEVER
@@ -67,12 +67,12 @@ class PendingLookahead:
 
     def after(self, pending: PendingLookaheads) -> list[PendingLookaheads | None]:
         """Return the pending lookaheads after a character of each class; None where one of them fails."""
-        found = self._after.get(pending)
-        if found is None:
+        successors = self._after.get(pending)
+        if successors is None:
             columns = [{self.rows[pending_one][index] for pending_one in pending} for index in range(len(self.samples))]
-            found = [None if NEVER in column else frozenset(column - {ALWAYS}) for column in columns]
-            self._after[pending] = found
-        return found
+            successors = [None if NEVER in column else frozenset(column - {ALWAYS}) for column in columns]
+            self._after[pending] = successors
+        return successors
 
     def ends(self, pending: Iterable[LookaheadState]) -> bool:
         """Return whether the text may end here."""

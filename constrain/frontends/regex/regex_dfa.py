@@ -12,14 +12,14 @@ from ...base.options import Limits
 from ...base.work import spend_work
 from .charset import CharSet, charset_of
 from .lookaround_threads import WORK, build_with_lookarounds, pattern_too_large
+from .pattern_parts import SplitPattern, has_lookarounds, split_pattern
 from .regex_parser import ECMA_TERMINATORS, parse_pattern
 from .regex_positions import ACCEPT, PATTERN, PositionItems
 from .regex_program import Search, compile_program
 from .regex_tree import Term
 from .unicode_properties import Dialect
-from .whole_pattern import WholePattern, has_looks, split_pattern
 
-__all__ = ["Match", "build_dfa", "build_whole_dfa", "report_pattern", "to_counted_dfa", "to_dfa"]
+__all__ = ["Match", "build_dfa", "build_split_dfa", "report_pattern", "to_counted_dfa", "to_dfa"]
 
 Match = Literal["full", "search"]
 
@@ -74,28 +74,28 @@ def report_pattern(pattern: str) -> Iterator[None]:
 
 def build_dfa(term: Term, *, dialect: Dialect, match: Match, max_states: int) -> Dfa:
     """Return the Dfa of a tree."""
-    if not has_looks(term):
-        return _plain(term, dialect, match, max_states)
-    whole = split_pattern(term, match)
-    dfa = build_whole_dfa(whole, dialect=dialect, max_states=max_states)
-    return dfa.with_length(whole.low, whole.high, max_states=max_states)
+    if not has_lookarounds(term):
+        return _build_without_lookarounds(term, dialect, match, max_states)
+    split = split_pattern(term, match)
+    dfa = build_split_dfa(split, dialect=dialect, max_states=max_states)
+    return dfa.with_length(split.low, split.high, max_states=max_states)
 
 
-def build_whole_dfa(whole: WholePattern, *, dialect: Dialect, max_states: int) -> Dfa:
+def build_split_dfa(split: SplitPattern, *, dialect: Dialect, max_states: int) -> Dfa:
     """Return the Dfa of a decomposed pattern, without its interval of lengths."""
-    dfa = _automaton(whole.body, dialect, whole.search, max_states)
-    for look in whole.conditions:
-        condition = _automaton(look.term, dialect, look.direction, max_states)
+    dfa = _build_automaton(split.body, dialect, split.search, max_states)
+    for look in split.conditions:
+        condition = _build_automaton(look.term, dialect, look.direction, max_states)
         combine = dfa.subtract if look.negated else dfa.intersect
         dfa = combine(condition, max_states=max_states)
     return dfa
 
 
-def _automaton(term: Term, dialect: Dialect, search: Search, max_states: int) -> Dfa:
+def _build_automaton(term: Term, dialect: Dialect, search: Search, max_states: int) -> Dfa:
     """Return the Dfa of a tree: from sets of items, or from threads if it has lookarounds."""
-    if has_looks(term):
+    if has_lookarounds(term):
         return build_with_lookarounds(term, newline=newline_charset(dialect), search=search, max_states=max_states)
-    return _plain(term, dialect, search, max_states)
+    return _build_without_lookarounds(term, dialect, search, max_states)
 
 
 def newline_charset(dialect: Dialect) -> CharSet:
@@ -103,13 +103,13 @@ def newline_charset(dialect: Dialect) -> CharSet:
     return charset_of(0x0A) if dialect == "python" else ECMA_TERMINATORS
 
 
-def _plain(term: Term, dialect: Dialect, search: Search, max_states: int) -> Dfa:
+def _build_without_lookarounds(term: Term, dialect: Dialect, search: Search, max_states: int) -> Dfa:
     """Return the Dfa of a tree without lookarounds."""
     program = compile_program(term, search=search, max_positions=max_states)
     try:
         return Dfa.from_table(_determinise(PositionItems(program, newline_charset(dialect)), max_states))
     except LimitError:
-        if not program.ladders:
+        if not program.chains:
             raise
         # Threads drop dominated copies of a repetition, which keeps `(.{1,63}\\.)+` small.
         return build_with_lookarounds(term, newline=newline_charset(dialect), search=search, max_states=max_states)
@@ -117,7 +117,7 @@ def _plain(term: Term, dialect: Dialect, search: Search, max_states: int) -> Dfa
 
 def _determinise(items: PositionItems, max_states: int) -> Table:
     """Subset construction: build one state per reachable set of items."""
-    after, everything, readers = items.after, items.everything, items.readers
+    advance, everything, readers = items.after, items.everything, items.readers
 
     def simplified(states: int) -> int:
         # An item that accepts any text dominates all others.
@@ -129,7 +129,7 @@ def _determinise(items: PositionItems, max_states: int) -> Table:
     reached: dict[int, int] = {0: -1}  # Transition cache: items that read a character -> next state.
     rows: list[list[int]] = []
     work = WORK * max_states
-    words = 1 + len(items.places) * items.width // 2_000
+    words = 1 + len(items.pcs) * items.width // 2_000
     units = 2 + len(readers) * words // 3
     for states in order:
         spend_work(units, PATTERN)
@@ -138,12 +138,12 @@ def _determinise(items: PositionItems, max_states: int) -> Table:
             reading = states & reader
             number = reached.get(reading)
             if number is None:
-                target, rest = items.after_plain(reading)
-                spend_work((1 + rest.bit_count()) * words, PATTERN)
-                while rest:
-                    bit = rest & -rest
-                    rest ^= bit
-                    target |= after(bit.bit_length() - 1)
+                target, others = items.after_plain(reading)
+                spend_work((1 + others.bit_count()) * words, PATTERN)
+                while others:
+                    bit = others & -others
+                    others ^= bit
+                    target |= advance(bit.bit_length() - 1)
                     work -= 1
                 target = simplified(target)
                 number = numbers.get(target)
@@ -169,7 +169,7 @@ def to_counted_dfa(
 ) -> tuple[Dfa, int, int | None]:
     """Return a Dfa and an interval of lengths: a text matches if the Dfa accepts it and its length is in the interval.
 
-    So `^[a-z]{1,255}$` needs one state and a counter, see `whole_pattern`. In general low is 0 and high None.
+    So `^[a-z]{1,255}$` needs one state and a counter, see `pattern_parts`. In general low is 0 and high None.
 
     Parameters
     ----------
@@ -189,6 +189,6 @@ def to_counted_dfa(
     RegexError, UnsupportedError, LimitError
         With a position in the pattern.
     """
-    whole = split_pattern(parse_pattern(pattern, dialect=dialect, flags=flags, nesting=Limits().nesting), match)
+    split = split_pattern(parse_pattern(pattern, dialect=dialect, flags=flags, nesting=Limits().nesting), match)
     with report_pattern(pattern):
-        return build_whole_dfa(whole, dialect=dialect, max_states=max_states), whole.low, whole.high
+        return build_split_dfa(split, dialect=dialect, max_states=max_states), split.low, split.high

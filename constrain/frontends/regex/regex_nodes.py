@@ -14,18 +14,18 @@ from ...base.options import Limits
 from ...grammar.nodes import EMPTY, Chars, Choice, Grammar, Node, Repeat, Sequence
 from ...grammar.nullable_nodes import is_nullable_node
 from .charset import list_ranges
-from .regex_dfa import Match, build_dfa, build_whole_dfa, report_pattern
+from .pattern_parts import SplitPattern, remove_anchors, split_pattern
+from .regex_dfa import Match, build_dfa, build_split_dfa, report_pattern
 from .regex_parser import parse_pattern
 from .regex_tree import Alternation, Concatenation, OneOf, Repetition, Term
 from .unicode_properties import Dialect
-from .whole_pattern import WholePattern, remove_anchors, split_pattern
 
 __all__ = ["Encoding", "to_grammar", "to_node"]
 
 Encoding = Literal["utf8", "json"]
 """How the text is encoded, see `Chars`."""
 
-SMALL = 256
+MOST_UNROLLED = 256
 """Largest unrolled size, in characters, of a pattern that is compiled to a single Dfa."""
 
 SMALL_STATES = 512
@@ -68,9 +68,9 @@ def to_node(
             cutter = _NodeCutter(bare, dialect, encoding)
             node = cutter.node(bare, cutter.sizes[id(bare)], 0)
         else:  # Inner anchors relate neighbouring parts, so the pattern cannot be split.
-            whole = split_pattern(term, match)
-            dfa = build_whole_dfa(whole, dialect=dialect, max_states=max_states)
-            node = _counted(dfa, whole, encoding, max_states)
+            split = split_pattern(term, match)
+            dfa = build_split_dfa(split, dialect=dialect, max_states=max_states)
+            node = _counted(dfa, split, encoding, max_states)
     if node is None:
         raise UnsatisfiableError("no text matches the pattern", source=pattern, position=0)
     return node
@@ -90,9 +90,9 @@ def to_grammar(
     return Grammar(node, {})
 
 
-def _counted(dfa: Dfa, whole: WholePattern, encoding: Encoding, max_states: int) -> Node | None:
+def _counted(dfa: Dfa, split: SplitPattern, encoding: Encoding, max_states: int) -> Node | None:
     """Return a Chars of a Dfa with the pattern's interval of lengths; None if it is empty."""
-    low, high = whole.low, whole.high
+    low, high = split.low, split.high
     if low and not dfa.extensible():  # A counter needs an extensible Dfa, see `grammar.nodes`.
         dfa, low = dfa.with_length(low, max_states=max_states), 0
     least, _ = dfa.lengths()
@@ -117,7 +117,7 @@ class _NodeCutter:
             return self.characters(term, term.term)
         if isinstance(term, OneOf):
             return self.chars(Dfa.from_ranges(list_ranges(term.charset)))
-        if size <= SMALL:
+        if size <= MOST_UNROLLED:
             try:
                 return self.chars(build_dfa(term, dialect=self.dialect, match="full", max_states=SMALL_STATES))
             except LimitError:
@@ -169,7 +169,7 @@ class _NodeCutter:
         groups: list[tuple[tuple[Term, ...], int]] = []
         for term in terms:
             size = self.sizes[id(term)]
-            if groups and groups[-1][1] + size <= SMALL // 2:
+            if groups and groups[-1][1] + size <= MOST_UNROLLED // 2:
                 groups[-1] = ((*groups[-1][0], term), groups[-1][1] + size)
             else:
                 groups.append(((term,), size))

@@ -4,7 +4,7 @@ An *item* is a character instruction that may read next, with the constraints th
 character. A set of items is an int with one bit for each. `PositionItems.after(item)` returns the items that may read
 after that item has read. So anchors are exact at any position, also in repetitions and alternatives:
 
-- `^` looks behind. The last character read (none yet, a line terminator, another one) is known, because an item
+- `^` depends on the last character read (none yet, a line terminator, another one), which is known, because an item
   records whether the character that it reads is a line terminator.
 - `$` looks ahead: either the next item reads a line terminator, or the text ends.
 - `$` of Python before a final "\\n" requires that exactly this is left. Its items have the mode TAIL: they read "\\n"
@@ -28,7 +28,7 @@ PATTERN = "a pattern"
 """Description of this work in errors about the work budget."""
 
 FREE, TAIL, DONE = 0, 1, 2
-"""Modes of an item, by the rest of the text: anything; exactly one newline; nothing."""
+"""Modes of an item, by the remaining text: anything; exactly one newline; nothing."""
 
 OTHER, LINE, END, BEGIN = 1, 2, 4, 8
 """What is next to a position between two characters: another character, a line terminator, the end, the beginning."""
@@ -60,8 +60,8 @@ class PositionItems:
         self.kinds = 2 if anchors & LINE_ANCHORS else 1
         self.modes = 2 if "last_line_end" in anchors else 1
         self.width = self.kinds * self.modes
-        self.places = [place for place, step in enumerate(self.code) if isinstance(step, int)]
-        self.numbers = {place: number for number, place in enumerate(self.places)}
+        self.pcs = [pc for pc, step in enumerate(self.code) if isinstance(step, int)]
+        self.numbers = {pc: number for number, pc in enumerate(self.pcs)}
         self.any_kind = OTHER | LINE if self.kinds == 2 else OTHER
         self._after: dict[int, int] = {}
         self.work = 0
@@ -71,23 +71,21 @@ class PositionItems:
         self.start = self._reach(0, BEGIN, FREE)
         # Most items are followed by just the next one: these step together by a shift. One bit for all their kinds.
         self.plain = sum(
-            1 << 1 + number * self.width
-            for number, place in enumerate(self.places)
-            if isinstance(self.code[place + 1], int)
+            1 << 1 + number * self.width for number, pc in enumerate(self.pcs) if isinstance(self.code[pc + 1], int)
         )
         self.everything = 0
-        if program.rest >= 0:
-            first = 1 + self.numbers[program.rest] * self.width
+        if program.rest_pc >= 0:
+            first = 1 + self.numbers[program.rest_pc] * self.width
             self.everything = sum(1 << first + kind for kind in range(self.kinds))
 
     def _readers(self, members: list[int], newline: int) -> list[int]:
         """Return the items that can read each class. members: for each class the sets that contain it, as bits."""
         by_set = [0] * newline
-        free = sum(1 << mode * self.kinds for mode in range(self.modes))
-        for number, place in enumerate(self.places):
-            step = self.code[place]
+        free_kinds = sum(1 << mode * self.kinds for mode in range(self.modes))
+        for number, pc in enumerate(self.pcs):
+            step = self.code[pc]
             assert isinstance(step, int)
-            by_set[step] |= free << (1 + number * self.width)
+            by_set[step] |= free_kinds << (1 + number * self.width)
         readers = []
         for bits in members:
             # The item of kind LINE is the one after that of kind OTHER.
@@ -106,60 +104,60 @@ class PositionItems:
 
     def after(self, item: int) -> int:
         """Return the items that can read after an item, given as a bit position, has read."""
-        found = self._after.get(item)
-        if found is None:
-            number, rest = divmod(item - 1, self.width)
-            mode, kind = divmod(rest, self.kinds)
-            place = self.places[number] + 1
-            found = self._after[item] = self._reach(place, LINE if kind else OTHER, DONE if mode == TAIL else FREE)
-        return found
+        successors = self._after.get(item)
+        if successors is None:
+            number, offset = divmod(item - 1, self.width)
+            mode, kind = divmod(offset, self.kinds)
+            pc = self.pcs[number] + 1
+            successors = self._after[item] = self._reach(pc, LINE if kind else OTHER, DONE if mode == TAIL else FREE)
+        return successors
 
-    def _reach(self, place: int, last: int, mode: int) -> int:
-        """Return the items that can read at a place of the code after `last` was read.
+    def _reach(self, pc: int, last: int, mode: int) -> int:
+        """Return the items that can read at an address of the code after `last` was read.
 
         The result has ACCEPT if the text may end.
         """
         code, numbers, width = self.code, self.numbers, self.width
-        work = [(place, mode, END if mode == DONE else END | self.any_kind)]
-        seen: dict[tuple[int, int], int] = {}
+        stack = [(pc, mode, END if mode == DONE else END | self.any_kind)]
+        visited: dict[tuple[int, int], int] = {}
         result = 0
-        while work:
-            place, mode, ahead = work.pop()
-            known = seen.get((place, mode), 0)
-            if not ahead & ~known:
+        while stack:
+            pc, mode, next_kinds = stack.pop()
+            known = visited.get((pc, mode), 0)
+            if not next_kinds & ~known:
                 continue
-            seen[place, mode] = known | ahead
-            step = code[place]
+            visited[pc, mode] = known | next_kinds
+            step = code[pc]
             if isinstance(step, tuple):
-                work += [(target, mode, ahead) for target in step]
+                stack += [(target, mode, next_kinds) for target in step]
             elif isinstance(step, int):
                 # OTHER is bit 0 and LINE bit 1, in the order of the items.
-                result |= (ahead & self.any_kind) << (1 + numbers[place] * width + mode * self.kinds)
+                result |= (next_kinds & self.any_kind) << (1 + numbers[pc] * width + mode * self.kinds)
             elif step == MATCH:
-                result |= ACCEPT if ahead & END else 0
+                result |= ACCEPT if next_kinds & END else 0
             else:
-                assert isinstance(step, str), "looks are for `threads`"
-                mode, ahead = self._pass(step, last, mode, ahead, work, place)
-                if ahead:
-                    work.append((place + 1, mode, ahead))
-        self.work += len(seen)
-        spend_work(1 + len(seen), PATTERN)
+                assert isinstance(step, str), "lookarounds need `lookaround_threads`"
+                mode, next_kinds = self._pass(step, last, mode, next_kinds, stack, pc)
+                if next_kinds:
+                    stack.append((pc + 1, mode, next_kinds))
+        self.work += len(visited)
+        spend_work(1 + len(visited), PATTERN)
         return result
 
     def _pass(
-        self, anchor: str, last: int, mode: int, ahead: int, work: list[tuple[int, int, int]], place: int
+        self, anchor: str, last: int, mode: int, next_kinds: int, stack: list[tuple[int, int, int]], pc: int
     ) -> tuple[int, int]:
         """Return the mode and the possible next kinds after an anchor; no kinds if the anchor cannot hold."""
         if anchor == "begin":
-            return mode, ahead if last == BEGIN else 0
+            return mode, next_kinds if last == BEGIN else 0
         if anchor == "line_begin":
-            return mode, ahead if last in (BEGIN, LINE) else 0
+            return mode, next_kinds if last in (BEGIN, LINE) else 0
         if anchor == "end":
-            return mode, ahead & END
-        if anchor == "last_line_end" and mode == FREE and ahead & LINE:
-            work.append((place + 1, TAIL, LINE))
-            return mode, ahead & END
-        return mode, ahead & (END | LINE)
+            return mode, next_kinds & END
+        if anchor == "last_line_end" and mode == FREE and next_kinds & LINE:
+            stack.append((pc + 1, TAIL, LINE))
+            return mode, next_kinds & END
+        return mode, next_kinds & (END | LINE)
 
 
 def sum_bits(values: list[int], bits: int) -> int:

@@ -17,7 +17,7 @@ Instruction = Union[int, tuple[int, ...], str, Lookaround]
 """One instruction of a program.
 
 An int reads one character of sets[number] and continues at the next instruction; a tuple continues at each of its
-places; an AnchorKind or a Lookaround continues at the next instruction where it holds; MATCH is the last instruction.
+addresses; an AnchorKind or a Lookaround continues at the next instruction where it holds; MATCH is the last one.
 """
 
 Search = Literal["full", "search", "ahead", "behind"]
@@ -29,24 +29,24 @@ _Task = Union[Term, tuple[int, ...], int]
 
 @dataclass(frozen=True, slots=True)
 class RegexProgram:
-    """A compiled pattern; execution starts at place 0.
+    """A compiled pattern; execution starts at address 0.
 
     Attributes
     ----------
     code : list of Instruction
     sets : list of CharSet
-    rest : int
-        Place of the instruction that reads any text after a match, or -1 if none may follow.
-    ladders : list of (list of int, int)
-        For each repetition with an upper bound and at least two such copies: the places where its copies begin, from
-        the first one that need not be followed by another, and the length of a copy. A rest of the text that is
-        possible after one of these copies is also possible after each earlier one.
+    rest_pc : int
+        Address of the instruction that reads any text after a match, or -1 if none may follow.
+    chains : list of (list of int, int)
+        For each repetition with an upper bound and at least two such copies: the addresses where its copies begin, from
+        the first one that need not be followed by another, and the length of a copy. A suffix of the text that is
+        accepted after one of these copies is also accepted after each earlier one.
     """
 
     code: list[Instruction]
     sets: list[CharSet]
-    rest: int
-    ladders: list[tuple[list[int], int]]
+    rest_pc: int
+    chains: list[tuple[list[int], int]]
 
     def anchors(self) -> set[str]:
         """Return the kinds of anchors in the program."""
@@ -59,17 +59,17 @@ def compile_program(term: Term, *, search: Search, max_positions: int) -> RegexP
         raise _too_long(max_positions)
     anything = Repetition(OneOf(ALL), 0, None)
     # A stack, so in reverse order. No prefix is needed if the pattern only matches at the start.
-    work: list[_Task] = [anything, term] if search in ("search", "ahead") else [term]
+    stack: list[_Task] = [anything, term] if search in ("search", "ahead") else [term]
     if search in ("search", "behind") and not _only_at_begin(term):
-        work.append(anything)
+        stack.append(anything)
     code: list[Instruction] = []
     sets: dict[CharSet, int] = {}
-    places: list[int] = []
-    ladders: list[list[int]] = []
-    while work:
-        task = work.pop()
+    addresses: list[int] = []
+    chains: list[list[int]] = []
+    while stack:
+        task = stack.pop()
         if isinstance(task, int):
-            places[task] = len(code)
+            addresses[task] = len(code)
         elif isinstance(task, tuple):
             code.append(task)
         elif isinstance(task, OneOf):
@@ -79,17 +79,19 @@ def compile_program(term: Term, *, search: Search, max_positions: int) -> RegexP
         elif isinstance(task, Lookaround):
             code.append(task)
         elif isinstance(task, Concatenation):
-            work.extend(reversed(task.parts))
+            stack.extend(reversed(task.parts))
         elif isinstance(task, Alternation):
-            work.extend(reversed(_branches(task, places)))
+            stack.extend(reversed(_branches(task, addresses)))
         else:
-            work.extend(reversed(_copies(task, places, ladders)))
+            stack.extend(reversed(_copies(task, addresses, chains)))
         if len(code) > max_positions:
             raise _too_long(max_positions)
     spend_work(2 * len(code), "a pattern")
-    code = [tuple([places[label] for label in step]) if isinstance(step, tuple) else step for step in code]
+    code = [tuple([addresses[label] for label in step]) if isinstance(step, tuple) else step for step in code]
     # The length of a copy is the distance between the starts of two copies, minus the split between them.
-    steps = [([places[label] for label in labels], places[labels[-1]] - places[labels[-2]] - 1) for labels in ladders]
+    steps = [
+        ([addresses[label] for label in labels], addresses[labels[-1]] - addresses[labels[-2]] - 1) for labels in chains
+    ]
     # `anything` ends in: split, read, jump back.
     return RegexProgram([*code, MATCH], list(sets), len(code) - 2 if search in ("search", "ahead") else -1, steps)
 
@@ -110,10 +112,10 @@ def expanded_length(term: Term) -> int:
     return total
 
 
-def _branches(term: Alternation, places: list[int]) -> list[_Task]:
+def _branches(term: Alternation, addresses: list[int]) -> list[_Task]:
     """Return the tasks of an alternation."""
-    end = _label(places)
-    starts = [_label(places) for _ in term.options]
+    end = _new_label(addresses)
+    starts = [_new_label(addresses) for _ in term.options]
     tasks: list[_Task] = [tuple(starts)]
     for start, option in zip(starts, term.options):
         tasks += [start, option, (end,)]
@@ -121,31 +123,31 @@ def _branches(term: Alternation, places: list[int]) -> list[_Task]:
     return tasks
 
 
-def _copies(term: Repetition, places: list[int], ladders: list[list[int]]) -> list[_Task]:
+def _copies(term: Repetition, addresses: list[int], chains: list[list[int]]) -> list[_Task]:
     """Return the tasks of a repetition: its copies one after the other, optional ones each with an exit."""
-    out, inner = _label(places), term.term
+    out, inner = _new_label(addresses), term.term
     if term.high is None:
-        loop = _label(places)
+        loop = _new_label(addresses)
         if term.low:
             return [*[inner] * (term.low - 1), loop, inner, (loop, out), out]
-        body = _label(places)
+        body = _new_label(addresses)
         return [loop, (body, out), body, inner, (loop,), out]
     tasks: list[_Task] = [inner] * term.low
     labels: list[int] = []
     if term.low:
-        labels.append(_label(places))
+        labels.append(_new_label(addresses))
         tasks.insert(-1, labels[0])
     for _ in range(term.high - term.low):
-        labels.append(_label(places))
+        labels.append(_new_label(addresses))
         tasks += [(labels[-1], out), labels[-1], inner]
     if len(labels) > 1:
-        ladders.append(labels)
+        chains.append(labels)
     return [*tasks, out]
 
 
-def _label(places: list[int]) -> int:
-    places.append(-1)
-    return len(places) - 1
+def _new_label(addresses: list[int]) -> int:
+    addresses.append(-1)
+    return len(addresses) - 1
 
 
 def _only_at_begin(term: Term) -> bool:

@@ -144,7 +144,7 @@ def test_cheap_proofs_are_proofs(one: Any, other: Any) -> None:
     try:
         algebra = algebra_of({"prefixItems": [one, other]})
         left, right = (
-            algebra.table.parse_subschema(raw, algebra.table.library.main, f"/prefixItems/{n}")
+            algebra.table.parse_subschema(raw, algebra.table.references.main, f"/prefixItems/{n}")
             for n, raw in enumerate((one, other))
         )
         if are_disjoint(algebra.bound_of(left), algebra.bound_of(right)):

@@ -45,7 +45,7 @@ def in_case(case: ArrayCase, values: list[Any]) -> bool:
     if len(values) < case.low or (case.high is not None and len(values) > case.high):
         return False
     if not all(
-        holds(ALGEBRA, case.prefix[n] if n < len(case.prefix) else case.rest, value) for n, value in enumerate(values)
+        holds(ALGEBRA, case.prefix[n] if n < len(case.prefix) else case.items, value) for n, value in enumerate(values)
     ):
         return False
     for start, schemas, low, high in case.contains:
@@ -107,8 +107,8 @@ def test_one_form_of_a_case() -> None:
         assert meaning(tidy) == meaning(case)
         assert array_cases.simplify_array(tidy) == tidy
         assert not any(constraint.schemas == ANY for constraint in tidy.contains)
-        assert not tidy.prefix or tidy.prefix[-1] != tidy.rest
-        assert tidy.rest != NEVER or (tidy.high is not None and tidy.high <= len(tidy.prefix))
+        assert not tidy.prefix or tidy.prefix[-1] != tidy.items
+        assert tidy.items != NEVER or (tidy.high is not None and tidy.high <= len(tidy.prefix))
 
 
 def test_the_complement_of_a_case() -> None:
@@ -127,7 +127,7 @@ def weaker(case: ArrayCase) -> list[ArrayCase]:
         case._replace(unique=False),
         case._replace(has_duplicates=False),
     ]
-    out += [case._replace(prefix=(), rest=ANY), case._replace(contains=case.contains[1:])]
+    out += [case._replace(prefix=(), items=ANY), case._replace(contains=case.contains[1:])]
     out += [case._replace(prefix=(ANY, *case.prefix[1:]))] if case.prefix else []
     out += [case._replace(high=None), case._replace(high=case.high + 1)] if case.high is not None else []
     for place, constraint in enumerate(case.contains):

@@ -231,7 +231,7 @@ def test_large_totals_are_told_without_trying_each() -> None:
 
 
 def test_a_search_that_is_out_of_hand_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("constrain.frontends.json_schema.arrays.integer_feasibility.MOST_HALVINGS", 3)
+    monkeypatch.setattr("constrain.frontends.json_schema.arrays.integer_feasibility.MOST_BISECTIONS", 3)
     with pytest.raises(LimitError):
         is_feasible([None] * 3, [CountConstraint(pair, 1_001, 1_001) for pair in ((0, 1), (1, 2), (0, 2))])
     with pytest.raises(UnsupportedError) as caught:

@@ -114,7 +114,7 @@ def test_every_format_has_a_table_or_is_refused() -> None:
     assert set(FORMATS) == set(VALID) | REFUSED == set(INVALID) | REFUSED
     assert format_dfa("int32") is None and format_dfa("no-such-format") is None
     for name in RULE_FORMATS:
-        with pytest.raises(UnsupportedError, match="only by itself"):
+        with pytest.raises(UnsupportedError, match="cannot be combined with other conditions"):
             format_dfa(name)
 
 

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
+import threading
+from types import CodeType, FrameType
+from typing import Any
+
 import pytest
 
-from constrain.frontends.json_schema import KEYWORDS, Keyword
+from constrain.frontends.json_schema import KEYWORDS, Keyword, to_grammar
 from constrain.frontends.json_schema.algebra.value_keywords import APPLICATORS
 from constrain.frontends.json_schema.arrays.array_keywords import ARRAY_KEYWORDS
 from constrain.frontends.json_schema.numbers.number_keywords import NUMBER_KEYWORDS
 from constrain.frontends.json_schema.objects.object_keywords import OBJECT_KEYWORDS
 from constrain.frontends.json_schema.reading.keywords import iterate_subschemas, keywords_of_draft, list_annotations
 from constrain.frontends.json_schema.strings.string_keywords import STRING_KEYWORDS
+from constrain.grammar.visitor import reached_rules
 
 READ = APPLICATORS | {"type", "enum", "const"} | ARRAY_KEYWORDS | OBJECT_KEYWORDS | NUMBER_KEYWORDS | STRING_KEYWORDS
 
@@ -50,3 +57,62 @@ def test_children_are_found_at_schema_positions_only() -> None:
         ("properties", "enum"): {"a": 1}, ("items", 0): {"c": 1}, ("not",): {"d": 1},
         ("dependencies", "x"): ["y"], ("dependencies", "z"): {"f": 1}, ("$defs", "g"): {"h": 1},
     }  # fmt: skip
+
+
+DRAFT_7, DRAFT_2019 = "http://json-schema.org/draft-07/schema", "https://json-schema.org/draft/2019-09/schema"
+OBJECT = {"$dynamicAnchor": "x", "type": "object"}
+REQUIRES_A, REQUIRES_B = {"required": ["a"]}, {"required": ["b"]}
+
+EXAMPLES: dict[str, Any] = {
+    "$ref": {"$defs": {"a": OBJECT}, "$ref": "#/$defs/a", "minProperties": 1},
+    "$dynamicRef": {"$defs": {"a": OBJECT}, "$dynamicRef": "#x", "minProperties": 1},
+    "$recursiveRef": {"$schema": DRAFT_2019, "properties": {"a": {"$recursiveRef": "#", "minProperties": 1}}},
+    "type": {"type": ["string", "array"]}, "enum": {"enum": [1, "a", []]}, "const": {"const": {"a": 1}},
+    "minimum": {"minimum": 1.0625}, "maximum": {"maximum": 17.5}, "exclusiveMinimum": {"exclusiveMinimum": 3.125},
+    "exclusiveMaximum": {"exclusiveMaximum": -3.125}, "multipleOf": {"multipleOf": 7.123},
+    "minLength": {"minLength": 3}, "maxLength": {"maxLength": 5}, "pattern": {"pattern": "^row[0-3]"},
+    "format": {"format": "ipv4"},
+    "prefixItems": {"prefixItems": [{"type": "string"}]}, "items": {"items": {"type": "string"}},
+    "additionalItems": {"$schema": DRAFT_7, "items": [{"type": "null"}], "additionalItems": {"type": "string"}},
+    "minItems": {"minItems": 2}, "maxItems": {"maxItems": 2}, "uniqueItems": {"uniqueItems": True},
+    "contains": {"contains": {"type": "null"}}, "minContains": {"contains": {"type": "null"}, "minContains": 2},
+    "maxContains": {"contains": {"type": "null"}, "maxContains": 2},
+    "properties": {"properties": {"a": {"type": "null"}}}, "required": REQUIRES_A,
+    "patternProperties": {"patternProperties": {"^a": {"type": "null"}}},
+    "additionalProperties": {"additionalProperties": {"type": "null"}},
+    "propertyNames": {"propertyNames": {"maxLength": 3}}, "minProperties": {"minProperties": 2},
+    "maxProperties": {"maxProperties": 2}, "dependentRequired": {"dependentRequired": {"a": ["b"]}},
+    "dependencies": {"$schema": DRAFT_7, "dependencies": {"a": ["b"]}},
+    "allOf": {"allOf": [OBJECT, {"minProperties": 1}]}, "anyOf": {"anyOf": [REQUIRES_A, REQUIRES_B]},
+    "oneOf": {"oneOf": [REQUIRES_A, REQUIRES_B]}, "not": {"not": REQUIRES_A},
+    "if": {"if": REQUIRES_A, "then": REQUIRES_B}, "then": {"if": REQUIRES_A, "then": REQUIRES_B},
+    "else": {"if": REQUIRES_A, "else": REQUIRES_B}, "dependentSchemas": {"dependentSchemas": {"a": REQUIRES_B}},
+    "unevaluatedItems": {"prefixItems": [True], "unevaluatedItems": False},
+    "unevaluatedProperties": {"properties": {"a": True}, "unevaluatedProperties": False},
+}  # fmt: skip
+"""By keyword: a schema in which it asserts something. The constants occur nowhere else, so no automaton is cached."""
+
+
+def trace_calls(schema: Any) -> set[CodeType]:
+    """Return the code of all functions that are called while a schema and all its rules are compiled."""
+    called: set[CodeType] = set()
+
+    def record(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call":
+            called.add(frame.f_code)
+
+    threading.setprofile(record)
+    sys.setprofile(record)
+    try:
+        grammar = to_grammar(schema)
+        reached_rules(grammar.start, grammar.rules)
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
+    return called
+
+
+@pytest.mark.parametrize("row", KEYWORDS, ids=lambda row: row.name)
+def test_the_named_function_enforces_the_keyword(row: Keyword) -> None:
+    """It runs when a schema is compiled in which the keyword asserts something."""
+    assert inspect.unwrap(row.enforced_by).__code__ in trace_calls(EXAMPLES[row.name])

@@ -16,7 +16,7 @@ from constrain.frontends.json_schema.core.schema_sets import ANY, NEVER, SchemaS
 from constrain.frontends.json_schema.objects import object_cases, object_members
 from constrain.frontends.json_schema.objects.member_constraints import (
     ResolvedObject,
-    is_met_by_any_member,
+    is_satisfied_by_any_member,
     resolve_constraints,
 )
 from constrain.frontends.json_schema.objects.normalised_object import NormalisedObject
@@ -308,7 +308,7 @@ def test_whether_there_is_an_object() -> None:
     ],
 )
 def test_a_demand_that_any_member_meets_is_a_number_of_members(case: ObjectCase, some: Cell, will_do: bool) -> None:
-    assert is_met_by_any_member(case, some, ALGEBRA) == will_do
+    assert is_satisfied_by_any_member(case, some, ALGEBRA) == will_do
     placed = list(resolve_constraints(case._replace(existentials=(some,)), ALGEBRA))
     if will_do:
         assert placed == [ResolvedObject(case._replace(low=len(case.required) + 1))]

@@ -162,7 +162,7 @@ def test_a_loop_that_no_instance_takes_does_no_harm(schema: Any, takes: str, ref
     {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
 ])  # fmt: skip
 def test_a_loop_that_an_instance_takes_is_told(schema: Any) -> None:
-    with pytest.raises(SchemaError, match="to itself"):
+    with pytest.raises(SchemaError, match=r"refers to itself|applies itself"):
         to_grammar(schema)
 
 
@@ -171,14 +171,14 @@ def test_a_definition_that_only_refers_to_itself_costs_few_trials(monkeypatch: p
     from constrain.frontends.json_schema.emission import unsatisfiable_core
 
     trials = 0
-    empty = unsatisfiable_core._empty
+    empty = unsatisfiable_core._is_empty
 
     def counted(*arguments: Any) -> bool:
         nonlocal trials
         trials += 1
         return empty(*arguments)
 
-    monkeypatch.setattr(unsatisfiable_core, "_empty", counted)
+    monkeypatch.setattr(unsatisfiable_core, "_is_empty", counted)
     node = {"type": "object", "required": ["next"], "properties": {"next": {"$ref": "#/$defs/node"}}}
     others = {f"p{k}": {"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}} for k in range(100)}
     schema = {"type": "object", "required": ["n"], "properties": {**others, "n": {"$ref": "#/$defs/node"}}}
@@ -232,7 +232,7 @@ def test_a_folder_is_a_registry(run: Any, folder: Path, text: str) -> None:
 
 def test_without_a_folder_nothing_beside_is_read(run: Any, folder: Path) -> None:
     code, _, err = run("check", str(folder / "order.json"))
-    assert code == 2 and "not at hand: file://" in err and "--registry" in err
+    assert code == 2 and "not in the registry: file://" in err and "--registry" in err
 
 
 def test_links_out_of_a_folder_are_not_followed(run: Any, folder: Path, tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_links_out_of_a_folder_are_not_followed(run: Any, folder: Path, tmp_path
     for reference in ("link.json", "out/secret.json"):
         (folder / "s.json").write_text(json.dumps({"$ref": reference}), "utf-8")
         code, _, err = run("check", str(folder / "s.json"), "--registry", str(folder))
-        assert code == 2 and "not at hand" in err
+        assert code == 2 and "not in the registry" in err
 
 
 def test_a_folder_has_a_size(run: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

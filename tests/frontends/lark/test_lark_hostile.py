@@ -21,7 +21,7 @@ _NEWLINE: /\\n */
 
 def test_reductions_without_end_are_refused() -> None:
     """An x that is a y is an x, and that goes first: on `(a)` Lark's parser never answers."""
-    with pytest.raises(GrammarError, match=r"never comes to an end.*`y: x`"):
+    with pytest.raises(GrammarError, match=r"never terminates.*`y: x`"):
         to_grammar('start: "(" w ")"\nw: x\ny.2: x\nx: "a" | y')
 
 

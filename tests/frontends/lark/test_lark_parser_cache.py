@@ -47,7 +47,7 @@ def write(place: Path) -> Parser:
     parser = to_parser(
         GRAMMAR, import_paths=(str(place),), indentation=Indentation(opening=("LPAR",), closing=("RPAR",))
     )
-    kept(place).keep(parser, load_grammar(GRAMMAR, import_paths=[str(place)]).imports)
+    kept(place).store(parser, load_grammar(GRAMMAR, import_paths=[str(place)]).imports)
     return parser
 
 
@@ -87,7 +87,7 @@ def test_a_damaged_file_is_made_anew(place: Path) -> None:
 def test_few_files_are_kept_and_a_missing_right_to_write_is_no_error(place: Path) -> None:
     parser = write(place)
     for number in range(MOST_FILES + 3):
-        kept(place, str(number)).keep(parser, [])
+        kept(place, str(number)).store(parser, [])
     assert len(list((place / "kept").glob("*"))) == MOST_FILES
     (place / "file").write_text("")
-    CachedParser(place / "file", ["x"], []).keep(parser, [])
+    CachedParser(place / "file", ["x"], []).store(parser, [])

@@ -1,8 +1,9 @@
 """Products of unions of objects, discriminators first: unions that test the same key are split by its values.
 
 Chains of `if`s, dependencies and branches that `oneOf` subtracts mostly test the value of one key, or its presence.
-Given one value of that key, nearly every union has one case left, or none that asserts anything; so a product of 2^n
-cases becomes n + 2 small ones: one for each value, one for any other value, one for the absent key.
+Given one value of that key, nearly every union has one case left, or none that asserts anything. So this Shannon
+expansion turns a product of 2^n cases into n + 2 small ones: one per value, one for any other value, one for the absent
+key.
 """
 
 from __future__ import annotations
@@ -34,49 +35,49 @@ def split_by_discriminator(
 
     It is the key whose pieces have the fewest cases to multiply out. used: keys that have been split by before.
     """
-    tested: Counter[str] = Counter()
+    frequency: Counter[str] = Counter()
     values: dict[str, dict[Constant, None]] = {}
     for union in unions:
-        found = _tests(union, algebra) if len(union) > 1 else {}
-        tested.update(found.keys())
-        for name, constants in found.items():
+        tested_keys = _find_tested_keys(union, algebra) if len(union) > 1 else {}
+        frequency.update(tested_keys.keys())
+        for name, constants in tested_keys.items():
             values.setdefault(name, {}).update(constants)
     best: tuple[str, list[list[ObjectUnion]]] | None = None
     least = prod(map(len, unions))
-    names = [name for name, times in tested.most_common(MOST_KEYS) if times > 1 and name not in used]
+    names = [name for name, count in frequency.most_common(MOST_KEYS) if count > 1 and name not in used]
     for name in names:
         if len(values[name]) <= MOST_VALUES:
-            pieces = _pieces(unions, name, tuple(values[name]), algebra)
+            pieces = _split_unions(unions, name, tuple(values[name]), algebra)
             size = sum(prod(map(len, piece)) for piece in pieces)
             if size < least:
                 best, least = (name, pieces), size
     return best
 
 
-def _pieces(
+def _split_unions(
     unions: list[ObjectUnion], name: str, values: tuple[Constant, ...], algebra: SchemaAlgebra
 ) -> list[list[ObjectUnion]]:
-    """Return the unions by the values of a key: the tested ones, equal consequences together; any other; absent."""
+    """Split the unions by the value of a key: tested values, where equal results are merged; other values; absent."""
     pieces: dict[tuple[ObjectUnion, ...], list[Constant]] = {}
     for value in values:
-        restricted = _restrict(unions, name, algebra.enum_set((value,)), algebra)
+        restricted = _restrict_unions(unions, name, algebra.enum_set((value,)), algebra)
         if restricted is not None:
             pieces.setdefault(tuple(restricted), []).append(value)
-    out = [[*piece, _having(name, algebra.enum_set(tuple(held)))] for piece, held in pieces.items()]
+    out = [[*piece, _require_value(name, algebra.enum_set(tuple(constants)))] for piece, constants in pieces.items()]
     others = algebra.complement(algebra.enum_set(values)) if values else ANY
-    rest, none = _restrict(unions, name, others, algebra), _restrict(unions, name, NEVER, algebra)
-    if rest is not None:
-        out.append([*rest, _having(name, others)])
-    if none is not None:
-        out.append([*none, (ObjectCase(((name, NEVER),), mentioned=frozenset((name,))),)])
+    other, absent = _restrict_unions(unions, name, others, algebra), _restrict_unions(unions, name, NEVER, algebra)
+    if other is not None:
+        out.append([*other, _require_value(name, others)])
+    if absent is not None:
+        out.append([*absent, (ObjectCase(((name, NEVER),), mentioned=frozenset((name,))),)])
     return out
 
 
-def _having(name: str, schemas: SchemaSet) -> ObjectUnion:
+def _require_value(name: str, schemas: SchemaSet) -> ObjectUnion:
     return (ObjectCase(((name, schemas),), frozenset((name,)), frozenset((name,))),)
 
 
-def _tests(union: ObjectUnion, algebra: SchemaAlgebra) -> dict[str, dict[Constant, None]]:
+def _find_tested_keys(union: ObjectUnion, algebra: SchemaAlgebra) -> dict[str, dict[Constant, None]]:
     """Return the keys whose presence or value some case tests, with the values that are tested."""
     out: dict[str, dict[Constant, None]] = {}
     for case in union:
@@ -90,7 +91,7 @@ def _tests(union: ObjectUnion, algebra: SchemaAlgebra) -> dict[str, dict[Constan
     return out
 
 
-def _restrict(
+def _restrict_unions(
     unions: list[ObjectUnion], name: str, schemas: SchemaSet, algebra: SchemaAlgebra
 ) -> list[ObjectUnion] | None:
     """Return the unions for one set of values of a key (NEVER: the key is absent), without those that assert nothing
@@ -100,56 +101,60 @@ def _restrict(
     """
     out: list[ObjectUnion] = []
     for union in unions:
-        if all(_leaves_open(case, name) for case in union):
+        if all(_is_indifferent_to(case, name) for case in union):
             out.append(union)
             continue
-        kept = dict.fromkeys(_restricted(case, name, schemas, algebra) for case in union)
-        if SILENT in kept:
+        restricted = dict.fromkeys(_restrict_case(case, name, schemas, algebra) for case in union)
+        if UNCONSTRAINED in restricted:
             continue
-        cases = tuple(case for case in kept if case is not None)
+        cases = tuple(case for case in restricted if case is not None)
         if not cases:
             return None
         out.append(cases)
     return out
 
 
-def _leaves_open(case: ObjectCase, name: str) -> bool:
-    """Return whether a case constrains neither a key nor the number of members, as far as its fields show."""
+def _is_indifferent_to(case: ObjectCase, name: str) -> bool:
+    """Return whether a case certainly constrains neither the key nor the number of members."""
     if case.cells is not ANY_OBJECT.cells or case.existentials or case.clauses or case.low or case.high is not None:
         return False
     return all(other != name for other, _ in case.names)
 
 
-SILENT = ANY_OBJECT
+UNCONSTRAINED = ANY_OBJECT
 """A case that asserts nothing."""
 
 
-def _restricted(case: ObjectCase, name: str, schemas: SchemaSet, algebra: SchemaAlgebra) -> ObjectCase | None:
+def _restrict_case(case: ObjectCase, name: str, schemas: SchemaSet, algebra: SchemaAlgebra) -> ObjectCase | None:
     """Return what a case asserts besides the value of a key; None if it excludes that value."""
-    if case.clauses or _leaves_open(case, name):
+    if case.clauses or _is_indifferent_to(case, name):
         return case
-    own = dict(case.names)
-    old = own[name] if name in own else look_up_name(case.cells, name, algebra.languages)
+    names = dict(case.names)
+    current = names[name] if name in names else look_up_name(case.cells, name, algebra.languages)
     low, existentials = case.low, case.existentials
-    left: SchemaSet = ANY
+    remaining: SchemaSet = ANY
     if schemas != NEVER:
         if case.high is not None and case.high < len(case.required | {name}):
             return None
-        met = algebra.intersect(schemas, old)
-        if met == NEVER or not algebra.is_possible(met):
+        intersection = algebra.intersect(schemas, current)
+        if intersection == NEVER or not algebra.is_possible(intersection):
             return None
-        left = tuple(literal for literal in old if algebra.is_possible(algebra.intersect(schemas, (-literal,))))
+        remaining = tuple(
+            literal for literal in current if algebra.is_possible(algebra.intersect(schemas, (-literal,)))
+        )
         low = 0 if low <= 1 else low
-        existentials = tuple(cell for cell in existentials if not _meets(name, schemas, cell, algebra))
+        existentials = tuple(cell for cell in existentials if not _satisfies_existential(name, schemas, cell, algebra))
     elif name in case.required:
         return None
-    own[name] = left
-    case = case._replace(names=tuple(own.items()), required=case.required - {name}, low=low, existentials=existentials)
-    silent = not any(own.values()) and case._replace(names=(), mentioned=NO_NAMES) == ANY_OBJECT
-    return SILENT if silent else case
+    names[name] = remaining
+    case = case._replace(
+        names=tuple(names.items()), required=case.required - {name}, low=low, existentials=existentials
+    )
+    unconstrained = not any(names.values()) and case._replace(names=(), mentioned=NO_NAMES) == ANY_OBJECT
+    return UNCONSTRAINED if unconstrained else case
 
 
-def _meets(name: str, schemas: SchemaSet, existential: Cell, algebra: SchemaAlgebra) -> bool:
+def _satisfies_existential(name: str, schemas: SchemaSet, existential: Cell, algebra: SchemaAlgebra) -> bool:
     """Return whether a key with a value of a set meets an existential constraint."""
     lang, wanted = existential
     return algebra.languages.accepts(lang, name) and (not wanted or algebra.intersect(schemas, wanted) == schemas)

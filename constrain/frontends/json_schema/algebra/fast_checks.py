@@ -23,14 +23,16 @@ VALUE_KEYWORDS = frozenset(("type", "enum", "const"))
 TEXT_KEYWORDS = frozenset(("minLength", "maxLength", "pattern", "format"))
 BOUND_KEYWORDS = frozenset(("minimum", "maximum"))
 FAST_KEYWORDS = frozenset(
-    (*VALUE_KEYWORDS, *TEXT_KEYWORDS, *BOUND_KEYWORDS, "items", "minItems", "maxItems", "properties", "required")
-)
-"""Keywords that are understood here: beside any other one nothing is decided."""
-FAST_KEYWORDS |= {"additionalProperties"}
-"""Fields that are looked at here: beside any other nothing is sure."""
+    (
+        *VALUE_KEYWORDS, *TEXT_KEYWORDS, *BOUND_KEYWORDS, "items", "minItems", "maxItems", "properties", "required",
+        "additionalProperties",
+    )
+)  # fmt: skip
+"""Keywords that these tests understand; a subschema with any other keyword is left to the algebra."""
 BRACKETS = ARRAY | OBJECT
-SHORT = 10**18
-DEPTH = 24
+SMALL_BOUND = 10**18
+"""Bounds of numbers below which the automaton is certainly within `Limits.dfa_states`."""
+MOST_DEPTH = 24
 """Levels of required keys that are followed."""
 
 
@@ -42,9 +44,10 @@ def fast_satisfiable(schemas: SchemaSet, nodes: Nodes, depth: int = 0) -> bool:
     if node is None:
         return False
     if node.satisfiable is None:
-        if depth > DEPTH or node.unparsed is not None:
+        if depth > MOST_DEPTH or node.unparsed is not None:
             return False
-        node.satisfiable = False  # a recursive path through this node has no finite value
+        # Least fixpoint: a recursive path through this node has no finite value, so it counts as empty meanwhile.
+        node.satisfiable = False
         node.satisfiable = _has_value(node, nodes, depth)
     return node.satisfiable
 
@@ -58,7 +61,7 @@ def _has_value(node: Subschema, nodes: Nodes, depth: int) -> bool:
         return False
     types = keywords.get("type", TYPES)
     if "enum" in fields or "const" in fields:
-        return len(fields - {"type"}) == 1 and any(value[0] & types for value in _listed(keywords))
+        return len(fields - {"type"}) == 1 and any(value[0] & types for value in _enumerated_values(keywords))
     return bool(
         types & (NULL | BOOLEAN)
         or (types & STRING and _has_text(keywords))
@@ -68,7 +71,7 @@ def _has_value(node: Subschema, nodes: Nodes, depth: int) -> bool:
     )
 
 
-def _listed(keywords: dict[str, Any]) -> tuple[Constant, ...]:
+def _enumerated_values(keywords: dict[str, Any]) -> tuple[Constant, ...]:
     values: tuple[Constant, ...] = keywords["enum"] if "enum" in keywords else keywords["const"]
     return values
 
@@ -86,10 +89,10 @@ def _has_number(keywords: dict[str, Any]) -> bool:
     return "minimum" not in keywords or "maximum" not in keywords or keywords["maximum"] - keywords["minimum"] > 1
 
 
-def _short(keywords: dict[str, Any]) -> bool:
-    """Return whether the bounds are such that no automaton of them can exceed the limit."""
+def _has_small_bounds(keywords: dict[str, Any]) -> bool:
+    """Return whether the bounds are integers so small that their automaton cannot exceed the limit."""
     bounds = [keywords[field] for field in BOUND_KEYWORDS if field in keywords]
-    return all(bound.denominator == 1 and abs(bound.numerator) < SHORT for bound in bounds)
+    return all(bound.denominator == 1 and abs(bound.numerator) < SMALL_BOUND for bound in bounds)
 
 
 def _has_array(keywords: dict[str, Any], nodes: Nodes, depth: int) -> bool:
@@ -100,8 +103,10 @@ def _has_array(keywords: dict[str, Any], nodes: Nodes, depth: int) -> bool:
 
 
 def _has_object(keywords: dict[str, Any], nodes: Nodes, depth: int) -> bool:
-    values, rest = keywords.get("properties", {}), keywords.get("additionalProperties", ANY)
-    return all(fast_satisfiable(values.get(name, rest), nodes, depth + 1) for name in keywords.get("required", ()))
+    values, additional = keywords.get("properties", {}), keywords.get("additionalProperties", ANY)
+    return all(
+        fast_satisfiable(values.get(name, additional), nodes, depth + 1) for name in keywords.get("required", ())
+    )
 
 
 def find_children(schemas: SchemaSet, nodes: Nodes) -> list[SchemaSet] | None:
@@ -115,27 +120,28 @@ def find_children(schemas: SchemaSet, nodes: Nodes) -> list[SchemaSet] | None:
     node = nodes[schemas[0]]
     assert node is not None
     if node.children is None:
-        node.children = (_inside(schemas, node, nodes),)
+        node.children = (_list_children(schemas, node, nodes),)
     return node.children[0]
 
 
-def _inside(schemas: SchemaSet, node: Subschema, nodes: Nodes) -> list[SchemaSet] | None:
+def _list_children(schemas: SchemaSet, node: Subschema, nodes: Nodes) -> list[SchemaSet] | None:
     keywords = node.keywords
     fields = keywords.keys()
     if fields == {"anyOf"}:
-        return _inside_any(keywords["anyOf"], nodes)
+        return _list_children_of_alternatives(keywords["anyOf"], nodes)
     if not fields <= FAST_KEYWORDS:
         return None
     types = keywords.get("type", TYPES)
     if "enum" in fields or "const" in fields:
         return (
             []
-            if fast_satisfiable(schemas, nodes) and not any(value[0] & BRACKETS for value in _listed(keywords))
+            if fast_satisfiable(schemas, nodes)
+            and not any(value[0] & BRACKETS for value in _enumerated_values(keywords))
             else None
         )
     if types & STRING and not _has_text(keywords):
         return None
-    if types & (NUMBER | INTEGER) and not (_has_number(keywords) and _short(keywords)):
+    if types & (NUMBER | INTEGER) and not (_has_number(keywords) and _has_small_bounds(keywords)):
         return None
     out: list[SchemaSet] = []
     if types & ARRAY:
@@ -147,24 +153,24 @@ def _inside(schemas: SchemaSet, node: Subschema, nodes: Nodes) -> list[SchemaSet
         if not _has_object(keywords, nodes, 0):
             return None
         values = keywords.get("properties", {}).values()
-        if NEVER in values:  # Its key cannot be there, which `members.as_it_stands` does not look at.
+        if NEVER in values:  # A forbidden key, which `normalised_object.normalise_plain_object` does not look for.
             return None
         out += values
         out.append(keywords.get("additionalProperties", ANY))
     return [other for other in out if other and other != NEVER]
 
 
-def _inside_any(options: tuple[SchemaSet, ...], nodes: Nodes) -> list[SchemaSet] | None:
+def _list_children_of_alternatives(options: tuple[SchemaSet, ...], nodes: Nodes) -> list[SchemaSet] | None:
     """Return the children of alternatives that exclude each other by their types, and so are never merged."""
-    seen, out = 0, list[SchemaSet]()
+    types, out = 0, list[SchemaSet]()
     for schemas in options:
         node = nodes[schemas[0]] if len(schemas) == 1 and schemas[0] > 0 else None
-        found = None if node is None or "type" not in node.keywords else find_children(schemas, nodes)
-        if found is None or node is None or seen & node.keywords["type"]:
+        children = None if node is None or "type" not in node.keywords else find_children(schemas, nodes)
+        if children is None or node is None or types & node.keywords["type"]:
             return None
-        seen |= node.keywords["type"]
-        out += found
-    return None if seen & INTEGER and seen & NUMBER else out
+        types |= node.keywords["type"]
+        out += children
+    return None if types & INTEGER and types & NUMBER else out
 
 
 def needs_rule(schemas: SchemaSet, nodes: Nodes) -> bool:

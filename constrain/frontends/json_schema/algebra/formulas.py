@@ -52,21 +52,24 @@ Formula = Union[Disjunction, Conjunction, ExactlyOneOf, OwnShape, SchemaSet]
 def build_formula(node: Subschema, algebra: SchemaAlgebra) -> Formula:
     """Return what a subschema asserts: a conjunction in the order of the document, so that keys keep their order."""
     keywords = node.keywords
-    left = [field for field in UNEVALUATED if keywords.get(field, ANY) != ANY]
-    if left:
+    unevaluated_fields = [field for field in UNEVALUATED if keywords.get(field, ANY) != ANY]
+    if unevaluated_fields:
         others = {field: value for field, value in keywords.items() if field not in UNEVALUATED}
         return Conjunction(
-            ((algebra.table.add_derived(node, others).number,), *(_unevaluated(field, node, algebra) for field in left))
+            (
+                (algebra.table.add_derived(node, others).number,),
+                *(_build_unevaluated(field, node, algebra) for field in unevaluated_fields),
+            )
         )
     if "oneOf" in keywords and len(keywords) > 1:
         # Branches that overlap often become disjoint together with the sibling keywords of oneOf.
-        rest = {field: value for field, value in keywords.items() if field != "oneOf"}
-        return ExactlyOneOf((algebra.table.add_derived(node, rest).number,), keywords["oneOf"])
+        siblings = {field: value for field, value in keywords.items() if field != "oneOf"}
+        return ExactlyOneOf((algebra.table.add_derived(node, siblings).number,), keywords["oneOf"])
     parts: list[Formula] = []
-    place = -1
+    own_position = -1
     for field, value in keywords.items():
-        if field not in APPLICATORS and place < 0:
-            place = len(parts)
+        if field not in APPLICATORS and own_position < 0:
+            own_position = len(parts)
         if field in ("$ref", "$dynamicRef"):
             parts.append(value)
         elif field == "allOf":
@@ -82,44 +85,50 @@ def build_formula(node: Subschema, algebra: SchemaAlgebra) -> Formula:
             parts.append(Disjunction((chosen, Conjunction((algebra.complement(value), keywords.get("else", ANY))))))
         elif field in ("dependentSchemas", "dependencies"):
             branches = ((name, schemas) for name, schemas in value.items() if isinstance(schemas, tuple))
-            parts.extend(Disjunction((OwnShape(_without(name)), schemas)) for name, schemas in branches)
-    if place >= 0:
-        parts.insert(place, OwnShape(build_value_shape(keywords, node.draft, algebra)))
+            parts.extend(Disjunction((OwnShape(_forbid_key(name)), schemas)) for name, schemas in branches)
+    if own_position >= 0:
+        parts.insert(own_position, OwnShape(build_value_shape(keywords, node.draft, algebra)))
     return parts[0] if len(parts) == 1 else Conjunction(tuple(parts))
 
 
-def _unevaluated(field: str, node: Subschema, algebra: SchemaAlgebra) -> Formula:
+def _build_unevaluated(field: str, node: Subschema, algebra: SchemaAlgebra) -> Formula:
     """Return the formula of an unevaluated keyword: keys or items that no other keyword evaluates are in a set."""
     schemas: SchemaSet = node.keywords[field]
     others = {name: value for name, value in node.keywords.items() if name != field}
-    keys = field == "unevaluatedProperties"
-    own = unevaluated.find_evaluated_keys if keys else unevaluated.find_evaluated_items
+    for_keys = field == "unevaluatedProperties"
+    find_evaluated = unevaluated.find_evaluated_keys if for_keys else unevaluated.find_evaluated_items
     options: list[Formula] = []
-    for held, seen in unevaluated.find_evaluation_cases(node, others, own, algebra, (node.number,)):
-        if seen.everything:
+    for held, evaluated in unevaluated.find_evaluation_cases(node, others, find_evaluated, algebra, (node.number,)):
+        if evaluated.everything:
             options.append(held)
             continue
-        left = _other_keys(seen, schemas, algebra) if keys else _other_items(seen, schemas, node, algebra)
-        options.append(Conjunction((held, OwnShape(left))))
+        remaining = (
+            _constrain_other_keys(evaluated, schemas, algebra)
+            if for_keys
+            else _constrain_other_items(evaluated, schemas, node, algebra)
+        )
+        options.append(Conjunction((held, OwnShape(remaining))))
     return Disjunction(tuple(options))
 
 
-def _other_keys(seen: unevaluated.Evaluated, schemas: SchemaSet, algebra: SchemaAlgebra) -> Shape:
+def _constrain_other_keys(evaluated: unevaluated.Evaluated, schemas: SchemaSet, algebra: SchemaAlgebra) -> Shape:
     keywords = {
-        "properties": dict.fromkeys(sorted(seen.names), ANY), "additionalProperties": schemas,
-        "patternProperties": dict.fromkeys(sorted(seen.patterns), ANY),
+        "properties": dict.fromkeys(sorted(evaluated.names), ANY), "additionalProperties": schemas,
+        "patternProperties": dict.fromkeys(sorted(evaluated.patterns), ANY),
     }  # fmt: skip
     case = build_object_case(keywords, algebra)  # The keywords that evaluate these names decide on their order.
-    return EVERYTHING._replace(objects=(case._replace(mentioned=seen.names),))
+    return EVERYTHING._replace(objects=(case._replace(mentioned=evaluated.names),))
 
 
-def _other_items(seen: unevaluated.Evaluated, schemas: SchemaSet, node: Subschema, algebra: SchemaAlgebra) -> Shape:
-    if seen.sets:
-        schemas = (algebra.table.add_derived(node, {"anyOf": (schemas, *sorted(seen.sets))}).number,)
-    return EVERYTHING._replace(arrays=(array_cases.simplify_array(ArrayCase((ANY,) * seen.first, schemas)),))
+def _constrain_other_items(
+    evaluated: unevaluated.Evaluated, schemas: SchemaSet, node: Subschema, algebra: SchemaAlgebra
+) -> Shape:
+    if evaluated.sets:
+        schemas = (algebra.table.add_derived(node, {"anyOf": (schemas, *sorted(evaluated.sets))}).number,)
+    return EVERYTHING._replace(arrays=(array_cases.simplify_array(ArrayCase((ANY,) * evaluated.first, schemas)),))
 
 
-def _without(name: str) -> Shape:
+def _forbid_key(name: str) -> Shape:
     """Return the Shape of all values but the objects with a key."""
     case = ObjectCase(((name, NEVER),), mentioned=frozenset((name,)))
     return EVERYTHING._replace(objects=(case,))

@@ -41,7 +41,7 @@ MANY_BRANCHES = 8
 
 
 class OneOfLiteral(NamedTuple):
-    """A literal of a set that stands for a subschema with `oneOf`.
+    """A literal of a set that denotes a subschema with `oneOf`.
 
     literal: the number of that subschema, negative for its complement. given: the literal in the set, which may be a
     reference to it.
@@ -53,7 +53,7 @@ class OneOfLiteral(NamedTuple):
 
 
 def find_one_of(literal: int, algebra: SchemaAlgebra) -> OneOfLiteral | None:
-    """Return the subschema with `oneOf` that a literal stands for, through references; None if it is none."""
+    """Return the subschema with `oneOf` that a literal denotes, through references; None if there is none."""
     given, seen = literal, set()
     while literal not in seen:
         seen.add(literal)
@@ -73,7 +73,7 @@ def find_one_of(literal: int, algebra: SchemaAlgebra) -> OneOfLiteral | None:
 def unfold_one_of(one_of: ExactlyOneOf, algebra: SchemaAlgebra) -> Shape:
     """Return the values of the context that exactly one branch allows."""
     alternatives: list[Shape] = []
-    texts = _texts_of_exactly_one(one_of, algebra)
+    texts = _unite_texts_of_exactly_one(one_of, algebra)
     if texts is not None:
         alternatives.append(NOTHING._replace(strings=texts))
         one_of = ExactlyOneOf(algebra.intersect(one_of.context, algebra.non_string_set()), one_of.parts)
@@ -89,13 +89,13 @@ def unfold_one_of(one_of: ExactlyOneOf, algebra: SchemaAlgebra) -> Shape:
 
 def unfold_not_one_of(one_of: ExactlyOneOf, within: SchemaSet, algebra: SchemaAlgebra) -> Shape:
     """Return the values of the set `within` that are outside of the context, or in no branch, or in two at least."""
-    texts = _texts_of_exactly_one(one_of, algebra)
+    texts = _unite_texts_of_exactly_one(one_of, algebra)
     if texts is not None:
         context = algebra.intersect(one_of.context, algebra.non_string_set())
         others = unfold_not_one_of(ExactlyOneOf(context, one_of.parts), within, algebra)
-        left = complement_shape(NOTHING._replace(strings=texts), algebra)
-        left = left._replace(scalars=0, numbers=(), arrays=(), objects=())
-        return others._replace(strings=intersect_shapes(left, algebra.unfold(within), algebra=algebra).strings)
+        complement = complement_shape(NOTHING._replace(strings=texts), algebra)
+        complement = complement._replace(scalars=0, numbers=(), arrays=(), objects=())
+        return others._replace(strings=intersect_shapes(complement, algebra.unfold(within), algebra=algebra).strings)
     context, branches = one_of
     shape = _intersect_all(within, [algebra.complement(branch) for branch in branches], algebra)
     overlaps = _find_overlaps(ExactlyOneOf(algebra.intersect(within, context), branches), algebra)
@@ -118,7 +118,7 @@ def _intersect_all(schemas: SchemaSet, others: list[SchemaSet], algebra: SchemaA
     return intersect_shapes(algebra.unfold(schemas), *shapes, algebra=algebra)
 
 
-def _texts_of_exactly_one(one_of: ExactlyOneOf, algebra: SchemaAlgebra) -> tuple[StringCase, ...] | None:
+def _unite_texts_of_exactly_one(one_of: ExactlyOneOf, algebra: SchemaAlgebra) -> tuple[StringCase, ...] | None:
     """Return the texts that exactly one of many branches allows, by one automaton; None if comparing pairs is better.
 
     Pairwise subtraction of n overlapping languages makes n automata of n factors; `Dfa.exactly_one_of` makes one.
@@ -153,11 +153,11 @@ def _find_overlaps(one_of: ExactlyOneOf, algebra: SchemaAlgebra) -> list[list[in
     out: list[list[int]] = [[] for _ in branches]
     spend_work(len(branches) ** 2 // 4, "a comparison of the branches of oneOf")
     bounds = [algebra.bound_of(branch) for branch in branches]
-    tags = _find_tags(bounds, algebra)
+    tags = _find_discriminator_values(bounds, algebra)
     for one in range(len(branches)):
         for other in range(one):
-            mine, yours = tags[one], tags[other]
-            if mine is not None and yours is not None and mine.isdisjoint(yours):
+            tags_of_one, tags_of_other = tags[one], tags[other]
+            if tags_of_one is not None and tags_of_other is not None and tags_of_one.isdisjoint(tags_of_other):
                 continue
             if are_disjoint(bounds[one], bounds[other]):
                 continue
@@ -167,8 +167,11 @@ def _find_overlaps(one_of: ExactlyOneOf, algebra: SchemaAlgebra) -> list[list[in
     return out
 
 
-def _find_tags(bounds: list[StaticBound], algebra: SchemaAlgebra) -> list[frozenset[Constant] | None]:
-    """Return for each branch of objects the values of the discriminator: the key that most require with few values."""
+def _find_discriminator_values(bounds: list[StaticBound], algebra: SchemaAlgebra) -> list[frozenset[Constant] | None]:
+    """Return the values of the discriminator in each branch, None if the branch does not require it or enumerate it.
+
+    The discriminator is the key that most branches of objects require with enumerated values.
+    """
     known = [
         {
             name: values

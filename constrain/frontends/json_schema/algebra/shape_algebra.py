@@ -74,7 +74,7 @@ class NonEmptyShape(NamedTuple):
 
 ANYTHING = NonEmptyShape(*EVERYTHING[:4], tuple(map(normalise_plain_object, EVERYTHING.objects)))
 
-PLAIN = ((), ALL_NUMBERS, ALL_STRINGS)
+SATISFIABLE_PARTS = ((), ALL_NUMBERS, ALL_STRINGS)
 """Parts that need no satisfiability test."""
 
 
@@ -86,7 +86,7 @@ class ShapeAlgebra(SchemaAlgebra):
         self.nodes = table.nodes
         self.style = style
         self.limits = limits
-        self.languages = LanguageCache(limits, self._names, self.unsupported)
+        self.languages = LanguageCache(limits, self._find_names_dfa, self.unsupported)
         self._shapes: dict[SchemaSet, Shape] = {ANY: EVERYTHING, NEVER: NOTHING}
         self._satisfiable: dict[SchemaSet, bool] = {ANY: True, NEVER: False}
         self._open: dict[SchemaSet, int] = {}
@@ -109,13 +109,13 @@ class ShapeAlgebra(SchemaAlgebra):
         shape = self._shapes.get(schemas)
         if shape is None:
             spend_work(30 + len(schemas), "a combination of subschemas")
-            shape = self._shapes[schemas] = self._deeper(self._unfold, schemas)
+            shape = self._shapes[schemas] = self._recurse(self._unfold, schemas)
         return shape
 
     def _unfold(self, schemas: SchemaSet) -> Shape:
         return self._unfold_one(schemas[0]) if len(schemas) == 1 else self._unfold_set(schemas)
 
-    def _deeper(self, function: Callable[[A], T], argument: A) -> T:
+    def _recurse(self, function: Callable[[A], T], argument: A) -> T:
         """Call a function one level further into the recursion of Shapes."""
         self._level += 1
         try:
@@ -128,9 +128,9 @@ class ShapeAlgebra(SchemaAlgebra):
         disjoint.
         """
         for literal in schemas:
-            known = find_one_of(literal, self)
-            if known is not None:
-                literal, node, given = known
+            one_of = find_one_of(literal, self)
+            if one_of is not None:
+                literal, node, given = one_of
                 if literal in self._unfolding:
                     raise CircularSchema(node)
                 self._unfolding.append(literal)
@@ -169,7 +169,7 @@ class ShapeAlgebra(SchemaAlgebra):
         return self.unfold(formula if sign else self.complement(formula))
 
     def _intersect_parts(self, parts: tuple[Formula, ...], sign: bool) -> Shape:
-        """Return the Shape of a conjunction. A circular part does no harm beside an empty one."""
+        """Return the Shape of a conjunction: empty if the parts that are not circular have no value in common."""
         shapes: list[Shape] = []
         circular: CircularSchema | None = None
         for part in parts:
@@ -180,7 +180,7 @@ class ShapeAlgebra(SchemaAlgebra):
         shape = intersect_shapes(*shapes, algebra=self)
         if circular is None:
             return shape
-        if self._any_case(shape):
+        if self._is_shape_satisfiable(shape):
             raise circular
         return NOTHING
 
@@ -206,50 +206,50 @@ class ShapeAlgebra(SchemaAlgebra):
 
     def normalise(self, schemas: SchemaSet) -> NonEmptyShape:
         """Return the Shape of a satisfiable set without empty cases."""
-        shape_found = self._normalised.get(schemas)
-        if shape_found is None:
-            shape_found = self._plain(schemas)
-            if shape_found is not None:
-                self._normalised[schemas] = shape_found
-        if shape_found is None:
-            whole = self.unfold(schemas)
+        shape = self._normalised.get(schemas)
+        if shape is None:
+            shape = self._normalise_plain(schemas)
+            if shape is not None:
+                self._normalised[schemas] = shape
+        if shape is None:
+            unfolded = self.unfold(schemas)
             self._normalising.append(schemas)
             try:
-                shape_found = self._normalised[schemas] = self._deeper(self._normalise_shape, whole)
+                shape = self._normalised[schemas] = self._recurse(self._normalise_shape, unfolded)
             except LimitError as error:
                 raise error if error.pointer is not None else relocate_error(error, self._pointer()) from None
             finally:
                 self._normalising.pop()
-        return shape_found
+        return shape
 
-    def _plain(self, schemas: SchemaSet) -> NonEmptyShape | None:
-        """Return the same for a plain subschema (`fast_checks`), whose cases are in normal form; None for any other."""
-        found = find_children(schemas, self.nodes)
-        node = self.nodes[schemas[0]] if found is not None and schemas else None
-        if found is None or node is None or "anyOf" in node.keywords or not all(map(self.is_satisfiable, found)):
+    def _normalise_plain(self, schemas: SchemaSet) -> NonEmptyShape | None:
+        """Normalise a plain subschema (`fast_checks`), whose cases are in normal form already; None for any other."""
+        children = find_children(schemas, self.nodes)
+        node = self.nodes[schemas[0]] if children is not None and schemas else None
+        if children is None or node is None or "anyOf" in node.keywords or not all(map(self.is_satisfiable, children)):
             return None
         shape = build_value_shape(node.keywords, node.draft, self)
         normalised = tuple(map(normalise_plain_object, shape.objects))
         return NonEmptyShape(shape.scalars, shape.numbers, shape.strings, shape.arrays, normalised)
 
-    def _normalise_shape(self, whole: Shape) -> NonEmptyShape:
-        numbers, texts = whole.numbers, whole.strings
-        if numbers not in PLAIN:
+    def _normalise_shape(self, shape: Shape) -> NonEmptyShape:
+        numbers, texts = shape.numbers, shape.strings
+        if numbers not in SATISFIABLE_PARTS:
             for case in numbers:
                 if number_sets.may_exceed_states(case, self.style):
                     number_sets.number_case_dfa(case, self.style, self.limits.dfa_states)
-            numbers = tuple(filter(self._some_number, numbers))
-        if texts not in PLAIN:
-            texts = tuple(filter(self._some_string, texts))
-        if not whole.arrays and not whole.objects:
-            return NonEmptyShape(whole.scalars, numbers, texts, (), (), whole.enums)
+            numbers = tuple(filter(self._is_number_satisfiable, numbers))
+        if texts not in SATISFIABLE_PARTS:
+            texts = tuple(filter(self._is_string_satisfiable, texts))
+        if not shape.arrays and not shape.objects:
+            return NonEmptyShape(shape.scalars, numbers, texts, (), (), shape.enums)
         return NonEmptyShape(
-            whole.scalars,
+            shape.scalars,
             numbers,
             texts,
-            tuple(normalised for array in whole.arrays for normalised in array_items.normalise_array(array, self)),
-            tuple(normalised for case in whole.objects for normalised in object_members.normalise_object(case, self)),
-            whole.enums,
+            tuple(normalised for array in shape.arrays for normalised in array_items.normalise_array(array, self)),
+            tuple(normalised for case in shape.objects for normalised in object_members.normalise_object(case, self)),
+            shape.enums,
         )
 
     # ---- questions ---------------------------------------------------------------------------------------------
@@ -284,14 +284,14 @@ class ShapeAlgebra(SchemaAlgebra):
         known = self._intersections.get((one, other))
         if known is None:
             known = intersect_sets(one, other)
-            if self.clash(known):
+            if self.has_static_contradiction(known):
                 known = NEVER
             elif known[0] < 0 < known[-1]:
-                wanted = tuple(literal for literal in known if literal > 0)
-                bound = self.bound_of(wanted)
+                positive = tuple(literal for literal in known if literal > 0)
+                bound = self.bound_of(positive)
                 # A and not M is A, if A and M share nothing.
-                kept = [m for m in known if m < 0 and not are_disjoint(bound, self.bound_of((-m,)))]
-                known = (*kept, *wanted)
+                relevant = [m for m in known if m < 0 and not are_disjoint(bound, self.bound_of((-m,)))]
+                known = (*relevant, *positive)
             self._intersections[one, other] = known
         return known
 
@@ -299,7 +299,9 @@ class ShapeAlgebra(SchemaAlgebra):
         """Return whether some value is in the case, or True where that is not known yet."""
         opened, self._open, lowest = self._open, {}, self._lowest_assumed
         try:
-            return self._some_object(case) if isinstance(case, ObjectCase) else self._some_array(case)
+            return (
+                self._is_object_satisfiable(case) if isinstance(case, ObjectCase) else self._is_array_satisfiable(case)
+            )
         except CircularSchema:
             return True
         finally:
@@ -316,34 +318,36 @@ class ShapeAlgebra(SchemaAlgebra):
         if schemas in self._open:
             self._lowest_assumed = min(self._lowest_assumed, self._open[schemas])
             return False
-        if self.clash(schemas):
+        if self.has_static_contradiction(schemas):
             self._satisfiable[schemas] = False
             return False
         depth = len(self._open)
-        before, self._lowest_assumed = self._lowest_assumed, depth + 1
+        outer_assumed, self._lowest_assumed = self._lowest_assumed, depth + 1
         self._open[schemas] = depth
         try:
-            answer = self._deeper(self._some_case, schemas)
+            answer = self._recurse(self._is_unfolded_set_satisfiable, schemas)
             # An "empty" that assumes an earlier open set to be empty is provisional.
             if answer or self._lowest_assumed >= depth:
                 self._satisfiable[schemas] = answer
             return answer
         finally:
             del self._open[schemas]
-            self._lowest_assumed = min(before, self._lowest_assumed) if self._lowest_assumed < depth else before
+            self._lowest_assumed = (
+                min(outer_assumed, self._lowest_assumed) if self._lowest_assumed < depth else outer_assumed
+            )
 
-    def _some_case(self, schemas: SchemaSet) -> bool:
+    def _is_unfolded_set_satisfiable(self, schemas: SchemaSet) -> bool:
         """Return whether some case of the unfolded set has a value."""
-        return self._any_case(self.unfold(schemas))
+        return self._is_shape_satisfiable(self.unfold(schemas))
 
-    def _any_case(self, shape: Shape) -> bool:
+    def _is_shape_satisfiable(self, shape: Shape) -> bool:
         """Return whether some case of the Shape has a value."""
         if shape.scalars or shape.enums:
             return True
         circular: CircularSchema | None = None
         for check, cases in (
-            (self._some_number, shape.numbers), (self._some_string, shape.strings),
-            (self._some_array, shape.arrays), (self._some_object, shape.objects),
+            (self._is_number_satisfiable, shape.numbers), (self._is_string_satisfiable, shape.strings),
+            (self._is_array_satisfiable, shape.arrays), (self._is_object_satisfiable, shape.objects),
         ):  # fmt: skip
             for case in cases:
                 try:
@@ -355,19 +359,19 @@ class ShapeAlgebra(SchemaAlgebra):
             raise circular
         return False
 
-    def _some_number(self, case: Any) -> bool:
+    def _is_number_satisfiable(self, case: Any) -> bool:
         return number_sets.is_number_satisfiable(case, self.style, self.limits)
 
-    def _some_string(self, case: Any) -> bool:
+    def _is_string_satisfiable(self, case: Any) -> bool:
         return string_sets.is_string_satisfiable(case, self.languages)
 
-    def _some_array(self, case: Any) -> bool:
+    def _is_array_satisfiable(self, case: Any) -> bool:
         return array_items.is_array_satisfiable(case, self)
 
-    def _some_object(self, case: Any) -> bool:
+    def _is_object_satisfiable(self, case: Any) -> bool:
         return object_members.is_object_satisfiable(case, self)
 
-    def clash(self, schemas: SchemaSet) -> bool:
+    def has_static_contradiction(self, schemas: SchemaSet) -> bool:
         """Return whether bounds show a set to be empty: types or constants that exclude each other."""
         if len(schemas) < 2:
             return schemas == NEVER
@@ -403,19 +407,20 @@ class ShapeAlgebra(SchemaAlgebra):
         return UnsupportedError(cause, pointer=self._pointer(field))
 
     def circular(self, signal: CircularSchema) -> SchemaError:
-        """Return the error of a schema that is defined by itself with no value in between."""
+        """Return the error of a schema that is applied to the same value within itself (core specification, 9.4.1)."""
         return SchemaError(
-            "This schema refers to itself with no value in between, so it says nothing.", pointer=signal.node.pointer
-        )
+            "This schema applies itself to the same value, so it has no meaning.", pointer=signal.node.pointer,
+            hint="Refer to it only from subschemas for items or properties.",
+        )  # fmt: skip
 
     def _pointer(self, field: str = "") -> str:
         """Return the pointer of the innermost subschema being computed, of one with the keyword `field` if there is
         one.
         """
-        busy = [self.nodes[abs(literal)] for literal in reversed(self._unfolding)]
-        open_sets = [*reversed(self._open), *reversed(self._normalising)]
-        opened = [self.nodes[abs(literal)] for schemas in open_sets for literal in schemas]
-        candidates = [node for node in busy + opened if node is not None and node.pointer is not None]
+        unfolding = [self.nodes[abs(literal)] for literal in reversed(self._unfolding)]
+        pending = [*reversed(self._open), *reversed(self._normalising)]
+        pending_nodes = [self.nodes[abs(literal)] for schemas in pending for literal in schemas]
+        candidates = [node for node in unfolding + pending_nodes if node is not None and node.pointer is not None]
         for node in candidates:
             if field in node.keywords:
                 return f"{node.pointer}/{field}"
@@ -423,7 +428,7 @@ class ShapeAlgebra(SchemaAlgebra):
 
     def irregular_names(self, schemas: SchemaSet) -> Language | None:
         """Return the formula of the texts in a set that is no regular language; None for a regular one."""
-        cases = self._texts_of(schemas)
+        cases = self._find_string_cases(schemas)
         if len(cases) != 1 or not self.languages.irregular(cases[0].lang):
             return None
         _, lang, low, high = cases[0]
@@ -432,15 +437,15 @@ class ShapeAlgebra(SchemaAlgebra):
             lang |= {(True, "dfa", counted)}
         return lang
 
-    def _texts_of(self, schemas: SchemaSet) -> tuple[StringCase, ...]:
+    def _find_string_cases(self, schemas: SchemaSet) -> tuple[StringCase, ...]:
         try:
             return self.unfold(schemas).strings
         except CircularSchema:
             return self.unfold(self._projection.project(schemas)).strings
 
-    def _names(self, schemas: SchemaSet) -> Dfa:
+    def _find_names_dfa(self, schemas: SchemaSet) -> Dfa:
         """Return the automaton of the texts in a set, for `propertyNames`."""
-        cases = self._texts_of(schemas)
+        cases = self._find_string_cases(schemas)
         if cases is ALL_STRINGS:
             return any_text()
         parts = [string_sets.exact_string_dfa(case, self.languages) for case in cases]

@@ -1,8 +1,8 @@
 """AND, OR and NOT of Shapes, which act on each JSON type by itself.
 
-Products of unions are kept small in three ways: cases that another one contains are dropped, objects are split by
-discriminators (`discriminators`), and products that are still large become one case with clauses
-(`ObjectCase.clauses`).
+Three measures limit the size of products of unions: cases that another one contains are dropped (absorption), objects
+are split by discriminators (`discriminators`), and a product that is still large becomes one case with clauses
+(`ObjectCase.clauses`), which is a conjunctive normal form that is not multiplied out.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MANY = 8
 """Number of cases of a product beyond which redundant ones are searched for."""
 
 MOST_OBJECTS = 32
-"""Cases of a product of objects beyond which it is kept as clauses (`ObjectCase.clauses`)."""
+"""Cases of a product of objects beyond which it is represented by clauses (`ObjectCase.clauses`)."""
 
 MOST_SPLITS = 2
 """Discriminators by which a product is split, one after the other."""
@@ -67,26 +67,28 @@ def intersect_shapes(*shapes: Shape, algebra: SchemaAlgebra) -> Shape:
     """Return the values that are in all Shapes."""
     if any(shape is NOTHING for shape in shapes):
         return NOTHING
-    telling = [shape for shape in shapes if shape is not EVERYTHING]
-    if len(telling) < 2:
-        return telling[0] if telling else EVERYTHING
+    constraining = [shape for shape in shapes if shape is not EVERYTHING]
+    if len(constraining) < 2:
+        return constraining[0] if constraining else EVERYTHING
     enums: tuple[EnumValues, ...] = ()
-    if any(shape.enums for shape in telling):
-        enums, telling = _intersect_enums(telling, algebra.table)
+    if any(shape.enums for shape in constraining):
+        enums, constraining = _intersect_enums(constraining, algebra.table)
     scalars = SCALARS
-    for shape in telling:
+    for shape in constraining:
         scalars &= shape.scalars
     return Shape(
         scalars,
-        _product([shape.numbers for shape in telling], ALL_NUMBERS, number_sets.intersect_numbers, algebra),
-        _texts([shape.strings for shape in telling], algebra),
-        _product(
-            [shape.arrays for shape in telling],
+        _intersect_all_unions(
+            [shape.numbers for shape in constraining], ALL_NUMBERS, number_sets.intersect_numbers, algebra
+        ),
+        _intersect_texts([shape.strings for shape in constraining], algebra),
+        _intersect_all_unions(
+            [shape.arrays for shape in constraining],
             ALL_ARRAYS,
             lambda a, b: array_cases.intersect_arrays(a, b, algebra),
             algebra,
         ),
-        _objects([shape.objects for shape in telling], NO_NAMES, algebra),
+        _intersect_object_unions([shape.objects for shape in constraining], NO_NAMES, algebra),
         enums,
     )
 
@@ -95,27 +97,27 @@ def expand_enums(shape: Shape, table: SubschemaTable) -> Shape:
     """Return the same Shape with each array or object of an enum as a case."""
     if not shape.enums:
         return shape
-    lists, maps = list(shape.arrays), list(shape.objects)
+    arrays, objects = list(shape.arrays), list(shape.objects)
     for values in (enum.values for enum in shape.enums):
-        lists += [build_exact_array(value, table) for value in values if value[0] == ARRAY]
-        maps += [build_exact_object(value, table) for value in values if value[0] == OBJECT]
-    return shape._replace(arrays=tuple(dict.fromkeys(lists)), objects=tuple(dict.fromkeys(maps)), enums=())
+        arrays += [build_exact_array(value, table) for value in values if value[0] == ARRAY]
+        objects += [build_exact_object(value, table) for value in values if value[0] == OBJECT]
+    return shape._replace(arrays=tuple(dict.fromkeys(arrays)), objects=tuple(dict.fromkeys(objects)), enums=())
 
 
 def _intersect_enums(shapes: list[Shape], table: SubschemaTable) -> tuple[tuple[EnumValues, ...], list[Shape]]:
-    """Return the enums that stay whole beside the other Shapes, and the Shapes without them."""
-    listing = [shape for shape in shapes if shape.enums]
-    kept: list[EnumValues] = []
-    if len(listing) == 1:
-        rest: list[EnumValues] = []
+    """Return the enums that no other Shape constrains, and the Shapes with all other enums expanded to cases."""
+    with_enums = [shape for shape in shapes if shape.enums]
+    untouched: list[EnumValues] = []
+    if len(with_enums) == 1:
+        expanded: list[EnumValues] = []
         others = [shape for shape in shapes if not shape.enums]
-        for enum in listing[0].enums:
+        for enum in with_enums[0].enums:
             parts = [shape.arrays if enum.kind == ARRAY else shape.objects for shape in others]
             if all(part is ALL_ARRAYS or part is ALL_OBJECTS for part in parts):
-                kept.append(enum)
+                untouched.append(enum)
             elif () not in parts:
-                rest.append(enum)
-        return tuple(kept), [expand_enums(listing[0]._replace(enums=tuple(rest)), table), *others]
+                expanded.append(enum)
+        return tuple(untouched), [expand_enums(with_enums[0]._replace(enums=tuple(expanded)), table), *others]
     return (), [expand_enums(shape, table) for shape in shapes]
 
 
@@ -131,7 +133,7 @@ def build_exact_object(value: Constant, table: SubschemaTable) -> ObjectCase:
     return ObjectCase(named, frozenset(name for name, _ in named), cells=())
 
 
-def _product(
+def _intersect_all_unions(
     unions: list[tuple[Case, ...]],
     full: tuple[Case, ...],
     both: Callable[[Case, Case], Case | None],
@@ -144,7 +146,7 @@ def _product(
     return out
 
 
-def _texts(unions: list[tuple[StringCase, ...]], algebra: SchemaAlgebra) -> tuple[StringCase, ...]:
+def _intersect_texts(unions: list[tuple[StringCase, ...]], algebra: SchemaAlgebra) -> tuple[StringCase, ...]:
     """Return the product of unions of texts; where the cases would be too many their automata are united first."""
     languages = algebra.languages
 
@@ -152,13 +154,13 @@ def _texts(unions: list[tuple[StringCase, ...]], algebra: SchemaAlgebra) -> tupl
         return string_sets.intersect_strings(one, other, languages)
 
     try:
-        return _product(unions, ALL_STRINGS, both, algebra)
+        return _intersect_all_unions(unions, ALL_STRINGS, both, algebra)
     except LimitError:
         merged = [(string_sets.merge_strings(union, languages),) if len(union) > 1 else union for union in unions]
-        return _product(merged, ALL_STRINGS, both, algebra)
+        return _intersect_all_unions(merged, ALL_STRINGS, both, algebra)
 
 
-def _objects(
+def _intersect_object_unions(
     unions: list[tuple[ObjectCase, ...]], used: frozenset[str], algebra: SchemaAlgebra
 ) -> tuple[ObjectCase, ...]:
     """Return the product of unions of objects. used: discriminators by which it has been split.
@@ -173,17 +175,17 @@ def _objects(
         if case is None:
             return ()
         unions = object_cases.drop_excluded_cases(unions, case, algebra)
-    found = (
+    split = (
         split_by_discriminator(unions, used, algebra)
         if prod(map(len, unions)) > 4 * MANY and len(used) < MOST_SPLITS
         else None
     )
-    if found is None:
+    if split is None:
         return _multiply_objects(unions, case, algebra)
-    name, pieces = found
+    name, pieces = split
     out: dict[ObjectCase, None] = {}
     for piece in pieces:
-        out.update(dict.fromkeys(_objects(piece, used | {name}, algebra)))
+        out.update(dict.fromkeys(_intersect_object_unions(piece, used | {name}, algebra)))
         _check_cases(len(out), 4 * algebra.limits.cases, algebra)
     return tuple(out)
 
@@ -193,14 +195,16 @@ def _multiply_objects(
 ) -> tuple[ObjectCase, ...]:
     """Return the product multiplied out, or an equal case with clauses if there are many cases."""
     if algebra.style.key_order not in object_derivatives.KEY_ORDERS:
-        return _product(unions, ALL_OBJECTS, lambda a, b: object_cases.intersect_objects(a, b, algebra), algebra)
+        return _intersect_all_unions(
+            unions, ALL_OBJECTS, lambda a, b: object_cases.intersect_objects(a, b, algebra), algebra
+        )
     if case is not None and prod(map(len, unions)) > MOST_OBJECTS**2:
         return (case,)
     try:
-        return _product(
+        return _intersect_all_unions(
             unions, ALL_OBJECTS, lambda a, b: object_cases.intersect_objects(a, b, algebra), algebra, MOST_OBJECTS
         )
-    except _TooMany:
+    except _TooManyCases:
         case = object_cases.factor_unions(unions, algebra) if case is None else case
         return () if case is None else (case,)
 
@@ -223,10 +227,10 @@ def _intersect_unions(
     out: dict[Case, None] = {}
     most = max(algebra.limits.cases if limit is None else limit, len(one), len(other))
     enough = min(len(one), len(other)) + MANY
-    for mine in one:
+    for left in one:
         spend_work(20 * len(other), "a product of alternatives")
-        for yours in other:
-            case = both(mine, yours)
+        for right in other:
+            case = both(left, right)
             if case is not None:
                 out[case] = None
         if len(out) > enough or len(out) > most:
@@ -234,12 +238,12 @@ def _intersect_unions(
             out = _drop_redundant(out, algebra)
             enough = (2 if len(out) < before else 8) * len(out) + MANY
         if limit is not None and len(out) > most:
-            raise _TooMany
+            raise _TooManyCases
         _check_cases(len(out), most, algebra)
     return full if full[0] in out else tuple(out)
 
 
-class _TooMany(Exception):
+class _TooManyCases(Exception):
     """A product of objects has too many cases to multiply them out."""
 
 
@@ -254,31 +258,31 @@ def _check_cases(count: int, most: int, algebra: SchemaAlgebra) -> None:
 
 def _drop_redundant(cases: dict[Case, None], algebra: SchemaAlgebra) -> dict[Case, None]:
     """Return the same union without cases that another one contains, and, of many, without empty ones."""
-    kept: list[Any] = []
+    remaining: list[Any] = []
     if all(isinstance(case, ObjectCase) for case in cases):
-        kept = object_cases.drop_subsumed(cases)  # type: ignore[arg-type]
+        remaining = object_cases.drop_subsumed(cases)  # type: ignore[arg-type]
     elif all(isinstance(case, ArrayCase) for case in cases):
         for case in cases:
-            spend_work(len(kept) + 1, "a comparison of alternatives")
-            if not any(array_cases.is_array_subset(case, other) for other in kept):  # type: ignore[arg-type]
-                kept = [other for other in kept if not array_cases.is_array_subset(other, case)]  # type: ignore[arg-type]
-                kept.append(case)
+            spend_work(len(remaining) + 1, "a comparison of alternatives")
+            if not any(array_cases.is_array_subset(case, other) for other in remaining):  # type: ignore[arg-type]
+                remaining = [other for other in remaining if not array_cases.is_array_subset(other, case)]  # type: ignore[arg-type]
+                remaining.append(case)
     else:
         return cases
-    if len(kept) > 4 * MANY:
-        kept = [case for case in kept if algebra.is_case_possible(case)]
-    return dict.fromkeys(kept)
+    if len(remaining) > 4 * MANY:
+        remaining = [case for case in remaining if algebra.is_case_possible(case)]
+    return dict.fromkeys(remaining)
 
 
 def unite_overlapping_shapes(shapes: list[Shape], algebra: SchemaAlgebra) -> Shape:
-    """Return the union of Shapes that were made of each other: nested, they may double at each level."""
-    alone = max(map(count_widest_part, shapes), default=0)
-    whole = unite_shapes(shapes or [NOTHING])
-    most = max(alone, 4 * algebra.limits.cases)
-    if len(whole.objects) > most:
-        whole = whole._replace(objects=tuple(_drop_redundant(dict.fromkeys(whole.objects), algebra)))
-    _check_cases(count_widest_part(whole), most, algebra)
-    return whole
+    """Return the union of Shapes that share cases. Raise LimitError if it is too large: it may double at each level."""
+    widest = max(map(count_widest_part, shapes), default=0)
+    union = unite_shapes(shapes or [NOTHING])
+    most = max(widest, 4 * algebra.limits.cases)
+    if len(union.objects) > most:
+        union = union._replace(objects=tuple(_drop_redundant(dict.fromkeys(union.objects), algebra)))
+    _check_cases(count_widest_part(union), most, algebra)
+    return union
 
 
 def unite_shapes(shapes: list[Shape]) -> Shape:
@@ -290,15 +294,15 @@ def unite_shapes(shapes: list[Shape]) -> Shape:
         scalars |= shape.scalars
     return Shape(
         scalars,
-        _join([shape.numbers for shape in shapes], ALL_NUMBERS),
-        _join([shape.strings for shape in shapes], ALL_STRINGS),
-        _join([shape.arrays for shape in shapes], ALL_ARRAYS),
-        _join([shape.objects for shape in shapes], ALL_OBJECTS),
+        _unite_cases([shape.numbers for shape in shapes], ALL_NUMBERS),
+        _unite_cases([shape.strings for shape in shapes], ALL_STRINGS),
+        _unite_cases([shape.arrays for shape in shapes], ALL_ARRAYS),
+        _unite_cases([shape.objects for shape in shapes], ALL_OBJECTS),
         tuple(dict.fromkeys(enum for shape in shapes for enum in shape.enums)),
     )
 
 
-def _join(parts: list[tuple[Case, ...]], full: tuple[Case, ...]) -> tuple[Case, ...]:
+def _unite_cases(parts: list[tuple[Case, ...]], full: tuple[Case, ...]) -> tuple[Case, ...]:
     out: dict[Case, None] = {}
     for part in parts:
         if part is full:
@@ -308,19 +312,22 @@ def _join(parts: list[tuple[Case, ...]], full: tuple[Case, ...]) -> tuple[Case, 
 
 
 def complement_shape(shape: Shape, algebra: SchemaAlgebra) -> Shape:
-    """Return all other values. A union of cases becomes a product of the ways to violate each of them."""
+    """Return all other values: by De Morgan, the product of the complements of all cases."""
     shape = expand_enums(shape, algebra.table)
     return Shape(
         SCALARS & ~shape.scalars,
-        _negate(shape.numbers, ALL_NUMBERS, number_sets.complement_numbers, number_sets.intersect_numbers, algebra),
-        _texts([tuple(dict.fromkeys(string_sets.complement_strings(case))) for case in shape.strings], algebra)
-        if shape.strings is not ALL_STRINGS
-        else (),
-        _negate(
+        _complement_cases(
+            shape.numbers, ALL_NUMBERS, number_sets.complement_numbers, number_sets.intersect_numbers, algebra
+        ),
+        _intersect_texts(
+            [tuple(dict.fromkeys(string_sets.complement_strings(case))) for case in shape.strings], algebra
+        )
+        if shape.strings is not ALL_STRINGS else (),
+        _complement_cases(
             shape.arrays, ALL_ARRAYS, lambda case: array_cases.complement_array(case, algebra),
             lambda a, b: array_cases.intersect_arrays(a, b, algebra), algebra,
         ),
-        _objects(
+        _intersect_object_unions(
             [tuple(dict.fromkeys(object_cases.complement_object(case, algebra))) for case in shape.objects],
             NO_NAMES, algebra,
         )
@@ -328,7 +335,7 @@ def complement_shape(shape: Shape, algebra: SchemaAlgebra) -> Shape:
     )  # fmt: skip
 
 
-def _negate(
+def _complement_cases(
     part: tuple[Case, ...],
     full: tuple[Case, ...],
     complement: Callable[[Case], list[Case]],
@@ -339,6 +346,6 @@ def _negate(
         return ()
     out = full
     for case in part:
-        ways = tuple(dict.fromkeys(complement(case)))
-        out = _intersect_unions(out, full if full[0] in ways else ways, full, both, algebra)
+        violations = tuple(dict.fromkeys(complement(case)))
+        out = _intersect_unions(out, full if full[0] in violations else violations, full, both, algebra)
     return out

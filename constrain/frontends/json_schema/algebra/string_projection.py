@@ -40,10 +40,10 @@ class StringProjection:
             assert node is not None
             copy = self.table.add_derived(node, {})
             known = self._copies[number] = copy.number
-            copy.keywords = self._facts(node)
+            copy.keywords = self._project_keywords(node)
         return known
 
-    def _facts(self, node: Subschema) -> dict[str, Any]:
+    def _project_keywords(self, node: Subschema) -> dict[str, Any]:
         out: dict[str, Any] = {}
         for field, value in node.keywords.items():
             if field in PLAIN:

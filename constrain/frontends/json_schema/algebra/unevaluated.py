@@ -58,14 +58,14 @@ NOTHING_EVALUATED, ALL_EVALUATED = Evaluated(), Evaluated(True)
 
 
 class EvaluationCase(NamedTuple):
-    """Values of the set `held`, of which at least `seen` is evaluated."""
+    """Values of the set `condition`, of which at least `evaluated` is evaluated."""
 
-    held: SchemaSet
-    seen: Evaluated
+    condition: SchemaSet
+    evaluated: Evaluated
 
 
 UNCONDITIONAL = [EvaluationCase(ANY, NOTHING_EVALUATED)]
-"""Nothing is evaluated, whatever holds."""
+"""The case without a condition: nothing need be evaluated."""
 
 
 OwnEvaluation = Callable[[dict[str, Any], int], Evaluated]
@@ -94,61 +94,71 @@ def find_evaluated_items(keywords: dict[str, Any], draft: int) -> Evaluated:
 def find_evaluation_cases(
     node: Subschema, keywords: dict[str, Any], own: OwnEvaluation, algebra: SchemaAlgebra, path: tuple[int, ...] = ()
 ) -> list[EvaluationCase]:
-    """Return the evaluation cases of a schema with these keywords, given that it holds. path: the nodes that lead to
-    it.
+    """Return the evaluation cases of a schema with these keywords, given that it holds.
+
+    path: the literals that lead to it.
     """
 
-    def below(schemas: SchemaSet) -> list[EvaluationCase]:
-        """The ways of another schema for the same value, given that it holds."""
-        found = UNCONDITIONAL
+    def cases_within(schemas: SchemaSet) -> list[EvaluationCase]:
+        """Return the cases of another schema for the same value, given that it holds."""
+        cases = UNCONDITIONAL
         for literal in schemas if schemas != NEVER else ():
             inner = algebra.nodes[abs(literal)]
             assert inner is not None
             if literal > 0 and literal not in path:  # A schema within itself: the algebra refuses it as circular.
-                found = combine_cases(
-                    found, find_evaluation_cases(inner, inner.keywords, own, algebra, (*path, literal)), algebra, node
-                )
-        return found
+                inner_cases = find_evaluation_cases(inner, inner.keywords, own, algebra, (*path, literal))
+                cases = combine_cases(cases, inner_cases, algebra, node)
+        return cases
 
-    def branch(schemas: SchemaSet, *more: SchemaSet) -> list[EvaluationCase]:
-        """The ways if a schema holds, and others with it."""
-        found = [EvaluationCase(schemas, NOTHING_EVALUATED)]
-        for held in (schemas, *more):
-            found = combine_cases(found, below(held), algebra, node)
-        return found
+    def cases_if_holds(schemas: SchemaSet, *more: SchemaSet) -> list[EvaluationCase]:
+        """Return the cases under the condition that a schema holds, and that others hold with it."""
+        cases = [EvaluationCase(schemas, NOTHING_EVALUATED)]
+        for condition in (schemas, *more):
+            cases = combine_cases(cases, cases_within(condition), algebra, node)
+        return cases
 
     out = [EvaluationCase(ANY, own(keywords, node.draft))]
     for field in ("$ref", "$dynamicRef"):
-        out = combine_cases(out, below(keywords.get(field, ANY)), algebra, node)
+        out = combine_cases(out, cases_within(keywords.get(field, ANY)), algebra, node)
     for schemas in keywords.get("allOf", ()):
-        out = combine_cases(out, below(schemas), algebra, node)
+        out = combine_cases(out, cases_within(schemas), algebra, node)
     if "oneOf" in keywords:
-        out = combine_cases(out, choose_branch([branch(schemas) for schemas in keywords["oneOf"]]), algebra, node)
+        out = combine_cases(
+            out, choose_branch([cases_if_holds(schemas) for schemas in keywords["oneOf"]]), algebra, node
+        )
     if "if" in keywords:
-        held = branch(keywords["if"], keywords.get("then", ANY))
+        condition = cases_if_holds(keywords["if"], keywords.get("then", ANY))
         failed = [EvaluationCase(algebra.complement(keywords["if"]), NOTHING_EVALUATED)]
         out = combine_cases(
             out,
-            choose_branch([held, combine_cases(failed, below(keywords.get("else", ANY)), algebra, node)]),
+            choose_branch([condition, combine_cases(failed, cases_within(keywords.get("else", ANY)), algebra, node)]),
             algebra,
             node,
         )
     if "anyOf" in keywords:
         out = combine_cases(
-            out, choose_branches([branch(schemas) for schemas in keywords["anyOf"]], algebra, node), algebra, node
+            out,
+            choose_branches([cases_if_holds(schemas) for schemas in keywords["anyOf"]], algebra, node),
+            algebra,
+            node,
         )
     for name, schemas in keywords.get("dependentSchemas", {}).items():
         present = algebra.table.add_derived(node, {"type": OBJECT, "required": (name,)})
-        found = combine_cases([EvaluationCase((present.number,), NOTHING_EVALUATED)], below(schemas), algebra, node)
+        found = combine_cases(
+            [EvaluationCase((present.number,), NOTHING_EVALUATED)], cases_within(schemas), algebra, node
+        )
         out = combine_cases(out, choose_branch([found, UNCONDITIONAL]), algebra, node)
     return out
 
 
 def choose_branch(branches: list[list[EvaluationCase]]) -> list[EvaluationCase]:
     """Return the cases of one of several branches; those that evaluate nothing become one case without a condition."""
-    evaluating = [[way for way in branch if way.seen != NOTHING_EVALUATED] for branch in branches]
-    evaluates_nothing = any(way.seen == NOTHING_EVALUATED for branch in branches for way in branch)
-    return [*(UNCONDITIONAL if evaluates_nothing else ()), *(way for branch in evaluating for way in branch)]
+    evaluating = [[case for case in branch if case.evaluated != NOTHING_EVALUATED] for branch in branches]
+    evaluates_nothing = any(case.evaluated == NOTHING_EVALUATED for branch in branches for case in branch)
+    return [
+        *(UNCONDITIONAL if evaluates_nothing else ()),
+        *(case for branch in evaluating for case in branch),
+    ]
 
 
 def choose_branches(
@@ -157,11 +167,11 @@ def choose_branches(
     """Return the cases of at least one of several branches: any may be ignored, but not all at once."""
     out = UNCONDITIONAL
     for branch in branches:
-        evaluating = [way for way in branch if way.seen != NOTHING_EVALUATED]
+        evaluating = [case for case in branch if case.evaluated != NOTHING_EVALUATED]
         if evaluating:
             out = combine_cases(out, [*UNCONDITIONAL, *evaluating], algebra, node)
-    if all(way.seen != NOTHING_EVALUATED for branch in branches for way in branch):
-        out = [way for way in out if way.seen != NOTHING_EVALUATED]
+    if all(case.evaluated != NOTHING_EVALUATED for branch in branches for case in branch):
+        out = [case for case in out if case.evaluated != NOTHING_EVALUATED]
     return out
 
 
@@ -171,14 +181,18 @@ def combine_cases(
     """Return the cases of a conjunction, without impossible ones and those that another one makes redundant."""
     if other is UNCONDITIONAL:
         return list(one)
-    made = {EvaluationCase(algebra.intersect(a.held, b.held), a.seen.join(b.seen)): None for a in one for b in other}
+    products = {
+        EvaluationCase(algebra.intersect(a.condition, b.condition), a.evaluated.join(b.evaluated)): None
+        for a in one
+        for b in other
+    }
     out: list[EvaluationCase] = []
-    for way in made:
-        if way.held != NEVER and not any(_is_redundant(way, kept) for kept in out):
-            out = [kept for kept in out if not _is_redundant(kept, way)]
-            out.append(way)
+    for case in products:
+        if case.condition != NEVER and not any(_is_redundant(case, present) for present in out):
+            out = [present for present in out if not _is_redundant(present, case)]
+            out.append(case)
     if len(out) > SOME:
-        out = [way for way in out if algebra.is_possible(way.held)]
+        out = [case for case in out if algebra.is_possible(case.condition)]
     if len(out) > algebra.limits.cases:
         raise LimitError(
             f"What is left unevaluated here depends on more than {algebra.limits.cases} cases.",
@@ -191,6 +205,6 @@ SOME = 8
 """Number of cases beyond which impossible ones are removed."""
 
 
-def _is_redundant(way: EvaluationCase, other: EvaluationCase) -> bool:
+def _is_redundant(case: EvaluationCase, other: EvaluationCase) -> bool:
     """Return whether the other case allows all that this one does."""
-    return other.seen.covers(way.seen) and set(other.held) <= set(way.held)
+    return other.evaluated.covers(case.evaluated) and set(other.condition) <= set(case.condition)

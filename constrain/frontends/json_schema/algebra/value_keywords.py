@@ -9,7 +9,7 @@ from ....base.json_documents import echo_value, kind_of
 from ....base.work import spend_work
 from ..arrays.array_keywords import ARRAY_KEYWORDS, build_array_case
 from ..core.json_values import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant, to_constant
-from ..core.keyword_place import KeywordPlace
+from ..core.keyword_context import KeywordContext
 from ..core.static_types import INTEGER, TYPES
 from ..core.subschema_table import SubschemaTable
 from ..numbers.number_keywords import NUMBER_KEYWORDS, build_integer_case, build_number_case
@@ -51,26 +51,26 @@ TYPE_BITS = {
 }  # fmt: skip
 
 
-def parse_type(place: KeywordPlace, name: str, value: Any) -> int:
+def parse_type(context: KeywordContext, name: str, value: Any) -> int:
     """Parse `type`: one name or a list of names, as a mask of bits."""
     names = value if isinstance(value, list) else [value]
     if not names:
-        raise place.error("`type` lists no type.", name)
+        raise context.error("`type` lists no type.", name)
     mask = 0
     for item in names:
         bit = TYPE_BITS.get(item) if isinstance(item, str) else None
         if bit is None:
             known = ", ".join(TYPE_BITS)
-            raise place.error(f"`type` does not know {echo_value(item)}.", name, hint=f"The types are {known}.")
+            raise context.error(f"`type` does not know {echo_value(item)}.", name, hint=f"The types are {known}.")
         mask |= bit
     return mask & ~INTEGER if mask & NUMBER else mask
 
 
-def parse_enum(place: KeywordPlace, name: str, value: Any) -> tuple[Constant, ...]:
+def parse_enum(context: KeywordContext, name: str, value: Any) -> tuple[Constant, ...]:
     """Parse `enum`: a list of values."""
     if not isinstance(value, list):
-        raise place.error(f"`{name}` must be an array, not {kind_of(value)}.", name)
-    pointer = place.pointer(name)
+        raise context.error(f"`{name}` must be an array, not {kind_of(value)}.", name)
+    pointer = context.pointer(name)
     spend_work(2 * len(value), "the values of enum")
     if all(type(item) is str for item in value) and "".join(value).isascii():  # Most long enums are such lists.
         return tuple((STRING, item) for item in dict.fromkeys(value))
@@ -79,15 +79,15 @@ def parse_enum(place: KeywordPlace, name: str, value: Any) -> tuple[Constant, ..
     return tuple(dict.fromkeys(to_constant(item, pointer) for item in value))
 
 
-def parse_const(place: KeywordPlace, name: str, value: Any) -> tuple[Constant, ...]:
+def parse_const(context: KeywordContext, name: str, value: Any) -> tuple[Constant, ...]:
     """Parse `const`: one value."""
-    return (to_constant(value, place.pointer(name)),)
+    return (to_constant(value, context.pointer(name)),)
 
 
 def build_value_shape(keywords: dict[str, Any], draft: int, algebra: SchemaAlgebra) -> Shape:
     """Return the Shape of the keywords that are about the value itself, and not about other schemas for it."""
     if "const" in keywords or "enum" in keywords:
-        return _constants(keywords, draft, algebra)
+        return _build_constants_shape(keywords, draft, algebra)
     types, fields = keywords.get("type", TYPES), keywords.keys()
     number: tuple[NumberCase, ...] = ()
     if types & NUMBER:
@@ -99,40 +99,42 @@ def build_value_shape(keywords: dict[str, Any], draft: int, algebra: SchemaAlgeb
         string = (build_string_case(keywords),) if STRING_KEYWORDS & fields else ALL_STRINGS
     array: tuple[ArrayCase, ...] = ()
     if types & ARRAY:
-        array = _whole((build_array_case(keywords),), ALL_ARRAYS) if ARRAY_KEYWORDS & fields else ALL_ARRAYS
+        array = _share_full_part((build_array_case(keywords),), ALL_ARRAYS) if ARRAY_KEYWORDS & fields else ALL_ARRAYS
     members: tuple[ObjectCase, ...] = ()
     if types & OBJECT:
         members = (
-            _whole((build_object_case(keywords, algebra),), ALL_OBJECTS) if OBJECT_KEYWORDS & fields else ALL_OBJECTS
+            _share_full_part((build_object_case(keywords, algebra),), ALL_OBJECTS)
+            if OBJECT_KEYWORDS & fields
+            else ALL_OBJECTS
         )
     scalars = (NULL_BIT if types & NULL else 0) | (FALSE_BIT | TRUE_BIT if types & BOOLEAN else 0)
     return Shape(scalars, number, string, array, members)
 
 
-def _whole(cases: tuple[Case, ...], full: tuple[Case, ...]) -> tuple[Case, ...]:
+def _share_full_part(cases: tuple[Case, ...], full: tuple[Case, ...]) -> tuple[Case, ...]:
     """Return the full part itself for equal cases, since the full part is recognised by identity."""
     return full if cases == full else cases
 
 
-def _constants(keywords: dict[str, Any], draft: int, algebra: SchemaAlgebra) -> Shape:
+def _build_constants_shape(keywords: dict[str, Any], draft: int, algebra: SchemaAlgebra) -> Shape:
     """Return the values of `enum` and `const`, filtered by all sibling keywords."""
-    rest = {field: value for field, value in keywords.items() if field not in ("const", "enum")}
+    siblings = {field: value for field, value in keywords.items() if field not in ("const", "enum")}
     shape = EVERYTHING
     for field in ("const", "enum"):
         if field in keywords:
-            shape = intersect_shapes(shape, _finite(keywords[field], algebra.table), algebra=algebra)
+            shape = intersect_shapes(shape, _build_finite_shape(keywords[field], algebra.table), algebra=algebra)
     return (
-        intersect_shapes(shape, build_value_shape(rest, draft, algebra), algebra=algebra)
-        if rest.keys() - APPLICATORS
+        intersect_shapes(shape, build_value_shape(siblings, draft, algebra), algebra=algebra)
+        if siblings.keys() - APPLICATORS
         else shape
     )
 
 
-def _finite(values: tuple[Constant, ...], table: SubschemaTable) -> Shape:
+def _build_finite_shape(values: tuple[Constant, ...], table: SubschemaTable) -> Shape:
     """Return the Shape of exactly these values."""
     scalars = 0
     numbers: list[Fraction] = []
-    brackets: dict[int, list[Constant]] = {ARRAY: [], OBJECT: []}
+    containers: dict[int, list[Constant]] = {ARRAY: [], OBJECT: []}
     texts = [value[1] for value in values if value[0] == STRING]
     for value in values if len(texts) < len(values) else ():
         kind = value[0]
@@ -142,14 +144,14 @@ def _finite(values: tuple[Constant, ...], table: SubschemaTable) -> Shape:
             scalars |= TRUE_BIT if value[1] else FALSE_BIT
         elif kind == NUMBER:
             numbers.append(value[1])
-        elif kind in brackets:
-            brackets[kind].append(value)
-    lists, maps = brackets[ARRAY], brackets[OBJECT]
+        elif kind in containers:
+            containers[kind].append(value)
+    arrays, objects = containers[ARRAY], containers[OBJECT]
     return Shape(
         scalars,
         (NumberCase(tuple(numbers)),) if numbers else (),
         (StringCase(tuple(texts)),) if texts else (),
-        tuple(build_exact_array(value, table) for value in lists) if len(lists) <= MANY_VALUES else (),
-        tuple(build_exact_object(value, table) for value in maps) if len(maps) <= MANY_VALUES else (),
-        tuple(EnumValues(kind, held) for kind, held in brackets.items() if len(held) > MANY_VALUES),
+        tuple(build_exact_array(value, table) for value in arrays) if len(arrays) <= MANY_VALUES else (),
+        tuple(build_exact_object(value, table) for value in objects) if len(objects) <= MANY_VALUES else (),
+        tuple(EnumValues(kind, constants) for kind, constants in containers.items() if len(constants) > MANY_VALUES),
     )

@@ -15,23 +15,23 @@ __all__ = ["complement_array", "intersect_arrays", "simplify_array", "is_array_s
 def simplify_array(case: ArrayCase) -> ArrayCase:
     """Return the same case in a normal form.
 
-    A prefix that the rest or the upper bound makes redundant is dropped, as is a contains-constraint that is only a
+    A prefix that `items` or the upper bound makes redundant is dropped, as is a contains-constraint that is only a
     bound of the length.
     """
-    prefix, rest, low, high, contains = case[:5]
+    prefix, items, low, high, contains = case[:5]
     if contains:
         low, high, contains = _simplify_contains(case)
     if NEVER in prefix:
         prefix = prefix[: prefix.index(NEVER)]
-        rest = NEVER
-    if rest == NEVER and (high is None or high > len(prefix)):
+        items = NEVER
+    if items == NEVER and (high is None or high > len(prefix)):
         high = len(prefix)
     if high is not None and high <= len(prefix):
-        prefix, rest = prefix[:high], NEVER
+        prefix, items = prefix[:high], NEVER
     else:
-        while prefix and prefix[-1] == rest:
+        while prefix and prefix[-1] == items:
             prefix = prefix[:-1]
-    return ArrayCase(prefix, rest, low, high, contains, case.unique, case.has_duplicates)
+    return ArrayCase(prefix, items, low, high, contains, case.unique, case.has_duplicates)
 
 
 def _simplify_contains(case: ArrayCase) -> tuple[int, int | None, tuple[ContainsConstraint, ...]]:
@@ -40,7 +40,7 @@ def _simplify_contains(case: ArrayCase) -> tuple[int, int | None, tuple[Contains
     n items in a set are n items, and every item is in ANY.
     """
     low, high = case.low, case.high
-    kept: list[ContainsConstraint] = []
+    remaining: list[ContainsConstraint] = []
     for constraint in case.contains:
         if constraint.low:
             low = max(low, constraint.start + constraint.low)
@@ -49,8 +49,8 @@ def _simplify_contains(case: ArrayCase) -> tuple[int, int | None, tuple[Contains
                 most = constraint.start + constraint.high
                 high = most if high is None else min(high, most)
         elif constraint.low or (constraint.high is not None and constraint.schemas != NEVER):
-            kept.append(constraint)
-    return low, high, tuple(kept)
+            remaining.append(constraint)
+    return low, high, tuple(remaining)
 
 
 def intersect_arrays(one: ArrayCase, other: ArrayCase, algebra: SchemaAlgebra) -> ArrayCase | None:
@@ -66,8 +66,8 @@ def intersect_arrays(one: ArrayCase, other: ArrayCase, algebra: SchemaAlgebra) -
             return None
         contains[constraint.start, constraint.schemas] = merged
     unique, has_duplicates = one.unique or other.unique, one.has_duplicates or other.has_duplicates
-    rest = algebra.intersect(one.rest, other.rest)
-    case = simplify_array(ArrayCase(prefix, rest, low, high, tuple(contains.values()), unique, has_duplicates))
+    items = algebra.intersect(one.items, other.items)
+    case = simplify_array(ArrayCase(prefix, items, low, high, tuple(contains.values()), unique, has_duplicates))
     return None if (unique and has_duplicates) or (case.high is not None and case.low > case.high) else case
 
 
@@ -82,7 +82,9 @@ def is_array_subset(case: ArrayCase, other: ArrayCase) -> bool:
         return False
     if (other.unique and not case.unique) or (other.has_duplicates and not case.has_duplicates):
         return False
-    if not all(any(_implies(mine, constraint) for mine in case.contains) for constraint in other.contains):
+    if not all(
+        any(_implies(own_constraint, constraint) for own_constraint in case.contains) for constraint in other.contains
+    ):
         return False
     size = max(len(case.prefix), len(other.prefix)) + 1
     return all(is_subset_of(case.at(position), other.at(position)) for position in range(size))
@@ -96,7 +98,7 @@ def _implies(one: ContainsConstraint, other: ContainsConstraint) -> bool:
 
 
 def complement_array(case: ArrayCase, algebra: SchemaAlgebra) -> list[ArrayCase]:
-    """Return the arrays that are not in the case: one case for each way to violate it."""
+    """Return the arrays that are not in the case: one case for each condition that may be violated."""
     out: list[ArrayCase] = []
     if case.unique:
         out.append(ArrayCase(low=2, has_duplicates=True))
@@ -109,8 +111,8 @@ def complement_array(case: ArrayCase, algebra: SchemaAlgebra) -> list[ArrayCase]
             out.append(ArrayCase((ANY,) * position + (algebra.complement(schemas),), ANY, position + 1))
     if case.high is not None:
         out.append(ArrayCase(low=case.high + 1))
-    if case.rest not in (ANY, NEVER):
-        out.append(ArrayCase(contains=(ContainsConstraint(len(case.prefix), algebra.complement(case.rest)),)))
+    if case.items not in (ANY, NEVER):
+        out.append(ArrayCase(contains=(ContainsConstraint(len(case.prefix), algebra.complement(case.items)),)))
     for start, schemas, low, high in case.contains:
         if low == 1:
             out.append(ArrayCase((ANY,) * start, algebra.complement(schemas)))
@@ -122,7 +124,7 @@ def complement_array(case: ArrayCase, algebra: SchemaAlgebra) -> list[ArrayCase]
 
 
 def compute_max_items(case: ArrayCase, algebra: SchemaAlgebra) -> int | None:
-    """Return the most items that an array can have, given that no item can stand where its set is empty.
+    """Return the maximal number of items, given that an array ends before the first position whose set is empty.
 
     Only as many sets are tested as needed. None: no bound.
     """
@@ -131,6 +133,6 @@ def compute_max_items(case: ArrayCase, algebra: SchemaAlgebra) -> int | None:
             return case.high
         if not algebra.is_satisfiable(schemas):
             return position
-    if (case.high is None or case.high > len(case.prefix)) and not algebra.is_satisfiable(case.rest):
+    if (case.high is None or case.high > len(case.prefix)) and not algebra.is_satisfiable(case.items):
         return len(case.prefix)
     return case.high

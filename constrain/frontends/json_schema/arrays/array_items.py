@@ -30,9 +30,9 @@ def is_array_satisfiable(case: ArrayCase, algebra: SchemaAlgebra) -> bool:
     if case.has_duplicates and not case.contains:
         return _can_have_duplicates(case, algebra)
     if not case.contains and (not case.unique or case.low <= 1):
-        # Only the items that must be there matter, and all of them have to be possible.
+        # Only the required items matter: an optional one may be left out.
         return all(map(algebra.is_satisfiable, case.prefix[: case.low])) and (
-            case.low <= len(case.prefix) or algebra.is_satisfiable(case.rest)
+            case.low <= len(case.prefix) or algebra.is_satisfiable(case.items)
         )
     return bool(normalise_array(case, algebra))
 
@@ -44,11 +44,11 @@ def _can_have_duplicates(case: ArrayCase, algebra: SchemaAlgebra) -> bool:
         return False
     if top is None or top > size + 1:
         return True
-    items = [case.at(position) for position in range(top)]
+    items = [case.at(first) for first in range(top)]
     return any(
         algebra.is_satisfiable(algebra.intersect(one, other))
-        for place, one in enumerate(items)
-        for other in items[:place]
+        for position, one in enumerate(items)
+        for other in items[:position]
     )
 
 
@@ -62,30 +62,30 @@ def normalise_array(case: ArrayCase, algebra: SchemaAlgebra) -> list[ArrayCase]:
     if any(constraint.high is not None and constraint.low > constraint.high for constraint in case.contains):
         return []
     for expanded in _expand_duplicates(case, algebra):
-        placed = _resolve_contains(expanded, algebra)
-        high = compute_max_items(placed, algebra)
-        placed = simplify_array(placed._replace(high=high))
-        if high is not None and placed.low > high:
+        resolved = _resolve_contains(expanded, algebra)
+        high = compute_max_items(resolved, algebra)
+        resolved = simplify_array(resolved._replace(high=high))
+        if high is not None and resolved.low > high:
             continue
-        if placed.unique and ((high is not None and high <= 1) or unique_items.are_items_distinct(placed, algebra)):
-            placed = placed._replace(unique=False)
-        if placed.unique:
-            placed = unique_items.cap_length(placed, algebra)
-        if placed.contains or placed.unique:
-            if placed.high is not None and placed.low > placed.high:
+        if resolved.unique and ((high is not None and high <= 1) or unique_items.are_items_distinct(resolved, algebra)):
+            resolved = resolved._replace(unique=False)
+        if resolved.unique:
+            resolved = unique_items.cap_length(resolved, algebra)
+        if resolved.contains or resolved.unique:
+            if resolved.high is not None and resolved.low > resolved.high:
                 continue
-            automaton = build_item_automaton(placed, algebra)
+            automaton = build_item_automaton(resolved, algebra)
             if not automaton.can_finish(automaton.start):
                 continue
-        out.append(placed)
+        out.append(resolved)
     return out
 
 
 def _expand_duplicates(case: ArrayCase, algebra: SchemaAlgebra) -> list[ArrayCase]:
     """Return the case without `has_duplicates`: a union over the values that two items may share, each contained twice.
 
-    Where these values are too many the flag stays, if the engine can guard it (`duplicate_items`). Raise
-    UnsupportedError otherwise.
+    With too many of these values the flag remains, if the engine can guard it (`duplicate_items`); otherwise raise
+    UnsupportedError.
     """
     if not case.has_duplicates:
         return [case]
@@ -106,33 +106,37 @@ def _expand_duplicates(case: ArrayCase, algebra: SchemaAlgebra) -> list[ArrayCas
 
 def _resolve_contains(case: ArrayCase, algebra: SchemaAlgebra) -> ArrayCase:
     """Return the case without the contains-constraints that the sets of its items or its bounds decide."""
-    both, size = algebra.intersect, len(case.prefix)
-    prefix, rest, low, high = case[:4]
-    kept: list[ContainsConstraint] = []
+    intersect, size = algebra.intersect, len(case.prefix)
+    prefix, items, low, high = case[:4]
+    remaining: list[ContainsConstraint] = []
     for constraint in case.contains:
-        start, schemas, fewest, most = constraint
+        start, schemas, least, most = constraint
         if most == 0:
             outside = algebra.complement(schemas)
             size = max(len(prefix), start)
-            prefix += (rest,) * (size - len(prefix))
-            prefix = prefix[:start] + tuple(both(item, outside) for item in prefix[start:])
-            rest = both(rest, outside)
+            prefix += (items,) * (size - len(prefix))
+            prefix = prefix[:start] + tuple(intersect(item, outside) for item in prefix[start:])
+            items = intersect(items, outside)
             continue
-        items = [*case.prefix[start:], *((case.rest,) if case.high is None or case.high > size else ())]
-        if all(both(item, schemas) == item for item in items):
-            low = max(low, start + fewest) if fewest else low
+        possible_items = [*case.prefix[start:], *((case.items,) if case.high is None or case.high > size else ())]
+        if all(intersect(item, schemas) == item for item in possible_items):
+            low = max(low, start + least) if least else low
             high = high if most is None else min_bound(high, start + most)
-        elif most is not None or _count_certain(case, constraint, algebra) < fewest:
-            kept.append(constraint)
-    return case._replace(prefix=prefix, rest=rest, low=low, high=high, contains=tuple(kept))
+        elif most is not None or _count_certain(case, constraint, algebra) < least:
+            remaining.append(constraint)
+    return case._replace(prefix=prefix, items=items, low=low, high=high, contains=tuple(remaining))
 
 
 def _count_certain(case: ArrayCase, constraint: ContainsConstraint, algebra: SchemaAlgebra) -> int:
     """Return how many of the required items meet a contains-constraint whatever their values are."""
-    first = case.prefix[constraint.start : case.low]
-    count = sum(algebra.intersect(item, constraint.schemas) == item for item in first)
-    more = case.low - max(constraint.start, len(case.prefix))
-    return count + more if more > 0 and algebra.intersect(case.rest, constraint.schemas) == case.rest else count
+    required = case.prefix[constraint.start : case.low]
+    count = sum(algebra.intersect(item, constraint.schemas) == item for item in required)
+    beyond_prefix = case.low - max(constraint.start, len(case.prefix))
+    return (
+        count + beyond_prefix
+        if beyond_prefix > 0 and algebra.intersect(case.items, constraint.schemas) == case.items
+        else count
+    )
 
 
 def build_item_automaton(case: ArrayCase, algebra: SchemaAlgebra) -> ItemAutomaton:
@@ -149,7 +153,7 @@ def list_item_sets(case: ArrayCase, algebra: SchemaAlgebra) -> Iterator[SchemaSe
         return
     yield from case.prefix
     if case.high is None or case.high > len(case.prefix):
-        yield case.rest
+        yield case.items
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------
@@ -164,7 +168,7 @@ def emit_array(case: ArrayCase, emitter: ValueEmitter, depth: int) -> Node:
     options: list[Node] = []
     if _may_be_empty(case, emitter):
         options.append(Sequence((OPEN, space.empty, CLOSE)))
-    items = _items(case, emitter, depth + 1)
+    items = _emit_items(case, emitter, depth + 1)
     if items is not None:
         options.append(Sequence((OPEN, space.open, items, space.close, CLOSE)))
     return options[0] if len(options) == 1 else Choice(tuple(options))
@@ -178,7 +182,7 @@ def _may_be_empty(case: ArrayCase, emitter: ValueEmitter) -> bool:
     return bool(automaton.may_end(automaton.start))
 
 
-def _items(case: ArrayCase, emitter: ValueEmitter, depth: int) -> Node | None:
+def _emit_items(case: ArrayCase, emitter: ValueEmitter, depth: int) -> Node | None:
     """Return the node of one item or more, with commas between them; None if there can be none."""
     if case.high == 0:
         return None
@@ -193,8 +197,7 @@ def _items(case: ArrayCase, emitter: ValueEmitter, depth: int) -> Node | None:
 
 
 def emit_item_run(case: ArrayCase, emitter: ValueEmitter, depth: int) -> Node:
-    """Return the node of one item or more that are not counted by set: the prefix, then a counted repetition of the
-    rest.
+    """Return the node of one item or more that are not counted by set: the prefix, then a counted repetition.
 
     This is where `minItems` and `maxItems` take effect. The repetition is a register of the frame, so large bounds cost
     no states.
@@ -205,10 +208,12 @@ def emit_item_run(case: ArrayCase, emitter: ValueEmitter, depth: int) -> Node:
     first = [emitter.value(schemas, depth) for schemas in case.prefix]
     tail: Node = EMPTY
     if high is None or high > size:
-        rest = emitter.value(case.rest, depth)
+        item = emitter.value(case.items, depth)
         if not first:
-            return sequence_of(rest, _repeat(sequence_of(comma, rest), low - 1, None if high is None else high - 1))
-        tail = _repeat(sequence_of(comma, rest), max(0, low - size), None if high is None else high - size)
+            return sequence_of(
+                item, _repeat_node(sequence_of(comma, item), low - 1, None if high is None else high - 1)
+            )
+        tail = _repeat_node(sequence_of(comma, item), max(0, low - size), None if high is None else high - size)
     for position in range(size - 1, 0, -1):
         tail = sequence_of(comma, first[position], tail)
         if position >= low:
@@ -216,6 +221,6 @@ def emit_item_run(case: ArrayCase, emitter: ValueEmitter, depth: int) -> Node:
     return sequence_of(first[0], tail)
 
 
-def _repeat(node: Node, low: int, high: int | None) -> Node:
+def _repeat_node(node: Node, low: int, high: int | None) -> Node:
     """Return `node` low to high times; the empty node if high is 0."""
     return EMPTY if high == 0 else node if low == high == 1 else Repeat(node, low, high)

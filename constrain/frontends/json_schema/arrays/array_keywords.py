@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....base.json_documents import kind_of
-from ..core.keyword_place import SKIP, KeywordPlace
+from ..core.keyword_context import SKIP, KeywordContext
 from ..core.keyword_values import parse_minimum_count, parse_remainder_schema
 from ..core.schema_sets import ANY
 from ..shapes.array_case import ArrayCase, ContainsConstraint
@@ -20,25 +20,25 @@ ARRAY_KEYWORDS = frozenset((
 """The keywords that `build_array_case` reads."""
 
 
-def parse_items(place: KeywordPlace, name: str, value: Any) -> Any:
+def parse_items(context: KeywordContext, name: str, value: Any) -> Any:
     """Parse `items`: one subschema for all items; before 2020-12 also a list, with one for each."""
-    if isinstance(value, list) and place.draft < 2020:
-        return [place.parse(item, name, index) for index, item in enumerate(value)]
+    if isinstance(value, list) and context.draft < 2020:
+        return [context.parse(item, name, index) for index, item in enumerate(value)]
     if isinstance(value, list):
-        raise place.error("`items` is one schema in 2020-12, not an array.", name, hint="Use prefixItems.")
-    return parse_remainder_schema(place, name, value)
+        raise context.error("`items` is one schema in 2020-12, not an array.", name, hint="Use prefixItems.")
+    return parse_remainder_schema(context, name, value)
 
 
-def parse_unique_items(place: KeywordPlace, name: str, value: Any) -> Any:
+def parse_unique_items(context: KeywordContext, name: str, value: Any) -> Any:
     """Parse `uniqueItems`; false asserts nothing."""
     if not isinstance(value, bool):
-        raise place.error(f"`{name}` must be a boolean, not {kind_of(value)}.", name)
+        raise context.error(f"`{name}` must be a boolean, not {kind_of(value)}.", name)
     return value or SKIP
 
 
-def parse_min_contains(place: KeywordPlace, name: str, value: Any) -> int:
-    """Parse `minContains`: 0 is kept, since it revokes the lower bound 1 that `contains` alone has."""
-    least = parse_minimum_count(place, name, value)
+def parse_min_contains(context: KeywordContext, name: str, value: Any) -> int:
+    """Parse `minContains`. 0 is not skipped, since it replaces the lower bound 1 that `contains` has by default."""
+    least = parse_minimum_count(context, name, value)
     return 0 if least is SKIP else int(least)
 
 
@@ -46,10 +46,10 @@ def build_array_case(keywords: dict[str, Any]) -> ArrayCase:
     """Return the case of the arrays that the parsed keywords allow."""
     items = keywords.get("items", ANY)
     prefix = keywords.get("prefixItems", ())
-    if isinstance(items, list):  # Before 2020-12 a list of items is the prefix, and additionalItems the rest.
+    if isinstance(items, list):  # Before 2020-12, `items` with a list was prefixItems, and additionalItems was `items`.
         prefix, items = tuple(items), keywords.get("additionalItems", ANY)
     contains: tuple[ContainsConstraint, ...] = ()
-    if "contains" in keywords:  # Without it, its counts assert nothing.
+    if "contains" in keywords:  # Without it, minContains and maxContains assert nothing.
         contains = (
             ContainsConstraint(0, keywords["contains"], keywords.get("minContains", 1), keywords.get("maxContains")),
         )

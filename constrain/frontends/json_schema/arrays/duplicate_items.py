@@ -2,7 +2,7 @@
 
 "Some two items are equal" is no context-free language. So the items are written as `Member`s of a `Unique` node until
 one equals an earlier one (`grammar.nodes.Member.again`); after that nothing has to be compared any more, and the array
-may end. Without an upper bound of the length there is no dead end, since any item of the rest can be repeated.
+may end. Without an upper bound of the length there is no dead end, since any item after the prefix can be repeated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["DuplicateItems", "emit_duplicate_items", "emit_following_items", "is
 class DuplicateItems(NamedTuple):
     """The name of a rule: what follows `position` items.
 
-    duplicated: two of them are equal, and the rest of the array follows; otherwise all differ, and an item comes next.
+    duplicated: two of them are equal, and the remaining items follow; otherwise all differ, and an item comes next.
     """
 
     case: ArrayCase
@@ -31,8 +31,8 @@ class DuplicateItems(NamedTuple):
 
 
 def is_guardable(case: ArrayCase, algebra: SchemaAlgebra) -> bool:
-    """Return whether a satisfiable case whose bounds can be reached can be written here: its length is unbounded."""
-    return case.high is None and not case.contains and algebra.is_satisfiable(case.rest)
+    """Return whether the engine can guard a satisfiable case with reachable bounds: its length must be unbounded."""
+    return case.high is None and not case.contains and algebra.is_satisfiable(case.items)
 
 
 def emit_duplicate_items(case: ArrayCase, depth: int) -> Node:
@@ -42,25 +42,25 @@ def emit_duplicate_items(case: ArrayCase, depth: int) -> Node:
 
 def emit_following_items(name: DuplicateItems, emitter: ValueEmitter) -> Node:
     """Return the node of a rule of this module."""
-    return _rest(name, emitter) if name.duplicated else _next(name, emitter)
+    return _emit_remaining_items(name, emitter) if name.duplicated else _emit_item(name, emitter)
 
 
-def _next(name: DuplicateItems, emitter: ValueEmitter) -> Node:
+def _emit_item(name: DuplicateItems, emitter: ValueEmitter) -> Node:
     """Return the next item and what follows it, whether or not it equals an earlier one."""
     case, position, depth, _ = name
     after = min(position + 1, max(len(case.prefix), case.low))
-    again = Rule(DuplicateItems(case, after, depth, duplicated=True)) if position else None
+    after_duplicate = Rule(DuplicateItems(case, after, depth, duplicated=True)) if position else None
     comma = spacing_at(emitter.style, depth - 1).comma
-    item = Member(emitter.value(case.at(position), depth), again)
+    item = Member(emitter.value(case.at(position), depth), after_duplicate)
     return Sequence((item, comma, Rule(name._replace(position=after))))
 
 
-def _rest(name: DuplicateItems, emitter: ValueEmitter) -> Node:
+def _emit_remaining_items(name: DuplicateItems, emitter: ValueEmitter) -> Node:
     """Return the remaining items, as many as the case allows."""
     case, position, depth, _ = name
     comma = spacing_at(emitter.style, depth - 1).comma
     item = Sequence((comma, emitter.value(case.at(position), depth)))
     if position >= len(case.prefix):
         return Repeat(item, max(0, case.low - position))
-    rest = Sequence((*item.parts, Rule(name._replace(position=position + 1))))
-    return Choice((EMPTY, rest)) if position >= case.low else rest
+    tail = Sequence((*item.parts, Rule(name._replace(position=position + 1))))
+    return Choice((EMPTY, tail)) if position >= case.low else tail

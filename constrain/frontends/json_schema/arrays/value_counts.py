@@ -1,4 +1,4 @@
-"""The number of values of a set, and the values themselves if they are few; both are needed for `uniqueItems`.
+"""Count the values of a set, and enumerate a small set; both are needed for `uniqueItems`.
 
 Values are compared as JSON Schema compares them: numbers by value, texts decoded, objects without the order of keys. A
 set that can hold a value of itself is infinite, since it holds a larger value for each one that it holds.
@@ -30,16 +30,16 @@ from .item_counts import ItemAutomaton
 __all__ = ["MOST_VALUES", "ValueCount", "list_values", "count_values"]
 
 MOST_VALUES = 500
-"""Most values of a set that is enumerated: an array of such items has a rule for each subset of them that is left."""
+"""Most values of a set that is enumerated: an array of such items has a rule for each reached set of unused values."""
 
-MOST_TRIED = 2_000
+MOST_CANDIDATES = 2_000
 """Most arrays or objects that are generated to find those of an enumerated set."""
 
 MOST_LENGTH = 32
 """Greatest length of texts that are counted exactly beside a pattern."""
 
-SOME_STATES = 64
-"""States of an automaton that are searched for one that shows that there are enough values."""
+MOST_SEARCHED_STATES = 64
+"""States of an automaton that are searched for a cycle or for a sufficiently large set of values."""
 
 
 class ValueCount(NamedTuple):
@@ -51,7 +51,7 @@ class ValueCount(NamedTuple):
 
 def count_values(schemas: SchemaSet, cap: int, algebra: SchemaAlgebra) -> ValueCount:
     """Return how many values a set has. `least` is at most `cap`, which also stands for an infinite set."""
-    return _ValueCounter(algebra, cap).of(schemas)
+    return _ValueCounter(algebra, cap).count_set(schemas)
 
 
 class _ValueCounter:
@@ -60,48 +60,48 @@ class _ValueCounter:
     def __init__(self, algebra: SchemaAlgebra, cap: int) -> None:
         self.algebra = algebra
         self.cap = cap
-        self.endless = cap  # the size of a set that is met again within itself
-        self.busy: set[SchemaSet] = set()
+        self.assumed_infinite = cap  # the count of a set that recurs within itself
+        self.in_progress: set[SchemaSet] = set()
         self.known: dict[SchemaSet, ValueCount] = {}
 
-    def of(self, schemas: SchemaSet) -> ValueCount:
+    def count_set(self, schemas: SchemaSet) -> ValueCount:
         """Return the count of a set.
 
-        A set that is met within itself is infinite: every way that leads here puts any of its values into a larger one.
+        A set that recurs within itself is infinite: each of its values is a proper part of a larger one.
         """
-        if schemas in self.busy:
-            return ValueCount(self.endless, None)
+        if schemas in self.in_progress:
+            return ValueCount(self.assumed_infinite, None)
         known = self.known.get(schemas)
         if known is None:
             if not self.algebra.is_satisfiable(schemas):
                 return ValueCount(0, 0)
-            self.busy.add(schemas)
-            known = self.known[schemas] = self._shape(schemas)
-            self.busy.discard(schemas)
+            self.in_progress.add(schemas)
+            known = self.known[schemas] = self._count_shape(schemas)
+            self.in_progress.discard(schemas)
         return known
 
-    def _shape(self, schemas: SchemaSet) -> ValueCount:
+    def _count_shape(self, schemas: SchemaSet) -> ValueCount:
         cap, shape = self.cap, self.algebra.unfold(schemas)
         total = ValueCount(shape.scalars.bit_count(), shape.scalars.bit_count())
-        total = add_counts(total, self._numbers(shape.numbers), cap)
+        total = add_counts(total, self._count_numbers(shape.numbers), cap)
         if total.least < cap:
-            total = add_counts(total, self._texts(shape.strings), cap)
+            total = add_counts(total, self._count_texts(shape.strings), cap)
         if total.least < cap:
             found = [ValueCount(len(one.values), len(one.values)) for one in shape.enums if one.kind == ARRAY]
-            total = add_counts(total, unite_counts([*map(self._arrays, shape.arrays), *found]), cap)
+            total = add_counts(total, unite_counts([*map(self._count_arrays, shape.arrays), *found]), cap)
         if total.least < cap:
             found = [ValueCount(len(one.values), len(one.values)) for one in shape.enums if one.kind == OBJECT]
-            total = add_counts(total, unite_counts([*map(self._objects, shape.objects), *found]), cap)
+            total = add_counts(total, unite_counts([*map(self._count_objects, shape.objects), *found]), cap)
         return total if total.least < cap else ValueCount(cap, None)
 
-    def _numbers(self, cases: tuple[NumberCase, ...]) -> ValueCount:
-        found = [list_numbers(case, MOST_TRIED) for case in cases]
-        if None not in found:
-            count = len({value for values in found for value in values or ()})
+    def _count_numbers(self, cases: tuple[NumberCase, ...]) -> ValueCount:
+        listed = [list_numbers(case, MOST_CANDIDATES) for case in cases]
+        if None not in listed:
+            count = len({value for values in listed for value in values or ()})
             return ValueCount(min(count, self.cap), count)
-        return unite_counts(map(self._interval, cases))
+        return unite_counts(map(self._count_interval, cases))
 
-    def _interval(self, case: NumberCase) -> ValueCount:
+    def _count_interval(self, case: NumberCase) -> ValueCount:
         style = self.algebra.style
         if not number_sets.is_number_satisfiable(case, style, self.algebra.limits):
             return ValueCount(0, 0)
@@ -112,7 +112,7 @@ class _ValueCounter:
         first, last = find_multiple_range(case)
         return ValueCount(1 if case.not_multiples else min(last - first + 1, self.cap), last - first + 1)
 
-    def _texts(self, cases: tuple[StringCase, ...]) -> ValueCount:
+    def _count_texts(self, cases: tuple[StringCase, ...]) -> ValueCount:
         """Count the texts of all cases together; of long ones beside a pattern only the shorter ones."""
         parts, exact = [], True
         for case in cases:
@@ -132,7 +132,7 @@ class _ValueCounter:
         count = Dfa.union_of(parts, max_states=self.algebra.limits.dfa_states).count(self.cap)
         return ValueCount(count, count if exact and count < self.cap else None)
 
-    def _arrays(self, case: ArrayCase) -> ValueCount:
+    def _count_arrays(self, case: ArrayCase) -> ValueCount:
         algebra, cap = self.algebra, self.cap
         most = compute_max_items(case, algebra)
         if most is not None and case.low > most:
@@ -146,57 +146,59 @@ class _ValueCounter:
         if case.has_duplicates:  # An array without a bound can always be longer.
             return ValueCount(cap if most is None and not case.contains and not case.unique else 0, None)
         if case.unique:
-            return self._different(case)
+            return self._count_distinct_items(case)
         if case.contains:
-            return ValueCount(max((self._counted(plan) for plan in algebra.item_automata(case)), default=0), None)
+            return ValueCount(
+                max((self._count_with_automaton(plan) for plan in algebra.item_automata(case)), default=0), None
+            )
         if most is None or most - case.low >= cap:
             return ValueCount(cap, None)
-        total, ways = ValueCount(0, 0), ValueCount(1, 1)
+        total, sequences = ValueCount(0, 0), ValueCount(1, 1)
         for length in range(most + 1):
             if length:
-                ways = multiply_counts(ways, self.of(case.at(length - 1)), cap)
+                sequences = multiply_counts(sequences, self.count_set(case.at(length - 1)), cap)
             if length >= case.low:
-                total = add_counts(total, ways, cap)
-            if min(ways.least, total.least) >= cap or total.least >= cap:
+                total = add_counts(total, sequences, cap)
+            if min(sequences.least, total.least) >= cap or total.least >= cap:
                 return ValueCount(cap, None)
-            if length >= len(case.prefix) and ways == multiply_counts(ways, self.of(case.rest), cap):
-                left = most - max(length, case.low - 1)  # One value again and again: a length for each array.
-                return add_counts(total, multiply_counts(ways, ValueCount(min(cap, left), left), cap), cap)
+            if length >= len(case.prefix) and sequences == multiply_counts(sequences, self.count_set(case.items), cap):
+                more_lengths = most - max(length, case.low - 1)  # One value again and again: a length for each array.
+                return add_counts(
+                    total, multiply_counts(sequences, ValueCount(min(cap, more_lengths), more_lengths), cap), cap
+                )
         return total
 
-    def _different(self, case: ArrayCase) -> ValueCount:
-        """Count arrays of different items: at least as many as the first item has values, if the others always find
-        one.
-        """
-        if case.contains or (case.low > 1 and not self._all_endless({case.at(k) for k in range(case.low)})):
+    def _count_distinct_items(self, case: ArrayCase) -> ValueCount:
+        """Count arrays of different items: at least one for each first item, if the other sets are infinite."""
+        if case.contains or (case.low > 1 and not self._are_all_infinite({case.at(k) for k in range(case.low)})):
             return ValueCount(0, None)
-        return ValueCount(max(self.of(case.at(0)).least, int(case.low == 0)), None)
+        return ValueCount(max(self.count_set(case.at(0)).least, int(case.low == 0)), None)
 
-    def _all_endless(self, sets: set[SchemaSet]) -> bool:
-        """Return whether all sets are infinite by themselves: one that leads back here proves nothing yet."""
-        endless, self.endless = self.endless, 0
+    def _are_all_infinite(self, sets: set[SchemaSet]) -> bool:
+        """Return whether all sets are infinite without assuming that those being counted are."""
+        assumed_infinite, self.assumed_infinite = self.assumed_infinite, 0
         try:
-            return all(self.of(schemas).least >= self.cap for schemas in sets)
+            return all(self.count_set(schemas).least >= self.cap for schemas in sets)
         finally:
-            self.endless = endless
+            self.assumed_infinite = assumed_infinite
 
-    def _counted(self, plan: ItemAutomaton) -> int:
+    def _count_with_automaton(self, plan: ItemAutomaton) -> int:
         """Return a lower bound for an automaton: one array for each value of an item, and infinitely many if it has a
         cycle.
         """
-        found, seen, todo = int(plan.can_finish(plan.start)), {plan.start}, [plan.start]
-        while todo and len(seen) < SOME_STATES:
-            state = todo.pop()
+        least, visited, worklist = int(plan.can_finish(plan.start)), {plan.start}, [plan.start]
+        while worklist and len(visited) < MOST_SEARCHED_STATES:
+            state = worklist.pop()
             for schemas, _, after in plan.steps(state):
-                if found >= self.cap or after == state:
+                if least >= self.cap or after == state:
                     return self.cap
-                found = max(found, self.of(schemas).least)
-                if after not in seen:
-                    seen.add(after)
-                    todo.append(after)
-        return found
+                least = max(least, self.count_set(schemas).least)
+                if after not in visited:
+                    visited.add(after)
+                    worklist.append(after)
+        return least
 
-    def _objects(self, case: ObjectCase) -> ValueCount:
+    def _count_objects(self, case: ObjectCase) -> ValueCount:
         algebra, cap = self.algebra, self.cap
         if not object_members.is_object_satisfiable(case, algebra):
             return ValueCount(0, 0)
@@ -214,18 +216,18 @@ class _ValueCounter:
             return ValueCount(1, None)
         total = ValueCount(1, 1)
         for name, schemas in case.names:
-            found = self.of(schemas)
+            count = self.count_set(schemas)
             total = multiply_counts(
-                total, found if name in case.required else add_counts(found, ValueCount(1, 1), cap), cap
+                total, count if name in case.required else add_counts(count, ValueCount(1, 1), cap), cap
             )
         return total
 
 
 def unite_counts(sizes: Iterable[ValueCount]) -> ValueCount:
     """Return the count of a union of sets that may overlap."""
-    found = list(sizes)
-    most = None if any(one.most is None for one in found) else sum(one.most or 0 for one in found)
-    return ValueCount(max((one.least for one in found), default=0), most)
+    counts = list(sizes)
+    most = None if any(one.most is None for one in counts) else sum(one.most or 0 for one in counts)
+    return ValueCount(max((one.least for one in counts), default=0), most)
 
 
 def add_counts(one: ValueCount, other: ValueCount, cap: int) -> ValueCount:
@@ -261,16 +263,16 @@ def list_numbers(case: NumberCase, most: int) -> list[Any] | None:
     first, last = find_multiple_range(case)
     if last - first >= most:
         return None
-    found = (step * case.multiple for step in range(first, last + 1))
-    return [value for value in found if number_sets.contains_number(case, value)]
+    values = (step * case.multiple for step in range(first, last + 1))
+    return [value for value in values if number_sets.contains_number(case, value)]
 
 
-# ---- few values ------------------------------------------------------------------------------------------------
+# ---- enumeration -----------------------------------------------------------------------------------------------
 
 
 def list_values(schemas: SchemaSet, algebra: SchemaAlgebra) -> tuple[Constant, ...] | None:
-    """Return the values of a set one by one, if there are no more than MOST_VALUES, else None."""
-    return _ValueLister(algebra).of(schemas)
+    """Return the values of a set if there are at most MOST_VALUES, else None."""
+    return _ValueLister(algebra).list_set(schemas)
 
 
 class _ValueLister:
@@ -278,30 +280,30 @@ class _ValueLister:
 
     def __init__(self, algebra: SchemaAlgebra) -> None:
         self.algebra = algebra
-        self.assumed: dict[SchemaSet, tuple[Constant, ...]] = {}
-        self.met: set[SchemaSet] = set()
+        self.provisional: dict[SchemaSet, tuple[Constant, ...]] = {}
+        self.recurred_sets: set[SchemaSet] = set()
 
-    def of(self, schemas: SchemaSet) -> tuple[Constant, ...] | None:
+    def list_set(self, schemas: SchemaSet) -> tuple[Constant, ...] | None:
         """Return the values of a set; of one that is being enumerated, those that are known so far."""
-        if schemas in self.assumed:
-            self.met.add(schemas)
-            return self.assumed[schemas]
+        if schemas in self.provisional:
+            self.recurred_sets.add(schemas)
+            return self.provisional[schemas]
         if not self.algebra.is_satisfiable(schemas):
             return ()
-        self.assumed[schemas] = ()
+        self.provisional[schemas] = ()
         try:
             while True:
-                self.met.discard(schemas)
-                found = self._shape(schemas)
-                if found is None or schemas not in self.met or len(found) == len(self.assumed[schemas]):
+                self.recurred_sets.discard(schemas)
+                found = self._list_shape(schemas)
+                if found is None or schemas not in self.recurred_sets or len(found) == len(self.provisional[schemas]):
                     return found
-                self.assumed[schemas] = found
+                self.provisional[schemas] = found
         finally:
-            del self.assumed[schemas]
+            del self.provisional[schemas]
 
-    def _shape(self, schemas: SchemaSet) -> tuple[Constant, ...] | None:
+    def _list_shape(self, schemas: SchemaSet) -> tuple[Constant, ...] | None:
         shape = self.algebra.unfold(schemas)
-        if shape.enums:  # More than a list of few may be.
+        if shape.enums:  # EnumValues hold more values than are enumerated here.
             return None
         out: dict[Constant, None] = {}
         for bit, word in ((NULL_BIT, (NULL,)), (FALSE_BIT, (BOOLEAN, False)), (TRUE_BIT, (BOOLEAN, True))):
@@ -313,70 +315,70 @@ class _ValueLister:
                 return None
             out.update(((NUMBER, value), None) for value in numbers)
         for text in shape.strings:
-            words = _words(text, self.algebra)
+            words = _list_texts(text, self.algebra)
             if words is None:
                 return None
             out.update(((STRING, word), None) for word in words)
         for array in shape.arrays:
-            lists = self._lists(array)
+            lists = self._list_arrays(array)
             if lists is None:
                 return None
             out.update(dict.fromkeys(lists))
         for case in shape.objects:
-            maps = self._maps(case, schemas)
+            maps = self._list_objects(case, schemas)
             if maps is None:
                 return None
             out.update(dict.fromkeys(maps))
         return tuple(out) if len(out) <= MOST_VALUES else None
 
-    def _lists(self, case: ArrayCase) -> list[Constant] | None:
+    def _list_arrays(self, case: ArrayCase) -> list[Constant] | None:
         most = compute_max_items(case, self.algebra)
         if most is None and case.unique:
-            rest = self.of(case.rest)
-            most = None if rest is None else len(case.prefix) + len(rest)
-        if most is None or (most > MOST_TRIED and case.low <= most):
+            items_values = self.list_set(case.items)
+            most = None if items_values is None else len(case.prefix) + len(items_values)
+        if most is None or (most > MOST_CANDIDATES and case.low <= most):
             return None
         if case.low > most:
             return []
         sets: dict[SchemaSet, tuple[Constant, ...]] = {}
         for schemas in {case.at(position): None for position in range(most)}:
-            found = self.of(schemas)
+            found = self.list_set(schemas)
             if found is None:
                 return None
             sets[schemas] = found
         out: list[Constant] = []
-        tried = 0
+        candidates = 0
         for length in range(case.low, most + 1):
             for values in product(*(sets[case.at(position)] for position in range(length))):
-                tried += 1
-                if tried > MOST_TRIED:
+                candidates += 1
+                if candidates > MOST_CANDIDATES:
                     return None
-                different = len(set(values)) == length
-                if (case.unique and not different) or (case.has_duplicates and different):
+                distinct = len(set(values)) == length
+                if (case.unique and not distinct) or (case.has_duplicates and distinct):
                     continue
-                if all(self._meets(values, constraint) for constraint in case.contains):
+                if all(self._satisfies(values, constraint) for constraint in case.contains):
                     out.append((ARRAY, values))
         return out
 
-    def _meets(self, values: tuple[Constant, ...], constraint: ContainsConstraint) -> bool:
-        found = sum(self._is_in(value, constraint.schemas) for value in values[constraint.start :])
-        return constraint.low <= found and (constraint.high is None or found <= constraint.high)
+    def _satisfies(self, values: tuple[Constant, ...], constraint: ContainsConstraint) -> bool:
+        count = sum(self._is_in(value, constraint.schemas) for value in values[constraint.start :])
+        return constraint.low <= count and (constraint.high is None or count <= constraint.high)
 
-    def _maps(self, case: ObjectCase, schemas: SchemaSet) -> list[Constant] | None:
+    def _list_objects(self, case: ObjectCase, schemas: SchemaSet) -> list[Constant] | None:
         if not object_members.is_object_satisfiable(case, self.algebra):
             return []
         has_slot = case.high is None or case.high > len(case.required)
         if has_slot and any(self.algebra.is_satisfiable(inside) for _, inside in case.cells):
             return None
         choices: list[tuple[Any, ...]] = []
-        tried = 1
+        candidates = 1
         for name, inside in case.names:
-            found = self.of(inside)
-            if found is None:
+            listed = self.list_set(inside)
+            if listed is None:
                 return None
-            choices.append(tuple((name, value) for value in found) + (() if name in case.required else (None,)))
-            tried *= len(choices[-1])
-            if tried > MOST_TRIED:
+            choices.append(tuple((name, value) for value in listed) + (() if name in case.required else (None,)))
+            candidates *= len(choices[-1])
+            if candidates > MOST_CANDIDATES:
                 return None
         plain = case == ObjectCase(case.names, case.required, case.mentioned, case.cells)
         values = ((OBJECT, tuple(sorted(pair for pair in chosen if pair))) for chosen in product(*choices))
@@ -386,7 +388,7 @@ class _ValueLister:
         return self.algebra.is_satisfiable(self.algebra.intersect(self.algebra.table.add_constant(value), schemas))
 
 
-def _words(case: StringCase, algebra: SchemaAlgebra) -> tuple[str, ...] | None:
+def _list_texts(case: StringCase, algebra: SchemaAlgebra) -> tuple[str, ...] | None:
     if case.values is not None:
         return case.values
     if case.lang == ALL and case.high != 0:

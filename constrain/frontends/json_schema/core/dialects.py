@@ -1,4 +1,4 @@
-"""Dialects and scopes: which keywords a schema has, by its `$schema`, and in which resource it stands.
+"""Dialects and scopes: which keywords a schema has, by its `$schema`, and which resource contains it.
 
 `$schema` names a meta-schema: one of the five of the drafts, or one of the registry, whose own `$schema` names the
 draft and whose `$vocabulary` (core specification, section 8.1.2) the groups of keywords; a keyword of another group is
@@ -28,7 +28,7 @@ class Dialect(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """The resource in which a subschema stands: its base URI, its root, the pointer of the root, its dialect.
+    """The resource that contains a subschema: its base URI, its root, the pointer of the root, its dialect.
 
     entered: pairs of a dynamic anchor and the URI of the first resource that has it in the dynamic scope, sorted; "" is
     the recursive anchor of 2019-09.

@@ -68,7 +68,7 @@ def run_on_fresh_stack(function: Callable[..., T], *arguments: Any) -> T:
     thread = Thread(target=run, name="constrain-fresh-stack", daemon=True)
     try:
         thread.start()
-    except RuntimeError as error:  # What CPython raises if the system refuses.
+    except RuntimeError as error:  # CPython raises it if the system refuses the thread.
         raise LimitError(
             "This schema is nested so deeply that it needs another thread, and this process may not start one.",
             pointer="", hint="Use fewer levels, or let the process have more threads and address space.",

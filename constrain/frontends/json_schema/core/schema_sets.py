@@ -1,7 +1,7 @@
-"""Sets of subschemas: what a child of a Shape is, until it is unfolded.
+"""Sets of subschemas: the unevaluated form of the children of a Shape.
 
 A subschema is a numbered node. A *literal* is `+node` or `-node` (its complement), and a `SchemaSet` is a sorted tuple
-of literals that stands for their conjunction. So `allOf`, sibling keywords and `$ref` combine by union of tuples, NOT
+of literals that denotes their conjunction. So `allOf`, sibling keywords and `$ref` combine by union of tuples, NOT
 flips a sign, and a recursive schema terminates because the same set comes back. Nothing is unfolded before it is
 reached.
 """
@@ -37,5 +37,5 @@ def intersect_sets(one: SchemaSet, other: SchemaSet) -> SchemaSet:
 
 
 def is_subset_of(one: SchemaSet, other: SchemaSet) -> bool:
-    """Return whether every value of the first set is in the second one, as far as their literals show."""
+    """Return whether every value of the first set is certainly in the second one (a test of their literals)."""
     return not other or one in (other, NEVER) or set(other).issubset(one)

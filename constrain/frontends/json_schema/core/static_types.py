@@ -17,7 +17,7 @@ from .subschema_table import Subschema
 __all__ = ["INTEGER", "StaticBound", "are_disjoint", "compute_bound"]
 
 INTEGER = 64
-"""The bit of `type: integer`, which is no JSON type of its own."""
+"""The bit of `type: integer`, which is not a separate JSON type."""
 
 TYPES = 63
 
@@ -38,7 +38,7 @@ class StaticBound(NamedTuple):
 
 UNKNOWN_BOUND = StaticBound()
 EMPTY_BOUND = StaticBound(0, frozenset(), {}, frozenset(), True)
-DEPTH = 12
+MOST_DEPTH = 12
 """The longest chain of references that is followed."""
 
 
@@ -50,25 +50,27 @@ def compute_bound(schemas: SchemaSet, nodes: list[Subschema | None], depth: int 
     for literal in schemas:
         node = nodes[abs(literal)]
         assert node is not None
-        bound = _and(bound, _of(node, nodes, depth) if literal > 0 else _not(node, nodes), nodes, depth)
+        bound = _intersect_bounds(
+            bound, _node_bound(node, nodes, depth) if literal > 0 else _complement_bound(node, nodes), nodes, depth
+        )
         if bound.is_never:
             return EMPTY_BOUND
     return bound
 
 
-def _of(node: Subschema, nodes: list[Subschema | None], depth: int) -> StaticBound:
+def _node_bound(node: Subschema, nodes: list[Subschema | None], depth: int) -> StaticBound:
     if node.bound is None or depth:
-        if depth > DEPTH or node.unparsed is not None:
+        if depth > MOST_DEPTH or node.unparsed is not None:
             return UNKNOWN_BOUND
-        found = _compute(node, nodes, depth)
+        bound = _compute_node_bound(node, nodes, depth)
         if depth:
-            return found
-        node.bound = found
+            return bound
+        node.bound = bound
     known: StaticBound = node.bound
     return known
 
 
-def _compute(node: Subschema, nodes: list[Subschema | None], depth: int) -> StaticBound:
+def _compute_node_bound(node: Subschema, nodes: list[Subschema | None], depth: int) -> StaticBound:
     keywords = node.keywords
     types = keywords.get("type", TYPES)
     if types & INTEGER:
@@ -92,18 +94,18 @@ def _compute(node: Subschema, nodes: list[Subschema | None], depth: int) -> Stat
     bound = StaticBound(types, values, required, closed, types == 0)
     for schemas in (keywords.get("$ref", ANY), keywords.get("$dynamicRef", ANY), *keywords.get("allOf", ())):
         if schemas:
-            bound = _and(bound, compute_bound(schemas, nodes, depth + 1), nodes, depth)
+            bound = _intersect_bounds(bound, compute_bound(schemas, nodes, depth + 1), nodes, depth)
     for field in ("anyOf", "oneOf"):
         if field in keywords and depth < 3:
             branches = [compute_bound(schemas, nodes, depth + 1) for schemas in keywords[field]]
             types = 0
             for branch in branches:
                 types |= branch.types
-            bound = _and(bound, StaticBound(types, None, {}, None, types == 0), nodes, depth)
+            bound = _intersect_bounds(bound, StaticBound(types, None, {}, None, types == 0), nodes, depth)
     return bound
 
 
-def _not(node: Subschema, nodes: list[Subschema | None]) -> StaticBound:
+def _complement_bound(node: Subschema, nodes: list[Subschema | None]) -> StaticBound:
     """Return the bound of the complement of a node, which is known for nodes that only have `type`."""
     if node.unparsed is None and set(node.keywords) == {"type"} and not node.keywords["type"] & INTEGER:
         types = TYPES & ~node.keywords["type"]
@@ -111,7 +113,7 @@ def _not(node: Subschema, nodes: list[Subschema | None]) -> StaticBound:
     return UNKNOWN_BOUND
 
 
-def _and(one: StaticBound, other: StaticBound, nodes: list[Subschema | None], depth: int) -> StaticBound:
+def _intersect_bounds(one: StaticBound, other: StaticBound, nodes: list[Subschema | None], depth: int) -> StaticBound:
     if one is UNKNOWN_BOUND or other is UNKNOWN_BOUND:
         return other if one is UNKNOWN_BOUND else one
     types = one.types & other.types

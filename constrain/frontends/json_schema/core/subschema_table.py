@@ -1,6 +1,6 @@
-"""Subschemas: the numbered nodes of a schema document, each with what its keywords were parsed to.
+"""Subschemas: the numbered nodes of a schema document, each with its parsed keywords.
 
-A `SubschemaTable` owns the nodes. The parser fills it from a document; the algebra adds nodes of its own, such as a
+A `SubschemaTable` owns the nodes. The parser fills it from a document; the algebra adds derived nodes, such as a
 constant of `enum` or a conjunction that needs a complement.
 """
 
@@ -16,7 +16,7 @@ __all__ = ["Subschema", "SubschemaTable"]
 class Subschema:
     """One subschema: `keywords` maps the keywords that assert something to their parsed values, in document order.
 
-    number: its index in the table, from 1 on. pointer: the JSON pointer of its place in the document; None for a
+    number: its index in the table, from 1 on. pointer: its JSON pointer in the document; None for a
     constant inside `enum` or `const`. draft: 4, 6, 7, 2019 or 2020.
     """
 
@@ -38,13 +38,13 @@ class Subschema:
 
 
 class SubschemaTable:
-    """The nodes of one document by number; number 0 stands for no node."""
+    """The nodes of one document by number; there is no node 0."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all nodes."""
+        """Delete all nodes."""
         self.nodes: list[Subschema | None] = [None]
         self.constants: dict[Any, int] = {}
 
@@ -55,7 +55,7 @@ class SubschemaTable:
         return node
 
     def add_derived(self, node: Subschema, keywords: dict[str, Any]) -> Subschema:
-        """Return a new node with other keywords at the place of an existing one."""
+        """Return a new node with the pointer and draft of an existing one, and other keywords."""
         made = self.add(node.pointer, node.draft)
         made.keywords = keywords
         return made

@@ -69,7 +69,7 @@ class SchemaEmitter(ValueEmitter):
         )
 
     def body(self, schemas: SchemaSet, depth: int) -> Node:
-        """Return what a rule stands for."""
+        """Return the definition of a rule: all values of a set."""
         shape = self.algebra.normalise(schemas)
         options = self._options(shape)
         options += [array_items.emit_array(case, self, depth) for case in shape.arrays]
@@ -79,7 +79,7 @@ class SchemaEmitter(ValueEmitter):
 
     def _trie(self, enum: EnumValues, depth: int) -> Node:
         """Return the rule of many arrays or objects of one enum."""
-        numbers = enum.some(list(range(len(enum.values))))
+        numbers = enum.subset(list(range(len(enum.values))))
         return Rule(enum_tries.EnumTrieState(enum, numbers, (), (), False, depth))
 
     def constant_set(self, value: Constant) -> SchemaSet:
@@ -102,8 +102,8 @@ class SchemaEmitter(ValueEmitter):
     def _options(self, shape: NonEmptyShape) -> list[Node]:
         """Return the nodes of everything without brackets: the constants as one node, then the rest."""
         constants, nodes = string_sets.emit_strings(shape.strings, self.languages, self.style)
-        more, others = number_sets.emit_numbers(shape.numbers, self.style, self.algebra.limits)
-        constants |= more
+        number_words, others = number_sets.emit_numbers(shape.numbers, self.style, self.algebra.limits)
+        constants |= number_words
         constants.update(word for bit, word in WORDS if shape.scalars & bit)
         return [*_constants(constants), *nodes, *others]
 
@@ -138,46 +138,46 @@ def _constants(words: set[bytes]) -> list[Node]:
 
 
 class LazyRules(Mapping[Hashable, Node]):
-    """The rules of the Grammar of a schema: made on demand and cached. Iterating yields those that have been made.
+    """The rules of the Grammar of a schema: emitted on demand and cached. Iterating yields the emitted ones.
 
-    deep: each is made on a stack of its own.
+    deep: each is emitted on a fresh stack.
     """
 
     def __init__(self, writer: SchemaEmitter) -> None:
         self.deep = False
-        self._writer = writer
-        self._made: dict[Hashable, Node] = {}
+        self._emitter = writer
+        self._nodes: dict[Hashable, Node] = {}
 
     def __getitem__(self, name: Hashable) -> Node:
-        node = self._made.get(name)
+        node = self._nodes.get(name)
         if node is None:
-            node = self._made[name] = (run_on_fresh_stack if self.deep else run_with_stack)(self._make, name)
+            node = self._nodes[name] = (run_on_fresh_stack if self.deep else run_with_stack)(self._make, name)
         return node
 
     def _make(self, name: Hashable) -> Node:
         assert isinstance(name, tuple)
         if isinstance(name, item_counts.CountedItems):
-            node = item_counts.emit_next_item(name, self._writer)
+            node = item_counts.emit_next_item(name, self._emitter)
         elif isinstance(name, duplicate_items.DuplicateItems):
-            node = duplicate_items.emit_following_items(name, self._writer)
+            node = duplicate_items.emit_following_items(name, self._emitter)
         elif isinstance(name, enum_tries.ENUM_RULES):
-            node = enum_tries.emit_enum_rule(name, self._writer)
+            node = enum_tries.emit_enum_rule(name, self._emitter)
         elif isinstance(name, format_keys.FormatMembers):
-            node = format_keys.emit_next_format_member(name, self._writer)
+            node = format_keys.emit_next_format_member(name, self._emitter)
         elif isinstance(name, object_derivatives.ClausalMembers):
-            node = object_derivatives.emit_next_clausal_member(name, self._writer)
+            node = object_derivatives.emit_next_clausal_member(name, self._emitter)
         elif isinstance(name, (string_sets.FormatRule, NestedPart)):
             node = name.node()
         else:
             schemas, depth = name
-            node = self._writer.body(schemas, depth)
+            node = self._emitter.body(schemas, depth)
         return node
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
     def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._made)
+        return iter(self._nodes)
 
     def __len__(self) -> int:
-        return len(self._made)
+        return len(self._nodes)

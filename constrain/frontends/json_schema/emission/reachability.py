@@ -1,7 +1,7 @@
 """Check everything that can be reached, so that what is unsupported is refused at compile time.
 
-Plain subschemas (`algebra.fast_checks`), in which nothing can be refused, are only passed through: they are unfolded
-when they are written.
+Plain subschemas (`algebra.fast_checks`), in which nothing can be refused, are traversed without unfolding: that happens
+when they are emitted.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ __all__ = ["check_reachable"]
 def check_reachable(algebra: ShapeAlgebra, root: SchemaSet) -> set[SchemaSet]:
     """Return all sets that a value of the root can have inside. Raise what is unsupported in any of them."""
     seen: set[SchemaSet] = {root}
-    todo = [root]
-    while todo:
-        schemas = todo.pop()
-        found = find_children(schemas, algebra.nodes)
-        if found is None:
-            found = _inside(schemas, algebra)
+    worklist = [root]
+    while worklist:
+        schemas = worklist.pop()
+        children = find_children(schemas, algebra.nodes)
+        if children is None:
+            children = _list_children(schemas, algebra)
         else:
-            found = [other for other in found if other not in seen and algebra.is_satisfiable(other)]
-        for other in found:
+            children = [other for other in children if other not in seen and algebra.is_satisfiable(other)]
+        for other in children:
             if other not in seen:
                 seen.add(other)
-                todo.append(other)
+                worklist.append(other)
     return seen
 
 
-def _inside(schemas: SchemaSet, algebra: ShapeAlgebra) -> list[SchemaSet]:
+def _list_children(schemas: SchemaSet, algebra: ShapeAlgebra) -> list[SchemaSet]:
     """Return the sets inside a set that is unfolded."""
     shape = algebra.normalise(schemas)
-    found: list[SchemaSet] = []
+    children: list[SchemaSet] = []
     for array in shape.arrays:
-        found += array_items.list_item_sets(array, algebra)
+        children += array_items.list_item_sets(array, algebra)
     for normalised in shape.objects:
         if isinstance(normalised, object_derivatives.ClausalObject):
-            found += object_derivatives.list_clausal_children(normalised)
+            children += object_derivatives.list_clausal_children(normalised)
             continue
-        found += [other for _, other in normalised.names]
-        found += [other for _, other in (*normalised.cells, *normalised.classes)]
-    return found
+        children += [other for _, other in normalised.names]
+        children += [other for _, other in (*normalised.cells, *normalised.classes)]
+    return children

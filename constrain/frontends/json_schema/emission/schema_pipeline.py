@@ -19,8 +19,8 @@ from .unsatisfiable_core import explain_unsatisfiable
 
 __all__ = ["to_grammar"]
 
-DEEP = 48
-"""Levels of a document beyond which it is read on a stack of its own: comparing constants takes stack, too."""
+DEEP_DOCUMENT = 48
+"""Levels of a document beyond which it is parsed on a fresh stack: comparing constants needs stack, too."""
 
 
 def to_grammar(
@@ -40,22 +40,22 @@ def to_grammar(
     UnsatisfiableError if no value is an instance, LimitError if a budget of `limits` is spent.
     """
     document = load_document(schema, limits)
-    deep = nests_deeper(document, DEEP)
+    deep = nests_deeper(document, DEEP_DOCUMENT)
     try:
-        return (run_on_fresh_stack if deep else run_with_stack)(_make, document, style, registry, limits, deep)
-    except RecursionError:  # A recursion that is bounded neither by `DEEP` nor by `continue_deeper`.
+        return (run_on_fresh_stack if deep else run_with_stack)(_compile, document, style, registry, limits, deep)
+    except RecursionError:  # A recursion that is bounded neither by `DEEP_DOCUMENT` nor by `continue_deeper`.
         raise LimitError("This schema is nested too deeply.", pointer="", hint="Use fewer levels.") from None
 
 
-def _make(document: Any, style: Style, registry: Mapping[str, Any] | None, limits: Limits, deep: bool) -> Grammar:
-    reader = SchemaParser(document, registry, style, limits)
-    algebra = ShapeAlgebra(reader, style, limits)
+def _compile(document: Any, style: Style, registry: Mapping[str, Any] | None, limits: Limits, deep: bool) -> Grammar:
+    parser = SchemaParser(document, registry, style, limits)
+    algebra = ShapeAlgebra(parser, style, limits)
     try:
-        if not algebra.is_satisfiable(reader.root):
+        if not algebra.is_satisfiable(parser.root):
             raise explain_unsatisfiable(document, registry, style, limits)
-        check_reachable(algebra, reader.root)
+        check_reachable(algebra, parser.root)
     except CircularSchema as signal:
         raise algebra.circular(signal) from None
-    writer = SchemaEmitter(algebra, style)
-    writer.rules.deep = deep
-    return Grammar(surround_root(writer.start(reader.root), style), writer.rules)
+    emitter = SchemaEmitter(algebra, style)
+    emitter.rules.deep = deep
+    return Grammar(surround_root(emitter.start(parser.root), style), emitter.rules)

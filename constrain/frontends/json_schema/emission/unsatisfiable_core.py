@@ -1,7 +1,7 @@
 """Why a schema has no instance: a minimal set of keywords that exclude each other, by JSON pointer.
 
-Keywords are removed, many at once and then in halves (delta debugging, Zeller and Hildebrandt 2002); those without
-which there is still no instance are not to blame. From what is left nothing can be removed.
+Keywords are removed, first many together and then in halves (delta debugging, Zeller and Hildebrandt 2002); those
+without which there is still no instance are irrelevant. The result is minimal: removing any keyword gives an instance.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ..reading.schema_parser import SchemaParser, UnsharedSchemaParser
 __all__ = ["explain_unsatisfiable"]
 
 MOST_TRIALS = 40_000
-"""Subschemas that are looked at in all trials together: an error message must not take a second."""
-TRIAL = 40
-"""What a trial costs besides them."""
+"""Most subschemas inspected in all trials together, so that an error message takes less than a second."""
+TRIAL_COST = 40
+"""Cost of a trial besides its subschemas, in the same unit."""
 
 APPLIES_TO = {row.field: row.applies_to for row in KEYWORDS}
 
@@ -39,9 +39,9 @@ def explain_unsatisfiable(
 ) -> UnsatisfiableError:
     """Return the error of a document whose root is empty; it names the keywords that exclude each other."""
     reader = UnsharedSchemaParser(document, registry, style, limits)
-    blamed = _telling(_smallest(reader, style, limits), reader, style, limits)
-    plain = [pair for pair in blamed if pair[1] not in STRUCTURAL] or blamed
-    pointers = [f"{node.pointer}/{field}" for node, field in plain]
+    blamed = _drop_applicable_types(_minimise_keywords(reader, style, limits), reader, style, limits)
+    relevant = [pair for pair in blamed if pair[1] not in STRUCTURAL] or blamed
+    pointers = [f"{node.pointer}/{field}" for node, field in relevant]
     if not pointers:
         return UnsatisfiableError("No value satisfies this schema.", pointer="")
     if len(pointers) == 1:
@@ -53,58 +53,58 @@ def explain_unsatisfiable(
     )  # fmt: skip
 
 
-def _smallest(reader: SchemaParser, style: Style, limits: Limits) -> list[tuple[Subschema, str]]:
+def _minimise_keywords(reader: SchemaParser, style: Style, limits: Limits) -> list[tuple[Subschema, str]]:
     """Return keywords that together leave no value, and without any one of which there is one."""
     nodes = [node for node in reader.nodes if node is not None and node.pointer is not None]
     candidates = [(node, field) for node in nodes for field in node.keywords]
     keywords = {node.number: dict(node.keywords) for node in nodes}
     blamed: list[tuple[Subschema, str]] = []
-    todo = [candidates]
+    stack = [candidates]
     trials = 0
     try:
-        while todo:
-            some = todo.pop()
-            trials += len(nodes) + TRIAL
+        while stack:
+            removed = stack.pop()
+            trials += len(nodes) + TRIAL_COST
             if trials > MOST_TRIALS:
                 return []
-            kept = [(node, dict(node.keywords)) for node in dict.fromkeys(node for node, _ in some)]
-            for node, field in some:
+            originals = [(node, dict(node.keywords)) for node in dict.fromkeys(node for node, _ in removed)]
+            for node, field in removed:
                 del node.keywords[field]
-            if _empty(reader, style, limits):
+            if _is_empty(reader, style, limits):
                 continue
-            for node, before in kept:
-                node.keywords = before
-            if len(some) == 1:
-                blamed += some
+            for node, original in originals:
+                node.keywords = original
+            if len(removed) == 1:
+                blamed += removed
             else:
-                todo += some[len(some) // 2 :], some[: len(some) // 2]
+                stack += removed[len(removed) // 2 :], removed[: len(removed) // 2]
         return blamed
     finally:
         for node in nodes:
             node.keywords = keywords[node.number]
 
 
-def _telling(
+def _drop_applicable_types(
     blamed: list[tuple[Subschema, str]], reader: SchemaParser, style: Style, limits: Limits
 ) -> list[tuple[Subschema, str]]:
-    """Return the keywords without each `type` that only says to which values its neighbours apply."""
+    """Return the keywords without each `type` that only makes its neighbours applicable."""
     out = []
     for node, field in blamed:
-        about = {APPLIES_TO.get(other) for place, other in blamed if place is node and other != "type"}
-        if field == "type" and len(about) == 1 and about.isdisjoint(("", None)):
-            kept = node.keywords["type"]
+        constrained_types = {APPLIES_TO.get(other) for holder, other in blamed if holder is node and other != "type"}
+        if field == "type" and len(constrained_types) == 1 and constrained_types.isdisjoint(("", None)):
+            types = node.keywords["type"]
             node.keywords["type"] = (
-                kept | NUMBER if kept & INTEGER else kept
+                types | NUMBER if types & INTEGER else types
             )  # The restriction to integers alone may be the contradiction.
-            still = _empty(reader, style, limits)
-            node.keywords["type"] = kept
-            if still:
+            is_still_empty = _is_empty(reader, style, limits)
+            node.keywords["type"] = types
+            if is_still_empty:
                 continue
         out.append((node, field))
     return out
 
 
-def _empty(reader: SchemaParser, style: Style, limits: Limits) -> bool:
+def _is_empty(reader: SchemaParser, style: Style, limits: Limits) -> bool:
     for node in reader.nodes:
         if node is not None:
             node.bound = node.satisfiable = node.children = None

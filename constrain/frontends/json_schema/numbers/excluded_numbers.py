@@ -3,7 +3,7 @@
 While the digits of a text are a prefix of those of a listed number, the text may end where its decimal point differs
 from that of the number, or with any exponent except the one that would yield that number. After the first different
 digit any continuation is allowed. A number other than zero always has an exponent left, so the only dead end is a zero
-without room for another digit.
+after which the cap allows no further digit.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ __all__ = ["OtherNumberSuffix", "emit_other_numbers"]
 
 
 class OtherNumberSuffix(NamedTuple):
-    """The name of a rule: the rest of a number that starts like the listed numbers low to high - 1, and must not be
-    one.
+    """The name of a rule: the suffix of a number that begins like the listed numbers low to high - 1 but is not listed.
 
     zero: whether zero is excluded, too. The other fields are those of `DecimalSuffix`; while `read` is 0, all digits
     were zeros.
@@ -44,10 +43,10 @@ class OtherNumberSuffix(NamedTuple):
     def node(self) -> Node:
         """Return the node of the rule."""
         numbers, zero, low, high, read, point, after_point, bare = self
-        options = [] if bare else list(self._ends())
+        options = [] if bare else list(self._emit_ends())
         tail = read - point if after_point else 0
         if tail < numbers.cap if after_point else 0 < read < numbers.cap:
-            moves = point + (not after_point)
+            next_point = point + (not after_point)
             ranges = {digit: (first, end) for digit, first, end in numbers.split(low, high, read)}
             for digit in "0123456789":
                 if digit == "0" and read == 0:
@@ -56,9 +55,9 @@ class OtherNumberSuffix(NamedTuple):
                     name = OtherNumberSuffix(numbers, zero, low, high, 0, point - 1, True)
                 elif digit in ranges:
                     length = read + 1 if numbers.cap < inf or not after_point else min(read + 1, numbers.longest)
-                    name = OtherNumberSuffix(numbers, zero, *ranges[digit], length, moves, after_point)
+                    name = OtherNumberSuffix(numbers, zero, *ranges[digit], length, next_point, after_point)
                 else:
-                    options.append(Sequence((Literal(digit.encode()), self._free())))
+                    options.append(Sequence((Literal(digit.encode()), self._emit_any_continuation())))
                     continue
                 options.append(Sequence((Literal(digit.encode()), Rule(name))))
         if not after_point:
@@ -67,8 +66,8 @@ class OtherNumberSuffix(NamedTuple):
             )
         return Choice(tuple(options))
 
-    def _ends(self) -> Iterator[Node]:
-        """Return the ends of the number at this place, except those that yield a listed number."""
+    def _emit_ends(self) -> Iterator[Node]:
+        """Yield the ends of the number in this state, except those that yield a listed number."""
         numbers, zero, low, high, read, point, _, _ = self
         if read == 0:
             if not zero:
@@ -77,13 +76,14 @@ class OtherNumberSuffix(NamedTuple):
             return
         first = numbers.digits[low]
         listed = frozenset(
-            numbers.points[k] - point for k in range(low, numbers.same(low, high) if len(first) <= read else low)
+            numbers.points[k] - point
+            for k in range(low, numbers.end_of_equal(low, high) if len(first) <= read else low)
         )
         if 0 not in listed:
             yield EMPTY
         yield Chars(other_exponents_dfa(listed))
 
-    def _free(self) -> Node:
+    def _emit_any_continuation(self) -> Node:
         """Return any continuation after one more digit."""
         cap = self.numbers.cap
         if cap == inf:
@@ -94,29 +94,28 @@ class OtherNumberSuffix(NamedTuple):
 
 
 @memoize_work(maxsize=1024)
-def other_exponents_dfa(apart: frozenset[int]) -> Dfa:
+def other_exponents_dfa(excluded: frozenset[int]) -> Dfa:
     """Return the Dfa of all exponents except the given ones, including the e."""
     digits = Dfa.from_ranges([(48, 57)]).repeat(1, None)
     dfa = Dfa.from_strings(["e", "E", "e+", "E+", "e-", "E-"]).concatenate(digits)
-    for value in apart:
+    for value in excluded:
         dfa = dfa.subtract(exponent_dfa(value))
     return dfa
 
 
 @memoize_work(maxsize=256)
-def number_suffix_dfa(whole: float | None, tail: float) -> Dfa:
-    """Return the Dfa of the rest of a number: digits, a point and digits, and an exponent, with at most so many digits
-    each.
+def number_suffix_dfa(most_whole: float | None, tail: float) -> Dfa:
+    """Return the Dfa of the suffix of a number: digits, a point and digits, and an exponent.
 
-    whole: None after the point.
+    most_whole: most further digits of the integer part; None after the point. tail: most digits of the fraction.
     """
-    digit, none = Dfa.from_ranges([(48, 57)]), Dfa.from_strings([""])
-    most = None if tail == inf else int(tail)
-    ends = none.union(other_exponents_dfa(frozenset()))
-    if whole is None:
-        return digit.repeat(0, most).concatenate(ends)
-    fraction = none.union(Dfa.from_strings(["."]).concatenate(digit.repeat(1, most)))
-    return digit.repeat(0, None if whole == inf else int(whole)).concatenate(fraction).concatenate(ends)
+    digit, empty = Dfa.from_ranges([(48, 57)]), Dfa.from_strings([""])
+    most_tail = None if tail == inf else int(tail)
+    suffix_end = empty.union(other_exponents_dfa(frozenset()))
+    if most_whole is None:
+        return digit.repeat(0, most_tail).concatenate(suffix_end)
+    fraction = empty.union(Dfa.from_strings(["."]).concatenate(digit.repeat(1, most_tail)))
+    return digit.repeat(0, None if most_whole == inf else int(most_whole)).concatenate(fraction).concatenate(suffix_end)
 
 
 def emit_other_numbers(values: list[Fraction], style: Style) -> Node:
@@ -125,21 +124,21 @@ def emit_other_numbers(values: list[Fraction], style: Style) -> Node:
     zero = any(not figures for figures, _ in scaled)
     options: list[Node] = []
     for sign in (b"", b"-"):
-        chosen = [pair for pair in scaled if pair[0] and (pair[0] < 0) == bool(sign)]
-        if not chosen:
-            ends = {"high" if sign else "low": Fraction(0), "high_open" if sign else "low_open": zero}
-            options.append(Chars(number_dfa(**ends, style=style)))  # type: ignore[arg-type]
+        selected = [pair for pair in scaled if pair[0] and (pair[0] < 0) == bool(sign)]
+        if not selected:
+            bounds = {"high" if sign else "low": Fraction(0), "high_open" if sign else "low_open": zero}
+            options.append(Chars(number_dfa(**bounds, style=style)))  # type: ignore[arg-type]
             continue
-        numbers = SortedDecimals(chosen, [0] * len(chosen), lambda _: EMPTY, style.digits, False)
-        whole = OtherNumberSuffix(numbers, zero, 0, len(chosen), 0, 0, False)
-        heads: list[Node] = [Sequence((Literal(b"0"), Rule(whole)))]
-        ranges = {digit: (first, end) for digit, first, end in numbers.split(0, len(chosen), 0)}
+        numbers = SortedDecimals(selected, [0] * len(selected), lambda _: EMPTY, style.digits, False)
+        leading_zero = OtherNumberSuffix(numbers, zero, 0, len(selected), 0, 0, False)
+        first_digits: list[Node] = [Sequence((Literal(b"0"), Rule(leading_zero)))]
+        ranges = {digit: (first, end) for digit, first, end in numbers.split(0, len(selected), 0)}
         for digit in "123456789":
-            begun = (
+            following = (
                 Rule(OtherNumberSuffix(numbers, zero, *ranges[digit], 1, 1, False))
                 if digit in ranges
-                else whole._free()
+                else leading_zero._emit_any_continuation()
             )
-            heads.append(Sequence((Literal(digit.encode()), begun)))
-        options.append(Sequence((Literal(sign), Choice(tuple(heads)))) if sign else Choice(tuple(heads)))
+            first_digits.append(Sequence((Literal(digit.encode()), following)))
+        options.append(Sequence((Literal(sign), Choice(tuple(first_digits)))) if sign else Choice(tuple(first_digits)))
     return Choice(tuple(options))

@@ -50,7 +50,7 @@ MOST_MEMBERS = 5_000
 """Most values that are enumerated where a multiple has too many residues."""
 
 MANY_RESIDUES = 500
-"""Number of residues from which the values are counted, to see whether they are fewer."""
+"""Number of residues from which the values are counted, to enumerate them if there are fewer."""
 
 MOST_CAPPED = 300
 """Most residues with which digits are capped: each needs a state for each digit that may be written."""
@@ -109,8 +109,8 @@ def find_number(
     multiple_of: Fraction | None,
     not_multiples: tuple[Fraction, ...] = (),
 ) -> Fraction | None:
-    """Return one number of the set, a small one with few digits; None exactly if the set is empty."""
-    numbers = NumberInterval.of(low, high, low_open, high_open, _given(multiple_of), not_multiples)
+    """Return a number of the set with a small magnitude and a short decimal; None exactly if the set is empty."""
+    numbers = NumberInterval.of(low, high, low_open, high_open, _as_tuple(multiple_of), not_multiples)
     if low is not None and low == high:
         return low if numbers.contains(low) else None
     if numbers.multiple is not None:
@@ -118,10 +118,10 @@ def find_number(
     if low is not None and high is not None and low > high:
         return None
     step = Fraction(1)
-    # Ends: any interval holds multiples of a step that is small, and such a step is no multiple of `not_multiples`.
-    while (found := next(_multiples(numbers, step), None)) is None:
+    # Terminates: an interval holds multiples of any sufficiently small step, not all of them multiples of the excluded.
+    while (number := next(_multiples(numbers, step), None)) is None:
         step /= 10
-    return found
+    return number
 
 
 def count_numbers(
@@ -135,7 +135,7 @@ def count_numbers(
     cap: int,
 ) -> int:
     """Return how many numbers the set has, at most cap."""
-    numbers = NumberInterval.of(low, high, low_open, high_open, _given(multiple_of), not_multiples)
+    numbers = NumberInterval.of(low, high, low_open, high_open, _as_tuple(multiple_of), not_multiples)
     if low is not None and low == high:
         return min(cap, int(numbers.contains(low)))
     if numbers.multiple is None:
@@ -149,7 +149,7 @@ def count_numbers(
 # ---- sets ------------------------------------------------------------------------------------------------------
 
 
-def _given(value: Fraction | None) -> tuple[Fraction, ...]:
+def _as_tuple(value: Fraction | None) -> tuple[Fraction, ...]:
     return () if value is None else (value,)
 
 
@@ -209,7 +209,7 @@ def _number_dfa(
     digits: int | None,
     max_states: int,
 ) -> Dfa:
-    multiples = _given(multiple_of) + ((Fraction(1),) if integer else ())
+    multiples = _as_tuple(multiple_of) + ((Fraction(1),) if integer else ())
     numbers = NumberInterval.of(low, high, low_open, high_open, multiples, not_multiples)
     fraction = spell_any or not integer
     exponent = (inf if spell_any else PLAIN_EXPONENT) if numbers.is_scalable else 0
@@ -217,12 +217,12 @@ def _number_dfa(
     if numbers.multiple is not None and (fraction or numbers.multiple != 1):
         factors.insert(0, (numbers.multiple, True))
     number = lcm(*(count_residues(factor) for factor, _ in factors))
-    listed = _few(numbers, number)
-    if listed is None and (numbers.low is None or numbers.high is None) and count_lasting_residues(number) > max_states:
+    values = _list_small_set(numbers, number)
+    if values is None and (numbers.low is None or numbers.high is None) and count_lasting_residues(number) > max_states:
         raise too_many_states(max_states)  # raised early, since the product would find it slowly
-    capped = digits if listed is not None or number <= MOST_CAPPED else None
-    dfa = Dfa.from_table(_plain_table(numbers, listed, fraction, exponent, capped, max_states))
-    for factor, wanted in factors if listed is None else ():
+    capped = digits if values is not None or number <= MOST_CAPPED else None
+    dfa = Dfa.from_table(_plain_table(numbers, values, fraction, exponent, capped, max_states))
+    for factor, wanted in factors if values is None else ():
         dfa = dfa.intersect(multiples_dfa(factor, wanted, fraction, max_states), max_states=ARRAY_STATES * max_states)
     if spell_any and not exponent:
         sides = [side if side.has_magnitudes() else None for side in (numbers, numbers.mirrored())]
@@ -251,43 +251,43 @@ def _plain_table(
     fraction: whether there may be one. exponent: most digits of an exponent, if numbers are scalable.
     """
     mirrored = numbers.mirrored()
-    start: dict[Any, list[DigitCondition]] = {}
+    conditions: dict[Any, list[DigitCondition]] = {}
     for sign, side in (("", numbers), (SIGN, mirrored)):
         if side.has_magnitudes():
             values = listed and [-value if sign else value for value in listed]
-            start[sign] = _parts(side, values, fraction, digits)
-    behind = "" if mirrored == numbers else SIGN  # Equal automata on both sides of zero are built once.
+            conditions[sign] = _build_conditions(side, values, fraction, digits)
+    negative_sign = "" if mirrored == numbers else SIGN  # Equal automata on both sides of zero are built once.
 
     def successors(state: Any) -> tuple[Sequence[Any], bool]:
         if state[0] == "e":
             return _exponent_row(state[1], exponent)
-        sign, phase, inner = state
+        sign, phase, states = state
         if phase == START and sign == "":
-            minus = (SIGN, START, _starts(start[SIGN])) if SIGN in start else None
-            digit_row = _digit_row("", start[""], START, inner) if "" in start else (None,) * 10
+            minus = (SIGN, START, _start_states(conditions[SIGN])) if SIGN in conditions else None
+            digit_row = _digit_row("", conditions[""], START, states) if "" in conditions else (None,) * 10
             return row_of(digits=digit_row, minus=minus), False
-        parts = start[sign]
+        parts = conditions[sign]
         ends = phase in (ZERO, WHOLE, TAIL)
-        accepts = ends and all(part.accepts(at) for part, at in zip(parts, inner))
-        digit_row = (None,) * 10 if phase == ZERO else _digit_row(sign and behind, parts, phase, inner)
+        accepts = ends and all(part.accepts(state_of_part) for part, state_of_part in zip(parts, states))
+        digit_row = (None,) * 10 if phase == ZERO else _digit_row(sign and negative_sign, parts, phase, states)
         point = None
         if fraction and phase in (ZERO, WHOLE):
-            after = tuple(part.point(at) for part, at in zip(parts, inner))
+            after = tuple(part.point(state_of_part) for part, state_of_part in zip(parts, states))
             point = None if None in after else (sign, POINT, after)
         return row_of(digits=digit_row, point=point, e=("e", E) if exponent and accepts else None), accepts
 
-    first = ("", START, _starts(start.get("", [])))
+    first = ("", START, _start_states(conditions.get("", [])))
     return explore_states(first, successors, max_states)
 
 
-def _starts(parts: Sequence[DigitCondition]) -> tuple[Any, ...]:
+def _start_states(parts: Sequence[DigitCondition]) -> tuple[Any, ...]:
     return tuple(part.start for part in parts)
 
 
-def _digit_row(sign: str, parts: Sequence[DigitCondition], phase: int, inner: tuple[Any, ...]) -> list[Any]:
+def _digit_row(sign: str, parts: Sequence[DigitCondition], phase: int, states: tuple[Any, ...]) -> list[Any]:
     """Return the states after each digit."""
     following = TAIL if phase >= POINT else WHOLE
-    columns = zip(*[part.digits(at) for part, at in zip(parts, inner)]) if parts else ((),) * 10
+    columns = zip(*[part.digits(state) for part, state in zip(parts, states)]) if parts else ((),) * 10
     row: list[Any] = [None if None in after else (sign, following, after) for after in columns]
     if phase == START and row[0] is not None:
         row[0] = (sign, ZERO, row[0][2])
@@ -296,13 +296,13 @@ def _digit_row(sign: str, parts: Sequence[DigitCondition], phase: int, inner: tu
 
 def _exponent_row(read: Any, most: float) -> tuple[Sequence[Any], bool]:
     """Return the states after the e: `read` is E, E_SIGN or the number of digits."""
-    done = read if isinstance(read, int) else 0
-    longer = ("e", min(done + 1, most) if most < inf else 1) if done < most else None
+    count = read if isinstance(read, int) else 0
+    next_digit = ("e", min(count + 1, most) if most < inf else 1) if count < most else None
     sign = ("e", E_SIGN) if read == E else None
-    return row_of(digits=(longer,) * 10, plus=sign, minus=sign), done > 0
+    return row_of(digits=(next_digit,) * 10, plus=sign, minus=sign), count > 0
 
 
-def _parts(
+def _build_conditions(
     numbers: NumberInterval, values: list[Fraction] | None, fraction: bool, digits: int | None
 ) -> list[DigitCondition]:
     """Return the conditions on a magnitude, multiples excepted. A lower bound of 0 is no condition."""
@@ -315,12 +315,12 @@ def _parts(
     if values is None and high is not None:
         parts.append(BoundDigits(high, (-1,) if numbers.high_open else (-1, 0)))
     if digits is not None and (fraction or high is None):
-        parts.append(_cap(numbers, digits))
+        parts.append(_raise_digit_cap(numbers, digits))
     return parts
 
 
-def _few(numbers: NumberInterval, residues: int) -> list[Fraction] | None:
-    """Return the numbers as a list if they are fewer than the residues of all factors."""
+def _list_small_set(numbers: NumberInterval, residues: int) -> list[Fraction] | None:
+    """Return the numbers as a list if there are fewer than residues of all factors, else None."""
     if numbers.multiple is None or residues < MANY_RESIDUES:
         return None
     first, last = _index_range(numbers, numbers.multiple)
@@ -330,18 +330,18 @@ def _few(numbers: NumberInterval, residues: int) -> list[Fraction] | None:
     return [value for value in values if numbers.contains(value)]
 
 
-def _cap(numbers: NumberInterval, digits: int) -> DigitCap:
+def _raise_digit_cap(numbers: NumberInterval, digits: int) -> DigitCap:
     """Return the cap on digits, raised to what the constraints need.
 
     Beyond a lower bound of n digits there are numbers of n + 1 digits, among them a multiple of each a < 10^n. Between
     two bounds with at most f digits of fraction lies a number with f + 1.
     """
-    whole, tail = digits, digits
+    most_whole, most_tail = digits, digits
     for bound in (numbers.low, numbers.high):
         if bound is not None:
             before, after = split_digits(abs(bound))
-            whole, tail = max(whole, len(before) + 1), max(tail, len(after) + 1)
-    for factor in (*_given(numbers.multiple), *numbers.not_multiples):
+            most_whole, most_tail = max(most_whole, len(before) + 1), max(most_tail, len(after) + 1)
+    for factor in (*_as_tuple(numbers.multiple), *numbers.not_multiples):
         before, after = split_digits(factor)
-        whole, tail = max(whole, len(before) + 1), max(tail, len(after) + 1)
-    return DigitCap(whole if numbers.high is None else None, tail)
+        most_whole, most_tail = max(most_whole, len(before) + 1), max(most_tail, len(after) + 1)
+    return DigitCap(most_whole if numbers.high is None else None, most_tail)

@@ -16,9 +16,10 @@ limited:
     multiples of 1, 0.1, 0.01 ..    at most TAIL digits in the fraction and trailing zeros;
                                     any number of other digits, as soon as a lower bound is reached
     the same below a bound          at most REACH digits in the integer part, and
-                                    `SignConstraints.lead` (4 to TAIL) zeros before the first non-zero digit of a
-                                    fraction; any number after that; where the bound has
-                                    more than MOST_ROOM digits, at most 12 digits in all
+                                    `SignConstraints.most_leading_zeros` (4 to TAIL) zeros before
+                                    the first non-zero digit of a fraction; any number after that;
+                                    where the bound has more than MOST_BOUND_DIGITS digits, at most
+                                    12 digits in all
     other multiples                 at most 5 digits in all; 3 or 2 where a is large (`SHORT`)
 
 With a cap on digits (`Style.digits`), REACH applies everywhere, and zeros that no longer matter are omitted.
@@ -39,7 +40,7 @@ from .number_table import explore_states, row_of
 
 __all__ = ["exponent_table"]
 
-MOST_ROOM = 13
+MOST_BOUND_DIGITS = 13
 """Most digits of an upper bound with which only the bound itself limits a mantissa."""
 
 REACH = 20
@@ -92,14 +93,14 @@ class MantissaBound:
         """Return the comparison after one more significant digit."""
         if agree < 0:
             return agree
-        own = self.digit(agree)
-        if digit != own:
-            return LESS if digit < own else GREATER
+        expected = self.digit(agree)
+        if digit != expected:
+            return LESS if digit < expected else GREATER
         return min(agree + 1, len(self.digits))
 
-    def digit(self, place: int) -> int:
+    def digit(self, index: int) -> int:
         """Return a digit of the bound."""
-        return self.digits[place] if place < len(self.digits) else 0
+        return self.digits[index] if index < len(self.digits) else 0
 
     def sign(self, agree: int) -> int:
         """Return -1, 0 or 1: the comparison of the digits, if they end here, with those of the bound."""
@@ -118,40 +119,42 @@ class SignConstraints:
         self.low_open, self.high_open = numbers.low_open, numbers.high_open
         self.zero = numbers.contains(Fraction(0))
         self.only_zero = high == 0
-        wanted = [(numbers.multiple, True)] if numbers.multiple is not None else []
-        self.factors = [(*as_decimal(f), want) for f, want in (*wanted, *((f, False) for f in numbers.not_multiples))]
+        multiples = [(numbers.multiple, True)] if numbers.multiple is not None else []
+        self.factors = [
+            (*as_decimal(f), want) for f, want in (*multiples, *((f, False) for f in numbers.not_multiples))
+        ]
         self.bounded = self.low is not None or self.high is not None
         residues = lcm(*(a for a, _, _ in self.factors))
         self.short = next(length for most, length in SHORT if residues <= most)
         self.modular = residues > 1
         self.decimal = not self.modular and all(want for _, _, want in self.factors)
         self.scale = max((scale for _, scale, _ in self.factors), default=0)
-        self.placed = self.bounded or self.modular
+        self.counts_position = self.bounded or self.modular
         self.cap = inf if digits is None else digits
         self.counts_tail = bool(self.factors) or digits is not None
         most_digits = self.high.position + self.scale if self.high and self.factors and self.decimal else inf
-        self.tight = most_digits <= MOST_ROOM
-        self.lead = int(min(TAIL, max(4, 1000 // max(most_digits, 1) ** 2))) if self.tight else REACH
+        self.is_tight = most_digits <= MOST_BOUND_DIGITS
+        self.most_leading_zeros = int(min(TAIL, max(4, 1000 // max(most_digits, 1) ** 2))) if self.is_tight else REACH
 
     def allows(self, whole: int, tail: int, zeros: int) -> bool:
-        """Return whether a mantissa may have so many digits.
+        """Return whether a mantissa may have these numbers of digits.
 
-        Counted are those of the integer part (0: not counted), those of the fraction, and trailing zeros.
+        whole: of the integer part (0: not counted). tail: of the fraction. zeros: trailing zeros.
         """
         if max(whole, tail) > self.cap or whole > REACH:
             return False
-        if not self.factors or self.tight:
+        if not self.factors or self.is_tight:
             return True
-        if self.placed and (self.high or not self.decimal):
+        if self.counts_position and (self.high or not self.decimal):
             return whole + tail <= self.short
         return tail <= TAIL and zeros <= TAIL
 
     def counts(self, state: Mantissa) -> bool:
         """Return whether the position of the first digit may still matter."""
         capped = self.cap < inf and state.phase in (START, WHOLE)
-        return capped or (self.placed and not (state.low == FREE and self.high is None))
+        return capped or (self.counts_position and not (state.low == FREE and self.high is None))
 
-    def normal(self, state: Mantissa) -> Mantissa:
+    def normalise(self, state: Mantissa) -> Mantissa:
         """Return the representative of all states with the same continuations, if the multiples are those of a power of
         ten.
 
@@ -170,13 +173,13 @@ class SignConstraints:
                 zeros = tail - least + 1
         if (
             phase == PART
-            and (self.tight or not self.factors)
+            and (self.is_tight or not self.factors)
             and high == GREATER
             and low != LESS
             and not (self.low and low >= 0)
         ):
             position, high, low = position + 1, LESS, LESS if low == GREATER else low
-        if self.tight and phase == PART:
+        if self.is_tight and phase == PART:
             most = self.most(position)
             tail, zeros = min(tail, most), zeros - max(tail - most, 0)
         state = Mantissa(sign, phase, position, tail, low, high, zeros, residues)
@@ -189,15 +192,15 @@ class SignConstraints:
         assert self.high is not None
         return max(self.high.position - position + self.scale, 0)
 
-    def turns(self, state: Mantissa) -> set[int]:
+    def relevant_digits(self, state: Mantissa) -> set[int]:
         """Return the digits whose effect may differ from that of the digit before."""
         if self.modular:
             return set(range(10))
-        turns = {0, 1}
-        for edge, agree in ((self.low, state.low), (self.high, state.high)):
-            if edge is not None and agree >= 0:
-                turns |= {edge.digit(agree), edge.digit(agree) + 1}
-        return turns
+        relevant_digits = {0, 1}
+        for bound, agree in ((self.low, state.low), (self.high, state.high)):
+            if bound is not None and agree >= 0:
+                relevant_digits |= {bound.digit(agree), bound.digit(agree) + 1}
+        return relevant_digits
 
     def significant(self, state: Mantissa, digit: int) -> Mantissa:
         """Return the state after one more digit that is not a leading zero."""
@@ -215,14 +218,12 @@ class SignConstraints:
             zeros = 0
         return Mantissa(sign, phase, position, tail, low, high, zeros, residues)
 
-    def hopeless(self, state: Mantissa) -> bool:
-        """Return whether no exponent fits, and no further digits help: there are too many for a multiple below the
-        bound.
-        """
+    def is_dead(self, state: Mantissa) -> bool:
+        """Return whether no exponent fits, whatever digits follow: a multiple with these digits is beyond the bound."""
         if self.high is None or self.modular:
             return False
-        depth = state.tail - state.zeros  # of the last digit that is not zero, behind the point
-        return any(want and depth - scale > self.last(state) for _, scale, want in self.factors)
+        depth = state.tail - state.zeros  # position of the last non-zero digit after the point
+        return any(must_divide and depth - scale > self.last(state) for _, scale, must_divide in self.factors)
 
     def last(self, state: Mantissa) -> float:
         """Return the last exponent below the upper bound."""
@@ -237,9 +238,9 @@ class SignConstraints:
         if self.low and state.low != FREE:
             sign = self.low.sign(state.low)
             first = self.low.position - state.position + (sign < 0 or (sign == 0 and self.low_open))
-        for residue, (a, scale, want) in zip(state.residues, self.factors):
+        for residue, (a, scale, must_divide) in zip(state.residues, self.factors):
             least = shift_to_multiple(residue, a) - (state.zeros - state.tail + scale)
-            if want:
+            if must_divide:
                 first = max(first, least)
             else:
                 last = min(last, least - 1)
@@ -266,7 +267,7 @@ def exponent_table(
     sides = {
         sign: SignConstraints(side, digits) for sign, side in (("", positive), (SIGN, negative)) if side is not None
     }
-    has_duplicates = positive == negative
+    symmetric = positive == negative
 
     def successors(state: Any) -> tuple[Sequence[Any], bool]:
         if not isinstance(state, Mantissa):
@@ -277,18 +278,18 @@ def exponent_table(
             minus = Mantissa(SIGN, START)
         if side is None:
             return row_of(digits=(None,) * 10, minus=minus), False
-        if has_duplicates:
-            state = state._replace(sign="")  # What is the same on both sides of zero is built once.
-        turns = side.turns(state)
+        if symmetric:
+            state = state._replace(sign="")  # Equal automata on both sides of zero are built once.
+        relevant_digits = side.relevant_digits(state)
         after: list[Mantissa | None] = []
         for digit in range(10):
-            after.append(_read(side, state, digit) if digit in turns else after[-1])
-        return row_of(digits=after, minus=minus, point=_point(state), e=_after_e(side, state)), False
+            after.append(_read_digit(side, state, digit) if digit in relevant_digits else after[-1])
+        return row_of(digits=after, minus=minus, point=_point(state), e=_exponent_interval(side, state)), False
 
     return explore_states(Mantissa("", START), successors, max_states)
 
 
-def _read(side: SignConstraints, state: Mantissa, digit: int) -> Mantissa | None:
+def _read_digit(side: SignConstraints, state: Mantissa, digit: int) -> Mantissa | None:
     """Return the state after a digit of the mantissa, or None beyond the limits."""
     phase = state.phase
     if phase == NIL:
@@ -298,28 +299,34 @@ def _read(side: SignConstraints, state: Mantissa, digit: int) -> Mantissa | None
             return state._replace(phase=NIL)
         if not side.allows(1, state.tail + 1, 0):
             return None
-        counted = (side.placed or side.counts_tail) and (state.tail <= side.lead or side.cap < inf)
+        counted = (side.counts_position or side.counts_tail) and (
+            state.tail <= side.most_leading_zeros or side.cap < inf
+        )
         return state._replace(phase=NIL_PART, tail=state.tail + counted)
     if side.only_zero:
         return None
     if phase in (START, WHOLE):
-        fresh = state if phase == WHOLE else state._replace(phase=WHOLE, residues=(0,) * len(side.factors))
-        fresh = fresh._replace(position=fresh.position + 1 if side.counts(fresh) else 0)
-        following = side.significant(fresh, digit)
-        fits = side.allows(following.position, 0, following.zeros) and not side.hopeless(following)
-        return side.normal(following) if fits else None
+        started = state if phase == WHOLE else state._replace(phase=WHOLE, residues=(0,) * len(side.factors))
+        started = started._replace(position=started.position + 1 if side.counts(started) else 0)
+        following = side.significant(started, digit)
+        fits = side.allows(following.position, 0, following.zeros) and not side.is_dead(following)
+        return side.normalise(following) if fits else None
     if phase in (NIL_POINT, NIL_PART):
-        if state.tail > side.lead and side.placed:
+        if state.tail > side.most_leading_zeros and side.counts_position:
             return None  # A number of zeros that was no longer counted.
-        position = -state.tail if side.placed else 0
+        position = -state.tail if side.counts_position else 0
         state = state._replace(position=position, residues=(0,) * len(side.factors))
     tail = state.tail + 1 if side.counts_tail else 0
-    if side.tight and tail > side.most(state.position) and (digit or side.cap < inf):
+    if side.is_tight and tail > side.most(state.position) and (digit or side.cap < inf):
         return None
     following = side.significant(state._replace(phase=PART, tail=tail), digit)
-    whole = int(side.placed) if side.tight or not side.factors else max(following.position, int(side.placed))
-    fits = side.allows(whole, tail if side.cap < inf or not side.tight else 0, following.zeros)
-    return side.normal(following) if fits and not side.hopeless(following) else None
+    whole = (
+        int(side.counts_position)
+        if side.is_tight or not side.factors
+        else max(following.position, int(side.counts_position))
+    )
+    fits = side.allows(whole, tail if side.cap < inf or not side.is_tight else 0, following.zeros)
+    return side.normalise(following) if fits and not side.is_dead(following) else None
 
 
 def _point(state: Mantissa) -> Mantissa | None:
@@ -327,7 +334,7 @@ def _point(state: Mantissa) -> Mantissa | None:
     return None if phase is None else state._replace(phase=phase)
 
 
-def _after_e(side: SignConstraints, state: Mantissa) -> tuple[Any, ...] | None:
+def _exponent_interval(side: SignConstraints, state: Mantissa) -> tuple[Any, ...] | None:
     """Return the state after the e: the interval of exponents."""
     if state.phase in (NIL, NIL_PART):
         return ("e", -inf, inf) if side.zero else None
@@ -337,7 +344,7 @@ def _after_e(side: SignConstraints, state: Mantissa) -> tuple[Any, ...] | None:
     return ("e", first, last) if first <= last and first < inf else None
 
 
-def _exponent_row(kind: str, first: float, last: float, *places: Any) -> tuple[Sequence[Any], bool]:
+def _exponent_row(kind: str, first: float, last: float, *part_states: Any) -> tuple[Sequence[Any], bool]:
     """Return the successors of a state after the e.
 
     States are ("e", interval), ("+", interval of magnitudes) and ("d", interval of magnitudes, states of its bounds),
@@ -349,20 +356,20 @@ def _exponent_row(kind: str, first: float, last: float, *places: Any) -> tuple[S
         minus = ("+", max(-last, 0), -first) if first <= 0 else None
         digits = _exponent_digits(*magnitudes, None) if last >= 0 else (None,) * 10
         return row_of(digits=digits, plus=plus, minus=minus), False
-    at = places[0] if places else None
-    accepts = bool(places) and (
-        first <= 0 if at is None else all(part.accepts(place) for part, place in zip(_bounds(first, last), at))
+    states = part_states[0] if part_states else None
+    accepts = bool(part_states) and (
+        first <= 0 if states is None else all(part.accepts(state) for part, state in zip(_bounds(first, last), states))
     )
-    return row_of(digits=_exponent_digits(first, last, at)), accepts
+    return row_of(digits=_exponent_digits(first, last, states)), accepts
 
 
-def _exponent_digits(first: float, last: float, at: tuple[Any, ...] | None) -> list[Any]:
+def _exponent_digits(first: float, last: float, known_states: tuple[Any, ...] | None) -> list[Any]:
     """Return the states after each digit of an exponent whose magnitude must lie in first..last."""
     parts = _bounds(first, last)
-    places = tuple(part.start for part in parts) if at is None else at
-    columns = zip(*[part.digits(place) for part, place in zip(parts, places)]) if parts else ((),) * 10
+    states = tuple(part.start for part in parts) if known_states is None else known_states
+    columns = zip(*[part.digits(state) for part, state in zip(parts, states)]) if parts else ((),) * 10
     row: list[Any] = [None if None in after else ("d", first, last, after) for after in columns]
-    if at is None:
+    if known_states is None:
         row[0] = ("d", first, last, None)
     return row
 

@@ -80,8 +80,8 @@ def _decimal_multiple(factor: Fraction) -> Fraction:
     """Return the number whose multiples are the decimals among the multiples of factor > 0."""
     if factor <= 0:
         raise ValueError(f"multiples of {factor}")
-    rest = factor.denominator
+    cofactor = factor.denominator
     for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    return factor * rest
+        while cofactor % prime == 0:
+            cofactor //= prime
+    return factor * cofactor

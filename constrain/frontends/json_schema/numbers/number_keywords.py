@@ -7,7 +7,7 @@ from typing import Any
 
 from ....base.json_documents import echo_value, kind_of
 from ..core.json_values import parse_rational
-from ..core.keyword_place import KeywordPlace
+from ..core.keyword_context import KeywordContext
 from .number_sets import ONE, NumberCase, least_common_multiple
 
 __all__ = [
@@ -19,25 +19,25 @@ NUMBER_KEYWORDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiv
 """The keywords that `build_number_case` reads."""
 
 
-def parse_number(place: KeywordPlace, name: str, value: Any) -> Fraction:
+def parse_number(context: KeywordContext, name: str, value: Any) -> Fraction:
     """Parse a number exactly."""
-    return parse_rational(value, place.pointer(name))
+    return parse_rational(value, context.pointer(name))
 
 
-def parse_exclusive_bound(place: KeywordPlace, name: str, value: Any) -> Fraction | bool:
+def parse_exclusive_bound(context: KeywordContext, name: str, value: Any) -> Fraction | bool:
     """Parse `exclusiveMinimum` or `exclusiveMaximum`: a number; in draft 4 whether the inclusive bound is excluded."""
-    if place.draft == 4:
+    if context.draft == 4:
         if not isinstance(value, bool):
-            raise place.error(f"`{name}` is a boolean in draft 4, not {kind_of(value)}.", name)
+            raise context.error(f"`{name}` is a boolean in draft 4, not {kind_of(value)}.", name)
         return value
-    return parse_rational(value, place.pointer(name))
+    return parse_rational(value, context.pointer(name))
 
 
-def parse_multiple_of(place: KeywordPlace, name: str, value: Any) -> Fraction:
+def parse_multiple_of(context: KeywordContext, name: str, value: Any) -> Fraction:
     """Parse `multipleOf`: a number greater than 0."""
-    step = parse_rational(value, place.pointer(name))
+    step = parse_rational(value, context.pointer(name))
     if step <= 0:
-        raise place.error(f"`{name}` must be greater than 0, not {echo_value(value)}.", name)
+        raise context.error(f"`{name}` must be greater than 0, not {echo_value(value)}.", name)
     return step
 
 
@@ -52,14 +52,14 @@ def build_number_case(keywords: dict[str, Any]) -> NumberCase:
     """Return the case of the numbers that the parsed keywords allow."""
     low, high = keywords.get("minimum"), keywords.get("maximum")
     low_open = high_open = False
-    edge = keywords.get("exclusiveMinimum")
-    if edge is True:
+    exclusive = keywords.get("exclusiveMinimum")
+    if exclusive is True:
         low_open = low is not None
-    elif edge is not None and edge is not False and (low is None or edge >= low):
-        low, low_open = edge, True
-    edge = keywords.get("exclusiveMaximum")
-    if edge is True:
+    elif exclusive is not None and exclusive is not False and (low is None or exclusive >= low):
+        low, low_open = exclusive, True
+    exclusive = keywords.get("exclusiveMaximum")
+    if exclusive is True:
         high_open = high is not None
-    elif edge is not None and edge is not False and (high is None or edge <= high):
-        high, high_open = edge, True
+    elif exclusive is not None and exclusive is not False and (high is None or exclusive <= high):
+        high, high_open = exclusive, True
     return NumberCase(None, low, low_open, high, high_open, keywords.get("multipleOf"))

@@ -21,17 +21,17 @@ from .number_table import BOUNDS, CLASSES, DIGIT, MINUS, POINT
 __all__ = ["ARRAY_STATES", "count_lasting_residues", "multiples_dfa", "reduce_multiples", "count_residues"]
 
 ARRAY_STATES = 8
-"""Number of states in arrays that count as one state of the limit, which is meant for states built one by one."""
+"""Number of states built as arrays that count as one state of the limit, which is meant for explored states."""
 
 
 def reduce_multiples(multiple: Fraction | None, not_multiples: Iterable[Fraction]) -> tuple[Fraction, ...]:
-    """Return the fewest numbers with which the multiples of `multiple` exclude the same numbers; least ones first."""
+    """Return the smallest set of factors that excludes the same numbers among the multiples of `multiple`, sorted."""
     candidates = sorted({other if multiple is None else lcm_of((multiple, other)) for other in not_multiples})
-    kept: list[Fraction] = []
+    reduced: list[Fraction] = []
     for other in candidates:
-        if all((other / less).denominator > 1 for less in kept):
-            kept.append(other)
-    return tuple(kept)
+        if all((other / smaller).denominator > 1 for smaller in reduced):
+            reduced.append(other)
+    return tuple(reduced)
 
 
 def count_residues(factor: Fraction) -> int:
@@ -64,7 +64,7 @@ def multiples_dfa(factor: Fraction, wanted: bool, fraction: bool, max_states: in
     while b * 10**zeros < a:
         zeros += 1
     tails = b if places else 2  # after the point of an integer factor: 0 if it divides the integer part, else 1
-    whole, point, tail = 3, 3 + b * (zeros + 1), 3 + b * (zeros + 1) + tails
+    integer_part, point, tail = 3, 3 + b * (zeros + 1), 3 + b * (zeros + 1) + tails
     last = tail + tails * max(places - 1, 0)  # all digits of the fraction that matter have been read
     off = last + tails  # no multiple, whatever follows (absorbing)
     if off > ARRAY_STATES * max_states:
@@ -72,36 +72,36 @@ def multiples_dfa(factor: Fraction, wanted: bool, fraction: bool, max_states: in
     spend_work(1 + off * max(CLASSES) // 32, "multiples of a number")
     delta = np.full((off + 1, max(CLASSES) + 1), -1, dtype=np.int32)
     accepting = np.zeros(off + 1, dtype=np.bool_)
-    digits, residue, behind = np.arange(10), np.arange(b)[:, None], np.arange(tails)[:, None]
+    digits, residue, tail_residue = np.arange(10), np.arange(b)[:, None], np.arange(tails)[:, None]
     columns = slice(DIGIT, DIGIT + 10)
     # The start, a minus sign, a leading zero.
     delta[0, MINUS] = 1
-    delta[:2, columns] = whole + digits % b
+    delta[:2, columns] = integer_part + digits % b
     delta[:2, DIGIT] = 2
     delta[2, POINT] = point
     accepting[2] = wanted
     for read in range(zeros + 1):
-        rows = slice(whole + read * b, whole + (read + 1) * b)
-        delta[rows, columns] = whole + (residue * pow(10, read + 1, b) + digits) % b
-        more = min(read + 1, zeros)
-        delta[rows, DIGIT] = whole + more * b + residue[:, 0] * (10 if more == read else 1) % b
+        rows = slice(integer_part + read * b, integer_part + (read + 1) * b)
+        delta[rows, columns] = integer_part + (residue * pow(10, read + 1, b) + digits) % b
+        next_zeros = min(read + 1, zeros)
+        delta[rows, DIGIT] = integer_part + next_zeros * b + residue[:, 0] * (10 if next_zeros == read else 1) % b
         divides = (residue[:, 0] * pow(10, places, b) % b == 0) & (read == zeros)
         accepting[rows] = divides == wanted
         delta[rows, POINT] = point + (residue[:, 0] if places else ~divides)
     if not fraction:
         delta[:, POINT] = -1
     outside = -1 if wanted else off
-    for place in range(places):
-        begin = point if place == 0 else tail + (place - 1) * b
-        delta[begin : begin + b, columns] = tail + place * b + (residue * 10 + digits) % b
-        accepting[tail + place * b : tail + (place + 1) * b] = (
-            residue[:, 0] * pow(10, places - place - 1, b) % b == 0
+    for digit_index in range(places):
+        begin = point if digit_index == 0 else tail + (digit_index - 1) * b
+        delta[begin : begin + b, columns] = tail + digit_index * b + (residue * 10 + digits) % b
+        accepting[tail + digit_index * b : tail + (digit_index + 1) * b] = (
+            residue[:, 0] * pow(10, places - digit_index - 1, b) % b == 0
         ) == wanted
-    ends = slice(last, off)
-    for rows in (ends,) if places else (slice(point, tail), ends):
+    last_states = slice(last, off)
+    for rows in (last_states,) if places else (slice(point, tail), last_states):
         delta[rows, columns] = outside
-        delta[rows, DIGIT] = last + behind[:, 0]
-    accepting[ends] = (behind[:, 0] == 0) == wanted
+        delta[rows, DIGIT] = last + tail_residue[:, 0]
+    accepting[last_states] = (tail_residue[:, 0] == 0) == wanted
     delta[off, columns] = off
     accepting[off] = True
     return Dfa.from_arrays(BOUNDS, CLASSES, delta, accepting)

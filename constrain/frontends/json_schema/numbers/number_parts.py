@@ -52,7 +52,7 @@ class DigitCondition(Protocol):
         """Return the states after one more digit, 0 to 9."""
 
     def point(self, state: Any) -> Any:
-        """Return the state after the decimal point; the digits so far are the whole integer part."""
+        """Return the state after the decimal point, which ends the integer part."""
 
     def accepts(self, state: Any) -> bool:
         """Return whether the number may end here."""
@@ -71,13 +71,13 @@ def as_decimal(value: Fraction) -> tuple[int, int]:
 @memoize_work(maxsize=4096)
 def _one_over(denominator: int) -> tuple[int, int]:
     """Return (a, s) with 1 / denominator = a / 10^s; a is 0 if it is not a decimal."""
-    rest, twos, fives = denominator, 0, 0
-    while rest % 2 == 0:
-        rest, twos = rest // 2, twos + 1
-    while rest % 5 == 0:
-        rest, fives = rest // 5, fives + 1
+    cofactor, twos, fives = denominator, 0, 0
+    while cofactor % 2 == 0:
+        cofactor, twos = cofactor // 2, twos + 1
+    while cofactor % 5 == 0:
+        cofactor, fives = cofactor // 5, fives + 1
     scale = max(twos, fives)
-    return 0 if rest != 1 else 2 ** (scale - twos) * 5 ** (scale - fives), scale
+    return 0 if cofactor != 1 else 2 ** (scale - twos) * 5 ** (scale - fives), scale
 
 
 def split_digits(value: Fraction) -> tuple[str, str]:
@@ -96,7 +96,7 @@ def decimal_text(value: Fraction) -> str:
     return f"{'-' if scaled < 0 else ''}{text[:-scale]}.{text[-scale:]}"
 
 
-REPEATED = 15
+ROUND_TRIP_DIGITS = 15
 """Number of digits that a float round-trips: a decimal of up to 15 digits is printed unchanged, unless it is so small
 that it is printed with an exponent.
 """
@@ -105,7 +105,7 @@ that it is printed with an exponent.
 def plain_texts(value: Fraction) -> list[str]:
     """Return the spellings of exactly this decimal in plain style (see `number_automata.constant_dfa`)."""
     text = decimal_text(value)
-    if value.denominator != 1 and len(text) <= REPEATED and not text.lstrip("-").startswith("0.0000"):
+    if value.denominator != 1 and len(text) <= ROUND_TRIP_DIGITS and not text.lstrip("-").startswith("0.0000"):
         return [text]
     try:
         written = dumps(float(value), allow_nan=False)
@@ -148,19 +148,19 @@ class BoundDigits:
         if state in self.decided:
             return self.decided[state]
         if state[0] == "=":
-            place = state[1]
-            if place == len(self.tail):
+            index = state[1]
+            if index == len(self.tail):
                 return (state, *(self.greater,) * 9)
-            return self._around(int(self.tail[place]), self.less, ("=", place + 1), self.greater)
+            return self._compare_digit(int(self.tail[index]), self.less, ("=", index + 1), self.greater)
         read, compared = state
         if read == len(self.whole):
             return (self.greater,) * 10
         if compared:
             return ((read + 1, compared),) * 10
-        return self._around(int(self.whole[read]), (read + 1, LESS), (read + 1, 0), (read + 1, GREATER))
+        return self._compare_digit(int(self.whole[read]), (read + 1, LESS), (read + 1, 0), (read + 1, GREATER))
 
-    def _around(self, digit: int, below: Any, same: Any, above: Any) -> Sequence[Any]:
-        return (below,) * digit + (same,) + (above,) * (9 - digit)
+    def _compare_digit(self, digit: int, below: Any, equal: Any, above: Any) -> Sequence[Any]:
+        return (below,) * digit + (equal,) + (above,) * (9 - digit)
 
     def point(self, state: Any) -> Any:
         if state in self.decided:
@@ -173,14 +173,14 @@ class BoundDigits:
     def accepts(self, state: Any) -> bool:
         if state in self.decided:
             return True
-        place = state[1] if state[0] == "=" else 0
+        index = state[1] if state[0] == "=" else 0
         if state[0] != "=":
             read, compared = state
             if read < len(self.whole):
                 return LESS in self.allowed
             if compared:
                 return compared in self.allowed
-        return (LESS if place < len(self.tail) else 0) in self.allowed
+        return (LESS if index < len(self.tail) else 0) in self.allowed
 
 
 class ValueDigits:
@@ -211,7 +211,7 @@ class ValueDigits:
 
 
 class DigitCap:
-    """At most so many digits in the integer part and in the fraction (None: no cap).
+    """At most `whole` digits in the integer part and `tail` in the fraction (None: no cap).
 
     States: n >= 0 digits of the integer part, or -1 - n with n digits of the fraction; not counted without a cap.
     """

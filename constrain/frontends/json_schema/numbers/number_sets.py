@@ -15,7 +15,7 @@ from ....automata.dfa import Dfa
 from ....base.options import Limits, Style
 from ....base.work import memoize_work
 from ....grammar.nodes import EMPTY, Chars, Node
-from ..strings.enum_words import FEW
+from ..strings.enum_words import SMALL_SET
 from . import number_automata
 from .digit_rules import emit_decimals
 from .excluded_numbers import emit_other_numbers
@@ -54,7 +54,7 @@ class NumberCase(NamedTuple):
 ANY_NUMBER = NumberCase()
 
 ONE = Fraction(1)
-SHORT = 20
+SHORT_BOUND = 20
 """Number of digits of a bound up to which an automaton of bounds alone never exceeds the limit."""
 
 
@@ -77,11 +77,11 @@ def intersect_numbers(one: NumberCase, other: NumberCase) -> NumberCase | None:
             one, other = other, one
         assert one.values is not None
         if other.values is not None:
-            wanted = set(other.values)
-            kept = tuple(value for value in one.values if value in wanted)
+            common = set(other.values)
+            values = tuple(value for value in one.values if value in common)
         else:
-            kept = tuple(value for value in one.values if contains_number(other, value))
-        return one._replace(values=kept, spelling=spelling) if kept else None
+            values = tuple(value for value in one.values if contains_number(other, value))
+        return one._replace(values=values, spelling=spelling) if values else None
     low, low_open = one.low, one.low_open
     if other.low is not None and (low is None or (other.low, other.low_open) > (low, low_open)):
         low, low_open = other.low, other.low_open
@@ -151,18 +151,20 @@ def is_number_satisfiable(case: NumberCase, style: Style, limits: Limits) -> boo
         )
     if not case.not_multiples and (case.low is None or case.high is None):
         return True
-    found = number_automata.find_number(
+    number = number_automata.find_number(
         case.low, case.high, case.low_open, case.high_open, case.multiple, case.not_multiples
     )
-    return found is not None
+    return number is not None
 
 
 def may_exceed_states(case: NumberCase, style: Style) -> bool:
     """Return whether the automaton of the case may exceed a limit, so that it must be built to know."""
-    stepped = case.not_multiples or case.multiple not in (None, ONE)
+    has_multiples = case.not_multiples or case.multiple not in (None, ONE)
     bounds = [bound for bound in (case.low, case.high) if bound is not None]
-    long = style.numbers == "any" and any(len("".join(split_digits(abs(bound)))) > SHORT for bound in bounds)
-    return bool(case.values is None and (stepped or long))
+    has_long_bounds = style.numbers == "any" and any(
+        len("".join(split_digits(abs(bound)))) > SHORT_BOUND for bound in bounds
+    )
+    return bool(case.values is None and (has_multiples or has_long_bounds))
 
 
 def needs_number_rule(cases: tuple[NumberCase, ...], style: Style) -> bool:
@@ -194,23 +196,21 @@ def number_case_dfa(case: NumberCase, style: Style, max_states: int) -> Dfa:
 
 
 def emit_numbers(cases: tuple[NumberCase, ...], style: Style, limits: Limits) -> tuple[set[bytes], list[Node]]:
-    """Return the constants with few spellings, to be merged with other constants, and the nodes of all other
-    numbers.
-    """
+    """Return the enumerated spellings of numbers, to be merged with other constants, and the nodes of other numbers."""
     constants: set[bytes] = set()
     nodes: list[Node] = []
-    chain = find_gaps(cases) if style.numbers == "any" and len(cases) > FEW else ()
-    if len(chain) > FEW:
+    chain = find_gaps(cases) if style.numbers == "any" and len(cases) > SMALL_SET else ()
+    if len(chain) > SMALL_SET:
         nodes.append(emit_other_numbers([case.low for case in chain if case.low is not None], style))
-        known = set(chain)
-        cases = tuple(case for case in cases if case not in known)
+        excluded = set(chain)
+        cases = tuple(case for case in cases if case not in excluded)
     for case in cases:
         if case.values is not None and (style.numbers == "plain" or case.spelling == "integer"):
             constants.update(text.encode() for text in spell_values(case, style))
-        elif case.values is not None and len(case.values) > FEW:
+        elif case.values is not None and len(case.values) > SMALL_SET:
             numbered = list(range(len(case.values)))
-            marked = case.spelling == "fraction"
-            nodes.append(emit_decimals(list(case.values), numbered, lambda _: EMPTY, style, marked=marked))
+            needs_mark = case.spelling == "fraction"
+            nodes.append(emit_decimals(list(case.values), numbered, lambda _: EMPTY, style, needs_mark=needs_mark))
         else:
             dfa = number_case_dfa(case, style, limits.dfa_states)
             if not dfa.is_empty:
@@ -222,14 +222,14 @@ def find_gaps(cases: tuple[NumberCase, ...]) -> list[NumberCase]:
     """Return open intervals whose union is all numbers except their common ends; empty if the cases are not such
     intervals.
     """
-    after: dict[Fraction | None, NumberCase] = {}
+    by_low: dict[Fraction | None, NumberCase] = {}
     for case in cases:
         low, high = case.low, case.high
         if case == NumberCase(low=low, low_open=low is not None, high=high, high_open=high is not None):
-            after[low] = case
-    chain = [after[None]] if None in after else []
+            by_low[low] = case
+    chain = [by_low[None]] if None in by_low else []
     while chain and chain[-1].high is not None:
-        following = after.get(chain[-1].high)
+        following = by_low.get(chain[-1].high)
         if following is None:
             return []
         chain.append(following)

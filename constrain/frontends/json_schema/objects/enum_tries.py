@@ -1,6 +1,6 @@
 """Long enums of arrays and objects: one trie over all of them, built as the text reaches its states.
 
-An `EnumTrieState` is the information about a text that still matters: the values with this prefix, the place that the
+An `EnumTrieState` is the information about a text that still matters: the values with this prefix, the path that the
 text has reached in them, and the keys that each open object has had. Each state is a rule that is called in tail
 position, so only states that are reached cost anything, in any order of keys. The next token is a word (a key, a
 constant) or a bracket; many words with a common prefix share a rule too (`strings.enum_words`), and so do numbers that
@@ -24,7 +24,7 @@ from ..numbers.number_automata import constant_dfa
 from ..numbers.number_parts import plain_texts
 from ..shapes.enum_values import EnumValues
 from ..shapes.value_emitter import ValueEmitter
-from ..strings.enum_words import FEW, Follow, WordPrefix, emit_words
+from ..strings.enum_words import SMALL_SET, Follow, WordPrefix, emit_words
 from ..strings.string_sets import quote_texts
 
 __all__ = ["EnumTrieState", "ENUM_RULES", "emit_enum_rule"]
@@ -37,9 +37,9 @@ NONE: frozenset[str] = frozenset()
 class EnumTrieState(NamedTuple):
     """The name of a rule: what may come after some text.
 
-    numbers: the values that are left, by index. path: keys and positions that lead to the value that comes next, or, if
-    `after` is set, to the one that has ended. seen: for each array or object on the path the keys that it has had (none
-    for arrays).
+    numbers: the values that have the text as a prefix, by index. path: keys and positions that lead to the value that
+    comes next, or, if `after` is set, to the one that has ended. seen: for each array or object on the path the keys
+    that it has had (none for arrays).
     """
 
     listed: EnumValues
@@ -75,13 +75,13 @@ class _TrieEmitter:
         return self.after() if self.is_after else self.value()
 
     def rule(self, numbers: list[int], path: Path, seen: Seen, after: bool) -> Node:
-        """Return the node of the next state, for the values that are left in it."""
+        """Return the node of the next state, for the values that it retains."""
         if after and not path:
             return EMPTY
-        return Rule(EnumTrieState(self.listed, self.listed.some(numbers), path, seen, after, self.depth))
+        return Rule(EnumTrieState(self.listed, self.listed.subset(numbers), path, seen, after, self.depth))
 
     def at(self, number: int, path: Path) -> Constant:
-        """Return what a value holds at the end of a path."""
+        """Return the part of a value at the end of a path."""
         value = self.listed.values[number]
         for step in path:
             inside = value[1]
@@ -91,36 +91,36 @@ class _TrieEmitter:
     def value(self) -> Node:
         """Return the node of the value at the path."""
         values: dict[Constant, list[int]] = {}
-        found: dict[int, tuple[list[Any], list[int]]] = {STRING: ([], []), NUMBER: ([], [])}
-        brackets: dict[int, list[int]] = {ARRAY: [], OBJECT: []}
-        is_short = len(self.numbers) <= FEW and bool(self.path)
+        scalars: dict[int, tuple[list[Any], list[int]]] = {STRING: ([], []), NUMBER: ([], [])}
+        containers: dict[int, list[int]] = {ARRAY: [], OBJECT: []}
+        is_small = len(self.numbers) <= SMALL_SET and bool(self.path)
         for number in self.numbers:
             value = self.at(number, self.path)
             kind = value[0]
-            if kind in found:
-                found[kind][0].append(value[1])
-                found[kind][1].append(number)
-            elif kind in brackets and not is_short:
-                brackets[kind].append(number)
+            if kind in scalars:
+                scalars[kind][0].append(value[1])
+                scalars[kind][1].append(number)
+            elif kind in containers and not is_small:
+                containers[kind].append(number)
             else:
                 values.setdefault(value, []).append(number)
-        options = [self.whole(value, numbers) for value, numbers in values.items()]
-        options += self.texts(*found[STRING], self.then)
-        options += self.figures(*found[NUMBER])
-        options += [self.bracket(kind, numbers) for kind, numbers in brackets.items() if numbers]
+        options = [self.emit_value(value, numbers) for value, numbers in values.items()]
+        options += self.texts(*scalars[STRING], self.then)
+        options += self.figures(*scalars[NUMBER])
+        options += [self.bracket(kind, numbers) for kind, numbers in containers.items() if numbers]
         return choice_of(options)
 
     def then(self, numbers: list[int]) -> Node:
         """Return what follows the value at the path."""
         return self.rule(numbers, self.path, self.seen, True)
 
-    def whole(self, value: Constant, numbers: list[int]) -> Node:
+    def emit_value(self, value: Constant, numbers: list[int]) -> Node:
         """Return the node of one value and of what follows it."""
         word = WORDS.get(value)
         if word is not None:
-            return _then(Literal(word), self.then(numbers))
+            return _concatenate(Literal(word), self.then(numbers))
         node = self.emitter.value(self.emitter.constant_set(value), self.depth + len(self.path))
-        return _then(node, self.then(numbers))
+        return _concatenate(node, self.then(numbers))
 
     def texts(self, texts: list[str], numbers: list[int], follow: Follow) -> list[Node]:
         """Return the nodes of strings, each with what follows it."""
@@ -128,7 +128,11 @@ class _TrieEmitter:
             return []
         if self.style.escapes == "canonical":
             return [emit_words(quote_texts(texts), numbers, follow, escapes=False)]
-        return [_then(QUOTE, emit_words(texts, numbers, lambda held: _then(QUOTE, follow(held)), escapes=True))]
+        return [
+            _concatenate(
+                QUOTE, emit_words(texts, numbers, lambda subset: _concatenate(QUOTE, follow(subset)), escapes=True)
+            )
+        ]
 
     def figures(self, values: list[Fraction], numbers: list[int]) -> list[Node]:
         """Return the nodes of numbers, each with what follows it."""
@@ -143,39 +147,39 @@ class _TrieEmitter:
         groups: dict[Fraction, list[int]] = {}
         for value, number in zip(values, numbers):
             groups.setdefault(value, []).append(number)
-        return [_then(Chars(constant_dfa(value, style)), self.then(held)) for value, held in groups.items()]
+        return [_concatenate(Chars(constant_dfa(value, style)), self.then(subset)) for value, subset in groups.items()]
 
     def bracket(self, kind: int, numbers: list[int]) -> Node:
         """Return the node of an array or object: its bracket and what comes inside."""
-        lay = spacing_at(self.style, self.depth + len(self.path))
+        spacing = spacing_at(self.style, self.depth + len(self.path))
         filled = [number for number in numbers if self.at(number, self.path)[1]]
         empty = [number for number in numbers if not self.at(number, self.path)[1]]
-        left, right = (b"[", b"]") if kind == ARRAY else (b"{", b"}")
+        opening, closing = (b"[", b"]") if kind == ARRAY else (b"{", b"}")
         options: list[Node] = []
         if empty:
-            options.append(_then(lay.empty, Literal(right), self.rule(empty, self.path, self.seen, True)))
+            options.append(_concatenate(spacing.empty, Literal(closing), self.rule(empty, self.path, self.seen, True)))
         if filled:
             inside = self.item(filled, self.path, 0) if kind == ARRAY else self.keys(filled, self.path, NONE)
-            options.append(_then(lay.open, inside))
-        return _then(Literal(left), choice_of(options))
+            options.append(_concatenate(spacing.open, inside))
+        return _concatenate(Literal(opening), choice_of(options))
 
     def after(self) -> Node:
         """Return what follows a value inside an array or object: its end or the next member."""
         path, last = self.path[:-1], self.path[-1]
-        lay = spacing_at(self.style, self.depth + len(path))
+        spacing = spacing_at(self.style, self.depth + len(path))
         is_array, seen = isinstance(last, int), self.seen[-1]
-        had = last + 1 if isinstance(last, int) else len(seen)
-        done: list[int] = []
-        more: list[int] = []
+        written = last + 1 if isinstance(last, int) else len(seen)
+        ended: list[int] = []
+        continued: list[int] = []
         for number in self.numbers:
-            (done if len(self.at(number, path)[1]) == had else more).append(number)
+            (ended if len(self.at(number, path)[1]) == written else continued).append(number)
         options: list[Node] = []
-        if done:
+        if ended:
             end = Literal(b"]" if is_array else b"}")
-            options.append(_then(lay.close, end, self.rule(done, path, self.seen[:-1], True)))
-        if more:
-            inside = self.item(more, path, had) if is_array else self.keys(more, path, seen)
-            options.append(_then(lay.comma, inside))
+            options.append(_concatenate(spacing.close, end, self.rule(ended, path, self.seen[:-1], True)))
+        if continued:
+            inside = self.item(continued, path, written) if is_array else self.keys(continued, path, seen)
+            options.append(_concatenate(spacing.comma, inside))
         return choice_of(options)
 
     def item(self, numbers: list[int], path: Path, position: int) -> Node:
@@ -190,17 +194,17 @@ class _TrieEmitter:
             for name in names if self.style.key_order == "any" else names[len(seen) : len(seen) + 1]:
                 if name not in seen:
                     groups.setdefault(name, []).append(number)
-        words, held = list(groups), list(groups.values())
+        words, subsets = list(groups), list(groups.values())
 
-        def follow(which: list[int]) -> Node:
-            return self.member(words[which[0]], held[which[0]], path, seen)
+        def follow(positions: list[int]) -> Node:
+            return self.member(words[positions[0]], subsets[positions[0]], path, seen)
 
         return choice_of(self.texts(words, list(range(len(words))), follow))
 
     def member(self, name: str, numbers: list[int], path: Path, seen: frozenset[str]) -> Node:
         """Return what follows a key."""
         colon = spacing_at(self.style, self.depth + len(path)).layout.colon
-        return _then(colon, self.rule(numbers, (*path, name), (*self.seen[: len(path)], seen | {name}), False))
+        return _concatenate(colon, self.rule(numbers, (*path, name), (*self.seen[: len(path)], seen | {name}), False))
 
 
 QUOTE = Literal(b'"')
@@ -212,6 +216,6 @@ def _plain(value: Fraction, style: Style) -> list[str]:
     return [str(value.numerator)] if value.denominator == 1 else plain_texts(value)
 
 
-def _then(*parts: Node) -> Node:
-    kept = tuple(part for part in parts if part is not EMPTY)
-    return kept[0] if len(kept) == 1 else Sequence(kept)
+def _concatenate(*parts: Node) -> Node:
+    nonempty = tuple(part for part in parts if part is not EMPTY)
+    return nonempty[0] if len(nonempty) == 1 else Sequence(nonempty)

@@ -1,10 +1,9 @@
 """Existential constraints on objects: "at least one key of this language has a value in this set". NOT of cells makes
 them.
 
-A constraint is met by a declared key, by a name of a small cell, or by a member of a class of names that must have one
-(`NameClass.required`). Each of these is a case. Since every required class has a member of its own, two constraints
-that one member may meet make one more case, with one class for both; so the cases cover every way to meet all
-constraints.
+A constraint is satisfied by a declared key, by a name of a small cell, or by a member of a class of names that must
+have one (`NameClass.required`). Each of these is a case. Every required class needs a separate member, so two
+constraints that one member may satisfy give one more case, with one class for both. The cases are exhaustive.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ from ..shapes.schema_algebra import SchemaAlgebra
 from ..strings.nested_regex_format import NestedTexts
 from ..strings.string_languages import Language, LanguageCache
 
-__all__ = ["FEW", "ResolvedObject", "list_fresh_names", "resolve_constraints"]
+__all__ = ["MOST_SPELLED_NAMES", "ResolvedObject", "list_fresh_names", "resolve_constraints"]
 
-FEW = 64
-"""Names of a finite class that are written as declared keys, so that the number of keys left is exact."""
+MOST_SPELLED_NAMES = 64
+"""Most names of a finite class that are written as declared keys, so that the number of unused keys is exact."""
 
 
 class ResolvedObject(NamedTuple):
     """A case without existential constraints.
 
-    classes: each must have a member of its own, and has more than FEW names to choose from.
+    classes: languages with more than MOST_SPELLED_NAMES names; each must have a separate member.
     """
 
     case: ObjectCase
@@ -37,21 +36,21 @@ class ResolvedObject(NamedTuple):
 
 
 def resolve_constraints(case: ObjectCase, algebra: SchemaAlgebra) -> Iterator[ResolvedObject]:
-    """Yield cases that together are the objects of a case, with all constraints met."""
+    """Yield cases whose union is the objects of a case, with all existential constraints satisfied."""
     existentials = drop_entailed(case.existentials, algebra)
-    seen: set[tuple[int, ResolvedObject]] = set()
-    todo = [(0, ResolvedObject(case._replace(existentials=())))]
-    while todo:
-        depth, placed = todo.pop()
+    visited: set[tuple[int, ResolvedObject]] = set()
+    stack = [(0, ResolvedObject(case._replace(existentials=())))]
+    while stack:
+        depth, resolved = stack.pop()
         if depth == len(existentials):
-            yield placed
+            yield resolved
             continue
-        ways = [(depth + 1, way) for way in satisfy_constraint(placed, existentials[depth], algebra)]
-        todo += [way for way in reversed(ways) if way not in seen]
-        seen.update(ways)
-        if len(seen) > algebra.limits.cases * len(existentials):
+        options = [(depth + 1, option) for option in satisfy_constraint(resolved, existentials[depth], algebra)]
+        stack += [option for option in reversed(options) if option not in visited]
+        visited.update(options)
+        if len(visited) > algebra.limits.cases * len(existentials):
             raise LimitError(
-                f"The existentials on this object can be met in more than {algebra.limits.cases} ways.",
+                f"The required kinds of members of this object make more than {algebra.limits.cases} cases.",
                 pointer=algebra.unsupported("", "not").pointer,
                 hint="Raise Limits.cases, or use fewer patterns below `not` and `oneOf`.",
             )
@@ -68,43 +67,45 @@ def drop_entailed(existentials: Iterable[Cell], algebra: SchemaAlgebra) -> list[
 
 
 def entails_constraint(one: Cell, other: Cell, algebra: SchemaAlgebra) -> bool:
-    """Return whether a member that meets the first constraint also meets the second, as far as their atoms show."""
+    """Return whether a member that satisfies the first constraint certainly satisfies the second (syntactic test)."""
     return one[0] >= other[0] and (one[1] == other[1] or algebra.intersect(one[1], other[1]) == one[1])
 
 
-def satisfy_constraint(placed: ResolvedObject, existential: Cell, algebra: SchemaAlgebra) -> list[ResolvedObject]:
-    """Return the ways to have a key of a language with a value in a set."""
-    case, classes = placed
+def satisfy_constraint(resolved: ResolvedObject, existential: Cell, algebra: SchemaAlgebra) -> list[ResolvedObject]:
+    """Return the cases in which some key of a language has a value in a set."""
+    case, classes = resolved
     lang, schemas = existential
-    inside = [(name, value) for name, value in case.names if algebra.languages.accepts(lang, name)]
-    if any(name in case.required and algebra.intersect(value, schemas) == value for name, value in inside):
-        return [placed]
+    matching = [(name, value) for name, value in case.names if algebra.languages.accepts(lang, name)]
+    if any(name in case.required and algebra.intersect(value, schemas) == value for name, value in matching):
+        return [resolved]
     if any(entails_constraint(one, existential, algebra) for one in classes):
-        return [placed]
-    if is_met_by_any_member(case, existential, algebra):
-        return [placed if classes else ResolvedObject(case._replace(low=max(case.low, len(case.required) + 1)))]
-    ways: list[ResolvedObject] = []
-    for name, value in inside:
-        met = algebra.intersect(value, schemas)
-        if met != NEVER and algebra.is_satisfiable(met):
-            names = tuple((other, met if other == name else old) for other, old in case.names)
-            ways.append(ResolvedObject(case._replace(names=names, required=case.required | {name}), classes))
-    for index, (joined, value) in enumerate(classes):
+        return [resolved]
+    if is_satisfied_by_any_member(case, existential, algebra):
+        return [resolved if classes else ResolvedObject(case._replace(low=max(case.low, len(case.required) + 1)))]
+    options: list[ResolvedObject] = []
+    for name, value in matching:
+        intersection = algebra.intersect(value, schemas)
+        if intersection != NEVER and algebra.is_satisfiable(intersection):
+            names = tuple((other, intersection if other == name else current) for other, current in case.names)
+            options.append(ResolvedObject(case._replace(names=names, required=case.required | {name}), classes))
+    for index, (class_lang, value) in enumerate(classes):
         others = classes[:index] + classes[index + 1 :]
-        ways += add_member(ResolvedObject(case, others), joined | lang, algebra.intersect(value, schemas), algebra)
+        options += add_member(
+            ResolvedObject(case, others), class_lang | lang, algebra.intersect(value, schemas), algebra
+        )
     for cell, value in case.cells:
-        ways += add_member(placed, cell | lang, algebra.intersect(value, schemas), algebra)
-    return ways
+        options += add_member(resolved, cell | lang, algebra.intersect(value, schemas), algebra)
+    return options
 
 
 def add_member(
-    placed: ResolvedObject, lang: Language, schemas: SchemaSet, algebra: SchemaAlgebra
+    resolved: ResolvedObject, lang: Language, schemas: SchemaSet, algebra: SchemaAlgebra
 ) -> list[ResolvedObject]:
-    """Return the ways to have one more member: an undeclared key of a language with a value in a set."""
-    case, classes = placed
+    """Return the cases with one more member: an undeclared key of a language with a value in a set."""
+    case, classes = resolved
     if schemas == NEVER:
         return []
-    names = list_fresh_names(lang, FEW, {name for name, _ in case.names}, algebra.languages)
+    names = list_fresh_names(lang, MOST_SPELLED_NAMES, {name for name, _ in case.names}, algebra.languages)
     if names == [] or not algebra.is_satisfiable(schemas):
         return []
     if names is None:
@@ -128,25 +129,25 @@ def list_fresh_names(lang: Language, most: int, declared: set[str], languages: L
     if isinstance(nested, NestedTexts) and nested.is_endless():
         return None
     dfa = languages.dfa(lang)
-    reach = most + len(declared)
-    if dfa.count(reach + 1) > reach:
+    bound = most + len(declared)
+    if dfa.count(bound + 1) > bound:
         return None
-    names = [name for name in dfa.enumerate(reach) if name not in declared]
+    names = [name for name in dfa.enumerate(bound) if name not in declared]
     return names if len(names) <= most else None
 
 
-def is_met_by_any_member(case: ObjectCase, existential: Cell, algebra: SchemaAlgebra) -> bool:
-    """Return whether every member beyond the required ones meets a constraint.
+def is_satisfied_by_any_member(case: ObjectCase, existential: Cell, algebra: SchemaAlgebra) -> bool:
+    """Return whether every member beyond the required ones satisfies a constraint.
 
     Then the constraint is a lower bound of the number of members.
     """
     lang, schemas = existential
     for name, value in case.names:
-        inside = algebra.languages.accepts(lang, name)
+        matches = algebra.languages.accepts(lang, name)
         if name in case.required:
-            if inside:
+            if matches:
                 return False
-        elif not (inside and algebra.intersect(value, schemas) == value) and algebra.is_satisfiable(value):
+        elif not (matches and algebra.intersect(value, schemas) == value) and algebra.is_satisfiable(value):
             return False
     declared = Dfa.from_strings([name for name, _ in case.names]) if case.names else Dfa.empty()
     for cell, value in case.cells:
@@ -154,7 +155,7 @@ def is_met_by_any_member(case: ObjectCase, existential: Cell, algebra: SchemaAlg
             continue
         if algebra.languages.irregular(cell | lang):
             return False
-        rest = algebra.languages.dfa(cell).subtract(algebra.languages.dfa(lang)).subtract(declared)
-        if not (rest.is_empty and algebra.intersect(value, schemas) == value) and algebra.is_satisfiable(value):
+        others = algebra.languages.dfa(cell).subtract(algebra.languages.dfa(lang)).subtract(declared)
+        if not (others.is_empty and algebra.intersect(value, schemas) == value) and algebra.is_satisfiable(value):
             return False
     return True

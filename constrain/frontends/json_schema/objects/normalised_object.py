@@ -11,9 +11,10 @@ __all__ = ["NormalisedObject", "normalise_plain_object"]
 
 
 class NormalisedObject(NamedTuple):
-    """An object case as it is written: `names` are the keys that may be there, in order; `forbidden` may not.
+    """An object case as it is written.
 
-    cells: disjoint languages of other names. classes: others of which each must have a member of its own.
+    names: declared keys that may occur, in order. forbidden: declared keys that may not. cells: disjoint languages of
+    other names. classes: languages of other names, each of which must have a separate member.
     """
 
     names: tuple[tuple[str, SchemaSet], ...]

@@ -42,15 +42,15 @@ def intersect_objects(one: ObjectCase, other: ObjectCase, algebra: SchemaAlgebra
     )  # fmt: skip
     names: dict[str, SchemaSet] = {}
     for name in left | right:
-        mine, yours = left.get(name), right.get(name)
-        if mine is None:
-            mine = look_up_name(one.cells, name, languages)
-        if yours is None:
-            yours = look_up_name(other.cells, name, languages)
-        names[name] = schemas = algebra.intersect(mine, yours)
+        one_value, other_value = left.get(name), right.get(name)
+        if one_value is None:
+            one_value = look_up_name(one.cells, name, languages)
+        if other_value is None:
+            other_value = look_up_name(other.cells, name, languages)
+        names[name] = schemas = algebra.intersect(one_value, other_value)
         if schemas == NEVER and name in required:
             return None
-    cells = _meet_cells(one.cells, other.cells, algebra)
+    cells = _intersect_cells(one.cells, other.cells, algebra)
     needs = dict(one.needs)
     for name, needed in other.needs:
         needs[name] = needs.get(name, NO_NAMES) | needed
@@ -61,9 +61,7 @@ def intersect_objects(one: ObjectCase, other: ObjectCase, algebra: SchemaAlgebra
 
 
 def factor_unions(unions: list[tuple[ObjectCase, ...]], algebra: SchemaAlgebra) -> ObjectCase | None:
-    """Return the product of unions as one case with clauses, without multiplying out; None if it is empty at first
-    sight.
-    """
+    """Return the product of unions as one case with clauses, without multiplying out; None if it is obviously empty."""
     names = dict.fromkeys(name for union in unions for one in union for name, _ in one.names)
     # Keys keep the order in which the unions name them.
     case: ObjectCase | None = ObjectCase(tuple((name, ANY) for name in names), mentioned=frozenset(names))
@@ -84,74 +82,79 @@ def drop_excluded_cases(
     names = dict(bare.names)
     out: list[tuple[ObjectCase, ...]] = []
     for union in unions:
-        kept = tuple(way for way in union if not _excludes(bare, names, way, algebra))
-        if len(kept) < 2 or _possible_cases(bare, kept, algebra) is not None:
-            out.append(kept)
+        possible = tuple(alternative for alternative in union if not _excludes(bare, names, alternative, algebra))
+        if len(possible) < 2 or _possible_cases(bare, possible, algebra) is not None:
+            out.append(possible)
     return out
 
 
 def propagate_units(case: ObjectCase, algebra: SchemaAlgebra) -> ObjectCase | None:
-    """Return the case with clauses that leave a choice only (unit propagation).
+    """Return the case after unit propagation: clauses with one possible case become conjuncts (Davis and Putnam 1960).
 
-    None if some clause has no case that is possible.
+    None if some clause has no possible case. `unchanged` counts the clauses inspected since the last change; when all
+    have been inspected, a fixpoint is reached.
     """
     clauses = list(case.clauses)
     bare = case._replace(clauses=())
-    at = since = 0
-    while clauses and since < len(clauses):
-        at %= len(clauses)
-        kept = _possible_cases(bare, clauses[at], algebra)
-        if kept is None:
-            clauses.pop(at)
+    index = unchanged = 0
+    while clauses and unchanged < len(clauses):
+        index %= len(clauses)
+        possible = _possible_cases(bare, clauses[index], algebra)
+        if possible is None:
+            clauses.pop(index)
             continue
-        if not kept:
+        if not possible:
             return None
-        if len(kept) == 1:
-            clauses.pop(at)
-            clauses += [clause for clause in kept[0].clauses if clause not in clauses]
-            met = intersect_objects(bare, kept[0]._replace(clauses=()), algebra)
-            if met is None:
+        if len(possible) == 1:
+            clauses.pop(index)
+            clauses += [clause for clause in possible[0].clauses if clause not in clauses]
+            product = intersect_objects(bare, possible[0]._replace(clauses=()), algebra)
+            if product is None:
                 return None
-            bare, since = met, 0
+            bare, unchanged = product, 0
             continue
-        clauses[at] = kept
-        at, since = at + 1, since + 1
+        clauses[index] = possible
+        index, unchanged = index + 1, unchanged + 1
     return bare._replace(clauses=tuple(dict.fromkeys(clauses)))
 
 
 def _possible_cases(
     bare: ObjectCase, clause: tuple[ObjectCase, ...], algebra: SchemaAlgebra
 ) -> tuple[ObjectCase, ...] | None:
-    """Return the cases of a clause that a case leaves possible; None if the case implies the clause."""
+    """Return the cases of a clause that are compatible with a case; None if the case implies the clause."""
     names = dict(bare.names)
-    kept = []
-    for way in clause:
-        if not way.clauses and _is_contained(bare, names, way) and way.required <= bare.required:
+    possible = []
+    for alternative in clause:
+        if (
+            not alternative.clauses
+            and _is_contained(bare, names, alternative)
+            and alternative.required <= bare.required
+        ):
             return None
-        if not _excludes(bare, names, way, algebra):
-            kept.append(way)
-    return tuple(kept)
+        if not _excludes(bare, names, alternative, algebra):
+            possible.append(alternative)
+    return tuple(possible)
 
 
-def _excludes(case: ObjectCase, names: dict[str, SchemaSet], way: ObjectCase, algebra: SchemaAlgebra) -> bool:
-    """Return whether two cases share no object, as far as single keys show. names: those of the first case."""
-    low = max(case.low, way.low)
-    if any(high is not None and low > high for high in (case.high, way.high)):
+def _excludes(case: ObjectCase, names: dict[str, SchemaSet], other: ObjectCase, algebra: SchemaAlgebra) -> bool:
+    """Return whether some single key shows that two cases share no object. names: those of the first case."""
+    low = max(case.low, other.low)
+    if any(high is not None and low > high for high in (case.high, other.high)):
         return True
     languages = algebra.languages
-    spend_work(1 + len(way.names), "a product of objects")
-    for name, schemas in way.names:
-        if name in case.required or name in way.required:
+    spend_work(1 + len(other.names), "a product of objects")
+    for name, schemas in other.names:
+        if name in case.required or name in other.required:
             own = names[name] if name in names else look_up_name(case.cells, name, languages)
             if algebra.intersect(own, schemas) == NEVER:
                 return True
-    if way.cells == ANY_OBJECT.cells:
+    if other.cells == ANY_OBJECT.cells:
         return False
-    others = case.required.difference(name for name, _ in way.names)
-    return any(algebra.intersect(names[name], look_up_name(way.cells, name, languages)) == NEVER for name in others)
+    others = case.required.difference(name for name, _ in other.names)
+    return any(algebra.intersect(names[name], look_up_name(other.cells, name, languages)) == NEVER for name in others)
 
 
-def _meet_cells(one: tuple[Cell, ...], other: tuple[Cell, ...], algebra: SchemaAlgebra) -> tuple[Cell, ...]:
+def _intersect_cells(one: tuple[Cell, ...], other: tuple[Cell, ...], algebra: SchemaAlgebra) -> tuple[Cell, ...]:
     if one == ANY_OBJECT.cells:
         return other
     if other == ANY_OBJECT.cells:
@@ -159,8 +162,8 @@ def _meet_cells(one: tuple[Cell, ...], other: tuple[Cell, ...], algebra: SchemaA
     out: list[Cell] = []
     checked = len(one) > 1 and len(other) > 1
     for lang, schemas in one:
-        for also, more in other:
-            part, value = lang | also, algebra.intersect(schemas, more)
+        for other_lang, other_schemas in other:
+            part, value = lang | other_lang, algebra.intersect(schemas, other_schemas)
             if value == NEVER or _contradicts(part):
                 continue
             if not checked or not algebra.languages.dfa(part).is_empty:
@@ -171,7 +174,7 @@ def _meet_cells(one: tuple[Cell, ...], other: tuple[Cell, ...], algebra: SchemaA
 
 def drop_subsumed(cases: Iterable[ObjectCase]) -> list[ObjectCase]:
     """Return the cases that are not contained in another one, so that the union stays the same."""
-    kept: list[tuple[ObjectCase, dict[str, SchemaSet], int, int]] = []
+    remaining: list[tuple[ObjectCase, dict[str, SchemaSet], int, int]] = []
     bits: dict[object, int] = {}
     forbidden: dict[str, int] = {}
     cases = list(cases)
@@ -183,7 +186,7 @@ def drop_subsumed(cases: Iterable[ObjectCase]) -> list[ObjectCase]:
         for name in case.required:
             bits.setdefault(name, 1 << len(bits))
     for case in cases:
-        spend_work(1 + len(kept) * (1 + len(bits) // 500) // 8, "a comparison of alternatives")
+        spend_work(1 + len(remaining) * (1 + len(bits) // 500) // 8, "a comparison of alternatives")
         names = dict(case.names)
         # Bits of what the case requires, and of what it implies: a forbidden key has no value that violates a set.
         required_bits = sum(bits[name] for name in case.required)
@@ -192,11 +195,13 @@ def drop_subsumed(cases: Iterable[ObjectCase]) -> list[ObjectCase]:
         for name, schemas in case.names:
             if schemas == NEVER:
                 implied_bits |= forbidden[name]
-        if any(not their & ~implied_bits and _is_contained(case, names, other) for other, _, their, _ in kept):
+        if any(not their & ~implied_bits and _is_contained(case, names, other) for other, _, their, _ in remaining):
             continue
-        kept = [entry for entry in kept if required_bits & ~entry[3] or not _is_contained(entry[0], entry[1], case)]
-        kept.append((case, names, required_bits, implied_bits))
-    return [entry[0] for entry in kept]
+        remaining = [
+            entry for entry in remaining if required_bits & ~entry[3] or not _is_contained(entry[0], entry[1], case)
+        ]
+        remaining.append((case, names, required_bits, implied_bits))
+    return [entry[0] for entry in remaining]
 
 
 def _is_contained(case: ObjectCase, names: dict[str, SchemaSet], other: ObjectCase) -> bool:
@@ -218,7 +223,7 @@ def _is_contained(case: ObjectCase, names: dict[str, SchemaSet], other: ObjectCa
 
 
 def _contradicts(lang: Language) -> bool:
-    """Return whether an atom stands in the formula with both signs."""
+    """Return whether an atom occurs in the formula with both signs."""
     return any((not sign, kind, payload) in lang for sign, kind, payload in lang)
 
 
@@ -233,13 +238,13 @@ def check_cells(count: int, algebra: SchemaAlgebra, field: str) -> None:
 
 
 def complement_object(case: ObjectCase, algebra: SchemaAlgebra) -> list[ObjectCase]:
-    """Return the objects that are not in the case: one case for each way to violate it.
+    """Return the objects that are not in the case: one case for each condition that may be violated.
 
-    A key with few possible values is a *discriminator*: its violation comes first, and the other ways keep its value.
-    So two cases that it distinguishes share few ways, and the complement of many of them stays small.
+    A key with enumerated values is a *discriminator*: its violation comes first, and all other violations assume its
+    value. So the complements of two cases with different discriminators have a small product.
     """
-    held = ANY_OBJECT
-    first: list[ObjectCase] = []
+    fixed = ANY_OBJECT
+    leading: list[ObjectCase] = []
     out: list[ObjectCase] = []
     listed = {name for name, _ in case.names} - case.mentioned
     for name, schemas in case.names:
@@ -248,14 +253,14 @@ def complement_object(case: ObjectCase, algebra: SchemaAlgebra) -> list[ObjectCa
             continue
         # Of a required key: absent or with another value, which is one case.
         absent = frozenset() if name in case.required else frozenset((name,))
-        way = ObjectCase(((name, NEVER if schemas == ANY else algebra.complement(schemas)),), absent, mentioned)
+        violation = ObjectCase(((name, NEVER if schemas == ANY else algebra.complement(schemas)),), absent, mentioned)
         if schemas in (ANY, NEVER) or not algebra.is_enumerated(schemas):
-            out.append(way)
+            out.append(violation)
             continue
-        violation = intersect_objects(held, way, algebra)
-        first += [violation] if violation is not None else []
-        names = (*held.names, (name, schemas))
-        held = ObjectCase(names, held.required | (case.required & {name}), held.mentioned | mentioned)
+        discriminated = intersect_objects(fixed, violation, algebra)
+        leading += [discriminated] if discriminated is not None else []
+        names = (*fixed.names, (name, schemas))
+        fixed = ObjectCase(names, fixed.required | (case.required & {name}), fixed.mentioned | mentioned)
     declared = tuple(sorted(name for name, _ in case.names))
     outside: Language = frozenset(((False, "texts", declared),)) if declared else ALL
     covered: list[Language] = []
@@ -263,7 +268,7 @@ def complement_object(case: ObjectCase, algebra: SchemaAlgebra) -> list[ObjectCa
         covered.append(lang)
         if schemas != ANY:
             out.append(ObjectCase(existentials=((lang | outside, algebra.complement(schemas)),)))
-    out.extend(ObjectCase(existentials=((lang | outside, ANY),)) for lang in _uncovered(covered))
+    out.extend(ObjectCase(existentials=((lang | outside, ANY),)) for lang in _complement_languages(covered))
     if case.low:
         out.append(ObjectCase(high=case.low - 1))
     if case.high is not None:
@@ -274,25 +279,34 @@ def complement_object(case: ObjectCase, algebra: SchemaAlgebra) -> list[ObjectCa
             out.append(ObjectCase(pair, frozenset((name,)), frozenset((name, other))))
     for lang, schemas in case.existentials:
         opposite = algebra.complement(schemas)
-        cells = ((lang, opposite), *((rest, ANY) for rest in _uncovered([lang])))
+        cells = ((lang, opposite), *((outside_lang, ANY) for outside_lang in _complement_languages([lang])))
         out.append(ObjectCase(cells=tuple(cell for cell in cells if cell[1] != NEVER)))
     for clause in case.clauses:
-        outside_all = factor_unions([tuple(dict.fromkeys(complement_object(way, algebra))) for way in clause], algebra)
+        outside_all = factor_unions(
+            [tuple(dict.fromkeys(complement_object(violation, algebra))) for violation in clause], algebra
+        )
         out += [outside_all] if outside_all is not None else []
-    return [*first, *(way for way in (intersect_objects(held, other, algebra) for other in out) if way is not None)]
+    return [
+        *leading,
+        *(
+            violation
+            for violation in (intersect_objects(fixed, other, algebra) for other in out)
+            if violation is not None
+        ),
+    ]
 
 
-def _uncovered(langs: list[Language]) -> list[Language]:
+def _complement_languages(langs: list[Language]) -> list[Language]:
     """Return disjoint languages that together hold the names outside of all the given ones."""
-    rest: list[Language] = [ALL]
+    uncovered: list[Language] = [ALL]
     for lang in langs:
         parts: list[Language] = []
-        for held in rest:
+        for remaining in uncovered:
             before: set[tuple[bool, str, object]] = set()
             for sign, kind, payload in lang:  # Not (a and b) = not a, or a and not b: disjoint parts.
-                part: Language = held | before | {(not sign, kind, payload)}  # type: ignore[assignment, arg-type]
+                part: Language = remaining | before | {(not sign, kind, payload)}  # type: ignore[assignment, arg-type]
                 if not _contradicts(part):
                     parts.append(part)
                 before.add((sign, kind, payload))
-        rest = parts
-    return rest
+        uncovered = parts
+    return uncovered

@@ -6,7 +6,7 @@ from typing import Any
 
 from ....base.json_documents import kind_of
 from ..core import json_values
-from ..core.keyword_place import KeywordPlace
+from ..core.keyword_context import KeywordContext
 from ..core.keyword_values import parse_schema_map
 from ..core.schema_sets import ANY, NEVER, SchemaSet
 from ..shapes.object_case import NO_NAMES, Cell, ObjectCase
@@ -27,43 +27,43 @@ OBJECT_KEYWORDS = frozenset((
 """The keywords that `build_object_case` reads."""
 
 
-def parse_pattern_properties(place: KeywordPlace, name: str, value: Any) -> dict[str, SchemaSet]:
+def parse_pattern_properties(context: KeywordContext, name: str, value: Any) -> dict[str, SchemaSet]:
     """Parse subschemas by regular expression."""
-    found = parse_schema_map(place, name, value)
+    found = parse_schema_map(context, name, value)
     for expression in found:
-        check_pattern(expression, place.pointer(name, expression), place.parser.limits)
+        check_pattern(expression, context.pointer(name, expression), context.parser.limits)
     return found
 
 
-def parse_required(place: KeywordPlace, name: str, value: Any) -> tuple[str, ...]:
+def parse_required(context: KeywordContext, name: str, value: Any) -> tuple[str, ...]:
     """Parse a list of keys."""
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise place.error(f"`{name}` must be an array of strings.", name)
-    return tuple(dict.fromkeys(json_values.check_text(item, place.pointer(name)) for item in value))
+        raise context.error(f"`{name}` must be an array of strings.", name)
+    return tuple(dict.fromkeys(json_values.check_text(item, context.pointer(name)) for item in value))
 
 
-def parse_dependent_required(place: KeywordPlace, name: str, value: Any) -> dict[str, frozenset[str]]:
+def parse_dependent_required(context: KeywordContext, name: str, value: Any) -> dict[str, frozenset[str]]:
     """Parse `dependentRequired`: lists of keys by key."""
     if not isinstance(value, dict):
-        raise place.error(f"`{name}` must be an object of arrays of strings, not {kind_of(value)}.", name)
+        raise context.error(f"`{name}` must be an object of arrays of strings, not {kind_of(value)}.", name)
     out = {}
     for key, listed in value.items():
         if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
-            raise place.error(f"`{name}` must be an object of arrays of strings.", name, key)
-        out[json_values.check_text(key, place.pointer(name))] = frozenset(listed)
+            raise context.error(f"`{name}` must be an object of arrays of strings.", name, key)
+        out[json_values.check_text(key, context.pointer(name))] = frozenset(listed)
     return out
 
 
-def parse_dependencies(place: KeywordPlace, name: str, value: Any) -> dict[str, frozenset[str] | SchemaSet]:
+def parse_dependencies(context: KeywordContext, name: str, value: Any) -> dict[str, frozenset[str] | SchemaSet]:
     """Parse `dependencies`: lists of keys, or subschemas, by key."""
     if not isinstance(value, dict):
-        raise place.error(f"`{name}` must be an object, not {kind_of(value)}.", name)
+        raise context.error(f"`{name}` must be an object, not {kind_of(value)}.", name)
     out: dict[str, frozenset[str] | SchemaSet] = {}
     for key, item in value.items():
         parsed = (
-            parse_dependent_required(place, name, {key: item})
+            parse_dependent_required(context, name, {key: item})
             if isinstance(item, list)
-            else {key: place.parse(item, name, key)}
+            else {key: context.parse(item, name, key)}
         )
         out |= parsed
     return out
@@ -72,27 +72,31 @@ def parse_dependencies(place: KeywordPlace, name: str, value: Any) -> dict[str, 
 def build_object_case(keywords: dict[str, Any], algebra: SchemaAlgebra) -> ObjectCase:
     """Return the case of the objects that the parsed keywords allow."""
     properties: dict[str, SchemaSet] = keywords.get("properties", {})
-    rest: SchemaSet = keywords.get("additionalProperties", ANY)
+    additional: SchemaSet = keywords.get("additionalProperties", ANY)
     patterns = [
         (pattern, schemas)
         for pattern, schemas in keywords.get("patternProperties", {}).items()
-        if schemas != rest or schemas
+        if schemas != additional or schemas
     ]
-    needs = _needs(keywords)
-    cells: tuple[Cell, ...] = ((ALL, rest),)
+    needs = _find_dependencies(keywords)
+    cells: tuple[Cell, ...] = ((ALL, additional),)
     for pattern, schemas in patterns:
-        cells = _split(cells, pattern, schemas, rest, algebra) if len(patterns) > 1 else _first(pattern, schemas, rest)
-    extra = dict.fromkeys(keywords.get("required", ()))
+        cells = (
+            _split_cells(cells, pattern, schemas, algebra)
+            if len(patterns) > 1
+            else _cells_of_pattern(pattern, schemas, additional)
+        )
+    mentioned_names = dict.fromkeys(keywords.get("required", ()))
     for name, needed in needs:
-        extra[name] = None
-        extra.update(dict.fromkeys(needed))
+        mentioned_names[name] = None
+        mentioned_names.update(dict.fromkeys(needed))
     names: dict[str, SchemaSet] = {}
     for name, schemas in properties.items():
-        for pattern, also in patterns:
+        for pattern, pattern_schemas in patterns:
             if algebra.languages.accepts(frozenset(((True, "pattern", pattern),)), name):
-                schemas = algebra.intersect(schemas, also)
+                schemas = algebra.intersect(schemas, pattern_schemas)
         names[name] = schemas
-    mentioned = [name for name in extra if name not in names]
+    mentioned = [name for name in mentioned_names if name not in names]
     for name in mentioned:
         names[name] = look_up_name(cells, name, algebra.languages)
     case = ObjectCase(
@@ -105,7 +109,7 @@ def build_object_case(keywords: dict[str, Any], algebra: SchemaAlgebra) -> Objec
     )
 
 
-def _needs(keywords: dict[str, Any]) -> tuple[tuple[str, frozenset[str]], ...]:
+def _find_dependencies(keywords: dict[str, Any]) -> tuple[tuple[str, frozenset[str]], ...]:
     """Return the keys that other keys require: `dependentRequired`, and `dependencies` with lists of names."""
     needs: dict[str, frozenset[str]] = {}
     for field in ("dependentRequired", "dependencies"):
@@ -115,21 +119,22 @@ def _needs(keywords: dict[str, Any]) -> tuple[tuple[str, frozenset[str]], ...]:
     return tuple(needs.items())
 
 
-def _first(pattern: str, schemas: SchemaSet, rest: SchemaSet) -> tuple[Cell, ...]:
+def _cells_of_pattern(pattern: str, schemas: SchemaSet, additional: SchemaSet) -> tuple[Cell, ...]:
     """Return the cells of the first pattern: names that match it, and all others."""
-    return ((frozenset(((True, "pattern", pattern),)), schemas), (frozenset(((False, "pattern", pattern),)), rest))
+    return (
+        (frozenset(((True, "pattern", pattern),)), schemas),
+        (frozenset(((False, "pattern", pattern),)), additional),
+    )
 
 
-def _split(
-    cells: tuple[Cell, ...], pattern: str, schemas: SchemaSet, rest: SchemaSet, algebra: SchemaAlgebra
-) -> tuple[Cell, ...]:
+def _split_cells(cells: tuple[Cell, ...], pattern: str, schemas: SchemaSet, algebra: SchemaAlgebra) -> tuple[Cell, ...]:
     """Return the cells divided by one more pattern: a name that matches any pattern is not additional."""
     out: list[Cell] = []
     for lang, value in cells:
-        additional = not any(sign for sign, _, _ in lang)
+        is_additional = not any(sign for sign, _, _ in lang)
         inside, outside = algebra.languages.split(lang, pattern)
         if inside is not None:
-            out.append((inside, schemas if additional else algebra.intersect(value, schemas)))
+            out.append((inside, schemas if is_additional else algebra.intersect(value, schemas)))
         if outside is not None:
             out.append((outside, value))
     check_cells(len(out), algebra, "patternProperties")

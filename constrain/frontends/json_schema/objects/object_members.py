@@ -21,14 +21,14 @@ from ..shapes.schema_algebra import SchemaAlgebra
 from ..shapes.value_emitter import ValueEmitter
 from ..strings.nested_regex_format import NestedTexts
 from . import format_keys, object_cases, object_clauses, object_derivatives
-from .member_constraints import FEW, ResolvedObject, list_fresh_names, resolve_constraints
+from .member_constraints import MOST_SPELLED_NAMES, ResolvedObject, list_fresh_names, resolve_constraints
 from .normalised_object import NormalisedObject
 from .object_derivatives import ClausalObject, NotDerivable
 
 __all__ = ["emit_object", "is_object_satisfiable", "normalise_object"]
 
 MOST_RESOLVED = 32
-"""Cases without clauses that are written one by one rather than by derivatives."""
+"""Most cases without clauses that are written as a choice of Object nodes; more are written by derivatives."""
 
 MOST_NAMES = 4096
 """Names of a finite class that are written as declared keys where minProperties may need all of them."""
@@ -42,14 +42,14 @@ def is_object_satisfiable(case: ObjectCase, algebra: SchemaAlgebra) -> bool:
         return any(is_object_satisfiable(one, algebra) for one in object_clauses.resolve_clauses(case, algebra))
     if not case.existentials and case.low <= len(case.required) and not case.needs:
         return all(algebra.is_satisfiable(schemas) for name, schemas in case.names if name in case.required)
-    return any(_possible(placed, algebra) for placed in resolve_constraints(case, algebra))
+    return any(_is_possible(resolved, algebra) for resolved in resolve_constraints(case, algebra))
 
 
-def _possible(placed: ResolvedObject, algebra: SchemaAlgebra) -> bool:
-    case, classes = placed
+def _is_possible(resolved: ResolvedObject, algebra: SchemaAlgebra) -> bool:
+    case, classes = resolved
     least = len(case.required) + len(classes)
     if case.low > least or case.needs:
-        return any(True for _ in _cases(placed, algebra))
+        return any(True for _ in _normalise_resolved(resolved, algebra))
     if case.high is not None and least > case.high:
         return False
     return all(algebra.is_satisfiable(schemas) for name, schemas in case.names if name in case.required)
@@ -60,18 +60,22 @@ def normalise_object(case: ObjectCase, algebra: SchemaAlgebra) -> list[Normalise
     if case.clauses:
         if prod(map(len, case.clauses)) > MOST_RESOLVED:
             try:
-                return _derived(case, algebra)
+                return _normalise_by_derivatives(case, algebra)
             except NotDerivable as signal:
-                return _one_by_one(case, signal, algebra)
+                return _resolve_all_clauses(case, signal, algebra)
         resolved = object_cases.drop_subsumed(object_clauses.resolve_clauses(case, algebra))
         return [normalised for one in resolved for normalised in normalise_object(one, algebra)]
-    cases = (normalised for placed in resolve_constraints(case, algebra) for normalised in _cases(placed, algebra))
+    cases = (
+        normalised
+        for resolved_object in resolve_constraints(case, algebra)
+        for normalised in _normalise_resolved(resolved_object, algebra)
+    )
     most = MOST_RESOLVED if algebra.style.key_order in object_derivatives.KEY_ORDERS else algebra.limits.cases
     out: list[NormalisedObject | ClausalObject] = list(islice(cases, most + 1))
     if len(out) <= most:
         return out
     try:
-        return _derived(case, algebra)
+        return _normalise_by_derivatives(case, algebra)
     except NotDerivable as signal:
         for normalised in cases:
             out.append(normalised)
@@ -80,7 +84,7 @@ def normalise_object(case: ObjectCase, algebra: SchemaAlgebra) -> list[Normalise
     return out
 
 
-def _one_by_one(
+def _resolve_all_clauses(
     case: ObjectCase, signal: NotDerivable, algebra: SchemaAlgebra
 ) -> list[NormalisedObject | ClausalObject]:
     """Return a case with clauses as cases without, if they are not too many; else raise the error of the signal."""
@@ -94,52 +98,51 @@ def _one_by_one(
     return out
 
 
-def _derived(case: ObjectCase, algebra: SchemaAlgebra) -> list[NormalisedObject | ClausalObject]:
+def _normalise_by_derivatives(case: ObjectCase, algebra: SchemaAlgebra) -> list[NormalisedObject | ClausalObject]:
     """Return the case as one to be written by derivatives; nothing if it is empty."""
     return [object_derivatives.normalise_clausal_object(case, algebra)] if is_object_satisfiable(case, algebra) else []
 
 
-def _cases(placed: ResolvedObject, algebra: SchemaAlgebra) -> Iterator[NormalisedObject]:
+def _normalise_resolved(resolved: ResolvedObject, algebra: SchemaAlgebra) -> Iterator[NormalisedObject]:
     """Yield the normalised cases of an object; more than one if dependent keys make counting ambiguous."""
-    normalised = _normalise_one(placed, algebra)
+    normalised = _drop_impossible_keys(resolved, algebra)
     if normalised is None:
         return
     name = _find_ambiguous_key(normalised, algebra)
     if name is None:
         yield normalised
         return
-    case, classes = placed
-    yield from _cases(ResolvedObject(case._replace(required=case.required | {name}), classes), algebra)
-    without = tuple((other, NEVER if other == name else schemas) for other, schemas in case.names)
-    yield from _cases(ResolvedObject(case._replace(names=without), classes), algebra)
+    case, classes = resolved
+    yield from _normalise_resolved(ResolvedObject(case._replace(required=case.required | {name}), classes), algebra)
+    without_key = tuple((other, NEVER if other == name else schemas) for other, schemas in case.names)
+    yield from _normalise_resolved(ResolvedObject(case._replace(names=without_key), classes), algebra)
 
 
 def _find_ambiguous_key(normalised: NormalisedObject, algebra: SchemaAlgebra) -> str | None:
-    """Return a key that needs others, so that not every number of members that seems possible is; None if there is
-    none.
+    """Return a key whose dependencies make some number of members within the bounds impossible; None if there is none.
 
-    Where an undeclared key may come, any number can be reached one by one. Otherwise the declared keys must suffice. If
-    no keys need each other in a cycle, they can be added one by one, each after those that it needs, so every number
-    between that of the required keys and that of all is reached. In schema order a key that needs an earlier, absent
-    one is impossible, which the counter does not know.
+    With undeclared keys, every number is possible. Otherwise the declared keys must suffice: if no keys depend on each
+    other in a cycle, they can be added in topological order, so every number from that of the required keys to that of
+    all keys is possible. In schema order a key that needs an earlier, absent one is impossible, which the counter does
+    not know.
     """
     if not normalised.low or not normalised.needs or normalised.cells or normalised.classes:
         return None
-    places = {name: index for index, (name, _) in enumerate(normalised.names)}
+    positions = {name: index for index, (name, _) in enumerate(normalised.names)}
     ordered = algebra.style.key_order == "schema"
     for name, closure in normalised.needs.items():
         if name in normalised.required:
             continue
-        if ordered and any(places[other] < places[name] for other in closure - normalised.required):
+        if ordered and any(positions[other] < positions[name] for other in closure - normalised.required):
             return name
         if normalised.high is not None and any(name in normalised.needs.get(other, NONE) for other in closure - {name}):
             return name
     return None
 
 
-def _normalise_one(placed: ResolvedObject, algebra: SchemaAlgebra) -> NormalisedObject | None:
+def _drop_impossible_keys(resolved: ResolvedObject, algebra: SchemaAlgebra) -> NormalisedObject | None:
     """Return the case without impossible keys; None if it is empty."""
-    case, classes = placed
+    case, classes = resolved
     if case.high is not None and case.low > case.high:
         return None
     values = dict(case.names)
@@ -149,7 +152,7 @@ def _normalise_one(placed: ResolvedObject, algebra: SchemaAlgebra) -> Normalised
         name for name, schemas in case.names if name not in case.required and not algebra.is_satisfiable(schemas)
     }
     most = None if case.high is None else case.high - len(classes)
-    closures = _closures(dict(case.needs))
+    closures = _close_dependencies(dict(case.needs))
     for name, closure in closures.items():
         if closure & forbidden or (most is not None and len(closure | case.required) > most):
             forbidden.add(name)
@@ -158,24 +161,24 @@ def _normalise_one(placed: ResolvedObject, algebra: SchemaAlgebra) -> Normalised
         return None
     has_slot = most is None or most > len(required)
     least = len(required) + len(classes)
-    listed = [
+    names = [
         (name, schemas) for name, schemas in case.names if name not in forbidden and (has_slot or name in required)
     ]
-    cells = tuple(cell for cell in case.cells if _possible_cell(cell, algebra)) if has_slot else ()
-    barred = tuple(forbidden.union(values).difference(name for name, _ in listed))
-    extra, kept = _spell_out(cells, case, len(listed), algebra)
-    listed += extra
-    if case.low > least and not kept and len(listed) + len(classes) < case.low:
+    cells = tuple(cell for cell in case.cells if _is_cell_possible(cell, algebra)) if has_slot else ()
+    excluded = tuple(forbidden.union(values).difference(name for name, _ in names))
+    spelled, large_cells = _spell_small_cells(cells, case, len(names), algebra)
+    names += spelled
+    if case.low > least and not large_cells and len(names) + len(classes) < case.low:
         return None
-    listed.sort(key=lambda item: item[0] in case.mentioned)
+    names.sort(key=lambda item: item[0] in case.mentioned)
     needs = {name: closure for name, closure in closures.items() if name not in forbidden and closure - required}
     return NormalisedObject(
-        tuple(listed), required, barred, kept, case.low if case.low > least else 0,
-        case.high if kept or classes or case.high is None or case.high < len(listed) else None, needs, classes,
+        tuple(names), required, excluded, large_cells, case.low if case.low > least else 0,
+        case.high if large_cells or classes or case.high is None or case.high < len(names) else None, needs, classes,
     )  # fmt: skip
 
 
-def _possible_cell(cell: Cell, algebra: SchemaAlgebra) -> bool:
+def _is_cell_possible(cell: Cell, algebra: SchemaAlgebra) -> bool:
     """Return whether a cell may have a member: its name is tested first, since values can lead anywhere."""
     lang, schemas = cell
     if schemas == NEVER or (len(lang) > 1 and not algebra.languages.holds_names(lang)):
@@ -183,53 +186,54 @@ def _possible_cell(cell: Cell, algebra: SchemaAlgebra) -> bool:
     return algebra.is_satisfiable(schemas)
 
 
-def _closures(needs: dict[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+def _close_dependencies(needs: dict[str, frozenset[str]]) -> dict[str, frozenset[str]]:
     """Return every name with all names that it requires, directly or not, itself included."""
     out: dict[str, frozenset[str]] = {}
     for name in needs:
-        seen, todo = {name}, [name]
-        while todo:
-            for other in needs.get(todo.pop(), NONE):
-                if other not in seen:
-                    seen.add(other)
-                    todo.append(other)
-        spend_work(1 + len(seen) // 2, "the keys that depend on each other")
-        out[name] = frozenset(seen)
+        closure, worklist = {name}, [name]
+        while worklist:
+            for other in needs.get(worklist.pop(), NONE):
+                if other not in closure:
+                    closure.add(other)
+                    worklist.append(other)
+        spend_work(1 + len(closure) // 2, "the keys that depend on each other")
+        out[name] = frozenset(closure)
     return out
 
 
-def _spell_out(
+def _spell_small_cells(
     cells: tuple[Cell, ...], case: ObjectCase, listed: int, algebra: SchemaAlgebra
 ) -> tuple[list[tuple[str, SchemaSet]], tuple[Cell, ...]]:
     """Return names of small finite cells as declared ones, and the other cells; empty ones are dropped.
 
-    A cell is small if it has no more than FEW names. If more members are required than any cell has names, all cells
-    are spelled out: then every name may be needed and is counted.
+    A cell is small if it has at most MOST_SPELLED_NAMES names. If more members are required than any cell has names,
+    all cells are spelled out: then every name may be needed and is counted.
     """
-    extra: list[tuple[str, SchemaSet]] = []
-    kept: list[Cell] = []
+    spelled: list[tuple[str, SchemaSet]] = []
+    remaining: list[Cell] = []
     declared = {name for name, _ in case.names}
     for lang, schemas in cells:
-        names = list_fresh_names(lang, FEW, declared, algebra.languages)
+        names = list_fresh_names(lang, MOST_SPELLED_NAMES, declared, algebra.languages)
         if names is None:
-            kept.append((lang, schemas))
+            remaining.append((lang, schemas))
         else:
-            extra += [(name, schemas) for name in names]
-    if kept and case.low > listed + len(extra) and case.low > FEW:
-        sizes = [algebra.languages.dfa(lang).count(case.low + len(declared)) - len(declared) for lang, _ in kept]
+            spelled += [(name, schemas) for name in names]
+    if remaining and case.low > listed + len(spelled) and case.low > MOST_SPELLED_NAMES:
+        sizes = [algebra.languages.dfa(lang).count(case.low + len(declared)) - len(declared) for lang, _ in remaining]
         if max(sizes) < case.low:
-            spelled = [
-                (list_fresh_names(lang, MOST_NAMES, declared, algebra.languages), schemas) for lang, schemas in kept
+            enumerated = [
+                (list_fresh_names(lang, MOST_NAMES, declared, algebra.languages), schemas)
+                for lang, schemas in remaining
             ]
-            for names, schemas in spelled:
+            for names, schemas in enumerated:
                 if names is None:
                     raise LimitError(
                         f"minProperties may need every one of more than {MOST_NAMES} possible names.",
                         pointer=algebra.unsupported("", "minProperties").pointer, hint="Write a smaller number.",
                     )  # fmt: skip
-                extra += [(name, schemas) for name in names]
-            kept = []
-    return extra, tuple(kept)
+                spelled += [(name, schemas) for name in names]
+            remaining = []
+    return spelled, tuple(remaining)
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------

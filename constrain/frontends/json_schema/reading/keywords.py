@@ -61,10 +61,10 @@ ValueKind = Literal["", "number", "string", "array", "object"]
 class Keyword:
     """One row of the table.
 
-    parse: called with the place, the name and the raw value; returns what `enforced_by` needs (`core.keyword_place`).
+    parse: called with the context, the name and the raw value; returns the parsed value (`core.keyword_context`).
     enforced_by: the function in which the keyword takes effect. applies_to: the type of the values that it constrains;
-    "": any value. since, until: the first and the last dialect that has it (4, 6, 7, 2019, 2020). holds: how subschemas
-    stand in its value. note: a remark, for dialects up to `noted`. stored_as: the keyword under whose name the parsed
+    "": any value. since, until: the first and the last dialect that has it (4, 6, 7, 2019, 2020). holds: how its value
+    contains subschemas. note: a remark, for dialects up to `noted`. stored_as: the keyword under whose name the parsed
     value is stored, if it is another one.
     """
 
@@ -146,7 +146,7 @@ KEYWORDS: tuple[Keyword, ...] = (
 )  # fmt: skip
 
 STRUCTURE: dict[str, Holds] = {"$defs": "map", "definitions": "map"}
-"""Where schemas are kept that others refer to; they assert nothing where they stand."""
+"""Containers of schemas for `$ref`, which assert nothing themselves."""
 
 ANNOTATIONS = frozenset((
     "$anchor", "$comment", "$dynamicAnchor", "$id", "$recursiveAnchor", "$schema", "$vocabulary", "contentEncoding",
@@ -193,15 +193,15 @@ UNEVALUATED_VOCABULARY = frozenset(("unevaluatedItems", "unevaluatedProperties")
 
 def keywords_of_dialect(dialect: Dialect) -> dict[str, Keyword]:
     """Return the keywords that a dialect has, by name."""
-    return keywords_of_draft(dialect.draft) if dialect.vocabularies is None else _chosen(dialect)
+    return keywords_of_draft(dialect.draft) if dialect.vocabularies is None else _keywords_of_vocabularies(dialect)
 
 
 @cache
-def _chosen(dialect: Dialect) -> dict[str, Keyword]:
+def _keywords_of_vocabularies(dialect: Dialect) -> dict[str, Keyword]:
     """Return the keywords of the vocabularies of a dialect; those of the core are always there."""
     names = dialect.vocabularies or frozenset()
 
-    def there(keyword: str) -> bool:
+    def is_in_vocabularies(keyword: str) -> bool:
         if keyword.startswith("$"):
             return True
         if keyword in APPLICATOR_VOCABULARY:
@@ -210,4 +210,4 @@ def _chosen(dialect: Dialect) -> dict[str, Keyword]:
             return ("applicator" if dialect.draft == 2019 else "unevaluated") in names
         return any(name.startswith("format") for name in names) if keyword == "format" else "validation" in names
 
-    return {name: row for name, row in keywords_of_draft(dialect.draft).items() if there(name)}
+    return {name: row for name, row in keywords_of_draft(dialect.draft).items() if is_in_vocabularies(name)}

@@ -17,7 +17,7 @@ from ....base.options import Limits, Style
 from ....base.work import spend_work
 from ..core.dialects import Scope
 from ..core.fresh_stack import continue_deeper
-from ..core.keyword_place import SKIP, KeywordPlace, SubschemaParser
+from ..core.keyword_context import SKIP, KeywordContext, SubschemaParser
 from ..core.schema_sets import ANY, NEVER, SchemaSet
 from ..core.subschema_table import Subschema
 from .keywords import Keyword, keywords_of_dialect
@@ -37,30 +37,30 @@ class _DynamicScopeNeeded(Exception):
 class SchemaParser(SubschemaParser):
     """Parses what is reachable from the root of one document, and what it refers to in the registry.
 
-    shares: equal plain subschemas are one node, which has the pointer of the first.
+    shares_nodes: equal plain subschemas are one node, which has the pointer of the first.
     """
 
-    shares = True
+    shares_nodes = True
 
     def __init__(self, document: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits) -> None:
         self.style = style
         self.limits = limits
-        self.library = ReferenceResolver(document, registry, limits)
-        self._ways = False
+        self.references = ReferenceResolver(document, registry, limits)
+        self._distinguishes_scopes = False
         try:
             self._start(document)
         except _DynamicScopeNeeded:  # Rare, and distinguishing scopes doubles the memory, so it is done on demand.
-            self._ways = True
+            self._distinguishes_scopes = True
             self._start(document)
 
     def _start(self, document: Any) -> None:
         """Parse the document from its root."""
         self.clear()
-        self._at: dict[Hashable, SchemaSet] = {}
+        self._by_pointer: dict[Hashable, SchemaSet] = {}
         self._shared: dict[Any, SchemaSet] = {}
         self._queue: deque[Subschema] = deque()
         self._following: dict[Hashable, None] = {}
-        self.root = self.parse_subschema(document, self.library.main, "")
+        self.root = self.parse_subschema(document, self.references.main, "")
         self.read()
 
     def read(self) -> None:
@@ -69,25 +69,25 @@ class SchemaParser(SubschemaParser):
         while queue:
             node = queue.popleft()
             assert node.unparsed is not None
-            live: list[tuple[Keyword, Any]]
-            live, scope = node.unparsed
+            keywords: list[tuple[Keyword, Any]]
+            keywords, scope = node.unparsed
             node.unparsed = None
-            place = KeywordPlace(self, node, scope)
-            for keyword, value in live:
-                found = keyword.parse(place, keyword.name, value)
-                if found is not SKIP:
-                    node.keywords[keyword.field] = found
+            context = KeywordContext(self, node, scope)
+            for keyword, value in keywords:
+                parsed = keyword.parse(context, keyword.name, value)
+                if parsed is not SKIP:
+                    node.keywords[keyword.field] = parsed
 
     def parse_subschema(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
         """Return the set of a raw subschema; its keywords are parsed later."""
         key: Hashable = pointer
-        if self._ways:
-            scope = self.library.enter_dynamically(raw, scope, pointer)
+        if self._distinguishes_scopes:
+            scope = self.references.enter_dynamically(raw, scope, pointer)
             key = (pointer, scope.entered)
-        known = self._at.get(key)
+        known = self._by_pointer.get(key)
         if known is None:
             spend_work(6 + (len(pointer) >> 6) + len(scope.entered), "the reading of a schema")
-            known = self._at[key] = self._parse_new(raw, scope, pointer)
+            known = self._by_pointer[key] = self._parse_new(raw, scope, pointer)
         return known
 
     def _parse_new(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
@@ -98,36 +98,36 @@ class SchemaParser(SubschemaParser):
         if not isinstance(raw, dict):
             raise SchemaError(f"A schema must be an object or a boolean, not {kind_of(raw)}.", pointer=pointer)
         if "$id" in raw or "id" in raw or "$schema" in raw:
-            scope = self.library.enter(raw, scope, pointer)
+            scope = self.references.enter(raw, scope, pointer)
         table = keywords_of_dialect(scope.dialect)
         reference = raw.get("$ref")
         if reference is not None and scope.draft <= 7:
             return self.follow_reference(reference, scope, pointer + "/$ref")
-        live: list[tuple[Keyword, Any]] = []
+        keywords: list[tuple[Keyword, Any]] = []
         key: list[Any] = [scope.dialect]
         for name, value in raw.items():
             keyword = table.get(name)
             if keyword is not None:
-                live.append((keyword, value))
+                keywords.append((keyword, value))
                 if (type(value) is str or type(value) is int) and name[0] != "$":
                     key += name, value
-        if not live:
+        if not keywords:
             return ANY
-        if len(live) == 1 and reference is not None:
+        if len(keywords) == 1 and reference is not None:
             return self.follow_reference(reference, scope, pointer + "/$ref")
-        if self.shares and len(key) == 2 * len(live) + 1:
+        if self.shares_nodes and len(key) == 2 * len(keywords) + 1:
             # Equal plain subschemas (most of them are no more than a type) are one node, looked into once.
-            shared = tuple(key)
-            known = self._shared.get(shared)
+            key_of_node = tuple(key)
+            known = self._shared.get(key_of_node)
             if known is None:
-                known = self._shared[shared] = (self._new(pointer, live, scope).number,)
+                known = self._shared[key_of_node] = (self._new(pointer, keywords, scope).number,)
             return known
-        return (self._new(pointer, live, scope).number,)
+        return (self._new(pointer, keywords, scope).number,)
 
-    def _new(self, pointer: str, live: list[tuple[Keyword, Any]], scope: Scope) -> Subschema:
+    def _new(self, pointer: str, keywords: list[tuple[Keyword, Any]], scope: Scope) -> Subschema:
         spend_work(NODE + len(scope.entered), "reading the schema")
         node = self.add(pointer, scope.draft)
-        node.unparsed = (live, scope)
+        node.unparsed = (keywords, scope)
         self._queue.append(node)
         return node
 
@@ -135,34 +135,36 @@ class SchemaParser(SubschemaParser):
         """Return the set that `$ref` names. Raise SchemaError if it names nothing, or only itself."""
         if not isinstance(reference, str):
             raise SchemaError(f"$ref must be a string, not {kind_of(reference)}.", pointer=pointer)
-        return self._go(self.library.resolve(reference, scope, pointer), scope, pointer)
+        return self._parse_target(self.references.resolve(reference, scope, pointer), scope, pointer)
 
     def follow_dynamic_reference(self, reference: Any, scope: Scope, pointer: str) -> SchemaSet:
         """Return the set that `$dynamicRef` or `$recursiveRef` names in a dynamic scope."""
         if not isinstance(reference, str):
             raise SchemaError(f"A reference must be a string, not {kind_of(reference)}.", pointer=pointer)
-        found = self.library.resolve(reference, scope, pointer)
-        anchor = self.library.dynamic_anchor(reference, found)
+        target = self.references.resolve(reference, scope, pointer)
+        anchor = self.references.dynamic_anchor(reference, target)
         if anchor is not None:
-            if not self._ways:
+            if not self._distinguishes_scopes:
                 raise _DynamicScopeNeeded
-            found = self.library.outermost(anchor, scope, found)
-        return self._go(found, scope, pointer)
+            target = self.references.outermost(anchor, scope, target)
+        return self._parse_target(target, scope, pointer)
 
-    def _go(self, found: ReferenceTarget, scope: Scope, pointer: str) -> SchemaSet:
+    def _parse_target(self, target: ReferenceTarget, scope: Scope, pointer: str) -> SchemaSet:
         """Return the set of the target of a reference in a scope."""
-        place = (found.pointer, scope.entered)
-        if place in self._following:
-            raise SchemaError("This $ref leads back to itself, with no schema in between.", pointer=pointer)
-        self._following[place] = None
+        visit = (target.pointer, scope.entered)
+        if visit in self._following:
+            raise SchemaError("This $ref refers to itself through references alone.", pointer=pointer)
+        self._following[visit] = None
         try:
-            target = found.scope._replace(entered=scope.entered)
-            return continue_deeper(len(self._following), self.parse_subschema, found.raw, target, found.pointer)
+            scope_of_target = target.scope._replace(entered=scope.entered)
+            return continue_deeper(
+                len(self._following), self.parse_subschema, target.raw, scope_of_target, target.pointer
+            )
         finally:
-            del self._following[place]
+            del self._following[visit]
 
 
 class UnsharedSchemaParser(SchemaParser):
     """A SchemaParser in which every subschema is a node with its own pointer, for error messages."""
 
-    shares = False
+    shares_nodes = False

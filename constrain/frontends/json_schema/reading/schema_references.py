@@ -7,10 +7,10 @@ positions of the dialect, and only when a reference needs more than a pointer in
 A document of the registry that does not name its dialect is read in that of the document which refers to it. So such
 documents are indexed once for each dialect in which references stand, which is nearly always one.
 
-The target of a `$dynamicRef` depends on the dynamic scope: of the resources passed on the way that have the anchor, the
-first counts (core specification, section 8.2.3.2). So a scope also records, for each dynamic anchor, which resource
-that was; a subschema that is reached in two such ways is parsed twice. `$recursiveRef` of 2019-09 is the same with one
-nameless anchor, which stands at roots.
+The target of a `$dynamicRef` depends on the dynamic scope: the anchor of the outermost resource that has it is used
+(core specification, section 8.2.3.2). So a scope also records this resource for each dynamic anchor; a subschema that
+is reached in two dynamic scopes is parsed twice. `$recursiveRef` of 2019-09 is the same with one nameless anchor, which
+may only be at the root of a resource.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ReferenceIndex(NamedTuple):
 
 
 class ReferenceResolver:
-    """One document and its registry: what references may name. The drafts' own meta-schemas are always at hand.
+    """Resolves the references of a document with a registry. The meta-schemas of the drafts are always available.
 
     registry: schema documents by URI, perhaps as `References`. Raise SchemaError for a URI that is none, and for a
     document that is no schema.
@@ -65,42 +65,42 @@ class ReferenceResolver:
         for uri, schema in check_registry(registry).items():
             pointer = f"{uri}#"
             self.registry[resolve_uri(base, split_uri(uri, pointer)[0], pointer)] = load_document(schema, limits)
-        self.main = self._open(document, Scope(base, document, "", NEWEST), "")
+        self.main = self._open_scope(document, Scope(base, document, "", NEWEST), "")
         self._declared: ReferenceIndex | None = None
         self._undeclared: dict[Dialect, ReferenceIndex] = {}
 
     # ---- scopes ------------------------------------------------------------------------------------------------
 
     def enter(self, raw: Any, scope: Scope, pointer: str) -> Scope:
-        """The scope inside a schema that may have an id or a dialect of its own."""
-        return scope if raw is scope.root else self._open(raw, scope, pointer)
+        """Return the scope inside a schema, which may have an id or `$schema`."""
+        return scope if raw is scope.root else self._open_scope(raw, scope, pointer)
 
-    def _open(self, raw: Any, scope: Scope, pointer: str) -> Scope:
+    def _open_scope(self, raw: Any, scope: Scope, pointer: str) -> Scope:
         if not isinstance(raw, dict):
             return scope
-        spoken = resolve_dialect(raw, scope.dialect, pointer, self.registry)
-        name = raw.get("id" if spoken.draft == 4 else "$id")
-        if not isinstance(name, str) or (spoken.draft <= 7 and "$ref" in raw):
-            return scope if spoken == scope.dialect else scope._replace(dialect=spoken)
-        place = f"{pointer}/{'id' if spoken.draft == 4 else '$id'}"
-        uri, fragment = split_uri(name, place)
+        dialect = resolve_dialect(raw, scope.dialect, pointer, self.registry)
+        name = raw.get("id" if dialect.draft == 4 else "$id")
+        if not isinstance(name, str) or (dialect.draft <= 7 and "$ref" in raw):
+            return scope if dialect == scope.dialect else scope._replace(dialect=dialect)
+        id_pointer = f"{pointer}/{'id' if dialect.draft == 4 else '$id'}"
+        uri, fragment = split_uri(name, id_pointer)
         if not uri and fragment:  # A plain-name anchor of the older drafts.
-            return scope._replace(dialect=spoken)
-        return Scope(resolve_uri(scope.uri, uri, place), raw, pointer, spoken, scope.entered)
+            return scope._replace(dialect=dialect)
+        return Scope(resolve_uri(scope.uri, uri, id_pointer), raw, pointer, dialect, scope.entered)
 
     def enter_dynamically(self, raw: Any, scope: Scope, pointer: str) -> Scope:
-        """The same, with the dynamic anchors of the resource noted that no resource before it had."""
+        """Return `enter`, and record the resource for each of its dynamic anchors that no outer resource has."""
         scope = self.enter(raw, scope, pointer)
         known = dict(scope.entered)
-        fresh = self._dynamic(scope).keys() - known.keys()
-        if not fresh:
+        new_anchors = self._list_dynamic_anchors(scope).keys() - known.keys()
+        if not new_anchors:
             return scope
-        return scope._replace(entered=tuple(sorted({**known, **dict.fromkeys(fresh, scope.uri)}.items())))
+        return scope._replace(entered=tuple(sorted({**known, **dict.fromkeys(new_anchors, scope.uri)}.items())))
 
     # ---- references --------------------------------------------------------------------------------------------
 
     def resolve(self, reference: str, scope: Scope, pointer: str) -> ReferenceTarget:
-        """What a reference names, whatever the way there."""
+        """Return the target of a reference by static resolution."""
         uri, fragment = ("", reference[1:]) if reference[:1] == "#" else split_uri(reference, pointer)
         if uri:
             scope = self._resource(resolve_uri(scope.uri, uri, pointer), scope.dialect, reference, pointer)
@@ -108,38 +108,38 @@ class ReferenceResolver:
             return ReferenceTarget(scope.root, scope, scope.pointer)
         fragment = unquote(fragment)
         if fragment.startswith("/"):
-            return self._walk(scope, fragment, reference, pointer)
-        found = next(
+            return self._follow_pointer(scope, fragment, reference, pointer)
+        target = next(
             (index.anchors[scope.uri, fragment] for index in self._indexes(scope.dialect)
              if (scope.uri, fragment) in index.anchors), None,
         )  # fmt: skip
-        if found is None:
+        if target is None:
             raise SchemaError(f"$ref {echo_value(reference)} names no anchor of this document.", pointer=pointer)
-        return found
+        return target
 
-    def dynamic_anchor(self, reference: str, found: ReferenceTarget) -> str | None:
-        """The anchor by which a dynamic reference goes on from what it names statically; None: it stays there."""
-        raw = found.raw
+    def dynamic_anchor(self, reference: str, target: ReferenceTarget) -> str | None:
+        """Return the anchor to look up in the dynamic scope for a static target; None if the target is final."""
+        raw = target.raw
         if not isinstance(raw, dict):
             return None
-        if found.scope.draft == 2019:
+        if target.scope.draft == 2019:
             return "" if raw.get("$recursiveAnchor") is True else None
-        anchor = unquote(split_uri(reference, found.pointer)[1])
+        anchor = unquote(split_uri(reference, target.pointer)[1])
         return anchor if anchor and raw.get("$dynamicAnchor") == anchor else None
 
-    def outermost(self, anchor: str, scope: Scope, found: ReferenceTarget) -> ReferenceTarget:
-        """What has the dynamic anchor in the first resource on the way to `scope` that has it."""
+    def outermost(self, anchor: str, scope: Scope, target: ReferenceTarget) -> ReferenceTarget:
+        """Return the target of a dynamic anchor in the outermost resource of the dynamic scope that has it."""
         uri = dict(scope.entered).get(anchor)
-        return found if uri is None else self._dynamic(scope._replace(uri=uri)).get(anchor, found)
+        return target if uri is None else self._list_dynamic_anchors(scope._replace(uri=uri)).get(anchor, target)
 
-    def _walk(self, scope: Scope, fragment: str, reference: str, pointer: str) -> ReferenceTarget:
-        """Go down a JSON pointer, noticing ids on the way."""
-        raw, place, base = scope.root, scope.pointer, scope
+    def _follow_pointer(self, scope: Scope, fragment: str, reference: str, pointer: str) -> ReferenceTarget:
+        """Return the target of a JSON pointer; ids on its path change the base URI."""
+        raw, location, base = scope.root, scope.pointer, scope
         for part in fragment[1:].split("/"):
             name = part.replace("~1", "/").replace("~0", "~")
-            # Where a string is meant to be and is none, it is a map of schemas that has keys of these names.
+            # An id that is no string is a key of a map of schemas, such as `properties`.
             if isinstance(raw, dict) and (isinstance(raw.get("$id"), str) or isinstance(raw.get("id"), str)):
-                base = self.enter(raw, base, place)
+                base = self.enter(raw, base, location)
             if isinstance(raw, dict) and name in raw:
                 raw = raw[name]
             elif isinstance(raw, list) and INDEX.fullmatch(name) and int(name) < len(raw):
@@ -148,97 +148,101 @@ class ReferenceResolver:
                 raise SchemaError(
                     f"$ref {echo_value(reference)} names nothing: there is no {echo_value(name)}.", pointer=pointer
                 )
-            place = f"{place}/{part}"
-        return ReferenceTarget(raw, base, place)
+            location = f"{location}/{part}"
+        return ReferenceTarget(raw, base, location)
 
     def _resource(self, uri: str, dialect: Dialect, reference: str, pointer: str) -> Scope:
-        """The resource of a URI, as a reference names it that stands in a dialect."""
+        """Return the resource of a URI for a reference in a dialect. Raise SchemaError if it is not in the registry."""
         if uri == self.main.uri:
             return self.main
         indexes = self._indexes(dialect)
         spellings = (uri, uri.rstrip("#"))
-        found = next(
+        resource = next(
             (index.resources[name] for index in indexes for name in spellings if name in index.resources), None
         )
-        if found is None:
-            found = self._meta_schema(uri.rstrip("#"), indexes[0])
-        if found is None:
+        if resource is None:
+            resource = self._meta_schema(uri.rstrip("#"), indexes[0])
+        if resource is None:
             hint = "Give it as registry={uri: schema}, on the command line --registry FILE; nothing is ever fetched."
             if not HAS_SCHEME.match(uri):
                 hint += " Relative references are relative to base_uri=."
             raise SchemaError(
-                f"$ref {echo_value(reference)} names a document that is not at hand: {shorten_text(uri)}",
+                f"$ref {echo_value(reference)} names a document that is not in the registry: {shorten_text(uri)}",
                 pointer=pointer, hint=hint,
             )  # fmt: skip
-        return found
+        return resource
 
     def _meta_schema(self, uri: str, index: ReferenceIndex) -> Scope | None:
-        """A meta-schema of a draft, or a part of one."""
+        """Return a meta-schema of a draft, or a vocabulary of one; None for any other URI."""
         if not uri.startswith(("http://json-schema.org/", "https://json-schema.org/")):
             return None
         from jsonschema_specifications import REGISTRY
 
         if uri not in REGISTRY:
             return None
-        self._add(uri, REGISTRY[uri].contents, index, NEWEST, f"{uri}#")
+        self._add_document(uri, REGISTRY[uri].contents, index, NEWEST, f"{uri}#")
         return index.resources.get(uri)
 
     # ---- the index ---------------------------------------------------------------------------------------------
 
     def _indexes(self, dialect: Dialect) -> tuple[ReferenceIndex, ...]:
-        """Every id and anchor that a reference can name which stands in a dialect, with each id in one index."""
+        """Return the indexes for references in a dialect: of documents with `$schema`, and of all others."""
         if self._declared is None:
             self._declared = ReferenceIndex({}, {}, {})
-            self._look_into(self.main.root, self.main, "", self._declared)
+            self._index_document(self.main.root, self.main, "", self._declared)
             for uri, schema in self.registry.items():
                 if _declares_dialect(schema):
-                    self._add(uri, schema, self._declared, NEWEST, f"{uri}#")
+                    self._add_document(uri, schema, self._declared, NEWEST, f"{uri}#")
         index = self._undeclared.get(dialect)
         if index is None:
-            again = bool(self._undeclared)
+            has_other_reading = bool(self._undeclared)
             index = self._undeclared[dialect] = ReferenceIndex({}, {}, {})
             for uri, schema in self.registry.items():
                 if not _declares_dialect(schema):  # Two readings of one document have different pointers.
-                    pointer = f"{uri} (draft {dialect.draft}, reading {len(self._undeclared)})#" if again else f"{uri}#"
-                    self._add(uri, schema, index, dialect, pointer)
+                    pointer = (
+                        f"{uri} (draft {dialect.draft}, reading {len(self._undeclared)})#"
+                        if has_other_reading
+                        else f"{uri}#"
+                    )
+                    self._add_document(uri, schema, index, dialect, pointer)
         return self._declared, index
 
-    def _dynamic(self, scope: Scope) -> dict[str, ReferenceTarget]:
-        """The dynamic anchors of the resource of a scope."""
+    def _list_dynamic_anchors(self, scope: Scope) -> dict[str, ReferenceTarget]:
+        """Return the dynamic anchors of the resource of a scope."""
         for index in self._indexes(scope.dialect):
             if scope.uri in index.dynamic:
                 return index.dynamic[scope.uri]
         return {}
 
-    def _add(self, uri: str, schema: Any, index: ReferenceIndex, dialect: Dialect, pointer: str) -> None:
-        """Find the ids and anchors of another document, which is in `resolve_dialect` unless it says otherwise."""
+    def _add_document(self, uri: str, schema: Any, index: ReferenceIndex, dialect: Dialect, pointer: str) -> None:
+        """Index the ids and anchors of another document. dialect: applies if it has no `$schema`."""
         try:
-            scope = self._open(schema, Scope(uri, schema, pointer, dialect), pointer)
+            scope = self._open_scope(schema, Scope(uri, schema, pointer, dialect), pointer)
         except UnsupportedError:  # Of an older dialect: no harm unless something refers to it.
             return
         index.resources.setdefault(uri, scope)
-        self._look_into(schema, scope, pointer, index)
+        self._index_document(schema, scope, pointer, index)
 
-    def _look_into(self, document: Any, scope: Scope, pointer: str, index: ReferenceIndex) -> None:
-        todo = [(document, scope, pointer)]
-        while todo:
-            raw, scope, pointer = todo.pop()
+    def _index_document(self, document: Any, scope: Scope, pointer: str, index: ReferenceIndex) -> None:
+        stack = [(document, scope, pointer)]
+        while stack:
+            raw, scope, pointer = stack.pop()
             if not isinstance(raw, dict):
                 continue
             spend_work(2 + (len(pointer) >> 6), "the index of ids and anchors")
             scope = self.enter(raw, scope, pointer)
-            found = ReferenceTarget(raw, scope, pointer)
+            target = ReferenceTarget(raw, scope, pointer)
             if raw is scope.root:
                 index.resources.setdefault(scope.uri, scope)
                 if scope.draft == 2019 and raw.get("$recursiveAnchor") is True:
-                    index.dynamic.setdefault(scope.uri, {})[""] = found
+                    index.dynamic.setdefault(scope.uri, {})[""] = target
             dynamic = raw.get("$dynamicAnchor") if scope.draft == 2020 else None
             if isinstance(dynamic, str):
-                index.dynamic.setdefault(scope.uri, {}).setdefault(dynamic, found)
+                index.dynamic.setdefault(scope.uri, {}).setdefault(dynamic, target)
             for anchor in list_anchors(raw, scope.draft, pointer):
-                index.anchors.setdefault((scope.uri, anchor), found)
+                index.anchors.setdefault((scope.uri, anchor), target)
             for tokens, child in iterate_subschemas(raw, scope.draft):
-                todo.append((child, scope, "/".join((pointer, *map(pointer_token, tokens)))))
+                stack.append((child, scope, "/".join((pointer, *map(pointer_token, tokens)))))
 
 
 def _declares_dialect(schema: Any) -> bool:
@@ -246,7 +250,7 @@ def _declares_dialect(schema: Any) -> bool:
 
 
 def list_anchors(raw: dict[str, Any], draft: int, pointer: str) -> list[str]:
-    """The plain names that a schema gives itself."""
+    """Return the plain-name anchors of a schema."""
     if draft <= 7:
         name = raw.get("id" if draft == 4 else "$id")
         fragment = split_uri(name, pointer)[1] if isinstance(name, str) and "$ref" not in raw else ""
@@ -262,10 +266,10 @@ def split_uri(uri: str, pointer: str) -> tuple[str, str]:
     """Return a URI without its fragment, and the fragment. Raise SchemaError if it is no URI."""
     try:
         urlsplit(uri)
-        whole, fragment = urldefrag(uri)
+        absolute, fragment = urldefrag(uri)
     except ValueError as error:
         raise SchemaError(f"{echo_value(uri)} is no URI: {error}.", pointer=pointer) from None
-    return whole, fragment
+    return absolute, fragment
 
 
 def resolve_uri(base: str, uri: str, pointer: str) -> str:

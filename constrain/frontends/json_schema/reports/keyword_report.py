@@ -65,14 +65,14 @@ def describe_keywords(
         to_grammar(document, style=style, registry=registry, limits=limits)
     except UnsupportedError as error:
         refused = error
-    library = ReferenceResolver(document, registry, limits)
+    references = ReferenceResolver(document, registry, limits)
     rows: list[KeywordRow] = []
-    todo: list[tuple[Any, Scope, str]] = [(document, library.main, "")]
+    todo: list[tuple[Any, Scope, str]] = [(document, references.main, "")]
     while todo:
         raw, scope, pointer = todo.pop()
         if not isinstance(raw, dict):
             continue
-        scope = library.enter(raw, scope, pointer)
+        scope = references.enter(raw, scope, pointer)
         for name in raw:
             where = f"{pointer}/{pointer_token(name)}"
             if refused is not None and refused.pointer == where:

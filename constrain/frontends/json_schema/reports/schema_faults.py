@@ -13,7 +13,7 @@ from ....base.errors import ConstrainError, SchemaError, UnsupportedError
 from ....base.json_documents import load_document, pointer_token
 from ....base.options import Limits, Style
 from ..core.dialects import Scope
-from ..core.keyword_place import SKIP, KeywordPlace
+from ..core.keyword_context import SKIP, KeywordContext
 from ..core.schema_sets import ANY, SchemaSet
 from ..reading.keywords import Keyword, iterate_subschemas
 from ..reading.schema_parser import UnsharedSchemaParser
@@ -47,11 +47,11 @@ def find_faults(
         if not isinstance(error, (SchemaError, UnsupportedError)):
             raise
         return [SchemaFault(error, True)]
-    reached = len(reader.found)
-    reader.rest(document)
+    reached = len(reader.errors)
+    reader.parse_unreferenced(document)
     seen: dict[tuple[str | None, str], SchemaFault] = {}
-    for number, found in enumerate(reader.found):
-        seen.setdefault((found.pointer, found.cause), SchemaFault(found, number < reached))
+    for number, errors in enumerate(reader.errors):
+        seen.setdefault((errors.pointer, errors.cause), SchemaFault(errors, number < reached))
     return list(seen.values())
 
 
@@ -59,7 +59,7 @@ class FaultCollector(UnsharedSchemaParser):
     """A parser that records errors and continues."""
 
     def __init__(self, document: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits) -> None:
-        self.found: list[SchemaError | UnsupportedError] = []
+        self.errors: list[SchemaError | UnsupportedError] = []
         super().__init__(document, registry, style, limits)
 
     def read(self) -> None:
@@ -67,36 +67,36 @@ class FaultCollector(UnsharedSchemaParser):
         while self._queue:
             node = self._queue.popleft()
             assert node.unparsed is not None
-            live: list[tuple[Keyword, Any]]
-            live, scope = node.unparsed
+            keywords: list[tuple[Keyword, Any]]
+            keywords, scope = node.unparsed
             node.unparsed = None
-            place = KeywordPlace(self, node, scope)
-            for keyword, value in live:
+            context = KeywordContext(self, node, scope)
+            for keyword, value in keywords:
                 try:
-                    found = keyword.parse(place, keyword.name, value)
+                    errors = keyword.parse(context, keyword.name, value)
                 except (SchemaError, UnsupportedError) as error:
-                    self.found.append(error)
+                    self.errors.append(error)
                     continue
-                if found is not SKIP:
-                    node.keywords[keyword.field] = found
+                if errors is not SKIP:
+                    node.keywords[keyword.field] = errors
 
     def parse_subschema(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
         """Return the set of a subschema; ANY if it is no schema."""
         try:
             return super().parse_subschema(raw, scope, pointer)
         except (SchemaError, UnsupportedError) as error:
-            self.found.append(error)
+            self.errors.append(error)
             return ANY
 
-    def rest(self, document: Any) -> None:
+    def parse_unreferenced(self, document: Any) -> None:
         """Parse what nothing refers to."""
-        todo: list[tuple[Any, Scope, str]] = [(document, self.library.main, "")]
+        todo: list[tuple[Any, Scope, str]] = [(document, self.references.main, "")]
         while todo:
             raw, scope, pointer = todo.pop()
             self.parse_subschema(raw, scope, pointer)
             if isinstance(raw, dict):
                 try:
-                    scope = self.library.enter(raw, scope, pointer)
+                    scope = self.references.enter(raw, scope, pointer)
                 except (SchemaError, UnsupportedError):  # recorded by `parse_subschema`
                     continue
                 below = [

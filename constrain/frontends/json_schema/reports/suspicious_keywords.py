@@ -324,17 +324,17 @@ def find_suspicious_names(
 
     Documents of its registry are not searched.
     """
-    library = ReferenceResolver(document, registry, limits)
+    references = ReferenceResolver(document, registry, limits)
     found: list[SuspiciousName] = []
     todo: list[tuple[dict[str, Any], Scope, Path]] = []
     if isinstance(document, dict):
-        todo.append((document, library.main, None))
+        todo.append((document, references.main, None))
     while todo:
         raw, scope, path = todo.pop()
         spend_work(1 + len(raw) // 4, "the search for misspelt keywords")
         if "$id" in raw or "id" in raw or "$schema" in raw:
             try:
-                scope = library.enter(raw, scope, _pointer(path))
+                scope = references.enter(raw, scope, _pointer(path))
             except (SchemaError, UnsupportedError):  # The parser reports it, if anything refers to it.
                 continue
         held = _held(scope.dialect.draft)

@@ -1,8 +1,8 @@
 """The arrays that a schema allows, as one case of a Shape.
 
 An `ArrayCase` has the sets of the first items, the set of all other items, an interval of lengths and
-contains-constraints: how many items from a position on are in a set. `contains` is such a constraint, and so is what
-NOT makes of `items`. `arrays.array_cases` combines cases.
+contains-constraints: how many items from a position on are in a set. `contains` is such a constraint, and so is the
+complement of `items`. `arrays.array_cases` combines cases.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class ContainsConstraint(NamedTuple):
 
 
 class ArrayCase(NamedTuple):
-    """Arrays of the items `prefix` and then `rest`, with low <= length <= high (None: no bound) and every
-    contains-constraint met.
+    """Arrays with low <= length <= high (None: no bound) that satisfy all contains-constraints.
 
+    prefix: the sets of the first items (`prefixItems`). items: the set of each further item (`items` of 2020-12).
     unique: no two items are equal. has_duplicates: some two items are equal, which is the complement of `uniqueItems`.
     """
 
     prefix: tuple[SchemaSet, ...] = ()
-    rest: SchemaSet = ANY
+    items: SchemaSet = ANY
     low: int = 0
     high: int | None = None
     contains: tuple[ContainsConstraint, ...] = ()
@@ -40,7 +40,7 @@ class ArrayCase(NamedTuple):
 
     def at(self, position: int) -> SchemaSet:
         """Return the set of the item at a position."""
-        return self.prefix[position] if position < len(self.prefix) else self.rest
+        return self.prefix[position] if position < len(self.prefix) else self.items
 
 
 ANY_ARRAY = ArrayCase()

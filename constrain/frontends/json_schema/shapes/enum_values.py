@@ -1,4 +1,4 @@
-"""Many arrays or objects of one enum, which stay together as one case of a Shape."""
+"""Many arrays or objects of one enum, represented as one case of a Shape."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..core.json_values import Constant
 __all__ = ["MANY_VALUES", "EnumValues"]
 
 MANY_VALUES = 100
-"""Arrays or objects in one enum beyond which they are a trie; of fewer the algebra proves more as cases."""
+"""Arrays or objects in one enum beyond which they are written as a trie; fewer become cases, for exact algebra."""
 
 
 class EnumValues:
@@ -23,7 +23,7 @@ class EnumValues:
         self.values = tuple(values)
         self._sets: dict[tuple[int, ...], tuple[int, ...]] = {}
 
-    def some(self, numbers: list[int]) -> tuple[int, ...]:
+    def subset(self, numbers: list[int]) -> tuple[int, ...]:
         """Return a subset, by index, as one shared tuple for equal subsets."""
         chosen = tuple(numbers)
         return self._sets.setdefault(chosen, chosen)

@@ -1,9 +1,9 @@
 """The objects that a schema allows, as one case of a Shape.
 
 An `ObjectCase` has a set of subschemas for every *declared* name (every name that any keyword mentions) and *cells* for
-all other names: disjoint languages, each with its set. So the set of a key is always the AND of all that applies to it,
-and "a pattern matches a declared key" or "required but not in properties" need no code of their own. `objects.
-object_cases` combines cases.
+all other names: disjoint languages, each with its set. So the set of a key is always the conjunction of all that
+applies to it, and "a pattern matches a declared key" or "required but not in properties" need no special code.
+`objects.object_cases` combines cases.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The interface of the algebra of sets of subschemas, for the packages that it is built from.
 
-Whether an array has a value depends on its items, and what its items allow on the whole algebra. So `arrays` and
-`objects` know this abstract class, and `algebra.shape_algebra` implements it on top of them.
+Whether an array has a value depends on its items, whose sets only the algebra can decide. So `arrays` and `objects`
+import this abstract class, and `algebra.shape_algebra` implements it on top of them.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ class SchemaAlgebra(ABC):
 
     @abstractmethod
     def is_possible(self, schemas: SchemaSet) -> bool:
-        """Return whether some value is in the set, or True where that is not known yet."""
+        """Return whether some value is in the set, or True if that is not known yet."""
 
     @abstractmethod
     def is_case_possible(self, case: ArrayCase | ObjectCase) -> bool:
-        """Return whether some value is in the case, or True where that is not known yet."""
+        """Return whether some value is in the case, or True if that is not known yet."""
 
     @abstractmethod
     def intersect(self, one: SchemaSet, other: SchemaSet) -> SchemaSet:
-        """Return the intersection of two sets, simplified by what `static` knows."""
+        """Return the intersection of two sets, simplified by static bounds."""
 
     @abstractmethod
     def complement(self, schemas: SchemaSet) -> SchemaSet:
@@ -70,7 +70,7 @@ class SchemaAlgebra(ABC):
 
     @abstractmethod
     def is_enumerated(self, schemas: SchemaSet) -> bool:
-        """Return whether `static` knows all values of the set."""
+        """Return whether the static bound enumerates the values of the set."""
 
     @abstractmethod
     def irregular_names(self, schemas: SchemaSet) -> Language | None:

@@ -29,7 +29,7 @@ Case = TypeVar("Case")
 class Shape(NamedTuple):
     """What a schema allows: scalars is a set of bits, the others are unions of cases.
 
-    enums: many arrays or objects of one enum and of one type. They stay together until they are intersected.
+    enums: many arrays or objects of one enum and of one type. They are not expanded until they are intersected.
     """
 
     scalars: int

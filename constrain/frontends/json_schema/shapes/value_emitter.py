@@ -16,7 +16,7 @@ __all__ = ["ValueEmitter"]
 
 
 class ValueEmitter(ABC):
-    """Writes the values that stand inside arrays, objects and enums."""
+    """Emits the values inside arrays, objects and enums."""
 
     style: Style
     limits: Limits

@@ -15,10 +15,10 @@ from ....base.work import memoize_work
 from ....grammar.nodes import EMPTY, Chars, Literal, Node, Rule, Sequence
 from ..core.node_building import choice_of
 
-__all__ = ["FEW", "Follow", "WordPrefix", "emit_words"]
+__all__ = ["SMALL_SET", "Follow", "WordPrefix", "emit_words"]
 
-FEW = 8
-"""Number of words up to which they are emitted as alternatives."""
+SMALL_SET = 8
+"""Most alternatives that are emitted as one choice; more are split by their next character."""
 
 Follow = Callable[[list[int]], Node]
 """Emits what follows a word, given the indices of the values in which that word occurs."""
@@ -39,25 +39,25 @@ class SortedWords:
         self.follow = follow
         self.escapes = escapes
 
-    def rest(self, low: int, high: int, length: int) -> Node:
+    def emit_suffix(self, low: int, high: int, length: int) -> Node:
         """Return the remaining characters of the equal words low to high - 1, and what follows them."""
-        return self.letters(self.texts[low][length:], self.follow(self.numbers[low:high]))
+        return self.emit_characters(self.texts[low][length:], self.follow(self.numbers[low:high]))
 
     def find_different(self, low: int, high: int) -> list[tuple[int, int]] | None:
-        """Return the ranges of the different words; None if there are more than FEW."""
+        """Return the ranges of the different words; None if there are more than SMALL_SET."""
         out: list[tuple[int, int]] = []
-        while low < high and len(out) <= FEW:
+        while low < high and len(out) <= SMALL_SET:
             end = bisect_right(self.texts, self.texts[low], low, high)
             out.append((low, end))
             low = end
-        return out if len(out) <= FEW else None
+        return out if len(out) <= SMALL_SET else None
 
-    def letters(self, text: str, then: Node) -> Node:
+    def emit_characters(self, text: str, following: Node) -> Node:
         """Return these characters and what follows them."""
         if not text:
-            return then
-        node: Node = Chars(_letters(text), "json") if self.escapes else Literal(text.encode())
-        return node if then is EMPTY else Sequence((node, then))
+            return following
+        node: Node = Chars(_letters_dfa(text), "json") if self.escapes else Literal(text.encode())
+        return node if following is EMPTY else Sequence((node, following))
 
 
 class WordPrefix(NamedTuple):
@@ -69,11 +69,11 @@ class WordPrefix(NamedTuple):
     length: int
 
     def node(self) -> Node:
-        """Return each of the words if they are few, otherwise each character that may come next."""
+        """Return the words as alternatives if there are at most SMALL_SET, else the characters that may come next."""
         words, low, high, length = self
         ranges = words.find_different(low, high)
         if ranges is not None:
-            return choice_of([words.rest(first, end, length) for first, end in ranges])
+            return choice_of([words.emit_suffix(first, end, length) for first, end in ranges])
         texts = words.texts
         options: list[Node] = []
         while low < high:
@@ -83,23 +83,25 @@ class WordPrefix(NamedTuple):
             elif ord(text[length]) < LAST:
                 end = bisect_left(texts, text[:length] + chr(ord(text[length]) + 1), low, high)
             if text == texts[end - 1]:
-                options.append(words.rest(low, end, length))
+                options.append(words.emit_suffix(low, end, length))
             else:
                 shared = _common_length(text, texts[end - 1])
-                options.append(words.letters(text[length:shared], Rule(WordPrefix(words, low, end, shared))))
+                options.append(words.emit_characters(text[length:shared], Rule(WordPrefix(words, low, end, shared))))
             low = end
         return choice_of(options)
 
 
 @memoize_work(1024)
-def _letters(text: str) -> Dfa:
+def _letters_dfa(text: str) -> Dfa:
     """Return the node of exactly these characters."""
     return Dfa.from_strings([text])
 
 
 def _common_length(one: str, other: str) -> int:
     """Return the length of the common prefix of two words."""
-    return next((k for k, (mine, yours) in enumerate(zip(one, other)) if mine != yours), min(len(one), len(other)))
+    return next(
+        (k for k, (char, other_char) in enumerate(zip(one, other)) if char != other_char), min(len(one), len(other))
+    )
 
 
 def emit_words(texts: list[str], numbers: list[int], follow: Follow, *, escapes: bool) -> Node:

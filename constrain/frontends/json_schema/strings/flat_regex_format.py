@@ -74,22 +74,22 @@ class _FlatRegexMachine:
     def table(self) -> Table:
         rows = [self.row(state) for state in self.order]
         bounds, classes = [*range(0x81), *SURROGATES], [*range(0x81), 0x81, 0x80]
-        return Table(bounds, classes, rows, [self.whole(state) for state in self.order])
+        return Table(bounds, classes, rows, [self.is_accepting(state) for state in self.order])
 
     def number(self, state: FlatState | None) -> int:
         if state is None:
             return -1
-        found = self.numbers.get(state)
-        if found is None:
-            found = self.numbers[state] = len(self.order)
+        number = self.numbers.get(state)
+        if number is None:
+            number = self.numbers[state] = len(self.order)
             self.order.append(state)
-        return found
+        return number
 
     def row(self, state: FlatState) -> list[int]:
         """Return the states after each column. States of one kind differ in few columns, so their rows are copied."""
         kind = str(state[0])
         if kind == "dash":
-            return self.behind_dash(int(state[1]))
+            return self.after_dash(int(state[1]))
         model = self.models.get(kind)
         if model is None or kind not in VARYING:
             row = [self.number(self.after(state, column)) for column in range(BEYOND + 1)] + [-1]
@@ -100,15 +100,15 @@ class _FlatRegexMachine:
             row[column] = self.number(self.after(state, column))
         return row
 
-    def behind_dash(self, rank: int) -> list[int]:
+    def after_dash(self, rank: int) -> list[int]:
         """Return the states after each column from ("dash", rank)."""
-        ends = self.number(("fresh", 1))
-        row = [ends if self.range(rank, column) else -1 for column in (0, BEYOND)]
-        row = [row[0] if rank >= BEYOND else -1] * min(rank, BEYOND) + [ends] * (BEYOND - rank) + [row[1], -1]
+        range_end = self.number(("fresh", 1))
+        row = [range_end if self.range(rank, column) else -1 for column in (0, BEYOND)]
+        row = [row[0] if rank >= BEYOND else -1] * min(rank, BEYOND) + [range_end] * (BEYOND - rank) + [row[1], -1]
         row[ord("]")], row[ord("\\")] = self.number(("atom",)), self.number(("\\", "dash", rank))
         return row
 
-    def whole(self, state: FlatState) -> bool:
+    def is_accepting(self, state: FlatState) -> bool:
         kind = state[0]
         if kind in ("none", "atom", "sign", "open", "low", "comma", "high", "wrong"):
             return True
@@ -191,7 +191,7 @@ class _FlatRegexMachine:
 
     # ---- escapes ---------------------------------------------------------------------------------------------
 
-    def meant(self, where: str, rank: int, low: int = SPECIAL) -> FlatState | None:
+    def after_escape(self, where: str, rank: int, low: int = SPECIAL) -> FlatState | None:
         """Return the state after an escape for a character or a set of them."""
         if where == "":
             return ("atom",)
@@ -205,7 +205,7 @@ class _FlatRegexMachine:
             left = int(state[1])
             if not char or char not in HEX:
                 return None
-            return ("hex", left - 1, where) if left > 1 else self.meant(where, SPECIAL)
+            return ("hex", left - 1, where) if left > 1 else self.after_escape(where, SPECIAL)
         if kind == "u":
             if char == "{":
                 return ("brace", where)
@@ -213,12 +213,12 @@ class _FlatRegexMachine:
         if kind in ("brace", "code"):
             return self.code_point(state, where, char)
         if kind == "c":
-            return self.meant(where, SPECIAL) if char and char in LETTERS else None
+            return self.after_escape(where, SPECIAL) if char and char in LETTERS else None
         if kind in ("0", "number"):
             if char and char in DIGITS:
                 return ("number", "") if kind == "number" else None
             # The escape has ended: this character follows an atom or item.
-            return self.after(self.meant(where, SPECIAL) or ("none",), column)
+            return self.after(self.after_escape(where, SPECIAL) or ("none",), column)
         if kind in ("p", "property", "value"):
             return self.property(state, where, char)
         return self.group_name(state, char)
@@ -228,11 +228,11 @@ class _FlatRegexMachine:
         if char in ("b", "B") and where == "":
             return ("none",)
         if char and char in "dDsSwW":
-            return self.meant(where, SET, low)
+            return self.after_escape(where, SET, low)
         if low == SET and where == "dash":
             return None
         if char and (char in "fnrtv" or (char == "b" and where)):
-            return self.meant(where, SPECIAL)
+            return self.after_escape(where, SPECIAL)
         if char and char in "xu":
             return ("hex", 2, where) if char == "x" else ("u", where)
         if char and char in "pP":
@@ -245,12 +245,12 @@ class _FlatRegexMachine:
             return ("number", where)
         if char and char not in PUNCTUATION:
             return None
-        return self.meant(where, min(column, BEYOND), low)
+        return self.after_escape(where, min(column, BEYOND), low)
 
     def code_point(self, state: FlatState, where: str, char: str) -> FlatState | None:
         """Return the state inside u{...}: at most 10FFFF, after any zeros."""
         if state[0] == "code" and char == "}":
-            return self.meant(where, SPECIAL)
+            return self.after_escape(where, SPECIAL)
         if not char or char not in HEX:
             return None
         begins, digits = ("", 0) if state[0] == "brace" else (str(state[1]), int(state[2]))
@@ -267,7 +267,7 @@ class _FlatRegexMachine:
         if char and (char in LETTERS or char == "_"):
             return (state[0], 1, where)
         if state[1] and char == "}":
-            return self.meant(where, SET)
+            return self.after_escape(where, SET)
         return ("value", 0, where) if state[1] and char == "=" and state[0] == "property" else None
 
     def group_name(self, state: FlatState, char: str) -> FlatState | None:

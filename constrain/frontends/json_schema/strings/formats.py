@@ -149,7 +149,7 @@ VARCHAR = f"(?:[A-Za-z0-9_]|{PCT})"
 VARSPEC = rf"{VARCHAR}(?:\.?{VARCHAR})*(?:\*|:[1-9][0-9]{{0,3}})?"
 URI_TEMPLATE = rf"(?:{LITERALS}|\{{[+#./;?&=,!@|]?{VARSPEC}(?:,{VARSPEC})*\}})*"
 
-# ---- the rest: RFC 4122 section 3; RFC 6901 section 3; draft-bhutton-relative-json-pointer section 3 -------------
+# ---- others: RFC 4122 section 3; RFC 6901 section 3; draft-bhutton-relative-json-pointer section 3 -------------
 
 UUID = "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
 JSON_POINTER = r"(?:/(?:[^/~]|~[01])*)*"
@@ -191,8 +191,8 @@ EARLIER: Mapping[str, str] = MappingProxyType(
 """Formats that were narrower before 2020-12, with their patterns then."""
 
 NOT_COMBINED: Mapping[str, str] = MappingProxyType({
-    "idn-hostname": "its labels are counted one by one, so it cannot be met with a length, a pattern, `not`, or a key.",
-    "regex": "parentheses nest to any depth, so of several such sets of names there is no automaton.",
+    "idn-hostname": "its labels are counted, so it cannot be combined with a length, a pattern, `not`, or a key.",
+    "regex": "parentheses nest to any depth, so there is no automaton of several such sets of names.",
 })  # fmt: skip
 """Why a format cannot be combined with other conditions."""
 
@@ -282,7 +282,7 @@ def build_format(pattern: str) -> Dfa:
 def _format_dfa(name: str, spelling: Spelling) -> Dfa:
     pattern = FORMATS[name] if name in FORMATS else EARLIER[name.removesuffix(BEFORE_2020)]
     if pattern is None:
-        raise UnsupportedError(f"The format {name!r} is enforced only by itself: {NOT_COMBINED[name]}")
+        raise UnsupportedError(f"The format {name!r} cannot be combined with other conditions: {NOT_COMBINED[name]}")
     if name == "time":
         return times_with_leap_seconds(to_dfa(""), to_dfa(TIME_REST))
     if name in ("date", "date-time"):

@@ -77,9 +77,9 @@ def is_idn(text: str) -> bool:
     kinds = build_labels()
     parts = split_labels(text)
     fits = [len(part) <= (MOST_LABEL if part.isascii() else MOST_WIDE) for part in parts]
-    turned = any(kinds.right.accepts(part) for part in parts)
-    known = (kinds.lined_ascii, kinds.lined, kinds.right) if turned else (kinds.ascii, kinds.left)
-    return all(fits) and all(any(kind.accepts(part) for kind in known) for part in parts)
+    is_bidirectional = any(kinds.right.accepts(part) for part in parts)
+    kinds_allowed = (kinds.lined_ascii, kinds.lined, kinds.right) if is_bidirectional else (kinds.ascii, kinds.left)
+    return all(fits) and all(any(kind.accepts(part) for kind in kinds_allowed) for part in parts)
 
 
 def split_labels(text: str) -> list[str]:
@@ -100,53 +100,53 @@ def ascii_name_dfa() -> Dfa:
 def build_labels() -> LabelKinds:
     """Return all kinds of labels."""
     plain, wide = to_dfa(LDH), _contextual()
-    turned = _holding(_bidi("R", "AL", "AN"))
+    bidirectional = _containing(_bidi("R", "AL", "AN"))
     lined = wide.intersect(_set(_bidi(*LEFT_TO_RIGHT)).star()).intersect(_beginning("L")).intersect(_ending("L", "EN"))
     right = wide.intersect(_set(_bidi(*RIGHT_TO_LEFT)).star()).intersect(_beginning("R", "AL"))
     right = right.intersect(_ending("R", "AL", "EN", "AN"))
-    right = right.subtract(_holding(_bidi("EN")).intersect(_holding(_bidi("AN"))))
-    return LabelKinds(plain, wide.subtract(turned), plain.intersect(to_dfa("[A-Za-z].*")), lined, right)
+    right = right.subtract(_containing(_bidi("EN")).intersect(_containing(_bidi("AN"))))
+    return LabelKinds(plain, wide.subtract(bidirectional), plain.intersect(to_dfa("[A-Za-z].*")), lined, right)
 
 
 def _contextual() -> Dfa:
     """Return the non-ASCII labels of RFC 5891 section 4.2.3, without the rules about direction."""
     points = _permitted()
     marks = [point for point in points if unicodedata.category(chr(point))[0] == "M"]
-    out = _set(points).star().intersect(_holding(point for point in points if point >= 0x80))
-    out = out.subtract(_set(marks).concatenate(_any())).subtract(to_dfa("-.*|.*-|..--.*"))
-    for good in _rules():
-        out = out.intersect(good)
+    out = _set(points).star().intersect(_containing(point for point in points if point >= 0x80))
+    out = out.subtract(_set(marks).concatenate(_any_text())).subtract(to_dfa("-.*|.*-|..--.*"))
+    for allowed in _contextual_rules():
+        out = out.intersect(allowed)
     return out
 
 
-def _rules() -> Iterator[Dfa]:
+def _contextual_rules() -> Iterator[Dfa]:
     """Return the texts that each contextual rule of RFC 5892, appendix A, allows, over all characters."""
     scripts = _table("scripts")
     greek, hebrew = _set(_ranged(scripts["Greek"])), _set(_ranged(scripts["Hebrew"]))
     kana = {point for name in ("Hiragana", "Katakana", "Han") for point in _ranged(scripts[name])}
     viramas = [point for point in _permitted() if unicodedata.combining(chr(point)) == 9]
-    anything, joiner, non_joiner = _any(), _set([JOINER]), _set([NON_JOINER])
+    anything, joiner, non_joiner = _any_text(), _set([JOINER]), _set([NON_JOINER])
     # A.2: after a virama.
-    yield _unless(_ends(viramas).complement().concatenate(joiner))
+    yield _forbid_prefix(_ends(viramas).complement().concatenate(joiner))
     # A.1: after a virama, or between two letters that join across it.
     joins = {kind: _set(_joining(kind)) for kind in "LRDT"}
     before = anything.concatenate(joins["L"].union(joins["D"])).concatenate(joins["T"].star())
     after = joins["T"].star().concatenate(joins["R"].union(joins["D"])).concatenate(anything)
     alone = _ends(viramas).complement()
-    yield _unless(alone.subtract(before).concatenate(non_joiner))
+    yield _forbid_prefix(alone.subtract(before).concatenate(non_joiner))
     yield alone.concatenate(non_joiner).concatenate(after.complement()).complement()
     # A.3: between two l.
     yield to_dfa("(?:[^l\u00b7]|l(?:\u00b7l)*)*")
-    # A.4: before a Greek letter. A.5, A.6: behind a Hebrew one.
+    # A.4: before a Greek letter. A.5, A.6: after a Hebrew one.
     yield anything.concatenate(_set([KERAIA])).concatenate(greek.concatenate(anything).complement()).complement()
-    yield _unless(anything.concatenate(hebrew).complement().concatenate(_set(GERESH)))
+    yield _forbid_prefix(anything.concatenate(hebrew).complement().concatenate(_set(GERESH)))
     # A.7: in a label that has Japanese or Chinese letters.
-    yield _holding([KATAKANA_DOT]).complement().union(_holding(kana))
+    yield _containing([KATAKANA_DOT]).complement().union(_containing(kana))
     # A.8, A.9: digits of one kind.
-    yield _holding(range(0x660, 0x66A)).intersect(_holding(range(0x6F0, 0x6FA))).complement()
+    yield _containing(range(0x660, 0x66A)).intersect(_containing(range(0x6F0, 0x6FA))).complement()
 
 
-def _any() -> Dfa:
+def _any_text() -> Dfa:
     return Dfa.any_text()
 
 
@@ -160,23 +160,23 @@ def _set(points: Iterable[int]) -> Dfa:
     return Dfa.from_ranges(zip(firsts.tolist(), lasts.tolist()))
 
 
-def _holding(points: Iterable[int]) -> Dfa:
+def _containing(points: Iterable[int]) -> Dfa:
     """Return the texts that contain one of these characters."""
-    return _any().concatenate(_set(points)).concatenate(_any())
+    return _any_text().concatenate(_set(points)).concatenate(_any_text())
 
 
 def _ends(points: Iterable[int]) -> Dfa:
     """Return the texts that end with one of these characters."""
-    return _any().concatenate(_set(points))
+    return _any_text().concatenate(_set(points))
 
 
-def _unless(wrong: Dfa) -> Dfa:
+def _forbid_prefix(wrong: Dfa) -> Dfa:
     """Return the texts that do not begin with a wrong one."""
-    return wrong.concatenate(_any()).complement()
+    return wrong.concatenate(_any_text()).complement()
 
 
 def _beginning(*classes: str) -> Dfa:
-    return _set(_bidi(*classes)).concatenate(_any())
+    return _set(_bidi(*classes)).concatenate(_any_text())
 
 
 def _ending(*classes: str) -> Dfa:
@@ -210,7 +210,7 @@ def _permitted() -> tuple[int, ...]:
 
 @memoize_work(64)
 def _directions() -> dict[str, list[int]]:
-    """The permitted characters by bidirectional class; what this Python does not know yet is written as most is."""
+    """Return the permitted characters by bidirectional class; "L" for those that this Python's Unicode data lack."""
     out: dict[str, list[int]] = {}
     for point in _permitted():
         out.setdefault(unicodedata.bidirectional(chr(point)) or "L", []).append(point)

@@ -23,21 +23,22 @@ Ints = NDArray[np.int32]
 
 
 class StateBlocks(NamedTuple):
-    """First state of each block, in the order of a text; the names show what remains to be read.
+    """First state of each block, in the order of a text. A block is named by the suffix that remains to be read.
 
-    begun: hh:mm (0), h:mm (3: by the first digit), :mm (24: by the hour), mm (24), m (144). left, six with a state per
-    minute: `:60`, `60`, `0`, then `.` or the offset, a digit of the fraction, a digit or the offset. owed: hh:mm
-    (1,440), h:mm (600), :mm (60), mm (60), m (10): the rest of an offset that is determined.
+    time: hh:mm (0), h:mm (3: by the first digit), :mm (24: by the hour), mm (24), m (144). leap_second, six with a
+    state per minute: `:60`, `60`, `0`, then `.` or the offset, a digit of the fraction, a digit or the offset. offset:
+    the remaining suffix of an offset that is determined: hh:mm (1,440), h:mm (600), :mm (60), mm (60), m (10).
+    other_seconds: the states of times without a leap second. end: the number of states.
     """
 
-    begun: tuple[int, ...]
-    left: tuple[int, ...]
-    owed: tuple[int, ...]
-    rest: int
+    time: tuple[int, ...]
+    leap_second: tuple[int, ...]
+    offset: tuple[int, ...]
+    other_seconds: int
     end: int
 
 
-class TransitionDrawing:
+class TransitionTable:
     """The transition table under construction: delta[state, column]."""
 
     def __init__(self, states: int, alphabet: str) -> None:
@@ -63,102 +64,109 @@ class TransitionDrawing:
                     self.link(base + state, char, base + target)
 
 
-def times_with_leap_seconds(prefix: Dfa, rest: Dfa) -> Dfa:
-    """Return the Dfa of prefix followed by a leap second with its offset, or by hh:mm: and rest, which begins with 0 to
-    5.
+def times_with_leap_seconds(prefix: Dfa, other_seconds: Dfa) -> Dfa:
+    """Return the Dfa of prefix followed by a leap second with its offset, or by hh:mm: and other_seconds.
 
-    prefix must be prefix-free, and rest must end in one state without transitions.
+    prefix must be prefix-free; other_seconds must begin with a digit 0 to 5 and have one accepting state, without
+    transitions.
     """
     alphabet = "+-.0123456789:" + ("" if prefix.accepting[0] else "T") + "Z"
-    at = _blocks(0 if prefix.accepting[0] else prefix.delta.shape[0] - 1, rest)
-    wires = TransitionDrawing(at.end, alphabet)
-    last = at.rest + int(np.flatnonzero(rest.accepting)[0])
+    at = _blocks(0 if prefix.accepting[0] else prefix.delta.shape[0] - 1, other_seconds)
+    transitions = TransitionTable(at.end, alphabet)
+    last = at.other_seconds + int(np.flatnonzero(other_seconds.accepting)[0])
     if not prefix.accepting[0]:
-        wires.copy(prefix, 0)
-        # Its last state, which nothing follows, is where the time begins.
-        assert prefix.accepting.nonzero()[0].tolist() == [at.begun[0]], "the prefix has one end"
-    wires.copy(rest, at.rest)
-    _link_begun(wires, at)
-    _link_left(wires, at, rest, last)
-    _link_owed(wires, at, last)
-    return _numbered(wires.delta, last, _distances(at, prefix, rest), alphabet)
+        transitions.copy(prefix, 0)
+        # The time begins in its accepting state, which has no transitions.
+        assert prefix.accepting.nonzero()[0].tolist() == [at.time[0]], "the prefix has one end"
+    transitions.copy(other_seconds, at.other_seconds)
+    _link_time(transitions, at)
+    _link_leap_seconds(transitions, at, other_seconds, last)
+    _link_offsets(transitions, at, last)
+    return _to_canonical_dfa(transitions.delta, last, _distances(at, prefix, other_seconds), alphabet)
 
 
-def _blocks(first: int, rest: Dfa) -> StateBlocks:
+def _blocks(first: int, other_seconds: Dfa) -> StateBlocks:
     sizes = (1, 3, 24, 24, 144, *(DAY,) * 6, DAY, 600, 60, 60, 10)
     starts = [first]
     for size in sizes:
         starts.append(starts[-1] + size)
     return StateBlocks(
-        tuple(starts[:5]), tuple(starts[5:11]), tuple(starts[11:16]), starts[16], starts[16] + rest.delta.shape[0]
+        tuple(starts[:5]),
+        tuple(starts[5:11]),
+        tuple(starts[11:16]),
+        starts[16],
+        starts[16] + other_seconds.delta.shape[0],
     )
 
 
-def _link_begun(wires: TransitionDrawing, at: StateBlocks) -> None:
-    """Draw the transitions of hh:mm, which leads to a state of its own for each minute."""
-    whole, unit, colon, ten, one = at.begun
+def _link_time(transitions: TransitionTable, at: StateBlocks) -> None:
+    """Add the transitions of hh:mm, which lead to a separate state for each minute."""
+    hour_start, unit, colon, ten, one = at.time
     hour = np.arange(24, dtype=np.int32)
     minute = np.arange(DAY, dtype=np.int32)
-    wires.link_digits(np.full(3, whole, np.int32), hour[:3], unit + hour[:3])
-    wires.link_digits(unit + hour // 10, hour % 10, colon + hour)
-    wires.link(colon + hour, ":", ten + hour)
+    transitions.link_digits(np.full(3, hour_start, np.int32), hour[:3], unit + hour[:3])
+    transitions.link_digits(unit + hour // 10, hour % 10, colon + hour)
+    transitions.link(colon + hour, ":", ten + hour)
     sixth = minute[:144]
-    wires.link_digits(ten + sixth // 6, sixth % 6, one + sixth)
-    wires.link_digits(one + minute // 10, minute % 10, at.left[0] + minute)
+    transitions.link_digits(ten + sixth // 6, sixth % 6, one + sixth)
+    transitions.link_digits(one + minute // 10, minute % 10, at.leap_second[0] + minute)
 
 
-def _link_left(wires: TransitionDrawing, at: StateBlocks, rest: Dfa, last: int) -> None:
-    """Draw the transitions of `:60` and its fraction for each minute, or of the rest of another time."""
-    colon, six, zero, dot, digit, more = at.left
+def _link_leap_seconds(transitions: TransitionTable, at: StateBlocks, other_seconds: Dfa, last: int) -> None:
+    """Add the transitions of `:60` and its fraction for each minute, and of other seconds."""
+    colon, six, zero, dot, digit, more = at.leap_second
     minute = np.arange(DAY, dtype=np.int32)
-    wires.link(colon + minute, ":", six + minute)
-    wires.link(six + minute, "6", zero + minute)
+    transitions.link(colon + minute, ":", six + minute)
+    transitions.link(six + minute, "6", zero + minute)
     for char in "012345":
-        wires.link(six + minute, char, at.rest + rest.step(0, char))
-    wires.link(zero + minute, "0", dot + minute)
-    wires.link(dot + minute, ".", digit + minute)
+        transitions.link(six + minute, char, at.other_seconds + other_seconds.step(0, char))
+    transitions.link(zero + minute, "0", dot + minute)
+    transitions.link(dot + minute, ".", digit + minute)
     for state in (digit, more):
-        wires.link(state + minute, "0123456789", more + minute)
+        transitions.link(state + minute, "0123456789", more + minute)
     for state in (dot, more):
-        wires.link(state + minute, "+", at.owed[0] + (minute + 1) % DAY)
-        wires.link(state + minute, "-", at.owed[0] + DAY - 1 - minute)
-        wires.link(state + DAY - 1, "Z", last)
+        transitions.link(state + minute, "+", at.offset[0] + (minute + 1) % DAY)
+        transitions.link(state + minute, "-", at.offset[0] + DAY - 1 - minute)
+        transitions.link(state + DAY - 1, "Z", last)
 
 
-def _link_owed(wires: TransitionDrawing, at: StateBlocks, last: int) -> None:
-    """Draw the transitions of an offset that is determined."""
-    whole, unit, colon, ten, one = at.owed
+def _link_offsets(transitions: TransitionTable, at: StateBlocks, last: int) -> None:
+    """Add the transitions of an offset that is determined."""
+    hour_start, unit, colon, ten, one = at.offset
     minute = np.arange(DAY, dtype=np.int32)
     hour, of_hour = minute // HOUR, minute % HOUR
-    wires.link_digits(whole + minute, hour // 10, unit + hour % 10 * HOUR + of_hour)
-    left = np.arange(600, dtype=np.int32)
-    wires.link_digits(unit + left, left // HOUR, colon + left % HOUR)
-    sixty, ten_digits = left[:HOUR], left[:10]
-    wires.link(colon + sixty, ":", ten + sixty)
-    wires.link_digits(ten + sixty, sixty // 10, one + sixty % 10)
-    wires.link_digits(one + ten_digits, ten_digits, last)
+    transitions.link_digits(hour_start + minute, hour // 10, unit + hour % 10 * HOUR + of_hour)
+    minute_of_ten = np.arange(600, dtype=np.int32)
+    transitions.link_digits(unit + minute_of_ten, minute_of_ten // HOUR, colon + minute_of_ten % HOUR)
+    sixty, ten_digits = minute_of_ten[:HOUR], minute_of_ten[:10]
+    transitions.link(colon + sixty, ":", ten + sixty)
+    transitions.link_digits(ten + sixty, sixty // 10, one + sixty % 10)
+    transitions.link_digits(one + ten_digits, ten_digits, last)
 
 
-def _distances(at: StateBlocks, prefix: Dfa, rest: Dfa) -> Ints:
+def _distances(at: StateBlocks, prefix: Dfa, other_seconds: Dfa) -> Ints:
     """Return the length of the shortest suffix of each state, by block; Dfa would compute it state by state."""
     out = np.zeros(at.end, np.int32)
-    out[at.rest :] = rest.distances()
-    for place, (first, end) in enumerate(zip(at.owed, (*at.owed[1:], at.rest))):
-        out[first:end] = 5 - place
-    more = np.full(DAY, 6, np.int32)
-    more[-1] = 1  # Z
-    plain = 1 + min(out[at.rest + rest.step(0, char)] for char in "012345")
-    six = np.minimum(2 + more, plain)
-    for first, steps in zip(at.left, (1 + six, six, 1 + more, more, 1 + more, more)):
+    out[at.other_seconds :] = other_seconds.distances()
+    for index, (first, end) in enumerate(zip(at.offset, (*at.offset[1:], at.other_seconds))):
+        out[first:end] = 5 - index
+    fraction_or_offset = np.full(DAY, 6, np.int32)
+    fraction_or_offset[-1] = 1  # Z
+    to_end = 1 + min(out[at.other_seconds + other_seconds.step(0, char)] for char in "012345")
+    six = np.minimum(2 + fraction_or_offset, to_end)
+    for first, steps in zip(
+        at.leap_second,
+        (1 + six, six, 1 + fraction_or_offset, fraction_or_offset, 1 + fraction_or_offset, fraction_or_offset),
+    ):
         out[first : first + DAY] = steps
-    for place, (first, end) in enumerate(zip(at.begun, (*at.begun[1:], at.left[0]))):
-        out[first:end] = plain + 6 - place
-    if at.begun[0]:
-        out[: at.begun[0] + 1] = prefix.distances() + out[at.begun[0]]
+    for index, (first, end) in enumerate(zip(at.time, (*at.time[1:], at.leap_second[0]))):
+        out[first:end] = to_end + 6 - index
+    if at.time[0]:
+        out[: at.time[0] + 1] = prefix.distances() + out[at.time[0]]
     return out
 
 
-def _numbered(delta: Ints, last: int, distances: Ints, alphabet: str) -> Dfa:
+def _to_canonical_dfa(delta: Ints, last: int, distances: Ints, alphabet: str) -> Dfa:
     """Return the Dfa, with states numbered breadth-first, layer by layer; T and Z also in lower case."""
     numbers = np.full(len(delta) + 1, -1, np.int32)  # The last one is for -1.
     layers, layer, count = [], np.zeros(1, np.int32), 0

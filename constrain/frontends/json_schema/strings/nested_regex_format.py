@@ -2,7 +2,7 @@
 
 The intersection of a context-free and a regular language is context-free (Bar-Hillel, Perles, Shamir 1961).
 `build_symbols` is a grammar of both languages. A regular expression alternates between flat text (`flat_regex_format`)
-and groups. Any other text has an error at one place: inside flat text, at a `)` that closes nothing, at a group of an
+and groups. Any other text has exactly one first error: inside flat text, at a `)` that closes nothing, at a group of an
 unknown kind, or because a group is never closed. Flat text never continues with a parenthesis, so the grammar is
 unambiguous.
 
@@ -28,7 +28,7 @@ from .flat_regex_format import flat_regex_dfa
 
 __all__ = ["NestedTexts", "NestedPart"]
 
-WHAT = "a format that is no regular language, beside other conditions"
+SUBJECT = "a format that is no regular language, beside other conditions"
 
 Symbol = Union[str, Dfa]
 Alternatives = dict[str, tuple[tuple[Symbol, ...], ...]]
@@ -42,17 +42,17 @@ def build_symbols(sign: bool) -> Alternatives:
 
     It is the same for all schemas, so it is not charged to any budget.
     """
-    return Context().run(_symbols, sign)
+    return Context().run(_build_symbols, sign)
 
 
-def _symbols(sign: bool) -> Alternatives:
+def _build_symbols(sign: bool) -> Alternatives:
     """Return the grammar: "regex", "other" (texts that are none) and "open" (such texts after a group that is never
     closed).
 
-    Each is right-linear but for whole groups. It begins "fresh", or after a group that a quantifier may follow
+    Each is right-linear except for groups. It begins "fresh", or after a group that a quantifier may follow
     ("atom"), or after a bare parenthesis ("bare").
     """
-    any_text, none = Dfa.any_text(), Dfa.from_strings(["?"]).concatenate(Dfa.any_text())
+    any_text, question_first = Dfa.any_text(), Dfa.from_strings(["?"]).concatenate(Dfa.any_text())
     bare, close = Dfa.from_strings(["("]), Dfa.from_strings([")"])
     group = to_dfa(rf"\(\?(?::|<{NAME}>|{_flags()}:)")
     look = to_dfa(r"\(\?(?:=|!|<=|<!)")
@@ -69,17 +69,17 @@ def _symbols(sign: bool) -> Alternatives:
         out[f"regex {level}"] = ((text,), *after_groups("regex"))
         if sign:
             continue
-        begun = _prefixes(text)
-        wrong = any_text.subtract(begun).subtract(text.concatenate(brackets)).union(text.concatenate(unknown))
-        ended = begun.subtract(text).union(wrong).union(text.concatenate(close).concatenate(any_text))
+        prefixes = _prefix_closure(text)
+        wrong = any_text.subtract(prefixes).subtract(text.concatenate(brackets)).union(text.concatenate(unknown))
+        ended = prefixes.subtract(text).union(wrong).union(text.concatenate(close).concatenate(any_text))
         never_closed: tuple[tuple[Symbol, ...], ...] = (
             (text, bare, "open bare"), (text, group.union(look), "open fresh"),
         )  # fmt: skip
         out[f"other {level}"] = ((ended,), *after_groups("other"), *never_closed)
-        out[f"open {level}"] = ((begun.union(wrong),), *after_groups("open"), *never_closed)
+        out[f"open {level}"] = ((prefixes.union(wrong),), *after_groups("open"), *never_closed)
         if level == "fresh":
             # After a bare parenthesis a question mark begins another kind of group: `unknown` has said which.
-            out["open bare"] = ((begun.union(wrong).subtract(none),), *out["open fresh"][1:])
+            out["open bare"] = ((prefixes.union(wrong).subtract(question_first),), *out["open fresh"][1:])
     return out
 
 
@@ -95,7 +95,7 @@ def _flags() -> str:
 
 def _orders(letters: str) -> list[str]:
     """Return every order of some of the letters."""
-    return ["", *(letter + rest for letter in letters for rest in _orders(letters.replace(letter, "")))]
+    return ["", *(letter + suffix for letter in letters for suffix in _orders(letters.replace(letter, "")))]
 
 
 def _text_after_atom() -> Dfa:
@@ -107,14 +107,14 @@ def _text_after_atom() -> Dfa:
     return Dfa.from_table(Table(table.bounds, table.classes, rows, [table.accepting[first], *table.accepting]))
 
 
-def _prefixes(dfa: Dfa) -> Dfa:
+def _prefix_closure(dfa: Dfa) -> Dfa:
     """Return all prefixes of the texts: every state of a Dfa leads to acceptance."""
     table = dfa.table
     return Dfa.from_table(Table(table.bounds, table.classes, table.rows, [True] * len(table.rows)))
 
 
 class NestedPart(NamedTuple):
-    """The name of a rule: the parts from `place` on of an alternative of a symbol, from one state to another.
+    """The name of a rule: the parts from `position` on of an alternative of a symbol, from one state to another.
 
     alternative: -1 for all of them.
     """
@@ -122,7 +122,7 @@ class NestedPart(NamedTuple):
     nested: NestedTexts
     symbol: str
     alternative: int
-    place: int
+    position: int
     first: int
     last: int
 
@@ -130,11 +130,11 @@ class NestedPart(NamedTuple):
         """Return the node of the rule."""
         nested = self.nested
         if self.alternative >= 0:
-            return nested.sequence(self.symbol, self.alternative, self.place, self.first, self.last)
+            return nested.emit_sequence(self.symbol, self.alternative, self.position, self.first, self.last)
         return choice_of([
-            nested.sequence(self.symbol, number, 0, self.first, self.last)
+            nested.emit_sequence(self.symbol, number, 0, self.first, self.last)
             for number, parts in enumerate(nested.symbols[self.symbol])
-            if self.last in nested.through(parts, 0, self.first)
+            if self.last in nested.find_targets_of_parts(parts, 0, self.first)
         ])  # fmt: skip
 
 
@@ -150,8 +150,8 @@ class NestedTexts:
         self.max_states = max_states
         self.symbols = build_symbols(sign)
         self._table = dfa.table
-        self._found: dict[tuple[str, int], frozenset[int]] = {}
-        self._asked: dict[tuple[str, int], set[tuple[str, int]]] = {}
+        self._targets: dict[tuple[str, int], frozenset[int]] = {}
+        self._dependents: dict[tuple[str, int], set[tuple[str, int]]] = {}
         self._leaves: dict[tuple[Dfa, int], tuple[Table, list[tuple[int, int]]] | None] = {}
         self._nodes: dict[tuple[Dfa, int, int], Node] = {}
         self._free = min(find_universal_states(self._table), default=-1)
@@ -159,7 +159,7 @@ class NestedTexts:
         self._ends: list[int] = []
         if not dfa.is_empty:
             self._solve()
-            self._ends = [q for q in sorted(self._found[self.start, 0]) if self._table.accepting[q]]
+            self._ends = [q for q in sorted(self._targets[self.start, 0]) if self._table.accepting[q]]
 
     @property
     def is_empty(self) -> bool:
@@ -168,74 +168,74 @@ class NestedTexts:
 
     def node(self) -> Node:
         """Return the node of the texts as they are written inside a JSON string. The language must not be empty."""
-        return choice_of([self._rule(self.start, q, 0) for q in self._ends])
+        return choice_of([self._part_rule(self.start, q, 0) for q in self._ends])
 
     def is_endless(self) -> bool:
         """Return whether there certainly are infinitely many texts; False means that it is not known."""
-        for (symbol, p), ends in self._found.items():
+        for (symbol, p), ends in self._targets.items():
             if symbol == self.start and p == 0 and self._free >= 0 and self._free in ends:
                 return True
         return False
 
-    def _rule(self, symbol: str, last: int, first: int) -> Node:
+    def _part_rule(self, symbol: str, last: int, first: int) -> Node:
         return Rule(NestedPart(self, symbol, -1, 0, first, last))
 
     # ---- where symbols lead ------------------------------------------------------------------------------------
 
     def _solve(self) -> None:
-        """Compute the states to which all symbols lead on which the start depends: a least fixpoint with a worklist."""
-        todo: list[tuple[str, int]] = []
+        """Compute the target states of all symbols that the start depends on: a least fixpoint with a worklist."""
+        worklist: list[tuple[str, int]] = []
 
-        def leads(symbol: Symbol, p: int, asker: tuple[str, int]) -> frozenset[int]:
+        def find_targets(symbol: Symbol, p: int, dependent: tuple[str, int]) -> frozenset[int]:
             if isinstance(symbol, Dfa):
-                return self._leaf_ends(symbol, p)
+                return self._find_leaf_targets(symbol, p)
             key = (symbol, p)
-            if key not in self._found:
-                self._found[key] = frozenset()
-                self._asked[key] = set()
-                todo.append(key)
-                if len(self._found) > self.max_states:
+            if key not in self._targets:
+                self._targets[key] = frozenset()
+                self._dependents[key] = set()
+                worklist.append(key)
+                if len(self._targets) > self.max_states:
                     raise LimitError(
-                        f"{WHAT[:1].upper()}{WHAT[1:]}: more than {self.max_states} rules",
+                        f"{SUBJECT[:1].upper()}{SUBJECT[1:]}: more than {self.max_states} rules",
                         hint="Simplify them, or raise Limits.dfa_states.",
                     )
-            self._asked[key].add(asker)
-            return self._found[key]
+            self._dependents[key].add(dependent)
+            return self._targets[key]
 
-        self._found[self.start, 0] = frozenset()
-        self._asked[self.start, 0] = set()
-        todo.append((self.start, 0))
-        while todo:
-            key = todo.pop()
+        self._targets[self.start, 0] = frozenset()
+        self._dependents[self.start, 0] = set()
+        worklist.append((self.start, 0))
+        while worklist:
+            key = worklist.pop()
             ends: set[int] = set()
             for parts in self.symbols[key[0]]:
                 states = {key[1]}
                 for part in parts:
-                    spend_work(1 + len(states), WHAT)
-                    states = set().union(*(leads(part, state, key) for state in states))
+                    spend_work(1 + len(states), SUBJECT)
+                    states = set().union(*(find_targets(part, state, key) for state in states))
                     if not states:
                         break
                 ends |= states
-            if not ends <= self._found[key]:
-                self._found[key] |= ends
-                todo.extend(self._asked[key])
+            if not ends <= self._targets[key]:
+                self._targets[key] |= ends
+                worklist.extend(self._dependents[key])
 
-    def leads(self, symbol: Symbol, p: int) -> frozenset[int]:
+    def find_targets(self, symbol: Symbol, p: int) -> frozenset[int]:
         """Return the states to which a symbol leads from another one."""
         if isinstance(symbol, Dfa):
-            return self._leaf_ends(symbol, p)
-        return self._found.get((symbol, p), frozenset())
+            return self._find_leaf_targets(symbol, p)
+        return self._targets.get((symbol, p), frozenset())
 
-    def through(self, parts: tuple[Symbol, ...], place: int, p: int) -> set[int]:
-        """Return the states to which the parts from a place on lead."""
+    def find_targets_of_parts(self, parts: tuple[Symbol, ...], position: int, p: int) -> set[int]:
+        """Return the states to which the parts from a position on lead."""
         states = {p}
-        for part in parts[place:]:
-            states = set().union(*(self.leads(part, state) for state in states))
+        for part in parts[position:]:
+            states = set().union(*(self.find_targets(part, state) for state in states))
         return states
 
     # ---- leaves ------------------------------------------------------------------------------------------------
 
-    def _walk(self, leaf: Dfa, p: int) -> tuple[Table, list[tuple[int, int]]]:
+    def _intersect_leaf(self, leaf: Dfa, p: int) -> tuple[Table, list[tuple[int, int]]]:
         """Return the product of both automata from (0, p) on, with its pairs of states."""
         known = self._leaves.get((leaf, p))
         if known is None:
@@ -243,7 +243,7 @@ class NestedTexts:
             bounds, classes, pairs = merge_ranges(table, other)
             order, numbers, rows = [(0, p)], {(0, p): 0}, []
             for a, b in order:  # Grows meanwhile.
-                spend_work(2 + len(pairs) // 4, WHAT)
+                spend_work(2 + len(pairs) // 4, SUBJECT)
                 row = []
                 for left, right in pairs:
                     target = (table.rows[a][left], other.rows[b][right])
@@ -258,20 +258,20 @@ class NestedTexts:
             known = self._leaves[leaf, p] = Table(bounds, classes, rows, accepting), order
         return known
 
-    def _leaf_ends(self, leaf: Dfa, p: int) -> frozenset[int]:
+    def _find_leaf_targets(self, leaf: Dfa, p: int) -> frozenset[int]:
         if p == self._free:
             return frozenset((p,))
-        table, order = self._walk(leaf, p)
+        table, order = self._intersect_leaf(leaf, p)
         return frozenset(b for (_, b), accepts in zip(order, table.accepting) if accepts)
 
-    def _leaf(self, leaf: Dfa, p: int, q: int) -> Node:
+    def _emit_leaf(self, leaf: Dfa, p: int, q: int) -> Node:
         """Return the texts of a leaf that lead from p to q."""
         known = self._nodes.get((leaf, p, q))
         if known is None:
             if p == self._free:
                 known = Chars(leaf, "json")
             else:
-                table, order = self._walk(leaf, p)
+                table, order = self._intersect_leaf(leaf, p)
                 accepting = [accepts and b == q for (_, b), accepts in zip(order, table.accepting)]
                 dfa = Dfa.from_table(table._replace(accepting=accepting))
                 known = EMPTY if dfa == EMPTY_TEXT else Chars(dfa, "json")
@@ -280,30 +280,30 @@ class NestedTexts:
 
     # ---- writing -----------------------------------------------------------------------------------------------
 
-    def sequence(self, symbol: str, alternative: int, place: int, p: int, q: int) -> Node:
-        """Return the parts of an alternative from a place on that lead from p to q; there must be some."""
+    def emit_sequence(self, symbol: str, alternative: int, position: int, p: int, q: int) -> Node:
+        """Return the node of the parts of an alternative from a position on, which must lead from p to q."""
         parts = self.symbols[symbol][alternative]
-        return choice_of(list(self._ways(symbol, alternative, parts, place, p, q)))
+        return choice_of(list(self._iterate_sequences(symbol, alternative, parts, position, p, q)))
 
-    def _ways(
-        self, symbol: str, alternative: int, parts: tuple[Symbol, ...], place: int, p: int, q: int
+    def _iterate_sequences(
+        self, symbol: str, alternative: int, parts: tuple[Symbol, ...], position: int, p: int, q: int
     ) -> Iterator[Node]:
-        part, last = parts[place], place + 1 == len(parts)
-        middles = [q] if last else sorted(self.leads(part, p))
+        part, is_last = parts[position], position + 1 == len(parts)
+        middles = [q] if is_last else sorted(self.find_targets(part, p))
         for middle in middles:
-            if not last and q not in self.through(parts, place + 1, middle):
+            if not is_last and q not in self.find_targets_of_parts(parts, position + 1, middle):
                 continue
-            first = self._leaf(part, p, middle) if isinstance(part, Dfa) else self._rule(part, middle, p)
-            if last:
+            first = self._emit_leaf(part, p, middle) if isinstance(part, Dfa) else self._part_rule(part, middle, p)
+            if is_last:
                 yield first
-            elif place + 2 == len(parts) and isinstance(parts[-1], str):
-                yield _sequence(first, self._rule(parts[-1], q, middle))
+            elif position + 2 == len(parts) and isinstance(parts[-1], str):
+                yield _concatenate(first, self._part_rule(parts[-1], q, middle))
             else:
-                yield _sequence(first, Rule(NestedPart(self, symbol, alternative, place + 1, middle, q)))
+                yield _concatenate(first, Rule(NestedPart(self, symbol, alternative, position + 1, middle, q)))
 
 
 EMPTY_TEXT = Dfa.from_strings([""])
 
 
-def _sequence(first: Node, rest: Node) -> Node:
-    return rest if first is EMPTY else first if rest is EMPTY else Sequence((first, rest))
+def _concatenate(first: Node, suffix: Node) -> Node:
+    return suffix if first is EMPTY else first if suffix is EMPTY else Sequence((first, suffix))

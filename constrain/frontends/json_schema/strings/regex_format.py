@@ -5,9 +5,9 @@ Parentheses nest, so this is no regular language, but it is one between parenthe
 suffice. What they accept is what `pattern` reads: Unicode mode, with a lone `{`, `}` and `]` and escaped punctuation.
 
 Of the early errors of ECMA-262 (section 22.2.1.1) these are checked: what a quantifier follows, `{3,2}` below 100,
-`[z-a]` between ASCII characters, and `\\0` before a digit. Not checked is what would need a memory of its own: whether
-the group exists to which a number or a name refers, whether two groups have one name, which letters beyond ASCII a name
-may have, which properties of characters there are, the other ranges.
+`[z-a]` between ASCII characters, and `\\0` before a digit. Not checked are conditions that would need unbounded memory
+or large tables: whether a referenced group exists, whether two groups have the same name, which letters beyond ASCII a
+name may have, which properties of characters there are, the other ranges.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def regex_node(inner: Rule, low: int) -> Node:
     ))  # fmt: skip
     if low == 0:
         return Sequence((text, Repeat(groups)))
-    some = Chars(flat_regex_dfa().with_length(1), "json")
-    return Choice((Sequence((some, Repeat(groups))), Repeat(groups, 1)))
+    nonempty = Chars(flat_regex_dfa().with_length(1), "json")
+    return Choice((Sequence((nonempty, Repeat(groups))), Repeat(groups, 1)))
 
 
 def regex_within(other: Dfa, max_states: int) -> Dfa | None:
@@ -50,53 +50,53 @@ def regex_within(other: Dfa, max_states: int) -> Dfa | None:
 def is_regex(text: str) -> bool:
     """Return whether the text is a regular expression."""
     closings: list[Dfa] = []
-    state, place = 0, 0
-    while place < len(text):
-        following = flat_regex_dfa().step(state, text[place])
+    state, position = 0, 0
+    while position < len(text):
+        following = flat_regex_dfa().step(state, text[position])
         if following >= 0:
-            state, place = following, place + 1
+            state, position = following, position + 1
             continue
         if not flat_regex_dfa().accepting[state]:
             return False
-        if text[place] == ")" and closings:
-            place = _longest(closings.pop(), text, place)
+        if text[position] == ")" and closings:
+            position = _find_longest_match(closings.pop(), text, position)
         else:
             # Flat text after ( never begins with ?, so the longest opening is the right one.
-            place, closing = max(
-                ((_longest(opening, text, place), closing) for opening, closing in _brackets()),
-                key=lambda found: found[0],
+            position, closing = max(
+                ((_find_longest_match(opening, text, position), closing) for opening, closing in _brackets()),
+                key=lambda candidate: candidate[0],
             )
-            if not place:
+            if not position:
                 return False
             closings.append(closing)
         state = 0
     return not closings and bool(flat_regex_dfa().accepting[state])
 
 
-def _longest(dfa: Dfa, text: str, place: int) -> int:
-    """Return the end of the longest text of the automaton that starts at a place; 0 if there is none."""
-    state, found = 0, 0
+def _find_longest_match(dfa: Dfa, text: str, position: int) -> int:
+    """Return the end of the longest text of the automaton that starts at a position; 0 if there is none."""
+    state, end = 0, 0
     while state >= 0:
         if dfa.accepting[state]:
-            found = place
-        if place == len(text):
+            end = position
+        if position == len(text):
             break
-        state, place = dfa.step(state, text[place]), place + 1
-    return found
+        state, position = dfa.step(state, text[position]), position + 1
+    return end
 
 
 @memoize_work(64)
 def _brackets() -> tuple[tuple[Dfa, Dfa], ...]:
     """Return the opening and closing of a group that a quantifier may follow, and those of lookaround."""
     group = to_dfa(rf"\((?:\?(?::|<{NAME}>|{_flags()}:))?")
-    falling = Dfa.from_strings(f"){{{low},{high}}}" for low in range(100) for high in range(low))
-    falling = falling.union(to_dfa(r"\)\{[1-9][0-9]{2,},[0-9]{1,2}\}"))
-    closing = to_dfa(rf"\)(?:{QUANTIFIER})?").subtract(falling.concatenate(to_dfa(r"\??")))
+    decreasing = Dfa.from_strings(f"){{{low},{high}}}" for low in range(100) for high in range(low))
+    decreasing = decreasing.union(to_dfa(r"\)\{[1-9][0-9]{2,},[0-9]{1,2}\}"))
+    closing = to_dfa(rf"\)(?:{QUANTIFIER})?").subtract(decreasing.concatenate(to_dfa(r"\??")))
     return (group, closing), (to_dfa(LOOK), to_dfa(r"\)"))
 
 
 def _flags() -> str:
-    """Return the pattern of what stands between `?` and `:`: flags switched on, and off after a dash, none twice."""
+    """Return the pattern of the modifiers between `?` and `:`: flags to add, and to remove after a dash, none twice."""
     orders = _orders("ims")
     pairs = [f"{on}-{off}" for on in orders for off in orders if off and not set(on) & set(off)]
     return "(?:" + "|".join([order for order in orders if order] + pairs) + ")"
@@ -104,4 +104,4 @@ def _flags() -> str:
 
 def _orders(letters: str) -> list[str]:
     """Return every order of some of the letters."""
-    return ["", *(letter + rest for letter in letters for rest in _orders(letters.replace(letter, "")))]
+    return ["", *(letter + suffix for letter in letters for suffix in _orders(letters.replace(letter, "")))]

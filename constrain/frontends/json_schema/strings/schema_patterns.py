@@ -13,28 +13,28 @@ from ....base.errors import ConstrainError, LimitError, RegexError, SchemaError,
 from ....base.options import Limits
 from ....base.work import memoize_work
 from ...regex.charset import list_ranges
-from ...regex.regex_dfa import build_dfa, build_whole_dfa
+from ...regex.pattern_parts import SplitPattern, remove_anchors, split_pattern
+from ...regex.regex_dfa import build_dfa, build_split_dfa
 from ...regex.regex_parser import parse_pattern
 from ...regex.regex_program import expanded_length
 from ...regex.regex_tree import Alternation, Concatenation, OneOf, Repetition, Term
-from ...regex.whole_pattern import WholePattern, remove_anchors, split_pattern
 
 __all__ = ["SchemaPattern", "check_pattern", "letters_dfa", "pattern_dfa", "read_pattern"]
 
-SMALL = 14
+MOST_SMALL_POSITIONS = 14
 """Positions of a pattern up to which its automaton cannot exceed 2^14 states, so that it may be built later."""
 
 
 class SchemaPattern(NamedTuple):
     """A parsed pattern.
 
-    term: its tree. whole: the decomposed tree. counted: the least and most characters (None: no bound), if it
-    constrains them besides its letters. has_text: some text certainly matches. small: its automaton cannot exceed the
-    limit, so it need not be built to know that.
+    term: its tree. split: its body, conditions and lengths. counted: the least and most characters (None: no bound), if
+    it constrains them besides its letters. has_text: some text certainly matches. small: its automaton cannot exceed
+    the limit, so it need not be built to know that.
     """
 
     term: Term
-    whole: WholePattern
+    split: SplitPattern
     counted: tuple[int, int | None] | None
     has_text: bool
     small: bool
@@ -42,27 +42,27 @@ class SchemaPattern(NamedTuple):
 
 @memoize_work(4096)
 def read_pattern(pattern: str) -> SchemaPattern:
-    """Parse a pattern. Raise RegexError, UnsupportedError or LimitError with the place in the pattern."""
+    """Parse a pattern. Raise RegexError, UnsupportedError or LimitError with the position in the pattern."""
     term = parse_pattern(pattern, dialect="ecma", flags="", nesting=Limits().nesting)
-    whole = split_pattern(term, "search")
+    split = split_pattern(term, "search")
     bare = remove_anchors(term, "search")
     if bare is None:
-        return SchemaPattern(term, whole, (whole.low, whole.high) if whole.counted else None, False, False)
-    if isinstance(bare, Repetition) and isinstance(bare.term, OneOf) and _some(bare.term):
-        return SchemaPattern(term, whole, (bare.low, bare.high), True, True)
-    return SchemaPattern(term, whole, None, _some(bare), expanded_length(bare) <= SMALL)
+        return SchemaPattern(term, split, (split.low, split.high) if split.counted else None, False, False)
+    if isinstance(bare, Repetition) and isinstance(bare.term, OneOf) and _has_match(bare.term):
+        return SchemaPattern(term, split, (bare.low, bare.high), True, True)
+    return SchemaPattern(term, split, None, _has_match(bare), expanded_length(bare) <= MOST_SMALL_POSITIONS)
 
 
-def _some(term: Term) -> bool:
+def _has_match(term: Term) -> bool:
     """Return whether some text certainly matches a tree without anchors."""
     if isinstance(term, OneOf):
         # A lone surrogate is no character, although a pattern may contain it.
         return any(first < SURROGATES[0] or last >= SURROGATES[1] for first, last in list_ranges(term.charset))
     if isinstance(term, Concatenation):
-        return all(map(_some, term.parts))
+        return all(map(_has_match, term.parts))
     if isinstance(term, Alternation):
-        return any(map(_some, term.options))
-    return isinstance(term, Repetition) and (term.low == 0 or _some(term.term))
+        return any(map(_has_match, term.options))
+    return isinstance(term, Repetition) and (term.low == 0 or _has_match(term.term))
 
 
 @memoize_work(4096)
@@ -74,11 +74,11 @@ def pattern_dfa(pattern: str, max_states: int) -> Dfa:
 @memoize_work(1024)
 def letters_dfa(pattern: str, max_states: int) -> Dfa:
     """Return, for a counted pattern, the texts that match except for their length."""
-    return build_whole_dfa(read_pattern(pattern).whole, dialect="ecma", max_states=max_states)
+    return build_split_dfa(read_pattern(pattern).split, dialect="ecma", max_states=max_states)
 
 
 def check_pattern(pattern: str, pointer: str, limits: Limits) -> None:
-    """Raise the error of an invalid regular expression, at its place in the schema."""
+    """Raise the error of an invalid regular expression, with its pointer in the schema."""
     try:
         known = read_pattern(pattern)
         if not known.small:
@@ -93,5 +93,5 @@ def check_pattern(pattern: str, pointer: str, limits: Limits) -> None:
 
 
 def relocate_error(error: ConstrainError, pointer: str) -> ConstrainError:
-    """Return the same error at a place in the schema."""
+    """Return the same error with a pointer in the schema."""
     return type(error)(error.cause, pointer=pointer, source=error.source, position=error.position, hint=error.hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....base.json_documents import kind_of
-from ..core.keyword_place import SKIP, KeywordPlace
+from ..core.keyword_context import SKIP, KeywordContext
 from .formats import FORMATS, format_in, format_lengths
 from .schema_patterns import check_pattern, read_pattern
 from .string_languages import Atom
@@ -17,21 +17,21 @@ STRING_KEYWORDS = frozenset(("minLength", "maxLength", "pattern", "format"))
 """The keywords that `build_string_case` reads."""
 
 
-def parse_pattern(place: KeywordPlace, name: str, value: Any) -> str:
+def parse_pattern(context: KeywordContext, name: str, value: Any) -> str:
     """Parse a regular expression."""
     if not isinstance(value, str):
-        raise place.error(f"`{name}` must be a string, not {kind_of(value)}.", name)
-    check_pattern(value, place.pointer(name), place.parser.limits)
+        raise context.error(f"`{name}` must be a string, not {kind_of(value)}.", name)
+    check_pattern(value, context.pointer(name), context.parser.limits)
     return value
 
 
-def parse_format(place: KeywordPlace, name: str, value: Any) -> Any:
+def parse_format(context: KeywordContext, name: str, value: Any) -> Any:
     """Parse `format`: a name; one that the specification does not define asserts nothing."""
     if not isinstance(value, str):
-        raise place.error(f"`{name}` must be a string, not {kind_of(value)}.", name)
-    if place.style.formats == "annotate" and not place.scope.dialect.asserts_formats:
+        raise context.error(f"`{name}` must be a string, not {kind_of(value)}.", name)
+    if context.style.formats == "annotate" and not context.scope.dialect.asserts_formats:
         return SKIP
-    return format_in(value, place.draft) if value in FORMATS else SKIP
+    return format_in(value, context.draft) if value in FORMATS else SKIP
 
 
 def build_string_case(keywords: dict[str, Any]) -> StringCase:

@@ -29,11 +29,11 @@ format; a tuple of texts; the set of propertyNames; a product that has been comp
 
 Language = frozenset[Atom]
 
-NESTING = frozenset(("regex",))
+IRREGULAR_FORMATS = frozenset(("regex",))
 """Formats whose conjunction with other conditions is written by rules (`NestedTexts`)."""
 
-FEW_TEXTS = 1_000
-"""Number of texts up to which a language is decided text by text."""
+MOST_ENUMERATED_TEXTS = 1_000
+"""Most texts of a language that is decided by enumeration."""
 
 ALL: Language = frozenset()
 """All texts."""
@@ -67,67 +67,71 @@ class LanguageCache:
             known = self._dfas[lang] = found
         if known is None:
             most = self.limits.dfa_states
-            ruled = [atom for atom in lang if atom[0] and atom[1] == "format" and atom[2] in RULE_FORMATS]
-            if ruled and len(lang) > 1:
-                name = str(ruled[0][2])
-                met = RULE_FORMATS[name].within(self.dfa(lang - {ruled[0]}), most)
-                known = self._dfas[lang] = self._atom(True, "format", name) if met is None else met
+            by_rules = [atom for atom in lang if atom[0] and atom[1] == "format" and atom[2] in RULE_FORMATS]
+            if by_rules and len(lang) > 1:
+                name = str(by_rules[0][2])
+                common = RULE_FORMATS[name].within(self.dfa(lang - {by_rules[0]}), most)
+                known = self._dfas[lang] = self._atom(True, "format", name) if common is None else common
                 return known
-            timed = [atom for atom in lang if atom[1] == "format" and atom[2] in LEAPING]
-            if timed and timed[0][0] and len(lang) > 1:
-                known = self._dfas[lang] = times_within(str(timed[0][2]), self.dfa(lang - {timed[0]}), most)
+            with_leap_seconds = [atom for atom in lang if atom[1] == "format" and atom[2] in LEAPING]
+            if with_leap_seconds and with_leap_seconds[0][0] and len(lang) > 1:
+                known = self._dfas[lang] = times_within(
+                    str(with_leap_seconds[0][2]), self.dfa(lang - {with_leap_seconds[0]}), most
+                )
                 return known
-            if timed:
+            if with_leap_seconds:
                 most += LEAP_STATES
-            wanted = [self._atom(True, kind, payload) for sign, kind, payload in lang if sign]
-            refused = [self._atom(False, kind, payload) for sign, kind, payload in lang if not sign]
-            wanted.sort(key=lambda dfa: dfa.delta.shape[0])
-            refused.sort(key=lambda dfa: dfa.delta.shape[0])
-            known = wanted[0] if wanted else refused.pop(0).complement()
-            for other in wanted[1:]:
+            included = [self._atom(True, kind, payload) for sign, kind, payload in lang if sign]
+            excluded = [self._atom(False, kind, payload) for sign, kind, payload in lang if not sign]
+            included.sort(key=lambda dfa: dfa.delta.shape[0])
+            excluded.sort(key=lambda dfa: dfa.delta.shape[0])
+            known = included[0] if included else excluded.pop(0).complement()
+            for other in included[1:]:
                 known = known.intersect(other, max_states=most)
-            for other in refused:
+            for other in excluded:
                 known = known.subtract(other, max_states=most)
             self._dfas[lang] = known
         return known
 
     def irregular(self, lang: Language) -> bool:
         """Return whether an atom of the formula is a format that is no regular language."""
-        return any(kind == "format" and payload in NESTING for _, kind, payload in lang)
+        return any(kind == "format" and payload in IRREGULAR_FORMATS for _, kind, payload in lang)
 
     def nested(self, lang: Language, low: int = 0, high: int | None = None) -> NestedTexts | Dfa | None:
         """Return the texts of low to high characters of a formula that contains the format `regex`; None if it does
         not.
 
-        The result is a Dfa if the texts are known to be regular: if no parentheses are allowed, or there are few texts.
+        The result is a Dfa if the texts are known to be regular: without parentheses, or enumerated.
         """
         if not self.irregular(lang):
             return None
         known = self._nested.get((lang, low, high))
         if known is None:
-            own = {atom for atom in lang if atom[1] == "format" and atom[2] in NESTING}
-            other = self.dfa(lang - own).with_length(low, high, max_states=self.limits.dfa_states)
-            signs = {sign for sign, _, _ in own}
+            irregular_atoms = {atom for atom in lang if atom[1] == "format" and atom[2] in IRREGULAR_FORMATS}
+            other = self.dfa(lang - irregular_atoms).with_length(low, high, max_states=self.limits.dfa_states)
+            signs = {sign for sign, _, _ in irregular_atoms}
             if len(signs) > 1 or other.is_empty:
                 known = Dfa.empty()
             else:
-                known = self._regular(other, True in signs) or NestedTexts(True in signs, other, self.limits.dfa_states)
+                known = self._find_regular_part(other, True in signs) or NestedTexts(
+                    True in signs, other, self.limits.dfa_states
+                )
             self._nested[lang, low, high] = known
         return known
 
-    def _regular(self, other: Dfa, sign: bool) -> Dfa | None:
+    def _find_regular_part(self, other: Dfa, sign: bool) -> Dfa | None:
         """Return the texts of a Dfa that are regular expressions, or are none, if they are known to be a regular
         language.
         """
-        if other.count(FEW_TEXTS + 1) <= FEW_TEXTS:
-            return Dfa.from_strings([text for text in other.enumerate(FEW_TEXTS) if is_regex(text) == sign])
-        found = regex_within(other, self.limits.dfa_states)
-        return found if found is None or sign else other.subtract(found, max_states=self.limits.dfa_states)
+        if other.count(MOST_ENUMERATED_TEXTS + 1) <= MOST_ENUMERATED_TEXTS:
+            return Dfa.from_strings([text for text in other.enumerate(MOST_ENUMERATED_TEXTS) if is_regex(text) == sign])
+        regular = regex_within(other, self.limits.dfa_states)
+        return regular if regular is None or sign else other.subtract(regular, max_states=self.limits.dfa_states)
 
     def holds_names(self, lang: Language) -> bool:
         """Return whether a language has a text."""
-        found = self.nested(lang)
-        return not (self.dfa(lang) if found is None else found).is_empty
+        nested = self.nested(lang)
+        return not (self.dfa(lang) if nested is None else nested).is_empty
 
     def split(self, lang: Language, pattern: str) -> tuple[Language | None, Language | None]:
         """Return the texts of a language that match a pattern, and those that do not; None where there certainly are
@@ -142,21 +146,21 @@ class LanguageCache:
         if not lang and atom.is_universal:
             return lang | {(True, "pattern", pattern)}, None
         if len(answers) == len(lang) and all(answer == (False, False) for answer in answers):
-            # It has nothing in common with any pattern before, as most have: nothing need be built.
+            # The usual case: it has no text in common with any earlier pattern, so no automaton need be built.
             alone: Language = lang | {(True, "pattern", pattern)}
             self._dfas[alone] = atom
             return alone, lang | {(False, "pattern", pattern)}
-        whole = self.dfa(lang)
-        inside = whole.intersect(atom, max_states=self.limits.dfa_states)
+        language = self.dfa(lang)
+        inside = language.intersect(atom, max_states=self.limits.dfa_states)
         if inside.is_empty:
             return None, lang
-        if inside == whole:
+        if inside == language:
             return lang | {(True, "pattern", pattern)}, None
-        met: Language = lang | {(True, "pattern", pattern)}
-        rest: Language = lang | {(False, "pattern", pattern)}
-        self._dfas[met] = inside
-        self._dfas[rest] = whole.subtract(atom, max_states=self.limits.dfa_states)
-        return met, rest
+        matching: Language = lang | {(True, "pattern", pattern)}
+        others: Language = lang | {(False, "pattern", pattern)}
+        self._dfas[matching] = inside
+        self._dfas[others] = language.subtract(atom, max_states=self.limits.dfa_states)
+        return matching, others
 
     def have_common_text(self, one: str, other: str) -> bool:
         """Return whether some text matches both patterns."""
@@ -195,10 +199,10 @@ class LanguageCache:
         key = (sign or kind != "format", kind, payload)
         known = self._atoms.get(key)
         if known is None:
-            known = self._atoms[key] = self._make(*key)
+            known = self._atoms[key] = self._build_atom(*key)
         return known
 
-    def _make(self, sign: bool, kind: str, payload: object) -> Dfa:
+    def _build_atom(self, sign: bool, kind: str, payload: object) -> Dfa:
         if kind == "texts":
             assert isinstance(payload, tuple)
             return Dfa.from_strings(payload)

@@ -60,7 +60,7 @@ def intersect_lengths(low: int, high: int | None, interval: tuple[int, int | Non
 
 
 def intersect_strings(one: StringCase, other: StringCase, languages: LanguageCache) -> StringCase | None:
-    """Return the texts of both cases; None if a first comparison shows that there are none."""
+    """Return the texts of both cases; None if there obviously are none."""
     if one.values is None and other.values is None:
         low, high = intersect_lengths(one.low, one.high, (other.low, other.high))
         return StringCase(None, one.lang | other.lang, low, high) if high is None or low <= high else None
@@ -68,11 +68,11 @@ def intersect_strings(one: StringCase, other: StringCase, languages: LanguageCac
         one, other = other, one
     assert one.values is not None
     if other.values is not None:
-        wanted = set(other.values)
-        kept = tuple(text for text in one.values if text in wanted)
+        other_values = set(other.values)
+        common = tuple(text for text in one.values if text in other_values)
     else:
-        kept = tuple(text for text in one.values if contains_text(other, text, languages))
-    return one._replace(values=kept) if kept else None
+        common = tuple(text for text in one.values if contains_text(other, text, languages))
+    return one._replace(values=common) if common else None
 
 
 def merge_strings(cases: tuple[StringCase, ...], languages: LanguageCache) -> StringCase:
@@ -108,30 +108,33 @@ def is_string_satisfiable(case: StringCase, languages: LanguageCache) -> bool:
         return bool(case.values)
     if case.high is not None and case.low > case.high:
         return False
-    found = languages.nested(case.lang, case.low, case.high)
-    if found is not None:
-        return not found.is_empty
+    nested = languages.nested(case.lang, case.low, case.high)
+    if nested is not None:
+        return not nested.is_empty
     if case.high is None and (find_format_rule(case) or (case.low == 0 and languages.fast_has_text(case.lang))):
         return True
     return not case.lang or not string_dfa(case, languages)[0].is_empty
 
 
 def string_dfa(case: StringCase, languages: LanguageCache) -> tuple[Dfa, int, int | None]:
-    """Return an automaton, with the interval of lengths that is still to be counted beside it."""
+    """Return an automaton, and the interval of lengths that must be counted beside it.
+
+    This is where `minLength` and `maxLength` take effect, by a counter of the JsonString node or in the automaton.
+    """
     if case.values is not None:
         return Dfa.from_strings(case.values), 0, None
-    found = languages.nested(case.lang, case.low, case.high)
-    if isinstance(found, Dfa):
-        return found, 0, None
+    nested = languages.nested(case.lang, case.low, case.high)
+    if isinstance(nested, Dfa):
+        return nested, 0, None
     dfa = languages.dfa(case.lang)
     if not case.lang:
         return dfa, case.low, case.high
-    return _lengths(dfa, case.low, case.high, languages.limits.dfa_states)
+    return _separate_lengths(dfa, case.low, case.high, languages.limits.dfa_states)
 
 
 @memoize_work(1024)
-def _lengths(dfa: Dfa, low: int, high: int | None, most_states: int) -> tuple[Dfa, int, int | None]:
-    """Return the same texts, with an interval that can be counted beside the Dfa without a dead end.
+def _separate_lengths(dfa: Dfa, low: int, high: int | None, most_states: int) -> tuple[Dfa, int, int | None]:
+    """Return the same texts as a Dfa and an interval that can be counted beside it without a dead end.
 
     An upper bound never needs states: a text of n characters in a state whose shortest suffix has d characters can be
     completed exactly if n + d <= high. A lower bound needs none if acceptance in d characters implies that in d + 1;
@@ -149,7 +152,7 @@ def _lengths(dfa: Dfa, low: int, high: int | None, most_states: int) -> tuple[Df
     if dfa.extensible():
         return dfa, low, high
     dfa = dfa.with_length(low, None, max_states=most_states)
-    return _lengths(dfa, 0, high, most_states)
+    return _separate_lengths(dfa, 0, high, most_states)
 
 
 def exact_string_dfa(case: StringCase, languages: LanguageCache) -> Dfa:
@@ -178,8 +181,8 @@ def emit_strings(
             nodes.append(Sequence((QUOTE, words)))
         elif (name := find_format_rule(case)) is not None:
             nodes.append(Sequence((QUOTE, Rule(name), QUOTE)))
-        elif isinstance(found := languages.nested(case.lang, case.low, case.high), NestedTexts):
-            nodes.append(Sequence((QUOTE, found.node(), QUOTE)))
+        elif isinstance(nested := languages.nested(case.lang, case.low, case.high), NestedTexts):
+            nodes.append(Sequence((QUOTE, nested.node(), QUOTE)))
         else:
             dfa, low, high = string_dfa(case, languages)
             nodes.append(JsonString(dfa, low, high))

@@ -1,7 +1,7 @@
-"""Decompose a pattern into a body, conditions on the whole text, and an interval of lengths.
+"""Split a pattern into a body, conditions on the entire text, and an interval of lengths.
 
 `^(?!.*://)(?=.{1,255}$)([a-z]{1,63}\\.)+$` has lookarounds only at the ends of the text, so it is a conjunction. The
-body and each condition become small automata, which are intersected (`build_whole_dfa`); a condition on the length
+body and each condition become small automata, which are intersected (`build_split_dfa`); a condition on the length
 alone needs no states, because a counter enforces it. Bounds that the length implies are dropped: a text of at most 255
 characters contains at most 127 repetitions of two characters, so `(..){1,127}` needs no count.
 """
@@ -14,13 +14,13 @@ from .charset import ALL, CharSet, charset_of, contains_point, intersect_charset
 from .regex_program import Search
 from .regex_tree import Alternation, Anchor, Concatenation, Lookaround, OneOf, Repetition, Term, walk_terms
 
-__all__ = ["Interval", "WholePattern", "has_looks", "split_pattern", "remove_anchors"]
+__all__ = ["Interval", "SplitPattern", "has_lookarounds", "split_pattern", "remove_anchors"]
 
 Interval = tuple[int, "int | None"]
 """Least and greatest number of characters; None if unbounded."""
 
 
-class WholePattern(NamedTuple):
+class SplitPattern(NamedTuple):
     """The texts that match `body` by `search`, satisfy all conditions, and have low to high characters.
 
     high None means unbounded. A lookahead condition applies at the beginning of the text, a lookbehind condition at its
@@ -39,33 +39,33 @@ class WholePattern(NamedTuple):
         return (self.low, self.high) != (0, None)
 
 
-def has_looks(term: Term) -> bool:
+def has_lookarounds(term: Term) -> bool:
     """Return whether a tree contains lookarounds."""
     return any(isinstance(item, Lookaround) for item in walk_terms(term))
 
 
-def split_pattern(term: Term, search: Search) -> WholePattern:
-    """Decompose a pattern.
+def split_pattern(term: Term, search: Search) -> SplitPattern:
+    """Split a pattern.
 
-    Everything other than conditions and lengths stays in the body, which may be the whole pattern.
+    Everything other than conditions and lengths remains in the body, which may be the entire pattern.
     """
     bare = remove_anchors(term, search)
     if isinstance(bare, Repetition) and isinstance(bare.term, OneOf):
-        return WholePattern(Repetition(bare.term, 0, None), "full", (), bare.low, bare.high)
-    if bare is not None or not has_looks(term):
-        return WholePattern(term, search)
-    body, conditions = _at_the_ends(flatten_term(term), search)
-    inner = split_pattern(body, search) if conditions and not has_looks(body) else WholePattern(body, search)
+        return SplitPattern(Repetition(bare.term, 0, None), "full", (), bare.low, bare.high)
+    if bare is not None or not has_lookarounds(term):
+        return SplitPattern(term, search)
+    body, conditions = _separate_conditions(flatten_term(term), search)
+    inner = split_pattern(body, search) if conditions and not has_lookarounds(body) else SplitPattern(body, search)
     low, high = inner.low, inner.high
-    letters = _letters(inner)
-    kept = []
-    for look in conditions:
-        interval, rest = _length(look, letters)
+    characters = _find_characters(inner)
+    remaining = []
+    for lookaround in conditions:
+        interval, condition = _find_length(lookaround, characters)
         low = max(low, interval[0])
         high = interval[1] if high is None else high if interval[1] is None else min(high, interval[1])
-        kept += [] if rest is None else [rest]
-    body = inner.body if high is None else _uncounted(inner.body, high)
-    return WholePattern(body, inner.search, tuple(kept), low, high)
+        remaining += [] if condition is None else [condition]
+    body = inner.body if high is None else _drop_vacuous_bounds(inner.body, high)
+    return SplitPattern(body, inner.search, tuple(remaining), low, high)
 
 
 def remove_anchors(term: Term, search: Search) -> Term | None:
@@ -103,8 +103,8 @@ def flatten_term(term: Term) -> list[Term]:
     return parts
 
 
-def _at_the_ends(parts: list[Term], search: Search) -> tuple[Term, list[Lookaround]]:
-    """Return the tree without the lookarounds that are conditions on the whole text, and these conditions."""
+def _separate_conditions(parts: list[Term], search: Search) -> tuple[Term, list[Lookaround]]:
+    """Return the tree without the lookarounds that are conditions on the entire text, and these conditions."""
     widthless = [isinstance(part, (Anchor, Lookaround)) for part in parts]
     head = widthless.index(False) if False in widthless else len(parts)
     tail = len(parts) - widthless[::-1].index(False) if False in widthless else 0
@@ -122,42 +122,42 @@ def _at_the_ends(parts: list[Term], search: Search) -> tuple[Term, list[Lookarou
     return body[0] if len(body) == 1 else Concatenation(tuple(body)), conditions
 
 
-def _letters(whole: WholePattern) -> CharSet:
+def _find_characters(split: SplitPattern) -> CharSet:
     """Return a superset of the characters that texts of the body can contain."""
-    parts = flatten_term(whole.body)
+    parts = flatten_term(split.body)
     kinds = [part.kind if isinstance(part, Anchor) else "" for part in (*parts[:1], *parts[-1:])]
-    if whole.search != "full" and kinds != ["begin", "end"]:
+    if split.search != "full" and kinds != ["begin", "end"]:
         return ALL
-    return unite_charsets(item.charset for item in walk_terms(whole.body) if isinstance(item, OneOf))
+    return unite_charsets(item.charset for item in walk_terms(split.body) if isinstance(item, OneOf))
 
 
-def _length(look: Lookaround, letters: CharSet) -> tuple[Interval, Lookaround | None]:
+def _find_length(lookaround: Lookaround, characters: CharSet) -> tuple[Interval, Lookaround | None]:
     """Split a condition into an interval of lengths and the remaining condition, None if nothing remains.
 
-    letters: the characters of the body.
+    characters: those of the body.
     """
-    unchanged: tuple[Interval, Lookaround | None] = ((0, None), look)
-    parts = flatten_term(look.term)
-    if look.direction == "ahead" and parts and parts[0] == Anchor("begin"):
+    unchanged: tuple[Interval, Lookaround | None] = ((0, None), lookaround)
+    parts = flatten_term(lookaround.term)
+    if lookaround.direction == "ahead" and parts and parts[0] == Anchor("begin"):
         del parts[0]
     # Without newlines in the body, `$` of Python only matches at the end.
     ends = parts[-1:] == [Anchor("end")] or (
-        parts[-1:] == [Anchor("last_line_end")] and not contains_point(letters, 0x0A)
+        parts[-1:] == [Anchor("last_line_end")] and not contains_point(characters, 0x0A)
     )
-    if look.direction == "behind" or len(parts) != 1 + ends:
+    if lookaround.direction == "behind" or len(parts) != 1 + ends:
         return unchanged
     item = parts[0]
     run = item if isinstance(item, Repetition) else Repetition(item, 1, 1)
     if not isinstance(run.term, OneOf):
         return unchanged
-    subset = intersect_charsets(letters, run.term.charset) == letters
+    subset = intersect_charsets(characters, run.term.charset) == characters
     low, high = run.low, run.high
-    if not look.negated and ends:
-        rest = Lookaround(Concatenation((Repetition(run.term, 0, None), Anchor("end"))), "ahead", False)
-        return (low, high), None if subset else rest
+    if not lookaround.negated and ends:
+        condition = Lookaround(Concatenation((Repetition(run.term, 0, None), Anchor("end"))), "ahead", False)
+        return (low, high), None if subset else condition
     if not subset:
         return unchanged
-    if not look.negated:
+    if not lookaround.negated:
         return (low, None), None
     if low and (high is None or not ends):
         return (0, low - 1), None
@@ -166,7 +166,7 @@ def _length(look: Lookaround, letters: CharSet) -> tuple[Interval, Lookaround | 
     return unchanged
 
 
-def _uncounted(term: Term, most: int) -> Term:
+def _drop_vacuous_bounds(term: Term, most: int) -> Term:
     """Remove upper bounds of repetitions that no text of at most `most` characters can reach."""
     shortest: dict[int, int] = {}
     made: dict[int, Term] = {}

@@ -1,8 +1,8 @@
-"""Where a keyword stands when its value is parsed: the interface between the parser and the keyword groups.
+"""The context in which the value of a keyword is parsed: the interface between the parser and the keyword groups.
 
-A function that parses a keyword's value is called with the `KeywordPlace` of the subschema, the keyword's name and its
-raw value. It raises SchemaError with a JSON pointer if the value is not what the keyword takes, and returns `SKIP` if
-the keyword, with this value, asserts nothing.
+A function that parses a keyword is called with the `KeywordContext` of the subschema, the keyword's name and its raw
+value. It raises SchemaError with a JSON pointer if the value is not valid for the keyword, and returns `SKIP` if the
+keyword, with this value, asserts nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .dialects import Scope
 from .schema_sets import SchemaSet
 from .subschema_table import Subschema, SubschemaTable
 
-__all__ = ["SKIP", "KeywordPlace", "SubschemaParser"]
+__all__ = ["SKIP", "KeywordContext", "SubschemaParser"]
 
 SKIP = object()
 """The result of parsing a keyword that asserts nothing."""
@@ -42,8 +42,8 @@ class SubschemaParser(SubschemaTable, ABC):
         """Return the set of the subschema that `$dynamicRef` or `$recursiveRef` names in a dynamic scope."""
 
 
-class KeywordPlace:
-    """The subschema in which a keyword stands."""
+class KeywordContext:
+    """The subschema that contains a keyword: its node, its scope, and the parser for its subschemas."""
 
     __slots__ = ("node", "parser", "scope")
 
@@ -63,13 +63,13 @@ class KeywordPlace:
         return self.parser.style
 
     def pointer(self, *tokens: str | int) -> str:
-        """Return the JSON pointer of something below this subschema."""
+        """Return the JSON pointer of a descendant of this subschema, given by reference tokens."""
         return "/".join((self.node.pointer or "", *map(pointer_token, tokens)))
 
     def parse(self, raw: Any, *tokens: str | int) -> SchemaSet:
-        """Return the set of the subschema `raw`, which stands below this one at `tokens`."""
+        """Return the set of the subschema `raw`, which is at `tokens` below this one."""
         return self.parser.parse_subschema(raw, self.scope, self.pointer(*tokens))
 
     def error(self, cause: str, *tokens: str | int, hint: str = "") -> SchemaError:
-        """Return the error of a keyword whose value is not what it must be."""
+        """Return the error of a keyword with an invalid value."""
         return SchemaError(cause, pointer=self.pointer(*tokens), hint=hint)
