@@ -28,7 +28,7 @@ class Productions:
         Priority of each rule in reduce/reduce conflicts (LALR only); 0 by default.
     start : int
         Number of the start nonterminal.
-    shown : dict
+    display_names : dict
         Display names of symbols with generated names.
     """
 
@@ -38,11 +38,11 @@ class Productions:
     right: tuple[tuple[int, ...], ...]
     priority: tuple[int, ...]
     start: int
-    shown: dict[int, str]
+    display_names: dict[int, str]
 
     def name(self, symbol: int) -> str:
         """Return the display name of a symbol."""
-        return self.shown.get(symbol) or (self.terminals[symbol] if symbol >= 0 else self.nonterminals[~symbol])
+        return self.display_names.get(symbol) or (self.terminals[symbol] if symbol >= 0 else self.nonterminals[~symbol])
 
     def text(self, rule: int) -> str:
         """Return a rule in grammar notation, such as `expr: expr "+" term`."""

@@ -40,7 +40,7 @@ def language(dfa: Dfa, words: list[str] = WORDS) -> set[str]:
 
 
 @given(tables())
-def test_a_table_keeps_its_language(table: Table) -> None:
+def test_from_table_preserves_the_language(table: Table) -> None:
     dfa = Dfa.from_table(table)
     assert language(dfa) == {word for word in WORDS if run(table, word)}
 
@@ -72,7 +72,7 @@ def test_numbering_and_redundancy_do_not_matter(table: Table, rng: random.Random
 
 
 @given(dfas())
-def test_the_form_is_what_it_says(dfa: Dfa) -> None:
+def test_the_canonical_form(dfa: Dfa) -> None:
     states, classes = dfa.delta.shape
     assert dfa.bounds.dtype == dfa.classes.dtype == dfa.delta.dtype == np.int32 and dfa.accepting.dtype == np.bool_
     assert dfa.bounds[0] == 0 and (np.diff(dfa.bounds) > 0).all() and dfa.bounds[-1] < LAST
@@ -117,7 +117,7 @@ def test_boolean_operations(a: Dfa, b: Dfa) -> None:
 
 
 @given(dfas(), dfas(), dfas())
-def test_boolean_laws_hold_as_equality(a: Dfa, b: Dfa, c: Dfa) -> None:
+def test_boolean_identities_hold_as_equality(a: Dfa, b: Dfa, c: Dfa) -> None:
     assert a.complement().complement() == a
     assert a.union(b).complement() == a.complement().intersect(b.complement())
     assert a.intersect(b).complement() == a.complement().union(b.complement())
@@ -268,12 +268,12 @@ A, B = Dfa.from_strings(["aaaaaaaa"]), Dfa.from_strings(["bbbbbbb", "b"])
         lambda limit: A.intersect(Dfa.any_text(), max_states=limit),
     ],
 )
-def test_budgets_are_kept_by_name(build: Callable[[int], Dfa]) -> None:
+def test_budgets_are_enforced_by_name(build: Callable[[int], Dfa]) -> None:
     with pytest.raises(LimitError, match="max_states"):
         build(5)
 
 
-def test_what_is_no_text_is_refused() -> None:
+def test_invalid_texts_are_refused() -> None:
     with pytest.raises(ValueError, match="surrogates"):
         Dfa.from_table(Table([0], [0], [(0,)], [True]))
     with pytest.raises(ValueError, match="surrogate"):

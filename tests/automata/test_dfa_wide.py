@@ -75,7 +75,7 @@ def test_like_numbers_do_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seeds == [0, 1, 2]
 
 
-def test_large_automata_are_the_same_both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_array_and_list_constructions_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     size = large_automata.WIDE + 50
 
     def build() -> list[Dfa]:

@@ -74,7 +74,7 @@ def test_small_grammars(name: str) -> None:
     assert check(build_tables(numbered(rules_of(SMALL[name]), "start")), 3, 2_000) > 0
 
 
-def test_what_is_shifted_for_ever_and_never_accepted() -> None:
+def test_infinite_shifting_without_acceptance() -> None:
     table = build_tables(numbered(rules_of(SMALL["dead end"]), "start"))
     tables = CoReachableStacks(table).tables(100)
     assert tables is not None

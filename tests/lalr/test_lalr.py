@@ -59,7 +59,7 @@ def numbered(rules: list[Rule], start: str) -> Productions:
         ),
         priority=tuple(rule.options.priority or 0 for rule in rules),
         start=nonterminals.index(start),
-        shown={},
+        display_names={},
     )
 
 

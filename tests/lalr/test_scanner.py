@@ -305,7 +305,7 @@ def test_refused_with_name_and_place(pattern: str, cause: str) -> None:
 
 
 def test_flags_within_a_pattern() -> None:
-    with pytest.raises(GrammarError, match="terminal A: flags"):
+    with pytest.raises(GrammarError, match="terminal A: a pattern cannot contain flags"):
         build_lexers(load_grammar("start: A\nA: /(?i)a/"))
 
 

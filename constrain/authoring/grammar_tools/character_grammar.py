@@ -115,7 +115,7 @@ class _Numbers(NodeVisitor[list[int]]):
             right=tuple(self.right),
             priority=(0,) * len(self.left),
             start=self.names[start],
-            shown=self.shown,
+            display_names=self.shown,
         )
         return made, self.alphabet, tuple(self.tokens)
 

@@ -32,7 +32,7 @@ def check_nesting(source_map: SourceMap, nesting: int) -> None:
                         f"brackets are nested more than Limits.nesting = {nesting} levels deep",
                         source=source_map.text,
                         position=token.position,
-                        hint="Name inner parts as rules of their own.",
+                        hint="Move inner parts into separate rules.",
                     )
             elif token.text in CLOSING:
                 depth = max(0, depth - 1)

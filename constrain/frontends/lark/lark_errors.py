@@ -63,7 +63,7 @@ class GrammarFaults:
         if isinstance(original, RecursionError):
             return LimitError(
                 "the grammar is nested more deeply than lark can read it: fewer levels than Limits.nesting",
-                hint="Name inner parts as rules of their own.",
+                hint="Move inner parts into separate rules.",
             )
         sentence = str(original)
         for pattern, text, where, cure in ROWS:
@@ -85,10 +85,10 @@ class GrammarFaults:
             cure = "Add a rule that consists of it alone."
             return self.at(self._find(start, "defined"), f"the start must be a rule, and `{start}` is {what}", cure)
         rules = [name for name in self.source_map.definitions if name.lower() == name]
-        cure = f"Define it, or say which rule a text is: start={rules[0]!r}." if rules else f"Define it: `{start}: ...`"
+        cure = f"Define it, or name another start rule: start={rules[0]!r}." if rules else f"Define it: `{start}: ...`"
         return self.at(
             (self.source_map, self.source, 0),
-            f"there is no rule `{start}`, and every text of a grammar is one",
+            f"there is no rule `{start}`, which is needed as the start",
             self._suggest_similar(start) + cure,
         )
 
@@ -107,10 +107,10 @@ class GrammarFaults:
         where = self._find(name, "defined")
         many = str(count) if count < 10**9 else "over a billion"
         return LimitError(
-            f"rule `{name}` has {many} options, more than {most}, once its choices and optional parts are written out",
+            f"rule `{name}` has {many} options, more than {most}, after expansion of its choices and optional parts",
             source=where[0].text if where else None,
             position=where[2] if where else None,
-            hint="Give inner choices rules of their own: what has a name is not written out.",
+            hint="Move inner choices into separate rules, which are not expanded.",
         )
 
     def ignored_without_text(self, name: str) -> GrammarError:
@@ -136,9 +136,9 @@ class GrammarFaults:
             return known
         return self.at(
             self._find(name, "defined"),
-            f"terminal {self._display_name(name)} is no pattern for `re` once it is composed, "
+            f"terminal {self._display_name(name)} is not a valid pattern for `re` after composition, "
             f"{shorten_excerpt(regexp)!r}: {error}",
-            "Each part is one, so rewrite the terminal that joins them.",
+            "Each part is valid, so rewrite the terminal that combines them.",
         )
 
     def no_grammar(self, file: str) -> GrammarError:
@@ -148,11 +148,11 @@ class GrammarFaults:
         where = (self.source_map, self.source, position) if position is not None else None
         if position is not None and self.text.startswith(".", position):
             folders = ", ".join(map(repr, self.reader.folders)) or "no folder"
-            cure = f"It is looked for in import_paths=, which names {shorten_excerpt(folders)}."
+            cure = f"It is searched in import_paths=, which contains {shorten_excerpt(folders)}."
             return self.at(where, f"%import finds no file {file}", cure)
         known = self.reader.available()
         near = difflib.get_close_matches(name.rpartition(".")[2], known, 1)
-        cure = f"Known: {', '.join(known)}. Others are looked for in the folders of import_paths= alone."
+        cure = f"Known: {', '.join(known)}. Others are searched only in the folders of import_paths=."
         return self.at(
             where, f"%import finds no grammar `{name}`", (f"Did you mean {near[0]}? " if near else "") + cure
         )
@@ -218,7 +218,7 @@ class GrammarFaults:
                 names = self._names_of(grammar)
                 return self.at(
                     (self.source_map, self.source, position),
-                    f"%import takes `{name}` from {grammar}, which does not define it",
+                    f"%import requests `{name}` from {grammar}, which does not define it",
                     self._suggest_similar(name, names)
                     or f"It defines {', '.join(names[:MOST_NAMES])}{', ...' if len(names) > MOST_NAMES else '.'}",
                 )
@@ -269,12 +269,10 @@ class GrammarFaults:
                 except (ValueError, SyntaxError):
                     continue
                 if any(len(end) != 1 for end in ends):
-                    cause = f"the range {low}..{high} goes from one character to one other"
-                    return self.at(
-                        (source_map, file, position), cause, "Use a /pattern/ or a choice for anything longer."
-                    )
+                    cause = f"the range {low}..{high} must have single characters as its ends"
+                    return self.at((source_map, file, position), cause, "Use a /pattern/ or a choice for longer texts.")
                 if ends[0] > ends[1]:
-                    cause = f"the range {low}..{high} is the wrong way round"
+                    cause = f"the range {low}..{high} is reversed"
                     return self.at((source_map, file, position), cause, f"Write {high}..{low}.")
         return None
 

@@ -93,7 +93,7 @@ class ImportReader:
         if self.times[name] > MOST_READS:
             raise GrammarError(
                 f"%import: the module {path} imports itself, or is imported more than {MOST_READS} times",
-                hint="Import what is needed from it in one place.",
+                hint="Import everything that is needed from it in one statement.",
             )
         self.read[base, path], self.names[base, path] = text, name
         self.texts.pop(file, None)

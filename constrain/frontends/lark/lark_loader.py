@@ -56,7 +56,7 @@ class LoadedTerminal:
         Numbers of characters that it matches; `most` is as lark computes it, a very large number if unbounded.
     written : str
         The literal in the grammar from which it was made, if it has no name there.
-    places : SourceMap
+    source_map : SourceMap
     """
 
     name: str
@@ -99,7 +99,7 @@ class LoadedGrammar:
         Flags of all patterns (lark's g_regex_flags).
     imports : tuple of (str or None, str, str)
         What was imported: importing folder, requested path, text.
-    places : SourceMap
+    source_map : SourceMap
     """
 
     text: str
@@ -197,8 +197,8 @@ def load_grammar(
             known.add(symbol.name)
             terminals.append(LoadedTerminal(str(symbol.name), "declared", "", "", 0, 0, 0, "", faults.source_map))
     numbers = {terminal.name: number for number, terminal in enumerate(terminals)}
-    shown = {numbers[d.name]: d.pattern.raw for d in definitions if d.name not in own and d.pattern.raw}
-    productions = _productions(rules, numbers, shown, start, SIGNS[priority], faults)
+    display_names = {numbers[d.name]: d.pattern.raw for d in definitions if d.name not in own and d.pattern.raw}
+    productions = _productions(rules, numbers, display_names, start, SIGNS[priority], faults)
     for name in ignored:
         if name not in numbers or terminals[numbers[name]].kind == "declared":
             raise faults.ignored_without_text(name)
@@ -250,7 +250,12 @@ def _terminal(definition: Any, own: set[str], sign: int, flags: str, faults: Gra
 
 
 def _productions(
-    rules: Sequence[Any], number: dict[str, int], shown: dict[int, str], start: str, sign: int, faults: GrammarFaults
+    rules: Sequence[Any],
+    number: dict[str, int],
+    display_names: dict[int, str],
+    start: str,
+    sign: int,
+    faults: GrammarFaults,
 ) -> Productions:
     """Convert the rules to numbers; raise GrammarError for a nonterminal without productions."""
     nonterminal: dict[str, int] = {}
@@ -268,8 +273,10 @@ def _productions(
     for made, n in nonterminal.items():
         if generated := MADE.fullmatch(made):
             inner = [r for rule, r in zip(rules, right) if rule.origin.name == made and r[:1] != (~n,)]
-            spelled = " | ".join(" ".join(shown.get(s) or names[s] for s in option) for option in inner)
-            shown[~n] = f"({spelled})+" if generated[2] in ("plus", "star") else f"(a repetition in {generated[1]})"
+            spelled = " | ".join(" ".join(display_names.get(s) or names[s] for s in option) for option in inner)
+            display_names[~n] = (
+                f"({spelled})+" if generated[2] in ("plus", "star") else f"(a repetition in {generated[1]})"
+            )
     return Productions(
         terminals=tuple(number),
         nonterminals=tuple(nonterminal),
@@ -277,7 +284,7 @@ def _productions(
         right=right,
         priority=tuple(sign * (rule.options.priority or 0) for rule in rules),
         start=nonterminal[start],
-        shown=shown,
+        display_names=display_names,
     )
 
 

@@ -33,7 +33,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         r"Cannot extend \w+ with different parameters: (?P<name>\S+)",
         "%extend gives the template `{name}` other parameters than its definition",
         "again",
-        "Write the same parameters in both places.",
+        "Write the same parameters in both definitions.",
     ),
     (
         r"Can't extend \w+ (?P<name>\S+) - it is abstract",
@@ -43,19 +43,19 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         r"Names starting with double-underscore are reserved \(Error at (?P<name>\S+)\)",
-        "`{name}` starts with two underscores; such names are lark's own",
+        "`{name}` starts with two underscores; such names are reserved by lark",
         "defined",
         "One underscore is allowed.",
     ),
     (
         r"Nothing was imported from grammar `(?P<name>[^`]+)`",
-        "%import {name} says from which grammar, but not what",
+        "%import {name} names a grammar, but no symbol in it",
         "used",
         "Write `%import {name}.NAME`, or `%import {name} (A, B)`.",
     ),
     (
         r"Cannot import '(?P<name>[^']+)' from '(?P<file>[^']+)': Symbol already defined",
-        "`{name}` is imported from {file}, but something of that name is there already",
+        "`{name}` is imported from {file}, but that name is already defined",
         "used",
         "Import it under another name: `%import ... -> other_name`.",
     ),
@@ -106,7 +106,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         r"\(in \w+ (?P<inside>.+)\)",
         "template `{name}` is defined for another number of arguments: {want}, not {got}",
         "used inside",
-        "Give it as many as its definition names.",
+        "Pass as many as its definition has.",
     ),
     (
         r"(?:Rule|Terminal) '(?P<name>[^']+)' used but not defined \(in \w+ (?P<inside>.+)\)",
@@ -140,7 +140,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         r"You can only use newlines in regular expressions with the `x`",
-        "a pattern goes over the end of its line",
+        "a pattern continues over the end of its line",
         "long pattern",
         "Write `\\n` for a newline, or add the flag x, /.../x, with which blanks do not count.",
     ),
@@ -152,7 +152,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         r"Conflicting flags for the same terminal: (?P<pattern>.+)",
-        "the same text stands in the grammar with different flags",
+        "the same text occurs in the grammar with different flags",
         "flags",
         'Define a terminal for each, `A: "text"` and `B: "text"i`, and use their names.',
     ),
@@ -164,7 +164,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         r"Inlined rules \(_rule\) cannot use the \?rule modifier",
-        "a rule that begins with an underscore is inlined always, so `?` before it says nothing",
+        "a rule that begins with an underscore is always inlined, so `?` before it has no effect",
         "inlined",
         "Leave out the `?` or the underscore.",
     ),
@@ -172,7 +172,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         r"Rules defined twice:\s+\* <(?P<name>[^ :]+) : ",
         "rule `{name}` has the same option twice, as a rule or after `?` and `[]` are spelled out",
         "defined",
-        "Leave one out. `a? | a` and `[a] [a]` each hold `a` twice: write `a?` and `a~0..2`.",
+        "Leave one out. `a? | a` and `[a] [a]` each contain `a` twice: write `a?` and `a~0..2`.",
     ),
     (
         r"Bad Range for .* \((?P<low>-?\d+)\.\.(?P<high>-?\d+) isn't allowed\)",
@@ -184,6 +184,6 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
         r"Inconsistent base_path for (?P<file>.+?)\.?$",
         "`{file}` is imported both from beside this grammar (`.{file}`) and from the library (`{file}`)",
         "import",
-        "Import all of it in one way.",
+        "Use the same form in all imports of it.",
     ),
 )

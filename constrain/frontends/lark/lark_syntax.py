@@ -27,16 +27,16 @@ DIRECTIVES = ("%ignore", "%import", "%declare", "%extend", "%override")
 QUOTED = "If it is part of the text, put it in double quotes."
 
 HABITS: tuple[tuple[str, str, str], ...] = (
-    (r"'", "a string stands between double quotes", "Write \"...\" instead of '...'."),
+    (r"'", "a string is enclosed in double quotes", "Write \"...\" instead of '...'."),
     (
         r'"',
         "a string is not closed in its line",
-        'Put `"` behind it; inside, write `\\"` for a double quote and `\\n` for a newline.',
+        'Put `"` after it; inside, write `\\"` for a double quote and `\\n` for a newline.',
     ),
-    (r"/", "a pattern is not closed", "Put `/` behind it, and write `\\/` for a slash inside."),
+    (r"/", "a pattern is not closed", "Put `/` after it, and write `\\/` for a slash inside."),
     (r"=", "a rule is written `name: options`", "Write `:` instead."),
     (r";", "a rule ends with its line", "Leave out the semicolon."),
-    (r"<", "names stand without angle brackets", "Write `name` instead of `<name>`."),
+    (r"<", "names are written without angle brackets", "Write `name` instead of `<name>`."),
     (
         r"\^|\\|&|@|\$|`|>|=|'",
         "this character has no meaning here",
@@ -49,10 +49,10 @@ HABITS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"!",
-        "`!` stands before the name of a rule where it is defined",
+        "`!` precedes the name of a rule in its definition",
         "Write `!name: ...` there; it shapes trees only.",
     ),
-    (r"__", "names that begin with two underscores are lark's own", "One underscore is allowed."),
+    (r"__", "names that begin with two underscores are reserved by lark", "One underscore is allowed."),
     (r"-", "names have no hyphens", 'Write an underscore; a minus in the text is "-".'),
     (r"[0-9]", "a name does not begin with a digit", QUOTED),
 )
@@ -67,13 +67,13 @@ MISTAKES: tuple[tuple[tuple[str, ...], Callable[[str, int, set[str]], bool], str
         ("_COLON",),
         lambda text, position, accepted: text[:position].rstrip().endswith(":"),
         "a rule is written `name: options`, with one colon",
-        "Leave the rest out.",
+        "Remove the second colon.",
     ),
     (
         ("_COLON",),
         lambda text, position, accepted: True,
         "a definition begins here, in the middle of another",
-        "Each definition begins on a line of its own.",
+        "Begin each definition on a new line.",
     ),
     (
         ("_LBRACE",),
@@ -91,30 +91,30 @@ MISTAKES: tuple[tuple[tuple[str, ...], Callable[[str, int, set[str]], bool], str
         ("OP",),
         lambda text, position, accepted: True,
         "`{token}` has nothing before it that it could repeat",
-        "An operator stands behind a value, and only one: write `(x+)?` for two.",
+        "An operator follows a value, and only one: write `(x+)?` for two.",
     ),
 )
 """Misplaced tokens: token kinds, condition, cause, hint."""
 
-DEFINITION = "A definition is `name: options`. Options that go on in a new line begin there with `|`."
+DEFINITION = "A definition is `name: options`. Options on a new line begin with `|`."
 CLOSE = "Close what is open. Inside, a new line begins with `|`."
 CURES: tuple[tuple[tuple[str, ...], set[str], str], ...] = (
     (("_NL", "$END"), {"_RPAR"}, CLOSE),
     (("_NL", "$END"), {"_RBRA"}, CLOSE),
-    (("_DOT",), {"_COLON"}, "A priority is one whole number behind the name: `name.2: ...`."),
+    (("_DOT",), {"_COLON"}, "A priority is an integer after the name: `name.2: ...`."),
     ((), {"_COLON"}, DEFINITION),
     ((*VALUE, "_OR"), {"_IGNORE"}, DEFINITION),
-    (("_RPAR", "_RBRA", "_RBRACE"), set(), "Nothing is open here that it closes."),
-    (("_IMPORT", "_IGNORE", "_DECLARE", "_EXTEND", "_OVERRIDE"), set(), "A directive begins on a line of its own."),
-    (("TILDE",), set(), "A repetition stands behind what it repeats, and only one: `x~2..5`."),
-    (("TERMINAL",), {"RULE"}, "A name here is in lower case."),
+    (("_RPAR", "_RBRA", "_RBRACE"), set(), "Remove it: there is no opening bracket."),
+    (("_IMPORT", "_IGNORE", "_DECLARE", "_EXTEND", "_OVERRIDE"), set(), "Begin each directive on a new line."),
+    (("TILDE",), set(), "A repetition follows the repeated item, and only one: `x~2..5`."),
+    (("TERMINAL",), {"RULE"}, "Write the name in lower case here."),
     ((), set(VALUE), QUOTED),
-    ((), {"NUMBER"}, "A number is one of digits alone."),
+    ((), {"NUMBER"}, "A number consists of digits only."),
     ((), {"_IGNORE"}, DEFINITION),
     (
         (),
         {"RULE", "TERMINAL"},
-        "A name is of letters, digits and underscores: a rule in lower, a terminal in upper case.",
+        "Names consist of letters, digits and underscores: rules in lower case, terminals in upper case.",
     ),
     ((), set(), "Write what is expected, or leave this out."),
 )

@@ -179,7 +179,9 @@ class _TerminalLists:
         terminal, code = self.terminals[t], programs.code
         pattern = terminal.regexp()
         if GLOBAL_FLAGS.match(pattern):
-            raise self._locate_error(t, GrammarError("flags for all of a pattern cannot be in it", hint=GLOBALLY))
+            raise self._locate_error(
+                t, GrammarError("a pattern cannot contain flags that apply to all of it", hint=GLOBALLY)
+            )
         try:
             tree = parse_pattern(
                 pattern, dialect="python", flags=self.loaded.flags, nesting=limits.nesting, ordered=True

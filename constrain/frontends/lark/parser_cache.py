@@ -108,7 +108,7 @@ def _to_parts(parser: Parser) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Split a parser into values that JSON can represent, and arrays."""
     rules = {each.name: getattr(parser.productions, each.name) for each in fields(Productions)}
     facts: dict[str, Any] = {"ignored": sorted(parser.ignored), "layout": None, "dead_ends": parser.dead_ends}
-    facts["productions"] = rules | {"shown": sorted(parser.productions.shown.items())}
+    facts["productions"] = rules | {"display_names": sorted(parser.productions.display_names.items())}
     arrays: dict[str, NDArray[Any]] = {"scan": parser.scan}
     for prefix, tables in (("scanner", parser.scanner), ("table", parser.table)):
         for each in fields(tables):
@@ -134,7 +134,7 @@ def _from_parts(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Parse
     return Parser(
         scanner=build_tables(Scanner, "scanner"),
         table=build_tables(Lalr, "table"),
-        productions=Productions(**rules | {"shown": dict(rules["shown"])}),
+        productions=Productions(**rules | {"display_names": dict(rules["display_names"])}),
         scan=arrays["scan"],
         ignored=frozenset(facts["ignored"]),
         layout=IndentationLayout(**layout_fields) if layout_fields else None,

@@ -45,7 +45,7 @@ def accepts(constraint: constrain.Constraint, text: str) -> bool:
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(languages, min_size=10, max_size=14), st.booleans(), st.lists(st.text("abc", max_size=5), max_size=8))
-def test_one_of_many_patterns_holds_what_a_validator_says(patterns: list[str], negated: bool, texts: list[str]) -> None:
+def test_one_of_many_patterns_agrees_with_a_validator(patterns: list[str], negated: bool, texts: list[str]) -> None:
     branches: list[object] = [{"pattern": pattern, "maxLength": 6} for pattern in patterns]
     schema: object = {"oneOf": [*branches, {"type": "integer"}, {"enum": ["ab", 3, []]}]}
     schema = {"not": schema} if negated else schema
@@ -81,7 +81,7 @@ def test_a_bound_that_no_automaton_counts_to_is_refused(pattern: str, digits: in
 
 
 @pytest.mark.parametrize("digits", [1, 9, 10, 5_000])
-def test_a_reference_to_a_group_far_away_is_wrong(digits: int) -> None:
+def test_reference_to_a_missing_group_is_invalid(digits: int) -> None:
     with pytest.raises(constrain.RegexError if digits else constrain.ConstrainError):
         constrain.compile(VOCABULARY, regex="(a)\\" + "9" * digits)
     with pytest.raises(constrain.SchemaError):

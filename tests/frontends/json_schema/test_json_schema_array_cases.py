@@ -137,7 +137,7 @@ def weaker(case: ArrayCase) -> list[ArrayCase]:
     return out
 
 
-def test_what_is_plainly_within() -> None:
+def test_syntactic_subset() -> None:
     for random in randoms(150):
         case, other = random_case(random), random_case(random)
         assert all(array_cases.is_array_subset(case, one) for one in weaker(case))
@@ -163,7 +163,7 @@ def test_settled_cases() -> None:
                 assert lengths == set(range(one.low, one.high + 1))
 
 
-def test_demands_that_are_surely_met_are_left_out() -> None:
+def test_entailed_constraints_are_dropped() -> None:
     one, text = SETS[2], SETS[3]
     for low in range(4):
         for fewest in range(1, 4):

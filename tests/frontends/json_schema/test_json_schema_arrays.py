@@ -146,7 +146,7 @@ def test_counts_are_counted_and_not_unrolled() -> None:
 
 @given(counting, st.lists(item_values, max_size=12))
 @settings(max_examples=250)
-def test_items_are_counted_as_the_judge_counts_them(schema: dict[str, Any], lists: list[Any]) -> None:
+def test_item_counts_agree_with_jsonschema(schema: dict[str, Any], lists: list[Any]) -> None:
     schema = {"type": "array", **schema}
     lists = [*LISTS, *lists]
     try:
@@ -167,7 +167,7 @@ BYTES = constrain.Vocabulary.bytes()
 
 @given(counting, st.integers(0, 99))
 @settings(max_examples=60)
-def test_what_is_counted_never_gets_stuck(schema: dict[str, Any], seed: int) -> None:
+def test_counted_items_have_no_dead_ends(schema: dict[str, Any], seed: int) -> None:
     schema = {"type": "array", **schema}
     try:
         constraint = constrain.compile(BYTES, schema=schema)
@@ -192,13 +192,13 @@ def test_what_is_counted_never_gets_stuck(schema: dict[str, Any], seed: int) -> 
     ],
     ids=json.dumps,
 )
-def test_large_counts_cost_only_what_is_written(schema: dict[str, Any]) -> None:
+def test_large_counts_are_linked_lazily(schema: dict[str, Any]) -> None:
     grammar = to_grammar({"type": "array", **schema})
     assert accepts(grammar, json.dumps([1, 2] * 20)) == valid(schema, [1, 2] * 20)
     assert len(grammar.rules) < 300
 
 
-def test_demands_that_are_met_are_counted_no_more() -> None:
+def test_satisfied_constraints_are_not_counted() -> None:
     grammar = to_grammar({"type": "array", "contains": {"const": 1}, "minItems": 5_000, "maxItems": 1_000_000})
     assert not accepts(grammar, "[1]")
     repeats = [node for name in grammar.rules for node in nodes_in(grammar.rules[name]) if isinstance(node, Repeat)]
@@ -209,7 +209,7 @@ def test_demands_that_are_met_are_counted_no_more() -> None:
     st.lists(st.one_of(st.none(), st.integers(0, 3)), min_size=1, max_size=4),
     st.lists(st.tuples(st.sets(st.integers(0, 3)), st.integers(0, 4), st.one_of(st.none(), st.integers(0, 4)))),
 )
-def test_feasible_is_what_trying_finds(most: list[int | None], given_totals: list[Any]) -> None:
+def test_feasibility_agrees_with_enumeration(most: list[int | None], given_totals: list[Any]) -> None:
     totals = [
         CountConstraint(tuple(kind for kind in sorted(kinds) if kind < len(most)), low, high)
         for kinds, low, high in given_totals
@@ -223,7 +223,7 @@ def test_feasible_is_what_trying_finds(most: list[int | None], given_totals: lis
     assert is_feasible(most, totals) == tried
 
 
-def test_large_totals_are_told_without_trying_each() -> None:
+def test_large_totals_are_decided_by_bisection() -> None:
     # Each two of three kinds together an odd number of times: the sum of all three would be half an odd number.
     for odd in (10**9 + 1, 10**9):
         totals = [CountConstraint(pair, odd, odd) for pair in ((0, 1), (1, 2), (0, 2))]

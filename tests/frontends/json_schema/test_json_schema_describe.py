@@ -41,7 +41,7 @@ def test_every_keyword_has_a_row() -> None:
     }
 
 
-def test_what_the_style_and_the_dialect_ignore() -> None:
+def test_keywords_ignored_by_style_or_dialect() -> None:
     assert told({"format": "date"}, style=Style(formats="annotate"))["/format"] == ("annotation", "not asserted")
     old = {
         "$schema": "http://json-schema.org/draft-07/schema#",
@@ -53,7 +53,7 @@ def test_what_the_style_and_the_dialect_ignore() -> None:
     assert told(old)["/$ref"][0] == "mask"
 
 
-def test_what_is_refused_is_told_and_not_raised() -> None:
+def test_refused_keywords_get_a_row() -> None:
     rows = told({"properties": {"a": {"const": "\ud800"}}, "maxItems": 3})
     assert rows["/properties/a/const"] == ("refused", "A lone surrogate cannot be written as UTF-8.")
     assert rows["/maxItems"][0] == "counter"
@@ -80,12 +80,12 @@ def test_what_is_refused_is_told_and_not_raised() -> None:
          "not a keyword of draft 7; write a list in `items`"),
     ],
 )  # fmt: skip
-def test_what_depends_on_the_schema(schema: Any, where: str, how: str, says: str) -> None:
+def test_notes_that_depend_on_the_schema(schema: Any, where: str, how: str, says: str) -> None:
     row = told(schema)[where]
     assert row[0] == how and says in row[1]
 
 
-def test_what_is_wrong_is_raised() -> None:
+def test_invalid_schemas_are_refused() -> None:
     with pytest.raises(SchemaError):
         describe_keywords({"type": "strng"})
     with pytest.raises(UnsatisfiableError):

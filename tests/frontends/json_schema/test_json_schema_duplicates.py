@@ -60,7 +60,7 @@ def test_every_short_array(keywords: dict[str, Any], style: Style) -> None:
 
 
 @pytest.mark.parametrize("keywords", SCHEMAS, ids=json.dumps)
-def test_masks_are_what_trying_each_token_finds(keywords: dict[str, Any]) -> None:
+def test_masks_agree_with_trying_each_token(keywords: dict[str, Any]) -> None:
     """No prefix is a dead end: a token is allowed exactly if its bytes are taken, and what was taken can be ended."""
     vocabulary = Vocabulary.from_tokens([*(bytes([b]) for b in range(256)), *PIECES, None], eos_ids=[256 + len(PIECES)])
     constraint = constrain.compile(vocabulary, schema=duplicated(keywords), style=Style.any())
@@ -115,7 +115,7 @@ def test_shortest_completions(written: bytes, completion: bytes) -> None:
 
 
 @pytest.mark.parametrize("keywords", [{"maxItems": 5}, {"contains": {"type": "string"}, "maxContains": 2}])
-def test_what_has_dead_ends_is_refused(keywords: dict[str, Any]) -> None:
+def test_possible_dead_ends_are_refused(keywords: dict[str, Any]) -> None:
     """Where the last item may have to be a copy, or items are counted beside it, nothing watches for both."""
     with pytest.raises(UnsupportedError, match="Two equal items") as caught:
         constrain.compile(Vocabulary.bytes(), schema=duplicated(keywords))

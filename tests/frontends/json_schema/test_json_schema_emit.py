@@ -54,11 +54,11 @@ WRITERS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("writer", WRITERS, ids=str)
 @pytest.mark.parametrize("key_order", ["schema", "any"])
-def test_flexible_takes_what_json_writers_produce(writer: dict[str, Any], key_order: Any) -> None:
+def test_flexible_accepts_output_of_json_writers(writer: dict[str, Any], key_order: Any) -> None:
     assert judge(json.dumps(VALUE, ensure_ascii=False, **writer), key_order=key_order)
 
 
-def test_flexible_takes_spaces_inside_brackets() -> None:
+def test_flexible_accepts_spaces_inside_brackets() -> None:
     assert judge('{ "a": [ ] }') and judge('{ "a":[] }') and judge('{"a": []\n}')
 
 
@@ -89,7 +89,7 @@ def test_flexible_has_a_bounded_indentation(space: str) -> None:
         ' {"a":[]}',
     ],
 )
-def test_flexible_refuses_what_no_json_writer_produces(text: str) -> None:
+def test_flexible_refuses_unusual_whitespace(text: str) -> None:
     assert json.loads(text)["a"] == [] and judge(text, whitespace="any") and not judge(text)
 
 
@@ -116,7 +116,7 @@ def test_constants_are_gathered() -> None:
     assert to_grammar({"const": "a"}).start == Literal(b'"a"')
 
 
-def test_only_what_has_brackets_is_a_rule() -> None:
+def test_only_arrays_and_objects_are_rules() -> None:
     grammar = to_grammar({"type": "object", "properties": {"s": {"type": "string"}, "o": {"type": "object"}}})
     assert isinstance(grammar.start, Rule)
     node = grammar.rules[grammar.start.name]

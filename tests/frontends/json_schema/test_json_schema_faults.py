@@ -23,7 +23,7 @@ def told(schema: Any) -> list[tuple[str | None, bool]]:
     return [(fault.error.pointer, fault.reached) for fault in find_faults(schema)]
 
 
-def test_all_are_told() -> None:
+def test_all_faults_are_reported() -> None:
     schema = {
         "type": "strng",
         "minLength": -1,
@@ -41,7 +41,7 @@ def test_all_are_told() -> None:
     }
 
 
-def test_what_nothing_refers_to_comes_last_and_hinders_nothing() -> None:
+def test_unreferenced_faults_come_last() -> None:
     schema = {"$defs": {"unused": {"type": 5}}, "maxItems": -1}
     assert told(schema) == [("/maxItems", True), ("/$defs/unused/type", False)]
     assert to_grammar({"$defs": {"unused": {"type": 5}}, "type": "null"})
@@ -55,7 +55,7 @@ def test_a_document_that_is_none_is_raised() -> None:
 
 
 @given(st.lists(st.sampled_from(WRONG), min_size=1, max_size=4, unique_by=lambda pair: pair[0]), st.booleans())
-def test_each_wrong_keyword_is_told_once(wrong: list[tuple[str, Any]], deeper: bool) -> None:
+def test_each_fault_is_reported_once(wrong: list[tuple[str, Any]], deeper: bool) -> None:
     schema: dict[str, Any] = dict(wrong)
     document = {"allOf": [{}, schema]} if deeper else schema
     found = find_faults(document)
@@ -67,7 +67,7 @@ def test_each_wrong_keyword_is_told_once(wrong: list[tuple[str, Any]], deeper: b
 
 
 @given(schemas)
-def test_what_has_a_fault_does_not_compile(schema: Any) -> None:
+def test_faulty_schemas_do_not_compile(schema: Any) -> None:
     found = [fault for fault in find_faults(schema) if fault.reached]
     if found:
         with pytest.raises(ConstrainError):

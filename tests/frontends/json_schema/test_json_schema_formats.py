@@ -163,7 +163,7 @@ def test_leap_seconds_of_a_date() -> None:
 
 
 @pytest.mark.parametrize("name", ["time", "date-time"])
-def test_what_is_built_in_blocks_is_the_canonical_automaton(name: str) -> None:
+def test_block_construction_gives_the_canonical_automaton(name: str) -> None:
     dfa = dfa_of(name)
     assert canonicalize_table(dfa.table) == dfa.table._replace(rows=[tuple(row) for row in dfa.table.rows])
     assert dfa.distances().tolist() == find_distances(dfa.table)
@@ -255,7 +255,7 @@ def test_a_uri_is_a_reference_and_an_iri() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(VALID) - {"uri-template"}))
-def test_jsonschema_takes_what_we_write(name: str) -> None:
+def test_jsonschema_accepts_generated_texts(name: str) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
     if name not in checker.checkers:

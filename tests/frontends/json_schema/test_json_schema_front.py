@@ -58,7 +58,7 @@ def test_nothing_that_is_written_is_a_dead_end(schema: Any, style: Style) -> Non
     assert dead_parts(grammar) == []
 
 
-def test_json_text_keeps_its_digits() -> None:
+def test_json_text_preserves_digits() -> None:
     grammar = to_grammar('{"type": "integer", "minimum": 12345678901234567890123, "maximum": 12345678901234567890123}')
     assert accepts(grammar, "12345678901234567890123")
     assert not accepts(grammar, "12345678901234567890122")
@@ -83,7 +83,7 @@ def test_a_schema_is_an_object_or_a_boolean(schema: Any) -> None:
         to_grammar(schema)
 
 
-def test_rules_are_made_when_asked_for_and_kept() -> None:
+def test_rules_are_emitted_on_demand_and_cached() -> None:
     grammar = to_grammar({"type": "array", "items": {"$ref": "#"}})
     assert len(grammar.rules) == 0
     name = grammar.start.name  # type: ignore[union-attr]

@@ -39,7 +39,7 @@ LETTERS = "abl0-üßςα͵א׳ב٠۰ब्‍‌ぁ・漢·ـ\u0300ي"
 @settings(max_examples=400)
 @given(st.text(st.sampled_from(LETTERS), min_size=1, max_size=6))
 @example("بي\u200cبي")
-def test_labels_as_the_package_judges_them(label: str) -> None:
+def test_labels_agree_with_the_idna_package(label: str) -> None:
     try:
         idna.encode(label)
     except idna.IDNAError as error:
@@ -49,7 +49,7 @@ def test_labels_as_the_package_judges_them(label: str) -> None:
         assert is_idn(label)
 
 
-def test_a_label_that_is_counted_can_always_go_on() -> None:
+def test_counted_labels_have_no_dead_ends() -> None:
     assert all(kind.extensible() for kind in build_labels())
 
 

@@ -51,7 +51,7 @@ def test_all_is_everything() -> None:
     assert languages().dfa(ALL).is_universal
 
 
-def test_patterns_know_what_they_are() -> None:
+def test_pattern_properties() -> None:
     assert read_pattern("^[a-z]{1,255}$").counted == (1, 255)
     assert read_pattern("[a-z]").counted is None
     assert read_pattern("^a(b|c)$").has_text and not read_pattern("^a[^\\s\\S]$").has_text

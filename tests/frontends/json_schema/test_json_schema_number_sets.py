@@ -33,7 +33,7 @@ def test_multiples_of_a_decimal(factor: Fraction, wanted: bool, fraction: bool) 
         assert dfa.accepts(text) == (multiple == wanted and (fraction or "." not in text)), text
 
 
-def test_the_fewest_factors_that_say_the_same() -> None:
+def test_reduced_factors_are_minimal() -> None:
     for seed in range(100):
         random = Random(seed)
         multiple = random.choice([None, *FACTORS])
@@ -138,7 +138,7 @@ def test_whether_a_case_has_a_number() -> None:
         (NumberCase((Fraction(1),)), "plain", False), (NumberCase((Fraction(1),)), "any", True),
     ],
 )  # fmt: skip
-def test_what_automata_are_large(case: NumberCase, numbers: str, wanted: bool) -> None:
+def test_large_automata_are_predicted(case: NumberCase, numbers: str, wanted: bool) -> None:
     style = Style(numbers=numbers)  # type: ignore[arg-type]
     assert (
         number_sets.needs_number_rule((case,), style)

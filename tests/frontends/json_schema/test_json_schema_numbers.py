@@ -205,7 +205,7 @@ def test_find_among_residues() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_plain_takes_every_float_and_int_that_json_writes(value: float) -> None:
+def test_plain_accepts_every_number_of_json_dumps(value: float) -> None:
     text = json.dumps(value)
     assert number_dfa(style=PLAIN).accepts(text)
     assert constant_dfa(F(text), PLAIN).accepts(text) or text == "-0.0"
@@ -222,7 +222,7 @@ def test_plain_takes_every_float_and_int_that_json_writes(value: float) -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
-def test_any_takes_floats_with_exponents_between_bounds(value: float, bound: float) -> None:
+def test_any_accepts_floats_with_exponents_between_bounds(value: float, bound: float) -> None:
     text, bound_ = json.dumps(value), F(json.dumps(bound))
     assert number_dfa(style=ANY, low=bound_).accepts(text) == (F(text) >= bound_)
     assert number_dfa(style=ANY, high=bound_, high_open=True).accepts(text) == (F(text) < bound_)

@@ -138,7 +138,7 @@ def test_clauses_are_narrowed_and_resolved() -> None:
         assert union(told) == meaning(case)
 
 
-def test_a_product_of_unions_kept_as_one_case() -> None:
+def test_factored_product_of_unions() -> None:
     for random in randoms(150):
         product_of = [
             (random_case(random),) if random.random() < 0.3 else random_union(random)
@@ -196,7 +196,7 @@ EXCLUDING = [
 
 
 @pytest.mark.parametrize(("case", "way"), [*EXCLUDING, *((way, case) for case, way in EXCLUDING)])
-def test_a_way_that_is_plainly_excluded_is_left_out(case: ObjectCase, way: ObjectCase) -> None:
+def test_excluded_cases_are_dropped(case: ObjectCase, way: ObjectCase) -> None:
     case = case._replace(names=(*case.names, ("c", ANY)))
     other, third = ObjectCase((("c", SETS[2]),)), ObjectCase((("c", SETS[4]),), low=1)
     narrowed = object_cases.propagate_units(case._replace(clauses=((way, other, third),)), ALGEBRA)
@@ -281,7 +281,7 @@ def test_settled_cases() -> None:
         assert object_members.is_object_satisfiable(case, ALGEBRA) == bool(found)
 
 
-def test_whether_there_is_an_object() -> None:
+def test_object_satisfiability() -> None:
     for random in randoms(300):
         case = random_case(random, most=2)
         if len(case.existentials) + sum(len(way.existentials) for clause in case.clauses for way in clause) <= 2:
@@ -330,7 +330,7 @@ def test_each_key_of_a_settled_case_can_be_there() -> None:
                 assert len(one.required) < one.low
 
 
-def test_what_needs_what_is_followed_to_the_end() -> None:
+def test_dependencies_are_closed_transitively() -> None:
     names = "abcde"
     for random in randoms(100):
         needs = {name: frozenset(random.sample(names, random.choice([0, 1, 1, 2]))) - {name} for name in names}

@@ -32,7 +32,7 @@ cases = st.one_of(
 
 
 @given(cases, cases, halves)
-def test_meet_holds_what_both_hold(one: NumberCase, other: NumberCase, value: Fraction) -> None:
+def test_intersection_contains_common_values(one: NumberCase, other: NumberCase, value: Fraction) -> None:
     both = intersect_numbers(one, other)
     assert (both is not None and contains_number(both, value)) == (
         contains_number(one, value) and contains_number(other, value)

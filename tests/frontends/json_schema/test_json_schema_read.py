@@ -61,7 +61,7 @@ def judge(schema: Any, text: str, **options: Any) -> bool:
         ({"const": float("inf")}, "/const"),
     ],
 )
-def test_what_is_malformed_is_named(schema: Any, pointer: str) -> None:
+def test_malformed_keywords_are_reported_by_pointer(schema: Any, pointer: str) -> None:
     with pytest.raises(SchemaError) as caught:
         to_grammar(schema)
     assert caught.value.pointer == pointer
@@ -74,7 +74,7 @@ def test_what_is_malformed_is_named(schema: Any, pointer: str) -> None:
         ({"$schema": "http://json-schema.org/draft-03/schema#"}, "/$schema"),
     ],
 )
-def test_what_is_not_enforced_yet_is_refused_by_pointer(schema: Any, pointer: str) -> None:
+def test_unsupported_keywords_are_refused_by_pointer(schema: Any, pointer: str) -> None:
     with pytest.raises(UnsupportedError) as caught:
         to_grammar(schema)
     assert caught.value.pointer == pointer
@@ -147,7 +147,7 @@ def test_references(reference: str, schema: dict[str, Any]) -> None:
     assert not judge(whole, "[1]")
 
 
-def test_the_registry_is_all_there_is() -> None:
+def test_references_resolve_in_the_registry_only() -> None:
     other = {"http://x/o.json": {"$defs": {"n": {"type": "null"}}, "items": {"$ref": "#/$defs/n"}}}
     schema = {"$ref": "http://x/o.json"}
     assert judge(schema, "[null]", registry=other)
@@ -181,7 +181,7 @@ def test_counts_beyond_the_registers() -> None:
         to_grammar({"minLength": 2**31})
 
 
-def test_a_reference_and_what_it_names_are_one() -> None:
+def test_references_share_the_node_of_their_target() -> None:
     grammar = to_grammar(
         {"$defs": {"n": {"type": "object"}}, "items": {"$ref": "#/$defs/n"}, "contains": {"$ref": "#/$defs/n"}}
     )

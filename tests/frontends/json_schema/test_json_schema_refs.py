@@ -56,7 +56,7 @@ def list_of(kind: str, draft: str = DRAFT2020) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", ["list", "number", "string", "both"])
-def test_a_dynamic_reference_is_what_the_way_to_it_says(kind: str) -> None:
+def test_dynamic_references_depend_on_the_dynamic_scope(kind: str) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     schema = list_of(kind)
     validator = jsonschema.Draft202012Validator(schema)
@@ -125,7 +125,7 @@ def test_an_id_counts_once() -> None:
         ("http://json-schema.org/draft-07/none", None, None),
     ],
 )
-def test_meta_schemas_are_at_hand(uri: str, good: Any, bad: Any) -> None:
+def test_meta_schemas_are_available(uri: str, good: Any, bad: Any) -> None:
     if good is None:
         with pytest.raises(SchemaError, match=r"names nothing|not in the registry"):
             to_grammar({"$ref": uri})

@@ -76,7 +76,7 @@ def test_no_counter_beside_a_pattern_can_run_into_a_dead_end() -> None:
         {"type": "string", "pattern": "a^"},
     ],
 )
-def test_what_no_text_can_be(schema: Any) -> None:
+def test_unsatisfiable_strings(schema: Any) -> None:
     with pytest.raises(UnsatisfiableError):
         to_grammar(schema)
 
@@ -100,7 +100,7 @@ def test_format() -> None:
     assert judge(both, '"2024-03-02"') and not judge(both, '"2024-03-01"') and not judge(both, '"2023-03-02"')
 
 
-def test_constants_are_spelled_as_the_style_says() -> None:
+def test_constants_follow_the_style() -> None:
     schema = {"enum": ["é", 'a"b', "c", "c"]}
     node = to_grammar(schema).start
     assert node == Strings(tuple(sorted(json.dumps(text, ensure_ascii=False).encode() for text in ("é", 'a"b', "c"))))

@@ -111,7 +111,7 @@ def test_items_that_differ_and_names_are_counted() -> None:
     assert accepts(grammar, "[[3],[4]]") and not accepts(grammar, "[[3],[3]]")
 
 
-def test_only_what_is_reached_is_made() -> None:
+def test_only_reached_states_are_built() -> None:
     values = [{"id": f"u{k}", "name": f"n{k}", "kind": "abc"[k % 3]} for k in range(5_000)]
     for style in (Style(), Style.any()):
         grammar = to_grammar({"enum": values}, style=style)

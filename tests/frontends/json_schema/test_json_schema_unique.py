@@ -57,7 +57,7 @@ def test_an_indented_style() -> None:
     assert accepts(grammar, json.dumps([2, 1], indent=2)) and not accepts(grammar, json.dumps([2, 2], indent=2))
 
 
-def test_only_what_is_written_costs_rules() -> None:
+def test_rules_are_emitted_lazily() -> None:
     grammar = to_grammar({"type": "array", "items": {"enum": list(range(60))}, "uniqueItems": True})
     assert accepts(grammar, "[3, 5, 59]") and not accepts(grammar, "[3, 5, 3]")
     assert len(grammar.rules) < 200
@@ -100,7 +100,7 @@ def test_any_items(keywords: dict[str, Any], style: Style) -> None:
     assert dead_parts(grammar) == []
 
 
-def test_what_is_equal() -> None:
+def test_json_equality() -> None:
     grammar = to_grammar({"type": "array", "uniqueItems": True}, style=Style.any())
     for text in (
         "[1, 1.0]", "[100, 1e2]", r'["a", "\u0061"]', '[{"a": 1, "b": 2}, {"b": 2.0, "a": 1}]', "[[1], [1]]",
@@ -124,7 +124,7 @@ def is_guarded(schema: dict[str, Any]) -> bool:
     return any(isinstance(node, Unique) for node in nodes_in(grammar.rules[start.name]))
 
 
-def test_what_is_listed_needs_no_guard() -> None:
+def test_enumerated_values_need_no_guard() -> None:
     assert not is_guarded({"items": {"enum": [1, [2], {"a": 3}]}})
     assert not is_guarded({"items": OBJECTS})
     assert not is_guarded({"prefixItems": [{"type": "string"}, {"type": "integer"}], "items": False})
@@ -178,7 +178,7 @@ NEAR = {"items": {"type": "integer", "minimum": 1, "maximum": 5000}, "prefixItem
     ],
     ids=json.dumps,
 )
-def test_what_cannot_be_told_is_refused(schema: dict[str, Any]) -> None:
+def test_undecidable_uniqueness_is_refused(schema: dict[str, Any]) -> None:
     with pytest.raises(UnsupportedError) as caught:
         to_grammar({"type": "array", **schema})
     assert caught.value.pointer is not None and caught.value.pointer.endswith("uniqueItems") and caught.value.hint
@@ -245,7 +245,7 @@ def test_sizes(schema: Any, count: int) -> None:
 
 
 @given(st.lists(st.lists(st.integers(0, 4), max_size=4), max_size=5))
-def test_matching_is_what_trying_finds(places: list[list[int]]) -> None:
+def test_matching_agrees_with_enumeration(places: list[list[int]]) -> None:
     tried = any(
         all(value in place for value, place in zip(order, places)) for order in permutations(range(5), len(places))
     )

@@ -33,7 +33,7 @@ def test_the_labels_are_those_of_jsonschema() -> None:
         check_labels([wrong])
 
 
-def test_the_page_says_what_constrain_does() -> None:
+def test_the_page_agrees_with_the_table() -> None:
     lines = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| `")]
     assert len(lines) == len(PROBES), "run `python -m bench keyword_table --write docs/json-schema.md`"
     stale = []
@@ -46,7 +46,7 @@ def test_the_page_says_what_constrain_does() -> None:
     assert not stale, "\n".join(stale)
 
 
-def test_a_verdict_names_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verdicts_name_the_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     def toy(schema: object) -> object:
         if schema is False:
             raise ValueError("no booleans")

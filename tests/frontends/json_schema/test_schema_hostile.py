@@ -121,7 +121,7 @@ def test_a_chain_of_references_is_as_long_as_one_likes_up_to_a_limit(link: Calla
         to_grammar(chain(5_000))
 
 
-def test_a_process_that_may_start_no_thread_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thread_start_failure_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where a container counts its processes, or address space is short."""
 
     def refuse(self: threading.Thread) -> None:
@@ -181,7 +181,7 @@ def test_python_objects_that_are_no_json(schema: Any, error: type[ConstrainError
         assert ask in (constrain.json_schema, find_faults), found  # which say some of it later, or list it
 
 
-def test_tuples_and_subclasses_are_read_as_what_they_are() -> None:
+def test_tuples_and_subclasses_are_accepted() -> None:
     class Text(str):
         pass
 
@@ -473,7 +473,7 @@ def test_any_value_of_any_keyword(draft: str) -> None:
                     pass
 
 
-def test_the_type_of_a_wrong_registry_or_base_is_told() -> None:
+def test_wrong_types_of_registry_and_base_are_reported() -> None:
     for registry, base_uri in (({5: {}}, ""), ([1], ""), ({None: {}}, ""), ({}, 5), ({}, b"x")):
         for ask in (constrain.compile, lambda v, **given: constrain.json_schema(**given)):
             with pytest.raises(TypeError, match=r"registry|base_uri"):

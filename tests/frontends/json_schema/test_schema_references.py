@@ -101,7 +101,7 @@ def test_a_base_that_is_no_uri(base: str) -> None:
         ({"$ref": "#/allOf/-1", "allOf": [{}]}, "/$ref"),
     ],
 )
-def test_what_is_no_uri_or_pointer_is_told_with_its_place(schema: Any, pointer: str) -> None:
+def test_invalid_uris_and_pointers_are_reported_by_pointer(schema: Any, pointer: str) -> None:
     for ask in (to_grammar, lambda one: constrain.compile(BYTES, schema=one)):
         with pytest.raises(SchemaError) as caught:
             ask(schema)
@@ -151,7 +151,7 @@ def test_one_document_can_be_read_in_two_dialects() -> None:
         ({"anyOf": [{"type": "null"}, {"allOf": [False, {"$ref": "#"}]}]}, "null", "1"),
     ],
 )
-def test_a_loop_that_no_instance_takes_does_no_harm(schema: Any, takes: str, refuses: str | None) -> None:
+def test_unreachable_circular_references_are_accepted(schema: Any, takes: str, refuses: str | None) -> None:
     grammar = to_grammar(schema)
     assert accepts(grammar, takes) and (refuses is None or not accepts(grammar, refuses))
 
@@ -161,12 +161,12 @@ def test_a_loop_that_no_instance_takes_does_no_harm(schema: Any, takes: str, ref
     {"if": {"type": "null"}, "then": {"$ref": "#"}}, {"$ref": "#"}, {"dependentSchemas": {"a": {"$ref": "#"}}},
     {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
 ])  # fmt: skip
-def test_a_loop_that_an_instance_takes_is_told(schema: Any) -> None:
+def test_circular_references_are_reported(schema: Any) -> None:
     with pytest.raises(SchemaError, match=r"refers to itself|applies itself"):
         to_grammar(schema)
 
 
-def test_a_definition_that_only_refers_to_itself_costs_few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_circular_definitions_need_few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which keywords exclude each other is found by halves: in few trials, not one for each keyword."""
     from constrain.frontends.json_schema.emission import unsatisfiable_core
 
@@ -254,7 +254,7 @@ def test_a_folder_has_a_size(run: Any, folder: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("pattern", ["^(a+)+b", "^(a|a)*b$", "(a*)*b", "^(a?){20}a{20}b", "(x+x+)+y"])
-def test_the_second_opinion_takes_linear_time(run: Any, pattern: str) -> None:
+def test_the_second_validator_takes_linear_time(run: Any, pattern: str) -> None:
     """It matches by an automaton, so forty characters cannot take for ever; a hang would be this test's failure."""
     pytest.importorskip("jsonschema")
     for schema in (

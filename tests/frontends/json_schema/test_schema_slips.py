@@ -74,7 +74,7 @@ def test_every_name_one_edit_from_a_keyword_is_near_it(name: str) -> None:
         ("unevalutedPropertes", "unevaluatedProperties"),
     ],
 )
-def test_what_people_write(slip: str, meant: str) -> None:
+def test_common_misspellings(slip: str, meant: str) -> None:
     assert find_near_keyword(slip) == meant
 
 
@@ -186,7 +186,7 @@ def test_a_dialect_below_has_its_own_keywords() -> None:
     assert told({"properties": {"a": inner}}) == ["`prefixItems` is /properties/a/prefixItems"]
 
 
-def test_alike_slips_are_one_warning() -> None:
+def test_equal_misspellings_are_one_warning() -> None:
     messages = build_warnings(
         find_suspicious_names({"properties": {str(k): {"maxlenght": 1} for k in range(50)}}, None, Style(), Limits())
     )
@@ -225,7 +225,7 @@ def test_every_entry_point_warns_every_time_at_the_caller(name: str) -> None:
             ENTRIES[name]()
 
 
-def test_a_later_process_warns_alike(tmp_path: Path) -> None:
+def test_a_later_process_issues_the_same_warning(tmp_path: Path) -> None:
     """Also where the program comes from the store; and no warning comes where there is nothing to warn of."""
     code = (
         "import constrain, warnings; warnings.simplefilter('always')\n"

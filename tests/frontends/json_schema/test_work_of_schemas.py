@@ -47,7 +47,7 @@ GROWING: list[tuple[str, Callable[[int], object], int]] = [
 
 
 @pytest.mark.parametrize(("schema", "size"), [row[1:] for row in GROWING], ids=[row[0] for row in GROWING])
-def test_what_grows_beyond_the_budget_is_refused(schema: Callable[[int], object], size: int) -> None:
+def test_growth_beyond_the_budget_is_refused(schema: Callable[[int], object], size: int) -> None:
     for style in (Style(), Style.any()):
         with work_budget(Limits().work) as budget, pytest.raises(LimitError):
             constrain.compile(VOCABULARY, schema={"type": ["string", "number", "object"], "allOf": [schema(size)]},

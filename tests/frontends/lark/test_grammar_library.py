@@ -66,7 +66,7 @@ def test_no_conflicts_and_nothing_unproductive(name: str, caplog: pytest.LogCapt
 
 
 @pytest.mark.parametrize("name", grammars.names())
-def test_our_machine_keeps_to_the_examples(name: str) -> None:
+def test_our_automaton_agrees_with_the_examples(name: str) -> None:
     ready = grammars.read(name)
     start = compile_grammar(to_grammar(ready.text, lexer=ready.lexer), BYTES).matcher()
 
@@ -192,13 +192,13 @@ SPELL: dict[str, dict[str, Spell]] = {"sql": {"NAME": spelling("a", "b", "c", "d
 
 
 @pytest.mark.parametrize("name", JUDGES)
-def test_the_judge_takes_what_the_grammar_makes(name: str) -> None:
+def test_the_reference_parser_accepts_generated_texts(name: str) -> None:
     ready = grammars.read(name)
     for text in (*ready.accepts, *Maker(ready, SPELL.get(name, {})).draw(random.Random(5), 60)):
         JUDGES[name](text)
 
 
-def test_expat_takes_what_the_xml_grammar_makes() -> None:
+def test_expat_accepts_generated_xml() -> None:
     ready = grammars.read("xml")
     for text in ready.accepts:
         xml(text)
@@ -219,7 +219,7 @@ MEANING_OF_C = re.compile(
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc judges C")
-def test_gcc_takes_what_the_c_grammar_makes(tmp_path: Path) -> None:
+def test_gcc_accepts_generated_c(tmp_path: Path) -> None:
     ready = grammars.read("c")
     known = {"INCLUDE": spelling("#include <stddef.h>\n"), "TYPE": spelling("a_t", "b_t")}
     drawn = Maker(ready, known, depth=16).draw(random.Random(5), 60, tries=100)
@@ -248,7 +248,7 @@ console.log(JSON.stringify(texts.map(said)));
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node judges JavaScript")
 @pytest.mark.parametrize("before", ["", '"use strict";\n'])
-def test_node_takes_what_the_javascript_grammar_makes(before: str) -> None:
+def test_node_accepts_generated_javascript(before: str) -> None:
     ready = grammars.read("javascript")
     drawn = Maker(ready, depth=16).draw(random.Random(5), 60)
     texts = json.dumps([before + text for text in (*ready.accepts, *drawn)])
@@ -259,12 +259,12 @@ def test_node_takes_what_the_javascript_grammar_makes(before: str) -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="the grammar is that of Python 3.12")
-def test_ast_takes_what_the_python_grammar_makes() -> None:
+def test_ast_accepts_generated_python() -> None:
     ready = grammars.read("python")
     for text in (*ready.accepts, *Maker(ready, depth=14).draw(random.Random(3), 60, tries=400)):
         python(text)
 
 
-def test_an_unknown_name_says_which_there_are() -> None:
+def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(ConstrainError, match="json"):
         grammars.text("cobol")

@@ -147,7 +147,7 @@ def same_masks(made: Constraint, text: bytes) -> None:
 
 
 @pytest.mark.parametrize("lexer", ["contextual", "basic"])
-def test_masks_are_what_can_be_taken(lexer: str) -> None:
+def test_masks_agree_with_the_parser(lexer: str) -> None:
     vocabulary = Vocabulary.from_tokens([bytes([i]) for i in range(256)] + TOKENS + [None], eos_ids=[256 + len(TOKENS)])
     made = compile_grammar(to_grammar(STATEMENTS, lexer=lexer), vocabulary)  # type: ignore[arg-type]
     for text in ("if x then é=1;", 'ab = 1.5e3 + "a\\";"..b;', "x=(y--)-1;\n  ify=1..2;", "x = 1."):
@@ -203,7 +203,7 @@ def becomes(parser: Parser, states: tuple[int, ...]) -> set[int]:
     return found
 
 
-def test_what_a_lexeme_becomes_beside_others() -> None:
+def test_joint_lexemes() -> None:
     terminals = 'A: "a"\nB: /a*b/\nI: /1+/\nF: /1+\\.1+(e1+)?/\nC: /ab?c{3}/\nE: "e" | "e1.1"\nD: ".." | "."'
     parser = to_parser("start: (A | B | I | F | C | D | E)+\n" + terminals)
     accepting = parser.scanner.accept > 0

@@ -40,7 +40,7 @@ def accepts(matcher: Matcher, text: str) -> bool:
 
 
 @pytest.mark.parametrize("text", LOSING)
-def test_what_loses_a_text_is_refused_with_the_text(text: str) -> None:
+def test_lossy_conflicts_are_refused_with_a_text(text: str) -> None:
     with pytest.raises(GrammarError, match="the rules derive") as caught:
         constrain.compile(VOCABULARY, grammar=text)
     lost = re.search(r"the rules derive '(.*?)'", caught.value.cause)
@@ -51,7 +51,7 @@ def test_what_loses_a_text_is_refused_with_the_text(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", LOSING[:4])
-def test_earley_takes_all_texts(text: str) -> None:
+def test_earley_accepts_all_texts(text: str) -> None:
     matcher = constrain.lark(text, parser="earley").compile(VOCABULARY).matcher()
     theirs = lark.Lark(text, parser="earley", lexer="dynamic_complete")
     letters = sorted({*"abxy"} & {*text})
@@ -66,11 +66,11 @@ def test_earley_takes_all_texts(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", LOSSLESS)
-def test_what_loses_nothing_is_taken(text: str) -> None:
+def test_harmless_conflicts_are_accepted(text: str) -> None:
     constrain.compile(VOCABULARY, grammar=text)
 
 
-def test_the_caller_may_ask_for_what_is_left() -> None:
+def test_conflicts_may_be_resolved_on_request() -> None:
     matcher = constrain.lark(LOSING[0], parser="lalr").compile(VOCABULARY).matcher()
     assert accepts(matcher, "aba" + "b") == accepts(matcher, "abab")
     assert not accepts(matcher, "ab")
@@ -95,7 +95,7 @@ def rules(draw: st.DrawFn) -> str:
 
 @settings(max_examples=150, deadline=None, phases=[Phase.generate])
 @given(rules())
-def test_what_is_told_lost_is_lost(text: str) -> None:
+def test_reported_texts_are_rejected_by_the_parser(text: str) -> None:
     """A witness is a text of the rules; and where none is told, none of the shortest texts is lost."""
     try:
         theirs = lark.Lark(text, parser="earley", lexer="dynamic_complete")

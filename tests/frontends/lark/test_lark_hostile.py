@@ -43,14 +43,14 @@ def test_circles_that_are_cut_are_not(text: str) -> None:
 FEW = Vocabulary.from_tokens([b"a", b"(", b")", b"((", b"a)", b"x", None], eos_ids=[6])
 
 
-def test_a_vocabulary_of_a_few_tokens_closes_brackets() -> None:
+def test_a_tiny_vocabulary_closes_brackets() -> None:
     """There is always a deeper bracket: the search for an end goes where the end is near."""
     matcher = compile_grammar(to_grammar('start: "(" start ")" | "a"'), FEW).matcher()
     matcher.advance_bytes(b"((")
     assert [token for token in range(FEW.size) if matcher.allows(token)] == [0, 1, 3, 4]
 
 
-def test_a_search_that_fills_the_arena_says_so() -> None:
+def test_a_search_that_fills_the_state_cache_is_reported() -> None:
     """No token ends what is opened here, and there is no end of opening."""
     words = Vocabulary.from_tokens([b"a", b"(", None], eos_ids=[2])
     grammar = to_grammar('start: "(" start ")" | "a"')

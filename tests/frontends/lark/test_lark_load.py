@@ -77,7 +77,7 @@ def test_lark_s_own_grammars() -> None:
         assert_as_lark(load_grammar(text, start=start), theirs)
 
 
-def test_what_only_a_post_lexer_needs_is_kept() -> None:
+def test_terminals_of_a_post_lexer_are_retained() -> None:
     text = 'start: "a"\nEND: "\\n"\n'
     assert [t.name for t in load_grammar(text).terminals] == ["A"]
     assert [t.name for t in load_grammar(text, keep=["END"]).terminals] == ["END", "A"]
@@ -126,7 +126,7 @@ def test_imports(tmp_path: Path) -> None:
             'WORD: "a"\nWORD: "b"\n',
             "terminal `WORD` is defined twice (in the imported {file})\n  at line 2, column 1",
         ),
-        ("WORD: a'\n", "a string stands between double quotes (in the imported {file})\n  at line 1, column 8"),
+        ("WORD: a'\n", "a string is enclosed in double quotes (in the imported {file})\n  at line 1, column 8"),
         ("WORD: /[a/\n", "this class is not closed (in the imported {file})\n  at line 1, column 8"),
         (
             "WORD: LETTER\n",

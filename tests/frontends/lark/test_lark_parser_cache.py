@@ -51,7 +51,7 @@ def write(place: Path) -> Parser:
     return parser
 
 
-def test_what_was_written_is_read(place: Path) -> None:
+def test_stored_parsers_are_fetched(place: Path) -> None:
     assert kept(place).fetch() is None
     parser = write(place)
     found = kept(place).fetch()
@@ -84,7 +84,7 @@ def test_a_damaged_file_is_made_anew(place: Path) -> None:
     assert path.read_bytes() == whole
 
 
-def test_few_files_are_kept_and_a_missing_right_to_write_is_no_error(place: Path) -> None:
+def test_the_cache_is_pruned_and_may_be_read_only(place: Path) -> None:
     parser = write(place)
     for number in range(MOST_FILES + 3):
         kept(place, str(number)).store(parser, [])

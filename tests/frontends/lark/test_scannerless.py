@@ -120,7 +120,7 @@ def test_random_grammars(terminals: tuple[str, str, str], start: str, x: str, mo
             assert oracle.accepts(one.encode()) == larks(one), (text, mode, one)
 
 
-def test_declared_terminals_stand_for_nodes() -> None:
+def test_declared_terminals_denote_nodes() -> None:
     text = 'start: "x" BODY ";"\n%declare BODY\n%ignore " "'
     made = to_scannerless_grammar(load_grammar(text), "dynamic", {"BODY": (Literal(b"{ }"), to_dfa("[{]"))})
     assert recognised(made, "x  { };") and not recognised(made, "x{};")

@@ -128,7 +128,7 @@ def test_a_class_inside_itself() -> None:
     assert twice["prefixItems"] == [{"$ref": "#/$defs/Point"}] * 2
 
 
-def test_an_unknown_name_is_told() -> None:
+def test_unknown_names_are_reported() -> None:
     @dataclass
     class Lost:
         other: Nowhere  # type: ignore[name-defined]  # noqa: F821
@@ -158,6 +158,6 @@ def test_pydantic() -> None:
     assert accepts(to_grammar(mixed), '{"a": {"x": 1}, "b": {"price": 2}}')
 
 
-def test_what_nobody_knows_is_refused() -> None:
+def test_unknown_types_are_refused() -> None:
     with pytest.raises(UnsupportedError):
         to_schema(type("Own", (), {}))

@@ -105,7 +105,7 @@ def test_a_text_becomes_a_value_of_its_type(tp: Any, text: str, value: Any) -> N
      (Point, '{"x": 1, "z": 1}'), (tuple[int], "[1, 2]"), (Union[int, str], "null"), (datetime.date, '"2023-02-29"'),
      (Odd, "1"), (list[Odd], "[1]")],
 )  # fmt: skip
-def test_what_is_no_such_value_is_refused(tp: Any, text: str) -> None:
+def test_invalid_values_are_refused(tp: Any, text: str) -> None:
     with pytest.raises(UnsupportedError):
         to_value(tp, text)
 
@@ -141,7 +141,7 @@ def test_plain_json_is_exact() -> None:
     assert type(parse_json("1.0")) is float
 
 
-def test_types_and_documents_are_told_apart() -> None:
+def test_types_and_documents_are_distinguished() -> None:
     for tp in (Point, Place, Pair, Colour, list[int], Union[int, str], Literal["a"], Name, int):
         assert is_type(tp)
     for document in ({}, {"type": "string"}, '{"type": "string"}', True, False, None):

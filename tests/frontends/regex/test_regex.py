@@ -37,7 +37,7 @@ def characters(dfa: Dfa) -> str:
 
 @settings(max_examples=200)
 @given(regexes(), flag_sets(), st.lists(texts(), min_size=1, max_size=12))
-def test_it_matches_what_re_matches(pattern: str, flags: str, samples: list[str]) -> None:
+def test_matches_agree_with_re(pattern: str, flags: str, samples: list[str]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         compiled = compile_re(pattern, flags)
@@ -282,7 +282,7 @@ def test_errors_say_where(pattern: str, dialect: Dialect, position: int, cause: 
         ("(a)?(?(1)b|c)", "python", 4, "conditional"),
     ],
 )
-def test_what_is_not_enforced_is_refused_by_name(pattern: str, dialect: Dialect, position: int, name: str) -> None:
+def test_unsupported_syntax_is_refused_by_name(pattern: str, dialect: Dialect, position: int, name: str) -> None:
     with pytest.raises(UnsupportedError) as caught:
         to_dfa(pattern, dialect=dialect, match="search")
     assert caught.value.source == pattern and caught.value.position == position and name in caught.value.cause

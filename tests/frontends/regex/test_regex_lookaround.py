@@ -208,7 +208,7 @@ def test_length_is_counted_beside(pattern: str, plain: str, low: int, high: int 
 
 @settings(max_examples=80)
 @given(st.data())
-def test_what_is_counted_beside_is_the_same(data: st.DataObject) -> None:
+def test_counted_lengths_preserve_the_language(data: st.DataObject) -> None:
     """Conditions of length in front of any body mean what they mean to the backtracker."""
     counts = st.sampled_from(["{2}", "{1,3}", "{2,}", "{0,2}", "{3,}", "*", "+"])
     run = st.builds("(?{}{}{}{})".format, st.sampled_from("=!"), st.sampled_from([".", "[ab]", "[^]", "[^ ]"]), counts,
@@ -300,7 +300,7 @@ def test_nesting_of_looks() -> None:
         ("(?=([ab]) \\1)..", ""),
     ],
 )
-def test_references_to_groups_of_few_texts(pattern: str, flags: str) -> None:
+def test_references_to_small_groups(pattern: str, flags: str) -> None:
     compiled = compile_re(pattern, flags)
     full, search = to_dfa(pattern, flags=flags), to_dfa(pattern, flags=flags, match="search")
     for text in ["".join(word) for size in range(6) for word in product("abA -", repeat=size)][::3]:

@@ -50,7 +50,7 @@ class ValueCount(NamedTuple):
 
 
 def count_values(schemas: SchemaSet, cap: int, algebra: SchemaAlgebra) -> ValueCount:
-    """Return how many values a set has. `least` is at most `cap`, which also stands for an infinite set."""
+    """Return how many values a set has. `least` is at most `cap`, which also represents an infinite set."""
     return _ValueCounter(algebra, cap).count_set(schemas)
 
 

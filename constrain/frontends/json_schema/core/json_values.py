@@ -41,7 +41,7 @@ MOST_LEVELS = 1_000
 def parse_rational(value: Any, pointer: str) -> Fraction:
     """Return the exact value of a JSON number.
 
-    A float stands for its shortest decimal, as it was most likely written. Raise SchemaError if it is no number,
+    A float denotes its shortest decimal, as it was most likely written. Raise SchemaError if it is no number,
     LimitError if it has more than `MOST_DIGITS` digits before or after the point.
     """
     kind = type(value)

@@ -1,7 +1,7 @@
 """Shapes become Grammar nodes: one rule for every array or object that is reached, made on demand.
 
 Values without brackets stand where they are used; arrays, objects and values whose automaton is costly (patterns,
-formats, bounds of numbers) are behind a `Rule` named by their set (and their depth, if the style indents). Only
+formats, bounds of numbers) are referenced by a `Rule` named by their set (and their depth, if the style indents). Only
 non-empty sets are written, so a Grammar has no dead end.
 """
 

@@ -51,7 +51,7 @@ class SortedDecimals:
         self.follow = follow
         self.needs_mark = needs_mark
         self.cap = inf if cap is None else cap
-        self.most_whole = min(REACH, self.cap)
+        self.most_integer = min(REACH, self.cap)
         self.lengths = np.array([len(text) for text in self.digits])
         self.point_array = np.array(self.points)
         self.longest = int(self.lengths.max())
@@ -73,9 +73,9 @@ class SortedDecimals:
     def can_finish(self, low: int, high: int, read: int, point: int, after_point: bool) -> bool:
         """Return whether some number of a range can be completed, with or without an exponent."""
         if not after_point:
-            longest = self.cap if not read else self.most_whole + self.cap if point <= self.most_whole else -1
+            longest = self.cap if not read else self.most_integer + self.cap if point <= self.most_integer else -1
         elif read:
-            longest = self.cap + point if -REACH <= point <= self.most_whole and read - point <= self.cap else -1
+            longest = self.cap + point if -REACH <= point <= self.most_integer and read - point <= self.cap else -1
         else:
             longest = self.cap + point if point >= -REACH else -1
         if longest >= self.longest:
@@ -132,7 +132,7 @@ class DecimalSuffix(NamedTuple):
             needed = max(len(numbers.digits[first]) - own_point, 0) + 1
             if own_point == point and tail <= max(needed, numbers.cap) and (after_point or not numbers.needs_mark):
                 yield continuation
-            if -REACH <= point <= numbers.most_whole and tail <= numbers.cap:
+            if -REACH <= point <= numbers.most_integer and tail <= numbers.cap:
                 yield _concatenate(Chars(exponent_dfa(own_point - point)), continuation)
             first = end_of_group
 

@@ -104,18 +104,22 @@ def other_exponents_dfa(excluded: frozenset[int]) -> Dfa:
 
 
 @memoize_work(maxsize=256)
-def number_suffix_dfa(most_whole: float | None, tail: float) -> Dfa:
+def number_suffix_dfa(most_integer: float | None, tail: float) -> Dfa:
     """Return the Dfa of the suffix of a number: digits, a point and digits, and an exponent.
 
-    most_whole: most further digits of the integer part; None after the point. tail: most digits of the fraction.
+    most_integer: most further digits of the integer part; None after the point. tail: most digits of the fraction.
     """
     digit, empty = Dfa.from_ranges([(48, 57)]), Dfa.from_strings([""])
     most_tail = None if tail == inf else int(tail)
     suffix_end = empty.union(other_exponents_dfa(frozenset()))
-    if most_whole is None:
+    if most_integer is None:
         return digit.repeat(0, most_tail).concatenate(suffix_end)
     fraction = empty.union(Dfa.from_strings(["."]).concatenate(digit.repeat(1, most_tail)))
-    return digit.repeat(0, None if most_whole == inf else int(most_whole)).concatenate(fraction).concatenate(suffix_end)
+    return (
+        digit.repeat(0, None if most_integer == inf else int(most_integer))
+        .concatenate(fraction)
+        .concatenate(suffix_end)
+    )
 
 
 def emit_other_numbers(values: list[Fraction], style: Style) -> Node:

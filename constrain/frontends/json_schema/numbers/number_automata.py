@@ -231,7 +231,7 @@ def _number_dfa(
     return dfa
 
 
-START, ZERO, WHOLE, POINT, TAIL = range(5)
+START, ZERO, INTEGER, POINT, TAIL = range(5)
 """Phases of reading: no digit yet; a leading zero; more digits; the point; digits of the fraction."""
 
 E, E_SIGN, SIGN = "e", "e+", "-"
@@ -267,11 +267,11 @@ def _plain_table(
             digit_row = _digit_row("", conditions[""], START, states) if "" in conditions else (None,) * 10
             return row_of(digits=digit_row, minus=minus), False
         parts = conditions[sign]
-        ends = phase in (ZERO, WHOLE, TAIL)
+        ends = phase in (ZERO, INTEGER, TAIL)
         accepts = ends and all(part.accepts(state_of_part) for part, state_of_part in zip(parts, states))
         digit_row = (None,) * 10 if phase == ZERO else _digit_row(sign and negative_sign, parts, phase, states)
         point = None
-        if fraction and phase in (ZERO, WHOLE):
+        if fraction and phase in (ZERO, INTEGER):
             after = tuple(part.point(state_of_part) for part, state_of_part in zip(parts, states))
             point = None if None in after else (sign, POINT, after)
         return row_of(digits=digit_row, point=point, e=("e", E) if exponent and accepts else None), accepts
@@ -286,7 +286,7 @@ def _start_states(parts: Sequence[DigitCondition]) -> tuple[Any, ...]:
 
 def _digit_row(sign: str, parts: Sequence[DigitCondition], phase: int, states: tuple[Any, ...]) -> list[Any]:
     """Return the states after each digit."""
-    following = TAIL if phase >= POINT else WHOLE
+    following = TAIL if phase >= POINT else INTEGER
     columns = zip(*[part.digits(state) for part, state in zip(parts, states)]) if parts else ((),) * 10
     row: list[Any] = [None if None in after else (sign, following, after) for after in columns]
     if phase == START and row[0] is not None:
@@ -336,12 +336,12 @@ def _raise_digit_cap(numbers: NumberInterval, digits: int) -> DigitCap:
     Beyond a lower bound of n digits there are numbers of n + 1 digits, among them a multiple of each a < 10^n. Between
     two bounds with at most f digits of fraction lies a number with f + 1.
     """
-    most_whole, most_tail = digits, digits
+    most_integer, most_tail = digits, digits
     for bound in (numbers.low, numbers.high):
         if bound is not None:
             before, after = split_digits(abs(bound))
-            most_whole, most_tail = max(most_whole, len(before) + 1), max(most_tail, len(after) + 1)
+            most_integer, most_tail = max(most_integer, len(before) + 1), max(most_tail, len(after) + 1)
     for factor in (*_as_tuple(numbers.multiple), *numbers.not_multiples):
         before, after = split_digits(factor)
-        most_whole, most_tail = max(most_whole, len(before) + 1), max(most_tail, len(after) + 1)
-    return DigitCap(most_whole if numbers.high is None else None, most_tail)
+        most_integer, most_tail = max(most_integer, len(before) + 1), max(most_tail, len(after) + 1)
+    return DigitCap(most_integer if numbers.high is None else None, most_tail)

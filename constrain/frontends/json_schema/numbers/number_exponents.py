@@ -54,7 +54,7 @@ SHORT = ((1, 12), (20, 5), (1000, 3), (inf, 2))
 interval of 64-bit integers.
 """
 
-SIGN, START, WHOLE, POINT, PART, NIL, NIL_POINT, NIL_PART = "-", "start", "whole", ".", "part", "0", "0.", "0.0"
+SIGN, START, INTEGER, POINT, PART, NIL, NIL_POINT, NIL_PART = "-", "start", "whole", ".", "part", "0", "0.", "0.0"
 """Phases. NIL*: all digits so far are zero."""
 
 
@@ -136,22 +136,22 @@ class SignConstraints:
         self.is_tight = most_digits <= MOST_BOUND_DIGITS
         self.most_leading_zeros = int(min(TAIL, max(4, 1000 // max(most_digits, 1) ** 2))) if self.is_tight else REACH
 
-    def allows(self, whole: int, tail: int, zeros: int) -> bool:
+    def allows(self, integer_digits: int, tail: int, zeros: int) -> bool:
         """Return whether a mantissa may have these numbers of digits.
 
-        whole: of the integer part (0: not counted). tail: of the fraction. zeros: trailing zeros.
+        integer_digits: of the integer part (0: not counted). tail: of the fraction. zeros: trailing zeros.
         """
-        if max(whole, tail) > self.cap or whole > REACH:
+        if max(integer_digits, tail) > self.cap or integer_digits > REACH:
             return False
         if not self.factors or self.is_tight:
             return True
         if self.counts_position and (self.high or not self.decimal):
-            return whole + tail <= self.short
+            return integer_digits + tail <= self.short
         return tail <= TAIL and zeros <= TAIL
 
     def counts(self, state: Mantissa) -> bool:
         """Return whether the position of the first digit may still matter."""
-        capped = self.cap < inf and state.phase in (START, WHOLE)
+        capped = self.cap < inf and state.phase in (START, INTEGER)
         return capped or (self.counts_position and not (state.low == FREE and self.high is None))
 
     def normalise(self, state: Mantissa) -> Mantissa:
@@ -305,8 +305,8 @@ def _read_digit(side: SignConstraints, state: Mantissa, digit: int) -> Mantissa 
         return state._replace(phase=NIL_PART, tail=state.tail + counted)
     if side.only_zero:
         return None
-    if phase in (START, WHOLE):
-        started = state if phase == WHOLE else state._replace(phase=WHOLE, residues=(0,) * len(side.factors))
+    if phase in (START, INTEGER):
+        started = state if phase == INTEGER else state._replace(phase=INTEGER, residues=(0,) * len(side.factors))
         started = started._replace(position=started.position + 1 if side.counts(started) else 0)
         following = side.significant(started, digit)
         fits = side.allows(following.position, 0, following.zeros) and not side.is_dead(following)
@@ -320,17 +320,17 @@ def _read_digit(side: SignConstraints, state: Mantissa, digit: int) -> Mantissa 
     if side.is_tight and tail > side.most(state.position) and (digit or side.cap < inf):
         return None
     following = side.significant(state._replace(phase=PART, tail=tail), digit)
-    whole = (
+    integer_digits = (
         int(side.counts_position)
         if side.is_tight or not side.factors
         else max(following.position, int(side.counts_position))
     )
-    fits = side.allows(whole, tail if side.cap < inf or not side.is_tight else 0, following.zeros)
+    fits = side.allows(integer_digits, tail if side.cap < inf or not side.is_tight else 0, following.zeros)
     return side.normalise(following) if fits and not side.is_dead(following) else None
 
 
 def _point(state: Mantissa) -> Mantissa | None:
-    phase = {NIL: NIL_POINT, WHOLE: POINT}.get(state.phase)
+    phase = {NIL: NIL_POINT, INTEGER: POINT}.get(state.phase)
     return None if phase is None else state._replace(phase=phase)
 
 
@@ -338,7 +338,7 @@ def _exponent_interval(side: SignConstraints, state: Mantissa) -> tuple[Any, ...
     """Return the state after the e: the interval of exponents."""
     if state.phase in (NIL, NIL_PART):
         return ("e", -inf, inf) if side.zero else None
-    if state.phase not in (WHOLE, PART):
+    if state.phase not in (INTEGER, PART):
         return None
     first, last = side.exponents(state)
     return ("e", first, last) if first <= last and first < inf else None

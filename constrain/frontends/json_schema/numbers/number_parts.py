@@ -138,7 +138,7 @@ class BoundDigits:
     start = (0, 0)
 
     def __init__(self, bound: Fraction, allowed: Sequence[int]) -> None:
-        self.whole, self.tail = split_digits(bound)
+        self.integer_digits, self.tail = split_digits(bound)
         self.allowed = allowed
         self.less = LESS if LESS in allowed else None
         self.greater = GREATER if GREATER in allowed else None
@@ -153,11 +153,11 @@ class BoundDigits:
                 return (state, *(self.greater,) * 9)
             return self._compare_digit(int(self.tail[index]), self.less, ("=", index + 1), self.greater)
         read, compared = state
-        if read == len(self.whole):
+        if read == len(self.integer_digits):
             return (self.greater,) * 10
         if compared:
             return ((read + 1, compared),) * 10
-        return self._compare_digit(int(self.whole[read]), (read + 1, LESS), (read + 1, 0), (read + 1, GREATER))
+        return self._compare_digit(int(self.integer_digits[read]), (read + 1, LESS), (read + 1, 0), (read + 1, GREATER))
 
     def _compare_digit(self, digit: int, below: Any, equal: Any, above: Any) -> Sequence[Any]:
         return (below,) * digit + (equal,) + (above,) * (9 - digit)
@@ -166,7 +166,7 @@ class BoundDigits:
         if state in self.decided:
             return state
         read, compared = state
-        if read < len(self.whole):
+        if read < len(self.integer_digits):
             return self.less
         return ("=", 0) if not compared else self.less if compared < 0 else self.greater
 
@@ -176,7 +176,7 @@ class BoundDigits:
         index = state[1] if state[0] == "=" else 0
         if state[0] != "=":
             read, compared = state
-            if read < len(self.whole):
+            if read < len(self.integer_digits):
                 return LESS in self.allowed
             if compared:
                 return compared in self.allowed
@@ -211,18 +211,18 @@ class ValueDigits:
 
 
 class DigitCap:
-    """At most `whole` digits in the integer part and `tail` in the fraction (None: no cap).
+    """At most `integer_digits` digits in the integer part and `tail` in the fraction (None: no cap).
 
     States: n >= 0 digits of the integer part, or -1 - n with n digits of the fraction; not counted without a cap.
     """
 
     start: Any = 0
 
-    def __init__(self, whole: int | None, tail: int | None) -> None:
-        self.whole, self.tail = whole, tail
+    def __init__(self, integer_digits: int | None, tail: int | None) -> None:
+        self.integer_digits, self.tail = integer_digits, tail
 
     def digits(self, state: Any) -> Sequence[Any]:
-        cap, read, step = (self.whole, state, 1) if state >= 0 else (self.tail, -1 - state, -1)
+        cap, read, step = (self.integer_digits, state, 1) if state >= 0 else (self.tail, -1 - state, -1)
         if cap is None:
             return (state,) * 10
         return (state + step,) * 10 if read < cap else NOTHING

@@ -153,7 +153,7 @@ def _bare(name: str) -> str:
 
 
 def _without_one(name: str) -> set[str]:
-    return {name[:place] + name[place + 1 :] for place in range(len(name))}
+    return {name[:position] + name[position + 1 :] for position in range(len(name))}
 
 
 @cache
@@ -314,7 +314,7 @@ def format_note(name: str) -> KeywordNote | None:
 
 
 Path = Union[tuple["Path", Union[str, int]], None]
-"""The place of a subschema: the path of its holder, and a reference token. Pointers are built only for findings."""
+"""The location of a subschema: the path of its parent, and a reference token. Pointers are built only for findings."""
 
 
 def find_suspicious_names(

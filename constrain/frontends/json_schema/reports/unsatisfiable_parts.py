@@ -1,4 +1,4 @@
-"""Find parts of a schema that nothing satisfies, although the whole can be satisfied.
+"""Find parts of a schema that nothing satisfies, although the schema can be satisfied.
 
 A property with an unsatisfiable schema can never be written, an unsatisfiable branch never be taken. That is no error,
 and sometimes intended (`false`), but more often it is a mistake that nothing else shows.

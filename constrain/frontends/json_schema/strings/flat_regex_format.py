@@ -29,7 +29,7 @@ Inside of a class, with the rank of a character (its code if ASCII, else BEYOND;
     ("fresh", begun)     where a dash is literal: at the start (begun == 0, where alone ^ may follow) or after a range
     ("item", rank)       a character or escape
     ("dash", rank)       a dash after it
-Escapes, with their place ("" outside, "item", "dash"; then the rank before the dash):
+Escapes, with their context ("" outside, "item", "dash"; then the rank before the dash):
     ("\", where, rank)   the backslash, and then
     ("hex", n, where)    n digits remain; ("u", where), ("brace", where), ("code", 1 or 10, digits so far, where)
     ("property", some, where), ("value", some, where)    some: whether there is a letter yet; ("p", where) before

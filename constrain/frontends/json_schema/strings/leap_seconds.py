@@ -2,7 +2,7 @@
 
 The offset comes last and is determined by the time: 15:59:60-08:00, 00:29:60+00:30. So an automaton has to remember one
 of 1,440 minutes from the minute to the offset, in each of the seven positions between: some 11,000 states. Every
-`date-time` needs it, so it is not built state by state: its states form blocks, one state per minute, and whole blocks
+`date-time` needs it, so it is not built state by state: its states form blocks, one state per minute, and entire blocks
 are linked at once. The result is the minimal automaton, with the canonical numbering.
 """
 

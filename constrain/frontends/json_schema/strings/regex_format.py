@@ -1,7 +1,7 @@
 """The format `regex`: the texts that are regular expressions of ECMA-262, as far as an automaton can decide.
 
 Parentheses nest, so this is no regular language, but it is one between parentheses: a Disjunction is flat text
-(`flat_regex_format`), then any number of groups, each followed by flat text. So a few leaves and one recursive rule
+(`flat_regex_format`), then any number of groups, each followed by flat text. So several leaves and one recursive rule
 suffice. What they accept is what `pattern` reads: Unicode mode, with a lone `{`, `}` and `]` and escaped punctuation.
 
 Of the early errors of ECMA-262 (section 22.2.1.1) these are checked: what a quantifier follows, `{3,2}` below 100,
