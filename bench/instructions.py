@@ -27,9 +27,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 
 from .corpus import Case, Instance, Llama3
 from .curves import draw_plot
@@ -37,6 +35,7 @@ from .engines import ENGINES, Engine
 from .measure import WARM, measure_schema, tokenise_case
 from .options import build_parser
 from .record import write_result
+from .tables import print_rows
 
 PROSE = "The quick brown fox jumps over the lazy dog, and nobody knows why it does; perhaps it likes to. " * 2
 CASES = {
@@ -140,7 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     vocabulary = Llama3(options.vocabulary)
     lengths = {case: len(vocabulary.encode(spell_instance(case))) for case in CASES}
     rows = summarise_counts(counts, lengths)
-    print_counts(rows, Console())
+    print_rows("instructions from the text of a schema to its first mask, and of a step (mask and advance)", rows, 2)
     path = write_result(options, {"rows": rows})
     panels = {
         phase: {
@@ -256,21 +255,6 @@ def summarise_counts(counts: dict[str, dict[str, int]], lengths: dict[str, int])
             row["inside"] = None if inside is None else round(inside / tokens)
             rows.append(row)
     return rows
-
-
-def print_counts(rows: list[dict[str, Any]], console: Console) -> None:
-    """One table."""
-    console.width = max(console.width, 118)
-    title = "instructions, from the text to the first mask and of a step (mask and advance)"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    for label in ("case", "engine"):
-        table.add_column(label, no_wrap=True)
-    for label in ("tokens", "first mask", "fresh step", "warm step", "of it inside"):
-        table.add_column(label, justify="right", no_wrap=True)
-    for row in rows:
-        values = ["refused" if row[phase] is None else f"{row[phase]:,}" for phase in (*PHASES, "inside")]
-        table.add_row(row["case"], row["engine"], f"{row['tokens']:,}", *values)
-    console.print(table)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
     python -m bench slowest
 
 Schemas are walked as in MaskBench, warm. A step (mask and advance) is compiled code, which asks Python for what it
-lacks (`StateCache._provide`): what was asked for, and how long that took, is noted by a hook there; and how many sets
-and closures were made and trie nodes visited. The kind of a step is what took most of it. Printed, and kept as JSON:
+lacks (`StateCache._provide`): a hook there records each request and its time, beside the number of sets and closures
+made and of trie nodes visited. The kind of a step is what took most of its time. Printed, and kept as JSON:
 time by kind, the ten slowest single steps, and the ten schemas with the most time. Times are the CPU's, hook and all:
 for times of steps as they are, see `bench maskbench`.
 """
@@ -22,10 +22,8 @@ from time import thread_time_ns
 from typing import Any
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
 from constrain.engine.state_cache import StateCache, StateCacheEvicted
 from constrain.kernels import layout as at
@@ -35,21 +33,22 @@ from .engines import ENGINES, Constrain, Refused, is_allowed
 from .measure import WARM, Job, tokenise_case
 from .options import build_parser, read_cases
 from .record import write_result
+from .tables import print_rows
 from .workers import Guard, run_guarded
 
-SHOWN = 10
-ASKED = {
-    at.FULL: "room grown",
+MOST_PRINTED = 10
+REQUESTS = {
+    at.FULL: "array grown",
     at.NEED_RULES: "rules linked",
-    at.NEED_START: "leaf begun",
+    at.NEED_START: "leaf started",
     at.NEED_LEAF: "leaf state expanded",
     at.NEED_ROW: "row made",
-    at.NEED_SUFFIXES: "remainders made",
-    at.NEED_BY_LENGTH: "row put in order",
+    at.NEED_SUFFIXES: "suffix trie made",
+    at.NEED_BY_LENGTH: "tokens sorted by length",
     at.NEED_SCANNER: "lexemes read",
     at.NEED_READERS: "lexemes read",
 }
-"""What compiled code asks for; anything else is asked of guards."""
+"""Status of a kernel: what the state cache provides for it. Any other status is a query of the uniqueness guards."""
 WALKS = ((100_000, "100,000 nodes and more"), (10_000, "10,000 nodes and more"), (1_000, "1,000 nodes and more"),
          (100, "100 nodes and more"), (1, "fewer than 100 nodes"))  # fmt: skip
 COUNTED = {"sets": at.N_SETS, "closures": at.CLOSURES, "trie nodes": at.VISITED}
@@ -57,22 +56,24 @@ COUNTED = {"sets": at.N_SETS, "closures": at.CLOSURES, "trie nodes": at.VISITED}
 
 @dataclass(slots=True)
 class Step:
-    """One step. asked: ns by what was asked for; counts: sets and closures made, trie nodes visited,
-    0 where the state cache was emptied meanwhile.
+    """One step of an instance.
+
+    requests: ns by what the state cache provided; counts: sets and closures made, trie nodes visited, 0 if the state
+    cache was evicted during the step.
     """
 
     schema: str
     test: int
     token: int
     nanoseconds: int
-    asked: dict[str, int]
+    requests: dict[str, int]
     counts: dict[str, int]
 
     @property
     def kind(self) -> str:
-        """What took most of it: something that was asked for, or else the compiled code, by what it did."""
-        what, most = max(self.asked.items(), key=lambda item: item[1], default=("", 0))
-        if most > self.nanoseconds - sum(self.asked.values()):
+        """Return what took most of the time: a request, or else the compiled code, by what it did."""
+        what, most = max(self.requests.items(), key=lambda item: item[1], default=("", 0))
+        if most > self.nanoseconds - sum(self.requests.values()):
             return what
         for least, name in WALKS:
             if self.counts["trie nodes"] >= least:
@@ -82,7 +83,7 @@ class Step:
 
 @dataclass(slots=True)
 class Trace:
-    """One schema: its slowest steps, and number and ns of all by kind."""
+    """Trace of one schema: its slowest steps, and the number and ns of all steps by kind."""
 
     slowest: list[Step] = field(default_factory=list)
     kinds: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -94,12 +95,12 @@ def hook_requests(note: Callable[[str, int], None]) -> Iterator[None]:
     original = StateCache._provide
 
     def provide(self: StateCache, rounds: int) -> None:
-        what = ASKED.get(int(self.arrays[at.HEAD][at.STATUS]), "guards asked")
+        what = REQUESTS.get(int(self.arrays[at.HEAD][at.STATUS]), "uniqueness query")
         begin = thread_time_ns()
         try:
             original(self, rounds)
         except StateCacheEvicted:
-            what = "state cache emptied"
+            what = "state cache evicted"
             raise
         finally:
             note(what, thread_time_ns() - begin)
@@ -112,8 +113,8 @@ def hook_requests(note: Callable[[str, int], None]) -> Iterator[None]:
 
 
 def trace_schema(engine: Constrain, job: Job) -> Trace | None:
-    """Walk through all instances of one schema; None: it is refused."""
-    asked: Counter[str] = Counter()
+    """Walk through all instances of one schema. Return None if the engine refuses it."""
+    requests: Counter[str] = Counter()
     steps: list[Step] = []
     try:
         engine.compile(job.case.schema)
@@ -126,11 +127,11 @@ def trace_schema(engine: Constrain, job: Job) -> Trace | None:
         state_cache = engine.constraint.state_cache()
         return state_cache.epoch, np.array([state_cache.arrays[at.HEAD][place] for place in COUNTED.values()], np.int64)
 
-    with hook_requests(lambda what, ns: asked.update({what: ns})):
+    with hook_requests(lambda what, ns: requests.update({what: ns})):
         for test, tokens in enumerate(job.tokens):
             engine.start()
             for place, token in enumerate(tokens):
-                asked.clear()
+                requests.clear()
                 epoch, before = counts()
                 begin = thread_time_ns()
                 engine.mask()
@@ -143,18 +144,18 @@ def trace_schema(engine: Constrain, job: Job) -> Trace | None:
                     done = thread_time_ns()
                 later, after = counts()
                 made = dict(zip(COUNTED, ((after - before) * (later == epoch)).tolist()))
-                steps.append(Step(job.case.id, test, place, masked - begin + done - again, dict(asked), made))
+                steps.append(Step(job.case.id, test, place, masked - begin + done - again, dict(requests), made))
                 if not taken:
                     break
     kinds: dict[str, tuple[int, int]] = {}
     for step in steps:
         number, time = kinds.get(step.kind, (0, 0))
         kinds[step.kind] = number + 1, time + step.nanoseconds
-    return Trace(sorted(steps, key=lambda step: -step.nanoseconds)[:SHOWN], kinds)
+    return Trace(sorted(steps, key=lambda step: -step.nanoseconds)[:MOST_PRINTED], kinds)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench; the exit code."""
+    """Run the bench. Return the exit code."""
     shared = ("data", "vocabulary", "sample", "all", "ids", "seed", "seconds", "core", "results")
     parser = build_parser("slowest", __doc__, *shared, sample=1_000)
     parser.add_argument("--engine", choices=("constrain", "constrain-any"), default="constrain-any", help="the style")
@@ -179,72 +180,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def summarise_traces(traces: dict[str, Trace]) -> dict[str, list[dict[str, Any]]]:
-    """Rows of the three tables; times in µs, shares of the time of all steps."""
+    """Build the rows of the three tables: times in µs, shares of the time of all steps."""
     kinds: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     for one in traces.values():
         for kind, (number, time) in one.kinds.items():
             kinds[kind][0] += number
             kinds[kind][1] += time
-    whole, steps = max(1, sum(time for _, time in kinds.values())), max(1, sum(number for number, _ in kinds.values()))
+    total, steps = max(1, sum(time for _, time in kinds.values())), max(1, sum(number for number, _ in kinds.values()))
     by_kind = [
-        {"kind": kind, "steps": number, "of steps": number / steps, "of time": time / whole,
-         "mean": time / number / 1_000}
+        {"kind": kind, "steps": number, "of steps, %": 100 * number / steps, "of time, %": 100 * time / total,
+         "mean, µs": time / number / 1_000}
         for kind, (number, time) in sorted(kinds.items(), key=lambda item: -item[1][1])
     ]  # fmt: skip
     slowest = sorted((step for one in traces.values() for step in one.slowest), key=lambda step: -step.nanoseconds)
     single = [
         {"schema": step.schema, "test": step.test, "token": step.token, "µs": step.nanoseconds / 1_000,
-         "kind": step.kind, "asked, µs": {what: ns / 1_000 for what, ns in step.asked.items()}, **step.counts}
-        for step in slowest[:SHOWN]
+         "kind": step.kind, "requests, µs": {what: ns / 1_000 for what, ns in step.requests.items()}, **step.counts}
+        for step in slowest[:MOST_PRINTED]
     ]  # fmt: skip
-    heavy = sorted(traces.items(), key=lambda item: -sum(time for _, time in item[1].kinds.values()))[:SHOWN]
+    heavy = sorted(traces.items(), key=lambda item: -sum(time for _, time in item[1].kinds.values()))[:MOST_PRINTED]
     by_schema = []
     for name, one in heavy:
         if not one.kinds:  # a schema without instances
             continue
         number, time = (sum(pair[part] for pair in one.kinds.values()) for part in (0, 1))
         kind, (count, most) = max(one.kinds.items(), key=lambda item: item[1][1])
-        by_schema.append({"schema": name, "steps": number, "of time": time / whole, "mean": time / number / 1_000,
-                          "mostly": kind, "in steps": count, "of its time": most / time})  # fmt: skip
+        by_schema.append({"schema": name, "steps": number, "of time, %": 100 * time / total,
+                          "mean, µs": time / number / 1_000, "mostly": kind, "in steps": count,
+                          "of its time, %": 100 * most / time})  # fmt: skip
     return {"kinds": by_kind, "slowest": single, "schemas with the most time": by_schema}
 
 
 def print_slowest(facts: dict[str, Any], console: Console) -> None:
-    """Three tables."""
+    """Print the three tables."""
     console.width = max(console.width, 150)
     title = f"{facts['engine']}, {facts['traced']:,} of {facts['schemas']:,} schemas: "
-    kinds: list[tuple[str, ...]] = [
-        (row["kind"], f"{row['steps']:,}", f"{row['of steps']:.2%}", f"{row['of time']:.1%}", f"{row['mean']:,.1f}")
-        for row in facts["kinds"]
-    ]
-    console.print(
-        build_plain_table(title + "time by kind of step", ("kind", "steps", "of steps", "of time", "mean, µs"), kinds)
-    )
-    steps: list[tuple[str, ...]] = [
-        (row["schema"], f"{row['test']}, {row['token']}", f"{row['µs']:,.0f}", row["kind"],
-         ", ".join(f"{what} {us:,.0f}" for what, us in row["asked, µs"].items()),
-         *(f"{row[what]:,}" for what in COUNTED))
+    print_rows(title + "time by kind of step", facts["kinds"], 1, console)
+    steps = [
+        {**row, "requests, µs": ", ".join(f"{what} {us:,.0f}" for what, us in row["requests, µs"].items())}
         for row in facts["slowest"]
-    ]  # fmt: skip
-    labels: tuple[str, ...] = ("schema", "test, token", "µs", "kind", "asked, µs", *COUNTED)
-    console.print(build_plain_table(title + "the slowest steps", labels, steps))
-    heavy: list[tuple[str, ...]] = [
-        (row["schema"], f"{row['steps']:,}", f"{row['of time']:.1%}", f"{row['mean']:,.1f}", row["mostly"],
-         f"{row['in steps']:,}", f"{row['of its time']:.0%}")
-        for row in facts["schemas with the most time"]
-    ]  # fmt: skip
-    labels = ("schema", "steps", "of time", "mean, µs", "mostly", "in steps", "of its time")
-    console.print(build_plain_table(title + "those with the most time", labels, heavy))
-
-
-def build_plain_table(title: str, labels: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
-    """A table without frames: words to the left, numbers to the right."""
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    for label in labels:
-        table.add_column(label, justify="left" if label in ("schema", "kind", "asked, µs", "mostly") else "right")
-    for row in rows:
-        table.add_row(*row)
-    return table
+    ]
+    print_rows(title + "the slowest steps", steps, 1, console)
+    print_rows(title + "those with the most time", facts["schemas with the most time"], 1, console)
 
 
 if __name__ == "__main__":

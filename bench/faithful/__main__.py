@@ -4,8 +4,8 @@
 
 Every fixture's law is known exactly. Printed and written: G-tests of the samplers that say they are exact, with masking
 as the control that must fail; particles needed with and without a twist; the divergence that masking reports of itself
-beside the truth; curves of divergence; and a verdict for each target. Ten minutes on two cores at 20,000 draws; exit
-status 1 if a target is missed. The JSON goes beside the page, which also shows what `bench faithful.shapes` stored.
+beside the truth; curves of divergence, as SVG beside the JSON; and a verdict for each target. Ten minutes on two cores
+at 20,000 draws; exit status 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import math
 import sys
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -28,7 +27,7 @@ from ..options import build_parser
 from ..record import write_result
 from ..tables import build_table
 from . import fixtures, measure
-from .report import write_page
+from .plots import draw_curves
 from .samplers import CONTROL, SAMPLERS
 from .verdicts import Verdict, format_verdict
 
@@ -63,17 +62,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             lines = [
                 measure.measure_curve(f, sampler, chosen.repeats, chosen.seed, measure.STEPS)
                 for sampler in SAMPLERS
-                if sampler.line
+                if sampler.curve
             ]
             curves.append(encode_curves(f, floors[f.name], lines))
             console.print(f"curves of {f.name}: {perf_counter() - begin:.0f} s since the start")
     facts = {"verdicts": [verdict._asdict() for verdict in verdicts], "tables": tables, "curves": curves}
-    return finish_run(write_result(chosen, facts), verdicts, console, perf_counter() - begin)
+    draw_curves(write_result(chosen, facts).with_suffix(".svg"), curves)
+    return print_verdicts(verdicts, console, perf_counter() - begin)
 
 
-def finish_run(path: Path, verdicts: list[Verdict], console: Console, seconds: float) -> int:
-    """Write the page beside the results and print the verdicts; 1 if a target is missed."""
-    print(f"{write_page(path.parent)}, {seconds:.0f} s")
+def print_verdicts(verdicts: list[Verdict], console: Console, seconds: float) -> int:
+    """Print the verdicts. Return the exit code: 1 if a target is missed."""
+    console.print(f"{seconds:.0f} s")
     for verdict in verdicts:
         console.print(format_verdict(verdict), highlight=False)
     return 0 if all(verdict.met for verdict in verdicts) else 1
@@ -241,12 +241,14 @@ def judge_estimates(
 
 
 def print_section(console: Console, made: dict[str, Any]) -> None:
-    """On the terminal."""
+    """Print a table and its note."""
     first, *others = made["header"]
     table = build_table(made["name"], [first], others)
     for row in made["rows"]:
         table.add_row(*(cell.replace("!", "[red]!").replace("+", "", 1) if i else cell for i, cell in enumerate(row)))
     console.print(table)
+    if made["note"]:
+        console.print(made["note"], markup=False, highlight=False)
 
 
 if __name__ == "__main__":

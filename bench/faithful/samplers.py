@@ -27,12 +27,12 @@ Stream = Callable[[int], list[Tokens]]
 @dataclass(frozen=True)
 class Sampler:
     """open: a fresh stream. exact: whether a G-test must find its draws to be from p given L (those of a chain only
-    where they are nearly independent). line: colour in plots, "" for none. most: draws that a curve follows."""
+    where they are nearly independent). curve: whether its divergence is plotted. most: draws that a curve follows."""
 
     name: str
     open: Callable[[Fixture, Rng], Stream]
     exact: bool
-    line: str
+    curve: bool = True
     most: int = 300
 
 
@@ -175,17 +175,17 @@ def open_rejection(f: Fixture, rng: Rng) -> Stream:
     return stream
 
 
-CONTROL = Sampler("masked", open_masked, False, "#888888")
+CONTROL = Sampler("masked", open_masked, False)
 SAMPLERS = [
     CONTROL,
-    Sampler("awrs", open_awrs, False, "#bbbb44"),
-    Sampler("asap", open_asap, False, "#cc8800"),
-    Sampler("exact", open_exact, True, "#000000"),
-    Sampler("smc awrs 4", build_smc(4), False, "#99bbff"),
-    Sampler("smc awrs 16", build_smc(16), False, "#4477dd"),
-    Sampler("smc awrs 64", build_smc(64), False, "#113388", most=100),
-    Sampler("pimh 8", open_pimh, False, "#aa3377"),
-    Sampler("pimh 8, twist", open_twisted_pimh, True, ""),
-    Sampler("smc twisted 8", build_twisted_smc(8), False, "#228833"),
-    Sampler("rejection", open_rejection, True, "#ee6677"),
+    Sampler("awrs", open_awrs, False),
+    Sampler("asap", open_asap, False),
+    Sampler("exact", open_exact, True),
+    Sampler("smc awrs 4", build_smc(4), False),
+    Sampler("smc awrs 16", build_smc(16), False),
+    Sampler("smc awrs 64", build_smc(64), False, most=100),
+    Sampler("pimh 8", open_pimh, False),
+    Sampler("pimh 8, twist", open_twisted_pimh, True, curve=False),
+    Sampler("smc twisted 8", build_twisted_smc(8), False),
+    Sampler("rejection", open_rejection, True),
 ]

@@ -20,13 +20,11 @@ import json
 import os
 import random
 import subprocess
-import sys
 import tempfile
 import time
 from array import array
 from collections.abc import Callable, Iterator
 from functools import partial
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +36,7 @@ from ..engines import Constrain, Llguidance, Xgrammar, is_allowed
 from ..measure import CLOCKS
 from ..report import compute_spread
 from ..tables import build_table, print_table
-from ..workers import fork_child, reap_child
+from ..workers import fork_child, reap_child, stream_from_child
 from .languages import Language, draw_sentences, list_library_files, load_language
 from .peers import Inexpressible, peer_grammar
 
@@ -152,23 +150,14 @@ def load_corpus(name: str, encoding: Llama3, options: argparse.Namespace) -> lis
 def measure_engine(
     name: str, corpora: dict[str, list[list[int]]], encoding: Llama3, options: argparse.Namespace
 ) -> Iterator[dict[str, Any]]:
-    """One engine over all languages, in a process of its own: row by row."""
-    sys.stdout.flush()
-    pid, pipe = fork_child(partial(host_engine, name, corpora, encoding, options))
-    try:
-        for _ in corpora:
-            yield pipe.recv()
-    except EOFError:
-        raise SystemExit(f"{name} could not be run: see above") from None
-    finally:
-        pipe.close()
-        reap_child(pid, kill=False)
+    """Yield the rows of one engine, prepared in a process of its own."""
+    yield from stream_from_child(partial(host_engine, name, corpora, encoding, options), name)
 
 
 def host_engine(
-    name: str, corpora: dict[str, list[list[int]]], encoding: Llama3, options: argparse.Namespace, out: Connection
-) -> None:
-    """Prepare an engine and send its rows."""
+    name: str, corpora: dict[str, list[list[int]]], encoding: Llama3, options: argparse.Namespace
+) -> Iterator[dict[str, Any]]:
+    """Prepare an engine and yield its rows."""
     os.sched_setaffinity(0, {options.core})
     engine = ENGINES[name](encoding)
     clock = CLOCKS[options.clock]
@@ -178,7 +167,7 @@ def host_engine(
     gc.collect()
     gc.freeze()
     for label, texts in corpora.items():
-        out.send(measure_language(engine, {"engine": name, "language": label}, texts, clock, options))
+        yield measure_language(engine, {"engine": name, "language": label}, texts, clock, options)
 
 
 def measure_language(

@@ -10,31 +10,21 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..byte_peers import END, TOKENS, build_llguidance_tokenizer, build_xgrammar_compiler
+
 __all__ = ["ENGINES", "REFUSALS"]
 
 Use = Callable[[str], Any]
-END = 256
-TOKENS = [bytes([byte]) for byte in range(256)]
 REFUSALS = (ValueError, RuntimeError, NotImplementedError)
 """What the peers raise for input that they do not take; RecursionError is none of it, though it is a RuntimeError."""
 
 
 def prepare_llguidance() -> Mapping[str, Use]:
     """llguidance: JSON Schema, regex, its dialect of Lark."""
-    from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
+    from llguidance import LLMatcher
     from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
 
-    class Bytes:
-        """What the wrapper asks a tokenizer for."""
-
-        def __init__(self) -> None:
-            self.eos_token_id, self.bos_token_id, self.special_token_ids = END, None, [END]
-            self.tokens = [*TOKENS, b"<|end|>"]
-
-        def __call__(self, text: str | bytes) -> list[int]:
-            return list(text if isinstance(text, bytes) else text.encode())
-
-    tokenizer = LLTokenizer(TokenizerWrapper(Bytes()))
+    tokenizer = build_llguidance_tokenizer()
 
     def use(read: Callable[[str], Any]) -> Use:
         def run(text: str) -> None:
@@ -57,8 +47,7 @@ def prepare_xgrammar() -> Mapping[str, Use]:
     """XGrammar: JSON Schema, regex, GBNF."""
     import xgrammar as xgr
 
-    info = xgr.TokenizerInfo([*TOKENS, b"<|end|>"], xgr.VocabType.RAW, vocab_size=END + 1, stop_token_ids=[END])
-    compiler = xgr.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+    compiler = build_xgrammar_compiler()
 
     def use(read: Callable[[str], Any]) -> Use:
         def run(text: str) -> None:

@@ -12,33 +12,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
+
+from ..byte_peers import END, build_llguidance_tokenizer, build_xgrammar_compiler
 
 __all__ = ["ENGINES", "OURS", "PACKAGES"]
 
 Takes = Callable[[str], bool]
-END = 256
 
 
-def constrain_any() -> Callable[[Any], Takes]:
-    """`Style.any()`: every spelling that RFC 8259 and the schema allow."""
-    from constrain import Style
+def prepare_constrain(name: str) -> Callable[[Any], Takes]:
+    """Prepare constrain in its default style, or (constrain-any) in `Style.any()`, which allows every spelling."""
+    from constrain import Style, TokenRefused, Vocabulary, compile
 
-    return prepare_constrain(Style.any())
-
-
-def constrain_default() -> Callable[[Any], Takes]:
-    """The default style."""
-    from constrain import Style
-
-    return prepare_constrain(Style())
-
-
-def prepare_constrain(style: Any) -> Callable[[Any], Takes]:
-    """constrain in a style."""
-    from constrain import TokenRefused, Vocabulary, compile
-
-    vocabulary = Vocabulary.bytes()
+    vocabulary, style = Vocabulary.bytes(), Style.any() if name == "constrain-any" else Style()
 
     def compiled(schema: Any) -> Takes:
         constraint = compile(vocabulary, schema=json.dumps(schema), style=style)
@@ -58,19 +46,9 @@ def prepare_constrain(style: Any) -> Callable[[Any], Takes]:
 
 def prepare_llguidance() -> Callable[[Any], Takes]:
     """llguidance's matcher."""
-    from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
+    from llguidance import LLMatcher
 
-    class Bytes:
-        """What the wrapper asks a tokenizer for."""
-
-        def __init__(self) -> None:
-            self.eos_token_id, self.bos_token_id, self.special_token_ids = END, None, [END]
-            self.tokens = [bytes([byte]) for byte in range(256)] + [b"<|end|>"]
-
-        def __call__(self, text: str | bytes) -> list[int]:
-            return list(text if isinstance(text, bytes) else text.encode())
-
-    tokenizer = LLTokenizer(TokenizerWrapper(Bytes()))
+    tokenizer = build_llguidance_tokenizer()
 
     def compiled(schema: Any) -> Takes:
         root = LLMatcher(tokenizer, LLMatcher.grammar_from_json_schema(json.dumps(schema)), log_level=0)
@@ -91,9 +69,7 @@ def prepare_xgrammar() -> Callable[[Any], Takes]:
     """XGrammar, not strict (undeclared keys are allowed), white space free."""
     import xgrammar as xgr
 
-    tokens = [bytes([byte]) for byte in range(256)] + [b"<|end|>"]
-    info = xgr.TokenizerInfo(tokens, xgr.VocabType.RAW, vocab_size=END + 1, stop_token_ids=[END])
-    compiler = xgr.GrammarCompiler(info, max_threads=1)
+    compiler = build_xgrammar_compiler()
 
     def compiled(schema: Any) -> Takes:
         grammar = compiler.compile_json_schema(json.dumps(schema), any_whitespace=True, strict_mode=False)
@@ -153,8 +129,7 @@ def lm_format_enforcer() -> Callable[[Any], Takes]:
     return compiled
 
 
-OURS = {"constrain-any": constrain_any, "constrain": constrain_default}
-"""In `Style.any()`, and by default."""
+OURS = {name: partial(prepare_constrain, name) for name in ("constrain-any", "constrain")}
 
 ENGINES: dict[str, Callable[[], Callable[[Any], Takes]]] = {
     **OURS,

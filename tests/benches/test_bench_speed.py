@@ -127,15 +127,15 @@ def test_a_step_is_of_the_kind_that_took_most() -> None:
     counts = {"sets": 1, "closures": 1, "trie nodes": 5_000}
     step = slowest.Step("s", 0, 0, 1_000, {"rules linked": 600, "row made": 10}, counts)
     assert step.kind == "rules linked"
-    step.asked = {"rules linked": 100}
+    step.requests = {"rules linked": 100}
     assert step.kind == "walk of 1,000 nodes and more"
     step.counts = {"sets": 0, "closures": 0, "trie nodes": 0}
     assert step.kind == "all known"
 
 
-def test_what_arenas_ask_for_is_noted() -> None:
-    asked: list[str] = []
-    with slowest.hook_requests(lambda what, ns: asked.append(what)):
+def test_requests_to_state_caches_are_recorded() -> None:
+    requests: list[str] = []
+    with slowest.hook_requests(lambda what, ns: requests.append(what)):
         constrain.compile(Vocabulary.bytes(), schema='{"enum": ["a", "b"]}').matcher().mask()
     constrain.compile(Vocabulary.bytes(), schema='{"type": "number"}').matcher().mask()
-    assert asked == ["rules linked"], "and nothing after"
+    assert requests == ["rules linked"], "and nothing after"

@@ -1,8 +1,7 @@
-"""The bench of the papers' shapes: judges are right, tasks run on tiny sizes, and the page shows what was stored."""
+"""The bench of the papers' shapes: judges are right, tasks run on tiny sizes, and plots show what was stored."""
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,9 @@ import pytest
 
 from bench.faithful import plots
 from bench.faithful.fixtures import Counted
-from bench.faithful.report import write_page
 from bench.faithful.shapes import accuracy, arithmetic, checks, gad, molecules, sql
 from bench.faithful.shapes.methods import METHODS
 from bench.faithful.shapes.tasks import Guarded, Task
-from bench.faithful.verdicts import Verdict
 from constrain.compilation.constraint_compiler import compile as compiled
 from constrain.sampling import awrs
 from constrain.sampling.core.masked_sampling import allowed_tokens
@@ -107,19 +104,24 @@ def test_the_law_that_asap_has_learnt_is_that_of_masking_at_first_and_right_at_l
     assert max(found.true["exact"]) < 4 * found.floor < min(found.true["masked"])
 
 
-def test_a_page_of_what_was_stored(tmp_path: Path) -> None:
-    verdict = Verdict("that < this", False, "so much")._asdict()
-    line = {"sampler": "exact", "asked": [2.0, 9.0], "mean": [1.0, 0.1], "low": [0.5, 0.0], "high": [2.0, 0.2]}
+def test_plots_of_what_is_stored(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    line = {"sampler": "exact", "asked": [2.0, 9.0], "mean": [1.0, 0.0], "low": [0.5, 0.0], "high": [2.0, 0.2]}
     curve = {"name": "one", "sequences": 3, "z": 0.5, "at": [1, 10], "floor": [1.0, 0.1], "lines": [line]}
-    machine = {"processor": "m", "cores": 1, "load": [0.5]}
-    facts = {"verdicts": [verdict], "tables": [], "curves": [curve]}
-    document = {"command": "x", "date": "y", "commit": "z", "machine": machine, "facts": facts}
-    (tmp_path / "faithful.json").write_text(json.dumps(document))
-    text = write_page(tmp_path).read_text()
-    assert "that &lt; this" in text and text.count("<svg") == 2 and "nan" not in text
-
-
-def test_plots_stand_numbers_that_are_all_the_same() -> None:
-    flat = [plots.Line("a", "red", [1, 2], [0.0, 0.0])]
-    for logs in ((True, True), (False, True), (False, False)):
-        assert "nan" not in plots.draw_panel("", flat, across="", up="", logs=logs)
+    text = plots.draw_curves(tmp_path / "curves.svg", [curve]).read_text("utf-8")
+    assert "one: 3 sequences, p(L) = 0.5" in text and "model evaluations" in text and "nan" not in text.lower()
+    answers = [{"method": name, "right": 0.5, "low": 0.5, "high": 0.6} for name in ("exact", "masked")]
+    laws = {"masked": [1.0, 0.5], "exact": [0.0, 0.0]}
+    grammar = {
+        "name": "two",
+        "at": [1, 2],
+        "true": laws,
+        "estimated": laws,
+        "floor": 0.1,
+        "learnt": [(0, 1.0), (1, 0.5)],
+    }
+    steps = {"exp_kl": [1.0, 2.0], "checks": [1.0, 1.5], "races": 8}
+    facts = {"kinds": {"SQL": answers}, "steps": steps, "gad": [grammar]}
+    text = plots.draw_shapes(tmp_path / "shapes.svg", facts).read_text("utf-8")
+    for title in ("SQL: right answers", "two, true", "as GAD estimates"):
+        assert title in text

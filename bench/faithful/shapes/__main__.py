@@ -21,7 +21,8 @@ from rich.console import Console
 
 from ...options import build_parser
 from ...record import write_result
-from ..__main__ import finish_run, print_section
+from ..__main__ import print_section, print_verdicts
+from ..plots import draw_shapes
 from ..verdicts import Verdict, format_verdict
 from . import accuracy, arithmetic, checks, documents, gad, molecules, patterns, sql
 from .accuracy import Row
@@ -81,7 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         }),
         "gad": protocol,
     }  # fmt: skip
-    return finish_run(write_result(chosen, facts), verdicts, console, perf_counter() - begin)
+    draw_shapes(write_result(chosen, facts).with_suffix(".svg"), facts)
+    return print_verdicts(verdicts, console, perf_counter() - begin)
 
 
 def round_values(value: Any) -> Any:
