@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from time import thread_time_ns
 from typing import Any
@@ -68,7 +69,7 @@ def list_implementations() -> dict[str, Implementation]:
 
 
 def build_masks(vocabulary: Llama3, rows: int) -> dict[str, Any]:
-    """int32 [rows, words] of each kind."""
+    """Return int32 [rows, words] of each kind."""
     import torch
 
     import constrain
@@ -86,7 +87,7 @@ def build_masks(vocabulary: Llama3, rows: int) -> dict[str, Any]:
 
 
 def time_fastest(task: Callable[[], object]) -> float:
-    """µs of the CPU."""
+    """Return µs of the CPU."""
     task()
     best, spent, repeats = 1 << 62, 0, 0
     while repeats < LEAST or spent < BUDGET * 1e9:
@@ -98,7 +99,7 @@ def time_fastest(task: Callable[[], object]) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench; the exit code."""
+    """Run the bench. Return the exit code."""
     import torch
 
     options = build_parser("apply_masks", __doc__, "vocabulary", "results").parse_args(arguments)
@@ -114,16 +115,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for kind, mask in masks.items():
                 runs.append({"rows": rows, "dtype": dtype, "mask": kind, "road": "limit", "µs": limits[kind]})
                 wanted = None
-                for name, road in list_implementations().items():
+                for name, implementation in list_implementations().items():
                     fresh = torch.arange(rows * SIZE).view(rows, SIZE).remainder(97).to(logits.dtype)
                     try:
-                        road(fresh, mask)
+                        implementation(fresh, mask)
                     except (RuntimeError, TypeError, ValueError) as error:
                         print(f"{name} does not take {dtype}: {str(error).splitlines()[0][:90]}")
                         continue
                     wanted = fresh if wanted is None else wanted
                     assert torch.equal(fresh, wanted), f"{name}: other logits"
-                    taken = time_fastest(lambda road=road, fresh=fresh, mask=mask: road(fresh, mask))  # type: ignore[misc]
+                    taken = time_fastest(partial(implementation, fresh, mask))
                     runs.append({"rows": rows, "dtype": dtype, "mask": kind, "road": name, "µs": taken})
     print_times(runs)
     facts = {"vocabulary": SIZE, "clock": "CPU of one thread, fastest repeat", "runs": runs}
@@ -137,9 +138,9 @@ def print_times(runs: list[dict[str, Any]]) -> None:
         chosen = {(run["road"], run["dtype"], run["mask"]): run["µs"] for run in runs if run["rows"] == rows}
         cells = [(dtype, mask) for dtype in DTYPES for mask in ("narrow", "half", "wide")]
         table = build_table(f"µs for [{rows}, {SIZE}]", [""], [f"{dtype}\n{mask}" for dtype, mask in cells])
-        for road in dict.fromkeys(key[0] for key in chosen):
-            found = [chosen.get((road, dtype, mask)) for dtype, mask in cells]
-            table.add_row(road, *(f"{taken:,.1f}" if taken is not None else "-" for taken in found))
+        for implementation in dict.fromkeys(key[0] for key in chosen):
+            found = [chosen.get((implementation, dtype, mask)) for dtype, mask in cells]
+            table.add_row(implementation, *(f"{taken:,.1f}" if taken is not None else "-" for taken in found))
         ratios = (chosen["constrain", dtype, mask] / chosen["limit", dtype, mask] for dtype, mask in cells)
         table.add_row("constrain / limit", *(f"{ratio:.2f}" for ratio in ratios))
         print_table(table)

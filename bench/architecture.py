@@ -195,7 +195,7 @@ def draw_docstrings(library: Library, count: int, seed: int) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the figures; the exit code."""
+    """Print the figures. Return the exit code."""
     parser = build_parser("architecture", __doc__, "seed", seed=1)
     parser.add_argument("--docstrings", type=int, default=0, help="also print so many docstrings, drawn at random")
     parser.add_argument("--verbose", action="store_const", const="verbose", help="what makes up each figure")

@@ -146,7 +146,7 @@ ENGINES: dict[str, tuple[Callable[[Llama3], Any], Callable[..., Batch]]] = {
 
 
 def select_texts(cases: Sequence[Case], engines: Sequence[Engine], vocabulary: Llama3, count: int) -> list[Text]:
-    """The first so many schemas with a valid text of some length that all engines take to the end."""
+    """Return the first `count` schemas with a valid text of suitable length that all engines accept."""
     found: list[Text] = []
     for case in cases:
         for test in case.tests:
@@ -175,19 +175,19 @@ def accepts_text(engine: Engine, case: Case, tokens: list[int]) -> bool:
 def measure_steps(
     make: Callable[..., Batch], engine: Engine, is_known: bool, texts: Sequence[Text], threads: int, repeats: int
 ) -> list[float]:
-    """µs of a row at each step, the fastest repeat's. Each row begins at another place of its text."""
+    """Return µs of a row at each step, the fastest repeat's. Each row begins at another place of its text."""
     words = np.zeros((len(texts), WORDS), np.int32)
     best = np.full(STEPS, np.inf)
     known: dict[str, Any] = {}
     spent: list[int] = []
     for repeat in range(repeats + is_known):
         batch = make(engine, known if is_known else {}, texts, words, threads)
-        places = []
+        offsets = []
         for index, (_, tokens) in enumerate(texts):
             begin = 5 * index % (len(tokens) - STEPS)
             for token in tokens[:begin]:
                 batch.advance(index, token)
-            places.append(begin)
+            offsets.append(begin)
         batch.fill()  # what is made once, threads and state caches, is no row's cost
         for step in range(STEPS):
             with run_shares_in_turn(spent) if threads == SHARES else nullcontext():
@@ -198,13 +198,13 @@ def measure_steps(
             if repeat >= is_known:
                 best[step] = min(best[step], max(spent) if spent else taken)
             for index, (_, tokens) in enumerate(texts):
-                assert is_allowed(words[index], tokens[places[index] + step]), "a mask without the next token"
-                batch.advance(index, tokens[places[index] + step])
+                assert is_allowed(words[index], tokens[offsets[index] + step]), "a mask without the next token"
+                batch.advance(index, tokens[offsets[index] + step])
     return (best / len(texts) / 1_000).tolist()  # type: ignore[no-any-return]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench; the exit code."""
+    """Run the bench. Return the exit code."""
     shared = ("data", "vocabulary", "sample", "seed", "repeat", "results")
     parser = build_parser("batches", __doc__, *shared, sample=400, seed=7)
     parser.add_argument("--threads", default="1,2", help="numbers of threads")
@@ -231,10 +231,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def label_of(run: dict[str, Any]) -> str:
-    """Engine and road."""
-    roads = {0: "one by one", 1: "1 thread", SHARES: "longer of 2 shares"}
-    return f"{run['engine']}, {roads.get(run['threads'], str(run['threads']) + ' threads')}"
+def build_label(run: dict[str, Any]) -> str:
+    """Build the label of a run: engine and number of threads."""
+    labels = {0: "one by one", 1: "1 thread", SHARES: "longer of 2 shares"}
+    return f"{run['engine']}, {labels.get(run['threads'], str(run['threads']) + ' threads')}"
 
 
 def print_batches(runs: Sequence[dict[str, Any]]) -> None:
@@ -243,8 +243,8 @@ def print_batches(runs: Sequence[dict[str, Any]]) -> None:
         title = f"µs of a row (mean over {STEPS} steps), {kind}"
         table = build_table(title, ["engine"], [f"{size} rows" for size in SIZES])
         chosen = [run for run in runs if run["schemas"] == kind]
-        for label in dict.fromkeys(map(label_of, chosen)):
-            found = {run["rows"]: f"{run['mean µs']:,.2f}" for run in chosen if label_of(run) == label}
+        for label in dict.fromkeys(map(build_label, chosen)):
+            found = {run["rows"]: f"{run['mean µs']:,.2f}" for run in chosen if build_label(run) == label}
             table.add_row(label, *(found.get(size, "") for size in SIZES))
         print_table(table)
 
@@ -253,7 +253,7 @@ def plot_batches(path: Path, runs: Sequence[dict[str, Any]]) -> None:
     """µs a row against rows."""
     panels: dict[str, dict[str, list[tuple[float, float]]]] = {kind: {} for kind in KINDS}
     for run in runs:
-        panels[run["schemas"]].setdefault(label_of(run), []).append((run["rows"], run["mean µs"]))
+        panels[run["schemas"]].setdefault(build_label(run), []).append((run["rows"], run["mean µs"]))
     draw_plot(path, "masks of a batch", "rows", "µs a row", panels)
 
 

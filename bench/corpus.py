@@ -53,7 +53,7 @@ class Case:
 
 
 def spell_json(value: Any) -> str:
-    """A JSON value as the upstream benchmark writes it."""
+    """Return a JSON value as the upstream benchmark writes it."""
     return json.dumps(value, indent=None, ensure_ascii=False)
 
 
@@ -106,15 +106,15 @@ class Llama3:
 
     @cached_property
     def tokens(self) -> list[bytes]:
-        """The bytes of the 128,000 ordinary tokens."""
+        """Return the bytes of the 128,000 ordinary tokens."""
         return [self.encoding.decode_single_token_bytes(token) for token in range(RANKS)]
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text, special tokens not recognised."""
+        """Return the tokens of a text, special tokens not recognised."""
         tokens: list[int] = self.encoding.encode_ordinary(text)
         return tokens
 
     def decode(self, tokens: list[int]) -> bytes:
-        """The bytes of tokens."""
+        """Return the bytes of tokens."""
         text: bytes = self.encoding.decode_bytes(tokens)
         return text

@@ -17,7 +17,8 @@ def build_axes(rows: int, columns: int, size: tuple[float, float], **options: An
     matplotlib.rcParams |= {"svg.hashsalt": "constrain", "svg.fonttype": "none"}  # small, and reproducible
     from matplotlib import pyplot
 
-    return pyplot.subplots(rows, columns, figsize=size, squeeze=False, **options)
+    figure, axes = pyplot.subplots(rows, columns, figsize=size, squeeze=False, **options)
+    return figure, axes
 
 
 def save_figure(figure: Any, path: Path) -> Path:

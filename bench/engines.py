@@ -54,7 +54,7 @@ def is_allowed(words: np.ndarray[Any, Any], token: int) -> bool:
 
 
 def tally_name(reason: str) -> str:
-    """A message without its particulars (names, numbers, places), so that like reasons are counted together."""
+    """Return a message without its particulars (names, numbers, places), so that like reasons are counted together."""
     first = reason.strip().splitlines()[0] if reason.strip() else "no message"
     first = re.sub(r"\"[^\"]*\"|'[^']*'|`[^`]*`", "…", first)
     first = re.sub(r"\d+", "#", first)

@@ -67,7 +67,7 @@ def spell_number(number: int) -> str:
 
 
 def grow_enum(size: int) -> Grown:
-    """An array of values, spread over all there are, the last among them."""
+    """Grow an enum; the text is an array of its values, spread over all, the last among them."""
     words = [spell_number(number) for number in range(size)]
     schema = {"type": "array", "items": {"enum": words}}
     return build_grown(
@@ -88,7 +88,7 @@ def grow_optional_keys(size: int) -> Grown:
 
 
 def grow_depth(size: int) -> Grown:
-    """How deep the text is, by a schema that calls itself."""
+    """Grow the depth of the text, with a recursive schema."""
     schema = {"type": "array", "items": {"$ref": "#"}, "maxItems": 3}
     return Grown(json.dumps(schema), "[" * size + "]" * size)
 

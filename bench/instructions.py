@@ -95,7 +95,7 @@ class Requests:
         self.call = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)(address)
 
     def ask(self, request: int, argument: int = 0) -> int:
-        """The answer of valgrind; 0 without it."""
+        """Return the answer of valgrind; 0 without it."""
         self.words[0], self.words[1] = request, argument
         return int(self.call(ctypes.addressof(self.words)))
 
@@ -154,7 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def spell_instance(name: str) -> str:
-    """The instance of a case as text."""
+    """Return the instance of a case as text."""
     return json.dumps(CASES[name][1], ensure_ascii=False)
 
 

@@ -39,7 +39,7 @@ MODES = ("warm", "cold")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench; the exit code."""
+    """Run the bench. Return the exit code."""
     options = read_options(arguments)
     console = Console(stderr=True)
     cases = read_cases(options)
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line."""
+    """Parse the command line."""
     shared = ("data", "vocabulary", "sample", "all", "ids", "seed", "seconds", "mebibytes", "clock", "core", "results")
     parser = build_parser("maskbench", __doc__, *shared, engines=ENGINES, sample=500)
     parser.add_argument("--modes", type=split_names(MODES), default=list(MODES), metavar="A,B", help=", ".join(MODES))

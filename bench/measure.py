@@ -51,7 +51,7 @@ class Result:
 
 
 def tokenise_case(case: Case, vocabulary: Llama3) -> Job:
-    """A case, its instances cut into tokens."""
+    """Return a case, its instances cut into tokens."""
     return Job(case, tuple(vocabulary.encode(test.text) for test in case.tests))
 
 

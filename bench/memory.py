@@ -43,7 +43,7 @@ PACKAGES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench; the exit code."""
+    """Run the bench. Return the exit code."""
     shared = ("data", "vocabulary", "sample", "ids", "seed", "seconds", "results")
     options = build_parser("memory", __doc__, *shared, engines=ENGINES, sample=100).parse_args(arguments)
     cases = read_cases(options)
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure_preparation(name: str, vocabulary: Llama3) -> dict[str, Any]:
-    """MB that an engine takes for the vocabulary, up to a first mask."""
+    """Return MB that an engine takes for the vocabulary, up to a first mask."""
     from importlib import import_module
 
     for package in PACKAGES[name.removesuffix("-any")]:
@@ -86,33 +86,33 @@ def measure_preparation(name: str, vocabulary: Llama3) -> dict[str, Any]:
 
 
 def measure_schemas(name: str, jobs: list[Job], vocabulary: Llama3, options: argparse.Namespace) -> dict[str, Any]:
-    """MB that a schema takes, walked and kept."""
+    """Return MB that a schema takes, walked and kept."""
     engine = ENGINES[name](vocabulary)
-    kept: list[Any] = []
+    retained: list[Any] = []
 
     def begin() -> None:
         for _ in range(4):
-            grown(tokenise_case(WARM, vocabulary))
+            measure_growth(tokenise_case(WARM, vocabulary))
 
-    def grown(job: Job) -> float | None:
+    def measure_growth(job: Job) -> float | None:
         gc.collect()
         before = read_private_memory()
         result = measure_schema(engine, job)
         if result.refused or result.error:
             return None
-        kept.append(dict(vars(engine)))
+        retained.append(dict(vars(engine)))
         gc.collect()
         return (read_private_memory() - before) / 1e6
 
     guard = Guard(options.seconds, MEMORY, "cpu")
-    outcomes = [outcome for _, outcome in run_guarded(grown, jobs, limits=guard, fresh=False, begin=begin)]
+    outcomes = [outcome for _, outcome in run_guarded(measure_growth, jobs, limits=guard, fresh=False, begin=begin)]
     found = [outcome for outcome in outcomes if outcome is not None and not isinstance(outcome, Failure)]
     row = {"schemas": len(found), "a schema, MB: mean": float(np.mean(found))}
     return row | {label: float(np.percentile(found, at)) for label, at in QUANTILES.items()}
 
 
 def measure_parts(ranks: Path) -> dict[str, float]:
-    """MB of a prepared vocabulary by part, as Python and numpy count them."""
+    """Return MB of a prepared vocabulary by part, as Python and numpy count them."""
     from constrain import Vocabulary
     from constrain.compilation.compile_caches import recent
     from constrain.kernels import layout as at

@@ -36,8 +36,8 @@ def compute_tails(jobs: Sequence[Job], runs: Runs) -> dict[str, dict[str, Curve]
     panels: dict[str, dict[str, Curve]] = {}
     for what in ("step", "first mask"):
         for (name, mode), outcomes in runs.items():
-            kept = [outcomes[i] for i in common]
-            done = [outcome for outcome in kept if isinstance(outcome, Result)]
+            common_outcomes = [outcomes[i] for i in common]
+            done = [outcome for outcome in common_outcomes if isinstance(outcome, Result)]
             values = (
                 np.concatenate([np.asarray(outcome.steps) for outcome in done] or [np.zeros(0)])
                 if what == "step"

@@ -38,7 +38,7 @@ def write_result(options: argparse.Namespace, facts: Mapping[str, Any], part: st
     options: from `build_parser`. part: of a bench that measures several things in runs of their own, which.
     """
     commit = describe_commit()
-    told = {key: value for key, value in vars(options).items() if key not in ("bench", "arguments")}
+    given = {key: value for key, value in vars(options).items() if key not in ("bench", "arguments")}
     document = {
         "name": options.bench,
         "question": BENCHES[options.bench].question,
@@ -47,7 +47,7 @@ def write_result(options: argparse.Namespace, facts: Mapping[str, Any], part: st
         "commit": commit,
         "machine": describe_machine(),
         "versions": list_versions(),
-        "options": told,
+        "options": given,
         "facts": facts,
     }
     suffix = "-" + re.sub(r"[^a-z0-9]+", "-", part.lower()) if part else ""

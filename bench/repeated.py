@@ -41,7 +41,7 @@ Times = dict[str, list[int]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench; the exit code."""
+    """Run the bench. Return the exit code."""
     shared = ("data", "vocabulary", "sample", "ids", "seed", "seconds", "results")
     parser = build_parser("repeated", __doc__, *shared, engines=ENGINES, sample=500)
     parser.add_argument("--modes", type=split_names(MODES), default=["steady"], metavar="A,B", help=", ".join(MODES))
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def time_schemas(engine: Engine, schemas: list[str], guard: Guard, mode: str) -> Times:
-    """Nanoseconds by road, over the schemas that the engine takes."""
+    """Return nanoseconds by kind of compilation, over the schemas that the engine takes."""
     if isinstance(engine, Constrain):
         from constrain.compilation.compile_caches import programs, recent
 
@@ -89,7 +89,7 @@ def warm_up(engine: Engine) -> None:
 
 
 def time_first_mask(engine: Engine, schema: str) -> int:
-    """Nanoseconds from the text of a schema to the first mask. Raises Refused."""
+    """Return nanoseconds from the text of a schema to the first mask. Raises Refused."""
     begin = process_time_ns()
     engine.compile(schema)
     engine.start()
@@ -98,7 +98,7 @@ def time_first_mask(engine: Engine, schema: str) -> int:
 
 
 def time_twice(engine: Engine, schema: str) -> tuple[int, int] | None:
-    """The first time and again; None if the engine refuses the schema."""
+    """Return nanoseconds of the first compilation and of another; None if the engine refuses the schema."""
     try:
         cold = time_first_mask(engine, schema)
     except Refused:
@@ -123,7 +123,7 @@ def time_once(engine: Constrain, schema: str) -> int | None:
 
 
 def summarise_times(found: dict[str, Times], mode: str) -> list[dict[str, Any]]:
-    """A row for each engine and road, in µs."""
+    """Return a row for each engine and road, in µs."""
     base = float(np.median(found["llguidance"][COLD])) if found.get("llguidance", {}).get(COLD) else None
     rows = []
     for name, times in found.items():

@@ -35,22 +35,22 @@ REASONS = 12
 
 
 def summarise_runs(jobs: Sequence[Job], runs: Runs) -> dict[str, list[dict[str, Any]]]:
-    """Rows for the tables: exactness per engine and mode, times per engine, mode and set of schemas."""
+    """Return rows for the tables: exactness per engine and mode, times per engine, mode and set of schemas."""
     common = set(find_common(jobs, runs))
     times = []
     for scope, chosen in ((OWN, set(range(len(jobs)))), (COMMON, common)):
         for (name, mode), outcomes in runs.items():
-            kept = [
+            fields = [
                 outcome
                 for i, outcome in enumerate(outcomes)
                 if i in chosen and isinstance(outcome, Result) and is_compiled(outcome)
             ]
-            times.append({"engine": name, "mode": mode, "schemas": scope, **summarise_times(kept)})
+            times.append({"engine": name, "mode": mode, "schemas": scope, **summarise_times(fields)})
     return {"exactness": [count_outcomes(*key, outcomes) for key, outcomes in runs.items()], "time": times}
 
 
 def find_common(jobs: Sequence[Job], runs: Runs) -> list[int]:
-    """The schemas that every engine took and went through, in every mode."""
+    """Return the schemas that every engine took and went through, in every mode."""
     return [i for i in range(len(jobs)) if all(is_compiled(outcomes[i]) for outcomes in runs.values())]
 
 
@@ -85,7 +85,7 @@ def count_outcomes(name: str, mode: str, outcomes: Sequence[Result | Failure]) -
 
 
 def summarise_times(outcomes: Sequence[Result]) -> dict[str, Any]:
-    """µs of the first mask and of a step over some schemas."""
+    """Return µs of the first mask and of a step over some schemas."""
     steps = np.concatenate([np.asarray(outcome.steps) for outcome in outcomes]) if outcomes else np.zeros(0)
     first = np.array([outcome.first for outcome in outcomes])
     return {
@@ -138,7 +138,7 @@ def print_tables(tables: dict[str, list[dict[str, Any]]], console: Console) -> N
 
 
 def compare_engines(times: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The first engine's means and medians in parts of each other engine's, on the schemas common to all."""
+    """Return the first engine's means and medians in parts of each other engine's, on the schemas common to all."""
     rows = [row for row in times if row["schemas"] == COMMON and row["count"]]
     lines = []
     for row in rows:
@@ -172,9 +172,9 @@ def is_notable(outcome: Result | Failure) -> bool:
 
 
 def shorten_outcome(outcome: Result | Failure) -> dict[str, Any]:
-    """Why a schema did not pass, without its times."""
+    """Return why a schema did not pass, without its times."""
     if isinstance(outcome, Failure):
         return asdict(outcome)
-    kept = {"refused": outcome.refused and outcome.refused[1], "error": outcome.error, "rejected": outcome.rejected,
+    fields = {"refused": outcome.refused and outcome.refused[1], "error": outcome.error, "rejected": outcome.rejected,
             "why": outcome.why, "accepted": outcome.accepted}  # fmt: skip
-    return {key: value for key, value in kept.items() if value}
+    return {key: value for key, value in fields.items() if value}

@@ -81,7 +81,7 @@ def draw_samples(case: Case, n: int) -> Outcome:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench; the exit code."""
+    """Run the bench. Return the exit code."""
     parser = build_parser(
         "samples", __doc__, "data", "sample", "all", "ids", "seed", "seconds", "mebibytes", "results", sample=500
     )

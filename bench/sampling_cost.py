@@ -98,7 +98,7 @@ SAMPLERS: dict[str, Draw] = {
 
 
 def build_floors(sure: float, seed: int = 0) -> Rows:
-    """float32 [FLOORS, SIZE]: logs of tails of mass 1 - sure, in random orders."""
+    """Return float32 [FLOORS, SIZE]: logs of tails of mass 1 - sure, in random orders."""
     rng = np.random.default_rng(seed)
     exponent, shift = TAIL
     tail = (np.arange(SIZE) + shift) ** -exponent
@@ -143,11 +143,11 @@ def measure_outside(
                        "schemas": len(each),
                        "checks_per_token": sum(checks for _, _, checks in costs) / total}  # fmt: skip
         save()
-    found["(a row read once)"], found["(its masses added up)"] = floor_of(floor)
+    found["(a row read once)"], found["(its masses added up)"] = measure_floor(floor)
     return found
 
 
-def floor_of(floor: Rows) -> list[dict[str, Any]]:
+def measure_floor(floor: Rows) -> list[dict[str, Any]]:
     """What bounds a step: µs to read a row, by BLAS, and to add up its masses under a dense mask. Best of 300."""
     mask = np.full(-(-SIZE // 32), -1, np.int32)
     found = []
@@ -246,12 +246,12 @@ def run_genlm(python: Path, tokens: list[bytes], cases: list[tuple[Case, Constra
     with tempfile.TemporaryDirectory() as folder:
         rows = build_floors(options.sure)[:, : len(tokens) + 1]
         np.save(Path(folder) / "floor.npy", rows)
-        asked = {
+        job = {
             "tokens": [token.hex() for token in tokens], "floor": str(Path(folder) / "floor.npy"), "sure": options.sure,
             "particles": options.particles, "max_tokens": options.tokens, "seconds": options.genlm_seconds,
             "jobs": [{"schema": case.schema, "teacher": ids} for case, _, ids in cases[: options.genlm_schemas]],
         }  # fmt: skip
-        run = subprocess.run([python, script], input=json.dumps(asked), capture_output=True, text=True, check=False)
+        run = subprocess.run([python, script], input=json.dumps(job), capture_output=True, text=True, check=False)
     if run.returncode:
         return {"error": run.stderr[-2000:]}
     found = json.loads(run.stdout)
@@ -320,7 +320,7 @@ def print_costs(facts: dict[str, Any]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench; the exit code."""
+    """Run the bench. Return the exit code."""
     options = read_options(arguments)
     llama = Llama3(options.vocabulary)
     vocabulary = Vocabulary.from_tokens([*llama.tokens, *[None] * (SIZE - len(llama.tokens))], eos_ids=ENDS)

@@ -52,7 +52,7 @@ class Point:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench; the exit code."""
+    """Run the bench. Return the exit code."""
     shared = ("vocabulary", "seconds", "mebibytes", "clock", "core", "results")
     parser = build_parser("scaling", __doc__, *shared, engines=ENGINES, mebibytes=4096)
     parser.add_argument("--rows", type=split_names(ROWS), default=list(ROWS), metavar="A,B", help=", ".join(ROWS))
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def build_job(row: str, size: int, vocabulary: Llama3) -> Job:
-    """A schema of that size with its one text."""
+    """Return a schema of a size with its text."""
     grown = ROWS[row].make(size)
     return tokenise_case(Case(f"{row}, {size}", grown.schema, (Instance(grown.text, True),)), vocabulary)
 
@@ -124,7 +124,7 @@ def grow_row(
 
 
 def explain_failure(outcome: Result | Failure, whole: bool) -> str:
-    """Why a point does not count, or "". whole: the text must be accepted to its end, not only on the way."""
+    """Return why a point does not count, or "". whole: whether the text must be accepted to its end."""
     if isinstance(outcome, Failure):
         return {"timeout": "out of time", "memory": "out of memory", "crash": f"crash: {outcome.detail}"}[outcome.kind]
     if outcome.refused:
@@ -135,7 +135,7 @@ def explain_failure(outcome: Result | Failure, whole: bool) -> str:
 
 
 def compute_medians(outcomes: list[Result]) -> dict[str, float]:
-    """Medians over the repeats, in µs."""
+    """Return medians over the repeats, in µs."""
     steps = [np.asarray(outcome.steps) / 1_000 for outcome in outcomes]
     return {
         "first mask": float(np.median([outcome.first / 1_000 for outcome in outcomes])),
@@ -150,7 +150,7 @@ def compute_slope(sizes: list[int], values: list[float]) -> float | None:
 
 
 def summarise_points(points: list[Point]) -> list[dict[str, Any]]:
-    """A row a row and engine: how far it came, its slopes, and whether they are what is aimed at."""
+    """Return a row for each kind of growth and engine: the sizes reached, the slopes, and the verdict."""
     rows = []
     for row, engine in dict.fromkeys((point.row, point.engine) for point in points):
         mine = [point for point in points if (point.row, point.engine) == (row, engine)]
@@ -173,7 +173,7 @@ def summarise_points(points: list[Point]) -> list[dict[str, Any]]:
 
 
 def group_curves(points: list[Point], figure: str) -> dict[str, dict[str, list[tuple[float, float]]]]:
-    """A panel a row, in it a curve an engine; an engine without a point keeps its colour."""
+    """Return a panel for each kind of growth, with a curve for each engine; one without points retains its colour."""
     engines = list(dict.fromkeys(point.engine for point in points))
     return {
         row: {
@@ -215,7 +215,7 @@ def format_point(point: Point | None) -> str:
 
 
 def format_microseconds(us: float) -> str:
-    """µs as they are read: "6.8", "540", "27 ms", "1.8 s"."""
+    """Return µs as they are read: "6.8", "540", "27 ms", "1.8 s"."""
     for least, unit in ((1e6, " s"), (1e4, " ms")):
         if us >= least:
             value = us * (1e-6 if unit == " s" else 1e-3)

@@ -74,7 +74,7 @@ class Group:
 
     @property
     def style(self) -> Style:
-        """The style in which it is judged."""
+        """Return the style in which it is judged."""
         return replace(Style.any(), formats="assert" if self.file.startswith("optional/format/") else "annotate")
 
 
@@ -95,7 +95,7 @@ class Verdict(NamedTuple):
 
 
 def load_suite(path: Path) -> Suite:
-    """The suite in an archive. OSError, tarfile.TarError or ValueError if it is none."""
+    """Return the suite in an archive. OSError, tarfile.TarError or ValueError if it is none."""
     with tarfile.open(path) as archive:
         texts = {
             member.name.removeprefix("./"): archive.extractfile(member).read().decode()  # type: ignore[union-attr]
@@ -119,7 +119,7 @@ def load_suite(path: Path) -> Suite:
 
 
 def read_members(draft: str, file: str, text: str) -> Iterator[Group]:
-    """The groups of one file."""
+    """Yield the groups of one file."""
     schemas = parse_json(text)
     instances = json.loads(text, parse_int=Literal, parse_float=Literal)
     for group, plain in zip(schemas, instances):
@@ -131,7 +131,7 @@ def read_members(draft: str, file: str, text: str) -> Iterator[Group]:
 
 
 def collect_remotes(draft: str, texts: dict[str, str]) -> Iterator[tuple[str, Any]]:
-    """The documents that the tests of a draft may name; those outside the folder of a draft are for all."""
+    """Yield the documents that the tests of a draft may name; those outside the folder of a draft are for all."""
     for name, text in texts.items():
         if name.startswith("remotes/"):
             place = name.removeprefix("remotes/")
@@ -156,7 +156,7 @@ def spell_variants(value: Any, seed: str) -> list[bytes]:
 
 
 def write_json(value: Any, rng: random.Random | None, before: str, after: str) -> bytes:
-    """A JSON text with white space before and after each mark; with rng, keys in another order and escapes."""
+    """Return a JSON text with white space before and after each mark; with rng, keys in another order and escapes."""
 
     def text(item: Any) -> str:
         if isinstance(item, Literal):
@@ -179,7 +179,7 @@ def write_json(value: Any, rng: random.Random | None, before: str, after: str) -
 
 
 def quote_string(value: str, rng: random.Random | None) -> str:
-    """A string; with rng about a third of its characters escaped."""
+    """Return a string; with rng about a third of its characters escaped."""
     if rng is None:
         return json.dumps(value, ensure_ascii=False)
     return '"' + "".join([escape_character(char, rng) for char in value]) + '"'
@@ -198,14 +198,14 @@ def escape_character(char: str, rng: random.Random) -> str:
 
 
 def judge_all(suite: Suite, groups: Iterable[Group] | None = None) -> list[Verdict]:
-    """What becomes of each test of these groups (all of them), in order; files put aside are left out."""
+    """Return the verdict on each test of these groups (default: all), in order, without the files in ASIDE."""
     vocabulary = Vocabulary.bytes()
     chosen = [group for group in (suite.groups if groups is None else groups) if group.file not in ASIDE]
     return [verdict for group in chosen for verdict in judge_group(group, suite.registry[group.draft], vocabulary)]
 
 
 def judge_group(group: Group, registry: dict[str, Any], vocabulary: Vocabulary) -> Iterator[Verdict]:
-    """What becomes of each test of a group."""
+    """Yield the verdict on each test of a group."""
     try:
         constraint = constrain.compile(
             vocabulary,
@@ -299,7 +299,7 @@ def build_counts(verdicts: list[Verdict]) -> Table:
 
 
 def name_part(group: Group) -> str:
-    """The row that a group is counted in."""
+    """Return the row that a group is counted in."""
     if not group.optional:
         return "required"
     return "optional formats" if group.file.startswith("optional/format/") else "optional, other"

@@ -64,7 +64,7 @@ programs.flush()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench; the exit code."""
+    """Run the bench. Return the exit code."""
     parser = build_parser("start", __doc__, "vocabulary", "results")
     parser.add_argument("--times", type=int, default=9, help="processes a row")
     options = parser.parse_args(arguments)
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure_process(what: str, program: str, environment: dict[str, str], times: int) -> dict[str, Any]:
-    """The medians of some processes, ms: {part: [wall, CPU]}; one before them finds nothing in the store."""
+    """Return the medians of some processes, ms: {part: [wall, CPU]}; one before them finds nothing in the store."""
     found = []
     for _ in range(times + 1):
         said = subprocess.run(

@@ -31,7 +31,7 @@ class Known(NamedTuple):
 
 
 def read_ratchet(path: Path) -> list[Known]:
-    """The list in a file. OSError, or ValueError if it is not one."""
+    """Return the list in a file. OSError, or ValueError if it is not one."""
     return [
         Known(tuple(row["drafts"]), row["file"], row["group"], None if row["tests"] == "all" else tuple(row["tests"]),
               row["reason"])
@@ -42,23 +42,23 @@ def read_ratchet(path: Path) -> list[Known]:
 def compare_verdicts(known: Iterable[Known], verdicts: Iterable[Verdict]) -> tuple[list[str], list[str]]:
     """Tests that do not pass and are not listed; listed ones that pass, or are gone."""
     listed: set[Place] = set()
-    whole: set[Place] = set()
+    whole_groups: set[Place] = set()
     for entry in known:
         for draft in entry.drafts:
             if entry.tests is None:
-                whole.add((draft, entry.file, entry.group, ""))
+                whole_groups.add((draft, entry.file, entry.group, ""))
             listed.update((draft, entry.file, entry.group, test) for test in entry.tests or ())
-    worse, met = [], set()
+    worse, matched = [], set()
     for verdict in verdicts:
-        place = _place(verdict)
+        key = _place(verdict)
         if verdict.outcome == "passed":
             continue
-        found = place if place in listed else (*place[:3], "")
-        if found in listed or found in whole:
-            met.add(found)
+        found = key if key in listed else (*key[:3], "")
+        if found in listed or found in whole_groups:
+            matched.add(found)
         else:
-            worse.append(f"{' | '.join(place)}: {verdict.outcome}, {verdict.why}")
-    return worse, sorted(" | ".join(place) for place in (listed | whole) - met)
+            worse.append(f"{' | '.join(key)}: {verdict.outcome}, {verdict.why}")
+    return worse, sorted(" | ".join(key) for key in (listed | whole_groups) - matched)
 
 
 def renew_ratchet(known: Iterable[Known], verdicts: Iterable[Verdict]) -> str:
@@ -78,7 +78,7 @@ def renew_ratchet(known: Iterable[Known], verdicts: Iterable[Verdict]) -> str:
 
 
 def _by_group(verdicts: Iterable[Verdict]) -> dict[Group, list[Verdict]]:
-    """The failed tests of each group that has some."""
+    """Return the failed tests of each group that has some."""
     out: dict[int, tuple[Group, list[Verdict]]] = {}
     for verdict in verdicts:
         if verdict.outcome != "passed":

@@ -55,14 +55,14 @@ class Outcome:
 
 
 def build_constrain_strategy(schema: Any) -> Any:
-    """The strategy of constrain."""
+    """Return the strategy of constrain."""
     from constrain.testing import from_schema
 
     return from_schema(schema)
 
 
 def build_peer_strategy(schema: Any) -> Any:
-    """The strategy of hypothesis-jsonschema."""
+    """Return the strategy of hypothesis-jsonschema."""
     from hypothesis_jsonschema import from_schema
 
     return from_schema(schema)
@@ -116,12 +116,12 @@ def judge_document(schema: Any, found: list[Any], outcome: Outcome) -> None:
     from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
     dialect = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
-    met: set[str] = set()
+    exercised: set[str] = set()
 
     def watched(keyword: str, judged: Any) -> Any:
         def check(validator: Any, value: Any, instance: Any, parent: Any) -> Any:
             if applies_to(keyword, instance):
-                met.add(keyword)
+                exercised.add(keyword)
             yield from judged(validator, value, instance, parent) or ()
 
         return check
@@ -135,7 +135,7 @@ def judge_document(schema: Any, found: list[Any], outcome: Outcome) -> None:
             outcome.example = f"{error.json_path}: {error.message}"[:300]
     outcome.documents = len(found)
     outcome.distinct = len({json.dumps(document, sort_keys=True) for document in found})
-    outcome.keywords = sorted(met)
+    outcome.keywords = sorted(exercised)
 
 
 ABOUT: dict[str, tuple[type, ...]] = {
@@ -160,7 +160,7 @@ def applies_to(keyword: str, instance: Any) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench; the exit code."""
+    """Run the bench. Return the exit code."""
     shared = ("data", "sample", "all", "ids", "seed", "seconds", "results")
     parser = build_parser("testing_strategies", __doc__, *shared, sample=300)
     parser.add_argument("--examples", type=int, default=100, help="documents drawn of each schema")

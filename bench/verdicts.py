@@ -46,7 +46,7 @@ TARGETS = (
 
 
 def judge_targets(times: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """A row a target and engine of ours: both values in µs, the ratio, what it may be, and the verdict."""
+    """Return a row for each target and engine of ours: both values in µs, the ratio, its limit, and the verdict."""
     rows = {(row["engine"], row["mode"]): row for row in times if row["schemas"] == "common to all"}
     ours = [name for name in dict.fromkeys(name for name, _ in rows) if name not in PEERS]
     return [judge_target(rows, name, target) for name in ours for target in TARGETS]
@@ -59,30 +59,30 @@ def judge_target(rows: Mapping[tuple[str, str], Mapping[str, Any]], name: str, t
         for engine in (name, *target.peers)
         if (engine, target.mode) in rows
     }
-    found = {engine: value for engine, value in values.items() if value is not None}
-    lacking = [engine for engine in (name, *target.peers) if engine not in found]
+    values_found = {engine: value for engine, value in values.items() if value is not None}
+    lacking = [engine for engine in (name, *target.peers) if engine not in values_found]
     row: dict[str, Any] = {"engine": name, **target._asdict(), "lacking": lacking}
-    peers = [engine for engine in target.peers if engine in found]
-    if name not in found or not peers:
+    peers = [engine for engine in target.peers if engine in values_found]
+    if name not in values_found or not peers:
         return row | {"verdict": "not judged"}
-    best = min(peers, key=lambda engine: found[engine])
-    part = found[name] / found[best]
+    best = min(peers, key=lambda engine: values_found[engine])
+    part = values_found[name] / values_found[best]
     return row | {
-        "ours": found[name],
+        "ours": values_found[name],
         "peer": best,
-        "theirs": found[best],
+        "theirs": values_found[best],
         "part": part,
         "verdict": "met" if part <= target.ratio else "missed",
     }
 
 
-def print_verdicts(found: Sequence[Mapping[str, Any]], console: Console) -> None:
+def print_verdicts(values_found: Sequence[Mapping[str, Any]], console: Console) -> None:
     """One table; under it what was lacking."""
-    if not found:
+    if not values_found:
         return
     figures = ("ours, µs", "theirs, µs", "peer", "ratio", "at most", "verdict")
     table = build_table("targets, on the schemas common to all", ("engine", "what", "mode"), figures)
-    for row in found:
+    for row in values_found:
         values = ("-",) * 4
         if "part" in row:
             values = (f"{row['ours']:,.1f}", f"{row['theirs']:,.1f}", row["peer"], f"{row['part']:.3f}")
@@ -90,6 +90,6 @@ def print_verdicts(found: Sequence[Mapping[str, Any]], console: Console) -> None
         what = f"{row['measured'].removesuffix(' µs')}, {row['figure']}"
         table.add_row(row["engine"], what, row["mode"], *values, f"{row['ratio']:g}", row["verdict"] + doubt)
     print_table(table, console)
-    lacking = {(name, row["mode"]) for row in found for name in row["lacking"]}
+    lacking = {(name, row["mode"]) for row in values_found for name in row["lacking"]}
     for name, mode in sorted(lacking):
         console.print(f"Lacking in this run: {name}, {mode}.", markup=False, highlight=False)

@@ -50,7 +50,7 @@ WALKS = 200
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench; the exit code."""
+    """Run the bench. Return the exit code."""
     parser = build_parser("vocabulary", __doc__, "vocabulary", "results")
     parser.add_argument("--sizes", type=split_names(SIZES), default=list(SIZES), metavar="A,B", help=", ".join(SIZES))
     parser.add_argument("--times", type=int, default=5, help="processes a row")
@@ -91,7 +91,7 @@ def list_sources(ranks: Path, folder: Path) -> dict[str, Callable[[], Any]]:
 
 
 def merge_vocabularies(ranks: Path, path: Path, mistral: Callable[[str], Any]) -> Any:
-    """The made vocabulary, from its file of ranks, which is written the first time."""
+    """Return the synthetic vocabulary, from a file of ranks that the first call writes."""
     from base64 import b64encode
 
     from constrain import Vocabulary
@@ -139,7 +139,7 @@ def measure_once(source: Callable[[], Any], fresh: bool) -> dict[str, Any]:
 
 
 def measure_steps(vocabulary: Any) -> dict[str, float]:
-    """µs of a step."""
+    """Return µs of a step."""
     from constrain import compile
 
     tokens = vocabulary.tokenize(TEXT.encode())

@@ -51,7 +51,7 @@ class Failure:
 
 
 def fork_child(work: Callable[[Connection], None], *, errors: int | None = None) -> tuple[int, Connection]:
-    """A child that runs `work` with the writing end of a pipe: (its pid, the reading end).
+    """Fork a child that runs `work` with the writing end of a pipe. Return its pid and the reading end.
 
     errors: a file descriptor that takes the child's standard error (None: shared with ours).
     """
@@ -172,7 +172,7 @@ def await_outcome(pipe: Connection, pid: int, limits: Guard) -> bool:
 
 
 def read_cpu_seconds(pid: int) -> float:
-    """Seconds that a process has computed (proc(5), stat: utime and stime, the 14th and 15th value)."""
+    """Return seconds that a process has computed (proc(5), stat: utime and stime, the 14th and 15th value)."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             values = file.read().rpartition(")")[2].split()
@@ -205,7 +205,7 @@ def serve_items(
 
 
 def explain_death(status: int, said: str) -> Failure:
-    """Why a worker died, from its wait status and the last line of what it said on standard error."""
+    """Return why a worker died, from its wait status and the last line of its standard error."""
     last = said.strip().splitlines()[-1] if said.strip() else ""
     how = (
         signal.Signals(os.WTERMSIG(status)).name

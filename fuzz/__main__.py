@@ -1,4 +1,4 @@
-"""Fuzz constrain.
+"""Fuzz the library with generated and coverage-guided inputs.
 
     python -m fuzz schema-text --seconds 60 --seed 1     one target
     python -m fuzz --all --hours 1 --jobs 2              all of them, half the time generated, half guided by coverage
@@ -20,66 +20,68 @@ from pathlib import Path
 from textwrap import fill
 
 from .explained import RULES
-from .findings import keep
-from .supervise import Outcome, guided_engine, supervise
+from .findings import save_finding
+from .supervise import Outcome, choose_guided_engine, supervise_target
 
 FINDINGS = Path(__file__).parent / "findings"
 LINE = "{:<16} {:<9} {:>7} {:>11} {:>9} {:>7} {:>8} {:>9}"
-SHOWN = 300
+LONGEST_PRINTED = 300
 INDENT = "    "
 
 
-def arguments() -> argparse.Namespace:
-    """The command line."""
+def parse_arguments() -> argparse.Namespace:
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m fuzz", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("target", nargs="*", help="names, as --list shows them")
-    parser.add_argument("--all", action="store_const", const="all", help="all targets")
-    parser.add_argument("--list", action="store_const", const="list", help="the targets")
-    parser.add_argument("--seconds", type=float, default=60, help="for each target (default: 60)")
-    parser.add_argument("--hours", type=float, help="for all targets together")
-    parser.add_argument("--jobs", type=int, default=1, help="targets side by side: the hours are theirs together")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("target", nargs="*", help="names of targets, see --list")
+    parser.add_argument("--all", action="store_const", const="all", help="run all targets")
+    parser.add_argument("--list", action="store_const", const="list", help="print the targets")
+    parser.add_argument("--seconds", type=float, default=60, help="time for each target (default: 60)")
+    parser.add_argument("--hours", type=float, help="time for all targets together")
+    parser.add_argument("--jobs", type=int, default=1, help="targets that run at the same time (default: 1)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the inputs (default: 0)")
     parser.add_argument("--engine", choices=["both", "generate", "guided", "python", "atheris"], default="both")
-    parser.add_argument("--findings", type=Path, default=FINDINGS, help="folder for what is found")
+    parser.add_argument("--findings", type=Path, default=FINDINGS, help="folder of the findings")
     return parser.parse_args()
 
 
 def main() -> int:
-    """Run what was asked for; the exit code."""
-    asked = arguments()
+    """Run the chosen targets. Return the exit code."""
+    options = parse_arguments()
     from .targets import TARGETS
 
-    if asked.list:
+    if options.list:
         for target in TARGETS.values():
             print(f"{target.name:<16} {target.about}")
         return 0
-    names = list(TARGETS) if asked.all else asked.target
+    names = list(TARGETS) if options.all else options.target
     unknown = [name for name in names if name not in TARGETS]
     if unknown or not names:
         print(f"no target {', '.join(unknown) or 'given'}: {', '.join(TARGETS)}", file=sys.stderr)
         return 2
-    engines = engines_of(asked.engine)
-    seconds = (asked.hours * 3_600 / len(names) if asked.hours else asked.seconds) / len(engines)
+    engines = list_engines(options.engine)
+    seconds = (options.hours * 3_600 / len(names) if options.hours else options.seconds) / len(engines)
     print(LINE.format("target", "engine", "seconds", "executions", "per s", "cover", "slowest", "findings"), flush=True)
-    with ThreadPoolExecutor(asked.jobs) as pool:
-        runs = [pool.submit(supervise, name, engine, seconds, asked.seed) for name in names for engine in engines]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        runs = [
+            pool.submit(supervise_target, name, engine, seconds, options.seed) for name in names for engine in engines
+        ]
         try:
-            outcomes = [tell(run.result(), asked.findings) for run in runs]
+            outcomes = [print_outcome(run.result(), options.findings) for run in runs]
         finally:
             pool.shutdown(cancel_futures=True)  # after an interrupt only those that run are waited for
-    return report(outcomes)
+    return print_summary(outcomes)
 
 
-def engines_of(asked: str) -> list[str]:
-    """The engines that were asked for, by the names that `fuzz.child` knows."""
-    guided = guided_engine()
-    return {"both": ["generate", guided], "guided": [guided]}.get(asked, [asked])
+def list_engines(choice: str) -> list[str]:
+    """Return the engines of an `--engine` choice, by the names that `fuzz.child` knows."""
+    guided = choose_guided_engine()
+    return {"both": ["generate", guided], "guided": [guided]}.get(choice, [choice])
 
 
-def tell(outcome: Outcome, folder: Path) -> Outcome:
-    """Keep the findings of one target and engine, and write its lines of the log."""
+def print_outcome(outcome: Outcome, folder: Path) -> Outcome:
+    """Save the findings of one target and engine, and print its lines. Return the outcome."""
     rate = outcome.executions / max(outcome.seconds, 0.1)
     print(
         LINE.format(
@@ -95,11 +97,11 @@ def tell(outcome: Outcome, folder: Path) -> Outcome:
         flush=True,
     )
     for finding in outcome.findings.values():
-        keep(folder, finding)
-        shown = (
+        save_finding(folder, finding)
+        text = (
             finding.shown
-            if len(finding.shown) <= SHOWN
-            else f"{finding.shown[:SHOWN]}… ({len(finding.shown):,} characters)"
+            if len(finding.shown) <= LONGEST_PRINTED
+            else f"{finding.shown[:LONGEST_PRINTED]}… ({len(finding.shown):,} characters)"
         )
         about = (
             finding.detail.strip().splitlines()[:3]
@@ -107,13 +109,13 @@ def tell(outcome: Outcome, folder: Path) -> Outcome:
             else finding.detail.strip().splitlines()[-1:]
         )
         print(f"    {finding.kind}: {finding.signature}")
-        print("\n".join(f"      {line[:SHOWN]}" for line in about).encode(errors="backslashreplace").decode())
-        print(f"      input: {shown.encode(errors='backslashreplace').decode()}", flush=True)
+        print("\n".join(f"      {line[:LONGEST_PRINTED]}" for line in about).encode(errors="backslashreplace").decode())
+        print(f"      input: {text.encode(errors='backslashreplace').decode()}", flush=True)
     return outcome
 
 
-def report(outcomes: list[Outcome]) -> int:
-    """The closing line; 1 if anything was found."""
+def print_summary(outcomes: list[Outcome]) -> int:
+    """Print the closing lines. Return 1 if there is a finding, else 0."""
     found = {(finding.target, name) for outcome in outcomes for name, finding in outcome.findings.items()}
     total = sum(outcome.executions for outcome in outcomes)
     explained: Counter[str] = sum((outcome.explained for outcome in outcomes), Counter())

@@ -59,19 +59,19 @@ class Reporter:
         resource.setrlimit(
             resource.RLIMIT_CPU, (int(used) + 1 + self.seconds, resource.getrlimit(resource.RLIMIT_CPU)[1])
         )
-        resource.setrlimit(resource.RLIMIT_AS, (self.most(address_space() + ADDRESSES), self.hard))
+        resource.setrlimit(resource.RLIMIT_AS, (self.most(read_address_space() + ADDRESSES), self.hard))
         self.held = reset_peak()
         self.begun = time.process_time()
 
     def most(self, size: int) -> int:
-        """The size, or what this process may have at all."""
+        """Return the size, at most the hard limit of this process."""
         return size if self.hard == resource.RLIM_INFINITY else min(size, self.hard)
 
     def after(self) -> None:
         """Lifts the memory limit, which is the input's and not the harness's; raises MemoryError if it took more."""
         self.slowest = max(self.slowest, time.process_time() - self.begun)
         self.lift()
-        grown = resident("VmHWM") - self.held
+        grown = read_resident_memory("VmHWM") - self.held
         if grown > MEMORY:
             raise MemoryError(f"{grown >> 20:,} MiB more than before")
 
@@ -80,24 +80,24 @@ class Reporter:
         resource.setrlimit(resource.RLIMIT_AS, (self.hard, self.hard))
 
     def found(self, finding: Any) -> None:
-        """Writes a finding."""
+        """Write a finding."""
         self.lift()
         self.say({"finding": asdict(finding)})
 
     def tell(self, **more: int) -> None:
-        """Writes how far the run is."""
+        """Write how far the run is."""
         from .explained import EXPLAINED
 
         self.say({"executions": self.inputs, "slowest": round(self.slowest, 2), "explained": dict(EXPLAINED), **more})
 
     def say(self, line: dict[str, Any]) -> None:
-        """Writes a line of the log."""
+        """Write a line of the log."""
         self.log.write(json.dumps(line) + "\n")
         self.log.flush()
 
 
-def resident(field: str) -> int:
-    """Bytes of a field of proc(5), status: VmRSS, or VmHWM for the peak."""
+def read_resident_memory(field: str) -> int:
+    """Return bytes of a field of proc(5), status: VmRSS, or VmHWM for the peak."""
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) << 10 for line in file if line.startswith(field))
 
@@ -106,17 +106,17 @@ def reset_peak() -> int:
     """Let the peak of resident memory be what is resident now (proc(5), clear_refs); that."""
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")
-    return resident("VmRSS")
+    return read_resident_memory("VmRSS")
 
 
-def address_space() -> int:
-    """Bytes of address space that this process holds."""
+def read_address_space() -> int:
+    """Return bytes of address space that this process holds."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[0]) * resource.getpagesize()
 
 
 def main() -> int:
-    """Runs one target."""
+    """Run one target."""
     options = argparse.ArgumentParser(prog="python -m fuzz.child")
     options.add_argument("target")
     options.add_argument("--engine", choices=["generate", "python", "atheris"], default="generate")
@@ -129,7 +129,7 @@ def main() -> int:
         import atheris
 
         # Before anything of ours is imported: atheris rewrites what it imports. Kernels are numba's.
-        with atheris.instrument_imports(include=["constrain"], exclude=kernels()):
+        with atheris.instrument_imports(include=["constrain"], exclude=warm_kernels()):
             from constrain.frontends import gbnf, json_schema, lark, regex  # noqa: F401
 
             from . import targets
@@ -142,27 +142,27 @@ def main() -> int:
     run = engine.Run(target, reporter.before, reporter.after, reporter.found)
     run.target.prepare()
     if asked.engine == "atheris":
-        return by_atheris(run, asked)
+        return run_atheris(run, asked)
     for index in range(asked.skip, len(run.target.corpus)):
         reporter.say({"replays": index})
         run.check(run.target.corpus[index])
     lines = 0
     if asked.engine == "python":
-        lines = engine.guide(run, asked.seconds, asked.seed)
+        lines = engine.run_guided(run, asked.seconds, asked.seed)
     else:
-        engine.generate(run, asked.seconds, asked.seed)
+        engine.generate_inputs(run, asked.seconds, asked.seed)
     reporter.tell(lines=lines)
     return 0
 
 
-def kernels() -> list[str]:
-    """The modules that numba compiles: their bytecode must stay as it is."""
+def warm_kernels() -> list[str]:
+    """Return the modules that numba compiles: their bytecode must stay as it is."""
     folder = Path(__file__).resolve().parent.parent
     files = (folder / "constrain/kernels").rglob("*.py")
     return [".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__") for path in files]
 
 
-def by_atheris(run: Any, asked: argparse.Namespace) -> int:
+def run_atheris(run: Any, asked: argparse.Namespace) -> int:
     """libFuzzer's loop over the bytes that a strategy draws from."""
     import atheris
 

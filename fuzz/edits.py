@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-__all__ = ["damaged", "edited", "nested"]
+__all__ = ["damage_text", "edit_text", "nest_text"]
 
 Data = TypeVar("Data", str, bytes)
 ODD = [
@@ -35,7 +35,7 @@ ODD = [
 
 
 @st.composite
-def edited(draw: st.DrawFn, whole: st.SearchStrategy[str], pieces: Sequence[str], most: int = 4) -> str:
+def edit_text(draw: st.DrawFn, whole: st.SearchStrategy[str], pieces: Sequence[str], most: int = 4) -> str:
     """A text with up to `most` spans deleted, doubled, moved, or replaced by one of `pieces` or an odd character."""
     text = draw(whole)
     for _ in range(draw(st.integers(0, most))):
@@ -58,8 +58,8 @@ def edited(draw: st.DrawFn, whole: st.SearchStrategy[str], pieces: Sequence[str]
 
 
 @st.composite
-def damaged(draw: st.DrawFn, whole: st.SearchStrategy[bytes], most: int = 4) -> bytes:
-    """Bytes with up to `most` bytes changed or spans deleted, doubled or cut off."""
+def damage_text(draw: st.DrawFn, whole: st.SearchStrategy[bytes], most: int = 4) -> bytes:
+    """Return bytes with up to `most` bytes changed or spans deleted, doubled or cut off."""
     data = bytearray(draw(whole))
     for _ in range(draw(st.integers(0, most))):
         start = draw(st.integers(0, len(data)))
@@ -76,7 +76,7 @@ def damaged(draw: st.DrawFn, whole: st.SearchStrategy[bytes], most: int = 4) -> 
     return bytes(data)
 
 
-def nested(opening: str, closing: str, middle: str) -> st.SearchStrategy[str]:
+def nest_text(opening: str, closing: str, middle: str) -> st.SearchStrategy[str]:
     """`middle` in brackets, some to very many levels deep; now and then without the closing ones."""
     depths = st.sampled_from([1, 5, 100, 255, 256, 257, 300, 1_000, 10_000, 100_000])
     return st.builds(

@@ -17,11 +17,11 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed as seeded, settings
 
-from .findings import Finding, finding_of
-from .minimise import minimised
+from .findings import Finding, build_finding
+from .minimise import minimise_input
 from .target import Target, show
 
-__all__ = ["Coverage", "Run", "count", "generate", "guide"]
+__all__ = ["Coverage", "Run", "count", "generate_inputs", "run_guided"]
 
 ROOT = str(Path(__file__).resolve().parent.parent / "constrain") + "/"
 LONGEST = 4_096
@@ -54,7 +54,7 @@ class Run:
             self.report(value, finding)
 
     def report(self, value: Any, finding: Finding) -> None:
-        """Tells a finding, with the smallest input that still leads to it; once a signature."""
+        """Report a finding once per signature, with the smallest input that still leads to it."""
         name = finding.kind, finding.signature
         if name in self.reported:
             return
@@ -65,12 +65,12 @@ class Run:
             found = self.finding(one)
             return found is not None and (found.kind, found.signature) == name
 
-        again = self.finding(minimised(value, still))
+        again = self.finding(minimise_input(value, still))
         if again is not None:
             self.found(again)
 
     def finding(self, value: Any, choices: bytes = b"") -> Finding | None:
-        """What one input finds."""
+        """Return the finding of one input, or None."""
         shown = show(value)
         self.before(shown)
         try:
@@ -79,11 +79,11 @@ class Run:
             finally:
                 self.after()
         except Exception as error:
-            return finding_of(self.target.name, error, shown, choices)
+            return build_finding(self.target.name, error, shown, choices)
         return None
 
     def test(self, count: int, seed: int) -> Any:
-        """The target as a test of Hypothesis."""
+        """Return the target as a Hypothesis test."""
 
         @seeded(seed)
         @settings(max_examples=count, database=None, deadline=None, phases=[Phase.generate], verbosity=Verbosity.quiet,
@@ -95,7 +95,7 @@ class Run:
         return drawn
 
 
-def generate(run: Run, seconds: float, seed: int) -> None:
+def generate_inputs(run: Run, seconds: float, seed: int) -> None:
     """Checks inputs that Hypothesis draws, until the time is up."""
     run.end = time.monotonic() + seconds
     rounds = 0
@@ -149,7 +149,7 @@ class Coverage:
         return self._step
 
 
-def guide(run: Run, seconds: float, seed: int) -> int:
+def run_guided(run: Run, seconds: float, seed: int) -> int:
     """Checks mutated choices, and keeps those that reach new lines to mutate further; how many lines were reached.
 
     The coverage-guided loop of libFuzzer, in Python: used where atheris does not install.
@@ -160,7 +160,7 @@ def guide(run: Run, seconds: float, seed: int) -> int:
     end = time.monotonic() + seconds
     with Coverage() as coverage:
         while time.monotonic() < end:
-            run.choices = mutated(corpus, rng)
+            run.choices = mutate_input(corpus, rng)
             known = len(coverage.lines)
             used = one_input(run.choices)
             if used is not None and len(coverage.lines) > known:
@@ -169,8 +169,8 @@ def guide(run: Run, seconds: float, seed: int) -> int:
     return len(coverage.lines)
 
 
-def mutated(corpus: list[bytes], rng: random.Random) -> bytes:
-    """A member of the corpus, changed in one to eight places; recent members are preferred."""
+def mutate_input(corpus: list[bytes], rng: random.Random) -> bytes:
+    """Return a member of the corpus, changed in one to eight places; recent members are preferred."""
     data = bytearray(corpus[-1 - min(int(rng.expovariate(0.05)), len(corpus) - 1)])
     for _ in range(rng.choice((1, 1, 2, 4, 8))):
         at, size = rng.randint(0, len(data)), rng.choice((1, 1, 2, 4, 16))

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["EXPLAINED", "RULES", "Case", "Rule", "explanation"]
+__all__ = ["EXPLAINED", "RULES", "Case", "Rule", "find_explanation"]
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ EXPLAINED: Counter[str] = Counter()
 """How often each rule has explained something in this process."""
 
 
-def explanation(case: Case) -> str | None:
-    """The name of the rule that explains a disagreement, or None."""
+def find_explanation(case: Case) -> str | None:
+    """Return the name of the rule that explains a disagreement, or None."""
     for name, rule in RULES.items():
         if rule.applies(case):
             EXPLAINED[name] += 1

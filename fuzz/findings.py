@@ -1,4 +1,4 @@
-"""What a fuzz target finds: a violated promise, with a signature by which repetitions are recognised."""
+"""Findings of fuzz targets: a violated promise, with a signature that identifies repetitions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 
-__all__ = ["Disagreement", "Finding", "finding_of", "keep", "signature"]
+__all__ = ["Disagreement", "Finding", "build_finding", "save_finding", "build_signature"]
 
 OURS = "constrain"
 
 
 class Disagreement(AssertionError):
-    """Two judges differ. rule: which two, and in which direction; it is the finding's signature."""
+    """Two implementations differ. rule: which two, and in which direction; it is the finding's signature."""
 
     def __init__(self, rule: str, detail: str) -> None:
         super().__init__(f"{rule}: {detail}")
@@ -38,8 +38,8 @@ class Finding:
     choices: str = ""
 
 
-def signature(error: BaseException) -> str:
-    """The exception's type and the innermost place in our code, without line numbers."""
+def build_signature(error: BaseException) -> str:
+    """Return the exception's type and the innermost place in our code, without line numbers."""
     if isinstance(error, Disagreement):
         return error.rule
     frames = [f"{Path(name).stem}.{function}" for name, function in places(error.__traceback__)]
@@ -47,21 +47,21 @@ def signature(error: BaseException) -> str:
 
 
 def places(trace: TracebackType | None) -> list[tuple[str, str]]:
-    """(file, function) of the frames of the library, outermost first."""
+    """Return (file, function) of the frames of the library, outermost first."""
     return [(one.filename, one.name) for one in traceback.extract_tb(trace) if f"/{OURS}/" in one.filename]
 
 
-def finding_of(target: str, error: BaseException, shown: str, choices: bytes = b"") -> Finding:
-    """The finding that an exception is."""
+def build_finding(target: str, error: BaseException, shown: str, choices: bytes = b"") -> Finding:
+    """Build the finding of an exception."""
     kind = (
         "disagreement" if isinstance(error, Disagreement) else "memory" if isinstance(error, MemoryError) else "error"
     )
     text = "".join(traceback.format_exception(type(error), error, error.__traceback__)[-6:])
-    return Finding(target, kind, signature(error), f"{error}\n\n{text}"[:6_000], shown[:20_000], choices.hex())
+    return Finding(target, kind, build_signature(error), f"{error}\n\n{text}"[:6_000], shown[:20_000], choices.hex())
 
 
-def keep(folder: Path, finding: Finding) -> Path | None:
-    """Write a finding, unless there is one with its signature whose input is no longer. Its path, or None."""
+def save_finding(folder: Path, finding: Finding) -> Path | None:
+    """Write a finding, unless one with its signature has an input at most as long. Return its path, or None."""
     name = re.sub(r"[^a-z0-9]+", "-", f"{finding.target}-{finding.kind}-{finding.signature}".lower())[:120].strip("-")
     path = folder / f"{name}.json"
     if path.exists() and len(json.loads(path.read_text("utf-8"))["shown"]) <= len(finding.shown):

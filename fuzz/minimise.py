@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["minimised"]
+__all__ = ["minimise_input"]
 
 TRIES = 400
 """Most checks that one minimisation may take."""
 
 
-def minimised(value: Any, still: Callable[[Any], bool]) -> Any:
-    """The smallest value found for which `still` holds; texts, bytes, lists, tuples and dicts are made smaller.
+def minimise_input(value: Any, still: Callable[[Any], bool]) -> Any:
+    """Return the smallest value found for which `still` holds; texts, bytes, lists, tuples and dicts are made smaller.
 
     A tuple keeps its length: it is what a strategy drew side by side.
     """
@@ -20,7 +20,7 @@ def minimised(value: Any, still: Callable[[Any], bool]) -> Any:
     smaller = True
     while smaller and left > 0:
         smaller = False
-        for candidate in shrunk(value):
+        for candidate in list_smaller_inputs(value):
             left -= 1
             if still(candidate):
                 value, smaller = candidate, True
@@ -30,8 +30,8 @@ def minimised(value: Any, still: Callable[[Any], bool]) -> Any:
     return value
 
 
-def shrunk(value: Any) -> Iterator[Any]:
-    """Values with a part left out, the largest parts first."""
+def list_smaller_inputs(value: Any) -> Iterator[Any]:
+    """Yield values with a part left out, the largest parts first."""
     if isinstance(value, (str, bytes, list)):
         whole: Any = value
         size = len(whole)
@@ -41,11 +41,11 @@ def shrunk(value: Any) -> Iterator[Any]:
             size //= 2
     if isinstance(value, (list, tuple)):
         for at, part in enumerate(value):
-            for smaller in shrunk(part):
+            for smaller in list_smaller_inputs(part):
                 yield type(value)([*value[:at], smaller, *value[at + 1 :]])
     if isinstance(value, dict):
         for key in value:
             yield {other: part for other, part in value.items() if other != key}
         for key, part in value.items():
-            for smaller in shrunk(part):
+            for smaller in list_smaller_inputs(part):
                 yield {**value, key: smaller}

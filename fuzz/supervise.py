@@ -1,4 +1,4 @@
-"""Runs a target in child processes until its time is up, and says what was found.
+"""Run a target in child processes until its time is up, and collect the findings.
 
 A child that dies is a finding (hang, memory or crash) with the input that it was working on; the next one goes on with
 another seed.
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from .findings import Finding
 
-__all__ = ["Outcome", "guided_engine", "supervise"]
+__all__ = ["Outcome", "choose_guided_engine", "supervise_target"]
 
 STARTS = 40
 """Seconds that a child may take to start and to stop, beside its own."""
@@ -31,7 +31,7 @@ WORDS = ("MemoryError", "bad_alloc", "memory allocation of", "Cannot allocate me
 
 @dataclass
 class Outcome:
-    """What came of one target. coverage: edges (atheris) or lines (Python) of the library that were reached."""
+    """Result of one target. coverage: edges (atheris) or lines (Python) of the library that were reached."""
 
     target: str
     engine: str
@@ -46,20 +46,20 @@ class Outcome:
     explained: Counter[str] = field(default_factory=Counter)
 
     def add(self, finding: Finding) -> None:
-        """Keeps the shortest input of each signature."""
+        """Add a finding; of each signature the shortest input is retained."""
         name = f"{finding.kind}: {finding.signature}"
         known = self.findings.get(name)
         if known is None or len(finding.shown) < len(known.shown):
             self.findings[name] = finding
 
 
-def guided_engine() -> str:
-    """The coverage-guided engine of this machine."""
+def choose_guided_engine() -> str:
+    """Return the coverage-guided engine of this machine: atheris where it is installed."""
     return "atheris" if importlib.util.find_spec("atheris") else "python"
 
 
-def supervise(target: str, engine: str, seconds: float, seed: int) -> Outcome:
-    """Runs a target for some seconds, in as many processes as it takes."""
+def supervise_target(target: str, engine: str, seconds: float, seed: int) -> Outcome:
+    """Run a target for some seconds, in as many processes as it takes."""
     outcome = Outcome(target, engine)
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
@@ -67,13 +67,13 @@ def supervise(target: str, engine: str, seconds: float, seed: int) -> Outcome:
             left = seconds - (time.monotonic() - begin)
             if left < 1 and attempt:
                 break
-            one_child(outcome, Path(folder) / f"{attempt}.log", left, seed + 7_919 * attempt)
+            run_child(outcome, Path(folder) / f"{attempt}.log", left, seed + 7_919 * attempt)
     outcome.seconds = time.monotonic() - begin
     return outcome
 
 
-def one_child(outcome: Outcome, state: Path, seconds: float, seed: int) -> None:
-    """One process, to its end, however that comes."""
+def run_child(outcome: Outcome, state: Path, seconds: float, seed: int) -> None:
+    """Run one process until it ends, dies or is killed, and add its results to the outcome."""
     command = [
         sys.executable,
         "-m",
@@ -101,50 +101,50 @@ def one_child(outcome: Outcome, state: Path, seconds: float, seed: int) -> None:
             os.killpg(child.pid, signal.SIGKILL)
             raise
         errors.seek(0)
-        said = errors.read().decode(errors="replace")
+        output = errors.read().decode(errors="replace")
     read_log(outcome, state)
-    for match in COVERED.finditer(said):
+    for match in COVERED.finditer(output):
         outcome.coverage, outcome.corpus = max(outcome.coverage, int(match[1])), max(outcome.corpus, int(match[3]))
     if status:
         outcome.deaths += 1
-        outcome.add(death(outcome.target, status, said, state.with_suffix(".current")))
+        outcome.add(build_death_finding(outcome.target, status, output, state.with_suffix(".current")))
 
 
 def read_log(outcome: Outcome, state: Path) -> None:
-    """What a child told."""
+    """Read the log of a child into the outcome."""
     executions, explained = 0, Counter[str]()
     for line in state.read_text("utf-8").splitlines() if state.exists() else ():
-        told = json.loads(line)
-        if "finding" in told:
-            outcome.add(Finding(**told["finding"]))
-        elif "replays" in told:
-            outcome.replayed = told["replays"] + 1
+        record = json.loads(line)
+        if "finding" in record:
+            outcome.add(Finding(**record["finding"]))
+        elif "replays" in record:
+            outcome.replayed = record["replays"] + 1
         else:
-            executions = max(executions, told["executions"])
-            explained = Counter(told.get("explained", {}))
-            outcome.slowest = max(outcome.slowest, told.get("slowest", 0.0))
-            outcome.coverage = max(outcome.coverage, told.get("lines", 0))
+            executions = max(executions, record["executions"])
+            explained = Counter(record.get("explained", {}))
+            outcome.slowest = max(outcome.slowest, record.get("slowest", 0.0))
+            outcome.coverage = max(outcome.coverage, record.get("lines", 0))
     outcome.executions += executions
     outcome.explained += explained
 
 
-def death(target: str, status: int, said: str, current: Path) -> Finding:
-    """The finding that a dead child is."""
+def build_death_finding(target: str, status: int, output: str, current: Path) -> Finding:
+    """Build the finding of a child that died."""
     shown = current.read_text("utf-8", errors="surrogatepass") if current.exists() else "(before the first input)"
     name = signal.Signals(-status).name if status < 0 else f"exit {status}"
     if status in (-signal.SIGXCPU, -signal.SIGALRM):
         return Finding(
             target,
             "hang",
-            f"{name}, {size_class(shown)}",
-            f"more than the CPU time of one input\n{said[-2000:]}",
+            f"{name}, {shorten_input(shown)}",
+            f"more than the CPU time of one input\n{output[-2000:]}",
             shown,
         )
-    if any(word in said[-4_000:] for word in WORDS):
-        return Finding(target, "memory", f"{name}, {size_class(shown)}", said[-3_000:], shown)
-    return Finding(target, "crash", f"{name}", said[-3_000:], shown)
+    if any(word in output[-4_000:] for word in WORDS):
+        return Finding(target, "memory", f"{name}, {shorten_input(shown)}", output[-3_000:], shown)
+    return Finding(target, "crash", f"{name}", output[-3_000:], shown)
 
 
-def size_class(shown: str) -> str:
-    """Hangs have no traceback: they are told apart by the first characters of their input."""
+def shorten_input(shown: str) -> str:
+    """Return the first characters of an input, which distinguish hangs: these have no traceback."""
     return re.sub(r"\s+", " ", shown[:30])

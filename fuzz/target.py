@@ -44,5 +44,5 @@ def ours_only() -> Iterator[None]:
 
 
 def show(value: Any) -> str:
-    """An input as it can be pasted into Python."""
+    """Return an input as it can be pasted into Python."""
     return value if isinstance(value, str) else repr(value)

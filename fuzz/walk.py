@@ -26,12 +26,12 @@ COMPLETION = 2_000
 
 
 def members(mask: Any, size: int) -> np.ndarray[Any, Any]:
-    """The ids of the tokens in a mask."""
+    """Return the ids of the tokens in a mask."""
     return np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")[:size])
 
 
 def accepts(constraint: Constraint, text: bytes) -> bool:
-    """Whether the whole text is in the language."""
+    """Return whether the whole text is in the language."""
     matcher = constraint.matcher()
     try:
         matcher.advance_bytes(text)
@@ -41,7 +41,7 @@ def accepts(constraint: Constraint, text: bytes) -> bool:
 
 
 def walk(constraint: Constraint, seed: int, steps: int = STEPS) -> bytes | None:
-    """A complete text, by a random walk along masks and then the shortest completion; None if that is too long.
+    """Return a complete text, by a random walk along masks and then the shortest completion; None if that is too long.
 
     Along the way: a mask is never empty, its end tokens are there exactly where the text is complete, what it allows
     can be taken, and what it does not is refused.

@@ -1,8 +1,8 @@
 """A plugin of pytest: a fork server, which runs the tests of each mutant in a child of one process.
 
 The parent imports and collects once. A child activates its mutant, runs its tests until one fails, the quickest first,
-and ends. Each test file is first run without a mutant: what fails then is not asked, its CPU times give the limits, and
-about a mutant only those tests are asked that reached it.
+and ends. Each test file is first run without a mutant: tests that fail then are left out, their CPU times give the
+limits, and a mutant runs only the tests that reach it.
 A child has folders of its own for cached and temporary files, so that nothing a mutant wrote is read by another.
 """
 
@@ -93,27 +93,27 @@ class Server:
         self.start(number, items, sum(map(self.seconds, items)))
 
     def reaching(self, file: str, number: int) -> list[pytest.Item]:
-        """The tests of a file that reach a mutant."""
+        """Return the tests of a file that reach a mutant."""
         every = number in self.at_import
         return [item for item in self.sound_tests(file) if every or number in self.reached[item.nodeid]]
 
     def wait(self) -> None:
-        """Until all children have ended."""
+        """Wait until all children have ended."""
         while self.children:
             self.answer(*self.next_end())
 
     def seconds(self, item: pytest.Item) -> float:
-        """The CPU seconds of a test without a mutant."""
+        """Return the CPU seconds of a test without a mutant."""
         return self.limits.known[item.nodeid]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note a test that fails."""
+        """Record a test that fails."""
         if report.failed:
             self.failed.append(report.nodeid)
             print(report.longreprtext, flush=True)
 
     def sound_tests(self, file: str) -> list[pytest.Item]:
-        """The tests of a file that pass without a mutant."""
+        """Return the tests of a file that pass without a mutant."""
         if file not in self.sound:
             self.wait()
             items = self.items.get(file, [])
@@ -128,15 +128,15 @@ class Server:
         return self.sound[file]
 
     def without_mutant(self, file: str, items: Sequence[pytest.Item]) -> dict[str, Any]:
-        """What a test file tells without a mutant, now or, the same text, in an earlier run over this scratch copy."""
+        """Return the report of a test file without a mutant, from this run or, for the same text, an earlier one."""
         digest = blake2b(Path(file).read_bytes(), digest_size=8).hexdigest()
-        kept = Path(f"baselines/{Path(file).stem}.{digest}.json")
-        if not kept.exists():
+        baseline = Path(f"baselines/{Path(file).stem}.{digest}.json")
+        if not baseline.exists():
             self.start(0, items, float(ALONE))
             child, _ = self.next_end()
-            kept.parent.mkdir(exist_ok=True)
-            kept.write_text(json.dumps(child.told), "utf-8")
-        told: dict[str, Any] = json.loads(kept.read_text("utf-8"))
+            baseline.parent.mkdir(exist_ok=True)
+            baseline.write_text(json.dumps(child.told), "utf-8")
+        told: dict[str, Any] = json.loads(baseline.read_text("utf-8"))
         return told
 
     def start(self, number: int, items: Sequence[pytest.Item], seconds: float) -> None:
@@ -152,7 +152,7 @@ class Server:
         self.children[process] = Child(number, folder, now, now + PATIENCE + TIMES * seconds, len(items))
 
     def run(self, number: int, items: Sequence[pytest.Item], folder: Path) -> None:
-        """In the child: run the tests, tell what failed and how long each took."""
+        """Run the tests in the child and report failures and times."""
         os.setsid()
         os.environ["CONSTRAIN_STORE"] = str(folder / "store")
         os.environ["PYTEST_DEBUG_TEMPROOT"] = str(folder)
@@ -174,7 +174,13 @@ class Server:
         """Wait until a child has ended: the child, and how it ended ("" as it should)."""
         while True:
             for process, child in self.children.items():
-                why = "late" if time.monotonic() > child.last else "memory" if resident(process) > MEMORY else ""
+                why = (
+                    "late"
+                    if time.monotonic() > child.last
+                    else "memory"
+                    if read_resident_memory(process) > MEMORY
+                    else ""
+                )
                 if why:
                     os.kill(process, signal.SIGKILL)
                 ended, status = os.waitpid(process, 0 if why else os.WNOHANG)
@@ -190,7 +196,7 @@ class Server:
             time.sleep(0.02)
 
     def answer(self, child: Child, end: str) -> None:
-        """Tell the verdict about a mutant."""
+        """Report the verdict on a mutant."""
         failed = child.told["failed"]
         if failed or end:
             self.dead.add(child.number)
@@ -204,7 +210,7 @@ class Server:
         os.write(self.orders["answers"], json.dumps(line).encode() + b"\n")
 
 
-def resident(process: int) -> int:
+def read_resident_memory(process: int) -> int:
     """The bytes that a process holds in memory (its address space is far larger: tables reserve theirs ahead)."""
     pages = Path(f"/proc/{process}/statm").read_text("ascii").split()[1:2]
     return int(pages[0]) * resource.getpagesize() if pages else 0

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Mutant", "mutants"]
+__all__ = ["Mutant", "list_mutants"]
 
 COMPARISONS: dict[type[ast.cmpop], tuple[str, ...]] = {
     ast.Lt: ("<=", ">="),
@@ -79,15 +79,15 @@ class Mutant:
     function: str
 
     def applied(self, text: str) -> str:
-        """The text of the file, mutated."""
+        """Return the text of the file, mutated."""
         return text[: self.span[0]] + self.new + text[self.span[1] :]
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line} {self.function}: {self.old.strip()[:60]!r} -> {self.new.strip()[:60]!r}"
 
 
-def mutants(file: str, text: str) -> list[Mutant]:
-    """Every mutant of a file."""
+def list_mutants(file: str, text: str) -> list[Mutant]:
+    """Return every mutant of a file."""
     return list(Walk(file, text).all(ast.parse(text)))
 
 
@@ -162,13 +162,13 @@ class Walk:
                 yield "statement", node, "pass"
 
     def nothing(self, value: ast.expr) -> str:
-        """What is returned instead of a value: a kernel must keep its type."""
+        """Return the expression that replaces a returned value: a kernel must retain its type."""
         if not self.file.startswith("constrain/kernels/"):
             return "None"
         return f"({'0, ' * len(value.elts)})" if isinstance(value, ast.Tuple) else "0"
 
     def source(self, node: ast.AST) -> str:
-        """The text of a node, in brackets where it needs them."""
+        """Return the text of a node, in brackets where it needs them."""
         start, end = self.span(node)
         text = self.data[start:end].decode()
         needs = isinstance(node, (ast.BoolOp, ast.IfExp, ast.Compare, ast.Lambda, ast.NamedExpr, ast.UnaryOp))
@@ -191,7 +191,7 @@ class Walk:
 
 
 def is_text(node: ast.expr) -> bool:
-    """Whether an operand is a text or a list, where + does not count."""
+    """Return whether an operand is a text or a list, where + does not count."""
     return isinstance(node, (ast.JoinedStr, ast.List, ast.Tuple, ast.ListComp)) or (
         isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes))
     )

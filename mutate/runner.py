@@ -66,7 +66,7 @@ class Scratch:
         return Verdict(mutant, self.with_mutant(mutant, good) if good else "", time.monotonic() - begin)
 
     def with_mutant(self, mutant: Mutant, tests: tuple[str, ...]) -> str:
-        """Why the tests fail with the mutant in place, or ""."""
+        """Run the tests with the mutant in place. Return why they fail, or ""."""
         path = self.folder / mutant.file
         text, stat = path.read_text("utf-8"), path.stat()
         changed = {path: (text, stat)}
@@ -79,7 +79,7 @@ class Scratch:
                 os.utime(one, ns=(times.st_atime_ns, times.st_mtime_ns))
 
     def sound(self, tests: tuple[str, ...]) -> tuple[str, ...]:
-        """The test files that pass without a mutant; what they cost is kept."""
+        """Return the test files that pass without a mutant, and record their cost."""
         asked = tests
         while asked not in self.left:
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -95,7 +95,7 @@ class Scratch:
         return self.left[asked]
 
     def ask(self, tests: tuple[str, ...], seconds: float) -> str:
-        """Which test fails, or how the run ends, within some CPU seconds; "" if all pass."""
+        """Return which test fails, or how the run ends, within some CPU seconds; "" if all pass."""
         code, said = self.python(
             "-m",
             "pytest",
@@ -117,7 +117,7 @@ class Scratch:
         return failed[1] if failed else signal.Signals(-code).name if code < 0 else f"exit {code}"
 
     def python(self, *arguments: str, seconds: float) -> tuple[int, str]:
-        """A run of Python in the copy: exit code, and what it said."""
+        """Run Python in the copy. Return its exit code and output."""
 
         def limits() -> None:
             resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5))
@@ -139,7 +139,7 @@ class Scratch:
         return done.returncode, done.stdout + done.stderr
 
     def environment(self) -> dict[str, str]:
-        """The environment of processes in the copy."""
+        """Return the environment of processes in the copy."""
         return {
             **os.environ,
             "CONSTRAIN_STORE": str(self.store),

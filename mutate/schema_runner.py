@@ -1,4 +1,4 @@
-"""Runs many mutants in one scratch copy into which all are compiled as schemata, by a fork server of pytest.
+"""Run many mutants in one scratch copy, into which all are compiled as schemata, with a fork server of pytest.
 
 Mutants that cannot be switched at run time, or whose guarded form numba cannot type, are left to `Scratch.judge`, which
 writes and compiles them one at a time.
@@ -18,7 +18,7 @@ from typing import Any
 
 from .operators import Mutant
 from .runner import Scratch, Verdict
-from .schemata import can_switch, combine
+from .schemata import can_switch, combine_mutants
 from .selection import ROOT
 
 __all__ = ["ORDERS", "SchemaScratch"]
@@ -26,15 +26,15 @@ __all__ = ["ORDERS", "SchemaScratch"]
 ORDERS = "MUTATE_ORDERS"
 """Environment variable: a file with {"jobs": N, "answers": a file descriptor, "rounds": [[[number, quick, slow]]]}.
 
-quick, slow: the test files whose quick, or slow, tests are asked in that round about the mutants that are still alive.
+quick, slow: the test files whose quick, or slow, tests run in that round for the mutants that are still alive.
 """
 
 COMPILE = "from constrain.kernels.jit import precompile\nprecompile.compile_all()"
 LOAD = "import constrain.kernels.jit.object_cache as object_cache, sys\nsys.exit(not object_cache.is_complete())"
 WHERE = re.compile(r'File "(?:[^"]*/)?(constrain/kernels/\w+\.py)", line (\d+)')
-"""What numba's errors say of the place."""
+"""The location in numba's errors."""
 Asked = tuple[Sequence[str], Sequence[str]]
-"""Test files whose quick, and those whose slow tests are asked."""
+"""Test files whose quick tests run, and those whose slow tests run."""
 SECONDS = 1800.0
 """CPU seconds for compiling all kernels."""
 
@@ -57,32 +57,32 @@ class SchemaScratch(Scratch):
         """Write the schemata of the mutants that are left."""
         for file, text in texts.items():
             numbered = {number: one for number, one in self.numbered.items() if one.file == file}
-            (self.folder / file).write_text(combine(text, numbered), "utf-8")
+            (self.folder / file).write_text(combine_mutants(text, numbered), "utf-8")
 
     def compile_errors(self) -> str:
-        """Compile all kernels: what was said if that failed, or ""."""
-        _, said = self.python("-c", COMPILE, seconds=SECONDS)
+        """Compile all kernels. Return the errors, or ""."""
+        _, output = self.python("-c", COMPILE, seconds=SECONDS)
         code, _ = self.python("-c", LOAD, seconds=60)
-        return said if code else ""
+        return output if code else ""
 
-    def drop(self, said: str) -> None:
+    def drop(self, output: str) -> None:
         """Leave out the mutants of the lines that errors name, or else of the functions that these are in."""
-        places = {(file, int(line)) for file, line in WHERE.findall(said)}
-        guilty = {n for n, one in self.numbered.items() if (one.file, one.line) in places}
-        if not guilty:
+        locations = {(file, int(line)) for file, line in WHERE.findall(output)}
+        broken = {n for n, one in self.numbered.items() if (one.file, one.line) in locations}
+        if not broken:
             near = {
                 (one.file, one.function)
                 for one in self.numbered.values()
-                if any(one.file == file and abs(one.line - line) < 60 for file, line in places)
+                if any(one.file == file and abs(one.line - line) < 60 for file, line in locations)
             }
-            guilty = {n for n, one in self.numbered.items() if (one.file, one.function) in near}
-        if not guilty:
-            raise RuntimeError(f"kernels do not compile with mutants in them:\n{said[-4000:]}")
-        for number in guilty:
+            broken = {n for n, one in self.numbered.items() if (one.file, one.function) in near}
+        if not broken:
+            raise RuntimeError(f"kernels do not compile with mutants in them:\n{output[-4000:]}")
+        for number in broken:
             del self.numbered[number]
 
     def verdicts(self, rounds: Sequence[Mapping[int, Asked]], jobs: int) -> Iterator[Verdict]:
-        """Ask, in each round, about mutants by their numbers, of those still alive; the verdicts as they come."""
+        """Run rounds of tests against the mutants that are still alive, by number. Yield verdicts as they come."""
         for line in self.serve(rounds, jobs):
             if "number" in line:
                 yield Verdict(self.numbered[line["number"]], line["killed"], line["seconds"], line["tests"])
@@ -90,14 +90,14 @@ class SchemaScratch(Scratch):
                 print(f"# {line['file']} fails without a mutant: {line['left out']}", flush=True)
 
     def serve(self, rounds: Sequence[Mapping[int, Asked]], jobs: int) -> Iterator[dict[str, Any]]:
-        """Run the fork server: what it tells, line by line."""
+        """Run the fork server and yield its messages, line by line."""
         reading, writing = os.pipe()
         orders = self.folder / "orders.json"
-        told = [[[number, *asked] for number, asked in one.items()] for one in rounds]
-        orders.write_text(json.dumps({"jobs": jobs, "answers": writing, "rounds": told}), "utf-8")
-        files = sorted({file for one in rounds for asked in one.values() for part in asked for file in part})
-        said = self.folder / "server.log"
-        with said.open("wb") as log:
+        orders_by_round = [[[number, *tests] for number, tests in one.items()] for one in rounds]
+        orders.write_text(json.dumps({"jobs": jobs, "answers": writing, "rounds": orders_by_round}), "utf-8")
+        files = sorted({file for one in rounds for tests in one.values() for part in tests for file in part})
+        output = self.folder / "server.log"
+        with output.open("wb") as log:
             process = subprocess.Popen(
                 [
                     sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", "-W", "ignore",
@@ -119,4 +119,4 @@ class SchemaScratch(Scratch):
                 yield line
         process.wait()
         if not answered.issuperset(rounds[0]):
-            raise RuntimeError(f"the fork server ended early:\n{said.read_text('utf-8', 'replace')[-4000:]}")
+            raise RuntimeError(f"the fork server ended early:\n{output.read_text('utf-8', 'replace')[-4000:]}")

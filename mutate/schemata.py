@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 
 from .operators import Mutant
 
-__all__ = ["can_switch", "combine"]
+__all__ = ["can_switch", "combine_mutants"]
 
 IMPORT = "from __future__ import annotations"
 SWITCH = f"{IMPORT}; from constrain.switch import active as _active"
@@ -26,14 +26,14 @@ COMPILED = ("entry", "inlined", "kernel", "recursive")
 """Decorators of what is compiled as a kernel. `overload` gives a function that returns such."""
 
 
-def combine(text: str, numbered: Mapping[int, Mutant]) -> str:
+def combine_mutants(text: str, numbered: Mapping[int, Mutant]) -> str:
     """Return the text of a file with all these mutants of it, each behind its number."""
     # Outer before inner; a statement before the expression that fills it.
     ordered = sorted(numbered.items(), key=lambda pair: (pair[1].span[0], -pair[1].span[1], not is_statement(pair[1])))
-    return rewrite(text, 0, len(text), ordered).replace(IMPORT, SWITCH, 1)
+    return rewrite_source(text, 0, len(text), ordered).replace(IMPORT, SWITCH, 1)
 
 
-def rewrite(text: str, begin: int, end: int, ordered: list[tuple[int, Mutant]]) -> str:
+def rewrite_source(text: str, begin: int, end: int, ordered: list[tuple[int, Mutant]]) -> str:
     """Rewrite text[begin:end], in which all these mutants lie."""
     parts, at = [], begin
     while ordered:
@@ -42,27 +42,27 @@ def rewrite(text: str, begin: int, end: int, ordered: list[tuple[int, Mutant]]) 
         inner = []
         while ordered and ordered[0][1].span[1] <= stop:
             inner.append(ordered.pop(0))
-        old = rewrite(text, start, stop, inner)
+        old = rewrite_source(text, start, stop, inner)
         guarded = f"if not _active({number}): {old}"
-        parts += [text[at:start], guarded if is_statement(mutant) else choice(number, mutant.new, old)]
+        parts += [text[at:start], guarded if is_statement(mutant) else build_choice(number, mutant.new, old)]
         at = stop
     return "".join([*parts, text[at:end]])
 
 
-def choice(number: int, new: str, old: str) -> str:
-    """The expression that is `new` while the mutant is active."""
+def build_choice(number: int, new: str, old: str) -> str:
+    """Return the expression that is `new` while the mutant is active."""
     return f"(({new}) if _active({number}) else ({old}))"
 
 
 def is_statement(mutant: Mutant) -> bool:
-    """Whether a statement is left out."""
+    """Return whether a statement is left out."""
     return mutant.operator == "statement"
 
 
 def can_switch(text: str, mutant: Mutant) -> bool:
     """Return whether a mutant can be chosen at run time: not in a pattern, nor where kernels are made."""
     try:
-        tree = ast.parse(combine(text, {1: mutant}))
+        tree = ast.parse(combine_mutants(text, {1: mutant}))
     except SyntaxError:
         return False
     if not mutant.file.startswith("constrain/kernels/"):
@@ -88,7 +88,7 @@ def is_compiled(functions: list[ast.FunctionDef]) -> bool:
 
 
 def decorators(function: ast.FunctionDef) -> Iterator[str]:
-    """The names of its decorators."""
+    """Yield the names of its decorators."""
     for one in function.decorator_list:
         called = one.func if isinstance(one, ast.Call) else one
         yield ast.unparse(called)

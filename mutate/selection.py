@@ -1,4 +1,4 @@
-"""What is mutated, and which tests are asked about a file.
+"""Select the files to mutate, and the tests to run for a file.
 
 First those that are nearest to it: to a Python file by their names and imports; about kernels, which name each other
 and not the tests, and about samplers that are tested under another name, it is written down here. Then what is known to
@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-__all__ = ["ROOT", "files", "asked_about", "asked_later"]
+__all__ = ["ROOT", "list_files", "choose_nearest_tests", "choose_further_tests"]
 
 ROOT = Path(__file__).resolve().parent.parent
 MUTATED = (
@@ -70,7 +70,7 @@ FURTHER: dict[str, tuple[str, ...]] = {
         "test_generate*", "test_model_match", "test_transformers",
     ),
 }  # fmt: skip
-"""What else runs a file: asked about mutants that survive the nearest tests."""
+"""Further tests that run a file, for mutants that survive the nearest tests."""
 KERNELS: dict[str, tuple[str, ...]] = {
     "parsing": (
         "test_kernel_parsing", "test_kernel_tables", "test_kernel_lexemes", "test_scanner", "test_lark", "test_lalr",
@@ -142,37 +142,39 @@ NEVER = (
     "test_model_cache",
 )
 MOST, FEW = 8, 3
-"""Most test files that are first asked about a mutant of a kernel, and of a Python file."""
+"""Number of test files in the first round, for a mutant of a kernel and of a Python file."""
 
 
-def files() -> list[str]:
-    """The files whose mutants are drawn, below the checkout."""
+def list_files() -> list[str]:
+    """Return the files whose mutants are drawn, below the checkout."""
     found = sorted(path for pattern in MUTATED for path in ROOT.glob(pattern) if path.name not in LEFT_OUT)
     return [str(path.relative_to(ROOT)) for path in found]
 
 
-def asked_later(file: str) -> list[str]:
-    """Further test files, for a mutant that survives those of `asked_about`."""
-    near = asked_about(file)
+def choose_further_tests(file: str) -> list[str]:
+    """Return further test files, for a mutant that survives those of `choose_nearest_tests`."""
+    near = choose_nearest_tests(file)
     patterns = next(patterns for folder, patterns in FURTHER.items() if file.startswith(folder))
     names = [str(path.relative_to(ROOT)) for one in patterns for path in sorted((ROOT / "tests").rglob(f"{one}.py"))]
     return [name for name in dict.fromkeys(names) if name not in near]
 
 
-def asked_about(file: str) -> list[str]:
-    """Test files, the likeliest to notice first."""
+def choose_nearest_tests(file: str) -> list[str]:
+    """Return test files, those most likely to fail first."""
     stem = Path(file).stem
     if file.startswith("constrain/kernels/"):
         names = [*KERNELS.get(stem, ()), *ENGINE]
-        return [tests()[name] for name in dict.fromkeys(names) if name in tests()][:MOST]
+        return [list_tests()[name] for name in dict.fromkeys(names) if name in list_tests()][:MOST]
     known = () if file.startswith("constrain/frontends/") else SAMPLERS.get(stem, ())
-    scored = sorted(((closeness(path, file), path.stem) for path in (ROOT / "tests").rglob("test_*.py")), reverse=True)
+    scored = sorted(
+        ((measure_closeness(path, file), path.stem) for path in (ROOT / "tests").rglob("test_*.py")), reverse=True
+    )
     close = [name for score, name in scored if score > 0 and not name.startswith(NEVER)]
-    return [tests()[name] for name in dict.fromkeys((*known, *close))][:FEW]
+    return [list_tests()[name] for name in dict.fromkeys((*known, *close))][:FEW]
 
 
-def closeness(test: Path, file: str) -> float:
-    """How much a test file seems to be about a file: by its name, and by what it imports and calls."""
+def measure_closeness(test: Path, file: str) -> float:
+    """Score how closely a test file concerns a file: by its name, its imports and its calls."""
     stem, folder = Path(file).stem, Path(file).parent.name
     text = read(test)
     score = 20.0 * (stem in test.stem) + 8.0 * (stem.rstrip("s") in test.stem) + 4.0 * (folder in test.stem)
@@ -185,18 +187,18 @@ def closeness(test: Path, file: str) -> float:
 
 
 @lru_cache(maxsize=1)
-def tests() -> dict[str, str]:
+def list_tests() -> dict[str, str]:
     """Return the path of each test file below the checkout, by its stem."""
     return {path.stem: str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests").rglob("test_*.py"))}
 
 
 @lru_cache(maxsize=1_000)
 def read(path: Path) -> str:
-    """The text of a file."""
+    """Return the text of a file."""
     return path.read_text("utf-8")
 
 
 @lru_cache(maxsize=1_000)
 def words(path: Path) -> frozenset[str]:
-    """The names in a file."""
+    """Return the names in a file."""
     return frozenset(re.findall(r"\w+", read(path)))

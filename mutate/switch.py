@@ -65,5 +65,5 @@ def _lower(context: Any, builder: Any, sig: Any, values: Any) -> Any:
 
 
 def _external(module: Any, symbol: str, kind: Any) -> Any:
-    """The variable of a module that stands for memory outside."""
+    """Return the module variable that represents external memory."""
     return module.globals[symbol] if symbol in module.globals else ir.GlobalVariable(module, kind, symbol)

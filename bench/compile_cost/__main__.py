@@ -37,7 +37,7 @@ WIDTH = 160
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench; the exit code."""
+    """Run the bench. Return the exit code."""
     shared = ("vocabulary", "only", "repeat", "sample", "ids", "seed", "seconds", "mebibytes", "core", "results")
     parser = build_parser("compile_cost", __doc__, *shared, engines=ENGINES)
     parser.add_argument("--dev", type=Path, dest="data", metavar="FILE", help="the slowest schemas of a file instead")
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run_trials(engine: Engine, growing: list[Growing], guard: Guard, repeat: int) -> Iterator[tuple[str, Cost]]:
-    """Every case through an engine; where the size before failed, the next ones are not tried."""
+    """Measure every case with an engine; where the size before failed, the next ones are not tried."""
     failed: dict[str, str] = {}
     for case in growing:
         if case.group in failed:
@@ -105,7 +105,7 @@ def print_costs(growing: list[Growing], found: dict[str, list[tuple[str, Cost]]]
 
 
 def format_cost(one: Cost) -> str:
-    """A cell."""
+    """Return a cell."""
     if one.failed:
         return one.failed.partition(":")[0] + " !"
     if one.refused:
@@ -115,7 +115,7 @@ def format_cost(one: Cost) -> str:
 
 
 def format_line(one: Slow | str) -> str:
-    """A line of the dev pass."""
+    """Return a line of the dev pass."""
     return one if isinstance(one, str) else f"{one.id}: {format_cost(one.cost)}; {', '.join(one.where)}"
 
 

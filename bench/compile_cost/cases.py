@@ -27,12 +27,12 @@ class Growing(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The schema as JSON text."""
+        """Return the schema as JSON text."""
         return json.dumps(self.schema, ensure_ascii=False)
 
 
 def list_growing_cases() -> Iterator[Growing]:
-    """Every case of the table."""
+    """Yield every case of the table."""
     yield from grow_bounds()
     yield from grow_constants()
     yield from grow_keys()

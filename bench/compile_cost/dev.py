@@ -86,5 +86,5 @@ def profile_compile(engine: Engine, text: str, most: int = 4) -> list[str]:
 
 
 def name_place(file: str, name: str) -> str:
-    """A function as its file and name."""
+    """Return a function as its file and name."""
     return f"{Path(file).name}:{name}"

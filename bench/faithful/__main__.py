@@ -41,33 +41,35 @@ CURVES = ("traps, trigram", "pieces", "demo: an integer", "demo: a city")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench; 1 if a target is missed."""
+    """Run the bench. Return 1 if a target is missed, else 0."""
     parser = build_parser("faithful", __doc__, "seed", "results", seed=1)
     parser.add_argument("--draws", type=int, default=4000, help="of each G-test; 2,000 with the demo model")
     parser.add_argument("--repeats", type=int, default=4, help="streams of each curve")
     parser.add_argument("--markov-only", action="store_true", help="without the demo model")
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     begin, console = perf_counter(), Console()
-    all_of_them = fixtures.list_markov_fixtures() + ([] if chosen.markov_only else fixtures.list_demo_fixtures())
-    floors = {f.name: measure.floor_of(f, min(chosen.draws, 2000), measure.STEPS, chosen.seed) for f in all_of_them}
+    all_fixtures = fixtures.list_markov_fixtures() + ([] if options.markov_only else fixtures.list_demo_fixtures())
+    floors = {
+        f.name: measure.compute_floor(f, min(options.draws, 2000), measure.STEPS, options.seed) for f in all_fixtures
+    }
     tables, verdicts = [], list[Verdict]()
     for make in (judge_exactness, judge_first_draws, judge_particles, judge_estimates):
-        table, found = make(all_of_them, floors, chosen)
+        table, found = make(all_fixtures, floors, options)
         tables.append(table)
         verdicts += found
         print_section(console, table)
     curves = []
-    for f in all_of_them:
+    for f in all_fixtures:
         if f.name in CURVES:
             lines = [
-                measure.measure_curve(f, sampler, chosen.repeats, chosen.seed, measure.STEPS)
+                measure.measure_curve(f, sampler, options.repeats, options.seed, measure.STEPS)
                 for sampler in SAMPLERS
                 if sampler.curve
             ]
             curves.append(encode_curves(f, floors[f.name], lines))
             console.print(f"curves of {f.name}: {perf_counter() - begin:.0f} s since the start")
     facts = {"verdicts": [verdict._asdict() for verdict in verdicts], "tables": tables, "curves": curves}
-    draw_curves(write_result(chosen, facts).with_suffix(".svg"), curves)
+    draw_curves(write_result(options, facts).with_suffix(".svg"), curves)
     return print_verdicts(verdicts, console, perf_counter() - begin)
 
 
@@ -100,14 +102,14 @@ Made = tuple[dict[str, Any], list[Verdict]]
 
 
 def judge_exactness(
-    all_of_them: list[fixtures.Fixture], floors: dict[str, measure.Floor], chosen: argparse.Namespace
+    all_fixtures: list[fixtures.Fixture], floors: dict[str, measure.Floor], options: argparse.Namespace
 ) -> Made:
     """G-tests."""
     tested = [CONTROL, *(sampler for sampler in SAMPLERS if sampler.exact)]
     rows, wrong, refuted, tests = [], list[str](), 0, 0
     blinds = list[str]()
-    for f in all_of_them:
-        n = min(chosen.draws, 2000) if f.real else chosen.draws
+    for f in all_fixtures:
+        n = min(options.draws, 2000) if f.real else options.draws
         row = [f.name, str(len(f.exact)), f"{f.z:.2g}", f"{f.distortion:.3f}"]
         for sampler in tested:
             wanted = n if sampler.name == "exact" else min(n, 1000)
@@ -115,7 +117,7 @@ def judge_exactness(
                 row.append("-")
                 continue
             try:
-                p, count = measure.g_tested(f, sampler.open(f, np.random.default_rng([chosen.seed, 5])), wanted)
+                p, count = measure.compute_g_test(f, sampler.open(f, np.random.default_rng([options.seed, 5])), wanted)
             except UnsatisfiableError:
                 row.append("none")
                 continue
@@ -132,7 +134,7 @@ def judge_exactness(
                 wrong.append(f"{f.name}: {sampler.name} has p = {p:.2g}")
         rows.append(row)
     note = (
-        f"P-values of G-tests against the exact law, {chosen.draws:,} draws (the others but `exact`: at most "
+        f"P-values of G-tests against the exact law, {options.draws:,} draws (the others but `exact`: at most "
         "1,000; the demo model: 2,000). Exact samplers must be above 1e-6, masking below 1e-12 wherever its "
         f"distortion, KL(masking || p given L), is above {NEAR} nats. In brackets: draws, where there were fewer. -: "
         "p(L) is too small for rejection; none: all first populations of pimh died, and it says so."
@@ -140,21 +142,21 @@ def judge_exactness(
     header = ["fixture", "sequences", "p(L)", "distortion", *(sampler.name for sampler in tested)]
     exactly = [w for w in wrong if ": masked has" not in w]
     masking = [w for w in wrong if ": masked has" in w]
-    tried = len(all_of_them) - len(blinds)
-    said = f"{refuted} of {tried} (too nearly right, or one text, or none that ends: {', '.join(blinds)})"
+    tried = len(all_fixtures) - len(blinds)
+    summary = f"{refuted} of {tried} (too nearly right, or one text, or none that ends: {', '.join(blinds)})"
     return {"name": "Exactness", "note": note, "header": header, "rows": rows}, [
         Verdict("samplers that are exact pass their G-tests", not exactly, "; ".join(exactly) or f"all {tests}"),
-        Verdict("masking fails them", not masking, "; ".join(masking) or said),
+        Verdict("masking fails them", not masking, "; ".join(masking) or summary),
     ]
 
 
 def judge_first_draws(
-    all_of_them: list[fixtures.Fixture], floors: dict[str, measure.Floor], chosen: argparse.Namespace
+    all_fixtures: list[fixtures.Fixture], floors: dict[str, measure.Floor], options: argparse.Namespace
 ) -> Made:
-    """The first draw of `exact`."""
+    """Judge the first draws of `exact`."""
     rows, wrong, medians = [], list[str](), []
-    for f in all_of_them:
-        p, attempts = measure.first_draws(f, 300, chosen.seed)
+    for f in all_fixtures:
+        p, attempts = measure.measure_first_draws(f, 300, options.seed)
         medians.append(attempts)
         rows.append([f.name, ("+" if p > ALARM else "!") + f"{p:.2g}", f"{attempts:.2f}"])
         if p <= ALARM:
@@ -182,16 +184,16 @@ def judge_first_draws(
 
 
 def judge_particles(
-    all_of_them: list[fixtures.Fixture], floors: dict[str, measure.Floor], chosen: argparse.Namespace
+    all_fixtures: list[fixtures.Fixture], floors: dict[str, measure.Floor], options: argparse.Namespace
 ) -> Made:
     """Particles needed."""
     rows, needed, wrong = [], list[float](), list[str]()
-    for f in all_of_them:
+    for f in all_fixtures:
         if len(f.exact) < 2 or f.distortion < NEAR:
             continue
         n = 500
-        floor = measure.floor_of(f, n, measure.STEPS, chosen.seed)
-        mask, twist = measure.find_particles_needed(f, floor, n, chosen.seed)
+        floor = measure.compute_floor(f, n, measure.STEPS, options.seed)
+        mask, twist = measure.find_particles_needed(f, floor, n, options.seed)
         good = twist <= 16 or mask < 64
         rows.append([f.name, format_count(mask), ("+" if good else "!") + format_count(twist)])
         if mask >= 64:
@@ -204,11 +206,11 @@ def judge_particles(
         "masked texts, crossed with the constraint. Target: at most 16 where masks alone need 64 or more."
     )
     header = ["fixture", "masks alone", "with the twist"]
-    told = f"at most {max(needed, default=0):.0f} on {len(needed)} such fixtures"
+    estimate = f"at most {max(needed, default=0):.0f} on {len(needed)} such fixtures"
     return {"name": "Particles", "note": note, "header": header, "rows": rows}, [
         Verdict(
             "SMC with the n-gram twist is at the floor with at most 16 particles where masks alone need 64 or more",
-            not wrong, "; ".join(wrong) or told,
+            not wrong, "; ".join(wrong) or estimate,
         )
     ]  # fmt: skip
 
@@ -218,25 +220,25 @@ def format_count(count: float) -> str:
 
 
 def judge_estimates(
-    all_of_them: list[fixtures.Fixture], floors: dict[str, measure.Floor], chosen: argparse.Namespace
+    all_fixtures: list[fixtures.Fixture], floors: dict[str, measure.Floor], options: argparse.Namespace
 ) -> Made:
     """Masking's own estimate of how far it is off."""
     rows, wrong, worst = [], list[str](), {True: 0.0, False: 0.0}
-    for f in all_of_them:
+    for f in all_fixtures:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            told, truth, trusted = measure.masking_estimate(f, 4000, chosen.seed)
-        good = not trusted or abs(told - truth) <= max(0.1 * truth, 0.005)
-        rows.append([f.name, f"{told:.4f}", f"{truth:.4f}", ("+" if good else "!") + ("yes" if trusted else "no")])
+            estimate, truth, trusted = measure.estimate_masking(f, 4000, options.seed)
+        good = not trusted or abs(estimate - truth) <= max(0.1 * truth, 0.005)
+        rows.append([f.name, f"{estimate:.4f}", f"{truth:.4f}", ("+" if good else "!") + ("yes" if trusted else "no")])
         if truth > SMALL:
-            worst[trusted] = max(worst[trusted], abs(told / truth - 1))
+            worst[trusted] = max(worst[trusted], abs(estimate / truth - 1))
         if not good:
-            wrong.append(f"{f.name}: {told:.4f}, truly {truth:.4f}")
+            wrong.append(f"{f.name}: {estimate:.4f}, truly {truth:.4f}")
     note = "KL(masking || p given L) in nats, from the weights of 4,000 draws, and by enumeration; target: within 10 %."
     header = ["fixture", "estimated", "true", "says it can be trusted"]
-    kept = f"at most {worst[True]:.1%} off where trusted, {worst[False]:.1%} where not (truth above {SMALL} nats)"
+    summary = f"at most {worst[True]:.1%} off where trusted, {worst[False]:.1%} where not (truth above {SMALL} nats)"
     return {"name": "What masking says of itself", "note": note, "header": header, "rows": rows}, [
-        Verdict("masking's estimate of its KL is within 10 % where it says so", not wrong, "; ".join(wrong) or kept)
+        Verdict("masking's estimate of its KL is within 10 % where it says so", not wrong, "; ".join(wrong) or summary)
     ]
 
 

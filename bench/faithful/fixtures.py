@@ -26,15 +26,15 @@ MOST = 4_000
 
 
 class Counted:
-    """A model that counts what it is asked, and remembers answers so that repeating a bench costs no forward pass."""
+    """A model that counts evaluations, and caches rows so that repeating a bench costs no forward pass."""
 
     def __init__(self, lm: LanguageModel) -> None:
-        self.lm, self.asked = lm, 0
+        self.lm, self.evaluations = lm, 0
         self.rows: dict[Tokens, NDArray[np.floating[Any]]] = {}
 
     def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.floating[Any]]:
         """As every LanguageModel."""
-        self.asked += len(prefixes)
+        self.evaluations += len(prefixes)
         missing = [prefix for prefix in {tuple(prefix): None for prefix in prefixes} if prefix not in self.rows]
         for at in range(0, len(missing), 64):
             part = missing[at : at + 64]
@@ -128,7 +128,7 @@ DEMO: list[tuple[str, str, dict[str, Any], int]] = [
 
 
 def list_demo_fixtures() -> list[Fixture]:
-    """The embedded model under real schemas."""
+    """Build the fixtures of the embedded model under real schemas."""
     import constrain
     from constrain import demo as embedded
     from constrain.integrations.transformers_models import load_model

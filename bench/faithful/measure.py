@@ -22,10 +22,10 @@ __all__ = [
     "Curve",
     "Floor",
     "measure_curve",
-    "first_draws",
-    "floor_of",
-    "g_tested",
-    "masking_estimate",
+    "measure_first_draws",
+    "compute_floor",
+    "compute_g_test",
+    "estimate_masking",
     "find_particles_needed",
 ]
 
@@ -58,10 +58,10 @@ class Floor:
         return self.variation + 4 * self.deviation
 
 
-def compute_divergence(counts: Counter[Tokens], law: dict[Tokens, float]) -> float:
+def compute_divergence(counts: Counter[Tokens], probabilities: dict[Tokens, float]) -> float:
     """KL(frequencies || law) in nats: finite as long as all draws are in L."""
     n = sum(counts.values())
-    return math.fsum(c / n * math.log(c / n / law[x]) for x, c in counts.items())
+    return math.fsum(c / n * math.log(c / n / probabilities[x]) for x, c in counts.items())
 
 
 def measure_curve(fixture: Fixture, sampler: Sampler, repeats: int, seed: int, steps: tuple[int, ...]) -> Curve:
@@ -69,28 +69,28 @@ def measure_curve(fixture: Fixture, sampler: Sampler, repeats: int, seed: int, s
     evaluations, divergences, short = [], [], False
     for repeat in range(repeats):
         rng = np.random.default_rng([seed, repeat])
-        fixture.lm.asked = 0
+        fixture.lm.evaluations = 0
         stream, counts = sampler.open(fixture, rng), Counter[Tokens]()
-        asked, far = list[int](), list[float]()
+        counts_of_evaluations, far = list[int](), list[float]()
         for step in (step for step in steps if step <= sampler.most):
             counts.update(stream(step - sum(counts.values())))
             if sum(counts.values()) < step:
                 short = True
                 break
-            asked.append(fixture.lm.asked)
+            counts_of_evaluations.append(fixture.lm.evaluations)
             far.append(compute_divergence(counts, fixture.exact))
-        evaluations.append(asked)
+        evaluations.append(counts_of_evaluations)
         divergences.append(far)
     return Curve(sampler.name, evaluations, divergences, short)
 
 
 def redraw_exactly(fixture: Fixture, n: int, rng: np.random.Generator) -> list[Tokens]:
     """Exact draws, by the law itself."""
-    texts, law = list(fixture.exact), np.array(list(fixture.exact.values()))
-    return [texts[i] for i in rng.choice(len(texts), n, p=law / law.sum())]
+    texts, probabilities = list(fixture.exact), np.array(list(fixture.exact.values()))
+    return [texts[i] for i in rng.choice(len(texts), n, p=probabilities / probabilities.sum())]
 
 
-def floor_of(fixture: Fixture, n: int, steps: tuple[int, ...], seed: int) -> Floor:
+def compute_floor(fixture: Fixture, n: int, steps: tuple[int, ...], seed: int) -> Floor:
     """20 exact redraws."""
     rng = np.random.default_rng([seed, 99])
     rows, variations = [], []
@@ -103,13 +103,13 @@ def floor_of(fixture: Fixture, n: int, steps: tuple[int, ...], seed: int) -> Flo
     return Floor(means, tops, float(np.mean(variations)), float(np.std(variations)))
 
 
-def g_tested(fixture: Fixture, stream: Stream, n: int) -> tuple[float, int]:
+def compute_g_test(fixture: Fixture, stream: Stream, n: int) -> tuple[float, int]:
     """P-value, and of how many draws."""
     drawn = stream(n)
     return g_test(Counter(drawn), fixture.exact) if drawn else math.nan, len(drawn)
 
 
-def first_draws(fixture: Fixture, n: int, seed: int) -> tuple[float, float]:
+def measure_first_draws(fixture: Fixture, n: int, seed: int) -> tuple[float, float]:
     """Of `exact` with a fresh trie each time, the first draw only: p-value of n of them; and median attempts per draw
     over the first 100 of one trie, after 20 such tries."""
     rng = np.random.default_rng([seed, 7])
@@ -140,7 +140,7 @@ def find_particles_needed(
     return out[0], out[1]
 
 
-def masking_estimate(fixture: Fixture, n: int, seed: int) -> tuple[float, float, bool]:
+def estimate_masking(fixture: Fixture, n: int, seed: int) -> tuple[float, float, bool]:
     """KL(masking || p given L): as `masked` estimates it from n weights, its truth, and whether it says to trust it."""
     draws = masked_sampling.draw_masked(
         fixture.lm, fixture.constraint, n=n, rng=np.random.default_rng([seed, 3]), max_tokens=fixture.max_tokens

@@ -38,11 +38,11 @@ LOOK = """text{font:13px system-ui,sans-serif;fill:#1d2329}.n{fill:#6b747c;font-
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Draw the picture; the exit code."""
+    """Draw the picture. Return the exit code."""
     parser = build_parser("faithful.picture", __doc__)
     parser.add_argument("--draws", type=int, default=4000, help="of each law")
     parser.add_argument("--out", type=Path, default=Path("docs/distortion.svg"), help="the file")
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     model = load_model("demo")
     constraint = constrain.compile(model.vocabulary, schema=SCHEMA, style=constrain.Style(whitespace="compact"))
     lm = Counted(model.on(demo.compose_prompt(ASKED, schema=SCHEMA)))
@@ -53,13 +53,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     laws: dict[str, dict[str, float]] = {
         "asked again until it fits": dict(truth),
         "masked": compute_shares(
-            masked_sampling.draw_masked(lm, constraint, n=chosen.draws, rng=np.random.default_rng(1), max_tokens=MOST)
+            masked_sampling.draw_masked(lm, constraint, n=options.draws, rng=np.random.default_rng(1), max_tokens=MOST)
         ),
         'sampler="exact"': compute_shares(
-            trie_rejection.draw_exact(lm, constraint, n=chosen.draws, rng=np.random.default_rng(1), max_tokens=MOST)
+            trie_rejection.draw_exact(lm, constraint, n=options.draws, rng=np.random.default_rng(1), max_tokens=MOST)
         ),
     }
-    chosen.out.write_text(draw_picture(laws, f.distortion, chosen.draws), encoding="utf-8")
+    options.out.write_text(draw_picture(laws, f.distortion, options.draws), encoding="utf-8")
     for name, law in laws.items():
         print(name, {text: round(p, 3) for text, p in sorted(law.items())})
     return 0

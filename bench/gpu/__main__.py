@@ -31,7 +31,7 @@ PARTS = ("applying", "drawing", "stepping", "waiting")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the parts; the exit code."""
+    """Run the parts. Return the exit code."""
     parser = build_parser("gpu", __doc__, "vocabulary", "repeat", "results", repeat=20)
     parser.add_argument("--parts", type=split_names(PARTS), default=list(PARTS), metavar="A,B", help=", ".join(PARTS))
     parser.add_argument(

@@ -41,7 +41,7 @@ def list_kernels() -> dict[str, Run]:
 
 
 def build_masks(count: int, allowed: int, rng: np.random.Generator) -> torch.Tensor:
-    """int32 [count, words], each with so many tokens anywhere."""
+    """Return int32 [count, words], each with `allowed` tokens drawn at random."""
     flags = np.zeros((count, WIDTH), np.uint8)
     for row in flags:
         row[rng.permutation(WIDTH)[:allowed]] = 1

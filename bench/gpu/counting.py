@@ -14,7 +14,7 @@ KINDS = ("none allowed", "40 tokens", "half, at random", "all but 1,300", "all b
 
 
 def build_mask(kind: str, rng: np.random.Generator) -> np.ndarray[Any, Any]:
-    """int32 [words]."""
+    """Return int32 [words]."""
     flags = np.zeros(WIDTH, np.uint8)
     if kind == "40 tokens":
         flags[rng.permutation(WIDTH)[:40]] = 1

@@ -26,21 +26,23 @@ CUTS: dict[str, dict[str, float]] = {
 def by_torch(
     logits: torch.Tensor, bits: torch.Tensor, top_k: int = 0, top_p: float = 1.0, min_p: float = 0.0
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The same token, log-probability and feasible mass, as one writes it: a sort where there is a cut."""
-    whole = torch.softmax(logits.float(), dim=-1)
-    law = whole * unpack_masks(bits, logits.shape[1])
-    mass = law.sum(dim=-1)
+    """Return token, log-probability and feasible mass by torch's operations: a sort where there is a cut."""
+    probabilities = torch.softmax(logits.float(), dim=-1)
+    weights = probabilities * unpack_masks(bits, logits.shape[1])
+    mass = weights.sum(dim=-1)
     if top_k or top_p < 1 or min_p:
-        law, order = law.sort(dim=-1, descending=True, stable=True)
+        weights, order = weights.sort(dim=-1, descending=True, stable=True)
         if top_k:
-            law[:, top_k:] = 0
-        held = law.cumsum(dim=-1) - law
-        law = law * (held < top_p * law.sum(dim=-1, keepdim=True)) * (law >= min_p * law[:, :1])
-        place = torch.multinomial(law, 1)
-        tokens = order.gather(1, place)
+            weights[:, top_k:] = 0
+        mass_before = weights.cumsum(dim=-1) - weights
+        weights = (
+            weights * (mass_before < top_p * weights.sum(dim=-1, keepdim=True)) * (weights >= min_p * weights[:, :1])
+        )
+        position = torch.multinomial(weights, 1)
+        tokens = order.gather(1, position)
     else:
-        tokens = place = torch.multinomial(law, 1)
-    return tokens[:, 0], (law.gather(1, place)[:, 0] / law.sum(dim=-1)).log(), mass.log()
+        tokens = position = torch.multinomial(weights, 1)
+    return tokens[:, 0], (weights.gather(1, position)[:, 0] / weights.sum(dim=-1)).log(), mass.log()
 
 
 def measure_part(options: argparse.Namespace) -> list[dict[str, Any]]:

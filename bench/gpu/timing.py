@@ -15,7 +15,7 @@ ROUND = 16
 
 
 def describe_card() -> dict[str, Any]:
-    """The card, and its bandwidth."""
+    """Return the properties of the card, with its bandwidth."""
     properties = torch.cuda.get_device_properties(0)
     return {
         "name": properties.name, "memory GiB": round(properties.total_memory / 2**30),
@@ -26,7 +26,7 @@ def describe_card() -> dict[str, Any]:
 
 
 def read_cache_size() -> int:
-    """Bytes of the L2 cache."""
+    """Return bytes of the L2 cache."""
     return int(getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 64 << 20))
 
 

@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line."""
+    """Parse the command line."""
     parser = build_parser(
         "grammars", __doc__, "data", "vocabulary", "seed", "seconds", "jobs", "repeat", "clock", "core", "results",
         engines=ENGINES, seconds=float("inf"), jobs=len(os.sched_getaffinity(0)), repeat=5,
@@ -87,23 +87,23 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def choose_texts(tongue: Language, options: argparse.Namespace) -> list[Text]:
-    """The texts of a language, in random order: a run that is cut short has seen some of everything."""
-    if tongue.made:
-        return list(draw_sentences(tongue.name, options.sentences, options.seed))
+def choose_texts(language: Language, options: argparse.Namespace) -> list[Text]:
+    """Return the texts of a language, in random order: a run that is cut short has seen some of everything."""
+    if language.made:
+        return list(draw_sentences(language.name, options.sentences, options.seed))
     texts = list(list_library_files(options.tests))
     random.Random(options.seed).shuffle(texts)
     return texts[: options.files]
 
 
-def compare_language(tongue: Language, options: argparse.Namespace, console: Console) -> dict[str, Any]:
+def compare_language(language: Language, options: argparse.Namespace, console: Console) -> dict[str, Any]:
     """One language through both, as a row."""
     began = time.monotonic()
     encoding = Llama3(options.vocabulary)
     vocabulary = Vocabulary.from_tiktoken(options.vocabulary, special=SPECIAL, eos_ids=ENDS, size=SIZE)
-    oracle = Oracle(tongue.text, tongue.start, tongue.lexer, tongue.indented)
-    made = agreement.compile_language(tongue, vocabulary)
-    texts = choose_texts(tongue, options)
+    oracle = Oracle(language.text, language.start, language.lexer, language.indented)
+    made = agreement.compile_language(language, vocabulary)
+    texts = choose_texts(language, options)
     agreement.compare_text(
         min(texts, key=lambda text: len(text.content)), oracle, made, encoding, 10, options.seed
     )  # kernels
@@ -113,10 +113,10 @@ def compare_language(tongue: Language, options: argparse.Namespace, console: Con
     ):
         found.append(one)
         for example in one.examples:
-            console.print(f"{tongue.name}: {one.name}: {example}", markup=False, highlight=False, soft_wrap=True)
+            console.print(f"{language.name}: {one.name}: {example}", markup=False, highlight=False, soft_wrap=True)
         if len(found) % 25 == 0:
             done = time.monotonic() - began
-            print(f"{tongue.name}: {len(found)} of {len(texts)} texts, {done:.0f} s", file=sys.stderr, flush=True)
+            print(f"{language.name}: {len(found)} of {len(texts)} texts, {done:.0f} s", file=sys.stderr, flush=True)
     verdicts = Counter(one.verdict for one in found)
     wrong = sum(count for verdict, count in verdicts.items() if verdict not in ("accepted", "refused", "not UTF-8"))
     return {
@@ -134,7 +134,7 @@ def compare_language(tongue: Language, options: argparse.Namespace, console: Con
         "mistakes of the benchmark": sum(one.mistakes for one in found),
         "seconds": time.monotonic() - began,
         "examples": {one.name: one.examples for one in found if one.examples},
-        "files": [asdict(one) for one in sorted(found, key=lambda one: one.name)] if not tongue.made else [],
+        "files": [asdict(one) for one in sorted(found, key=lambda one: one.name)] if not language.made else [],
     }
 
 
@@ -145,8 +145,8 @@ def print_agreement(rows: dict[str, dict[str, Any]], console: Console) -> None:
     table = build_table("Lark and we, the same verdict?", ["language"], (*columns, "agreement"))
     rows = {name: row for name, row in rows.items() if "refused" not in row}
     for name, row in rows.items():
-        asked = row["reached"] + row["edits"]
-        share = 1 - row["disagreements"] / asked if asked else float("nan")
+        judged = row["reached"] + row["edits"]
+        share = 1 - row["disagreements"] / judged if judged else float("nan")
         table.add_row(name, *(f"{row[label]:,}" for label in columns), f"{share:.6%}")
     print_table(table, console)
     for name, row in rows.items():

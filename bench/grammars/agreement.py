@@ -137,7 +137,7 @@ def compare_texts(
     texts: Sequence[Text], oracle: Oracle, made: Constraint, encoding: Llama3, edits: int, seed: int, seconds: float,
     processes: int,
 ) -> Iterator[Found]:  # fmt: skip
-    """All texts in several processes, until the time is up; what is not reached is not yielded."""
+    """Compare all texts in several processes until the time is up; texts that are not reached are not yielded."""
     end = time.monotonic() + seconds
     work = partial(compare_text, oracle=oracle, made=made, encoding=encoding, edits=edits, seed=seed)
     encoding.encode("")  # read once, here

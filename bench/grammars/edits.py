@@ -20,12 +20,12 @@ class Edit:
     put: bytes
 
     def of(self, text: bytes) -> bytes:
-        """The text after the edit."""
+        """Return the text after the edit."""
         return text[: self.start] + self.put + text[self.start + self.removed :]
 
 
 def draw_edit(text: bytes, rng: random.Random) -> Edit:
-    """A byte replaced, put in or taken out, one third each.
+    """Replace, insert or remove a byte, one third each.
 
     The new byte is one of the text or of those that lexers mind (3/8 each), or any of the 256 (1/4).
     """

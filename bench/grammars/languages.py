@@ -60,7 +60,7 @@ def load_language(name: str) -> Language:
 
 
 def list_library_files(tests: bool) -> Iterator[Text]:
-    """Every file of the standard library of this Python, tests (folders test, tests, idle_test) only if asked."""
+    """Yield every file of the standard library of this Python, tests (folders test, tests, idle_test) only if asked."""
     root = Path(sysconfig.get_path("stdlib"))
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root)

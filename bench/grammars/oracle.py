@@ -54,7 +54,7 @@ class Oracle:
         return True
 
     def trace(self, text: bytes) -> Trace:
-        """The same question for edits of this text, which Lark accepts."""
+        """Return a trace of a text that Lark accepts, which judges edits of it."""
         return Trace(self, text)
 
 
@@ -62,7 +62,7 @@ class Oracle:
 class Note:
     """Where Lark was before a lexeme: the character, the parser's stack, the open blocks, the open brackets."""
 
-    place: int
+    position: int
     stack: tuple[Any, ...]
     levels: tuple[int, ...]
     brackets: int
@@ -84,8 +84,8 @@ class Trace:
         self.table = ParseConf(frontend.parser._parse_table, {}, oracle.start)  # no callbacks: no tree is built
         self.notes: list[Note] = []
         self._run(self.characters, None, 0)
-        self.places = [note.place for note in self.notes]
-        self.known = dict(zip(self.places, self.notes))
+        self.positions = [note.position for note in self.notes]
+        self.known = dict(zip(self.positions, self.notes))
 
     def accepts(self, edit: Edit) -> bool:
         """Return whether Lark accepts the text with this edit."""
@@ -103,19 +103,19 @@ class Trace:
             return False
         return True
 
-    def _note_before(self, place: int) -> Note:
+    def _note_before(self, position: int) -> Note:
         """The last note all of whose lexemes end before the line above: Python's patterns that look at more of a text
         than they match (a string without its end) do so within a line, or from quotes that match in this text. Of other
         languages nothing of the kind is known: the first note."""
         if not self.indented:
             return self.notes[0]
-        line = self.characters.rfind("\n", 0, max(0, self.characters.rfind("\n", 0, place)))
-        return self.notes[max(0, bisect_right(self.places, line) - 2)] if line > 0 else self.notes[0]
+        line = self.characters.rfind("\n", 0, max(0, self.characters.rfind("\n", 0, position)))
+        return self.notes[max(0, bisect_right(self.positions, line) - 2)] if line > 0 else self.notes[0]
 
     def _run(self, text: str, note: Note | None, known_from: int, shift: int | None = None) -> None:
         """Parse from a note to the end; raises what Lark raises. shift: how much longer than the unedited text."""
         line = LineCounter("\n")
-        line.char_pos = note.place if note else 0
+        line.char_pos = note.position if note else 0
         lexing = LexerState(TextSlice.cast_from(text), line)
         stack = list(note.stack) if note else [self.table.start_state]
         state = ParserState(self.table, None, stack, [None] * (len(stack) - 1))  # type: ignore[arg-type]

@@ -61,30 +61,30 @@ class Marks:
 
     def _keep(self) -> None:
         matcher = self.constraint.matcher()
-        self.kept: list[Matcher] = []
-        for place in range(0, len(self.text) + 1, STEP):
-            self.kept.append(matcher.fork())
-            matcher.advance_bytes(self.text[place : place + STEP])
+        self.forks: list[Matcher] = []
+        for position in range(0, len(self.text) + 1, STEP):
+            self.forks.append(matcher.fork())
+            matcher.advance_bytes(self.text[position : position + STEP])
         self.epoch = matcher.state[0]
-        self.states = [mark.state for mark in self.kept]
+        self.states = [mark.state for mark in self.forks]
 
     def accepts(self, edit: Edit) -> bool:
         """Return whether the text with this edit is accepted."""
-        if self.kept[0].state[0] != self.epoch:  # the state cache forgot, so all states have new numbers
+        if self.forks[0].state[0] != self.epoch:  # the state cache forgot, so all states have new numbers
             self._keep()
         first = edit.start // STEP
-        matcher = self.kept[first].fork()
+        matcher = self.forks[first].fork()
         shift = len(edit.put) - edit.removed
         edited = edit.of(self.text)
-        place, mark = first * STEP, first + 1
-        while place < len(edited):
+        position, mark = first * STEP, first + 1
+        while position < len(edited):
             stop = min(mark * STEP + shift, len(edited))
             try:
-                matcher.advance_bytes(edited[place:stop])
+                matcher.advance_bytes(edited[position:stop])
             except TokenRefused:
                 return False
-            place = stop
-            if mark < len(self.states) and mark * STEP + shift == place and mark * STEP > edit.start:
+            position = stop
+            if mark < len(self.states) and mark * STEP + shift == position and mark * STEP > edit.start:
                 if matcher.state == self.states[mark]:
                     return True
             mark += 1 if mark - first < 16 else 16

@@ -60,23 +60,23 @@ class Ours(Constrain):
 
     folder: Path | None = None
 
-    def prepare(self, tongue: Language) -> None:
-        self.tongue = tongue
+    def prepare(self, language: Language) -> None:
+        self.language = language
 
     def compile(self, text: str = "") -> None:
         from constrain.compilation.constraint_compiler import compile_grammar
         from constrain.frontends.lark import to_grammar
 
-        tongue = self.tongue
-        grammar = to_grammar(tongue.text, start=tongue.start, lexer=tongue.lexer, folder=self.folder)  # type: ignore[arg-type]
+        language = self.language
+        grammar = to_grammar(language.text, start=language.start, lexer=language.lexer, folder=self.folder)  # type: ignore[arg-type]
         self.constraint = compile_grammar(grammar, self.vocabulary)
 
 
 class LlguidanceLark(Llguidance):
     """llguidance, from its dialect of Lark."""
 
-    def prepare(self, tongue: Language) -> None:
-        self.text = peer_grammar(tongue, "lark")
+    def prepare(self, language: Language) -> None:
+        self.text = peer_grammar(language, "lark")
 
     def compile(self, text: str = "") -> None:
         grammar = self.matcher_type.grammar_from_lark(self.text)
@@ -88,8 +88,8 @@ class LlguidanceLark(Llguidance):
 class XgrammarEbnf(Xgrammar):
     """XGrammar, from its EBNF."""
 
-    def prepare(self, tongue: Language) -> None:
-        self.text = peer_grammar(tongue, "ebnf")
+    def prepare(self, language: Language) -> None:
+        self.text = peer_grammar(language, "ebnf")
 
     def compile(self, text: str = "") -> None:
         self.compiler.clear_cache()
@@ -124,10 +124,10 @@ def load_corpus(name: str, encoding: Llama3, options: argparse.Namespace) -> lis
     """
     from .oracle import Oracle
 
-    tongue = load_language(name)
-    oracle = Oracle(tongue.text, tongue.start, tongue.lexer, tongue.indented)
+    language = load_language(name)
+    oracle = Oracle(language.text, language.start, language.lexer, language.indented)
     rng = random.Random(options.seed)
-    if not tongue.made:
+    if not language.made:
         texts = [text.content for text in list_library_files(tests=False)]
         rng.shuffle(texts)
     elif name == "json" and options.data.exists():
@@ -212,7 +212,7 @@ def run_with_patience(work: Callable[[], Any], patience: float | None = None) ->
 
 
 def first_mask(engine: Any, clock: Callable[[], int]) -> float:
-    """ms from the text of a grammar to its first mask."""
+    """Return ms from the text of a grammar to its first mask."""
     begin = clock()
     engine.compile()
     engine.start()
@@ -221,7 +221,7 @@ def first_mask(engine: Any, clock: Callable[[], int]) -> float:
 
 
 def time_cold_mask(engine: Any, clock: Callable[[], int]) -> float | str:
-    """The first mask, or why there is none."""
+    """Return ms to the first mask, or the error as text."""
     try:
         return first_mask(engine, clock)
     except Exception as error:

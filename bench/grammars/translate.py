@@ -44,13 +44,13 @@ class _Rules:
 
 def without_looks(pattern: str) -> str:
     """A pattern of Python's `re` without its look-arounds, and with (?a: and (?i) as other dialects spell them."""
-    out, place, depth, skipping, in_class = "", 0, 0, 0, False
-    while place < len(pattern):
-        char = pattern[place]
-        step = pattern[place : place + 2] if char == "\\" else char
+    out, position, depth, skipping, in_class = "", 0, 0, 0, False
+    while position < len(pattern):
+        char = pattern[position]
+        step = pattern[position : position + 2] if char == "\\" else char
         if not in_class and char == "(":
             depth += 1
-            if not skipping and re.match(r"\(\?<?[=!]", pattern[place:]):
+            if not skipping and re.match(r"\(\?<?[=!]", pattern[position:]):
                 skipping = depth
         if not skipping:
             out += step
@@ -61,7 +61,7 @@ def without_looks(pattern: str) -> str:
             in_class = True
         elif char == "]" and in_class:
             in_class = False
-        place += len(step)
+        position += len(step)
     return re.sub(r"\(\?a\)|(?<=\(\?)a(?=[i:])", "", out)
 
 
@@ -115,7 +115,7 @@ def to_ebnf(language: Language) -> str:
 
 
 def _renamed(own: str) -> Any:
-    """Names of rules, but not what stands in quotes or brackets: `root` becomes the terminal's name."""
+    """Build a replacement of rule names, outside quotes and brackets: `root` becomes the terminal's name."""
 
     def replace(found: re.Match[str]) -> str:
         name = found[0]

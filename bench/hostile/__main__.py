@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def prepare_engines(names: Sequence[str]) -> dict[str, Mapping[str, Callable[[str], Any]]]:
-    """The engines that were asked for and are installed, ready."""
+    """Prepare the chosen engines that are installed."""
     ready: dict[str, Mapping[str, Callable[[str], Any]]] = {}
     for name in names:
         if name == OURS:
@@ -137,7 +137,7 @@ def run_measured(work: Callable[[], tuple[str, str]]) -> tuple[str, str, float, 
 
 
 def run_constrain(row: Row) -> tuple[str, str]:
-    """A row through constrain: anything but a ConstrainError is an error of the wrong type."""
+    """Run a row through constrain: anything but a ConstrainError is an error of the wrong type."""
     import constrain
 
     warnings.simplefilter("ignore")
@@ -164,7 +164,7 @@ def run_constrain(row: Row) -> tuple[str, str]:
 
 
 def compile_row(row: Row) -> Any:
-    """The Constraint of a row."""
+    """Return the Constraint of a row."""
     import constrain
 
     if row.kind == "schema":
@@ -175,7 +175,7 @@ def compile_row(row: Row) -> Any:
 
 
 def run_peer(use: Callable[[str], Any], text: str) -> tuple[str, str]:
-    """A row through a peer."""
+    """Run a row through a peer."""
     try:
         use(text)
     except MemoryError:
@@ -190,7 +190,7 @@ def run_peer(use: Callable[[str], Any], text: str) -> tuple[str, str]:
 
 
 def format_row(row: Row, cells: Mapping[str, Cell]) -> str:
-    """A line of the table; below it, what is wrong with ours."""
+    """Return a line of the table; below it, what is wrong with ours."""
     mine = cells.get(OURS, Cell("-"))
     theirs = (cells[name].verdict if name in cells else "" for name in ENGINES)
     line = LINE.format(row.name[:34], row.origin[:14], mine.verdict, f"{mine.seconds:.1f}", *theirs).rstrip()

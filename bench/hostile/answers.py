@@ -23,16 +23,16 @@ __all__ = [
     "STEP_SECONDS",
     "Wrong",
     "accepts_all",
-    "backtracking_validation",
+    "check_backtracking_validation",
     "check_completion",
-    "command",
-    "never_stuck",
-    "repeated_repeat",
+    "run_command_line",
+    "check_no_dead_end",
+    "check_repeated_repeat",
     "check_step",
     "time_step",
     "use_constraint",
     "walk_at_random",
-    "warned",
+    "check_warning",
     "check_with_words",
 ]
 
@@ -64,7 +64,7 @@ def use_constraint(constraint: Constraint) -> None:
 
 
 def time_step(step: Callable[[], Any]) -> Any:
-    """The result of a step; a step that takes too long is wrong."""
+    """Return the result of a step. Raise Wrong if it takes too long."""
     begin = time.process_time()
     result = step()
     taken = time.process_time() - begin
@@ -98,7 +98,7 @@ def walk_at_random(constraint: Constraint) -> None:
 
 
 def check_with_words(schema: object, style: Style) -> Callable[[], None]:
-    """The same with a vocabulary of words, of which one may hold several members of a list."""
+    """Build a random walk over a vocabulary of words, of which one may hold several members of a list."""
 
     def check() -> None:
         vocabulary = Vocabulary.from_pretrained("demo")
@@ -114,17 +114,17 @@ def check_completion(prefix: bytes) -> Callable[[Constraint], None]:
     def check(constraint: Constraint) -> None:
         matcher = constraint.matcher()
         time_step(lambda: matcher.advance_bytes(prefix))
-        rest = matcher.shortest_completion()
-        if rest is None:
+        completion = matcher.shortest_completion()
+        if completion is None:
             raise Wrong("no completion")
-        time_step(lambda: matcher.advance_bytes(rest))
+        time_step(lambda: matcher.advance_bytes(completion))
         if not matcher.is_complete:
             raise Wrong("the completion is none")
 
     return check
 
 
-def never_stuck(constraint: Constraint) -> None:
+def check_no_dead_end(constraint: Constraint) -> None:
     """Whatever short text the masks lead to can be ended."""
     todo = [constraint.matcher()]
     for _ in range(DEPTH):
@@ -140,7 +140,7 @@ def never_stuck(constraint: Constraint) -> None:
 
 
 def accepts_all(*texts: str) -> Callable[[Constraint], None]:
-    """Each text is accepted."""
+    """Return a check that each text is accepted."""
 
     def check(constraint: Constraint) -> None:
         for text in texts:
@@ -155,7 +155,7 @@ def accepts_all(*texts: str) -> Callable[[Constraint], None]:
     return check
 
 
-def warned(constraint: Constraint) -> None:
+def check_warning(constraint: Constraint) -> None:
     """Compiling the same schema warns."""
     source = constraint.source or {}
     with warnings.catch_warnings(record=True) as caught:
@@ -165,27 +165,27 @@ def warned(constraint: Constraint) -> None:
         raise Wrong("no SchemaWarning")
 
 
-def repeated_repeat() -> None:
+def check_repeated_repeat() -> None:
     """A repetition of a repetition."""
     use_constraint(constrain.compile(BYTES, constrain.literal("a").repeat(2).repeat(0)))
 
 
-def backtracking_validation() -> None:
+def check_backtracking_validation() -> None:
     """`constrain validate` with a pattern that backtracks."""
     with tempfile.TemporaryDirectory() as folder:
         schema, text = Path(folder) / "schema.json", Path(folder) / "text.json"
         schema.write_text(json.dumps({"type": "string", "pattern": "^(a+)+b"}), "utf-8")
         text.write_text(json.dumps("a" * 40), "utf-8")
-        code, said = command("validate", str(schema), str(text))
-        if code not in (0, 1) or "Traceback" in said:
-            raise Wrong(f"exit {code}: {said[-200:]}")
+        code, output = run_command_line("validate", str(schema), str(text))
+        if code not in (0, 1) or "Traceback" in output:
+            raise Wrong(f"exit {code}: {output[-200:]}")
 
 
-def command(*arguments: str) -> tuple[int, str]:
-    """The command line in this process: its exit code, and what it said."""
+def run_command_line(*arguments: str) -> tuple[int, str]:
+    """Run the command line in this process. Return its exit code and its output."""
     from constrain.cli.app import run_command
 
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         code = run_command(arguments)
-    return code, said.getvalue()
+    return code, output.getvalue()

@@ -63,7 +63,7 @@ def prepare_xgrammar() -> Mapping[str, Use]:
     }
 
 
-def outlines_core() -> Mapping[str, Use]:
+def prepare_outlines_core() -> Mapping[str, Use]:
     """outlines-core: JSON Schema by way of a regex, regex."""
     from outlines_core import Index, Vocabulary
     from outlines_core.json_schema import build_regex_from_schema
@@ -77,7 +77,7 @@ def outlines_core() -> Mapping[str, Use]:
     return {"schema": lambda text: regex(build_regex_from_schema(text)), "regex": regex}
 
 
-def lm_format_enforcer() -> Mapping[str, Use]:
+def prepare_lm_format_enforcer() -> Mapping[str, Use]:
     """lm-format-enforcer: JSON Schema, regex."""
     from lmformatenforcer import JsonSchemaParser, RegexParser
 
@@ -90,6 +90,6 @@ def lm_format_enforcer() -> Mapping[str, Use]:
 ENGINES: dict[str, Callable[[], Mapping[str, Use]]] = {
     "llguidance": prepare_llguidance,
     "xgrammar": prepare_xgrammar,
-    "outlines-core": outlines_core,
-    "lm-format-enforcer": lm_format_enforcer,
+    "outlines-core": prepare_outlines_core,
+    "lm-format-enforcer": prepare_lm_format_enforcer,
 }

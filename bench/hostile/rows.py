@@ -1,6 +1,6 @@
 """The rows: inputs that have broken constrain 0.1 or another engine of this field, made by code.
 
-`../shared/faults.md` is where the sections are numbered; the other rows name the advisory or issue that reported their
+Sections are those of `../shared/faults.md`; the other rows name the advisory or issue that reported their
 class (see `../shared/peers.md`).
 """
 
@@ -39,11 +39,11 @@ class Row:
     refusal: Literal["right", "wrong"] = "right"
 
 
-def schema(name: str, origin: str, source: Any, **more: Any) -> Row:
+def build_schema_row(name: str, origin: str, source: Any, **more: Any) -> Row:
     return Row(name, origin, "schema", source if isinstance(source, str) else json.dumps(source), **more)
 
 
-def wrong_results() -> Iterator[Row]:
+def list_wrong_results() -> Iterator[Row]:
     """Section 1 of faults.md but 1.6."""
     for name, origin, scenario, seconds in scenarios.SCENARIOS:
         yield Row(name, origin, "ours", check=scenario, seconds=seconds, refusal="wrong")
@@ -57,7 +57,7 @@ def wrong_results() -> Iterator[Row]:
         "a surrogate as a terminal": 'start: "\\uD800"',
     }
     for name, text in dead.items():
-        yield Row(f"Lark dead end: {name}", "faults 1.7", "lark", text, check=answers.never_stuck)
+        yield Row(f"Lark dead end: {name}", "faults 1.7", "lark", text, check=answers.check_no_dead_end)
     yield Row("Lark conflict that loses texts", "faults 1.8", "lark", 'start: "a" start "b" | "b" "a" |',
               check=answers.accepts_all("", "ab", "ba", "abab", "aabb"))  # fmt: skip
     for keyword in (
@@ -66,8 +66,10 @@ def wrong_results() -> Iterator[Row]:
         '{"format": "phone"}',
         '{"type": "string", "nullable": true}',
     ):
-        yield schema(f"slip {keyword[:22]}", "faults 1.9", keyword, check=answers.warned, refusal="wrong")
-    yield schema(
+        yield build_schema_row(
+            f"slip {keyword[:22]}", "faults 1.9", keyword, check=answers.check_warning, refusal="wrong"
+        )
+    yield build_schema_row(
         "a loop that no instance takes",
         "faults 1.11",
         {"if": False, "then": {"$ref": "#"}},
@@ -76,14 +78,14 @@ def wrong_results() -> Iterator[Row]:
     )
 
 
-def spent() -> Iterator[Row]:
+def list_exhausted_budgets() -> Iterator[Row]:
     """Section 2 of faults.md."""
     any_style = Style.any()
     yield Row("(x{2,} ';')* in GBNF", "faults 2", "gbnf", 'root ::= (x{2,} ";")*\nx ::= "a"')
     yield Row("(x{2,3})* in GBNF", "faults 2", "gbnf", 'root ::= (x{2,3})*\nx ::= "a"')
-    yield Row("literal.repeat(2).repeat(0)", "faults 2", "ours", check=answers.repeated_repeat, refusal="wrong")
+    yield Row("literal.repeat(2).repeat(0)", "faults 2", "ours", check=answers.check_repeated_repeat, refusal="wrong")
     three = {"type": "array", "uniqueItems": True, "minItems": 3}
-    yield schema(
+    yield build_schema_row(
         "three unique items, after [1",
         "faults 2",
         three,
@@ -91,7 +93,7 @@ def spent() -> Iterator[Row]:
         check=answers.check_completion(b"[1"),
         refusal="wrong",
     )
-    yield schema(
+    yield build_schema_row(
         "three unique items, after [nu",
         "faults 2",
         three,
@@ -104,40 +106,44 @@ def spent() -> Iterator[Row]:
     yield Row("Lark template t{x}: t{t{x}}", "faults 2", "lark", 'start: t{A}\nt{x}: t{t{x}}\nA: "a"')
     yield Row("16 Lark terminals that double", "faults 2", "lark",
               "start: A0\n" + "\n".join(f"A{i}: A{i + 1} A{i + 1}" for i in range(16)) + '\nA16: "a"')  # fmt: skip
-    yield schema("oneOf of 200 patterns a{i}b", "faults 2", {"oneOf": [{"pattern": f"a{{{i}}}b"} for i in range(200)]})
-    yield schema("subsets of 12 dynamic anchors", "faults 2", dynamic_anchors(12))
-    yield schema("minimum of 100,000 digits", "faults 2", '{"minimum": 1' + "0" * 100_000 + "}")
+    yield build_schema_row(
+        "oneOf of 200 patterns a{i}b", "faults 2", {"oneOf": [{"pattern": f"a{{{i}}}b"} for i in range(200)]}
+    )
+    yield build_schema_row("subsets of 12 dynamic anchors", "faults 2", dynamic_anchors(12))
+    yield build_schema_row("minimum of 100,000 digits", "faults 2", '{"minimum": 1' + "0" * 100_000 + "}")
     for count in (400, 3_000):
         chain = "start: A0\n" + "\n".join(f'A{i}: "a" A{i + 1}' for i in range(count)) + f'\nA{count}: "a"'
         yield Row(f"a chain of {count:,} Lark terminals", "faults 2", "lark", chain)
     chain = "root ::= r0\n" + "\n".join(f'r{i} ::= "a" r{i + 1}' for i in range(20_000)) + '\nr20000 ::= "a"'
     yield Row("a chain of 20,000 GBNF rules", "faults 2", "gbnf", chain)
-    yield Row("validate with ^(a+)+b and forty a", "faults 2", "ours", check=answers.backtracking_validation)
-    yield schema("definitions that refer to themselves", "faults 2", self_references(200))
+    yield Row("validate with ^(a+)+b and forty a", "faults 2", "ours", check=answers.check_backtracking_validation)
+    yield build_schema_row("definitions that refer to themselves", "faults 2", self_references(200))
     yield Row("1,000 bytes of an ambiguous GBNF", "faults 2", "gbnf", 'root ::= "a" root | "a" root "a" | "a"',
               check=answers.check_step(b"a" * 1_000))  # fmt: skip
-    yield schema("20,000 open brackets, completed", "faults 2", {}, check=answers.check_completion(b"[" * 20_000))
+    yield build_schema_row(
+        "20,000 open brackets, completed", "faults 2", {}, check=answers.check_completion(b"[" * 20_000)
+    )
 
 
-def foreign_errors() -> Iterator[Row]:
+def list_foreign_errors() -> Iterator[Row]:
     """Section 3 of faults.md."""
-    yield schema("$id of an open bracket", "faults 3", {"$id": "http://["})
-    yield schema("$ref with an odd host", "faults 3", {"$ref": "//[::x]/#"})
-    yield schema("a repetition of 5,000 digits", "faults 3", {"pattern": "a{" + "9" * 5_000 + "}"})
+    yield build_schema_row("$id of an open bracket", "faults 3", {"$id": "http://["})
+    yield build_schema_row("$ref with an odd host", "faults 3", {"$ref": "//[::x]/#"})
+    yield build_schema_row("a repetition of 5,000 digits", "faults 3", {"pattern": "a{" + "9" * 5_000 + "}"})
     yield Row("a regex repetition of 5,000 digits", "faults 3", "regex", "a{" + "9" * 5_000 + "}")
-    yield schema("a pointer of 5,000 digits", "faults 3", {"$ref": "#/allOf/" + "1" * 5_000, "allOf": [{}]})
-    yield schema("1e9999999999999999999999", "faults 3", '{"minimum": 1e9999999999999999999999}')
-    yield schema("a name of 1,000,000 characters in a message", "faults 3", {"$ref": "#/" + "a" * 1_000_000})
+    yield build_schema_row("a pointer of 5,000 digits", "faults 3", {"$ref": "#/allOf/" + "1" * 5_000, "allOf": [{}]})
+    yield build_schema_row("1e9999999999999999999999", "faults 3", '{"minimum": 1e9999999999999999999999}')
+    yield build_schema_row("a name of 1,000,000 characters in a message", "faults 3", {"$ref": "#/" + "a" * 1_000_000})
     for depth in (900, 100_000):
-        yield schema(f"items, {depth:,} deep", "faults 3", '{"items":' * depth + "{}" + "}" * depth)
-        yield schema(f"const, {depth:,} deep", "faults 3", '{"const":' + "[" * depth + "]" * depth + "}")
+        yield build_schema_row(f"items, {depth:,} deep", "faults 3", '{"items":' * depth + "{}" + "}" * depth)
+        yield build_schema_row(f"const, {depth:,} deep", "faults 3", '{"const":' + "[" * depth + "]" * depth + "}")
     for name, origin, scenario, seconds in scenarios.ERRORS:
         yield Row(name, origin, "ours", check=scenario, seconds=seconds)
 
 
-def published() -> Iterator[Row]:
+def list_published_classes() -> Iterator[Row]:
     """Classes of the advisories and issues of this field."""
-    yield schema("not, 100,000 deep", "CVE-2026-25048", '{"not":' * 100_000 + "{}" + "}" * 100_000)
+    yield build_schema_row("not, 100,000 deep", "CVE-2026-25048", '{"not":' * 100_000 + "{}" + "}" * 100_000)
     for depth in (255, 10_000, 100_000):
         yield Row(f"regex groups, {depth:,} deep", "CVE-2026-25048", "regex", "(" * depth + "a" + ")" * depth)
     yield Row(
@@ -157,31 +163,31 @@ def published() -> Iterator[Row]:
     yield Row("two million optional letters", "CVE-2026-55574", "regex", "a?" * 200_000)
     yield Row("an unclosed class", "CVE-2025-48943", "regex", "[a")
     yield Row("a NUL in a pattern", "NUL in XGrammar", "regex", "a\0b")
-    yield schema("a type that does not exist", "CVE-2025-48944", {"type": "something"})
-    yield schema("a pattern that is none", "CVE-2025-48944", {"type": "string", "pattern": "(?"})
-    yield schema("a schema that is a number", "CVE-2025-48942", "7")
-    yield schema("a remote $ref", "SSRF", {"$ref": "https://example.com/schema.json"})
-    yield schema(
+    yield build_schema_row("a type that does not exist", "CVE-2025-48944", {"type": "something"})
+    yield build_schema_row("a pattern that is none", "CVE-2025-48944", {"type": "string", "pattern": "(?"})
+    yield build_schema_row("a schema that is a number", "CVE-2025-48942", "7")
+    yield build_schema_row("a remote $ref", "SSRF", {"$ref": "https://example.com/schema.json"})
+    yield build_schema_row(
         "50,000 optional keys", "xgrammar#702", {"properties": {f"key{i}": {"type": "string"} for i in range(50_000)}}
     )
-    yield schema("an enum of 200,000", "outlines#658", {"enum": [f"value {i}" for i in range(200_000)]})
-    yield schema("maxLength of a billion", "xgrammar#852", {"type": "string", "maxLength": 10**9})
-    yield schema(
+    yield build_schema_row("an enum of 200,000", "outlines#658", {"enum": [f"value {i}" for i in range(200_000)]})
+    yield build_schema_row("maxLength of a billion", "xgrammar#852", {"type": "string", "maxLength": 10**9})
+    yield build_schema_row(
         "a pattern and maxLength", "xgrammar#852", {"type": "string", "pattern": "^(ab|a)*$", "maxLength": 100_000}
     )
-    yield schema("minItems of a billion", "xgrammar#852", {"type": "array", "minItems": 10**9})
-    yield schema("oneOf of oneOf, 3^9 cases", "vllm#54003", nested_one_of(9, 3))
-    yield schema(
+    yield build_schema_row("minItems of a billion", "xgrammar#852", {"type": "array", "minItems": 10**9})
+    yield build_schema_row("oneOf of oneOf, 3^9 cases", "vllm#54003", nested_one_of(9, 3))
+    yield build_schema_row(
         "allOf of anyOf, 3^12 cases",
         "vllm#54003",
         {"allOf": [{"anyOf": [{"required": [f"{i}{k}"]} for k in range(3)]} for i in range(12)]},
     )
-    yield schema(
+    yield build_schema_row(
         "1,000 definitions in a circle",
         "cyclic $ref",
         {"$defs": {f"d{i}": {"$ref": f"#/$defs/d{(i + 1) % 1000}"} for i in range(1_000)}, "$ref": "#/$defs/d0"},
     )
-    yield schema(
+    yield build_schema_row(
         "references that double, 2^60",
         "cyclic $ref",
         {
@@ -189,43 +195,43 @@ def published() -> Iterator[Row]:
             "$ref": "#/$defs/d0",
         },
     )
-    yield schema("1e400 and lone surrogates", "odd JSON", '{"enum": [1e400, "\\ud800"]}')
-    yield schema("a key twice", "odd JSON", '{"type": "string", "type": "integer"}')
-    yield schema("a document of 2,000,000 empty lists", "odd JSON", '{"x": [' + "[]," * 2_000_000 + "[]]}")
+    yield build_schema_row("1e400 and lone surrogates", "odd JSON", '{"enum": [1e400, "\\ud800"]}')
+    yield build_schema_row("a key twice", "odd JSON", '{"type": "string", "type": "integer"}')
+    yield build_schema_row("a document of 2,000,000 empty lists", "odd JSON", '{"x": [' + "[]," * 2_000_000 + "[]]}")
     for name, origin, scenario, seconds in scenarios.PUBLISHED:
         yield Row(name, origin, "ours", check=scenario, seconds=seconds)
 
 
-def long_steps() -> Iterator[Row]:
+def list_long_steps() -> Iterator[Row]:
     """Sources that compile, or are refused then, of which one rule, one mask or one choice is large."""
     origin = "a large step"
     keys = {f"key{i}": {"type": "string"} for i in range(10_000)}
     strings = [f"value {i}" for i in range(100_000)]
     for name, style in (("", Style()), (", any order", Style.any())):
-        yield schema(f"a list of 10,000 optional keys{name}", origin, several({"properties": keys}), style=style,
+        yield build_schema_row(f"a list of 10,000 optional keys{name}", origin, several({"properties": keys}), style=style,
                      check=answers.walk_at_random)  # fmt: skip
-        yield schema(f"a list of 100,000 strings{name}", origin, several({"enum": strings}), style=style,
+        yield build_schema_row(f"a list of 100,000 strings{name}", origin, several({"enum": strings}), style=style,
                      check=answers.walk_at_random)  # fmt: skip
         branches = [{"properties": {f"x{i}": {"type": "integer"}}, "required": [f"x{i}"]} for i in range(500)]
-        yield schema(f"a list of 500 alternatives{name}", origin, several({"anyOf": branches}), style=style,
+        yield build_schema_row(f"a list of 500 alternatives{name}", origin, several({"anyOf": branches}), style=style,
                      check=answers.walk_at_random)  # fmt: skip
         for kind in ({}, {"items": {"type": "string"}}, {"items": {"type": "number"}}, {"items": {"type": "object"}}):
             source = {"type": "array", "uniqueItems": True, "minItems": 40, **kind}
             yield Row(f"unique items: {json.dumps(kind)}{name}", origin, "ours",
                       check=answers.check_with_words(source, style), refusal="wrong")  # fmt: skip
     needs = {f"key{i}": [f"key{i + 1}"] for i in range(9_999)}
-    yield schema("10,000 keys of which each needs the next", origin,
+    yield build_schema_row("10,000 keys of which each needs the next", origin,
                  several({"properties": keys, "dependentRequired": needs}), check=answers.walk_at_random)  # fmt: skip
-    yield schema("not 100,000 strings nor numbers", origin, several({"not": {"enum": [*strings, *range(100_000)]}}),
+    yield build_schema_row("not 100,000 strings nor numbers", origin, several({"not": {"enum": [*strings, *range(100_000)]}}),
                  style=Style.any(), check=answers.walk_at_random)  # fmt: skip
-    yield schema("1,000 digits in the bounds of a number", origin,
+    yield build_schema_row("1,000 digits in the bounds of a number", origin,
                  several({"minimum": 10**1_000 // 7, "maximum": 10**1_000 // 3}), check=answers.walk_at_random)  # fmt: skip
     members = [{"not": {"additionalProperties": {"not": {"const": i}}}} for i in range(8)]
-    yield schema("8 members that must be there, completed", origin, {"type": "object", "allOf": members},
+    yield build_schema_row("8 members that must be there, completed", origin, {"type": "object", "allOf": members},
                  check=answers.check_completion(b'{"x'))  # fmt: skip
     clauses = [[f"x{(7 * i + 3 * k * k) % 40}" for k in range(3)] for i in range(30)]
     choices = [{"anyOf": [{"properties": {x: {"const": len(x)}}, "required": [x]} for x in one]} for one in clauses]
-    yield schema("30 clauses of 3 keys, completed", origin, {"type": "object", "allOf": choices},
+    yield build_schema_row("30 clauses of 3 keys, completed", origin, {"type": "object", "allOf": choices},
                  check=answers.check_completion(b"{"))  # fmt: skip
     chain = "\n".join(f'r{i} ::= r{i + 1} | "b{i}"' for i in range(20_000))
     yield Row(
@@ -240,7 +246,7 @@ def long_steps() -> Iterator[Row]:
 
 
 def several(items: dict[str, Any]) -> dict[str, Any]:
-    """A list of at least one, so that the items come in a later step."""
+    """Return the schema of a list of at least one item, so that the items come in a later step."""
     return {"type": "array", "minItems": 1, "items": items}
 
 
@@ -285,4 +291,10 @@ def nested_one_of(depth: int, width: int) -> dict[str, Any]:
     return schema
 
 
-ROWS: tuple[Row, ...] = (*wrong_results(), *spent(), *foreign_errors(), *published(), *long_steps())
+ROWS: tuple[Row, ...] = (
+    *list_wrong_results(),
+    *list_exhausted_budgets(),
+    *list_foreign_errors(),
+    *list_published_classes(),
+    *list_long_steps(),
+)

@@ -82,7 +82,7 @@ def judge_probes(name: str, chosen: list[Probe]) -> list[Verdict]:
 
 
 def find_version(package: str) -> str:
-    """The version of a package; "" if there is none."""
+    """Return the version of a package; "" if there is none."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

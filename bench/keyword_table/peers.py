@@ -83,7 +83,7 @@ def prepare_xgrammar() -> Callable[[Any], Takes]:
     return compiled
 
 
-def outlines_core() -> Callable[[Any], Takes]:
+def prepare_outlines_core() -> Callable[[Any], Takes]:
     """outlines-core: a regular expression from the schema, and its index."""
     from outlines_core import Index, Vocabulary
     from outlines_core.json_schema import build_regex_from_schema
@@ -106,7 +106,7 @@ def outlines_core() -> Callable[[Any], Takes]:
     return compiled
 
 
-def lm_format_enforcer() -> Callable[[Any], Takes]:
+def prepare_lm_format_enforcer() -> Callable[[Any], Takes]:
     """lm-format-enforcer's parser, over an alphabet that has the characters of the document."""
     from lmformatenforcer import CharacterLevelParserConfig, JsonSchemaParser
 
@@ -135,8 +135,8 @@ ENGINES: dict[str, Callable[[], Callable[[Any], Takes]]] = {
     **OURS,
     "llguidance": prepare_llguidance,
     "xgrammar": prepare_xgrammar,
-    "outlines-core": outlines_core,
-    "lm-format-enforcer": lm_format_enforcer,
+    "outlines-core": prepare_outlines_core,
+    "lm-format-enforcer": prepare_lm_format_enforcer,
 }
 
 PACKAGES = ("constrain-lm", "llguidance", "xgrammar", "outlines-core", "lm-format-enforcer", "jsonschema")

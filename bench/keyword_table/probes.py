@@ -61,7 +61,7 @@ def find_mislabelled(probe: Probe) -> list[str]:
     wrong = []
     for (text, *_), valid in probe.texts():
         try:
-            value = json.loads(text, object_pairs_hook=once)
+            value = json.loads(text, object_pairs_hook=reject_repeated_keys)
         except ValueError:
             judged = False
         else:
@@ -71,22 +71,22 @@ def find_mislabelled(probe: Probe) -> list[str]:
     return wrong
 
 
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, in which no key comes twice."""
+def reject_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build an object. Raise ValueError if a key occurs twice."""
     if len(dict(pairs)) < len(pairs):
         raise ValueError("a key comes twice")
     return dict(pairs)
 
 
-def old(draft: int) -> dict[str, str]:
-    """The `$schema` of a dialect before 2020-12."""
+def dialect(draft: int) -> dict[str, str]:
+    """Return the `$schema` of a dialect before 2020-12."""
     return {"$schema": {4: "http://json-schema.org/draft-04/schema#", 6: "http://json-schema.org/draft-06/schema#",
                         7: "http://json-schema.org/draft-07/schema#",
                         2019: "https://json-schema.org/draft/2019-09/schema"}[draft]}  # fmt: skip
 
 
 def list_probes() -> Iterator[Probe]:
-    """Every probe, in the order of the page."""
+    """Yield every probe, in the order of the page."""
     from .formats import FORMATS, SPELLINGS
 
     for section, rows in (SECTIONS | {"Formats": FORMATS, "Spelling": SPELLINGS}).items():
@@ -120,9 +120,9 @@ SECTIONS: dict[str, Rows] = {
         ("exclusiveMinimum", "", {"type": "number", "exclusiveMinimum": 0}, [0.001, 5], [0, -1]),
         ("exclusiveMaximum", "", {"type": "integer", "exclusiveMaximum": 100}, [99, -5], [100, 101]),
         ("exclusiveMinimum", "a boolean in draft 4",
-         {**old(4), "type": "integer", "minimum": 1, "exclusiveMinimum": True}, [2, 30], [1, 0]),
+         {**dialect(4), "type": "integer", "minimum": 1, "exclusiveMinimum": True}, [2, 30], [1, 0]),
         ("exclusiveMaximum", "a boolean in draft 4",
-         {**old(4), "type": "integer", "maximum": 9, "exclusiveMaximum": True}, [8, -1], [9, 10]),
+         {**dialect(4), "type": "integer", "maximum": 9, "exclusiveMaximum": True}, [8, -1], [9, 10]),
         ("multipleOf", "", {"type": "integer", "multipleOf": 7}, [0, 14, -21, 700], [1, 13, 701]),
         ("multipleOf", "0.01 with bounds",
          {"type": "number", "multipleOf": 0.01, "minimum": 0, "maximum": 10}, [0, 0.01, 0.5, 9.75, 10],
@@ -159,7 +159,7 @@ SECTIONS: dict[str, Rows] = {
     "Arrays": [
         ("items", "", {"type": "array", "items": {"type": "integer"}}, [[], [1], [1, 2]], [["a"], [1, None]]),
         ("items", "false", {"type": "array", "items": False}, [[]], [[1], [None]]),
-        ("items", "a list, up to 2019-09", {**old(7), "type": "array", "items": [{"type": "integer"},
+        ("items", "a list, up to 2019-09", {**dialect(7), "type": "array", "items": [{"type": "integer"},
          {"type": "string"}]},
          [[], [1], [1, "a"], [1, "a", None]], [["a"], [1, 2]]),
         ("prefixItems", "", {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}]},
@@ -168,7 +168,7 @@ SECTIONS: dict[str, Rows] = {
          "items": {"type": "string"}},
          [[], [1], [1, "a", "b"]], [["a"], [1, 2]]),
         ("additionalItems", "up to 2019-09",
-         {**old(7), "type": "array", "items": [{"type": "integer"}], "additionalItems": {"type": "string"}},
+         {**dialect(7), "type": "array", "items": [{"type": "integer"}], "additionalItems": {"type": "string"}},
          [[], [1], [1, "a"]], [[1, 2], ["a"]]),
         ("minItems", "", {"type": "array", "minItems": 2}, [[1, 2], [1, 2, 3]], [[], [1]]),
         ("maxItems", "", {"type": "array", "maxItems": 2}, [[], [1, 2]], [[1, 2, 3]]),
@@ -236,9 +236,9 @@ SECTIONS: dict[str, Rows] = {
         ("dependentSchemas", "", {"type": "object", "properties": {"a": {}, "b": {}},
          "dependentSchemas": {"a": {"properties": {"b": {"type": "integer"}}, "required": ["b"]}}},
          [{}, {"b": "x"}, {"a": 1, "b": 1}], [{"a": 1}, {"a": 1, "b": "x"}]),
-        ("dependencies", "a list, up to draft 7", {**old(7), "type": "object", "properties": {"a": {}, "b": {}},
+        ("dependencies", "a list, up to draft 7", {**dialect(7), "type": "object", "properties": {"a": {}, "b": {}},
          "dependencies": {"a": ["b"]}}, [{}, {"b": 1}, {"a": 1, "b": 1}], [{"a": 1}]),
-        ("dependencies", "a schema, up to draft 7", {**old(7), "type": "object", "properties": {"a": {}, "b": {}},
+        ("dependencies", "a schema, up to draft 7", {**dialect(7), "type": "object", "properties": {"a": {}, "b": {}},
          "dependencies": {"a": {"properties": {"b": {"type": "integer"}}}}}, [{"a": 1}, {"b": "x"}, {"a": 1, "b": 1}],
          [{"a": 1, "b": "x"}]),
         ("unevaluatedProperties", "through allOf", {"type": "object",
@@ -304,7 +304,7 @@ SECTIONS: dict[str, Rows] = {
          "$defs": {"a": {"type": "integer"}}},
          [9, -1], [10, "a", 1.5]),
         ("$ref", "with siblings, which draft 7 ignores",
-         {**old(7), "properties": {"x": {"$ref": "#/definitions/a", "maximum": 9}},
+         {**dialect(7), "properties": {"x": {"$ref": "#/definitions/a", "maximum": 9}},
          "definitions": {"a": {"type": "integer"}}},
          [{"x": 10}], [{"x": "a"}]),
         ("$ref", "to $id", {"$ref": "item", "$id": "https://example.com/root", "$defs": {"a": {"$id": "item",
@@ -314,14 +314,14 @@ SECTIONS: dict[str, Rows] = {
          "unevaluatedProperties": False,
          "$defs": {"tree": {"$id": "tree", "$dynamicAnchor": "node", "type": "object", "properties": TREE}}},
          [{"value": 1}, {"value": 1, "left": {"value": 2}}], [{"x": 1}, {"value": 1, "left": {"x": 2}}]),
-        ("$recursiveRef", "of 2019-09", {**old(2019), "$id": "https://example.com/strict", "$recursiveAnchor": True,
+        ("$recursiveRef", "of 2019-09", {**dialect(2019), "$id": "https://example.com/strict", "$recursiveAnchor": True,
          "$ref": "tree",
          "unevaluatedProperties": False, "$defs": {"tree": {"$id": "tree", "$recursiveAnchor": True, "type": "object",
          "properties": {"value": {"type": "integer"}, "left": {"$recursiveRef": "#"}}}}},
          [{"value": 1}, {"value": 1, "left": {"value": 2}}], [{"x": 1}, {"value": 1, "left": {"x": 2}}]),
         ("$defs", "assert nothing where they stand", {"type": "integer", "$defs": {"a": {"type": "string"}}}, [1],
          ["a"]),
-        ("definitions", "the same, up to draft 7", {**old(7), "type": "integer",
+        ("definitions", "the same, up to draft 7", {**dialect(7), "type": "integer",
          "definitions": {"a": {"type": "string"}}}, [1], ["a"]),
     ],
     "Annotations": [
@@ -334,8 +334,8 @@ SECTIONS: dict[str, Rows] = {
             "contentMediaType": "application/json", "contentSchema": {"type": "string"}, "x-unknown": True,
         }.items()
     ] + [
-        ("id", "of draft 4", {**old(4), "id": "http://example.com/a", "type": "integer"}, [1], ["a"]),
-        ("$recursiveAnchor", "of 2019-09", {**old(2019), "$recursiveAnchor": True, "type": "integer"}, [1], ["a"]),
+        ("id", "of draft 4", {**dialect(4), "id": "http://example.com/a", "type": "integer"}, [1], ["a"]),
+        ("$recursiveAnchor", "of 2019-09", {**dialect(2019), "$recursiveAnchor": True, "type": "integer"}, [1], ["a"]),
         ("$vocabulary", "counts in a meta-schema only",
          {"$vocabulary": {"https://json-schema.org/draft/2020-12/vocab/core": True}, "type": "integer"}, [1], ["a"]),
     ],

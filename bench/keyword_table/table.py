@@ -74,7 +74,7 @@ def judge_probe(name: str, probe: Probe) -> Verdict:
 
 @cache
 def prepare_engine(name: str) -> Callable[[Any], Callable[[str], bool]]:
-    """An engine, made once in a process."""
+    """Return an engine, made once in a process."""
     return ENGINES[name]()
 
 
@@ -107,7 +107,7 @@ def format_drafts(keyword: str) -> str:
 
 @cache
 def defined(draft: int) -> frozenset[str]:
-    """The keywords in a dialect's meta-schemas, without those that it calls deprecated."""
+    """Return the keywords in a dialect's meta-schemas, without those that it calls deprecated."""
     from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
     found: set[str] = set()
@@ -120,7 +120,7 @@ def defined(draft: int) -> frozenset[str]:
 
 
 def how(probe: Probe) -> str:
-    """How constrain enforces the keyword in this schema, in the words of `constrain check`."""
+    """Return how constrain enforces the keyword in this schema, in the words of `constrain check`."""
     titles = {how: title for title, hows, _ in COLUMNS for how in hows}
     rows = [row for row in describe_keywords(json.dumps(probe.schema)) if row.keyword == probe.keyword]
     rows.sort(key=lambda row: row.how in ("annotation", "structure"))
@@ -132,7 +132,7 @@ def how(probe: Probe) -> str:
 
 
 def format_row(probe: Probe, words: Mapping[str, str], names: Sequence[str]) -> str:
-    """A row of the page: what does not depend on a run, then a verdict for each of the names."""
+    """Return a row of the page: what does not depend on a run, then a verdict for each of the names."""
     example = json.dumps(probe.schema, ensure_ascii=False).replace("|", "\\|")
     cells = [f"`{probe.keyword}`" + (f" {probe.also}" if probe.also else ""), format_drafts(probe.keyword), how(probe)]
     return f"| {' | '.join([*cells, *(words[name] for name in names)])} | `{example}` |"
@@ -180,7 +180,7 @@ is not strict here (undeclared keys are allowed); the others run by their defaul
 def build_page(
     probes: Sequence[Probe], found: Mapping[str, Sequence[Verdict]], date: str, versions: Mapping[str, str]
 ) -> str:
-    """The whole page. found: by engine, a verdict for each probe."""
+    """Return the whole page. found: by engine, a verdict for each probe."""
     shown = {name: title for name, title in TITLES.items() if name in found}
     absent = [name for name in ENGINES if name not in found]
     text = INTRODUCTION.format(
@@ -210,7 +210,7 @@ def list_used(word: str, found: Mapping[str, Sequence[Verdict]]) -> bool:
 
 
 def summarise_verdicts(found: Mapping[str, Sequence[Verdict]], shown: Mapping[str, str]) -> Iterator[str]:
-    """How often each engine got each verdict: a verdict of two words counts in both lines."""
+    """Yield the lines of a table that counts verdicts by engine; a verdict of two words counts in both lines."""
     total = len(next(iter(found.values())))
     yield f"| of {total} rows | {' | '.join(shown.values())} |"
     yield f"|---|{'---:|' * len(shown)}"

@@ -31,7 +31,7 @@ Job = tuple[Case, Plan]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench; the exit code."""
+    """Run the bench. Return the exit code."""
     options = read_options(arguments)
     cases = read_cases(options)
     vocabulary = Llama3(options.vocabulary)
@@ -61,22 +61,22 @@ def run_engine(
     count = min(options.jobs, len(jobs))
     hosts = [fork_child(partial(host_engine, name, jobs[k::count], vocabulary, options)) for k in range(count)]
     outcomes: list[Any] = [None] * len(jobs)
-    places = {pipe: iter(range(k, len(jobs), count)) for k, (_, pipe) in enumerate(hosts)}
+    indices = {pipe: iter(range(k, len(jobs), count)) for k, (_, pipe) in enumerate(hosts)}
     ended = False
     try:
         with build_progress(console) as progress:
             task = progress.add_task(name, total=len(jobs))
             done = 0
             while done < len(jobs):
-                for pipe in wait(list(places)):
+                for pipe in wait(list(indices)):
                     assert isinstance(pipe, Connection)
                     outcome = pipe.recv()
-                    place = next(places[pipe])
-                    outcomes[place] = outcome
+                    index = next(indices[pipe])
+                    outcomes[index] = outcome
                     done += 1
                     progress.advance(task)
-                    if place + count >= len(jobs):
-                        del places[pipe]
+                    if index + count >= len(jobs):
+                        del indices[pipe]
         ended = True
     except EOFError:
         raise SystemExit(f"{name} could not be run: see above") from None

@@ -24,27 +24,27 @@ class Cutter:
         self.longest = max(map(len, self.ids))
         self.begun = {token[:end] for token in self.ids for end in range(1, len(token))}
 
-    def at(self, text: bytes, place: int) -> list[tuple[int, int]]:
+    def at(self, text: bytes, position: int) -> list[tuple[int, int]]:
         """(token, its length) of every token that the text goes on with at a place, short ones first."""
         found = []
-        for end in range(place + 1, min(len(text), place + self.longest) + 1):
-            piece = text[place:end]
+        for end in range(position + 1, min(len(text), position + self.longest) + 1):
+            piece = text[position:end]
             number = self.ids.get(piece)
             if number is not None:
-                found.append((number, end - place))
+                found.append((number, end - position))
             if piece not in self.begun:
                 break
         return found
 
-    def road(self, text: bytes, ways: Sequence[Sequence[tuple[int, int]]], rng: random.Random) -> list[int]:
+    def draw_path(self, text: bytes, candidates: Sequence[Sequence[tuple[int, int]]], rng: random.Random) -> list[int]:
         """Random tokens that spell the text. ways: `at` of each place."""
-        style, place, out = rng.choice(STYLES), 0, []
-        while place < len(text):
-            choice = ways[place]
+        style, position, out = rng.choice(STYLES), 0, []
+        while position < len(text):
+            choice = candidates[position]
             weights = [
                 1.0 if style == "any" else length**2 if style == "long" else 1 / length**2 for _, length in choice
             ]
             token, length = rng.choices(choice, weights)[0]
             out.append(token)
-            place += length
+            position += length
         return out

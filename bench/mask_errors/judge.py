@@ -63,10 +63,10 @@ class Judge:
         exact = validators.extend(dialect, type_checker=own)
         # An explicit registry: none is fetched from anywhere.
         self.plain = dialect(plain, format_checker=checker, registry=REGISTRY)
-        self.exact = exact(made_exact(decode_json(schema, exact=True)), format_checker=checker, registry=REGISTRY)
+        self.exact = exact(make_exact(decode_json(schema, exact=True)), format_checker=checker, registry=REGISTRY)
 
     def __call__(self, text: str) -> Verdict:
-        """The verdict on one text."""
+        """Return the verdict on one text."""
         answers: list[bool | None] = []
         why = ""
         for validator, exact in ((self.plain, False), (self.exact, True)):
@@ -96,10 +96,10 @@ def is_whole(checker: Any, value: Any) -> bool:
     )
 
 
-def made_exact(schema: Any) -> Any:
+def make_exact(schema: Any) -> Any:
     """The schema with patterns rewritten, and without `$schema`, which would call for jsonschema's own class again."""
     if isinstance(schema, list):
-        return [made_exact(item) for item in schema]
+        return [make_exact(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     out = {}
@@ -109,9 +109,9 @@ def made_exact(schema: Any) -> Any:
         if key == "pattern" and isinstance(value, str):
             value = translate_pattern(value)
         elif key == "patternProperties" and isinstance(value, dict):
-            value = {translate_pattern(pattern): made_exact(child) for pattern, child in value.items()}
+            value = {translate_pattern(pattern): make_exact(child) for pattern, child in value.items()}
         elif key not in ("enum", "const", "default", "examples"):
-            value = made_exact(value)
+            value = make_exact(value)
         out[key] = value
     return out
 
@@ -119,18 +119,18 @@ def made_exact(schema: Any) -> Any:
 @lru_cache(maxsize=4096)
 def translate_pattern(pattern: str) -> str:
     """A pattern for Python's `re` that means what it means to ECMA 262, as far as `$ . \\d \\w \\s \\b` go."""
-    out, place, inside = [], 0, False
-    while place < len(pattern):
-        two = pattern[place : place + 2]
+    out, position, inside = [], 0, False
+    while position < len(pattern):
+        two = pattern[position : position + 2]
         if two[0] == "\\" and len(two) == 2:
-            place += 2
+            position += 2
             if two in ("\\s", "\\S"):
                 negated = two == "\\S"
                 out.append(two if inside and negated else WHITE if inside else f"[{'^' * negated}{WHITE}]")
             else:
                 out.append(two[1] if two == "\\/" else two)
             continue
-        place += 1
+        position += 1
         if inside:
             inside = two[0] != "]"
             out.append("\\[" if two[0] == "[" else two[0])

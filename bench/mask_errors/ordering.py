@@ -26,11 +26,11 @@ class Order:
         self.root = schema
 
     def __call__(self, value: Value) -> Value:
-        """The value in order."""
+        """Return the value in order."""
         return self.ordered(value, [self.root])
 
     def ordered(self, value: Value, schemas: list[Any]) -> Value:
-        """A value of which these schemas speak."""
+        """Return a value of which these schemas speak."""
         if not isinstance(value, list | dict):
             return value
         parts = list(self.parts(schemas, set()))
@@ -44,7 +44,7 @@ class Order:
         return {name: self.ordered(value[name], list(list_member_schemas(parts, name))) for name in names}
 
     def parts(self, schemas: list[Any], seen: set[int]) -> Iterator[dict[str, Any]]:
-        """All subschemas that speak of the same place."""
+        """Yield all subschemas that speak of the same place."""
         for schema in schemas:
             if not isinstance(schema, dict) or id(schema) in seen:
                 continue
@@ -59,7 +59,7 @@ class Order:
             yield from self.parts(more, seen)
 
     def find(self, reference: str) -> Any:
-        """What a local reference points at; None if there is nothing."""
+        """Return what a local reference points at; None if there is nothing."""
         if not reference.startswith("#"):
             return None
         found = self.root
@@ -75,7 +75,7 @@ class Order:
 
 
 def list_item_schemas(parts: list[dict[str, Any]], place: int) -> Iterator[Any]:
-    """The schemas of an item."""
+    """Yield the schemas of an item."""
     for part in parts:
         for word in ("prefixItems", "items"):
             listed = part.get(word)
@@ -89,7 +89,7 @@ def list_item_schemas(parts: list[dict[str, Any]], place: int) -> Iterator[Any]:
 
 
 def list_member_schemas(parts: list[dict[str, Any]], name: str) -> Iterator[Any]:
-    """The schemas of a member."""
+    """Yield the schemas of a member."""
     for part in parts:
         declared = part.get("properties")
         if isinstance(declared, dict) and name in declared:

@@ -50,7 +50,7 @@ def spell_freely(value: Value, rng: random.Random) -> str:
 
 
 def write_value(value: Value, number: Any, string: Any, comma: Any, colon: Any, blank: Any) -> str:
-    """The text of a value, by functions that spell its parts."""
+    """Return the text of a value, by functions that spell its parts."""
     if isinstance(value, Number):
         return str(number(value))
     if isinstance(value, str):
@@ -67,13 +67,13 @@ def write_value(value: Value, number: Any, string: Any, comma: Any, colon: Any, 
     else:
         return json.dumps(value)
     text: str = ""
-    for place, item in enumerate(inner):
-        text += (comma() if place else "") + item
+    for position, item in enumerate(inner):
+        text += (comma() if position else "") + item
     return f"{opening}{blank()}{text}{blank() if inner else ''}{closing}"
 
 
 def spell_number(number: Number) -> str:
-    """The shortest text without an exponent. OverflowError: more than CAPPED digits in a row."""
+    """Return the shortest text without an exponent. OverflowError: more than CAPPED digits in a row."""
     value = number.value
     if value and not Fraction(1, 10**CAPPED) <= abs(value) < 10**CAPPED:
         raise OverflowError

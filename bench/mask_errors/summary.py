@@ -38,7 +38,7 @@ Outcomes = Sequence[Union[Findings, Failure]]
 
 
 def summarise_findings(runs: Mapping[str, Outcomes]) -> list[dict[str, Any]]:
-    """A row for each engine: plain values."""
+    """Return a row for each engine: plain values."""
     rows = []
     for name, outcomes in runs.items():
         done = [outcome for outcome in outcomes if isinstance(outcome, Findings)]
@@ -117,7 +117,7 @@ def is_notable(outcome: Findings | Failure) -> bool:
 
 
 def shorten_findings(outcome: Findings | Failure) -> dict[str, Any]:
-    """The findings of a schema."""
+    """Return the findings of a schema."""
     if isinstance(outcome, Failure):
         return asdict(outcome)
     if outcome.refused:

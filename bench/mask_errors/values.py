@@ -26,7 +26,7 @@ class Number:
 
     @property
     def value(self) -> Fraction:
-        """What it is worth."""
+        """Return the value as a fraction."""
         return fraction_of(self.text)
 
 
@@ -34,7 +34,7 @@ Value = Union[None, bool, str, Number, list[Any], dict[str, Any]]
 
 
 def fraction_of(text: str) -> Fraction:
-    """The decimal that is written."""
+    """Return the decimal that is written."""
     mantissa, e, exponent = text.lower().partition("e")
     if e and len(exponent.lstrip("+-0")) > 4:
         power = int(exponent.lstrip("+-0")[-3:]) + MOST
@@ -43,7 +43,7 @@ def fraction_of(text: str) -> Fraction:
 
 
 def number_of(value: Fraction) -> Number:
-    """A decimal without an exponent, as short as can be."""
+    """Return a decimal without an exponent, as short as can be."""
     sign, value = "-" if value < 0 else "", abs(value)
     scale = 0
     while (value * 10**scale).denominator > 1:
@@ -69,7 +69,7 @@ def reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def parse_exactly(text: str) -> Value:
-    """The value of a JSON text. Raises ValueError, and Pairs for a key that comes twice."""
+    """Return the value of a JSON text. Raises ValueError, and Pairs for a key that comes twice."""
     value: Value = json.loads(
         text, parse_int=Number, parse_float=Number, parse_constant=refuse_constant, object_pairs_hook=reject_duplicates
     )

@@ -69,7 +69,7 @@ class Variants:
         return verdict.valid
 
     def draw(self, *, narrow: bool) -> str | None:
-        """A valid text, canonically spelled if narrow; None if none is found."""
+        """Return a valid text, canonically spelled if narrow; None if none is found."""
         if not self.values:
             return None
         if self.counts["drawn"] < len(self.values):
@@ -94,7 +94,7 @@ class Variants:
         return None
 
     def spell(self, value: Value, narrow: bool) -> str | None:
-        """A text of the value."""
+        """Return a text of the value."""
         return spell_canonically(self.order(value), self.rng) if narrow else spell_freely(value, self.rng)
 
 
@@ -106,7 +106,7 @@ def parse_constants(schema: str) -> Any:
 
 
 def list_constants(schema: Any) -> Iterator[Value]:
-    """What a schema names: values of enum, const, default, examples, wherever they stand."""
+    """Yield what a schema names: values of enum, const, default, examples, wherever they stand."""
     if isinstance(schema, list):
         for item in schema:
             yield from list_constants(item)
@@ -124,7 +124,7 @@ def list_constants(schema: Any) -> Iterator[Value]:
 
 
 def list_declared_names(schema: Any) -> dict[str, None]:
-    """Names of all `properties` of a schema."""
+    """Return names of all `properties` of a schema."""
     found: dict[str, None] = {}
 
     def visit(part: Any) -> None:
@@ -151,7 +151,7 @@ def list_places(value: Value) -> Iterator[tuple[Any, Any]]:
 
 
 def change_value(value: Value, rng: random.Random, known: list[str], named: list[Value]) -> Value:
-    """The value with one change at a random place."""
+    """Return the value with one change at a random position."""
     inside: list[tuple[Any, Any]] = [(None, None), *list_places(value)]
     container, key = rng.choice(inside)
     old = value if container is None else container[key]
@@ -183,16 +183,16 @@ def draw_replacement(
 
 
 def change_text(old: str, rng: random.Random) -> str:
-    """A character put in, taken out or exchanged; or quite another text."""
-    kind, place = rng.randrange(5), rng.randint(0, len(old))
+    """Insert, remove or replace a character, or return another text."""
+    kind, position = rng.randrange(5), rng.randint(0, len(old))
     if kind == 0:
-        return old[:place] + rng.choice(CHARS) + old[place:]
+        return old[:position] + rng.choice(CHARS) + old[position:]
     if kind == 1:
-        return old[:place] + rng.choice(CHARS) + old[place + 1 :]
+        return old[:position] + rng.choice(CHARS) + old[position + 1 :]
     if kind == 2:
-        return old[:place] + old[place + 1 :]
+        return old[:position] + old[position + 1 :]
     if kind == 3:
-        return old[:place] + old[max(0, place - 3) :]
+        return old[:position] + old[max(0, position - 3) :]
     return rng.choice(STRINGS)
 
 
@@ -211,24 +211,24 @@ def change_number(old: Number, rng: random.Random) -> Number:
 
 
 def change_list(old: list[Any], rng: random.Random, around: list[Value]) -> list[Any]:
-    """An item less, more, or elsewhere."""
-    new, place = list(old), rng.randint(0, len(old))
+    """Remove, insert or move an item."""
+    new, position = list(old), rng.randint(0, len(old))
     kind = rng.randrange(5)
     if kind == 0:
-        del new[place : place + 1]
+        del new[position : position + 1]
     elif kind == 1 and old:
-        new.insert(place, copy.deepcopy(rng.choice(old)))
+        new.insert(position, copy.deepcopy(rng.choice(old)))
     elif kind == 2:
-        new.insert(place, copy.deepcopy(rng.choice([*OTHERS, *around[:20]])))
+        new.insert(position, copy.deepcopy(rng.choice([*OTHERS, *around[:20]])))
     elif kind == 3:
         rng.shuffle(new)
     else:
-        del new[place:]
+        del new[position:]
     return new
 
 
 def change_object(old: dict[str, Any], rng: random.Random, known: list[str], around: list[Value]) -> dict[str, Any]:
-    """A member less or more, declared or not, or another order."""
+    """Remove or insert a member, declared or not, or shuffle the members."""
     new, kind = dict(old), rng.randrange(5)
     if kind < 2 and new:
         for name in rng.sample(list(new), rng.randint(1, min(len(new), 3))):

@@ -78,7 +78,7 @@ class Findings:
 
 
 def shorten_text(text: bytes) -> str:
-    """Bytes as text, as far as they are."""
+    """Decode bytes; those that are not UTF-8 are escaped."""
     return text.decode("utf-8", "backslashreplace")
 
 
@@ -92,17 +92,17 @@ class Walker:
         self.cutter = Cutter(vocabulary.tokens)
         self.narrow = name in NARROW
         marks = set(b'"{}[]:,\\')
-        self.crossing = self.those(lambda token: bool(marks & set(token)))
-        self.broken = self.those(lambda token: "\ufffd" in token.decode("utf-8", "replace"))
-        self.short = self.those(lambda token: len(token) == 1)
+        self.crossing = self.select_tokens(lambda token: bool(marks & set(token)))
+        self.broken = self.select_tokens(lambda token: "\ufffd" in token.decode("utf-8", "replace"))
+        self.short = self.select_tokens(lambda token: len(token) == 1)
         special = np.zeros_like(engine.words)
         for token in range(RANKS, len(special) * 32):
             if token not in ENDS:
                 special[token >> 5] |= np.array(1 << (token & 31), np.uint32).astype(np.int32)
         self.special = special
 
-    def those(self, wanted: Callable[[bytes], bool]) -> np.ndarray[Any, Any]:
-        """The tokens that are wanted."""
+    def select_tokens(self, wanted: Callable[[bytes], bool]) -> np.ndarray[Any, Any]:
+        """Return the tokens for which `wanted` holds."""
         return np.array([number for number, token in enumerate(self.tokens) if wanted(token)])
 
     def __call__(self, job: tuple[Case, Plan]) -> Findings:
@@ -135,9 +135,9 @@ class Walker:
                 if text is None and source.counts["drawn"] >= len(source.values):
                     break
                 if text is not None:
-                    self.along(text.encode())
+                    self.walk_along(text.encode())
             while found.counts["masks"] < plan.masks and time.monotonic() < end:
-                self.wander()
+                self.walk_at_random()
         except MemoryError:
             raise
         except Exception as error:
@@ -174,48 +174,48 @@ class Walker:
 
     # ---- along a valid text ---------------------------------------------------------------------------------
 
-    def along(self, text: bytes) -> None:
+    def walk_along(self, text: bytes) -> None:
         """By the tokenizer's own tokens and by two random roads."""
-        ways = [self.cutter.at(text, place) for place in range(len(text))]
+        candidates = [self.cutter.at(text, position) for position in range(len(text))]
         self.found.counts["texts"] += 1
         self.exempt: str | None = None
-        for road in (self.encode(text.decode()), self.cutter.road(text, ways, self.rng),
-                     self.cutter.road(text, ways, self.rng)):  # fmt: skip
-            if not self.follow(text, ways, road):
+        for path in (self.encode(text.decode()), self.cutter.draw_path(text, candidates, self.rng),
+                     self.cutter.draw_path(text, candidates, self.rng)):  # fmt: skip
+            if not self.follow(text, candidates, path):
                 return
 
-    def follow(self, text: bytes, ways: list[list[tuple[int, int]]], road: list[int]) -> bool:
+    def follow(self, text: bytes, candidates: list[list[tuple[int, int]]], path: list[int]) -> bool:
         """One road; False if it was left."""
         self.start()
-        place = 0
-        for token in road[:LONGEST]:
+        position = 0
+        for token in path[:LONGEST]:
             self.mask()
             words = self.engine.words
-            missing = [number for number, _ in ways[place] if not is_allowed(words, number)]
+            missing = [number for number, _ in candidates[position] if not is_allowed(words, number)]
             if missing:
-                self.over(text, place, missing[-1])
+                self.over(text, position, missing[-1])
             if self.ends():
-                self.ended()
+                self.check_end()
             if token in missing:
                 return False
             self.advance(token)
-            place += len(self.tokens[token])
-        if place == len(text):
+            position += len(self.tokens[token])
+        if position == len(text):
             self.mask()
             if not self.ends():
-                self.over(text, place, None)
+                self.over(text, position, None)
         return True
 
-    def over(self, text: bytes, place: int, token: int | None) -> None:
+    def over(self, text: bytes, position: int, token: int | None) -> None:
         """A mask lacks a token of a valid text."""
         if self.exempt is None:
             self.exempt = self.reason(text)
         self.found.add(
-            self.exempt, self.written, b"(end)" if token is None else self.tokens[token], shorten_text(text[place:])
+            self.exempt, self.written, b"(end)" if token is None else self.tokens[token], shorten_text(text[position:])
         )
 
     def reason(self, text: bytes) -> str:
-        """The kind of an error along this text: "over", or what exempts it."""
+        """Return the kind of an error along this text: "over", or what exempts it."""
         if has_surrogate(parse_exactly(text.decode())):
             return "lone surrogate"
         if self.name == "constrain":
@@ -234,7 +234,7 @@ class Walker:
 
     # ---- at random ------------------------------------------------------------------------------------------
 
-    def wander(self) -> None:
+    def walk_at_random(self) -> None:
         """One random walk."""
         self.start()
         self.found.counts["walks"] += 1
@@ -243,7 +243,7 @@ class Walker:
         for _ in range(steps):
             self.mask()
             if self.ends():
-                self.ended()
+                self.check_end()
                 if self.rng.random() < 0.2:
                     self.found.counts["finished"] += 1
                     return
@@ -260,7 +260,7 @@ class Walker:
             self.found.add("stuck", self.written, b"", "no token, and no end")
 
     def choose(self, leaving: float) -> int | None:
-        """A token of the mask: often one that crosses the border of a string, or that breaks a character."""
+        """Return a token of the mask: often one that crosses the border of a string, or that breaks a character."""
         words, chance = self.engine.words, self.rng.random()
         pool = self.crossing if chance < leaving else self.broken if chance < leaving + 0.05 else None
         if pool is None and chance < leaving + 0.25:
@@ -277,11 +277,11 @@ class Walker:
         return int(inside[self.rng.randrange(len(inside))]) if len(inside) else None
 
     def close(self) -> None:
-        """Leads a walk to its end: by the engine's own completion if it has one, else by what closes most."""
+        """Lead a walk to its end: by the engine's own completion if it has one, else by what closes most."""
         for token in self.closing():
             self.mask()
             if self.ends():
-                self.ended()
+                self.check_end()
                 self.found.counts["finished"] += 1
                 return
             if token is None:
@@ -294,15 +294,15 @@ class Walker:
         self.found.counts["unfinished"] += 1
 
     def closing(self) -> Iterator[int | None]:
-        """The tokens of a close, each asked for when its mask is there; None if there is none."""
+        """Yield the tokens of a close, each asked for when its mask is there; None if there is none."""
         matcher: Any = getattr(self.engine, "matcher", None)
         if matcher is not None and hasattr(matcher, "shortest_completion"):
             rest = matcher.shortest_completion()
             if rest is None:
                 self.found.add("no completion", self.written, b"", "shortest_completion knows none")
                 return
-            ways = [self.cutter.at(rest, place) for place in range(len(rest))]
-            yield from self.cutter.road(rest, ways, self.rng)
+            candidates = [self.cutter.at(rest, position) for position in range(len(rest))]
+            yield from self.cutter.draw_path(rest, candidates, self.rng)
             yield None
             return
         for _ in range(CLOSING):
@@ -318,7 +318,7 @@ class Walker:
                 return token
         return self.choose(0.5)
 
-    def ended(self) -> None:
+    def check_end(self) -> None:
         """An end token is in the mask: the text so far must be valid."""
         self.found.counts["ends"] += 1
         try:

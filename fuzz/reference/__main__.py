@@ -22,12 +22,12 @@ ASIDE = {
 """Required files that the reference does not judge, and why."""
 
 
-def differences(path: Path) -> tuple[Counter[str], list[str]]:
+def find_differences(path: Path) -> tuple[Counter[str], list[str]]:
     """Run all required tests: how many agree, differ or stay undecided; one line for each that does not agree."""
     counts: Counter[str] = Counter()
     lines = []
-    for draft, name, schema, test, registry in cases(path):
-        verdict = judge(schema, test["data"], DRAFTS[draft], registry)
+    for draft, name, schema, test, registry in load_cases(path):
+        verdict = judge_test(schema, test["data"], DRAFTS[draft], registry)
         outcome = "agree" if verdict == test["valid"] else "undecided" if isinstance(verdict, str) else "differ"
         counts[outcome] += 1
         if outcome != "agree":
@@ -35,15 +35,15 @@ def differences(path: Path) -> tuple[Counter[str], list[str]]:
     return counts, lines
 
 
-def judge(schema: Any, value: Any, dialect: str, registry: dict[str, Any]) -> bool | str:
-    """The verdict, or why there is none."""
+def judge_test(schema: Any, value: Any, dialect: str, registry: dict[str, Any]) -> bool | str:
+    """Return the verdict, or why there is none."""
     try:
         return Validator(schema, dialect, registry).is_valid(value)
     except Undecided as error:
         return str(error)
 
 
-def cases(path: Path) -> Iterator[tuple[str, str, Any, Any, dict[str, Any]]]:
+def load_cases(path: Path) -> Iterator[tuple[str, str, Any, Any, dict[str, Any]]]:
     """(draft, file, schema, test, registry) of every required test."""
     with tarfile.open(path) as archive:
         texts = {
@@ -69,7 +69,7 @@ def main() -> int:
     """Print the counts; 0 if every test that is decided agrees."""
     options = argparse.ArgumentParser(prog="python -m fuzz.reference", description=__doc__)
     options.add_argument("suite", type=Path)
-    counts, lines = differences(options.parse_args().suite)
+    counts, lines = find_differences(options.parse_args().suite)
     print("\n".join(lines))
     print(json.dumps(counts))
     return 1 if counts["differ"] else 0

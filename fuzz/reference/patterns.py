@@ -22,7 +22,7 @@ class NotPortable(ValueError):
 
 
 def search(pattern: str, text: str) -> bool:
-    """Whether the pattern is found in the text."""
+    """Return whether the pattern is found in the text."""
     try:
         return compiled(pattern).search(text, timeout=SECONDS) is not None
     except TimeoutError:
@@ -70,7 +70,7 @@ def translate(pattern: str) -> str:
 
 
 def escape(pattern: str, at: int, inside: bool) -> tuple[str, int]:
-    """The translation of the escape whose letter stands at `at`, and where it ends."""
+    """Return the translation of the escape whose letter is at index `at`, and its end."""
     char = pattern[at]
     lower = char.lower()
     if lower in CLASSES:

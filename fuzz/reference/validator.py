@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from .documents import DIALECTS, Documents, Node, UnresolvedReference
 from .json_text import Real, canonical, parse
 from .patterns import NotPortable, search
-from .places import DIALECTS, Documents, Node, UnresolvedReference
 
 __all__ = ["DIALECTS", "Undecided", "Validator"]
 
@@ -48,7 +48,7 @@ class Validator:
         self.active: set[tuple[int, int]] = set()
 
     def is_valid(self, value: Any) -> bool:
-        """Whether the value is an instance. Undecided if that cannot be said."""
+        """Return whether the value is an instance. Raise Undecided if that cannot be decided."""
         try:
             return self.check(self.root, value, (self.root.resource,)).valid
         except (NotPortable, UnresolvedReference) as error:
@@ -57,7 +57,7 @@ class Validator:
             raise Undecided("a reference loop, or too deep") from None
 
     def check(self, node: Node, value: Any, scope: tuple[str, ...]) -> Result:
-        """What one schema says of one value.
+        """Evaluate one schema against one value.
 
         scope: base URIs of the schema resources entered so far, outermost first.
         """
@@ -77,7 +77,7 @@ class Validator:
             self.active.discard(key)
 
     def keywords(self, node: Node, value: Any, scope: tuple[str, ...]) -> Result:
-        """All keywords of one schema object, the unevaluated ones last."""
+        """Return all keywords of one schema object, the unevaluated ones last."""
         result, schema, draft = Result(), node.schema, node.draft
         if draft <= 7 and isinstance(schema.get("$ref"), str):
             return self.check(self.documents.resolve(node, schema["$ref"]), value, scope)
@@ -89,12 +89,12 @@ class Validator:
         return result
 
     def all(self, node: Node, nodes: list[Any], value: Any, scope: tuple[str, ...]) -> list[Result]:
-        """The results of subschemas for the same value."""
+        """Return the results of subschemas for the same value."""
         return [self.check(node.child(one), value, scope) for one in nodes]
 
 
 def exact_value(value: Any) -> Any:
-    """A Python value with its numbers as fractions; a float is what its shortest decimal says."""
+    """Return a Python value with its numbers as fractions; a float is what its shortest decimal says."""
     if isinstance(value, bool) or value is None or isinstance(value, (str, Fraction)):
         return value
     if isinstance(value, int):
@@ -138,7 +138,7 @@ def types(v: Validator, node: Node, argument: Any, value: Any, scope: Any, resul
 
 
 def on(kind: Callable[[Any], bool], holds: Callable[[Any, Any], bool]) -> Rule:
-    """A keyword that looks at values of one kind alone."""
+    """Return a keyword that looks at values of one kind alone."""
 
     def rule(v: Validator, node: Node, argument: Any, value: Any, scope: Any, result: Result) -> bool:
         return not kind(value) or holds(argument, value)

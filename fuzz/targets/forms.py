@@ -60,7 +60,7 @@ class Expression:
         raise TypeError(self.tree)
 
     def words(self) -> frozenset[str]:
-        """The words of up to LONGEST letters, by sets."""
+        """Return the words of up to LONGEST letters, by sets."""
         import re
 
         match self.tree:
@@ -84,12 +84,12 @@ class Expression:
 
 
 def as_form(expression: Expression) -> Form:
-    """The form of a part."""
+    """Return the form of a part."""
     return expression.form()
 
 
 def words_of(expression: Expression) -> frozenset[str]:
-    """The words of a part."""
+    """Return the words of a part."""
     return expression.words()
 
 
@@ -124,7 +124,7 @@ expressions = st.recursive(
 
 
 def check(expression: Expression) -> None:
-    """The same short words; what cannot be decided is refused by name."""
+    """Check that the short words are the same; what cannot be decided must be refused by name."""
     wanted = expression.words()
     try:
         constraint = constrain.compile(BYTES, expression.form())

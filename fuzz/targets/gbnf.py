@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import constrain
 from tests.frontends.gbnf.test_gbnf import NAMES, bodies, language
 
-from ..edits import edited, nested
+from ..edits import edit_text, nest_text
 from ..findings import Disagreement
 from ..target import Target, ours_only
 from ..walk import BYTES, MIXED, accepts, walk
@@ -54,15 +54,15 @@ WORDS = [bytes(word) for length in range(5) for word in product(b"ab", repeat=le
 
 
 def grammar_of(made: tuple[tuple[str, object], ...]) -> str:
-    """The text of drawn bodies."""
+    """Return the text of drawn bodies."""
     return "\n".join(f"{name} ::= {body}" for name, (body, _) in zip(NAMES, made))
 
 
 sound = st.tuples(bodies, bodies, bodies)
 texts = st.one_of(
     sound.map(grammar_of),
-    nested("(", ")", '"a"').map(lambda body: f"root ::= {body}"),
-    nested("(", ")*", '"a"').map(lambda body: f"root ::= {body}"),
+    nest_text("(", ")", '"a"').map(lambda body: f"root ::= {body}"),
+    nest_text("(", ")*", '"a"').map(lambda body: f"root ::= {body}"),
     st.integers(1, 70).map(
         lambda n: "root ::= r0\n" + "\n".join(f"r{i} ::= r{i + 1} r{i + 1}" for i in range(n)) + f'\nr{n} ::= "a"'
     ),
@@ -80,7 +80,7 @@ def check_text(drawn: tuple[str, int]) -> None:
 
 
 def check_verdict(drawn: tuple[tuple[str, object], ...]) -> None:
-    """Every short text over the alphabet."""
+    """Check every short text over the alphabet."""
     text = grammar_of(drawn)
     wanted = language({name: meaning for name, (_, meaning) in zip(NAMES, drawn)})  # type: ignore[misc]
     try:
@@ -102,7 +102,7 @@ TARGETS = (
     Target(
         "gbnf-text",
         "damaged grammars",
-        st.tuples(edited(texts, PIECES), st.integers(0, 2**16)),
+        st.tuples(edit_text(texts, PIECES), st.integers(0, 2**16)),
         check_text,
         corpus=tuple(
             (text, 2)

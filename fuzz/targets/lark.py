@@ -21,7 +21,7 @@ import constrain
 from constrain import Constraint
 from tests.frontends.lark.test_lark_random import ALPHABET, grammars
 
-from ..edits import edited, nested
+from ..edits import edit_text, nest_text
 from ..findings import Disagreement
 from ..target import Target, ours_only
 from ..walk import BYTES, MIXED, accepts, walk
@@ -69,9 +69,9 @@ PIECES = [
 WORDS = ["".join(letters) for n in range(4) for letters in product(ALPHABET, repeat=n)]
 texts = st.one_of(
     grammars(),
-    nested("(", ")", "A").map(lambda body: f'start: {body}\nA: "a"'),
-    nested("(", ")", '"a"').map(lambda body: f"start: A\nA: {body}"),
-    nested("[", "]", "A").map(lambda body: f'start: {body}\nA: "a"'),
+    nest_text("(", ")", "A").map(lambda body: f'start: {body}\nA: "a"'),
+    nest_text("(", ")", '"a"').map(lambda body: f"start: A\nA: {body}"),
+    nest_text("[", "]", "A").map(lambda body: f'start: {body}\nA: "a"'),
     st.integers(1, 20).map(
         lambda n: "start: A0\n" + "\n".join(f"A{i}: A{i + 1} A{i + 1}" for i in range(n)) + f'\nA{n}: "a"'
     ),
@@ -109,7 +109,7 @@ def check_text(drawn: tuple[str, int]) -> None:
 
 
 def check_verdict(drawn: str) -> None:
-    """Every short text over the alphabet, by Lark's own parser."""
+    """Compare every short text over the alphabet with Lark's own parser."""
     import lark
 
     try:
@@ -151,7 +151,7 @@ def as_lark_reads(drawn: str, theirs: Any, said: str) -> Constraint | None:
 
 
 def takes(parser: Any, text: str) -> bool:
-    """Whether Lark's parser takes a text."""
+    """Return whether Lark's parser takes a text."""
     import lark
 
     try:
@@ -165,7 +165,7 @@ TARGETS = (
     Target(
         "lark-text",
         "damaged grammars",
-        st.tuples(edited(texts, PIECES), st.integers(0, 2**16)),
+        st.tuples(edit_text(texts, PIECES), st.integers(0, 2**16)),
         check_text,
         corpus=tuple(
             (text, 3)

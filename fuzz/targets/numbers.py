@@ -52,7 +52,7 @@ schemas = st.lists(keyword, min_size=1, max_size=3, unique_by=lambda one: one.sp
 
 
 def check(drawn: tuple[str, list[str], int]) -> None:
-    """Each number as it is spelled, and what masks lead to."""
+    """Check each number as it is spelled, and the texts that masks lead to."""
     schema, numbers, seed = drawn
     try:
         constraint = constrain.compile(BYTES, schema=schema, style=ANY)

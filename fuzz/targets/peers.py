@@ -35,13 +35,13 @@ LIMITS = Guard(5, 1 << 30, "cpu")
 
 
 def isolated(ask: Callable[[], Any]) -> Any:
-    """What a peer answers in a process of its own; None if that process does not."""
+    """Return the answer of a peer in a separate process; None if that process fails."""
     answer = next(run_guarded(lambda _: ask(), [None], limits=LIMITS, fresh=True))[1]
     return None if isinstance(answer, Failure) else answer
 
 
 def prepare() -> None:
-    """Imports what is needed, if it is installed."""
+    """Import the peers that are installed."""
     for ready in (llguidance_tokenizer, xgrammar_compiler):
         try:
             ready()
@@ -51,7 +51,7 @@ def prepare() -> None:
 
 @lru_cache(maxsize=1)
 def llguidance_tokenizer() -> Any:
-    """Bytes as tokens, for llguidance."""
+    """Return bytes as tokens, for llguidance."""
     import llguidance
 
     return llguidance.LLTokenizer("byte")
@@ -59,7 +59,7 @@ def llguidance_tokenizer() -> Any:
 
 @lru_cache(maxsize=1)
 def xgrammar_compiler() -> Any:
-    """Bytes as tokens, for XGrammar."""
+    """Return bytes as tokens, for XGrammar."""
     import xgrammar
 
     tokens = [bytes((value,)) for value in range(256)] + [b"</s>"]
@@ -68,7 +68,7 @@ def xgrammar_compiler() -> Any:
 
 
 def by_llguidance(schema: str, instance: str) -> bool | None:
-    """Whether llguidance takes the instance; None if not the schema."""
+    """Return whether llguidance accepts the instance; None if it refuses the schema."""
     import llguidance
 
     try:
@@ -84,7 +84,7 @@ def by_llguidance(schema: str, instance: str) -> bool | None:
 
 
 def by_xgrammar(grammar: str, words: list[str]) -> list[bool] | None:
-    """Which words XGrammar takes; None if not the grammar."""
+    """Return which words XGrammar accepts; None if it refuses the grammar."""
     import xgrammar
 
     try:
@@ -99,7 +99,7 @@ def by_xgrammar(grammar: str, words: list[str]) -> list[bool] | None:
 
 
 def check_schema(drawn: tuple[Any, list[Any]]) -> None:
-    """Where llguidance and ours differ, the exact reference decides; ours must be right."""
+    """Compare with llguidance; where verdicts differ, the exact reference decides."""
     schema, values = drawn
     text = json.dumps(schema)
     try:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import constrain
 from tests.grammar_strategies import compile_re, flag_sets, regexes, texts
 
-from ..edits import edited, nested
+from ..edits import edit_text, nest_text
 from ..findings import Disagreement
 from ..target import Target, ours_only
 from ..walk import BYTES, MIXED, accepts, walk
@@ -68,11 +68,11 @@ PIECES = [
     "\\0",
 ]
 deep = st.one_of(
-    nested("(", ")", "a"),
-    nested("(?:", ")*", "a"),
-    nested("(?=", ")", "a"),
-    nested("[", "]", "a"),
-    nested("(a|", ")", "b"),
+    nest_text("(", ")", "a"),
+    nest_text("(?:", ")*", "a"),
+    nest_text("(?=", ")", "a"),
+    nest_text("[", "]", "a"),
+    nest_text("(a|", ")", "b"),
 )
 SECONDS = 1.0
 
@@ -108,7 +108,7 @@ def check_text(drawn: tuple[str, int]) -> None:
 
 
 def must_match(pattern: str, text: str) -> None:
-    """What is written matches, as far as `re` reads the pattern in the time it is given."""
+    """Check that the text matches, as far as `re` reads the pattern within its time."""
     try:
         with warnings.catch_warnings(), impatient():
             warnings.simplefilter("ignore")
@@ -120,7 +120,7 @@ def must_match(pattern: str, text: str) -> None:
 
 
 def check_verdict(drawn: tuple[str, str, list[str]]) -> None:
-    """The same texts match."""
+    """Check that the same texts match."""
     pattern, flags, words = drawn
     source = f"(?{flags}){pattern}" if flags else pattern
     theirs = compile_re(pattern, flags)
@@ -141,13 +141,13 @@ def check_verdict(drawn: tuple[str, str, list[str]]) -> None:
                 raise Disagreement(f"constrain {'refuses' if wanted else 'accepts'} against re", f"{source!r} {word!r}")
 
 
-with_looks = edited(
+with_looks = edit_text(
     regexes(), ["(?=", "(?!", "(?<=a", ")", "\\b", "\\B", "a", "b", "|", "(", "[ab]", "{1,2}"], 3
 ).filter(lambda pattern: bool(readable(pattern)))
 
 
 def readable(pattern: str) -> bool:
-    """Whether `re` takes it."""
+    """Return whether `re` takes it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -161,7 +161,7 @@ TARGETS = (
     Target(
         "regex-text",
         "damaged patterns",
-        st.tuples(edited(st.one_of(regexes(), deep), PIECES), st.integers(0, 2**16)),
+        st.tuples(edit_text(st.one_of(regexes(), deep), PIECES), st.integers(0, 2**16)),
         check_text,
         corpus=tuple(
             (pattern, 1)

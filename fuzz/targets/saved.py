@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import constrain
 from constrain import Constraint, Limits
 
-from ..edits import damaged
+from ..edits import damage_text
 from ..findings import Disagreement
 from ..target import Target, ours_only
 from ..walk import BYTES, walk
@@ -43,7 +43,7 @@ ODD = st.one_of(
 
 @st.composite
 def bodies(draw: st.DrawFn, which: int) -> bytes:
-    """A saved file whose body has some places changed, with a digest that is right."""
+    """Return a saved file whose body has some places changed, with a digest that is right."""
     head, _, body = saved(which).partition(b"\n")
     value = json.loads(body)
     for _ in range(draw(st.integers(1, 3))):
@@ -79,7 +79,7 @@ MADE: dict[int, bytes] = {}
 
 
 def saved(which: int) -> bytes:
-    """The file of one of FORMS."""
+    """Return the saved file of one of FORMS."""
     if which not in MADE:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "saved"
@@ -90,7 +90,7 @@ def saved(which: int) -> bytes:
 
 numbers = st.integers(0, len(FORMS) - 1)
 files = st.one_of(
-    numbers.flatmap(bodies), numbers.flatmap(lambda which: damaged(st.just(saved(which)))), st.binary(max_size=64)
+    numbers.flatmap(bodies), numbers.flatmap(lambda which: damage_text(st.just(saved(which)))), st.binary(max_size=64)
 )
 
 

@@ -19,8 +19,8 @@ import constrain
 from constrain import Style
 from tests import schema_strategies as strategies
 
-from ..edits import edited, nested
-from ..explained import Case, explanation
+from ..edits import edit_text, nest_text
+from ..explained import Case, find_explanation
 from ..findings import Disagreement
 from ..reference import NotJson, Undecided, Validator, parse
 from ..reference.json_text import TooLarge
@@ -117,13 +117,13 @@ PIECES += [*VALUES, *(f'{{"{word}":{value}}}' for word, value in zip(KEYWORDS * 
 member = st.tuples(st.sampled_from(KEYWORDS), st.sampled_from(VALUES)).map(lambda t: f'"{t[0]}":{t[1]}')
 odd_schemas = st.lists(member, max_size=4).map(lambda members: "{" + ",".join(members) + "}")
 deep = st.one_of(
-    nested('{"items":', "}", "{}"),
-    nested('{"const":[', "]}", "1"),
-    nested("[", "]", ""),
-    nested('{"not":', "}", "true"),
-    nested('{"anyOf":[', "]}", "true"),
-    nested('{"properties":{"a":', "}}", "{}"),
-    nested('{"enum":[[', "]]}", "0"),
+    nest_text('{"items":', "}", "{}"),
+    nest_text('{"const":[', "]}", "1"),
+    nest_text("[", "]", ""),
+    nest_text('{"not":', "}", "true"),
+    nest_text('{"anyOf":[', "]}", "true"),
+    nest_text('{"properties":{"a":', "}}", "{}"),
+    nest_text('{"enum":[[', "]]}", "0"),
 )
 texts = st.one_of(
     strategies.schemas.map(json.dumps),
@@ -146,7 +146,7 @@ def check_text(drawn: tuple[str, int]) -> None:
 
 
 def judge(text: str, made: bytes, seed: int) -> None:
-    """What a walk wrote is an instance."""
+    """Check that the text of a walk is an instance."""
     try:
         judged = Validator(text)
     except (Undecided, ValueError, TypeError, AttributeError):
@@ -157,12 +157,12 @@ def judge(text: str, made: bytes, seed: int) -> None:
         raise Disagreement("a walk wrote no JSON", f"{text}\n{made!r}: {error}") from None
     except (Undecided, ValueError, TypeError, AttributeError):
         return
-    if not valid and explanation(Case(text, made.decode(), True, False)) is None:
+    if not valid and find_explanation(Case(text, made.decode(), True, False)) is None:
         raise Disagreement("a walk wrote what the reference refuses", f"{text}\n{made!r}")
 
 
 def check_verdict(drawn: tuple[Any, list[Any], int]) -> None:
-    """Every value, spelled as JSON: ours against the reference and against jsonschema-rs."""
+    """Compare the verdicts on every value, spelled as JSON, with the reference and with jsonschema-rs."""
     schema, values, seed = drawn
     text = json.dumps(schema)
     try:
@@ -189,13 +189,13 @@ def compare(schema: str, instance: str, ours: bool) -> None:
             continue
         if judge_name != "reference" and verdicts["reference"] == ours:
             continue  # The exact judge is on our side; jsonschema-rs computes with floats.
-        if explanation(Case(schema, instance, ours, theirs, judge_name == "reference")) is None:
+        if find_explanation(Case(schema, instance, ours, theirs, judge_name == "reference")) is None:
             word = "accepts" if ours else "refuses"
             raise Disagreement(f"constrain {word} against the {judge_name}", f"{schema}\n{instance}")
 
 
 def by_reference(schema: str, instance: str) -> bool | None:
-    """The exact verdict, or None."""
+    """Return the exact verdict, or None."""
     try:
         return validator(schema).is_valid(parse(instance))
     except NotJson:
@@ -210,7 +210,7 @@ def validator(schema: str) -> Validator:
 
 
 def by_rust(schema: str, instance: str) -> bool | None:
-    """The verdict of jsonschema-rs, or None."""
+    """Return the verdict of jsonschema-rs, or None."""
     try:
         import jsonschema_rs
     except ImportError:
@@ -223,7 +223,7 @@ def by_rust(schema: str, instance: str) -> bool | None:
 
 
 def varied(text: str, rng: random.Random) -> str:
-    """A JSON text with one character changed, left out or doubled."""
+    """Return a JSON text with one character changed, left out or doubled."""
     if not text:
         return text
     at = rng.randrange(len(text))
@@ -251,7 +251,7 @@ TARGETS = (
     Target(
         "schema-text",
         "damaged schemas",
-        st.tuples(edited(texts, PIECES), seeds),
+        st.tuples(edit_text(texts, PIECES), seeds),
         check_text,
         corpus=tuple((text, seed) for text in (*LOOPS, *SLIPS) for seed in (0, 1)),
     ),

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import constrain
 from constrain import Vocabulary
 
-from ..edits import damaged, edited
+from ..edits import damage_text, edit_text
 from ..target import Target, ours_only
 from ..walk import walk
 from .saved import a_file, replace_place
@@ -26,7 +26,7 @@ __all__ = ["TARGETS"]
 
 @lru_cache(maxsize=4)
 def tokenizer_json(kind: str) -> str:
-    """A small tokenizer.json."""
+    """Return a small tokenizer.json."""
     from tests import tokenizer_factory
 
     return str(tokenizer_factory.MADE[kind][0]().to_str())
@@ -34,14 +34,14 @@ def tokenizer_json(kind: str) -> str:
 
 @lru_cache(maxsize=1)
 def ranks() -> bytes:
-    """A small ranks file: all bytes, and some pairs."""
+    """Return a small ranks file: all bytes, and some pairs."""
     tokens = [bytes((value,)) for value in range(256)] + [b"ab", b"aba", b'":', b"\xc3\xa9"]
     return b"".join(base64.b64encode(token) + b" %d\n" % rank for rank, token in enumerate(tokens))
 
 
 @lru_cache(maxsize=2)
 def model(kind: str) -> bytes:
-    """A small SentencePiece model."""
+    """Return a small SentencePiece model."""
     from tests import tokenizer_factory
 
     return bytes(tokenizer_factory.sentencepiece_model(kind))
@@ -49,10 +49,10 @@ def model(kind: str) -> bytes:
 
 @st.composite
 def changed_json(draw: st.DrawFn) -> bytes:
-    """A tokenizer.json with places of its structure changed, or its text damaged."""
+    """Return a tokenizer.json with places of its structure changed, or its text damaged."""
     text = tokenizer_json(draw(st.sampled_from(["byte_level_bpe", "sentencepiece_bpe", "sentencepiece_unigram"])))
     if draw(st.booleans()):
-        return draw(edited(st.just(text), ["{}", "null", '"type":', "[]", "1e400", '"BPE"'])).encode(
+        return draw(edit_text(st.just(text), ["{}", "null", '"type":', "[]", "1e400", '"BPE"'])).encode(
             errors="surrogatepass"
         )
     value = json.loads(text)
@@ -63,7 +63,7 @@ def changed_json(draw: st.DrawFn) -> bytes:
 
 
 def prepare() -> None:
-    """Trains the tokenizers once."""
+    """Train the tokenizers once."""
     for kind in ("byte_level_bpe", "sentencepiece_bpe", "sentencepiece_unigram"):
         tokenizer_json(kind)
 
@@ -93,10 +93,10 @@ def use(path: Path, **options: Any) -> None:
 line = st.builds(lambda token, rank: base64.b64encode(token) + b" " + rank + b"\n", st.binary(max_size=3),
                  st.sampled_from([b"0", b"1", b"-1", b"9" * 30, b"x", b"", b"1.5", b"260"]))  # fmt: skip
 rank_files = st.one_of(
-    damaged(st.deferred(lambda: st.just(ranks()))), st.lists(line, max_size=4).map(b"".join), st.binary(max_size=40),
+    damage_text(st.deferred(lambda: st.just(ranks()))), st.lists(line, max_size=4).map(b"".join), st.binary(max_size=40),
     st.tuples(st.deferred(lambda: st.just(ranks())), st.lists(line, max_size=3)).map(lambda t: t[0] + b"".join(t[1])),
 )  # fmt: skip
-models = st.sampled_from(["bpe", "unigram"]).flatmap(lambda kind: damaged(st.just(model(kind))))
+models = st.sampled_from(["bpe", "unigram"]).flatmap(lambda kind: damage_text(st.just(model(kind))))
 
 TARGETS = (
     Target("tokenizer-json", "damaged tokenizer.json files", changed_json(), check_json, prepare),

@@ -35,7 +35,7 @@ drawn_cases = st.sampled_from(sorted(KINDS)).flatmap(
 
 
 def check(drawn: tuple[Any, Any, int]) -> None:
-    """Along a random road of allowed tokens."""
+    """Follow a random path of allowed tokens."""
     grammar, vocabulary, seed = drawn
     if not make.sound(grammar):
         return
@@ -67,7 +67,7 @@ def check(drawn: tuple[Any, Any, int]) -> None:
 
 
 def reachable(matcher: Any) -> bool:
-    """Whether every byte has a token, so that a mask depends on bytes alone."""
+    """Return whether every byte has a token, so that a mask depends on bytes alone."""
     return matcher.constraint.spellable is None
 
 

@@ -87,7 +87,7 @@ def test_every_method_answers_a_tiny_task_rightly_or_not_at_all() -> None:
 
 def test_checks_grow_with_what_is_lost() -> None:
     case = cases()["counting"]
-    steps = checks.steps_of([Task("", "", Counted(case.lm), case.constraint, case.max_tokens)], 20, 40, 1)
+    steps = checks.measure_steps_of_tasks([Task("", "", Counted(case.lm), case.constraint, case.max_tokens)], 20, 40, 1)
     assert steps.by_step > 0.5 and (steps.checks >= 1).all()
     assert checks.correlate_ranks(np.array([1.0, 2.0, 2.0, 5.0]), np.array([0.0, 3.0, 3.0, 9.0])) == pytest.approx(1.0)
 

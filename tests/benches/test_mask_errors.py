@@ -138,7 +138,7 @@ def test_refusals_and_crashes_are_not_errors_of_masks() -> None:
 def test_roads_spell_the_text(text: str, rng: random.Random) -> None:
     cutter, data = Cutter(TOKENS), text.encode("utf-8", "replace")
     ways = [cutter.at(data, place) for place in range(len(data))]
-    assert b"".join(TOKENS[token] for token in cutter.road(data, ways, rng)) == data
+    assert b"".join(TOKENS[token] for token in cutter.draw_path(data, ways, rng)) == data
     for place, way in enumerate(ways):
         assert {token for token, _ in way} == {n for n, token in enumerate(TOKENS) if data[place:].startswith(token)}
 

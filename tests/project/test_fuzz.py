@@ -16,10 +16,10 @@ import pytest
 
 pytest.importorskip("regex")
 from fuzz import engine
-from fuzz.findings import Disagreement, Finding, finding_of, keep
-from fuzz.minimise import minimised
+from fuzz.findings import Disagreement, Finding, build_finding, save_finding
+from fuzz.minimise import minimise_input
 from fuzz.reference import NotJson, Undecided, Validator, parse
-from fuzz.reference.__main__ import differences
+from fuzz.reference.__main__ import find_differences
 from fuzz.targets import TARGETS
 
 EXAMPLES = {"peers-schema": 10, "peers-gbnf": 10, "lark-text": 20, "masks": 30}
@@ -78,7 +78,7 @@ def test_the_reference_validator_agrees_with_the_official_suite(shared: Path) ->
     path = shared / "data" / "json-schema-test-suite.tar.gz"
     if not path.exists():
         pytest.skip("needs the official suite")
-    counts, lines = differences(path)
+    counts, lines = find_differences(path)
     assert not counts["differ"], lines
     assert counts["undecided"] <= UNDECIDED, lines
     assert counts["agree"] > 4_900
@@ -114,12 +114,12 @@ def test_the_reference_says_when_it_does_not_know() -> None:
 
 def test_a_finding_is_kept_once_by_its_shortest_input(tmp_path: Path) -> None:
     def one(shown: str) -> Finding:
-        return finding_of("schema-text", Disagreement("a rule", shown), shown)
+        return build_finding("schema-text", Disagreement("a rule", shown), shown)
 
-    path = keep(tmp_path, one("a long input"))
+    path = save_finding(tmp_path, one("a long input"))
     assert path is not None
-    assert keep(tmp_path, one("a longer input!")) is None
-    assert keep(tmp_path, one("short")) == path
+    assert save_finding(tmp_path, one("a longer input!")) is None
+    assert save_finding(tmp_path, one("short")) == path
     assert len(list(tmp_path.iterdir())) == 1
 
 
@@ -129,11 +129,11 @@ def test_an_input_is_minimised() -> None:
     def still(one: Any) -> bool:
         return "x" in one[0] and any(isinstance(part, dict) and "b" in part for part in one[1])
 
-    assert minimised(value, still) == ("x", [{"b": []}])
+    assert minimise_input(value, still) == ("x", [{"b": []}])
 
 
 def test_coverage_guides() -> None:
     """The engine in Python keeps inputs that reach new lines."""
     run = engine.Run(TARGETS["regex-text"], lambda shown: None, lambda: None, lambda finding: None)
-    lines = engine.guide(run, 1.0, 3)
+    lines = engine.run_guided(run, 1.0, 3)
     assert run.executions > 0 and lines > 100 and len(run.corpus) > 1

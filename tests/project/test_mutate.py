@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from mutate import switch
-from mutate.__main__ import EQUIVALENT, equivalents, mutant_is_none, name
-from mutate.operators import Mutant, mutants
+from mutate.__main__ import EQUIVALENT, is_no_change, name_mutant, read_equivalents
+from mutate.operators import Mutant, list_mutants
 from mutate.schema_runner import SchemaScratch
-from mutate.schemata import IMPORT, SWITCH, can_switch, combine
-from mutate.selection import ROOT, asked_about, asked_later, files
+from mutate.schemata import IMPORT, SWITCH, can_switch, combine_mutants
+from mutate.selection import ROOT, choose_further_tests, choose_nearest_tests, list_files
 
 SAMPLE = '''
 def clamp(value, low=0):
@@ -34,7 +34,7 @@ def clamp(value, low=0):
 
 
 def test_each_operator_has_its_mutants() -> None:
-    found = mutants("constrain/x.py", SAMPLE)
+    found = list_mutants("constrain/x.py", SAMPLE)
     pairs = {(one.old, one.new) for one in found}
     assert {
         ("value < low", "value <= low"),
@@ -52,25 +52,25 @@ def test_each_operator_has_its_mutants() -> None:
 
 
 def test_mutants_of_the_library_keep_its_lines() -> None:
-    for file in files()[::9]:
+    for file in list_files()[::9]:
         text = (ROOT / file).read_text("utf-8")
-        for one in mutants(file, text)[::25]:
+        for one in list_mutants(file, text)[::25]:
             changed = one.applied(text)
             assert changed != text and changed.count("\n") == text.count("\n"), one
 
 
 def test_every_mutated_file_has_tests() -> None:
-    assert len(files()) > 60
+    assert len(list_files()) > 60
     outside = {"constrain/engine/text_enumeration.py", "constrain/integrations/transformers_language_model.py"}
-    assert outside <= set(files()), "parts of sampling that lie in other packages"
-    for file in files():
-        asked = asked_about(file)
+    assert outside <= set(list_files()), "parts of sampling that lie in other packages"
+    for file in list_files():
+        asked = choose_nearest_tests(file)
         assert asked and all((ROOT / test).exists() for test in asked), file
 
 
 def test_offsets_are_of_characters(tmp_path: Path) -> None:
     text = 'def f(x):\n    y = "é"\n    return x < 1\n'
-    one = next(one for one in mutants("constrain/x.py", text) if one.operator == "comparison")
+    one = next(one for one in list_mutants("constrain/x.py", text) if one.operator == "comparison")
     assert isinstance(one, Mutant)
     assert one.applied(text) == text.replace("x < 1", one.new)
 
@@ -104,8 +104,8 @@ def outcome(text: str, argument: list[int]) -> Any:
 
 
 def test_a_schema_does_what_each_of_its_mutants_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = mutants("constrain/x.py", RUNNABLE)
-    schema = combine(RUNNABLE, dict(enumerate(found, 1))).replace(SWITCH, IMPORT)
+    found = list_mutants("constrain/x.py", RUNNABLE)
+    schema = combine_mutants(RUNNABLE, dict(enumerate(found, 1))).replace(SWITCH, IMPORT)
     assert schema.count("_active(") == len(found) > 30
     arguments = [[], [1, 2, 3], [-2, -1, 9, 4, 5], [30, 40], [0, 7, 9, 9, 60, 1]]
     monkeypatch.setenv(switch.VARIABLE, "0")
@@ -120,10 +120,10 @@ def test_a_schema_does_what_each_of_its_mutants_does(monkeypatch: pytest.MonkeyP
 
 
 def test_schemata_of_the_library_keep_its_lines() -> None:
-    for file in files()[::7]:
+    for file in list_files()[::7]:
         text = (ROOT / file).read_text("utf-8")
-        fit = [one for one in mutants(file, text)[::40] if can_switch(text, one)]
-        changed = combine(text, dict(enumerate(fit, 1)))
+        fit = [one for one in list_mutants(file, text)[::40] if can_switch(text, one)]
+        changed = combine_mutants(text, dict(enumerate(fit, 1)))
         ast.parse(changed)
         assert changed.count("\n") >= text.count("\n") and SWITCH in changed
 
@@ -145,10 +145,10 @@ def three(x):
     return single
 """
     file = "constrain/kernels/x.py"
-    can = {(one.function, can_switch(text, one)) for one in mutants(file, text)}
+    can = {(one.function, can_switch(text, one)) for one in list_mutants(file, text)}
     assert can == {("one", True), ("two", False), ("codegen", False), ("three", False), ("single", True)}
     pattern = f"{IMPORT}\ndef f(x):\n    match x:\n        case 1:\n            return x\n"
-    assert {can_switch(pattern, one) for one in mutants("constrain/x.py", pattern) if one.old == "1"} == {False}
+    assert {can_switch(pattern, one) for one in list_mutants("constrain/x.py", pattern) if one.old == "1"} == {False}
 
 
 def test_compiled_code_reads_the_switch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,9 +170,9 @@ def test_compiled_code_reads_the_switch(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_survivors_are_asked_further_tests() -> None:
-    for file in files()[::5]:
-        later = asked_later(file)
-        assert not set(later).intersection(asked_about(file)) and all((ROOT / test).exists() for test in later)
+    for file in list_files()[::5]:
+        later = choose_further_tests(file)
+        assert not set(later).intersection(choose_nearest_tests(file)) and all((ROOT / test).exists() for test in later)
 
 
 MODULE = f'''{IMPORT}
@@ -213,10 +213,10 @@ def test_the_fork_server_tells_killed_from_alive(tmp_path: Path) -> None:
     shutil.copy2(ROOT / "mutate" / "switch.py", tmp_path / "constrain" / "switch.py")
     (tmp_path / "tests" / "test_module.py").write_text(CHECKS, "utf-8")
     some = {("steps += 1", "pass"), ("n -= 1", "pass"), ("steps", "None"), ("n + 1", "(n) - (1)"), ("n > 0", "n >= 0")}
-    found = [one for one in mutants("constrain/module.py", MODULE) if (one.old, one.new) in some]
+    found = [one for one in list_mutants("constrain/module.py", MODULE) if (one.old, one.new) in some]
     scratch = SchemaScratch.__new__(SchemaScratch)
     scratch.folder, scratch.store, scratch.numbered = tmp_path, tmp_path / "store", dict(enumerate(found, 1))
-    (tmp_path / "constrain" / "module.py").write_text(combine(MODULE, scratch.numbered), "utf-8")
+    (tmp_path / "constrain" / "module.py").write_text(combine_mutants(MODULE, scratch.numbered), "utf-8")
     asked = {number: (["tests/test_module.py"], ()) for number in scratch.numbered}
     verdicts = {(one.mutant.old, one.mutant.new): one for one in scratch.verdicts([asked, asked], 2)}
     assert set(verdicts) == some
@@ -230,9 +230,12 @@ def test_the_fork_server_tells_killed_from_alive(tmp_path: Path) -> None:
 
 def test_explained_mutants_are_mutants_of_the_library() -> None:
     """Each line of `equivalent.txt` names one or more, and has a reason."""
-    explained = equivalents()
+    explained = read_equivalents()
     found = [
-        name(one) for file in files() if any(file in one for one in explained) for one in mutants(file, read(file))
+        name_mutant(one)
+        for file in list_files()
+        if any(file in one for one in explained)
+        for one in list_mutants(file, read(file))
     ]
     assert explained <= set(found), explained.difference(found)
     assert all("  # " in line for line in EQUIVALENT.read_text("utf-8").splitlines() if line[:1] not in ("", "#"))
@@ -246,7 +249,9 @@ def test_adding_a_field_that_is_0_is_no_mutant() -> None:
     """`x - FIELD` is the same then; a field that is not the first one makes a mutant."""
     text = "def f(state):\n    return state + O_BLOCK, state + O_FLAGS, state + 0\n"
     file = "constrain/kernels/object_states.py"
-    found = {one.old: one for one in mutants(file, text) if one.operator == "arithmetic"}
-    assert mutant_is_none(found["state + O_BLOCK"]) and mutant_is_none(found["state + 0"])
-    without = {one.old: one for one in mutants(file, (ROOT / file).read_text("utf-8")) if one.operator == "arithmetic"}
-    assert not mutant_is_none(without["state + O_NAMES"])
+    found = {one.old: one for one in list_mutants(file, text) if one.operator == "arithmetic"}
+    assert is_no_change(found["state + O_BLOCK"]) and is_no_change(found["state + 0"])
+    without = {
+        one.old: one for one in list_mutants(file, (ROOT / file).read_text("utf-8")) if one.operator == "arithmetic"
+    }
+    assert not is_no_change(without["state + O_NAMES"])

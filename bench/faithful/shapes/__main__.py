@@ -32,27 +32,29 @@ EXPECTED = 0.8
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench; 1 if the shape is another."""
+    """Run the bench. Return 1 if the shape is another, else 0."""
     parser = build_parser("faithful.shapes", __doc__, "data", "seed", "results", data=None, seed=1)
     parser.add_argument("--answers", type=int, default=20, help="to each task, by each method")
     parser.add_argument("--tasks", type=int, default=12, help="most of each kind")
     parser.add_argument("--draws", type=int, default=2000, help="of GAD's protocol")
     parser.add_argument("--grammars", nargs="*", help="names of those of GAD's protocol; all if left out")
-    chosen = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     begin, console = perf_counter(), Console()
     kinds, counts, verdicts = dict[str, list[Row]](), dict[str, int](), list[Verdict]()
     for tasks in (
-        patterns.build_pattern_tasks(chosen.tasks), documents.build_document_tasks(chosen.tasks, chosen.data),
-        sql.build_query_tasks(chosen.tasks),
-        arithmetic.build_arithmetic_tasks(chosen.tasks), molecules.build_molecule_tasks(chosen.tasks),
+        patterns.build_pattern_tasks(options.tasks), documents.build_document_tasks(options.tasks, options.data),
+        sql.build_query_tasks(options.tasks),
+        arithmetic.build_arithmetic_tasks(options.tasks), molecules.build_molecule_tasks(options.tasks),
     ):  # fmt: skip
-        made = accuracy.measure_methods(tasks, chosen.answers, chosen.seed)
+        made = accuracy.measure_methods(tasks, options.answers, options.seed)
         kinds[made[0].kind], counts[made[0].kind] = made, len(tasks)
         print_section(console, build_accuracy_table(made, len(tasks)))
         verdicts.append(judge_order(made))
         console.print(format_verdict(verdicts[-1]), f"({perf_counter() - begin:.0f} s)", highlight=False)
-    bitten = patterns.build_pattern_tasks(chosen.tasks) + documents.build_document_tasks(2 * chosen.tasks, chosen.data)
-    steps = checks.steps_of(bitten, 3, 40, chosen.seed)
+    bitten = patterns.build_pattern_tasks(options.tasks) + documents.build_document_tasks(
+        2 * options.tasks, options.data
+    )
+    steps = checks.measure_steps_of_tasks(bitten, 3, 40, options.seed)
     verdicts.append(
         Verdict(
             f"checks of AWRS grow with exp(KL) of the step: rank correlation above {EXPECTED}",
@@ -62,14 +64,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )  # fmt: skip
     console.print(format_verdict(verdicts[-1]), highlight=False)
     protocol = list[dict[str, Any]]()
-    for f in gad.list_gad_fixtures(chosen.grammars):
-        found = gad.measure_windows(f, chosen.draws, chosen.seed, window=min(gad.WINDOW, chosen.draws // 4))
+    for f in gad.list_gad_fixtures(options.grammars):
+        found = gad.measure_windows(f, options.draws, options.seed, window=min(gad.WINDOW, options.draws // 4))
         protocol.append({"name": f.name, "sequences": len(f.exact), "z": f.z, "distortion": f.distortion,
                          **round_values(asdict(found))})  # fmt: skip
         console.print(f"{f.name}: {perf_counter() - begin:.0f} s since the start")
     verdicts += judge_gad(protocol)
     tables = [build_accuracy_table(made, counts[kind]) for kind, made in kinds.items()]
-    tables[0]["note"] = NOTE.format(chosen.answers)
+    tables[0]["note"] = NOTE.format(options.answers)
     tables.append(build_gad_table(protocol))
     print_section(console, tables[-1])
     facts = {
@@ -82,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         }),
         "gad": protocol,
     }  # fmt: skip
-    draw_shapes(write_result(chosen, facts).with_suffix(".svg"), facts)
+    draw_shapes(write_result(options, facts).with_suffix(".svg"), facts)
     return print_verdicts(verdicts, console, perf_counter() - begin)
 
 
@@ -96,7 +98,7 @@ def round_values(value: Any) -> Any:
 
 
 def judge_order(made: list[Row]) -> Verdict:
-    """The order of methods on one kind of task."""
+    """Judge the order of methods on one kind of task."""
     good, wrong = accuracy.check_order(made)
     shares = ", ".join(f"{row.method} {row.right:.0%}" for row in made)
     return Verdict(f"{made[0].kind}: methods in order, within 95 % intervals", good, wrong or shares)
@@ -121,7 +123,7 @@ def build_accuracy_table(made: list[Row], tasks: int) -> dict[str, Any]:
 
 
 def build_gad_table(protocol: list[dict[str, Any]]) -> dict[str, Any]:
-    """The last window of each grammar."""
+    """Build a table of the last window of each grammar."""
     methods = list(protocol[0]["true"])
     rows = [
         [one["name"], f"{one['sequences']:,}", f"{one['z']:.2g}", f"{one['distortion']:.2f}",

@@ -43,21 +43,21 @@ class Tally:
 def tally_answers(task: Task, method: Method, n: int, seed: int) -> Tally:
     """n answers of one method to one task."""
     rng = np.random.default_rng([seed, len(method.name)])
-    task.lm.asked, begin = 0, process_time()
+    task.lm.evaluations, begin = 0, process_time()
     answers = method.answers(task, n, rng)
     seconds = process_time() - begin
     right = [float(a.text is not None and task.is_right(a.text)) for a in answers]
     likely = [a.logprob for a in answers if a.text is not None and task.is_in(a.text)]
-    return Tally(right, likely, task.lm.asked / n, seconds / n)
+    return Tally(right, likely, task.lm.evaluations / n, seconds / n)
 
 
 def tasks_rows(tasks: list[Task], n: int, seed: int) -> list[dict[str, float | str]]:
-    """Rows as JSON."""
+    """Return rows as JSON."""
     return [asdict(row) for row in measure_methods(tasks, n, seed)]
 
 
 def measure_methods(tasks: list[Task], n: int, seed: int) -> list[Row]:
-    """All methods on tasks of one kind. The model's answers to a task are forgotten when it is done."""
+    """Measure all methods on tasks of one kind. The model's answers to a task are forgotten when it is done."""
     found: dict[str, list[Tally]] = {method.name: [] for method in METHODS}
     for task in tasks:
         for method in METHODS:

@@ -40,7 +40,7 @@ def build_judge(number: int) -> Callable[[bytes], bool]:
 
 
 def build_guess(number: int) -> Callable[[bytes], float]:
-    """A guess for a twist: a beginning is the better the nearer it has come, a tenth of a nat for each unit."""
+    """Build a twist: a prefix loses a tenth of a nat for each unit by which it misses the number."""
 
     def guess(beginning: bytes) -> float:
         text = beginning.decode().rstrip("+-*")

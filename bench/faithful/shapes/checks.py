@@ -19,7 +19,7 @@ from constrain.sampling.token_rejection import RECURSIVE
 
 from .tasks import Task
 
-__all__ = ["Steps", "correlate_ranks", "steps_of"]
+__all__ = ["Steps", "correlate_ranks", "measure_steps_of_tasks"]
 
 RACES = 8
 """Times that a step is sampled; its checks are their mean."""
@@ -46,7 +46,7 @@ class Steps:
         return correlate_ranks(*np.array(means).T)
 
 
-def steps_of(tasks: list[Task], draws: int, most: int, seed: int) -> Steps:
+def measure_steps_of_tasks(tasks: list[Task], draws: int, most: int, seed: int) -> Steps:
     """Along `draws` masked texts of each task, at most `most` steps of a task."""
     rng = np.random.default_rng([seed, 21])
     kl, checks, which = list[float](), list[float](), list[int]()

@@ -51,7 +51,7 @@ def build_document_tasks(count: int, data: Path | None) -> list[Task]:
 
 
 def is_short(data: Path) -> list[tuple[str, dict[str, Any]]]:
-    """Names and schemas, each fifth that is short and has a short instance which says something."""
+    """Return names and schemas: every fifth that is short and has a short instance."""
     with gzip.open(data, "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     small = [row for row in rows if len(json.dumps(row["schema"])) <= LONGEST and isinstance(row["schema"], dict)]
@@ -63,7 +63,7 @@ def is_short(data: Path) -> list[tuple[str, dict[str, Any]]]:
 
 
 def judge_document(schema: dict[str, Any]) -> Any:
-    """A second opinion: the jsonschema library's."""
+    """Build a second judge: the jsonschema library."""
     validator = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)(schema)
 
     def right(text: bytes) -> bool:

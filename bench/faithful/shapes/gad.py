@@ -53,7 +53,7 @@ GRAMMARS: list[tuple[str, str, str, int]] = [
 
 
 def list_gad_fixtures(names: list[str] | None = None) -> list[Fixture]:
-    """The grammars, with the embedded model and their exact laws."""
+    """Return the grammars, with the embedded model and their exact laws."""
     model, out = load_model("demo"), []
     for name, asked, pattern, most in GRAMMARS:
         if names is None or name in names:
@@ -76,7 +76,7 @@ class Windows:
 
 
 def measure_windows(f: Fixture, draws: int, seed: int, window: int = WINDOW) -> Windows:
-    """All methods on one grammar."""
+    """Measure all methods on one grammar."""
     rng = np.random.default_rng([seed, 31])
     at = list(range(window, draws + 1, max((draws - window) // 10, 1)))
     bumps, drawn = list[tuple[int, float]](), dict[str, list[Tokens]]()

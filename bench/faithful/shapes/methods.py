@@ -38,7 +38,7 @@ NONE = Answer(None, -np.inf)
 
 
 def build_answer(task: Task, draw: Draw | None) -> Answer:
-    """A draw as an answer."""
+    """Convert a draw to an answer."""
     if draw is None or draw.log_weight == -np.inf:
         return NONE
     vocabulary = task.mask.vocabulary
@@ -57,7 +57,7 @@ def choose_by_weight(draws: Sequence[Draw], rng: Rng) -> Draw | None:
 
 
 def answer_without_constraint(task: Task, n: int, rng: Rng) -> list[Answer]:
-    """The model alone."""
+    """Answer with texts of the unconstrained model."""
     draws = masked_sampling.draw_masked(
         task.lm, allow_any_text(task.mask.vocabulary), n=n, rng=rng, max_tokens=task.max_tokens
     )

@@ -120,7 +120,7 @@ WANTED: dict[str, Judge] = {
 
 
 def combine_judges(further: Judge) -> Judge:
-    """A molecule, and more."""
+    """Build a judge: a molecule that a further judge accepts."""
     return lambda text: is_valid(text) and further(text)
 
 

@@ -31,7 +31,7 @@ PATTERNS = [
 
 
 def build_pattern_tasks(count: int) -> list[Task]:
-    """The first so many."""
+    """Return the first `count` tasks."""
     model, out = load_model("demo"), []
     for name, pattern in PATTERNS[:count]:
         constraint = constrain.compile(vocabulary=model.vocabulary, regex=pattern)

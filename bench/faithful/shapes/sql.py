@@ -58,7 +58,7 @@ class Database:
         return sorted({column for columns, _ in self.tables.values() for column in columns.split(", ")})
 
     def pattern(self) -> str:
-        """The subset of SQL that is asked for: any column with any table."""
+        """Return the pattern of the subset of SQL: any column with any table."""
         column, table = f"({'|'.join(self.columns)})", f"({'|'.join(self.tables)})"
         value = r"(\d{1,2}|'[A-Za-z]{1,6}')"
         return f"SELECT {column}(, {column})? FROM {table}( WHERE {column} (=|<|>) {value})?"

@@ -105,7 +105,7 @@ class At:
         return self.text + (self.guarded.vocabulary.tokens[token] or b"")
 
     def passes(self, token: int) -> bool:
-        """What the judges say of a token that the inner mask allows."""
+        """Return what the judges say of a token that the inner mask allows."""
         return self.guarded.accepts(self.text) if token in self.ends else self.guarded.viable(self.after(token))
 
     def allows(self, token: int) -> bool:

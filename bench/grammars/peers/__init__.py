@@ -21,7 +21,7 @@ PEERS = ("json", "sql", "c")
 
 
 def peer_grammar(language: Language, dialect: str) -> str:
-    """The grammar of a language for llguidance ("lark") or XGrammar ("ebnf"). Raises `Inexpressible`."""
+    """Return the grammar of a language for llguidance ("lark") or XGrammar ("ebnf"). Raises `Inexpressible`."""
     if language.name in PEERS:
         return (Path(__file__).parent / f"{language.name}.{dialect}").read_text("utf-8")
     return to_llguidance(language) if dialect == "lark" else to_ebnf(language)

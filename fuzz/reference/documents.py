@@ -1,4 +1,4 @@
-"""Where schemas stand: documents, base URIs, anchors, and what a reference names."""
+"""Resolve references between schemas: documents, base URIs, anchors."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ MAPS = ("$defs", "definitions", "dependencies", "dependentSchemas", "patternProp
 
 
 class UnresolvedReference(LookupError):
-    """A reference names nothing."""
+    """A reference has no target."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A schema with what it needs of its surroundings. resource: the base URI. draft: the number of the dialect."""
+    """A schema with its context. resource: the base URI. draft: the number of the dialect."""
 
     schema: Any
     resource: str
     draft: int
 
     def child(self, schema: Any) -> Node:
-        """A subschema: a resource of its own if it has an identifier."""
-        return entered(schema, self.resource, self.draft)
+        """Return a subschema as a node; one with an identifier begins a resource."""
+        return enter_schema(schema, self.resource, self.draft)
 
 
-def entered(schema: Any, base: str, draft: int) -> Node:
-    """A schema met below `base`."""
+def enter_schema(schema: Any, base: str, draft: int) -> Node:
+    """Return a schema that is found below `base` as a node."""
     if isinstance(schema, dict):
         named = schema.get("$schema")
         draft = NUMBERS.get(named.rstrip("#"), draft) if isinstance(named, str) else draft
@@ -54,7 +54,7 @@ def entered(schema: Any, base: str, draft: int) -> Node:
 
 
 class Documents:
-    """Every schema that can be named, by URI."""
+    """All schemas that a reference can name, by URI."""
 
     def __init__(self, registry: Mapping[str, Any], dialect: str) -> None:
         self.draft = NUMBERS[dialect.rstrip("#")]
@@ -64,23 +64,23 @@ class Documents:
         self.dynamic: set[tuple[str, str]] = set()
 
     def root(self, schema: Any) -> Node:
-        """The schema that is asked about, entered."""
+        """Enter the root schema."""
         return self.enter(schema, "")
 
     def enter(self, schema: Any, uri: str) -> Node:
-        """Note all resources and anchors of a document that was found at `uri`."""
-        root = entered(schema, uri, self.draft)
+        """Record all resources and anchors of the document at `uri`. Return its root."""
+        root = enter_schema(schema, uri, self.draft)
         self.resources[uri] = root
         todo = [root]
         while todo:
             node = todo.pop()
             if isinstance(node.schema, dict):
                 self.note(node)
-                todo += [node.child(one) for one in subschemas(node.schema)]
+                todo += [node.child(one) for one in list_subschemas(node.schema)]
         return root
 
     def note(self, node: Node) -> None:
-        """What a schema object declares."""
+        """Record the identifiers and anchors that a schema object declares."""
         schema = node.schema
         own = schema.get("id" if node.draft == 4 else "$id")
         if isinstance(own, str) and not (node.draft <= 7 and "$ref" in schema):
@@ -99,7 +99,7 @@ class Documents:
                 self.dynamic.add((node.resource, schema["$dynamicAnchor"]))
 
     def resolve(self, node: Node, reference: str) -> Node:
-        """The schema that a `$ref` in `node` names."""
+        """Return the target of a `$ref` in `node`. Raises UnresolvedReference."""
         if not isinstance(reference, str):
             raise UnresolvedReference(repr(reference))
         uri, fragment = urldefrag(urljoin(node.resource, reference))
@@ -113,20 +113,20 @@ class Documents:
                 raise UnresolvedReference(reference)
             return found
         for part in fragment[1:].split("/"):
-            resource = step(resource, part.replace("~1", "/").replace("~0", "~"), reference)
+            resource = resolve_step(resource, part.replace("~1", "/").replace("~0", "~"), reference)
         return resource
 
     def resource(self, uri: str) -> Node:
-        """The schema resource of that URI."""
+        """Return the schema resource of a URI. Raises UnresolvedReference."""
         if uri not in self.resources:
-            document = self.registry[uri] if uri in self.registry else metaschemas().get(uri)
+            document = self.registry[uri] if uri in self.registry else load_metaschemas().get(uri)
             if document is None:
                 raise UnresolvedReference(uri)
             self.enter(document, uri)
         return self.resources[uri]
 
     def resolve_dynamic(self, node: Node, reference: str, scope: tuple[str, ...]) -> Node:
-        """`$dynamicRef`: the outermost dynamic anchor of that name, if the reference first lands on one."""
+        """Resolve a `$dynamicRef`: the outermost dynamic anchor of that name, if the reference first lands on one."""
         found = self.resolve(node, reference)
         name = urldefrag(reference)[1]
         if (found.resource, name) in self.dynamic:
@@ -136,7 +136,7 @@ class Documents:
         return found
 
     def resolve_recursive(self, node: Node, scope: tuple[str, ...]) -> Node:
-        """`$recursiveRef`: the outermost of the resources in scope that all say `$recursiveAnchor`."""
+        """Resolve a `$recursiveRef`: the outermost of the resources in scope that all say `$recursiveAnchor`."""
         found = self.resolve(node, "#")
         if isinstance(found.schema, dict) and found.schema.get("$recursiveAnchor") is True:
             for resource in scope:
@@ -146,8 +146,8 @@ class Documents:
         return found
 
 
-def step(node: Node, part: str, reference: str) -> Node:
-    """One step of a JSON pointer."""
+def resolve_step(node: Node, part: str, reference: str) -> Node:
+    """Follow one step of a JSON pointer."""
     schema = node.schema
     if isinstance(schema, dict) and part in schema:
         return node.child(schema[part])
@@ -156,8 +156,8 @@ def step(node: Node, part: str, reference: str) -> Node:
     raise UnresolvedReference(reference)
 
 
-def subschemas(schema: Mapping[str, Any]) -> Iterator[Any]:
-    """What stands in a schema object where a schema may stand."""
+def list_subschemas(schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the subschemas of a schema object."""
     for keyword in SCHEMAS:
         if isinstance(schema.get(keyword), (dict, bool)):
             yield schema[keyword]
@@ -170,8 +170,8 @@ def subschemas(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 @lru_cache(maxsize=1)
-def metaschemas() -> dict[str, Any]:
-    """The published metaschemas."""
+def load_metaschemas() -> dict[str, Any]:
+    """Return the published metaschemas by URI."""
     from jsonschema_specifications import REGISTRY
 
     from .validator import exact_value

@@ -1,0 +1,264 @@
+"""Hostile surroundings of the store on disk: forks, damaged and foreign files, a full disk, no place to write.
+
+Scenarios as in `scenarios.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import constrain
+from constrain import Constraint
+
+from .answers import BYTES, Wrong
+
+__all__ = [
+    "NEEDS_KERNELS", "Scenario", "cut", "damaged_kernels", "damaged_store", "flip", "forked", "full_disk", "halve",
+    "no_home", "open_store", "pickles_in_the_store", "to_a_fifo", "to_a_link",
+]  # fmt: skip
+
+Scenario = Callable[[], None]
+ROOT = Path(__file__).resolve().parent.parent.parent
+NEEDS_KERNELS = 300.0
+"""CPU seconds for scenarios in which kernels are compiled anew."""
+
+
+@contextmanager
+def make_store(*names: str) -> Iterator[list[Path]]:
+    """Make empty private folders, by default one called "store"."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / name for name in names or ("store",)]
+        for path in paths:
+            path.mkdir(mode=0o700)
+        yield paths
+
+
+def digest_masks(constraint: Constraint, text: bytes) -> str:
+    """Return a digest of all masks along a text."""
+    digest = hashlib.sha256()
+    matcher = constraint.matcher()
+    for at in range(len(text)):
+        digest.update(matcher.mask().tobytes())
+        matcher.advance_bytes(text[at : at + 1])
+    digest.update(matcher.mask().tobytes())
+    return digest.hexdigest()
+
+
+# ---- 1.1, processes -----------------------------------------------------------------------------------------------
+
+
+def forked() -> None:
+    """Children that compile different schemas after a warm-up, each compared with masks made without a fork."""
+    cases = [
+        (
+            {"type": "object", "properties": {f"k{i}": {"type": kind}}, "required": [f"k{i}"]},
+            json.dumps({f"k{i}": value}).encode(),
+        )
+        for i, (kind, value) in enumerate(
+            (("string", "ab" * 40), ("integer", 12345), ("array", [1, [2, "x"]]), ("boolean", True))
+        )
+    ]
+    constrain.compile(BYTES, schema={"type": "string"}).matcher().mask()
+    constrain.warm_up(BYTES)
+    shared = constrain.compile(BYTES, schema={"type": ["object", "array", "string", "number"]})
+    wanted = [
+        (digest_masks(constrain.compile(BYTES, schema=schema), text), digest_masks(shared, text))
+        for schema, text in cases
+    ]
+    children = []
+    for (schema, text), expected in zip(cases, wanted):
+        pid = os.fork()
+        if not pid:
+            code = 1
+            try:
+                again = [
+                    (digest_masks(constrain.compile(BYTES, schema=schema), text), digest_masks(shared, text))
+                    for _ in range(20)
+                ]
+                code = 0 if set(again) == {expected} else 3
+            finally:
+                os._exit(code)
+        children.append(pid)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
+    if any(codes):
+        raise Wrong(f"children end with {codes}")
+
+
+# ---- 1.2, files ---------------------------------------------------------------------------------------------------
+
+USES_STORE = """
+import hashlib, json, sys, time
+import constrain
+from constrain import Vocabulary
+v = Vocabulary.from_tokens([bytes([b]) for b in range(256)] + [b"ab", b'":', None], eos_ids=[258])
+digest = hashlib.sha256()
+for made, text in (
+    (constrain.compile(v, schema={"type": "object", "properties": {"a": {"type": "integer"}}}), b'{"a": 12}'),
+    (constrain.compile(v, grammar='start: "a" start "b" | NUMBER\\n%import common.NUMBER\\n'), b"a12b"),
+    (constrain.compile(v, regex="(ab|a)+c"), b"abac"),
+):
+    matcher = made.matcher()
+    for at in range(len(text)):
+        digest.update(matcher.mask().tobytes())
+        matcher.advance_bytes(text[at:at + 1])
+time.sleep(1)  # files are written a moment later
+print(digest.hexdigest())
+"""
+
+
+def run_in_new_process(code: str, wall: float = 60.0, **environment: str) -> str:
+    """Run `code` in a new Python and return its output. Raise Wrong if it fails or takes longer than `wall` seconds."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=wall,
+            cwd=ROOT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Wrong(f"does not end within {wall:.0f} s") from None
+    if done.returncode:
+        name = signal.Signals(-done.returncode).name if done.returncode < 0 else f"exit {done.returncode}"
+        raise Wrong(f"{name}: {(done.stderr.strip().splitlines() or [''])[-1][:200]}")
+    return done.stdout
+
+
+def damaged_store(damage: Callable[[Path], None]) -> Scenario:
+    """Build a scenario: all files of a store are damaged; the next process gives the same masks and rewrites them."""
+
+    def scenario() -> None:
+        with make_store() as (store,):
+            wanted = run_in_new_process(USES_STORE, CONSTRAIN_STORE=str(store))
+            for path in sorted(store.rglob("*")):
+                if path.is_file():
+                    damage(path)
+            found = run_in_new_process(USES_STORE, CONSTRAIN_STORE=str(store))
+            if found != wanted:
+                raise Wrong("other masks")
+
+    return scenario
+
+
+def halve(path: Path) -> None:
+    """Cut to half."""
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def cut(path: Path) -> None:
+    """Cut to ten bytes."""
+    os.truncate(path, min(10, path.stat().st_size))
+
+
+def flip(path: Path) -> None:
+    """One bit of the middle changed."""
+    data = bytearray(path.read_bytes())
+    if data:
+        data[len(data) // 2] ^= 1
+        path.write_bytes(bytes(data))
+
+
+def to_a_link(path: Path) -> None:
+    """A symbolic link to another file."""
+    path.unlink()
+    path.symlink_to("/etc/passwd")
+
+
+def to_a_fifo(path: Path) -> None:
+    """A FIFO, which blocks who opens it."""
+    path.unlink()
+    os.mkfifo(path)
+
+
+def open_store() -> None:
+    """A folder that anyone may write to is not used: foreign files in it are not read."""
+    with make_store() as (store,):
+        wanted = run_in_new_process(USES_STORE, CONSTRAIN_STORE=str(store))
+        names = {path: path.stat().st_atime_ns for path in store.rglob("*") if path.is_file()}
+        for path in names:
+            path.chmod(0o666)
+            halve(path)
+        store.chmod(0o777)
+        if run_in_new_process(USES_STORE, CONSTRAIN_STORE=str(store)) != wanted:
+            raise Wrong("other masks")
+        left = [
+            path.name
+            for path in names
+            if path.exists() and path.stat().st_mode & 0o022 and path.stat().st_size > 16 * 1_024
+        ]
+        if left and not in_private_place(store):
+            raise Wrong(f"a folder of mode 0777 is written to: {left[:2]}")
+
+
+def in_private_place(store: Path) -> bool:
+    """Return whether the store is still as open as it was made, and no file in it is new."""
+    return store.stat().st_mode & 0o022 != 0
+
+
+def damaged_kernels(damage: Callable[[Path], None]) -> Scenario:
+    """Compiled kernels are damaged: they are compiled anew, not executed."""
+
+    def scenario() -> None:
+        with make_store("store", "kernels") as (store, kernels):
+            names = {"CONSTRAIN_STORE": str(store), "NUMBA_CACHE_DIR": str(kernels)}
+            wanted = run_in_new_process(USES_STORE, NEEDS_KERNELS, **names)
+            for path in [*kernels.rglob("*"), *store.rglob("*")]:
+                if path.is_file() and not path.is_symlink():
+                    damage(path)
+            if run_in_new_process(USES_STORE, NEEDS_KERNELS, **names) != wanted:
+                raise Wrong("other masks")
+
+    return scenario
+
+
+# ---- 3 and later ----------------------------------------------------------------------------------------------------
+
+
+def full_disk() -> None:
+    """A file system that takes no more: the same masks, no exception, and no part of a file is left behind."""
+    with make_store("store", "other") as (store, other):
+        wanted = run_in_new_process(USES_STORE, CONSTRAIN_STORE=str(other))
+        whole = {path.relative_to(other): path.stat().st_size for path in other.rglob("*") if path.is_file()}
+        code = (
+            "import resource, signal\n"
+            "resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))\n"
+            "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        )
+        if run_in_new_process(code + USES_STORE, CONSTRAIN_STORE=str(store)) != wanted:
+            raise Wrong("other masks")
+        parts = [path.name for path in store.rglob("*") if path.is_file() and not is_whole(path, store, whole)]
+        if parts:
+            raise Wrong(f"leaves {parts[:3]}")
+
+
+def is_whole(path: Path, store: Path, whole: dict[Path, int]) -> bool:
+    """Return whether a file has the name and the size that it has where there is room."""
+    return whole.get(path.relative_to(store)) == path.stat().st_size
+
+
+def no_home() -> None:
+    """No HOME, and nowhere to write."""
+    run_in_new_process("import os\nos.environ.pop('HOME', None)\n" + USES_STORE, CONSTRAIN_STORE="/proc/nowhere")
+
+
+def pickles_in_the_store() -> None:
+    """A pickle in the store's folder is never read (diskcache's fault)."""
+    with make_store() as (store,):
+        run_in_new_process(USES_STORE, CONSTRAIN_STORE=str(store))
+        bad = b"cos\nsystem\n(S'touch " + str(store.with_name("owned")).encode() + b"'\ntR."
+        for path in [path for path in store.rglob("*") if path.is_file()]:
+            path.write_bytes(bad)
+        run_in_new_process(USES_STORE, CONSTRAIN_STORE=str(store))
+        if store.with_name("owned").exists():
+            raise Wrong("a pickle in the store is executed")
