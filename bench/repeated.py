@@ -23,7 +23,7 @@ import numpy as np
 
 from .corpus import Llama3
 from .engines import ENGINES, Constrain, Engine, Refused
-from .measure import WARM
+from .measure import WARM, make_first_mask
 from .options import build_parser, read_cases, split_names
 from .record import write_result
 from .tables import print_rows
@@ -91,9 +91,7 @@ def warm_up(engine: Engine) -> None:
 def time_first_mask(engine: Engine, schema: str) -> int:
     """Return nanoseconds from the text of a schema to the first mask. Raises Refused."""
     begin = process_time_ns()
-    engine.compile(schema)
-    engine.start()
-    engine.mask()
+    make_first_mask(engine, schema)
     return process_time_ns() - begin
 
 

@@ -10,7 +10,6 @@ with the documents that were judged wrong and what the refusals say.
 from __future__ import annotations
 
 import datetime
-import importlib.metadata
 import os
 import sys
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from ..options import build_parser
-from ..record import write_result
+from ..record import list_versions, write_result
 from ..workers import Failure, Guard, run_guarded
 from .peers import ENGINES, OURS, PACKAGES
 from .probes import Probe, list_probes
@@ -43,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    versions = {name: version for name in PACKAGES if (version := find_version(name))}
+    versions = {name: version for name, version in list_versions().items() if name in PACKAGES}
     found: dict[str, list[Verdict]] = {}
     for name in options.engines:
         if name not in OURS and name not in versions:
@@ -79,14 +78,6 @@ def judge_probes(name: str, chosen: list[Probe]) -> list[Verdict]:
     for _, outcome in run_guarded(partial(judge_probe, name), chosen, limits=LIMITS, fresh=False, begin=begin):
         verdicts.append(Verdict(WORDS[outcome.kind], outcome.detail) if isinstance(outcome, Failure) else outcome)
     return verdicts
-
-
-def find_version(package: str) -> str:
-    """Return the version of a package; "" if there is none."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from time import process_time
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from .methods import METHODS, Method
 from .tasks import Task
 
-__all__ = ["Row", "check_order", "measure_methods", "tasks_rows"]
+__all__ = ["Row", "check_order", "measure_methods"]
 
 BOOTSTRAP = 2000
 
@@ -49,11 +49,6 @@ def tally_answers(task: Task, method: Method, n: int, seed: int) -> Tally:
     right = [float(a.text is not None and task.is_right(a.text)) for a in answers]
     likely = [a.logprob for a in answers if a.text is not None and task.is_in(a.text)]
     return Tally(right, likely, task.lm.evaluations / n, seconds / n)
-
-
-def tasks_rows(tasks: list[Task], n: int, seed: int) -> list[dict[str, float | str]]:
-    """Return rows as JSON."""
-    return [asdict(row) for row in measure_methods(tasks, n, seed)]
 
 
 def measure_methods(tasks: list[Task], n: int, seed: int) -> list[Row]:
