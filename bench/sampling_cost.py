@@ -187,7 +187,7 @@ def measure_answers(cases: list[Case], options: argparse.Namespace, told: dict[s
 
     `told` is kept up to date, and saved, after each schema; no schema is begun after --minutes.
     """
-    from constrain.integrations.transformers_models import load_model as load_model
+    from constrain import load_model
 
     model = load_model("demo")
     assert model.compose is not None

@@ -57,9 +57,11 @@ if TYPE_CHECKING:
         thinking,
         triggered,
     )
-    from .generation.pipeline import Generation, generate
+    from .generation.generation_result import Generation
+    from .generation.pipeline import generate
     from .grammar.nodes import Grammar
     from .integrations.logits_processor import ConstraintLogitsProcessor
+    from .integrations.transformers_models import load_model
     from .vocabulary.vocabulary import Vocabulary
 
 __all__ = [
@@ -99,6 +101,7 @@ __all__ = [
     "json_schema",
     "lark",
     "literal",
+    "load_model",
     "mark",
     "regex",
     "warm_up",
@@ -119,9 +122,11 @@ _PACKAGES = {
     "base.errors": "ArgumentError ConstrainError GrammarError LimitError RegexError SchemaError SchemaWarning "
     "SourceError TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
-    "generation.pipeline": "Generation generate",
+    "generation.generation_result": "Generation",
+    "generation.pipeline": "generate",
     "grammar.nodes": "Grammar",
     "integrations.logits_processor": "ConstraintLogitsProcessor",
+    "integrations.transformers_models": "load_model",
     "base.options": "Limits Style",
     "vocabulary.vocabulary": "Vocabulary",
 }

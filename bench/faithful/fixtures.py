@@ -130,8 +130,7 @@ DEMO: list[tuple[str, str, dict[str, Any], int]] = [
 def list_demo_fixtures() -> list[Fixture]:
     """Build the fixtures of the embedded model under real schemas."""
     import constrain
-    from constrain import demo as embedded
-    from constrain.integrations.transformers_models import load_model
+    from constrain import demo as embedded, load_model
 
     model = load_model("demo")
     out = []

@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import constrain
-from constrain import demo
-from constrain.integrations.transformers_models import load_model
+from constrain import demo, load_model
 from constrain.sampling import trie_rejection
 from constrain.sampling.core import masked_sampling
 from constrain.sampling.core.results import Draws

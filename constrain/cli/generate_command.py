@@ -21,7 +21,7 @@ from .source_options import JsonFlag, Seed, attribute_errors, read_schema, silen
 
 if TYPE_CHECKING:
     from ..decoding.generation_loop import Piece
-    from ..generation.pipeline import Generation
+    from ..generation.generation_result import Generation
     from ..integrations.transformers_models import LoadedModel
 
 __all__ = ["generate_texts", "load_with_note", "stream_pieces", "print_cost"]

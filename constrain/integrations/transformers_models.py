@@ -15,16 +15,18 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Union, cast
+from typing import TYPE_CHECKING, Any, Union, cast
 
 from .. import demo
 from ..base.errors import ArgumentError, ConstrainError, VocabularyError, shorten_text
 from ..vocabulary.vocabulary import Vocabulary
 from .end_tokens import ids_of
-from .model_cache import PromptedModel
 from .model_hub import foreign_errors, is_hub_id, locally_first
 from .tokenizer_objects import name_tokenizer
 from .vocabulary_match import check_logits, check_padding
+
+if TYPE_CHECKING:
+    from .model_cache import PromptedModel
 
 __all__ = ["LoadedModel", "Prompt", "VocabularyTokenizer", "as_loaded", "load_model"]
 
@@ -48,6 +50,7 @@ class LoadedModel:
 
     def on(self, prompt: Prompt = None) -> PromptedModel:
         """Return the model conditioned on this prompt."""
+        from .model_cache import PromptedModel  # imports torch
 
         return PromptedModel(self.model, self.prompt_ids(prompt), self.vocabulary.size)
 

@@ -203,7 +203,7 @@ def test_what_an_envelope_takes_and_reads(envelope: str) -> None:
 def model() -> tuple[Any, Vocabulary]:
     """The embedded model after a prompt; its special tokens are not named, so that marks are texts."""
     pytest.importorskip("transformers")
-    from constrain.integrations.transformers_models import load_model
+    from constrain import load_model
 
     loaded = load_model("demo")
     own = loaded.vocabulary

@@ -136,7 +136,7 @@ def test_special_tokens_break_a_text() -> None:
 @pytest.fixture(scope="module")
 def loaded() -> object:
     pytest.importorskip("transformers")
-    from constrain.integrations.transformers_models import load_model
+    from constrain import load_model
 
     return load_model("demo")
 

@@ -71,6 +71,13 @@ def test_the_names_are_what_they_say() -> None:
         assert done.returncode == 0, done.stderr
 
 
+def test_load_model_is_public_and_loads_no_framework_until_it_is_called() -> None:
+    code = "import sys, constrain; assert callable(constrain.load_model); print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+    assert "load_model" in constrain.__all__
+
+
 def test_a_schema_gives_its_value() -> None:
     for seed in range(6):
         g = ask(seed, schema=SCHEMA, style=COMPACT, max_tokens=200)
@@ -200,14 +207,14 @@ def test_pieces_are_the_text() -> None:
     [
         ({}, "exactly one of"),
         ({"regex": "a", "choices": ["b"]}, "exactly one of"),
-        ({"choices": "yes"}, "choices is one text"),
+        ({"choices": "yes"}, "choices is a single text"),
         ({"regex": "a", "sampler": "magic"}, "no sampler 'magic'"),
         ({"regex": "a", "n": -1}, "n is -1"),
         ({"regex": "a", "max_tokens": 0}, "max_tokens is 0"),
         ({"regex": "a", "temperature": -1.0}, "temperature must be"),
         ({"regex": "a", "top_k": 0}, "top_k must be"),
         ({"regex": "a", "top_p": 2.0}, "top_p must be"),
-        ({"regex": "a", "prompt": "x"}, "its own affair"),
+        ({"regex": "a", "prompt": "x"}, "holds its own prompt"),
         ({"regex": "a{3}", "max_tokens": 3}, "takes 4 tokens"),
     ],
 )
@@ -217,7 +224,7 @@ def test_what_is_wrong_is_said(wrong: dict, match: str) -> None:
 
 
 def test_models_that_are_none() -> None:
-    with pytest.raises(ConstrainError, match="a int is no model"):
+    with pytest.raises(ConstrainError, match="model is of type int"):
         constrain.generate(3, regex="a")
     with pytest.raises(ConstrainError, match="needs its Vocabulary"):
         constrain.generate(TableModel(257), regex="a")

@@ -35,7 +35,7 @@ def test_an_argument_of_the_wrong_kind_is_named(arguments: dict[str, Any], says:
 
 
 def test_choices_and_patterns_are_texts() -> None:
-    with pytest.raises(ConstrainError, match="choices are texts"):
+    with pytest.raises(ConstrainError, match="choices must be texts"):
         constrain.generate("demo", choices=[1, 2])  # type: ignore[list-item]
     with pytest.raises(ConstrainError, match="text of a pattern"):
         constrain.generate("demo", regex=re.compile("a"))  # type: ignore[call-overload]

@@ -10,7 +10,7 @@ import pytest
 
 from constrain import compile, generate, sampling
 from constrain.base.errors import ConstrainError, LimitError, UnsupportedError
-from constrain.generation.pipeline import ATTEMPTS
+from constrain.generation.finished_texts import ATTEMPTS
 from constrain.sampling import SAMPLERS
 from constrain.sampling.core.masked_sampling import allowed_tokens
 from constrain.sampling.core.weight_statistics import weight_stats
@@ -106,8 +106,8 @@ def test_particles_are_passed_on() -> None:
     [
         ({"sampler": "exact", "temperature": 0.5}, UnsupportedError, "no temperature"),
         ({"sampler": "smc", "top_k": 3}, UnsupportedError, "no temperature, top_k"),
-        ({"sampler": "exact", "stream": print}, UnsupportedError, "nothing to stream"),
-        ({"particles": 4}, ConstrainError, "particles is 4 and the sampler 'masked'"),
+        ({"sampler": "exact", "stream": print}, UnsupportedError, "cannot stream"),
+        ({"particles": 4}, ConstrainError, "particles is 4, which the sampler 'masked' does not take"),
         ({"sampler": "smc", "particles": 0}, ConstrainError, "particles is 0"),
         ({"sampler": "markov"}, UnsupportedError, "last few tokens"),
     ],
@@ -130,7 +130,7 @@ def test_the_command_line_takes_a_sampler() -> None:
     assert len(done.stdout.split()) == 5
     assert "off from the model by" in " ".join(done.stderr.split())
     done = CliRunner().invoke(app, [*given, "--sampler", "exact"])
-    assert "the model's own law" in " ".join(done.stderr.split())
+    assert "the model's own distribution" in " ".join(done.stderr.split())
     assert CliRunner().invoke(app, [*given, "--sampler", "magic"]).exit_code != 0
 
 
@@ -154,7 +154,9 @@ def test_unfinished_draws_are_counted_and_no_answers(sampler: str, max_tokens: i
 @pytest.mark.parametrize(("n", "max_tokens"), [(1, 5), (2, 5), (3, 9)])
 def test_too_few_that_end_are_an_error_that_says_how_many(n: int, max_tokens: int) -> None:
     """A model that nearly never ends within the budget, though a text that does is there."""
-    with pytest.raises(LimitError, match=rf"^\d of \d+ texts ended in max_tokens = {max_tokens}; {n} were wanted") as e:
+    with pytest.raises(
+        LimitError, match=rf"^\d of \d+ texts ended within max_tokens = {max_tokens}; {n} were requested"
+    ) as e:
         generate(RARELY_A, regex="a{3}|b{60}", tokenizer=TWO, max_tokens=max_tokens, seed=1, sampler="awrs", n=n)
     ended, made = (int(word) for word in str(e.value).split()[:3:2])
     assert ended < n

@@ -13,9 +13,8 @@ from typing import Any
 import jsonschema
 
 import constrain
-from constrain import demo
+from constrain import demo, load_model
 from constrain.base.errors import ConstrainError
-from constrain.integrations.transformers_models import load_model
 
 from ..fixtures import Counted
 from .tasks import Task

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import constrain
-from constrain import demo
+from constrain import demo, load_model
 from constrain.engine.matcher import Matcher
-from constrain.integrations.transformers_models import load_model
 from constrain.sampling import asap, smc, trie_rejection
 from constrain.sampling.core import masked_sampling
 from constrain.sampling.core.results import Draws

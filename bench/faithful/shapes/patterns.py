@@ -6,8 +6,7 @@ What an expression looks ahead for must be written later, which a mask sees only
 from __future__ import annotations
 
 import constrain
-from constrain import demo
-from constrain.integrations.transformers_models import load_model
+from constrain import demo, load_model
 
 from ..fixtures import Counted
 from .tasks import Task

@@ -1,0 +1,139 @@
+"""The run of a call of `generate`: select a sampler and draw texts until the requested number has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import LimitError
+from ..decoding.generation_loop import Outcome, Piece, Stats, generate_text
+from ..engine.constraint import Constraint
+from ..sampling import SAMPLERS, Checker, LanguageModel, add_post_filter, draw
+from ..sampling.core.masked_sampling import Proposal
+from ..sampling.sampler_choice import SamplerChoice, choose_sampler
+
+__all__ = ["ATTEMPTS", "draw_outcomes", "generate_masked", "select_sampler"]
+
+ATTEMPTS = 64
+"""Maximum number of unfinished texts per requested text before `generate` gives up."""
+PARTICLES = 16
+"""Default number of particles. The median of our fixtures is then near p given L; use more where a twist is missing
+(see the how-to)."""
+
+
+def select_sampler(
+    lm: LanguageModel,
+    constraint: Constraint,
+    sampler: str,
+    *,
+    particles: int | None,
+    checker: Checker | Callable[[bytes], bool] | None,
+    seed: int | None,
+    max_tokens: int,
+    masked_options: str,
+) -> SamplerChoice:
+    """Return the requested sampler with its options; for "auto", the one that `sampling.sampler_choice` selects.
+
+    masked_options: names of requested options that only "masked" supports.
+    """
+    if sampler == "auto":
+        rng = np.random.default_rng(None if seed is None else [seed, 1])
+        filtered = add_post_filter(constraint, sampler, checker)
+        return choose_sampler(lm, filtered, rng=rng, max_tokens=max_tokens, wants=masked_options)
+    options = {"particles": particles or PARTICLES} if SAMPLERS[sampler].takes_particles else {}
+    return SamplerChoice(sampler, "", options)
+
+
+def generate_masked(
+    lm: LanguageModel,
+    constraint: Constraint,
+    n: int,
+    *,
+    seed: int | None,
+    max_tokens: int,
+    proposal: Proposal,
+    stream: Callable[[Piece], None] | None,
+) -> tuple[list[Outcome], int]:
+    """Generate n texts with the generation loop. Return them and the number of unfinished ones.
+
+    Unfinished texts are drawn again (see `repeat_until_ended`).
+    """
+    generators = spawn_generators(seed)
+
+    def attempt(count: int) -> tuple[list[Outcome], int]:
+        texts = [
+            generate_text(lm, constraint, rng=next(generators), max_tokens=max_tokens, proposal=proposal, stream=stream)
+            for _ in range(count)
+        ]
+        ended = [text for text in texts if text.finish_reason != "length"]
+        if len(ended) < len(texts) and stream is not None:
+            raise LimitError(
+                f"a text that was streamed did not end within max_tokens = {max_tokens}", hint="Raise max_tokens."
+            )
+        return ended, len(texts) - len(ended)
+
+    return repeat_until_ended(attempt, n, max_tokens)
+
+
+def draw_outcomes(
+    lm: LanguageModel,
+    constraint: Constraint,
+    sampler: str,
+    n: int,
+    seed: int | None,
+    max_tokens: int,
+    options: dict[str, Any],
+) -> tuple[list[Outcome], int]:
+    """Draw n texts with a sampler of `sampling` and convert them to Outcomes. Unfinished texts are drawn again (see
+    `repeat_until_ended`).
+    """
+    rng = np.random.default_rng(seed)
+
+    def attempt(count: int) -> tuple[list[Outcome], int]:
+        start = perf_counter_ns()
+        draws = draw(lm, constraint, sampler=sampler, n=count, rng=rng, max_tokens=max_tokens, **options)
+        total_us = (perf_counter_ns() - start) / 1e3
+        finished = []
+        for drawn in draws:
+            stats = Stats(tokens=len(drawn.tokens) + 1, total_us=total_us / len(draws), counts=draws.stats)
+            stats.model_calls = round(draws.stats.get("model_calls", 0) / len(draws))
+            data = constraint.vocabulary.transcript(drawn.tokens)
+            finished.append(Outcome(list(drawn.tokens), data, drawn.logprob, drawn.log_weight, "complete", stats))
+        return finished, draws.unfinished
+
+    return repeat_until_ended(attempt, n, max_tokens)
+
+
+def repeat_until_ended(
+    attempt: Callable[[int], tuple[list[Outcome], int]], n: int, max_tokens: int
+) -> tuple[list[Outcome], int]:
+    """Return n finished texts and the number of unfinished ones. Raise LimitError after ATTEMPTS unfinished texts per
+    text.
+
+    attempt: draws the given number of texts; returns those that ended and the number that did not. If it returns
+    neither, fewer than n texts are returned.
+    """
+    finished, unfinished = attempt(n)
+    while unfinished and len(finished) < n:
+        if unfinished >= ATTEMPTS * n:
+            raise LimitError(
+                f"{len(finished)} of {len(finished) + unfinished} texts ended within max_tokens = {max_tokens}; "
+                f"{n} were requested",
+                hint='Raise max_tokens, or use sampler="masked", which closes a text before the limit.',
+            )
+        more, failed = attempt(n - len(finished))
+        if not more and not failed:
+            break
+        finished, unfinished = finished + more, unfinished + failed
+    return finished, unfinished
+
+
+def spawn_generators(seed: int | None) -> Iterator[np.random.Generator]:
+    """Yield independent random generators without end; the first is the one that n = 1 uses."""
+    root = np.random.SeedSequence(seed)
+    yield np.random.default_rng(root)
+    while True:
+        yield np.random.default_rng(root.spawn(1)[0])

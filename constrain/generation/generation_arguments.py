@@ -1,0 +1,176 @@
+"""The arguments of `generate`: the constraint that a call requests, and the checks made before the model is loaded.
+
+Every check raises an error that names the argument, its value and what is expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Union
+
+from ..base.errors import ArgumentError, ConstrainError, UnsupportedError, check_type, describe_value
+from ..base.options import Limits, Style
+from ..forms import grammar as form_of
+from ..frontends.python_types import to_schema
+from ..integrations.python_values import is_type, parse_json, to_value
+from ..sampling import SAMPLERS, Checker
+from ..sampling.core.masked_sampling import PLAIN, Proposal
+from ..sampling.core.sampler_arguments import MOST_DRAWS, is_count
+
+__all__ = ["Check", "ConstraintRequest", "build_proposal", "build_request", "check_arguments", "list_masked_options"]
+
+Check = Union[Callable[[str], bool], Checker]
+"""A condition on texts in addition to the constraint."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintRequest:
+    """The constraint arguments of `generate`, which it passes to `compile`. Exactly one of them must be given."""
+
+    schema: Any = None
+    regex: str | None = None
+    grammar: Any = None
+    choices: Sequence[str] | None = None
+    type: Any = None
+
+    def __post_init__(self) -> None:
+        if len(self.given) != 1:
+            names = " and ".join(f"{name}=" for name in self.given) or "nothing"
+            raise ConstrainError(f"got {names}: give exactly one of schema=, regex=, grammar=, choices= and type=")
+        if self.choices is not None and not all(isinstance(choice, str) for choice in self.choices):
+            raise ConstrainError("choices must be texts", hint="For other values use schema={'enum': [...]} or type=.")
+        if isinstance(self.choices, str):
+            raise ConstrainError(
+                "choices is a single text, not a list", hint=f"Give a list of texts: choices=[{self.choices!r}]."
+            )
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The argument that was given, as a dict from its name to its value."""
+        names = ("schema", "regex", "grammar", "choices", "type")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    def value(self, text: str) -> Any:
+        """Parse a generated text into the value it represents, see `Generation.value`."""
+        tp = self.type if self.type is not None else self.schema if is_type(self.schema) else None
+        if tp is not None:
+            return to_value(tp, text)
+        return parse_json(text) if self.schema is not None else text
+
+    def prompt_arguments(self) -> dict[str, Any]:
+        """Return the constraint as arguments of `demo.compose_prompt`, for models whose prompt includes it."""
+        tp = self.type if self.type is not None else self.schema if is_type(self.schema) else None
+        if tp is not None:
+            return {"schema": to_schema(tp)}
+        return {name: value for name, value in self.given.items() if name in ("schema", "regex", "choices")}
+
+
+def build_request(
+    schema: Any,
+    regex: str | None,
+    grammar: Any,
+    choices: Sequence[str] | None,
+    type: Any,
+    import_paths: Sequence[str | PathLike[str]],
+) -> ConstraintRequest:
+    """Make a ConstraintRequest. A Lark grammar with import paths is converted to a Form, which remembers them."""
+    if isinstance(grammar, str) and import_paths:
+        grammar = form_of(grammar, import_paths=import_paths)
+    if choices is not None and not isinstance(choices, str):
+        check_type("choices", choices, Iterable, "give a list of texts")
+        choices = list(choices)
+    return ConstraintRequest(schema, regex, grammar, choices, type)
+
+
+def build_proposal(temperature: float, top_k: int | None, top_p: float | None) -> Proposal:
+    """Make the Proposal; raise ConstrainError for invalid values."""
+    try:
+        return Proposal(temperature, top_k, top_p)
+    except (TypeError, ValueError) as error:
+        raise ConstrainError(str(error)) from error
+
+
+def check_arguments(
+    *,
+    sampler: str,
+    n: int | None,
+    max_tokens: int,
+    particles: int | None,
+    proposal: Proposal,
+    stream: object,
+    check: object,
+) -> None:
+    """Raise an error for a value that is out of range, or for options that the sampler does not support."""
+    check_sampler(sampler, particles, proposal, stream, check)
+    if n is not None and not 0 <= n <= MOST_DRAWS:
+        raise ArgumentError(f"n is {n}: it is the number of texts, from 0 to {MOST_DRAWS:,}")
+    if max_tokens < 1:
+        raise ConstrainError(f"max_tokens is {max_tokens}: not even an end token fits", hint="Give 1 or more.")
+
+
+def check_sampler_name(sampler: object) -> None:
+    """Raise TypeError or UnsupportedError unless the argument is the name of a sampler, or "auto"."""
+    check_type("sampler", sampler, str, f"give one of {', '.join(SAMPLERS)} or 'auto'")
+    if sampler not in SAMPLERS and sampler != "auto":
+        known = ", ".join([*SAMPLERS, "auto"])
+        raise UnsupportedError(f"there is no sampler {sampler!r}", hint=f"The samplers are {known}.")
+
+
+def check_sampler(sampler: str, particles: int | None, proposal: Proposal, stream: object, check: object) -> None:
+    """Raise ConstrainError or UnsupportedError if the sampler does not support the given options."""
+    particle_samplers = [name for name, row in SAMPLERS.items() if row.takes_particles]
+    if particles is not None and (sampler not in particle_samplers or not is_count(particles) or particles < 1):
+        raise ConstrainError(
+            f"particles is {particles!r}, which the sampler {sampler!r} does not take",
+            hint=f"Give a whole number from 1 on, with one of the samplers {', '.join(particle_samplers)}.",
+        )
+    if check is not None and not (callable(check) or hasattr(check, "matcher")):
+        raise ConstrainError(
+            f"check is {check!r}", hint="Give a function of a text that returns True or False, or a sampling.Checker."
+        )
+    if check is not None and (sampler == "masked" or list_masked_options(proposal, stream)):
+        raise UnsupportedError(
+            'the sampler "masked" does not support check=, because it does not draw a rejected text again',
+            hint='Use sampler="exact", or "auto" without a temperature, top_k, top_p and stream=.',
+        )
+    if sampler in ("masked", "auto"):
+        return
+    if proposal != PLAIN:
+        raise UnsupportedError(
+            f"the sampler {sampler!r} draws from the model's own distribution: it has no temperature, top_k or top_p",
+            hint='Remove these options, or use sampler="masked".',
+        )
+    if stream is not None:
+        raise UnsupportedError(
+            f"the sampler {sampler!r} cannot stream, because it may discard a text until it is finished",
+            hint='Remove stream=, or use sampler="masked".',
+        )
+
+
+def list_masked_options(proposal: Proposal, stream: object) -> str:
+    """Return the names of requested options that only the sampler "masked" supports, joined by commas; "" if there are
+    none.
+    """
+    options = [] if stream is None else ["streaming"]
+    options += [name for name in ("temperature", "top_k", "top_p") if getattr(proposal, name) != getattr(PLAIN, name)]
+    return ", ".join(options)
+
+
+def check_types(
+    style: object, limits: object, n: object, max_tokens: object, seed: object, stream: object, prompt: object
+) -> None:
+    """Raise ConstrainError for arguments of the wrong type."""
+    checks = [
+        ("style", style, isinstance(style, Style), 'a constrain.Style, such as Style(whitespace="compact")'),
+        ("limits", limits, isinstance(limits, Limits), "a constrain.Limits"),
+        ("n", n, n is None or is_count(n), "a whole number, or None for one Generation"),
+        ("max_tokens", max_tokens, is_count(max_tokens), "a whole number"),
+        ("seed", seed, seed is None or (is_count(seed) and int(str(seed)) >= 0), "a whole number from 0 on, or None"),
+        ("stream", stream, stream is None or callable(stream), "a function of one Piece, or None"),
+        ("prompt", prompt, not isinstance(prompt, (bytes, int, float)), "a text, chat messages, token ids, or None"),
+    ]
+    for name, value, valid, expected in checks:
+        if not valid:
+            raise ConstrainError(f"{name} is {describe_value(value)}", hint=f"Give {expected}.")

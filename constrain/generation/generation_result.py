@@ -1,0 +1,102 @@
+"""The results of `generate`: one Generation per text, and the weight statistics of all texts of a call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import log
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..base.errors import ConstrainError, ValueRefused
+from ..decoding.generation_loop import FinishReason, Outcome, Stats
+from ..sampling import SAMPLERS
+from ..sampling.core.weight_statistics import weight_stats
+
+if TYPE_CHECKING:
+    from ..sampling.core.masked_sampling import Proposal
+    from .generation_arguments import ConstraintRequest
+
+__all__ = ["Generation", "as_generation", "weigh_outcomes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One text generated under a constraint.
+
+    Attributes
+    ----------
+    text : str
+        The generated text; special tokens appear by name.
+    value : object
+        The parsed text: JSON for a schema; an instance for a Pydantic model, dataclass, NamedTuple or Enum; a dict for
+        a TypedDict; the text itself for a regex, grammar or choice.
+    tokens : tuple of int
+        Token ids, without the end token.
+    logprob : float
+        Log-probability of the text under the model in nats, end token included.
+    log_weight : float
+        Log of the ratio of the model's probability to the probability with which the text was drawn, in nats (see
+        `sampling.core.masked_sampling`).
+    finish_reason : {"complete", "budget"}
+        "complete": the model ended the text. "budget": the text was closed, or kept short, to end within max_tokens.
+        Unfinished texts are never returned; they are drawn again and counted in ``stats.counts["unfinished"]``.
+    stats : Stats
+        Cost of the text.
+    """
+
+    text: str
+    value: Any
+    tokens: tuple[int, ...]
+    logprob: float
+    log_weight: float
+    finish_reason: FinishReason
+    stats: Stats = field(compare=False, repr=False)
+
+
+def as_generation(outcome: Outcome, request: ConstraintRequest) -> Generation:
+    """Convert an Outcome to a Generation, parsing its value. Raise ValueRefused if the type rejects the value."""
+    text = outcome.data.decode("utf-8", "replace")
+    try:
+        value = None if outcome.finish_reason == "length" else request.value(text)
+    except ConstrainError:
+        raise
+    except ValueError as error:  # pydantic.ValidationError is one
+        refused = ValueRefused(
+            f"the text satisfies the schema, but the type rejects its value: {error}",
+            hint=f"The text is {text[:60]!r}. State the validator's condition in the schema, or generate again.",
+        )
+        refused.text = text
+        raise refused from error
+    return Generation(
+        text, value, tuple(outcome.tokens), outcome.logprob, outcome.log_weight, outcome.finish_reason, outcome.stats
+    )
+
+
+def weigh_outcomes(
+    outcomes: list[Outcome], unfinished: int, proposal: Proposal, sampler: str, wanted: int
+) -> dict[str, float]:
+    """Compute the weight statistics of all texts of a call (`weight_stats`); unfinished texts count as weight 0.
+
+    Statistics are not trusted if the budget changed a text (`closed` is the share of such texts) or if the proposal
+    excludes tokens. They are always trusted if all draws have equal weight by construction.
+
+    Texts are drawn until `wanted` of them have ended. For independent draws, with n of m ended, (n - 1) / (m - 1) is
+    then an unbiased estimate of the probability of ending (Haldane 1945), while n / m is biased upwards. With a single
+    text there is no unbiased estimate above 0: log_z then uses n / m, is too large on average, and is never trusted.
+    """
+    log_weights = [outcome.log_weight for outcome in outcomes] + [-np.inf] * unfinished
+    stats = weight_stats(np.array(log_weights, np.float64))
+    if stats:
+        ended, total = len(outcomes), len(outcomes) + unfinished
+        if SAMPLERS[sampler].unit == "draw" and unfinished and 1 < ended == wanted:
+            factor = (ended - 1) / (total - 1) * total / ended
+            stats["log_z"] += log(factor)
+            stats["dead_ends"] = 1 - (1 - stats["dead_ends"]) * factor
+        stats["closed"] = sum(outcome.finish_reason == "budget" for outcome in outcomes) / len(outcomes)
+        truncated = proposal.temperature == 0 or proposal.top_k is not None or (proposal.top_p or 1) < 1
+        if truncated or stats["closed"]:
+            stats["trusted"] = 0.0
+        elif SAMPLERS[sampler].equal_weights:
+            stats["trusted"] = 1.0
+    return stats

@@ -1,0 +1,81 @@
+"""Preparation of a call of `generate`: the model after its prompt, the compiled constraint and the checker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from typing import Any
+
+from ..base.errors import ConstrainError, LimitError
+from ..base.json_documents import References
+from ..base.options import Limits, Style
+from ..compilation.constraint_compiler import compile
+from ..engine.constraint import Constraint
+from ..integrations.transformers_models import LoadedModel, Prompt, VocabularyTokenizer, as_loaded, load_model
+from ..integrations.vocabulary_match import check_tokenizer
+from ..sampling import Checker, LanguageModel
+from ..vocabulary.vocabulary import Vocabulary
+from .generation_arguments import Check, ConstraintRequest
+
+__all__ = ["as_bytes_checker", "compile_request", "limit_tokens", "prepare_model"]
+
+
+def prepare_model(
+    model: Any, tokenizer: Any, prompt: Prompt, request: ConstraintRequest
+) -> tuple[Vocabulary, Callable[[], LanguageModel]]:
+    """Return the Vocabulary of a model and a function that makes the LanguageModel after the prompt.
+
+    The function is called later, because it runs the model.
+    """
+    if isinstance(model, LanguageModel):
+        if not isinstance(tokenizer, Vocabulary):
+            raise ConstrainError("a LanguageModel needs its Vocabulary", hint="Give it as tokenizer=.")
+        if prompt is not None:
+            raise ConstrainError(
+                "prompt= was given with a LanguageModel, which holds its own prompt", hint="Leave prompt= out."
+            )
+        return tokenizer, lambda: model
+    if isinstance(model, (LoadedModel, str, PathLike)):
+        loaded = model if isinstance(model, LoadedModel) else load_model(model)
+        if isinstance(tokenizer, Vocabulary) and not isinstance(loaded.tokenizer, VocabularyTokenizer):
+            check_tokenizer(tokenizer, loaded.tokenizer)
+        if tokenizer is not None:
+            loaded = as_loaded(loaded.model, tokenizer, name=loaded.name)
+    elif hasattr(model, "generate") and hasattr(model, "config"):
+        loaded = as_loaded(model, tokenizer)
+    else:
+        raise ConstrainError(
+            f"model is of type {model.__class__.__name__}, which is no model",
+            hint='Give "demo", a folder, a hub id, a loaded transformers model, or an object with next_logprobs.',
+        )
+    if loaded.compose is not None and (prompt is None or isinstance(prompt, str)):
+        prompt = loaded.compose(prompt, **request.prompt_arguments())
+    return loaded.vocabulary, lambda: loaded.on(prompt)
+
+
+def compile_request(
+    vocabulary: Vocabulary, request: ConstraintRequest, style: Style, references: References, limits: Limits
+) -> Constraint:
+    """Compile the requested constraint."""
+
+    return compile(
+        vocabulary, style=style, registry=references, base_uri=references.base_uri, limits=limits, **request.given
+    )
+
+
+def limit_tokens(lm: LanguageModel, max_tokens: int) -> int:
+    """Return max_tokens, lowered to the number of positions the model has left. Raise LimitError if it has none."""
+    room: int | None = getattr(lm, "room", None)
+    if room is not None and room < max_tokens:
+        max_tokens = room
+    if max_tokens < 1:
+        raise LimitError("the prompt fills all the positions that the model has", hint="Shorten the prompt.")
+    return max_tokens
+
+
+def as_bytes_checker(check: Check) -> Checker | Callable[[bytes], bool]:
+    """Return a Checker unchanged; wrap a function of str as a function of bytes."""
+    if isinstance(check, Checker):
+        return check
+    check_text = check
+    return lambda data: bool(check_text(data.decode("utf-8", "replace")))
