@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from constrain.engine.constraint import Constraint
 from constrain.sampling import LanguageModel
-from constrain.sampling.particles import Move, ParticleNode, Prefixes, law_of
+from constrain.sampling.particles import Move, ParticleNode, Prefixes, list_allowed_logprobs
 from tests.markov_factory import Case, Tokens, cases
 
 __all__ = ["DEMO", "Counted", "Fixture", "list_demo_fixtures", "list_markov_fixtures"]
@@ -74,10 +74,10 @@ def enumerate_texts(lm: Counted, constraint: Constraint, max_tokens: int) -> Ite
     prefixes = Prefixes(lm, constraint)
     layer: list[tuple[ParticleNode, float]] = [(prefixes.root, 0.0)]
     for left in range(max_tokens, 0, -1):
-        prefixes.ask([node for node, _ in layer])
+        prefixes.fetch_rows([node for node, _ in layer])
         further: list[tuple[ParticleNode, float]] = []
         for node, log_q in layer:
-            tokens, logs = law_of(prefixes, node, left)
+            tokens, logs = list_allowed_logprobs(prefixes, node, left)
             mass = np.logaddexp.reduce(logs) if len(logs) else -np.inf
             for token, log in zip(tokens.tolist(), logs.tolist()):
                 child = prefixes.child(node, Move(token, log, 0.0))

@@ -148,7 +148,7 @@ def print_weights(made: list[Generation]) -> None:
     if len(made) > 1:
         said, of = stats.weights, f"of the {len(made)} texts: log Z {stats.weights['log_z']:.1f}"
         if SAMPLERS[stats.sampler].equal_weights:
-            display.print_note((f"{of} · from the model's own law, given the form", "dim"))
+            display.print_note((f"{of} · from the model's own distribution, given the constraint", "dim"))
             return
         trusted = "" if said["trusted"] else " · not to be trusted yet: draw more"
         off = f"{said['kl_to_target']:.2g} nats (and {said['kl_from_target']:.2g} the other way)"

@@ -312,6 +312,6 @@ class Emitter:
         """Emit the delayed bytes at the end of the text; only a constraint on bytes rather than characters can leave
         any.
         """
-        if self.stream is not None and (rest := self.decoder.decode(b"", True)):
+        if self.stream is not None and (delayed := self.decoder.decode(b"", True)):
             last = self.out.tokens[-1]
-            self.stream(Piece(last, rest, 0.0, 0.0, "closing"))
+            self.stream(Piece(last, delayed, 0.0, 0.0, "closing"))

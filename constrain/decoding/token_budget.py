@@ -111,8 +111,8 @@ class Closing:
         The first applies if the token was its beginning, or stood where any text may; the second if the token could
         have been omitted.
         """
-        rest = self.spelled[1:] if self.spelled and self.spelled[0] == token else None
-        return [(known[len(self.vocabulary.spelled(token)) :], rest), (known, self.spelled)]
+        suffix = self.spelled[1:] if self.spelled and self.spelled[0] == token else None
+        return [(known[len(self.vocabulary.spelled(token)) :], suffix), (known, self.spelled)]
 
 
 def can_complete(matcher: Matcher, data: bytes) -> bool:

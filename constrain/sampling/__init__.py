@@ -7,7 +7,7 @@ computations that are feasible for small models only.
 from __future__ import annotations
 
 from .canonical_tokens import Canonical
-from .checkers import Checker, Judged, Stepwise
+from .checkers import Checker, Stepwise, ValidatorChecker
 from .core.language_model import LanguageModel
 from .core.results import Draw, Draws
 from .estimation import Estimate, estimate, estimate_from
@@ -17,6 +17,7 @@ from .sampler_table import SAMPLERS, Sampler, add_post_filter, draw
 from .success_trie import SuccessTrie, trie_key
 
 __all__ = [
-    "SAMPLERS", "Canonical", "Checker", "Draw", "Draws", "Estimate", "Hmm", "Judged", "LanguageModel", "NGram",
-    "Sampler", "Stepwise", "SuccessTrie", "draw", "estimate", "estimate_from", "add_post_filter", "trie_key",
+    "SAMPLERS", "Canonical", "Checker", "Draw", "Draws", "Estimate", "Hmm", "LanguageModel", "NGram",
+    "Sampler", "Stepwise", "SuccessTrie", "draw", "estimate", "estimate_from", "ValidatorChecker", "add_post_filter",
+    "trie_key",
 ]  # fmt: skip

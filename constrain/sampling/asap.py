@@ -16,9 +16,9 @@ import numpy as np
 
 from .core.language_model import LanguageModel
 from .core.results import Draws
-from .core.sampler_arguments import check_common_arguments, check_judges, check_masks
+from .core.sampler_arguments import check_common_arguments, check_masks, check_validators
 from .success_trie import SuccessTrie
-from .success_walks import Judge, Laws, Walk
+from .success_walks import DistributionSource, Validator, Walk
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
@@ -34,8 +34,8 @@ def draw_asap(
     rng: np.random.Generator,
     max_tokens: int,
     trie: SuccessTrie | None = None,
-    accepts: Judge | None = None,
-    viable: Judge | None = None,
+    accepts: Validator | None = None,
+    viable: Validator | None = None,
 ) -> Draws:
     """Draw n texts one after the other, each of which learns from those before.
 
@@ -43,16 +43,8 @@ def draw_asap(
 
     Parameters
     ----------
-    lm : LanguageModel
-        The model, after its prompt.
-    constraint : Constraint
-        What the texts must satisfy.
-    n : int
-        Number of draws.
-    rng : numpy.random.Generator
-        The only source of randomness.
-    max_tokens : int
-        Maximum number of tokens of a text, end token included.
+    lm, constraint, n, rng, max_tokens
+        As in `sampling.draw`.
     trie : SuccessTrie, optional
         Success masses learnt so far, updated in place; a new trie by default.
     accepts : callable, optional
@@ -73,17 +65,17 @@ def draw_asap(
     """
     check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "asap")
-    check_judges(accepts=accepts, viable=viable)
-    laws = Laws(lm, constraint, trie, max_tokens, accepts, viable)
+    check_validators(accepts=accepts, viable=viable)
+    source = DistributionSource(lm, constraint, trie, max_tokens, accepts, viable)
     draws = []
     for _ in range(n):
-        if laws.trie.full:
-            laws.trie.forget()
-        walk, success = Walk(laws), None
+        if source.trie.full:
+            source.trie.evict_nodes()
+        walk, success = Walk(source), None
         while success is None:
-            (law,) = laws.at([(walk.node, walk.matcher)])
-            success = walk.choose(law, rng) if walk.visit(law) > 0 else False
+            (distribution,) = source.distributions_at([(walk.node, walk.matcher)])
+            success = walk.choose(distribution, rng) if walk.visit(distribution) > 0 else False
         draws.append(walk.draw(walk.logratio if success else -np.inf))
-        if laws.trie.bound <= 0:
-            raise laws.nothing()
-    return Draws.of(draws, attempts=len(draws), **laws.stats)
+        if source.trie.bound <= 0:
+            raise source.no_text_error()
+    return Draws.of(draws, attempts=len(draws), **source.stats)

@@ -19,15 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError, LimitError
-from .checkers import BothCheckers, Checker, CheckerPosition, Judged
+from .checkers import BothCheckers, Checker, CheckerPosition, ValidatorChecker
 from .core.language_model import LanguageModel, rows_after
 from .core.masked_sampling import pick_under
 from .core.results import Draw, Draws, log_sum
-from .core.sampler_arguments import check_common_arguments, check_counts, check_judges, check_seconds
+from .core.sampler_arguments import check_common_arguments, check_counts, check_seconds, check_validators
 from .core.token_masses import allowed_tokens, mask_of
 from .core.weight_statistics import weight_stats
 from .exponential_race import FAINTEST, ExponentialRace, Row
-from .success_walks import Judge
+from .success_walks import Validator
 from .token_rejection import CheckBudget, Chunks, DesRaj, ExploreFlip, Method
 
 __all__ = ["DES_RAJ", "WeightedToken", "draw_awrs", "draw_token", "draw_token_at"]
@@ -58,7 +58,7 @@ def draw_token(
     budget: int | None = None,
     allowed: NDArray[np.int64] | None = None,
     mask: Callable[[], NDArray[np.int32]] | None = None,
-    many: Callable[[list[int]], list[bool]] | None = None,
+    check_many: Callable[[list[int]], list[bool]] | None = None,
     ends: tuple[int, ...] = (),
 ) -> WeightedToken:
     """Draw a token that passes `check`, with its weight.
@@ -95,35 +95,35 @@ def draw_token(
     """
     if budget is not None and budget < 1:
         raise ArgumentError(f"budget must be 1 or more, not {budget!r}: without any check there is no weight")
-    most = math.inf if budget is None else budget
-    patience = PATIENCE if mask is not None and most > PATIENCE else math.inf
+    max_checks = math.inf if budget is None else budget
+    patience = PATIENCE if mask is not None and max_checks > PATIENCE else math.inf
     if len(ends) > 1:
-        check, many = merge_end_tokens(check, many, ends)
-    ask = CheckBudget(check, many, most, patience)
+        check, check_many = merge_end_tokens(check, check_many, ends)
+    limited_check = CheckBudget(check, check_many, max_checks, patience)
     shift, tokens, logs = 0.0, allowed, logprobs if allowed is None else logprobs[allowed]
     while True:
         if tokens is not None:
             if np.isnan(top := float(logs.max(initial=-np.inf))):
                 raise ArgumentError("the model's log-probabilities are not numbers (NaN)")
             if top == -np.inf:
-                return WeightedToken(None, -np.inf, ask.spent)
+                return WeightedToken(None, -np.inf, limited_check.spent)
             shift += top
             logs = logs.astype(np.float64) - top
         race = ExponentialRace(logs, rng, tokens=tokens, total=1.0 if tokens is None else float(np.exp(logs).sum()))
-        token, weight = method(race, ask)
+        token, weight = method(race, limited_check)
         if token is not None:
-            return WeightedToken(ends[0] if token in ends else token, math.log(weight) + shift, ask.spent)
-        if ask.lost and mask is not None:
+            return WeightedToken(ends[0] if token in ends else token, math.log(weight) + shift, limited_check.spent)
+        if limited_check.lost and mask is not None:
             both = mask()
             if allowed is not None:
                 both = both & mask_of(allowed, 32 * len(both))
             choice = pick_under(logprobs, both, rng)
             if choice is None or choice.logmass == -np.inf:
-                return WeightedToken(None, -np.inf, ask.spent)
-            return WeightedToken(ends[0] if choice.token in ends else choice.token, choice.logmass, ask.spent)
+                return WeightedToken(None, -np.inf, limited_check.spent)
+            return WeightedToken(ends[0] if choice.token in ends else choice.token, choice.logmass, limited_check.spent)
         faint = np.flatnonzero((logs > -np.inf) & (logs <= FAINTEST))
-        if not len(faint) or race.left > 0 or ask.left < 1:
-            return WeightedToken(None, -np.inf, ask.spent)
+        if not len(faint) or race.left > 0 or limited_check.left < 1:
+            return WeightedToken(None, -np.inf, limited_check.spent)
         tokens, logs = faint if tokens is None else tokens[faint], logs[faint]  # all others are known to be invalid
 
 
@@ -133,14 +133,14 @@ Many = Callable[[list[int]], list[bool]]
 
 def merge_end_tokens(check: Check, many: Many | None, ends: tuple[int, ...]) -> tuple[Check, Many | None]:
     """Return checks in which all end tokens are one: the first of them, which is checked once."""
-    known: list[bool] = []
+    end_answer: list[bool] = []
 
     def checked(token: int) -> bool:
         if token not in ends:
             return check(token)
-        if not known:
-            known.append(check(ends[0]))
-        return known[0]
+        if not end_answer:
+            end_answer.append(check(ends[0]))
+        return end_answer[0]
 
     def checked_all(tokens: list[int]) -> list[bool]:
         assert many is not None
@@ -179,14 +179,14 @@ def draw_token_at(
         def check(token: int) -> bool:
             return (*tokens, token) not in dead and position.allows(token)
 
-    found = draw_token(
+    drawn = draw_token(
         logprobs, check, rng, method=method, budget=budget, ends=ends,
         allowed=None if sound is None else allowed_tokens(sound()), mask=exact if masks == "late" else None,
     )  # fmt: skip
-    tried_all = isinstance(method, WITHOUT_REPLACEMENT) and (budget is None or found.checks < budget)
-    if dead is not None and found.token is None and tried_all:
+    tried_all = isinstance(method, WITHOUT_REPLACEMENT) and (budget is None or drawn.checks < budget)
+    if dead is not None and drawn.token is None and tried_all:
         dead.add(tuple(position.tokens))
-    return found
+    return drawn
 
 
 def draw_awrs(
@@ -199,8 +199,8 @@ def draw_awrs(
     method: Method = DES_RAJ,
     budget: int | None = None,
     masks: When = "late",
-    accepts: Judge | None = None,
-    viable: Judge | None = None,
+    accepts: Validator | None = None,
+    viable: Validator | None = None,
     seconds: float | None = None,
 ) -> Draws:
     """Draw n independent texts by checks of single tokens, with one call of the model for all of them at every step.
@@ -209,16 +209,8 @@ def draw_awrs(
 
     Parameters
     ----------
-    lm : LanguageModel
-        The model, after its prompt.
-    constraint : Constraint or Checker
-        What the texts must satisfy.
-    n : int
-        Number of draws.
-    rng : numpy.random.Generator
-        The only source of randomness.
-    max_tokens : int
-        Maximum number of tokens of a text, end token included.
+    lm, constraint, n, rng, max_tokens
+        As in `sampling.draw`.
     method : Method
         The estimator of the weight, see `token_rejection`.
     budget : int, optional
@@ -247,14 +239,18 @@ def draw_awrs(
     """
     check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_seconds(seconds)
-    check_judges(accepts=accepts, viable=viable)
+    check_validators(accepts=accepts, viable=viable)
     if budget is not None:
         check_counts(1, budget=budget)
     if masks not in ("late", "first", "never"):
         raise ArgumentError(f"masks is {masks!r}: it is 'late', 'first' or 'never'")
-    until = math.inf if seconds is None else time.monotonic() + seconds
+    deadline = math.inf if seconds is None else time.monotonic() + seconds
     vocabulary = constraint.vocabulary
-    checker = constraint if accepts is viable is None else BothCheckers(constraint, Judged(vocabulary, accepts, viable))
+    checker = (
+        constraint
+        if accepts is viable is None
+        else BothCheckers(constraint, ValidatorChecker(vocabulary, accepts, viable))
+    )
     ends = tuple(vocabulary.eos_ids)
     positions = [checker.matcher() for _ in range(n)]
     logprob, log_weight, dead = np.zeros(n), np.zeros(n), Dead()
@@ -263,32 +259,32 @@ def draw_awrs(
         if not live:
             break
         rows, calls = rows_after(lm, [positions[i].tokens for i in live], vocabulary.size), calls + 1
-        still = []
+        unfinished = []
         for i, row in zip(live, rows):
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise LimitError(f"{n} draws took more than {seconds} seconds", hint="Raise seconds, or set a budget.")
             if left == 1:
-                ok = positions[i].allows(ends[0])
-                found = (
+                may_end = positions[i].allows(ends[0])
+                drawn = (
                     WeightedToken(ends[0], log_sum(row[list(ends)].astype(np.float64)), 1)
-                    if ok
+                    if may_end
                     else WeightedToken(None, -np.inf, 1)
                 )
             else:
-                found = draw_token_at(
+                drawn = draw_token_at(
                     positions[i], row, rng, method=method, budget=budget, masks=masks, ends=ends, dead=dead
                 )
-            checks, steps = checks + found.checks, steps + 1
-            log_weight[i] += found.log_weight
-            if found.token is None:
+            checks, steps = checks + drawn.checks, steps + 1
+            log_weight[i] += drawn.log_weight
+            if drawn.token is None:
                 logprob[i] = -np.inf
-            elif found.token in ends:
+            elif drawn.token in ends:
                 logprob[i] += log_sum(row[list(ends)].astype(np.float64))
             else:
-                logprob[i] += float(row[found.token])
-                positions[i].advance(found.token)
-                still.append(i)
-        live = still
+                logprob[i] += float(row[drawn.token])
+                positions[i].advance(drawn.token)
+                unfinished.append(i)
+        live = unfinished
     texts = [tuple(position.tokens) for position in positions]
     draws = (Draw(t, vocabulary.decode(t), float(p), float(w)) for t, p, w in zip(texts, logprob, log_weight))
     costs = {"model_calls": calls, "steps": steps, "checks": checks, "checks_per_token": checks / max(steps, 1)}

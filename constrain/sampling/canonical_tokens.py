@@ -27,16 +27,16 @@ Respell = Callable[[bytes], Sequence[int]]
 class Canonical:
     """A checker that accepts canonical tokenisations only.
 
-    respell: function from bytes to tokens; by default `vocabulary.tokenize` (in the middle of a text). judged: "end"
-    checks complete texts; "pairs" also checks every two adjacent tokens, see the module. asked: number of calls of
+    respell: function from bytes to tokens; by default `vocabulary.tokenize` (in the middle of a text). checked: "end"
+    checks complete texts; "pairs" also checks every two adjacent tokens, see the module. calls: number of calls of
     `respell`.
     """
 
-    def __init__(self, vocabulary: Vocabulary, *, respell: Respell | None = None, judged: str = "end") -> None:
-        if judged not in ("end", "pairs"):
-            raise ArgumentError(f'judged is "end" or "pairs", not {judged!r}')
-        self.vocabulary, self.respell, self.judged = vocabulary, respell or vocabulary.tokenize, judged
-        self.asked = 0
+    def __init__(self, vocabulary: Vocabulary, *, respell: Respell | None = None, checked: str = "end") -> None:
+        if checked not in ("end", "pairs"):
+            raise ArgumentError(f'checked is "end" or "pairs", not {checked!r}')
+        self.vocabulary, self.respell, self.checked = vocabulary, respell or vocabulary.tokenize, checked
+        self.calls = 0
         self._pairs: dict[tuple[int, int], bool] = {}
 
     def matcher(self) -> _CanonicalPosition:
@@ -45,7 +45,7 @@ class Canonical:
 
     def is_canonical(self, tokens: Sequence[int]) -> bool:
         """Return whether the tokens are the canonical tokenisation of their bytes."""
-        self.asked += 1
+        self.calls += 1
         spelled = b"".join(self.vocabulary.tokens[token] or b"" for token in tokens)
         return list(self.respell(spelled)) == list(tokens)
 
@@ -74,7 +74,7 @@ class _CanonicalPosition:
             return self.checker.is_canonical(self.tokens)
         if not vocabulary.tokens[token]:
             return False
-        return self.checker.judged == "end" or not self.tokens or self.checker.may_follow(self.tokens[-1], token)
+        return self.checker.checked == "end" or not self.tokens or self.checker.may_follow(self.tokens[-1], token)
 
     def advance(self, token: int) -> None:
         """Append a token. Raise TokenRefused if it is not allowed."""

@@ -1,9 +1,9 @@
 """Checkers: constraints that test single tokens instead of computing masks. Any Python function can serve as one.
 
 A checker has a `vocabulary` and returns positions from `matcher()`; a position can test a token, advance and fork.
-Every Constraint is a checker. `Judged` wraps functions of bytes, `Stepwise` an incremental state, and `BothCheckers`
-combines two checkers, such as a fast grammar and a slow validator that is called only for what the grammar allows.
-Answers are cached and shared by all positions of a checker.
+Every Constraint is a checker. `ValidatorChecker` wraps functions of bytes, `Stepwise` an incremental state, and
+`BothCheckers` combines two checkers, such as a fast grammar and a slow validator that is called only for what the
+grammar allows. Answers are cached and shared by all positions of a checker.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 from ..base.errors import ArgumentError, ConstrainError, TokenRefused
 from ..vocabulary.vocabulary import Vocabulary
 
-__all__ = ["BothCheckers", "Checker", "Judged", "CheckerPosition", "Stepwise"]
+__all__ = ["BothCheckers", "Checker", "ValidatorChecker", "CheckerPosition", "Stepwise"]
 
 REMEMBERED = 100_000
 """Maximum number of cached answers per checker; the oldest are evicted."""
 
 S = TypeVar("S")
-Judge = Callable[[bytes], bool]
+Validator = Callable[[bytes], bool]
 
 
 class CheckerPosition(Protocol):
@@ -42,26 +42,26 @@ class Checker(Protocol):
     def matcher(self) -> CheckerPosition: ...
 
 
-class Memo:
+class AnswerCache:
     """A cache of a checker's answers, with at most REMEMBERED entries."""
 
     def __init__(self) -> None:
         self.known: dict[Any, Any] = {}
-        self.asked = 0
+        self.calls = 0
 
-    def ask(self, kind: str, text: bytes, question: Callable[[], Any]) -> Any:
-        """Return the cached answer for a text, or call `question` and cache its answer. Raise ConstrainError if the
+    def lookup(self, kind: str, text: bytes, compute: Callable[[], Any]) -> Any:
+        """Return the cached answer for a text, or call `compute` and cache its answer. Raise ConstrainError if the
         call fails.
         """
         key = kind, text
         if key not in self.known:
-            self.asked += 1
+            self.calls += 1
             try:
-                answer = question()
+                answer = compute()
             except Exception as error:
                 raise ConstrainError(
                     f"the checker failed on {text[-60:]!r}: {error.__class__.__name__}: {error}",
-                    hint="A checker must answer for every text; catch what means no, and answer False.",
+                    hint="A checker must answer for every text: catch its exceptions and return False.",
                 ) from error
             self.put(key, answer)
         return self.known[key]
@@ -91,18 +91,18 @@ class Stepwise(Generic[S]):
         self, vocabulary: Vocabulary, start: S, feed: Callable[[S, bytes], S | None], accepts: Callable[[S], bool]
     ) -> None:
         self.vocabulary, self.start, self.feed, self.accepts = vocabulary, start, feed, accepts
-        self.memo = Memo()
+        self.answers = AnswerCache()
 
     def matcher(self) -> _StepwisePosition[S]:
         return _StepwisePosition(self, [], b"", self.start)
 
     @property
-    def asked(self) -> int:
+    def calls(self) -> int:
         """Number of calls of `feed` and `accepts`."""
-        return self.memo.asked
+        return self.answers.calls
 
 
-class Judged(Stepwise[bytes]):
+class ValidatorChecker(Stepwise[bytes]):
     """A checker made of functions of the bytes of a text.
 
     Parameters
@@ -114,7 +114,9 @@ class Judged(Stepwise[bytes]):
         Whether a prefix can still become valid; by default every prefix can (for validators of complete texts only).
     """
 
-    def __init__(self, vocabulary: Vocabulary, accepts: Judge | None = None, viable: Judge | None = None) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, accepts: Validator | None = None, viable: Validator | None = None
+    ) -> None:
         def feed(text: bytes, more: bytes) -> bytes | None:
             return text + more if viable is None or viable(text + more) else None
 
@@ -136,12 +138,12 @@ class _StepwisePosition(Generic[S]):
             return False
         if token in vocabulary.eos_ids:
             state = self.state
-            return bool(self.checker.memo.ask("end", self.text, lambda: self.checker.accepts(state)))
+            return bool(self.checker.answers.lookup("end", self.text, lambda: self.checker.accepts(state)))
         return bool(vocabulary.tokens[token]) and self._after(token) is not None
 
     def _after(self, token: int) -> S | None:
         state, more = self.state, self.checker.vocabulary.tokens[token] or b""
-        after: S | None = self.checker.memo.ask("text", self.text + more, lambda: self.checker.feed(state, more))
+        after: S | None = self.checker.answers.lookup("text", self.text + more, lambda: self.checker.feed(state, more))
         return after
 
     def advance(self, token: int) -> None:
@@ -166,14 +168,14 @@ class BothCheckers:
 
     def __init__(self, first: Checker, second: Checker) -> None:
         if first.vocabulary is not second.vocabulary:
-            raise ArgumentError("both checkers must be of one vocabulary")
+            raise ArgumentError("both checkers must have one vocabulary")
         self.first, self.second, self.vocabulary = first, second, first.vocabulary
 
-    def matcher(self) -> _AtBoth:
-        return _AtBoth(self.first.matcher(), self.second.matcher())
+    def matcher(self) -> _JointPosition:
+        return _JointPosition(self.first.matcher(), self.second.matcher())
 
 
-class _AtBoth:
+class _JointPosition:
     __slots__ = ("first", "second")
 
     def __init__(self, first: CheckerPosition, second: CheckerPosition) -> None:
@@ -194,6 +196,6 @@ class _AtBoth:
         self.first.advance(token)
         self.second.advance(token)
 
-    def fork(self) -> _AtBoth:
+    def fork(self) -> _JointPosition:
         """Return an independent copy of this position."""
-        return _AtBoth(self.first.fork(), self.second.fork())
+        return _JointPosition(self.first.fork(), self.second.fork())

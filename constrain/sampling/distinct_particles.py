@@ -37,25 +37,25 @@ def grow_distinct_population(
         live = [node for node in nodes if not node.ended]
         if not live:
             break
-        prefixes.ask(live)
+        prefixes.fetch_rows(live)
         owner, token, logs = list_candidates(prefixes, move, nodes, left)
-        prefixes.let_go(live)
-        asked = particles if settings.twist is None else CANDIDATES * particles
+        prefixes.release_rows(live)
+        capacity = particles if settings.twist is None else CANDIDATES * particles
         weights = log_weights[owner] + logs
-        kept, weights = thin_candidates(weights, weights, asked, rng)
-        fresh = np.array([not nodes[i].ended for i in owner[kept]], dtype=bool)
+        chosen, weights = thin_candidates(weights, weights, capacity, rng)
+        is_new = np.array([not nodes[i].ended for i in owner[chosen]], dtype=bool)
         nodes = [
             prefixes.child(nodes[owner[k]], Move(int(token[k]), float(logs[k]), 0.0)) if new else nodes[owner[k]]
-            for k, new in zip(kept, fresh)
+            for k, new in zip(chosen, is_new)
         ]
         values = np.array([log_potential(prefixes, node, left - 1, settings) for node in nodes])
         ended = np.array([node.ended for node in nodes], dtype=bool)
         weights += np.where(
-            ended & fresh, values, 0.0
+            ended & is_new, values, 0.0
         )  # a critic is part of the weight; a twist only affects selection
         weights[values == -np.inf] = -np.inf
-        kept, log_weights = thin_candidates(weights, weights + np.where(ended, 0.0, values), particles, rng)
-        nodes = [nodes[k] for k in kept]
+        chosen, log_weights = thin_candidates(weights, weights + np.where(ended, 0.0, values), particles, rng)
+        nodes = [nodes[k] for k in chosen]
     if not nodes:
         return Population([prefixes.root], np.full(1, -np.inf), 0, settings.max_tokens)
     # The sum of these weights estimates Z, but in a Population the mean does.
@@ -72,11 +72,13 @@ def list_candidates(
     """
     owner, token, logs = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0)]
     for i, node in enumerate(nodes):
-        if not node.ended and node.law is None:
-            move.remember(prefixes, node, left, listed=True)
-        law = node.law
-        assert not isinstance(law, Masses)
-        tokens, steps = (np.array([node.token]), np.zeros(1)) if law is None else (law.tokens, law.logs)
+        if not node.ended and node.distribution is None:
+            move.cache_distribution(prefixes, node, left, listed=True)
+        distribution = node.distribution
+        assert not isinstance(distribution, Masses)
+        tokens, steps = (
+            (np.array([node.token]), np.zeros(1)) if distribution is None else (distribution.tokens, distribution.logs)
+        )
         owner.append(np.full(len(tokens), i))
         token.append(tokens)
         logs.append(steps)
@@ -93,5 +95,5 @@ def thin_candidates(
         return np.empty(0, np.int64), np.empty(0)
     # Every candidate of positive weight needs a positive score, even if it underflows relative to the largest.
     shares = np.where(scores > -np.inf, np.maximum(np.exp(scores - top), 1e-300), 0.0)
-    kept, chance = resample_without_replacement(shares, n, rng)
-    return kept, log_weights[kept] - np.log(chance)
+    chosen, probability = resample_without_replacement(shares, n, rng)
+    return chosen, log_weights[chosen] - np.log(probability)

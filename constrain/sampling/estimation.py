@@ -128,27 +128,29 @@ def estimate(
     check_count("n", n)
     check_count("batches", batches)
     check_type("sampler", sampler, str, "the name of a sampler")
-    _check_of(f, level)
+    _check_arguments(f, level)
     if batches < 2 or n < batches:
         raise ArgumentError(f"batches must be 2 or more and n at least as many, not {batches!r} and {n!r}")
-    given: dict[str, Any] = {"rng": rng, "max_tokens": max_tokens, **options}
+    arguments: dict[str, Any] = {"rng": rng, "max_tokens": max_tokens, **options}
     if sampler == "auto":
         choice = choose_sampler(lm, constraint, rng=rng, max_tokens=max_tokens)
-        sampler, given = choice.sampler, {**given, **choice.options}
+        sampler, arguments = choice.sampler, {**arguments, **choice.options}
     row = SAMPLERS.get(sampler)
     by_draw = row is not None and row.unit == "draw"
-    if row is None or by_draw or (sampler == "smc" and given.get("particles") is not None):
-        parts, kind = [draw(lm, constraint, sampler=sampler, n=n, **given)], "draws"
+    if row is None or by_draw or (sampler == "smc" and arguments.get("particles") is not None):
+        parts, kind = [draw(lm, constraint, sampler=sampler, n=n, **arguments)], "draws"
     else:
         if row.uses_trie:  # calls share what they learn: later ones are cheaper, and still unbiased
-            given.setdefault("trie", SuccessTrie(max_tokens))
+            arguments.setdefault("trie", SuccessTrie(max_tokens))
         shares = [n // batches + (i < n % batches) for i in range(batches)]
-        parts = [draw(lm, constraint, sampler=sampler, n=share, **given) for share in shares]
-        kind = "laws" if row.unit == "law" and f is not None else "calls"
-    found = _of(parts, f, kind, level)
+        parts = [draw(lm, constraint, sampler=sampler, n=share, **arguments) for share in shares]
+        kind = "equal calls" if row.unit == "equal call" and f is not None else "calls"
+    estimated = _compute_estimate(parts, f, kind, level)
     if sampler == "markov" and f is None:
-        return Estimate(found.value, 0.0, found.value, found.value, found.ess, found.n, trusted=True)
-    return found
+        return Estimate(
+            estimated.value, 0.0, estimated.value, estimated.value, estimated.ess, estimated.n, trusted=True
+        )
+    return estimated
 
 
 def estimate_from(draws: Draws, f: Function | None = None, *, level: float = 0.95) -> Estimate:
@@ -171,11 +173,11 @@ def estimate_from(draws: Draws, f: Function | None = None, *, level: float = 0.9
     Estimate
     """
     check_type("draws", draws, Draws, "give what sampling.draw returned")
-    _check_of(f, level)
-    return _of([draws], f, "draws", level)
+    _check_arguments(f, level)
+    return _compute_estimate([draws], f, "draws", level)
 
 
-def _check_of(f: object, level: float) -> None:
+def _check_arguments(f: object, level: float) -> None:
     """Raise TypeError or ArgumentError for an invalid f or level, before the model is called."""
     if f is not None and not callable(f):
         raise TypeError(f"f is {describe_value(f)}: give a function of a text that returns a number, or None")
@@ -184,62 +186,64 @@ def _check_of(f: object, level: float) -> None:
         raise ArgumentError(f"level must be between 0 and 1, not {level!r}")
 
 
-def _of(parts: list[Draws], f: Function | None, kind: str, level: float) -> Estimate:
-    """Compute the estimate. kind: what a unit is, "draws", "calls" or "laws"."""
+def _compute_estimate(parts: list[Draws], f: Function | None, kind: str, level: float) -> Estimate:
+    """Compute the estimate. kind: what a unit is, "draws", "calls" or "equal calls"."""
     logs = np.concatenate([np.append(part.log_weights, np.full(part.unfinished, -np.inf)) for part in parts])
-    found = [_values(part, f) for part in parts]
-    values, event = np.concatenate([values for values, _ in found]), all(bools for _, bools in found)
+    evaluated = [_evaluate_function(part, f) for part in parts]
+    values, is_event = np.concatenate([values for values, _ in evaluated]), all(bools for _, bools in evaluated)
     top = float(logs.max(initial=-np.inf))
     n = len(logs)
     if top == -np.inf:
-        nothing = -math.inf if f is None else math.nan
-        return Estimate(nothing, math.nan, nothing, nothing, 0.0, n, trusted=False, reason="no draw weighs anything")
-    weights = np.exp(logs - top) if kind != "laws" else np.where(logs > -np.inf, 1.0, 0.0)
+        undefined = -math.inf if f is None else math.nan
+        return Estimate(
+            undefined, math.nan, undefined, undefined, 0.0, n, trusted=False, reason="no draw weighs anything"
+        )
+    weights = np.exp(logs - top) if kind != "equal calls" else np.where(logs > -np.inf, 1.0, 0.0)
     if kind == "draws":
-        above, below = weights * values, weights
+        numerators, denominators = weights * values, weights
     else:
         edges = np.cumsum([0, *(part.made for part in parts)])
         spans = [slice(a, b) for a, b in zip(edges[:-1], edges[1:]) if b > a]
-        above = np.array([(weights[span] * values[span]).mean() for span in spans])
-        below = np.array([weights[span].mean() for span in spans])
-    m, mean = len(below), float(below.mean())
-    value = float(above.sum() / below.sum())
-    left = below - mean if f is None else above - value * below
-    error = math.sqrt(float((left**2).sum()) / (m * (m - 1))) / mean if m > 1 else math.nan
+        numerators = np.array([(weights[span] * values[span]).mean() for span in spans])
+        denominators = np.array([weights[span].mean() for span in spans])
+    units, mean = len(denominators), float(denominators.mean())
+    value = float(numerators.sum() / denominators.sum())
+    residuals = denominators - mean if f is None else numerators - value * denominators
+    error = math.sqrt(float((residuals**2).sum()) / (units * (units - 1))) / mean if units > 1 else math.nan
     counted = values[weights > 0]
     ess = float(np.exp(2 * log_sum(logs) - log_sum(2 * logs)))
-    if kind == "laws":
+    if kind == "equal calls":
         spread = float(counted.var())
         ess = min(float(n), spread / error**2) if error > 0 else float(n)
-    reason = _doubt(m, below / below.sum(), f is not None and len(set(counted.tolist())) == 1)
-    reach = student_quantile(0.5 + level / 2, estimate_degrees(left)) * error if m > 1 else math.inf
+    reason = _explain_doubt(units, denominators / denominators.sum(), f is not None and len(set(counted.tolist())) == 1)
+    half_width = student_quantile(0.5 + level / 2, estimate_degrees(residuals)) * error if units > 1 else math.inf
     if f is None:
         value = math.log(mean) + top
-    low, high = value - reach, value + reach
-    if event:
+    low, high = value - half_width, value + half_width
+    if is_event:
         low, high = max(low, 0.0), min(high, 1.0)
     return Estimate(value, error, low, high, ess, n, trusted=not reason, reason=reason)
 
 
-def _values(draws: Draws, f: Function | None) -> tuple[Floats, bool]:
+def _evaluate_function(draws: Draws, f: Function | None) -> tuple[Floats, bool]:
     """Return f of each text with positive weight, 0 for the others, and whether all values are bools. f is called once
     per text.
     """
     if f is None:
         return np.ones(draws.made), False
-    known: dict[str, float] = {}
+    cached: dict[str, float] = {}
     for one in draws:
-        if one.log_weight > -np.inf and one.text not in known:
-            known[one.text] = f(one.text)
-    event = all(isinstance(value, (bool, np.bool_)) for value in known.values())
-    numbers = {text: float(value) for text, value in known.items()}
+        if one.log_weight > -np.inf and one.text not in cached:
+            cached[one.text] = f(one.text)
+    event = all(isinstance(value, (bool, np.bool_)) for value in cached.values())
+    numbers = {text: float(value) for text, value in cached.items()}
     if not all(math.isfinite(value) for value in numbers.values()):
         raise ArgumentError("f gave a value that is not finite")
-    found = [numbers.get(one.text, 0.0) if one.log_weight > -np.inf else 0.0 for one in draws]
-    return np.array(found + [0.0] * draws.unfinished), event
+    results = [numbers.get(one.text, 0.0) if one.log_weight > -np.inf else 0.0 for one in draws]
+    return np.array(results + [0.0] * draws.unfinished), event
 
 
-def _doubt(m: int, shares: Floats, constant: bool) -> str:
+def _explain_doubt(m: int, shares: Floats, constant: bool) -> str:
     """Return why a standard error cannot be trusted, or "". shares: of the weight, by unit."""
     if m < FEWEST:
         return f"{m} independent units are too few to see an error by"
@@ -250,17 +254,17 @@ def _doubt(m: int, shares: Floats, constant: bool) -> str:
     return ""
 
 
-def estimate_degrees(left: Floats) -> float:
+def estimate_degrees(residuals: Floats) -> float:
     """Return the degrees of freedom of a standard error computed from residuals (float64 [m]), from 3 to m - 1.
 
     Twice the squared mean of a sum of squares over its variance (Satterthwaite 1946): about m for normal residuals,
     fewer for heavy tails.
     """
-    squares = left**2
+    squares = residuals**2
     total = float(squares.sum())
-    spread = float((squares**2).sum()) - total**2 / len(left)
-    found = 2 * total**2 / spread if spread > 0 else math.inf
-    return max(3.0, min(found, len(left) - 1.0))
+    spread = float((squares**2).sum()) - total**2 / len(residuals)
+    degrees = 2 * total**2 / spread if spread > 0 else math.inf
+    return max(3.0, min(degrees, len(residuals) - 1.0))
 
 
 def student_quantile(p: float, freedom: float) -> float:

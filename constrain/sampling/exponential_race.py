@@ -56,17 +56,33 @@ class ExponentialRace:
     """
 
     __slots__ = (
-        "_at", "_bag", "_clocks", "_likely", "_logs", "_mask", "_masses", "_names", "_pool", "_pool_clock", "_pooled",
-        "_suffix", "_sums", "_tokens", "left", "rng", "total", "valid",
+        "_at",
+        "_clocks",
+        "_likely",
+        "_logs",
+        "_mask",
+        "_masses",
+        "_pool",
+        "_pool_clock",
+        "_pooled",
+        "_suffix",
+        "_sums",
+        "_token_ids",
+        "_tokens",
+        "_unqueued",
+        "left",
+        "rng",
+        "total",
+        "valid",
     )  # fmt: skip
 
     def __init__(
         self, logs: Row, rng: np.random.Generator, *, tokens: NDArray[np.int64] | None = None, total: float = 1.0
     ) -> None:
         self.rng, self.total, self.valid, self.left = rng, total, 0.0, total
-        self._logs, self._names = as_kernel_row(logs), tokens
+        self._logs, self._token_ids = as_kernel_row(logs), tokens
         self._at, self._clocks, self._tokens, self._masses = 0, EMPTY, NO_TOKENS, EMPTY
-        self._bag = NO_TOKENS, EMPTY  # all tokens that are not in the queue, once no clock is shared
+        self._unqueued = NO_TOKENS, EMPTY  # all tokens that are not in the queue, once no clock is shared
         self._pool, self._pool_clock, self._pooled = total, np.inf, True  # mass of the tokens that share a clock
         self._likely = NO_TOKENS  # tokens that never shared it
         self._mask, self._sums = (
@@ -74,17 +90,17 @@ class ExponentialRace:
             EMPTY,
         )  # tokens that share it, and partial sums of their masses, made when needed
         if len(logs) > SMALL:
-            self._begin()
+            self._start_clocks()
         else:
-            self._look(float(logs.max(initial=-np.inf)))
-            self._settle()
+            self._check_top(float(logs.max(initial=-np.inf)))
+            self._split_pool()
 
     def take(self, count: int = 1) -> list[int]:
         """Return the next `count` tokens to arrive, or fewer if there are no more. `record` must be called for each
         before the next call.
         """
         if self._pooled and not len(self._sums) and self.valid + self.left < FINE * self.total:
-            self._sum_up()
+            self._redraw_clocks()
         while True:
             end = self._at + count
             known = end <= len(self._clocks)
@@ -92,34 +108,34 @@ class ExponentialRace:
                 if known and self._clocks[end - 1] < self._pool_clock:
                     break
                 if self._pool_clock < np.inf:
-                    self._fire()
+                    self._draw_from_pool()
                 else:  # only a rounding error of the mass is left: list the remaining tokens
-                    self._settle()
-            elif known or not len(self._bag[0]):
+                    self._split_pool()
+            elif known or not len(self._unqueued[0]):
                 break
             else:
-                self._deal()
-        return self._named(self._tokens[self._at : end])
+                self._queue_next()
+        return self._to_token_ids(self._tokens[self._at : end])
 
     def take_largest(self) -> int | None:
         """Return the likeliest token not taken yet, regardless of its clock; None if there is none. `record` must be
         called for it.
         """
         while self._pooled and self._at == len(self._clocks):
-            self._settle()
-        tokens, masses = self._bag
+            self._split_pool()
+        tokens, masses = self._unqueued
         if len(tokens):
-            place = int(np.argmax(masses))
-            if masses[place] > self._masses[self._at :].max(initial=0.0):
-                self._bag = np.delete(tokens, place), np.delete(masses, place)
-                self._enqueue(ONE_CLOCK, tokens[place : place + 1], masses[place : place + 1])
-                return self._named(self._tokens[:1])[0]
+            index = int(np.argmax(masses))
+            if masses[index] > self._masses[self._at :].max(initial=0.0):
+                self._unqueued = np.delete(tokens, index), np.delete(masses, index)
+                self._enqueue(ONE_CLOCK, tokens[index : index + 1], masses[index : index + 1])
+                return self._to_token_ids(self._tokens[:1])[0]
         if self._at == len(self._clocks):
             return None
-        place = self._at + int(np.argmax(self._masses[self._at :]))
-        order = np.r_[place, self._at : place, place + 1 : len(self._clocks)]
-        self._line_up(self._clocks[order], self._tokens[order], self._masses[order])
-        return self._named(self._tokens[:1])[0]
+        index = self._at + int(np.argmax(self._masses[self._at :]))
+        order = np.r_[index, self._at : index, index + 1 : len(self._clocks)]
+        self._set_queue(self._clocks[order], self._tokens[order], self._masses[order])
+        return self._to_token_ids(self._tokens[:1])[0]
 
     def record(self, ok: bool) -> float:
         """Record whether the oldest token that was taken but not recorded is valid. Return an estimate of Z.
@@ -137,45 +153,45 @@ class ExponentialRace:
     def masses(self) -> tuple[NDArray[np.int64], Masses]:
         """Return all tokens not taken and their masses, in no particular order: int64 [k], float64 [k]."""
         if self._pooled:
-            self._settle()
-        tokens = np.concatenate([self._tokens[self._at :], self._bag[0]])
-        masses = np.concatenate([self._masses[self._at :], self._bag[1]])
-        return tokens if self._names is None else self._names[tokens], masses
+            self._split_pool()
+        tokens = np.concatenate([self._tokens[self._at :], self._unqueued[0]])
+        masses = np.concatenate([self._masses[self._at :], self._unqueued[1]])
+        return tokens if self._token_ids is None else self._token_ids[tokens], masses
 
     # ---- clocks ----------------------------------------------------------------------------------------------------
 
-    def _named(self, tokens: NDArray[np.int64]) -> list[int]:
-        named: list[int] = (tokens if self._names is None else self._names[tokens]).tolist()
+    def _to_token_ids(self, tokens: NDArray[np.int64]) -> list[int]:
+        named: list[int] = (tokens if self._token_ids is None else self._token_ids[tokens]).tolist()
         return named
 
-    def _look(self, top: float) -> None:
+    def _check_top(self, top: float) -> None:
         """Raise ValueError if the largest log is not that of a distribution."""
         if not -np.inf < top <= np.log(self.total) + TOLERANCE:
-            what = "are not numbers (NaN)" if np.isnan(top) else "are all -inf" if top < 0 else f"go up to {top:.4g}"
-            raise ArgumentError(f"the model's log-probabilities {what}")
+            fault = "are not numbers (NaN)" if np.isnan(top) else "are all -inf" if top < 0 else f"go up to {top:.4g}"
+            raise ArgumentError(f"the model's log-probabilities {fault}")
 
-    def _begin(self) -> None:
+    def _start_clocks(self) -> None:
         """Draw clocks for the likely tokens, found in one pass over the row, and one for all others."""
-        logs, room = self._logs, np.empty(int(ROOM / HEAD), np.int64)
-        count = draws.list_above(logs, logs.dtype.type(np.log(HEAD * self.total)), room)
-        tokens = room[:count].copy()
+        logs, buffer = self._logs, np.empty(int(ROOM / HEAD), np.int64)
+        count = draws.list_above(logs, logs.dtype.type(np.log(HEAD * self.total)), buffer)
+        tokens = buffer[:count].copy()
         chosen = logs[tokens].astype(np.float64)
-        self._look(float((chosen if count else logs).max()))
-        if count > len(room):
+        self._check_top(float((chosen if count else logs).max()))
+        if count > len(buffer):
             raise ArgumentError(f"the model's probabilities do not sum to 1 but to more than {ROOM}")
         masses = np.exp(chosen)
         clocks = self.rng.standard_exponential(count) / masses
         self._pool = max(self.total - float(masses.sum()), 0.0)
-        self._wind()
+        self._restart_pool_clock()
         order = clocks.argsort()
-        self._line_up(clocks[order], tokens[order], masses[order])
+        self._set_queue(clocks[order], tokens[order], masses[order])
         self._likely = tokens
 
-    def _wind(self, now: float = 0.0) -> None:
+    def _restart_pool_clock(self, now: float = 0.0) -> None:
         """Restart the shared clock at time `now`."""
         self._pool_clock = now + self.rng.standard_exponential() / self._pool if self._pool > 0 else np.inf
 
-    def _add_up(self) -> None:
+    def _sum_pool(self) -> None:
         """Sum the masses of the tokens that share a clock."""
         size = len(self._logs)
         bits = np.zeros(-(-size // 32) * 32, np.uint8)
@@ -186,97 +202,97 @@ class ExponentialRace:
         self._sums = np.empty(words + -(-words // draws.GROUP))
         expected, self._pool = self.left, draws.sum_masses(self._logs, self._mask, self._sums)
         self.left = float(self._suffix[self._at]) + self._pool
-        self._compare(expected)
+        self._check_total(expected)
 
-    def _fire(self) -> None:
+    def _draw_from_pool(self) -> None:
         """Let a token of the shared clock, which is first, arrive. If its mass was only a rounding error, give every
         token a clock.
         """
         if not len(self._sums):
-            self._add_up()
+            self._sum_pool()
         if not self._pool > FAINT * self.total:
-            self._settle()
+            self._split_pool()
             return
         token, now = draws.find_token(self._logs, self._mask, self._sums, self.rng.random()), self._pool_clock
         self._pool = draws.remove_token(self._logs, self._mask, self._sums, token)
-        self._wind(now)
+        self._restart_pool_clock(now)
         mass, at = math.exp(self._logs[token]), self._at
         if at and (at == len(self._clocks) or now < self._clocks[at]):  # reuse the slot of the last token taken
             self._clocks[at - 1], self._tokens[at - 1], self._masses[at - 1] = now, token, mass
             self._suffix[at - 1] = self._suffix[at] + mass
             self._at, self.left = at - 1, float(self._suffix[at - 1]) + self._pool
             return
-        place = at + int(self._clocks[at:].searchsorted(now))
-        self._line_up(
-            np.concatenate([self._clocks[at:place], (now,), self._clocks[place:]]),
-            np.concatenate([self._tokens[at:place], (token,), self._tokens[place:]]),
-            np.concatenate([self._masses[at:place], (mass,), self._masses[place:]]),
+        index = at + int(self._clocks[at:].searchsorted(now))
+        self._set_queue(
+            np.concatenate([self._clocks[at:index], (now,), self._clocks[index:]]),
+            np.concatenate([self._tokens[at:index], (token,), self._tokens[index:]]),
+            np.concatenate([self._masses[at:index], (mass,), self._masses[index:]]),
         )
 
-    def _sum_up(self) -> None:
+    def _redraw_clocks(self) -> None:
         """Sum the mass of the tokens that share a clock, and redraw all clocks."""
-        self._add_up()
+        self._sum_pool()
         masses, tokens = self._masses[self._at :], self._tokens[self._at :]
         clocks = self.rng.standard_exponential(len(masses)) / masses
         order = clocks.argsort()
-        self._line_up(clocks[order], tokens[order], masses[order])
-        self._wind()
+        self._set_queue(clocks[order], tokens[order], masses[order])
+        self._restart_pool_clock()
 
-    def _compare(self, expected: float) -> None:
+    def _check_total(self, expected: float) -> None:
         if abs(self.left - expected) > TOLERANCE * self.total:
             total = 1 + (self.left - expected) / self.total
             raise ArgumentError(f"the model's probabilities do not sum to 1 but to {total:.4g}")
 
-    def _settle(self) -> None:
+    def _split_pool(self) -> None:
         """Give each remaining token a new clock of its own."""
         shared = self._logs > FAINTEST
         if len(self._sums):
             shared &= np.unpackbits(self._mask.view(np.uint8), bitorder="little")[: len(shared)].view(bool)
         else:
             shared[self._likely] = False
-        found = np.flatnonzero(shared)
-        masses = np.exp(self._logs[found], dtype=np.float64)
-        expected, rest = self.left, slice(self._at, None)
-        self._bag = np.concatenate([self._tokens[rest], found]), np.concatenate([self._masses[rest], masses])
+        tokens = np.flatnonzero(shared)
+        masses = np.exp(self._logs[tokens], dtype=np.float64)
+        expected, queued = self.left, slice(self._at, None)
+        self._unqueued = np.concatenate([self._tokens[queued], tokens]), np.concatenate([self._masses[queued], masses])
         self._pool, self._pooled = 0.0, False
-        self._line_up(EMPTY, NO_TOKENS, EMPTY)
-        self._compare(expected)
-        self._deal()
+        self._set_queue(EMPTY, NO_TOKENS, EMPTY)
+        self._check_total(expected)
+        self._queue_next()
 
-    def _deal(self) -> None:
+    def _queue_next(self) -> None:
         """Move about BATCH tokens, the next to arrive, from the bag to the queue. The others get new clocks later."""
-        tokens, masses = self._bag
+        tokens, masses = self._unqueued
         clocks = self.rng.standard_exponential(len(tokens)) / masses
         if len(tokens) > SMALL:
-            near = clocks <= max(BATCH / float(masses.sum()), float(clocks.min()))
-            self._bag = tokens[~near], masses[~near]
-            clocks, tokens, masses = clocks[near], tokens[near], masses[near]
+            early = clocks <= max(BATCH / float(masses.sum()), float(clocks.min()))
+            self._unqueued = tokens[~early], masses[~early]
+            clocks, tokens, masses = clocks[early], tokens[early], masses[early]
         else:
-            self._bag = NO_TOKENS, EMPTY
+            self._unqueued = NO_TOKENS, EMPTY
         order = np.argsort(clocks)
-        rest = slice(self._at, None)
-        self._line_up(
-            np.concatenate([self._clocks[rest], clocks[order]]),
-            np.concatenate([self._tokens[rest], tokens[order]]),
-            np.concatenate([self._masses[rest], masses[order]]),
+        queued = slice(self._at, None)
+        self._set_queue(
+            np.concatenate([self._clocks[queued], clocks[order]]),
+            np.concatenate([self._tokens[queued], tokens[order]]),
+            np.concatenate([self._masses[queued], masses[order]]),
         )
 
     def _enqueue(self, clock: Masses, token: NDArray[np.int64], mass: Masses) -> None:
         """Insert one token, given as arrays of length one, at the front of the queue."""
-        rest = slice(self._at, None)
-        self._line_up(
-            np.concatenate([clock, self._clocks[rest]]),
-            np.concatenate([token, self._tokens[rest]]),
-            np.concatenate([mass, self._masses[rest]]),
+        queued = slice(self._at, None)
+        self._set_queue(
+            np.concatenate([clock, self._clocks[queued]]),
+            np.concatenate([token, self._tokens[queued]]),
+            np.concatenate([mass, self._masses[queued]]),
         )
 
-    def _line_up(self, clocks: Masses, tokens: NDArray[np.int64], masses: Masses) -> None:
+    def _set_queue(self, clocks: Masses, tokens: NDArray[np.int64], masses: Masses) -> None:
         """Replace the queue, which is in order of arrival, and recompute the suffix sums of its masses, from the end
         backwards.
         """
         self._clocks, self._tokens, self._masses, self._at = clocks, tokens, masses, 0
-        if len(self._bag[0]):
-            self._pool = float(self._bag[1].sum())
+        if len(self._unqueued[0]):
+            self._pool = float(self._unqueued[1].sum())
         elif not self._pooled:
             self._pool = 0.0
         self._suffix = np.zeros(len(masses) + 1)

@@ -26,7 +26,7 @@ class Learnt:
 
     def __init__(self) -> None:
         self.sums: dict[tuple[int, int], float] = {}
-        self.seen: dict[tuple[int, int], int] = {}
+        self.counts: dict[tuple[int, int], int] = {}
         self.mean = 1.0
 
     @classmethod
@@ -43,27 +43,27 @@ class Learnt:
     ) -> None:
         """Add n masked texts to the means."""
         prefixes, move = Prefixes(lm, constraint), Masked()
-        roads = [[prefixes.begin()] for _ in range(n)]
+        paths = [[prefixes.begin()] for _ in range(n)]
         steps: list[list[float]] = [[] for _ in range(n)]
         live = list(range(n))
         for left in range(max_tokens, 0, -1):
-            prefixes.ask([roads[i][-1] for i in live])
-            still = []
+            prefixes.fetch_rows([paths[i][-1] for i in live])
+            unfinished = []
             for i in live:
-                made = move(prefixes, roads[i][-1], left, rng)
-                steps[i].append(made.log_weight)
-                if made.token is not None and made.token not in prefixes.ends:
-                    roads[i].append(prefixes.child(roads[i][-1], made))
-                    still.append(i)
-            live = still
-        for road, weights in zip(roads, steps):
-            for node, rest in zip(road, np.cumsum(np.array(weights)[::-1])[::-1].tolist()):
+                proposed = move(prefixes, paths[i][-1], left, rng)
+                steps[i].append(proposed.log_weight)
+                if proposed.token is not None and proposed.token not in prefixes.ends:
+                    paths[i].append(prefixes.child(paths[i][-1], proposed))
+                    unfinished.append(i)
+            live = unfinished
+        for path, weights in zip(paths, steps):
+            for node, future in zip(path, np.cumsum(np.array(weights)[::-1])[::-1].tolist()):
                 state = node.matcher.state
-                self.sums[state] = self.sums.get(state, 0.0) + float(np.exp(rest))
-                self.seen[state] = self.seen.get(state, 0) + 1
-        total, count = sum(self.sums.values()), sum(self.seen.values())
+                self.sums[state] = self.sums.get(state, 0.0) + float(np.exp(future))
+                self.counts[state] = self.counts.get(state, 0) + 1
+        total, count = sum(self.sums.values()), sum(self.counts.values())
         self.mean = total / count if total > 0 else 1.0
 
     def __call__(self, matcher: Matcher, tokens: Sequence[int], left: int) -> float:
         state = matcher.state
-        return float(np.log((self.sums.get(state, 0.0) + self.mean) / (self.seen.get(state, 0) + 1)))
+        return float(np.log((self.sums.get(state, 0.0) + self.mean) / (self.counts.get(state, 0) + 1)))

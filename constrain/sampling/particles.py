@@ -31,7 +31,17 @@ if TYPE_CHECKING:
     from .token_rejection import Method
     from .twists import Future
 
-__all__ = ["Awrs", "TokenLaw", "Masked", "Move", "Mover", "ParticleNode", "Prefixes", "Twisted", "law_of"]
+__all__ = [
+    "Awrs",
+    "TokenDistribution",
+    "Masked",
+    "Move",
+    "Mover",
+    "ParticleNode",
+    "Prefixes",
+    "Twisted",
+    "list_allowed_logprobs",
+]
 
 Floats = NDArray[np.float64]
 
@@ -52,7 +62,7 @@ class Move(NamedTuple):
 DEAD = Move(None, -np.inf, -np.inf)
 
 
-class TokenLaw(NamedTuple):
+class TokenDistribution(NamedTuple):
     """The distribution of the next token under a mask.
 
     tokens: int64 [k], the allowed ones, an end token last if the text may end. logs: float64 [k], the model's
@@ -72,18 +82,30 @@ class ParticleNode:
     """A text: that of its parent and one token more.
 
     row: the model's row at this text, while it is cached. ended: whether the token is an end token. logprob: of the
-    text under the model. slot: row of this text in the last call of the model that included it. law, value: cached by
-    movers and twists.
+    text under the model. slot: row of this text in the last call of the model that included it. distribution, value:
+    cached by movers and twists.
     """
 
-    __slots__ = ("children", "depth", "ended", "law", "logprob", "matcher", "parent", "row", "slot", "token", "value")
+    __slots__ = (
+        "children",
+        "depth",
+        "distribution",
+        "ended",
+        "logprob",
+        "matcher",
+        "parent",
+        "row",
+        "slot",
+        "token",
+        "value",
+    )
 
     def __init__(self, parent: ParticleNode | None, token: int, matcher: Matcher, logprob: float, ended: bool) -> None:
         self.parent, self.token, self.matcher, self.logprob, self.ended = parent, token, matcher, logprob, ended
         self.depth: int = 0 if parent is None else parent.depth + (not ended)
         self.children: dict[int, ParticleNode] = {}
         self.row: NDArray[np.floating[Any]] | None = None
-        self.law: TokenLaw | Masses | None = None
+        self.distribution: TokenDistribution | Masses | None = None
         self.value: float | None = None
         self.slot = 0
 
@@ -101,7 +123,7 @@ class Prefixes:
     """The trie of the texts visited so far, with the model.
 
     calls: calls of the model; contexts: texts evaluated in them; checks: checks of the constraint, counted by moves;
-    held: size of rows and distributions in bytes.
+    cached_bytes: size of rows and distributions in bytes.
     """
 
     def __init__(self, lm: LanguageModel, constraint: Constraint) -> None:
@@ -114,51 +136,51 @@ class Prefixes:
     def clear(self) -> None:
         """Remove all texts."""
         self.root = ParticleNode(None, -1, self.constraint.matcher(), 0.0, False)
-        self.held = 0
+        self.cached_bytes = 0
 
     def begin(self) -> ParticleNode:
         """Return the node of the empty text, for a new population.
 
         Remove all texts first if the model has a cache to reorder or the memory budget is exceeded.
         """
-        if self.reorder is not None or self.held > MOST_BYTES:
+        if self.reorder is not None or self.cached_bytes > MOST_BYTES:
             self.clear()
         return self.root
 
-    def let_go(self, nodes: Sequence[ParticleNode]) -> None:
+    def release_rows(self, nodes: Sequence[ParticleNode]) -> None:
         """Mark that particles have left these nodes: drop their rows and distributions if the memory budget is
         exceeded.
         """
-        if self.held > MOST_BYTES:
+        if self.cached_bytes > MOST_BYTES:
             for node in nodes:
-                node.row = node.law = None
+                node.row = node.distribution = None
 
     def child(self, node: ParticleNode, move: Move) -> ParticleNode:
         """Return the node of the text that `move` extends; create it if necessary."""
         assert move.token is not None
-        found = node.children.get(move.token)
-        if found is None:
+        child = node.children.get(move.token)
+        if child is None:
             ended = move.token in self.ends
             matcher = node.matcher
             if not ended:
                 matcher = matcher.fork()
                 matcher.advance(move.token)
-            found = ParticleNode(node, move.token, matcher, node.logprob + move.logprob, ended)
-            node.children[move.token] = found
-        return found
+            child = ParticleNode(node, move.token, matcher, node.logprob + move.logprob, ended)
+            node.children[move.token] = child
+        return child
 
-    def ask(self, nodes: Sequence[ParticleNode]) -> None:
+    def fetch_rows(self, nodes: Sequence[ParticleNode]) -> None:
         """Call the model for the distinct texts of `nodes` that have no row yet. Raise ValueError for invalid rows."""
-        fresh = list(dict.fromkeys(node for node in nodes if node.row is None and node.law is None))
-        if not fresh:
+        missing = list(dict.fromkeys(node for node in nodes if node.row is None and node.distribution is None))
+        if not missing:
             return
-        if self.reorder is not None and fresh[0].parent is not None:
-            self.reorder(np.array([node.parent.slot for node in fresh if node.parent is not None], np.int64))
-        rows = rows_after(self.lm, [node.tokens for node in fresh], self.constraint.vocabulary.size)
-        self.calls, self.contexts = self.calls + 1, self.contexts + len(fresh)
-        for slot, (node, row) in enumerate(zip(fresh, rows)):
+        if self.reorder is not None and missing[0].parent is not None:
+            self.reorder(np.array([node.parent.slot for node in missing if node.parent is not None], np.int64))
+        rows = rows_after(self.lm, [node.tokens for node in missing], self.constraint.vocabulary.size)
+        self.calls, self.contexts = self.calls + 1, self.contexts + len(missing)
+        for slot, (node, row) in enumerate(zip(missing, rows)):
             node.row, node.slot = row, slot
-        self.held += rows.nbytes
+        self.cached_bytes += rows.nbytes
 
 
 class Mover(Protocol):
@@ -178,18 +200,18 @@ class Masked:
         self.proposal = proposal
 
     def __call__(self, prefixes: Prefixes, node: ParticleNode, left: int, rng: np.random.Generator) -> Move:
-        if node.law is None:
-            self.remember(prefixes, node, left)
-        law = node.law
-        assert law is not None
-        if isinstance(law, Masses):
-            token, ends = law.place(rng.random()), prefixes.ends
+        if node.distribution is None:
+            self.cache_distribution(prefixes, node, left)
+        distribution = node.distribution
+        assert distribution is not None
+        if isinstance(distribution, Masses):
+            token, ends = distribution.token_at(rng.random()), prefixes.ends
             if token in ends:
-                return Move(ends[0], law.log_of(ends), law.logmass)
-            return Move(token, float(law.row[token]), law.logmass)
-        return draw_move(law, rng) if law.mass > -np.inf else DEAD
+                return Move(ends[0], distribution.log_of(ends), distribution.logmass)
+            return Move(token, float(distribution.row[token]), distribution.logmass)
+        return draw_move(distribution, rng) if distribution.mass > -np.inf else DEAD
 
-    def remember(self, prefixes: Prefixes, node: ParticleNode, left: int, *, listed: bool = False) -> None:
+    def cache_distribution(self, prefixes: Prefixes, node: ParticleNode, left: int, *, listed: bool = False) -> None:
         """Compute the distribution at a node, cache it and drop the row. listed: always compute a TokenLaw, never
         Masses.
         """
@@ -202,24 +224,26 @@ class Masked:
                 masses = Masses(node.row, mask)
                 if masses.logmass > -np.inf:
                     check_mass(masses.logmass)
-                    prefixes.held += masses.nbytes - node.row.nbytes
-                    node.law, node.row = masses, None
+                    prefixes.cached_bytes += masses.nbytes - node.row.nbytes
+                    node.distribution, node.row = masses, None
                     return
-        law = self.finish(*law_under(prefixes, node, mask, tokens), node, left)
-        check_mass(law.mass)
-        prefixes.held += 24 * len(law.tokens) - node.row.nbytes
-        node.law, node.row = law, None
+        distribution = self.build_distribution(*list_logprobs_under(prefixes, node, mask, tokens), node, left)
+        check_mass(distribution.mass)
+        prefixes.cached_bytes += 24 * len(distribution.tokens) - node.row.nbytes
+        node.distribution, node.row = distribution, None
 
-    def finish(self, tokens: NDArray[np.int64], logs: Floats, node: ParticleNode, left: int) -> TokenLaw:
+    def build_distribution(
+        self, tokens: NDArray[np.int64], logs: Floats, node: ParticleNode, left: int
+    ) -> TokenDistribution:
         if not len(logs):
-            return TokenLaw(tokens, logs, -np.inf, logs)
+            return TokenDistribution(tokens, logs, -np.inf, logs)
         top = float(logs.max())
         edges = np.exp(logs - top).cumsum()
         mass = top + math.log(edges[-1])
         if self.proposal == PLAIN:
-            return TokenLaw(tokens, logs, mass, edges)
+            return TokenDistribution(tokens, logs, mass, edges)
         proposal = apply_proposal(logs, self.proposal)
-        return TokenLaw(tokens, logs, mass, np.cumsum(proposal), proposal)
+        return TokenDistribution(tokens, logs, mass, np.cumsum(proposal), proposal)
 
 
 class Twisted(Masked):
@@ -229,17 +253,19 @@ class Twisted(Masked):
         super().__init__(PLAIN)
         self.twist = twist
 
-    def remember(self, prefixes: Prefixes, node: ParticleNode, left: int, *, listed: bool = True) -> None:
+    def cache_distribution(self, prefixes: Prefixes, node: ParticleNode, left: int, *, listed: bool = True) -> None:
         """Cache the distribution as a TokenLaw, since the twist applies to single tokens."""
-        super().remember(prefixes, node, left, listed=True)
+        super().cache_distribution(prefixes, node, left, listed=True)
 
-    def finish(self, tokens: NDArray[np.int64], logs: Floats, node: ParticleNode, left: int) -> TokenLaw:
+    def build_distribution(
+        self, tokens: NDArray[np.int64], logs: Floats, node: ParticleNode, left: int
+    ) -> TokenDistribution:
         twisted = logs + self.twist.after(node.matcher, node.tokens, left, tokens)
         total = log_sum(twisted)
         if total == -np.inf:
-            return TokenLaw(tokens, logs, -np.inf, logs)
+            return TokenDistribution(tokens, logs, -np.inf, logs)
         proposal = np.exp(twisted - total)
-        return TokenLaw(tokens, logs, log_sum(logs), np.cumsum(proposal), proposal)
+        return TokenDistribution(tokens, logs, log_sum(logs), np.cumsum(proposal), proposal)
 
 
 class Awrs:
@@ -256,28 +282,30 @@ class Awrs:
         if left == 1:
             logprob = log_sum(node.row[list(ends)].astype(np.float64)) if node.matcher.is_complete else -np.inf
             return Move(ends[0], logprob, logprob) if logprob > -np.inf else DEAD
-        made = awrs.draw_token(
+        drawn = awrs.draw_token(
             node.row, node.matcher.allows, rng,
             method=self.method, budget=self.budget, mask=node.matcher.mask, ends=ends,
         )  # fmt: skip
-        prefixes.checks += made.checks
-        if made.token is None:
+        prefixes.checks += drawn.checks
+        if drawn.token is None:
             return DEAD
-        logs = node.row[list(ends) if made.token in ends else [made.token]].astype(np.float64)
-        return Move(ends[0] if made.token in ends else made.token, log_sum(logs), made.log_weight)
+        logs = node.row[list(ends) if drawn.token in ends else [drawn.token]].astype(np.float64)
+        return Move(ends[0] if drawn.token in ends else drawn.token, log_sum(logs), drawn.log_weight)
 
 
-def law_of(prefixes: Prefixes, node: ParticleNode, left: int) -> tuple[NDArray[np.int64], Floats]:
+def list_allowed_logprobs(prefixes: Prefixes, node: ParticleNode, left: int) -> tuple[NDArray[np.int64], Floats]:
     """Return the allowed tokens of positive probability (int64 [k]; an end token last, for all end tokens) and their
     logs.
     """
-    return law_under(prefixes, node, node.matcher.mask() if left > 1 else None, None)
+    return list_logprobs_under(prefixes, node, node.matcher.mask() if left > 1 else None, None)
 
 
-def law_under(
+def list_logprobs_under(
     prefixes: Prefixes, node: ParticleNode, mask: NDArray[np.int32] | None, tokens: NDArray[np.int64] | None
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Return the same as `law_of`, given the mask (None: only an end token is allowed) and optionally its tokens."""
+    """Return the same as `list_allowed_logprobs`, given the mask (None: only an end token is allowed) and optionally
+    its tokens.
+    """
     row, ends = node.row, prefixes.ends
     assert row is not None
     complete = node.matcher.is_complete
@@ -296,11 +324,13 @@ def law_under(
     return (tokens, logs) if possible.all() else (tokens[possible], logs[possible])
 
 
-def draw_move(law: TokenLaw, rng: np.random.Generator) -> Move:
+def draw_move(distribution: TokenDistribution, rng: np.random.Generator) -> Move:
     """Draw a token from the proposal of a distribution."""
-    index = int(np.searchsorted(law.edges, rng.random() * law.edges[-1], side="right"))
-    if index == len(law.edges):  # rounding can exceed the last possible token
-        index = int(law.edges.searchsorted(law.edges[-1]))
-    logprob = float(law.logs[index])
-    log_weight = law.mass if law.proposal is None else logprob - float(np.log(law.proposal[index]))
-    return Move(int(law.tokens[index]), logprob, log_weight)
+    index = int(np.searchsorted(distribution.edges, rng.random() * distribution.edges[-1], side="right"))
+    if index == len(distribution.edges):  # rounding can exceed the last possible token
+        index = int(distribution.edges.searchsorted(distribution.edges[-1]))
+    logprob = float(distribution.logs[index])
+    log_weight = (
+        distribution.mass if distribution.proposal is None else logprob - float(np.log(distribution.proposal[index]))
+    )
+    return Move(int(distribution.tokens[index]), logprob, log_weight)

@@ -41,12 +41,12 @@ def step_chain(state: ChainState, population: Population, rng: np.random.Generat
     """Return the next state, given a fresh population."""
     if population.log_z == -np.inf:
         return state
-    other = ChainState(population.pick(rng), population.log_z)
-    ratio = float(np.exp(min(other.log_z - state.log_z, 0.0)))
-    return other if ratio >= 1 or rng.random() < ratio else state
+    proposed = ChainState(population.pick(rng), population.log_z)
+    ratio = float(np.exp(min(proposed.log_z - state.log_z, 0.0)))
+    return proposed if ratio >= 1 or rng.random() < ratio else state
 
 
-def settled_at(log_zs: list[float], planned: int) -> int | None:
+def count_unbiased_estimates(log_zs: list[float], planned: int) -> int | None:
     """Return how many of the estimates of Z, counted from the first, have mean Z; None if that is not known yet.
 
     Usually these are the planned ones. But a chain whose first populations die continues until it has a text, which
@@ -78,21 +78,13 @@ def draw_pimh(
 ) -> Draws:
     """Return n texts of one chain: every `thin`-th state after the first `burn`. Successive texts may be equal.
 
-    All draws have the same weight, an unbiased mean of estimates of Z (`settled_at`). The dependence on the initial
-    state decays at the rate 1 - acceptance.
+    All draws have the same weight, an unbiased mean of estimates of Z (`count_unbiased_estimates`). The dependence on
+    the initial state decays at the rate 1 - acceptance.
 
     Parameters
     ----------
-    lm : LanguageModel
-        The model, after its prompt.
-    constraint : Constraint
-        What the texts must satisfy.
-    n : int
-        Number of draws.
-    rng : numpy.random.Generator
-        The only source of randomness.
-    max_tokens : int
-        Maximum number of tokens of a text, end token included.
+    lm, constraint, n, rng, max_tokens
+        As in `sampling.draw`.
     particles : int
         Size of each population.
     burn : int
@@ -120,9 +112,11 @@ def draw_pimh(
     check_counts(0, burn=burn)
     settings = Settings.of(max_tokens, move=move, resample=resample, threshold=threshold, twist=twist, critic=critic)
     prefixes = Prefixes(lm, constraint)
-    state, log_zs, kept, moved = ChainState(None, -np.inf), list[float](), list[ChainState](), 0
+    state, log_zs, returned, moved = ChainState(None, -np.inf), list[float](), list[ChainState](), 0
     planned = burn + 1 + (n - 1) * thin
-    while len(kept) < n or (n and settled_at(log_zs, planned) is None and len(log_zs) < planned + attempts):
+    while len(returned) < n or (
+        n and count_unbiased_estimates(log_zs, planned) is None and len(log_zs) < planned + attempts
+    ):
         population = grow_population(prefixes, particles, settings, rng)
         log_zs.append(population.log_z)
         before, state = state, step_chain(state, population, rng)
@@ -134,11 +128,11 @@ def draw_pimh(
                     hint="Raise particles or max_tokens, or give a twist.",
                 )
             continue
-        if len(kept) < n and len(log_zs) > burn and (len(log_zs) - burn - 1) % thin == 0:
-            kept.append(state)
-    used = settled_at(log_zs, planned) or len(log_zs)
-    weight = log_sum(np.array(log_zs[:used])) - float(np.log(max(used, 1)))
-    draws: list[Draw] = [as_draw(prefixes, state.node, weight) for state in kept]
+        if len(returned) < n and len(log_zs) > burn and (len(log_zs) - burn - 1) % thin == 0:
+            returned.append(state)
+    counted = count_unbiased_estimates(log_zs, planned) or len(log_zs)
+    weight = log_sum(np.array(log_zs[:counted])) - float(np.log(max(counted, 1)))
+    draws: list[Draw] = [as_draw(prefixes, state.node, weight) for state in returned]
     return Draws.of(
         draws,
         acceptance=moved / max(len(log_zs), 1),

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ConstrainError, TokenRefused
-from .checkers import Checker, CheckerPosition, Judged
+from .checkers import Checker, CheckerPosition, ValidatorChecker
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
@@ -41,15 +41,15 @@ def as_checker(check: Any, vocabulary: Vocabulary) -> Checker:
     if hasattr(check, "matcher"):
         if check.vocabulary is not vocabulary:
             raise ConstrainError("the checker is of another Vocabulary than the constraint")
-        found: Checker = check
-        return found
+        checker: Checker = check
+        return checker
     if not callable(check):
         raise ConstrainError(
             f"a {check.__class__.__name__} is no checker",
             hint="A checker is a function of a complete text, or one of sampling.checkers.",
         )
-    judge: Callable[[bytes], bool] = check
-    return Judged(vocabulary, judge)
+    validator: Callable[[bytes], bool] = check
+    return ValidatorChecker(vocabulary, validator)
 
 
 class PostFilter:
@@ -61,15 +61,15 @@ class PostFilter:
 
     source = None  # a SuccessTrie's key has to name the checker too
 
-    def __init__(self, first: Constraint, second: Checker, *, dead: dict[Prefix, set[int]] | None = None) -> None:
-        self.first, self.second, self.dead = first, second, dead
-        self.vocabulary, self.grammar = first.vocabulary, first.grammar
+    def __init__(self, constraint: Constraint, checker: Checker, *, dead: dict[Prefix, set[int]] | None = None) -> None:
+        self.first, self.second, self.dead = constraint, checker, dead
+        self.vocabulary, self.grammar = constraint.vocabulary, constraint.grammar
 
     def matcher(self) -> _FilteredPosition:
         """Return a position at the empty text."""
-        return _FilteredPosition(self, self.first.matcher(), self.second.matcher(), lost=False)
+        return _FilteredPosition(self, self.first.matcher(), self.second.matcher(), rejected=False)
 
-    def bury(self, prefix: Prefix) -> None:
+    def mark_dead(self, prefix: Prefix) -> None:
         """Record that a prefix is dead: no accepted text continues it."""
         if self.dead is not None and prefix and prefix[-1] not in self.vocabulary.eos_ids:
             if len(self.dead) >= REMEMBERED and prefix[:-1] not in self.dead:
@@ -78,17 +78,17 @@ class PostFilter:
 
 
 class _FilteredPosition:
-    """A position of a PostFilter. lost: whether the checker rejected the last token."""
+    """A position of a PostFilter. rejected: whether the checker rejected the last token."""
 
-    __slots__ = ("guarded", "lost", "matcher", "second")
+    __slots__ = ("matcher", "post_filter", "rejected", "second")
 
-    def __init__(self, guarded: PostFilter, matcher: Matcher, second: CheckerPosition, lost: bool) -> None:
-        self.guarded, self.matcher, self.second, self.lost = guarded, matcher, second, lost
+    def __init__(self, post_filter: PostFilter, matcher: Matcher, checker: CheckerPosition, rejected: bool) -> None:
+        self.post_filter, self.matcher, self.second, self.rejected = post_filter, matcher, checker, rejected
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The vocabulary of the constraint."""
-        return self.guarded.vocabulary
+        return self.post_filter.vocabulary
 
     @property
     def tokens(self) -> list[int]:
@@ -103,10 +103,10 @@ class _FilteredPosition:
     @property
     def is_complete(self) -> bool:
         """Whether the text may end here."""
-        return not self.lost and self.matcher.is_complete and self.second.allows(self.vocabulary.eos_ids[0])
+        return not self.rejected and self.matcher.is_complete and self.second.allows(self.vocabulary.eos_ids[0])
 
     def _dead(self) -> set[int]:
-        dead = self.guarded.dead
+        dead = self.post_filter.dead
         return dead.get(tuple(self.matcher.tokens), set()) if dead else set()
 
     def mask(self, out: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
@@ -114,21 +114,21 @@ class _FilteredPosition:
         text.
         """
         mask = self.matcher.mask(out)
-        if self.lost:
+        if self.rejected:
             mask[:] = 0
         else:
-            less = self._dead()
+            excluded = self._dead()
             if self.matcher.is_complete and not self.is_complete:
-                less = less.union(self.vocabulary.eos_ids)
-            for token in less:
+                excluded = excluded.union(self.vocabulary.eos_ids)
+            for token in excluded:
                 mask[token // 32] &= ~_bit(token)
         if not mask.any():
-            self.guarded.bury(tuple(self.matcher.tokens))
+            self.post_filter.mark_dead(tuple(self.matcher.tokens))
         return mask
 
     def allows(self, token: int) -> bool:
         """Return whether the mask contains the token."""
-        if self.lost or not self.matcher.allows(token) or token in self._dead():
+        if self.rejected or not self.matcher.allows(token) or token in self._dead():
             return False
         return token not in self.vocabulary.eos_ids or self.second.allows(token)
 
@@ -140,12 +140,12 @@ class _FilteredPosition:
         if self.second.allows(token):
             self.second.advance(token)
         else:
-            self.lost = True
-            self.guarded.bury(tuple(self.matcher.tokens))
+            self.rejected = True
+            self.post_filter.mark_dead(tuple(self.matcher.tokens))
 
     def fork(self) -> _FilteredPosition:
         """Return an independent copy of this position."""
-        return _FilteredPosition(self.guarded, self.matcher.fork(), self.second.fork(), self.lost)
+        return _FilteredPosition(self.post_filter, self.matcher.fork(), self.second.fork(), self.rejected)
 
     def shortest_completion(self, limit: int | None = None) -> bytes | None:
         """Return a shortest completion of the constraint alone, a lower bound on the length of those that the checker

@@ -51,13 +51,13 @@ def resample_multinomial(weights: Floats, n: int, rng: np.random.Generator) -> I
 def resample_residual(weights: Floats, n: int, rng: np.random.Generator) -> Ints:
     """Return floor(n weights[i]) copies of each i, and independent draws by the remainders for the rest."""
     shares = n * weights
-    whole = np.floor(shares + ROUNDING)
-    left = n - int(whole.sum())
-    sure = np.repeat(np.arange(len(weights)), whole.astype(np.int64))
+    copies = np.floor(shares + ROUNDING)
+    left = n - int(copies.sum())
+    certain = np.repeat(np.arange(len(weights)), copies.astype(np.int64))
     if left <= 0:
-        return sure[:n]
-    rest = np.maximum(shares - whole, 0.0)
-    return np.sort(np.concatenate([sure, resample_multinomial(rest / rest.sum(), left, rng)]))
+        return certain[:n]
+    remainders = np.maximum(shares - copies, 0.0)
+    return np.sort(np.concatenate([certain, resample_multinomial(remainders / remainders.sum(), left, rng)]))
 
 
 RESAMPLERS: dict[str, Resampler] = {
@@ -80,14 +80,18 @@ def resample_without_replacement(scores: Floats, n: int, rng: np.random.Generato
     if len(order) <= n:
         return np.sort(order), np.ones(len(order))
     ranked = scores[order]
-    behind = np.cumsum(ranked[::-1])[::-1]  # suffix sums
-    sure = int(np.argmax((n - np.arange(n)) * ranked[:n] <= behind[:n]))
-    tail, total, room = order[sure:], float(behind[sure]), n - sure
-    picked = tail[np.searchsorted(_edges(scores[tail] / total), (rng.random() + np.arange(room)) / room, side="right")]
-    kept = np.concatenate([order[:sure], picked])
-    chance = np.concatenate([np.ones(sure), np.minimum(room * scores[picked] / total, 1.0)])
-    back = np.argsort(kept, kind="stable")
-    return kept[back], chance[back]
+    suffix_sums = np.cumsum(ranked[::-1])[::-1]  # suffix sums
+    certain = int(np.argmax((n - np.arange(n)) * ranked[:n] <= suffix_sums[:n]))
+    tail, total, drawn_count = order[certain:], float(suffix_sums[certain]), n - certain
+    picked = tail[
+        np.searchsorted(
+            _edges(scores[tail] / total), (rng.random() + np.arange(drawn_count)) / drawn_count, side="right"
+        )
+    ]
+    chosen = np.concatenate([order[:certain], picked])
+    probabilities = np.concatenate([np.ones(certain), np.minimum(drawn_count * scores[picked] / total, 1.0)])
+    ascending = np.argsort(chosen, kind="stable")
+    return chosen[ascending], probabilities[ascending]
 
 
 def _edges(weights: Floats) -> Floats:

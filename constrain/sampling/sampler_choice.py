@@ -89,36 +89,39 @@ class SamplerChoice:
 def apply_rule(facts: Facts) -> SamplerChoice | str:
     """Return the choice by the table above, or the name of the fact that is needed next."""
     if facts.wants:
-        return SamplerChoice("masked", f"{facts.wants}: only masking has that")
+        return SamplerChoice("masked", f"{facts.wants}: supported by masking only")
     if facts.repeats == "never":
-        return SamplerChoice("without_replacement", "no text may come twice")
+        return SamplerChoice("without_replacement", "texts must not repeat")
     if not facts.masks:
-        return SamplerChoice("awrs", "the constraint only checks tokens, it makes no mask")
+        return SamplerChoice("awrs", "the constraint checks single tokens and computes no masks")
     if facts.states is None:
         return "states"
     if facts.states:
         return SamplerChoice(
-            "markov", f"the model is Markov: {facts.states} states of it and the constraint give all exactly"
+            "markov", f"the model is Markov, and its product with the constraint has only {facts.states} states"
         )
     if facts.texts is None:
         return "texts"
     if facts.texts:
-        return SamplerChoice("exact", f"there are few texts ({facts.texts}), which are soon known")
+        return SamplerChoice("exact", f"the constraint has only {facts.texts} texts, which are learnt quickly")
     if facts.pilot is None:
         return "pilot"
-    tried = f"{facts.drawn} masked draws"
+    pilot = f"{facts.drawn} masked draws"
     if not facts.pilot["ess"]:
-        return SamplerChoice("exact", f"none of {tried} ended in time: where texts end has to be learnt")
-    off, part = facts.pilot["kl_to_target"], facts.pilot["ess"] / facts.drawn
-    if facts.pilot["trusted"] and off <= SMALL and not facts.pilot["dead_ends"] and not facts.checked:
-        return SamplerChoice("masked", f"{tried} say that masking is off by {off:.2g} nats only")
+        return SamplerChoice("exact", f"none of {pilot} ended in time: where texts end has to be learnt")
+    divergence, ess_share = facts.pilot["kl_to_target"], facts.pilot["ess"] / facts.drawn
+    if facts.pilot["trusted"] and divergence <= SMALL and not facts.pilot["dead_ends"] and not facts.checked:
+        return SamplerChoice("masked", f"{pilot} show that masking diverges by only {divergence:.2g} nats")
     if facts.pilot["log_z"] >= -math.log(ATTEMPTS):
         attempts = math.exp(-facts.pilot["log_z"])
-        said = f"{tried} say that the model keeps to the form once in {attempts:.3g} times"
-        return SamplerChoice("exact", f"{said} (and that masking is off by some {off:.2g} nats)")
-    particles = min(MOST, max(FEWEST, math.ceil(EFFECTIVE / part)))
-    said = f"{tried} are worth {facts.pilot['ess']:.1f} of the right law (masking is off by some {off:.2g} nats)"
-    return SamplerChoice("smc", f"{said}: {particles} particles", {"particles": particles})
+        evidence = f"{pilot} show that the model satisfies the constraint once in {attempts:.3g} texts"
+        return SamplerChoice("exact", f"{evidence} (and that masking diverges by about {divergence:.2g} nats)")
+    particles = min(MOST, max(FEWEST, math.ceil(EFFECTIVE / ess_share)))
+    evidence = (
+        f"{pilot} have an effective sample size of {facts.pilot['ess']:.1f} "
+        f"(masking diverges by about {divergence:.2g} nats)"
+    )
+    return SamplerChoice("smc", f"{evidence}: {particles} particles", {"particles": particles})
 
 
 def choose_sampler(
@@ -137,22 +140,23 @@ def choose_sampler(
     facts = Facts(wants=wants, repeats=repeats, masks=hasattr(constraint.matcher(), "mask"), checked=checked)
     if repeats == "never" and not facts.masks:
         raise UnsupportedError(
-            "Without a mask no sampler draws without replacement.", hint='Give a Constraint, or repeats="may".'
+            "sampling without replacement needs masks, which this constraint does not compute",
+            hint='Give a Constraint, or repeats="may".',
         )
     calls = 0
-    while isinstance(found := apply_rule(facts), str):
-        if found == "states":
-            facts = replace(facts, states=states_of(lm, constraint, max_tokens))
-        elif found == "texts":
+    while isinstance(choice := apply_rule(facts), str):
+        if choice == "states":
+            facts = replace(facts, states=count_product_states(lm, constraint, max_tokens))
+        elif choice == "texts":
             facts = replace(facts, texts=len(list_texts(constraint.grammar, FEW) or ()))
         else:
             pilot = masked_sampling.draw_masked(lm, constraint, n=PILOT, rng=rng, max_tokens=max_tokens)
             calls = int(pilot.stats["model_calls"])
             facts = replace(facts, pilot=pilot.stats, drawn=PILOT)
-    return replace(found, calls=calls)
+    return replace(choice, calls=calls)
 
 
-def states_of(lm: LanguageModel, constraint: Constraint, max_tokens: int) -> int:
+def count_product_states(lm: LanguageModel, constraint: Constraint, max_tokens: int) -> int:
     """Return the number of states of the product of a Markov model and a constraint; 0 if the model is not Markov or
     the product is too large.
     """

@@ -36,12 +36,12 @@ class Sampler(NamedTuple):
     ----------
     draw
         The function. It has the signature of `draw`, and options of its own.
-    law
-        Distribution of the draws before weighting. "masked law": that of masking, which the weights correct;
+    target
+        Distribution of the draws before weighting. "masked": that of masking, which the weights correct;
         "consistent": p given L in the limit of many draws or particles; "exact": p given L from the first draw on.
     unit
         What the standard error of an estimate is computed from, see `estimation`. "draw": draws are independent;
-        "call": only calls are; "law": calls are, and all draws of a call have the same weight.
+        "call": only calls are; "equal call": calls are, and all draws of a call have the same weight.
     uses_trie
         Whether it learns success masses in a SuccessTrie, which further calls can reuse as `trie=`.
     equal_weights
@@ -52,8 +52,8 @@ class Sampler(NamedTuple):
     """
 
     draw: Callable[..., Draws]
-    law: Literal["masked law", "consistent", "exact"]
-    unit: Literal["draw", "call", "law"]
+    target: Literal["masked", "consistent", "exact"]
+    unit: Literal["draw", "call", "equal call"]
     uses_trie: bool = False
     equal_weights: bool = False
     post_filter: Literal["mask", "token", "none"] = "mask"
@@ -65,13 +65,13 @@ class Sampler(NamedTuple):
 
 
 SAMPLERS: dict[str, Sampler] = {
-    "masked": Sampler(masked_sampling.draw_masked, "masked law", "draw"),
-    "awrs": Sampler(awrs.draw_awrs, "masked law", "draw", post_filter="token"),
+    "masked": Sampler(masked_sampling.draw_masked, "masked", "draw"),
+    "awrs": Sampler(awrs.draw_awrs, "masked", "draw", post_filter="token"),
     "asap": Sampler(asap.draw_asap, "consistent", "call", uses_trie=True),
-    "exact": Sampler(trie_rejection.draw_exact, "exact", "law", uses_trie=True, equal_weights=True),
+    "exact": Sampler(trie_rejection.draw_exact, "exact", "equal call", uses_trie=True, equal_weights=True),
     "without_replacement": Sampler(without_replacement.draw_without_replacement, "exact", "call", uses_trie=True),
     "smc": Sampler(smc.draw_smc, "consistent", "call"),
-    "pimh": Sampler(pimh.draw_pimh, "consistent", "law"),
+    "pimh": Sampler(pimh.draw_pimh, "consistent", "equal call"),
     "markov": Sampler(markov_exact.draw_markov, "exact", "draw", equal_weights=True, post_filter="none"),
 }
 SAMPLER_WANTED = f"give one of {', '.join(SAMPLERS)} or 'auto'"

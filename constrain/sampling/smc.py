@@ -47,17 +47,17 @@ def grow_population(prefixes: Prefixes, particles: int, settings: Settings, rng:
         if not live:
             break
         before = [nodes[i] for i in live]
-        prefixes.ask(before)
+        prefixes.fetch_rows(before)
         for i in live:
-            made = settings.move(prefixes, nodes[i], left, rng)
-            if made.token is None:
+            move = settings.move(prefixes, nodes[i], left, rng)
+            if move.token is None:
                 log_weights[i], twists[i] = -np.inf, 0.0
                 continue
-            node = nodes[i] = prefixes.child(nodes[i], made)
+            node = nodes[i] = prefixes.child(nodes[i], move)
             value = log_potential(prefixes, node, left - 1, settings)
-            log_weights[i] += made.log_weight - twists[i] + value
+            log_weights[i] += move.log_weight - twists[i] + value
             twists[i] = 0.0 if node.ended or value == -np.inf else value
-        prefixes.let_go(before)
+        prefixes.release_rows(before)
         total = log_sum(log_weights)
         if total == -np.inf:
             break
@@ -68,8 +68,8 @@ def grow_population(prefixes: Prefixes, particles: int, settings: Settings, rng:
             twists, lines = twists[ancestors], lines[ancestors]
             log_weights = np.full(particles, total - np.log(particles))
             resampled += 1
-    alive = log_weights > -np.inf
-    return Population(nodes, log_weights, len(np.unique(lines[alive])), resampled)
+    surviving = log_weights > -np.inf
+    return Population(nodes, log_weights, len(np.unique(lines[surviving])), resampled)
 
 
 def draw_smc(
@@ -90,16 +90,8 @@ def draw_smc(
 
     Parameters
     ----------
-    lm : LanguageModel
-        The model, after its prompt.
-    constraint : Constraint
-        What the texts must satisfy.
-    n : int
-        Number of draws.
-    rng : numpy.random.Generator
-        The only source of randomness.
-    max_tokens : int
-        Maximum number of tokens of a text, end token included.
+    lm, constraint, n, rng, max_tokens
+        As in `sampling.draw`.
     particles : int, optional
         None for one population of n particles, all of which are returned with their weights. Otherwise n independent
         populations of this size, from each of which one text is drawn by weight; its weight is the population's

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ..base.errors import ArgumentError, SourceError, UnsupportedError, check_type
 from ..engine.constraint import Constraint
 
-__all__ = ["END", "PrefixLaw", "TrieNode", "SuccessTrie", "trie_key"]
+__all__ = ["END", "PrefixDistribution", "TrieNode", "SuccessTrie", "trie_key"]
 
 FORMAT = "constrain success trie 1"
 END = -1
@@ -33,7 +33,7 @@ END = -1
 NODE_BYTES = 450
 """Estimated memory of a TrieNode, with its entry in the parent's dict (measured: 380 to 440 bytes)."""
 KEPT = 0.5
-"""Share of the budget that is kept when nodes are evicted; evictions are then too rare to matter."""
+"""Share of the budget that remains in use after an eviction; evictions are then too rare to matter."""
 SMALLEST = 1e-200
 """Lower limit of bounds other than 0: products of bounds and probabilities must not underflow, or unlikely prefixes
 would be treated as dead. A bound that is too large costs attempts, not exactness."""
@@ -41,7 +41,7 @@ STALE = 0.5
 """A sum that subtractions have reduced below this share of itself is recomputed, to limit rounding errors."""
 
 
-class PrefixLaw:
+class PrefixDistribution:
     """The model's distribution over the allowed next tokens of a prefix.
 
     tokens: int64 [k], ascending, END first if the text may end. probs: float64 [k], not renormalised: they sum to the
@@ -98,8 +98,8 @@ class TrieNode:
 class SuccessTrie:
     """Success masses learnt for one model, prompt and Constraint (with validators, if any).
 
-    Nodes and cached distributions share the budget max_bytes. Distributions are evicted first, in LRU order; `forget`
-    evicts nodes between walks, those that lower theta(root) least first. Neither invalidates a bound.
+    Nodes and cached distributions share the budget max_bytes. Distributions are evicted first, in LRU order;
+    `evict_nodes` evicts nodes between walks, those that lower theta(root) least first. Neither invalidates a bound.
 
     Parameters
     ----------
@@ -118,8 +118,8 @@ class SuccessTrie:
         self._of: tuple[object, str, bool] | None = None
         self.root = TrieNode(None, END, 1.0)
         self.size = 1
-        self._laws: OrderedDict[TrieNode, PrefixLaw] = OrderedDict()
-        self._law_bytes = 0
+        self._distributions: OrderedDict[TrieNode, PrefixDistribution] = OrderedDict()
+        self._distribution_bytes = 0
 
     @property
     def bound(self) -> float:
@@ -129,41 +129,41 @@ class SuccessTrie:
     @property
     def nbytes(self) -> int:
         """Approximate size of nodes and cached distributions in bytes."""
-        return self.size * NODE_BYTES + self._law_bytes
+        return self.size * NODE_BYTES + self._distribution_bytes
 
     @property
     def full(self) -> bool:
-        """Whether the nodes alone exceed max_bytes, so that `forget` should be called."""
+        """Whether the nodes alone exceed max_bytes, so that `evict_nodes` should be called."""
         return self.size * NODE_BYTES > self.max_bytes
 
-    def belongs_to(self, constraint: Constraint, *, judged: bool) -> None:
+    def belongs_to(self, constraint: Constraint, *, validated: bool) -> None:
         """Bind the trie to a Constraint at first use; afterwards raise ValueError if it is used with another one.
 
-        judged: whether validators are applied in addition. The vocabulary is compared too. Other models and other
+        validated: whether validators are applied in addition. The vocabulary is compared too. Other models and other
         validators are not detected; only a key distinguishes them.
         """
         first = getattr(constraint, "first", constraint)
         source = getattr(first, "source", None)
-        judged = judged or first is not constraint
-        of = source or getattr(first, "grammar", first), first.vocabulary.fingerprint, judged
+        validated = validated or first is not constraint
+        identity = source or getattr(first, "grammar", first), first.vocabulary.fingerprint, validated
         if self._of is None:
-            self._of = of
-        known = self._of
-        if known[0] is not of[0] and not (source and known[0] == source):
-            raise ArgumentError("the trie was learnt under another constraint: give each one a trie of its own")
-        if known[1] != of[1]:
-            raise ArgumentError("the trie was learnt for another vocabulary: give each one a trie of its own")
-        if known[2] != of[2]:
-            behind = "with" if known[2] else "without"
-            raise ArgumentError(f"the trie was learnt {behind} a validator: give each one a trie of its own")
+            self._of = identity
+        bound_to = self._of
+        if bound_to[0] is not identity[0] and not (source and bound_to[0] == source):
+            raise ArgumentError("the trie was learnt under another constraint: use a separate trie for each")
+        if bound_to[1] != identity[1]:
+            raise ArgumentError("the trie was learnt for another vocabulary: use a separate trie for each")
+        if bound_to[2] != identity[2]:
+            learnt = "with" if bound_to[2] else "without"
+            raise ArgumentError(f"the trie was learnt {learnt} a validator: use a separate trie for each")
 
     # ---- learning ----------------------------------------------------------------------------------------------------
 
-    def weights(self, node: TrieNode, law: PrefixLaw) -> NDArray[np.float64]:
+    def weights(self, node: TrieNode, distribution: PrefixDistribution) -> NDArray[np.float64]:
         """Return p(a | u) theta(ua) for each token of the distribution at a node: float64 [k]."""
-        weights: NDArray[np.float64] = law.probs.copy()
+        weights: NDArray[np.float64] = distribution.probs.copy()
         if node.children:
-            index = np.searchsorted(law.tokens, list(node.children))
+            index = np.searchsorted(distribution.tokens, list(node.children))
             weights[index] *= [child.theta for child in node.children.values()]
         return weights
 
@@ -190,17 +190,17 @@ class SuccessTrie:
                 theta = parent.exact = min(parent.added(), parent.theta)
             node = parent
 
-    def child(self, node: TrieNode, law: PrefixLaw, index: int) -> TrieNode:
-        """Return the child for the token at law.tokens[index]; create it with theta = 1 if it does not exist."""
-        token = int(law.tokens[index])
-        found = node.children.get(token)
-        if found is None:
-            found = node.children[token] = TrieNode(node, token, float(law.probs[index]))
+    def child(self, node: TrieNode, distribution: PrefixDistribution, index: int) -> TrieNode:
+        """Return the child for the token at distribution.tokens[index]; create it with theta = 1 if it does not exist."""
+        token = int(distribution.tokens[index])
+        child = node.children.get(token)
+        if child is None:
+            child = node.children[token] = TrieNode(node, token, float(distribution.probs[index]))
             self.size += 1
-            others = law.probs.copy()
-            others[np.searchsorted(law.tokens, list(node.children))] = 0.0
+            others = distribution.probs.copy()
+            others[np.searchsorted(distribution.tokens, list(node.children))] = 0.0
             node.rest = float(others.sum())
-        return found
+        return child
 
     def close(self, node: TrieNode, success: float) -> None:
         """Set the known success probability of a leaf: 1 or 0 for a checked END, 0 for a dead prefix."""
@@ -209,22 +209,22 @@ class SuccessTrie:
 
     # ---- cached distributions ----------------------------------------------------------------------------------------
 
-    def law(self, node: TrieNode) -> PrefixLaw | None:
+    def cached_distribution(self, node: TrieNode) -> PrefixDistribution | None:
         """Return the cached distribution at a node, or None."""
-        found = self._laws.get(node)
-        if found is not None:
-            self._laws.move_to_end(node)
-        return found
+        distribution = self._distributions.get(node)
+        if distribution is not None:
+            self._distributions.move_to_end(node)
+        return distribution
 
-    def keep(self, node: TrieNode, law: PrefixLaw) -> None:
+    def cache_distribution(self, node: TrieNode, distribution: PrefixDistribution) -> None:
         """Cache the distribution at a node, so that the next visit needs no call of the model; evict the least recently
         used ones.
         """
-        if node not in self._laws:
-            self._laws[node] = law
-            self._law_bytes += law.nbytes
-        while self._laws and self.nbytes > self.max_bytes:
-            self._law_bytes -= self._laws.popitem(last=False)[1].nbytes
+        if node not in self._distributions:
+            self._distributions[node] = distribution
+            self._distribution_bytes += distribution.nbytes
+        while self._distributions and self.nbytes > self.max_bytes:
+            self._distribution_bytes -= self._distributions.popitem(last=False)[1].nbytes
 
     # ---- eviction ----------------------------------------------------------------------------------------------------
 
@@ -235,35 +235,35 @@ class SuccessTrie:
             yield from level
             level = [child for node in level for child in node.children.values()]
 
-    def forget(self) -> None:
+    def evict_nodes(self) -> None:
         """Evict nodes until KEPT of max_bytes is left. Must not be called during a walk, which relies on its bounds.
 
         A node lowers theta(root) by P(prefix) (1 - theta), which is at least the sum of the same over its children.
         Evicting the nodes with the smallest contribution therefore never removes an ancestor of a node that stays. All
         bounds are then recomputed bottom-up.
         """
-        listed = list(self.nodes())
-        keep = int(KEPT * self.max_bytes / NODE_BYTES)
-        if len(listed) <= keep:
+        nodes = list(self.nodes())
+        capacity = int(KEPT * self.max_bytes / NODE_BYTES)
+        if len(nodes) <= capacity:
             return
         reach = {self.root: 1.0}
-        for node in listed[1:]:
+        for node in nodes[1:]:
             assert node.parent is not None
             reach[node] = reach[node.parent] * node.prob
-        gain = [-reach[node] * (1 - node.theta) for node in listed]
+        gain = [-reach[node] * (1 - node.theta) for node in nodes]
         gain[0] = -np.inf
-        staying = {listed[i] for i in np.argsort(gain, kind="stable")[:keep]}
-        for node in reversed(listed):
-            if node in staying:
-                gone = [child for child in node.children.values() if child not in staying]
-                for child in gone:
+        retained = {nodes[i] for i in np.argsort(gain, kind="stable")[:capacity]}
+        for node in reversed(nodes):
+            if node in retained:
+                evicted = [child for child in node.children.values() if child not in retained]
+                for child in evicted:
                     del node.children[child.token]
                     node.rest += child.prob
-                if node.children or gone:
+                if node.children or evicted:
                     node.theta = node.exact = min(floor_theta(node.added()), 1.0)
-            elif (law := self._laws.pop(node, None)) is not None:
-                self._law_bytes -= law.nbytes
-        self.size = len(staying)
+            elif (distribution := self._distributions.pop(node, None)) is not None:
+                self._distribution_bytes -= distribution.nbytes
+        self.size = len(retained)
 
     # ---- on disk -----------------------------------------------------------------------------------------------------
 
@@ -273,17 +273,17 @@ class SuccessTrie:
 
         The file is replaced atomically.
         """
-        listed = list(self.nodes())
-        number = {node: i for i, node in enumerate(listed)}
-        parents = np.array([-1 if node.parent is None else number[node.parent] for node in listed], np.int32)
-        tokens = np.array([node.token for node in listed], np.int32)
-        masses = np.array([(node.prob, node.theta, node.rest) for node in listed], np.float64)
-        head = {"format": FORMAT, "key": self.key, "max_tokens": self.max_tokens}
-        head["digest"] = digest(parents, tokens, masses)
+        nodes = list(self.nodes())
+        number = {node: i for i, node in enumerate(nodes)}
+        parents = np.array([-1 if node.parent is None else number[node.parent] for node in nodes], np.int32)
+        tokens = np.array([node.token for node in nodes], np.int32)
+        masses = np.array([(node.prob, node.theta, node.rest) for node in nodes], np.float64)
+        header = {"format": FORMAT, "key": self.key, "max_tokens": self.max_tokens}
+        header["digest"] = digest(parents, tokens, masses)
         target = Path(path)
         with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
             try:
-                np.savez(file, head=np.array(json.dumps(head)), parents=parents, tokens=tokens, masses=masses)
+                np.savez(file, head=np.array(json.dumps(header)), parents=parents, tokens=tokens, masses=masses)
                 file.close()
                 os.replace(file.name, target)
             except BaseException:
@@ -293,7 +293,7 @@ class SuccessTrie:
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, key: str, max_bytes: int = 256 << 20) -> SuccessTrie:
-        """Read a file that `save` wrote. If the trie exceeds max_bytes, evict nodes as `forget` does.
+        """Read a file that `save` wrote. If the trie exceeds max_bytes, evict nodes as `evict_nodes` does.
 
         Raises
         ------
@@ -304,29 +304,36 @@ class SuccessTrie:
         """
         try:
             with np.load(path, allow_pickle=False) as file:
-                head = json.loads(str(file["head"]))
+                header = json.loads(str(file["head"]))
                 parents, tokens, masses = file["parents"], file["tokens"], file["masses"]
-            intact = head["format"] == FORMAT and head["digest"] == digest(parents, tokens, masses)
-            intact = intact and is_trie(parents, tokens, masses, int(head["max_tokens"]))
+            intact = header["format"] == FORMAT and header["digest"] == digest(parents, tokens, masses)
+            intact = intact and is_trie(parents, tokens, masses, int(header["max_tokens"]))
         except OSError:
             raise
         except Exception as error:  # numpy and zipfile raise many types for files of other formats
-            raise SourceError(f"{path} is not a saved trie: {error}.", hint="Remove it; it is learnt anew.") from None
+            raise SourceError(
+                f"{path} is not a saved success trie: {error}.", hint="Remove it; the next call learns a new one."
+            ) from None
         if not intact:
-            raise SourceError(f"{path} is damaged or of another version.", hint="Remove it; it is learnt anew.")
-        if head["key"] != key:
-            raise SourceError(f"{path} was learnt under another model, prompt or constraint.")
-        trie = cls(int(head["max_tokens"]), key=key, max_bytes=max_bytes)
-        listed = [trie.root]
+            raise SourceError(
+                f"{path} is damaged or of another version.", hint="Remove it; the next call learns a new one."
+            )
+        if header["key"] != key:
+            raise SourceError(
+                f"{path} was learnt under another model, prompt or constraint, as its key shows.",
+                hint="Give another path.",
+            )
+        trie = cls(int(header["max_tokens"]), key=key, max_bytes=max_bytes)
+        nodes = [trie.root]
         for parent, token, (prob, theta, rest) in zip(parents.tolist(), tokens.tolist(), masses.tolist()):
-            node = trie.root if parent < 0 else TrieNode(listed[parent], token, prob)
+            node = trie.root if parent < 0 else TrieNode(nodes[parent], token, prob)
             if parent >= 0:
-                listed[parent].children[token] = node
-                listed.append(node)
+                nodes[parent].children[token] = node
+                nodes.append(node)
             node.theta, node.exact, node.rest = theta, theta, rest
-        trie.size = len(listed)
+        trie.size = len(nodes)
         if trie.full:
-            trie.forget()
+            trie.evict_nodes()
         return trie
 
     @classmethod
@@ -363,8 +370,8 @@ def is_trie(
         return False
     prob, theta, rest = masses.T
     pairs = above << 32 | named + 1
-    laws = ((prob >= 0) & (prob <= 1.01) & (theta >= 0) & (theta <= 1.01) & (rest >= -1) & (rest <= 1.01)).all()
-    return bool(laws) and len(np.unique(pairs)) == len(pairs)
+    in_range = ((prob >= 0) & (prob <= 1.01) & (theta >= 0) & (theta <= 1.01) & (rest >= -1) & (rest <= 1.01)).all()
+    return bool(in_range) and len(np.unique(pairs)) == len(pairs)
 
 
 def floor_theta(theta: float) -> float:
@@ -374,10 +381,10 @@ def floor_theta(theta: float) -> float:
 
 def digest(*arrays: NDArray[np.generic]) -> str:
     """Return a digest of the bytes of some arrays."""
-    made = blake2b(digest_size=16)
+    hasher = blake2b(digest_size=16)
     for array in arrays:
-        made.update(np.ascontiguousarray(array).tobytes())
-    return made.hexdigest()
+        hasher.update(np.ascontiguousarray(array).tobytes())
+    return hasher.hexdigest()
 
 
 def trie_key(constraint: Constraint, *, model: str, prompt: str = "", validators: str = "") -> str:
@@ -405,10 +412,11 @@ def trie_key(constraint: Constraint, *, model: str, prompt: str = "", validators
 
     check_type("constraint", constraint, Constraint, "give what constrain.compile returned")
     for name, text in (("model", model), ("prompt", prompt), ("validators", validators)):
-        check_type(name, text, str, "give a text that changes when it does")
+        check_type(name, text, str, "give a text that identifies it")
     if constraint.source is None:
         raise UnsupportedError(
-            "A constraint made from Grammar nodes has no source to be known by.", hint="Give a key of your own."
+            "a constraint made from Grammar nodes has no source to compute a key from",
+            hint="Pass key= to SuccessTrie yourself.",
         )
     named = [constraint.source, constraint.vocabulary.fingerprint, model, prompt, validators]
     return blake2b(json.dumps(named, sort_keys=True).encode(), digest_size=16).hexdigest()

@@ -22,25 +22,35 @@ from ..base.errors import ArgumentError, ConstrainError, LimitError
 from .core.language_model import LanguageModel, check_mass, rows_after
 from .core.results import Draw
 from .core.token_masses import allowed_tokens, draw_index
-from .success_trie import END, PrefixLaw, SuccessTrie, TrieNode
+from .success_trie import END, PrefixDistribution, SuccessTrie, TrieNode
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
     from ..engine.matcher import Matcher
 
-__all__ = ["Judge", "Laws", "Walk", "prefix_law"]
+__all__ = ["Validator", "DistributionSource", "Walk", "build_prefix_distribution"]
 
-Judge = Callable[[bytes], bool]
+Validator = Callable[[bytes], bool]
 """A validator: whether complete bytes are accepted, or whether a prefix can still be accepted. It must be
 deterministic. It may be slow and may reject late: it is called once per node, after the mask, and rejected
 prefixes are pruned."""
 
 
-class Laws:
-    """The distributions of a model under a Constraint, a token limit and validators; counts calls and checks.
+class DistributionSource:
+    """The next-token distributions of a model under a Constraint, a token limit and validators; counts calls and
+    checks.
 
-    accepts: validator of complete texts. viable: validator of prefixes, called once for each; it may reject only
-    prefixes that no accepted text continues.
+    Parameters
+    ----------
+    lm, constraint, max_tokens
+        As in `sampling.draw`.
+    trie : SuccessTrie, optional
+        Success masses learnt so far, updated in place; a new trie by default.
+    accepts : callable, optional
+        Validator of complete texts, called with their bytes.
+    viable : callable, optional
+        Validator of prefixes, called once for each with its bytes. It may reject only prefixes that no accepted text
+        continues.
     """
 
     def __init__(
@@ -49,48 +59,48 @@ class Laws:
         constraint: Constraint,
         trie: SuccessTrie | None,
         max_tokens: int,
-        accepts: Judge | None = None,
-        viable: Judge | None = None,
+        accepts: Validator | None = None,
+        viable: Validator | None = None,
     ) -> None:
         if max_tokens < 1:
             raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits")
         if trie is not None and not isinstance(trie, SuccessTrie):
-            raise TypeError(f"trie is {trie!r}: it is a SuccessTrie, or None for a new one")
+            raise TypeError(f"trie is {trie!r}: give a SuccessTrie, or None for a new one")
         if trie is not None and trie.max_tokens != max_tokens:
             raise ArgumentError(
                 f"the trie was learnt for max_tokens {trie.max_tokens}, not {max_tokens}: theta depends on it"
             )
         self.lm, self.constraint, self.vocabulary = lm, constraint, constraint.vocabulary
         self.trie = SuccessTrie(max_tokens) if trie is None else trie
-        self.trie.belongs_to(constraint, judged=accepts is not None or viable is not None)
+        self.trie.belongs_to(constraint, validated=accepts is not None or viable is not None)
         self.max_tokens, self.accepts, self.viable = max_tokens, accepts, viable
         self.calls = self.rows = self.masks = self.checks = self.steps = 0
 
-    def at(self, places: Sequence[tuple[TrieNode, Matcher]]) -> list[PrefixLaw]:
+    def distributions_at(self, positions: Sequence[tuple[TrieNode, Matcher]]) -> list[PrefixDistribution]:
         """Return the distributions at nodes; those that are not cached are computed with one call of the model."""
-        self.steps += len(places)
-        laws = [self.trie.law(node) for node, _ in places]
+        self.steps += len(positions)
+        distributions = [self.trie.cached_distribution(node) for node, _ in positions]
         missing: dict[TrieNode, list[int]] = {}
-        for i, (node, _) in enumerate(places):
-            if laws[i] is None:
+        for i, (node, _) in enumerate(positions):
+            if distributions[i] is None:
                 missing.setdefault(node, []).append(i)
-        asked = []
-        for node, at in missing.items():
-            matcher = places[at[0]][1]
+        requests = []
+        for node, indices in missing.items():
+            matcher = positions[indices[0]][1]
             if not self.is_viable(node, matcher):
-                for i in at:
-                    laws[i] = NOTHING
+                for i in indices:
+                    distributions[i] = NOTHING
             else:
-                asked.append((node, at, matcher))
-        if asked:
-            rows = rows_after(self.lm, [matcher.tokens for _, _, matcher in asked], self.vocabulary.size)
-            self.calls, self.rows = self.calls + 1, self.rows + len(asked)
-            for (node, at, matcher), row in zip(asked, rows):
-                law = prefix_law(row, self.allowed(node, matcher), self.vocabulary.eos_ids)
-                self.trie.keep(node, law)
-                for i in at:
-                    laws[i] = law
-        return [law for law in laws if law is not None]
+                requests.append((node, indices, matcher))
+        if requests:
+            rows = rows_after(self.lm, [matcher.tokens for _, _, matcher in requests], self.vocabulary.size)
+            self.calls, self.rows = self.calls + 1, self.rows + len(requests)
+            for (node, indices, matcher), row in zip(requests, rows):
+                distribution = build_prefix_distribution(row, self.allowed(node, matcher), self.vocabulary.eos_ids)
+                self.trie.cache_distribution(node, distribution)
+                for i in indices:
+                    distributions[i] = distribution
+        return [distribution for distribution in distributions if distribution is not None]
 
     def allowed(self, node: TrieNode, matcher: Matcher) -> NDArray[np.int64]:
         """Return the tokens that the mask allows (int64 [k]); only end tokens at the last position."""
@@ -103,7 +113,7 @@ class Laws:
         prefixes.
         """
         if self.viable is not None and not node.visited:
-            if not self.ask(self.viable, matcher):
+            if not self.call_validator(self.viable, matcher):
                 self.trie.close(node, 0.0)
         return not (node.visited and node.theta == 0)
 
@@ -112,31 +122,31 @@ class Laws:
         if not end.visited:
             accepted = True
             if self.accepts is not None:
-                accepted = self.ask(self.accepts, matcher)
+                accepted = self.call_validator(self.accepts, matcher)
             self.trie.close(end, float(accepted))
         return end.theta > 0
 
-    def ask(self, judge: Judge, matcher: Matcher) -> bool:
+    def call_validator(self, validator: Validator, matcher: Matcher) -> bool:
         """Call a validator with the text so far. Raise ConstrainError if the call fails."""
-        text = self.data(matcher.tokens)
+        text = self.text_bytes(matcher.tokens)
         self.checks += 1
         try:
-            return bool(judge(text))
+            return bool(validator(text))
         except Exception as error:
             raise ConstrainError(
                 f"the validator failed on {text[-60:]!r}: {error.__class__.__name__}: {error}",
-                hint="It must answer for every text; catch what means no, and answer False.",
+                hint="A validator must return True or False for every text: catch its exceptions and return False.",
             ) from error
 
-    def data(self, tokens: Sequence[int]) -> bytes:
+    def text_bytes(self, tokens: Sequence[int]) -> bytes:
         """Return the bytes of some tokens."""
         return b"".join(self.vocabulary.tokens[token] or b"" for token in tokens)
 
-    def nothing(self) -> LimitError:
-        """Return the error for a constraint with p(L) = 0."""
+    def no_text_error(self) -> LimitError:
+        """Return the error for a constraint that no text of positive probability satisfies."""
         return LimitError(
             f"no text of at most {self.max_tokens} tokens satisfies the constraint with any probability",
-            hint="Raise max_tokens, or see what the model or the validator refuses.",
+            hint="Raise max_tokens, or check which texts the model and the validator reject.",
         )
 
     @property
@@ -150,7 +160,7 @@ class Laws:
         }  # fmt: skip
 
 
-NOTHING = PrefixLaw(np.zeros(0, np.int64), np.zeros(0))
+NOTHING = PrefixDistribution(np.zeros(0, np.int64), np.zeros(0))
 
 
 class Walk:
@@ -158,32 +168,32 @@ class Walk:
     m / used, where the factor of the root is m itself.
     """
 
-    def __init__(self, laws: Laws) -> None:
-        self.laws, self.trie = laws, laws.trie
+    def __init__(self, source: DistributionSource) -> None:
+        self.source, self.trie = source, source.trie
         self.restart()
 
     def restart(self) -> None:
         """Return to the root."""
         self.node: TrieNode = self.trie.root
-        self.matcher = self.laws.constraint.matcher()
+        self.matcher = self.source.constraint.matcher()
         self.used, self.logprob, self.logratio = 1.0, 0.0, 0.0
 
-    def visit(self, law: PrefixLaw) -> float:
+    def visit(self, distribution: PrefixDistribution) -> float:
         """Update the bound at this node. Return the factor m / used, at most 1 (m itself at the root)."""
-        self.weights = self.trie.weights(self.node, law)
+        self.weights = self.trie.weights(self.node, distribution)
         ratio = min(self.trie.visit(self.node, self.weights) / self.used, 1.0)
         self.logratio += float(np.log(ratio)) if ratio > 0 else -np.inf
         return ratio
 
-    def choose(self, law: PrefixLaw, rng: np.random.Generator) -> bool | None:
+    def choose(self, distribution: PrefixDistribution, rng: np.random.Generator) -> bool | None:
         """Choose a token at a node that was just visited (m > 0). Return None to continue, else whether the ended text
         succeeded.
         """
         index = draw_index(self.weights, rng)
-        self.logprob += float(np.log(law.probs[index]))
-        child = self.trie.child(self.node, law, index)
+        self.logprob += float(np.log(distribution.probs[index]))
+        child = self.trie.child(self.node, distribution, index)
         if child.token == END:
-            return self.laws.is_success(child, self.matcher)
+            return self.source.is_success(child, self.matcher)
         self.node, self.used = child, child.theta
         self.matcher.advance(child.token)
         return None
@@ -192,10 +202,12 @@ class Walk:
         """Return the current text as a Draw; one of weight 0 did not end and has logprob -inf."""
         tokens = tuple(self.matcher.tokens)
         logprob = self.logprob if log_weight > -np.inf else -np.inf
-        return Draw(tokens, self.laws.vocabulary.decode(tokens), logprob, log_weight)
+        return Draw(tokens, self.source.vocabulary.decode(tokens), logprob, log_weight)
 
 
-def prefix_law(row: NDArray[np.floating[Any]], allowed: NDArray[np.int64], ends: Sequence[int]) -> PrefixLaw:
+def build_prefix_distribution(
+    row: NDArray[np.floating[Any]], allowed: NDArray[np.int64], ends: Sequence[int]
+) -> PrefixDistribution:
     """Restrict the model's row (float [V], natural logs) to the allowed tokens (int64 [k], ascending), merging end
     tokens.
 
@@ -209,6 +221,6 @@ def prefix_law(row: NDArray[np.floating[Any]], allowed: NDArray[np.int64], ends:
     check_mass(float(np.log(total)) if total > 0 else -np.inf)
     ending = np.isin(allowed, ends)
     if not ending.any():
-        return PrefixLaw(allowed, probs)
+        return PrefixDistribution(allowed, probs)
     tokens = np.concatenate(([END], allowed[~ending]))
-    return PrefixLaw(tokens, np.concatenate(([probs[ending].sum()], probs[~ending])))
+    return PrefixDistribution(tokens, np.concatenate(([probs[ending].sum()], probs[~ending])))

@@ -82,32 +82,32 @@ class CheckBudget:
 class Method(Protocol):
     """An estimator: returns a valid token and its weight from a new race."""
 
-    def __call__(self, race: ExponentialRace, ask: CheckBudget) -> CheckedToken: ...
+    def __call__(self, race: ExponentialRace, check: CheckBudget) -> CheckedToken: ...
 
 
-def find_first_valid(race: ExponentialRace, ask: CheckBudget) -> CheckedToken:
+def find_first_valid(race: ExponentialRace, check: CheckBudget) -> CheckedToken:
     """Return the first valid token to arrive, with the weight that is correct if no further checks are made."""
-    while ask.left > 0:
-        if ask.spent >= ask.patience:
-            ask.lost = True
+    while check.left > 0:
+        if check.spent >= check.patience:
+            check.lost = True
             return NOTHING
-        taken = race.take()
-        if not taken:
+        arrived = race.take()
+        if not arrived:
             return NOTHING
-        ok = ask(taken[0])
+        ok = check(arrived[0])
         term = race.record(ok)
         if ok:
-            return CheckedToken(taken[0], term)
+            return CheckedToken(arrived[0], term)
     return NOTHING
 
 
-def add_flip_term(race: ExponentialRace, ask: CheckBudget) -> float:
+def add_flip_term(race: ExponentialRace, check: CheckBudget) -> float:
     """Check the next token and return its term."""
-    taken = race.take()
-    return race.record(ask(taken[0])) if taken else race.valid
+    arrived = race.take()
+    return race.record(check(arrived[0])) if arrived else race.valid
 
 
-def rare_flip(race: ExponentialRace, ask: CheckBudget, slack: float) -> float:
+def rare_flip(race: ExponentialRace, check: CheckBudget, slack: float) -> float:
     """Return a term at an expected cost of less than one check, when little mass is left: check at random and scale up.
 
     The check is made with probability left / (slack valid); the term is valid or (1 + slack) valid.
@@ -115,8 +115,8 @@ def rare_flip(race: ExponentialRace, ask: CheckBudget, slack: float) -> float:
     ceiling = slack * race.valid
     if race.left <= 0 or race.rng.random() * ceiling >= race.left:
         return race.valid
-    taken = race.take()
-    return race.valid + ceiling if taken and ask(taken[0]) else race.valid
+    arrived = race.take()
+    return race.valid + ceiling if arrived and check(arrived[0]) else race.valid
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +135,17 @@ class DesRaj:
         if self.terms < 1 or not 0 <= self.slack < np.inf:
             raise ArgumentError(f"terms must be 1 or more and slack 0 or more, not {self.terms!r} and {self.slack!r}")
 
-    def __call__(self, race: ExponentialRace, ask: CheckBudget) -> CheckedToken:
-        token, weight = find_first_valid(race, ask)
-        promised = int(min(self.terms, ask.left))
+    def __call__(self, race: ExponentialRace, check: CheckBudget) -> CheckedToken:
+        token, weight = find_first_valid(race, check)
+        promised = int(min(self.terms, check.left))
         if token is None or not promised:
             return CheckedToken(token, weight)
         weight = 0.0
         for done in range(promised):
             if race.left <= self.slack * race.valid:
-                rest = 1 - done / promised
-                return CheckedToken(token, weight + rest * rare_flip(race, ask, self.slack))
-            weight += add_flip_term(race, ask) / promised
+                remaining_share = 1 - done / promised
+                return CheckedToken(token, weight + remaining_share * rare_flip(race, check, self.slack))
+            weight += add_flip_term(race, check) / promised
         return CheckedToken(token, weight)
 
 
@@ -169,16 +169,16 @@ class ExploreFlip:
         if not 0 <= self.slack < np.inf or self.most < 0:
             raise ArgumentError(f"slack and most must be 0 or more, not {self.slack!r} and {self.most!r}")
 
-    def __call__(self, race: ExponentialRace, ask: CheckBudget) -> CheckedToken:
-        token, weight = find_first_valid(race, ask)
-        if token is None or ask.left < 1:
+    def __call__(self, race: ExponentialRace, check: CheckBudget) -> CheckedToken:
+        token, weight = find_first_valid(race, check)
+        if token is None or check.left < 1:
             return CheckedToken(token, weight)
         for _ in range(self.most):
-            largest = race.take_largest() if race.left > self.slack * race.valid and ask.left > 1 else None
+            largest = race.take_largest() if race.left > self.slack * race.valid and check.left > 1 else None
             if largest is None:
                 break
-            race.record(ask(largest))
-        return CheckedToken(token, add_flip_term(race, ask))
+            race.record(check(largest))
+        return CheckedToken(token, add_flip_term(race, check))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,18 +195,18 @@ class Chunks:
         if self.size < 1:
             raise ArgumentError(f"size must be 1 or more, not {self.size!r}")
 
-    def __call__(self, race: ExponentialRace, ask: CheckBudget) -> CheckedToken:
+    def __call__(self, race: ExponentialRace, check: CheckBudget) -> CheckedToken:
         token: int | None = None
         term = 0.0
-        while ask.left > 0:
-            if token is None and ask.spent >= ask.patience:
-                ask.lost = True
+        while check.left > 0:
+            if token is None and check.spent >= check.patience:
+                check.lost = True
                 break
-            taken = race.take(int(min(self.size, ask.left)))
-            if not taken:
+            arrived = race.take(int(min(self.size, check.left)))
+            if not arrived:
                 return CheckedToken(token, race.valid)
             known = token is not None
-            for each, ok in zip(taken, ask.all(taken)):
+            for each, ok in zip(arrived, check.all(arrived)):
                 known = token is not None
                 term = race.record(ok)
                 if ok and token is None:
@@ -231,36 +231,38 @@ class Geometric:
         if self.accepts < 2:
             raise ArgumentError(f"accepts must be 2 or more, not {self.accepts!r}")
 
-    def __call__(self, race: ExponentialRace, ask: CheckBudget) -> CheckedToken:
-        if ask.left < 2:
-            return RECURSIVE(race, ask)
-        wanted = int(min(self.accepts, ask.left))
-        most = ask.left - wanted + 1
+    def __call__(self, race: ExponentialRace, check: CheckBudget) -> CheckedToken:
+        if check.left < 2:
+            return RECURSIVE(race, check)
+        required = int(min(self.accepts, check.left))
+        max_rejections = check.left - required + 1
         token: int | None = None
         accepted = rejected = 0
-        while accepted < wanted and rejected < most:
-            other = (race.left + race.valid) / race.total  # share of the mass that is not known to be invalid
-            if other < 1:
-                again = int(race.rng.geometric(max(other, FEWEST))) - 1
-                if rejected + again >= most:
-                    rejected = int(most)
+        while accepted < required and rejected < max_rejections:
+            undecided = (race.left + race.valid) / race.total  # share of the mass that is not known to be invalid
+            if undecided < 1:
+                repeats = int(race.rng.geometric(max(undecided, FEWEST))) - 1
+                if rejected + repeats >= max_rejections:
+                    rejected = int(max_rejections)
                     break
-                rejected += again
+                rejected += repeats
             if race.valid and race.rng.random() * (race.valid + race.left) < race.valid:
                 accepted += 1
                 continue
-            taken = race.take()
-            if not taken:
+            arrived = race.take()
+            if not arrived:
                 if token is None:
                     return NOTHING
                 continue
-            ok = ask(taken[0])
+            ok = check(arrived[0])
             race.record(ok)
-            token = taken[0] if ok and token is None else token
+            token = arrived[0] if ok and token is None else token
             accepted, rejected = accepted + ok, rejected + (not ok)
         if token is None:
             return NOTHING
-        part = (wanted - 1) / (wanted + rejected - 1) if accepted == wanted else accepted / (accepted + rejected - 1)
+        part = (
+            (required - 1) / (required + rejected - 1) if accepted == required else accepted / (accepted + rejected - 1)
+        )
         return CheckedToken(token, part * race.total)
 
 
@@ -278,9 +280,9 @@ class HorvitzThompson:
         if self.checks < 1:
             raise ArgumentError(f"checks must be 1 or more, not {self.checks!r}")
 
-    def __call__(self, race: ExponentialRace, ask: CheckBudget) -> CheckedToken:
+    def __call__(self, race: ExponentialRace, check: CheckBudget) -> CheckedToken:
         tokens, masses = race.masses()
-        count = int(min(self.checks, ask.left, len(masses)))
+        count = int(min(self.checks, check.left, len(masses)))
         if count < 1:
             return NOTHING
         order = np.argpartition(-masses, count - 1)
@@ -288,17 +290,17 @@ class HorvitzThompson:
         tokens, masses = tokens[order], masses[order]
         if count < len(masses):
             # tau is (mass of all but the first k) / (count - k), for the first k at which the next mass is below it
-            behind = float(masses[count:].sum()) + masses[:count][::-1].cumsum()[::-1]
-            taus = behind / (count - np.arange(count))
-            sure = int(np.argmax(masses[:count] <= taus))
-            tau = float(taus[sure])
-            points = (race.rng.random() + np.arange(count - sure)) * tau
-            edges = np.cumsum(masses[sure:])
-            picked = sure + np.searchsorted(edges, points, side="right")
+            suffix_sums = float(masses[count:].sum()) + masses[:count][::-1].cumsum()[::-1]
+            taus = suffix_sums / (count - np.arange(count))
+            certain = int(np.argmax(masses[:count] <= taus))
+            tau = float(taus[certain])
+            points = (race.rng.random() + np.arange(count - certain)) * tau
+            edges = np.cumsum(masses[certain:])
+            picked = certain + np.searchsorted(edges, points, side="right")
             picked = np.minimum(picked, len(masses) - 1)  # rounding can exceed the last index
-            tokens = np.concatenate([tokens[:sure], tokens[picked]])
-            masses = np.concatenate([masses[:sure], np.full(len(picked), tau)])
-        weights = np.where(ask.all(tokens.tolist()), masses, 0.0)
+            tokens = np.concatenate([tokens[:certain], tokens[picked]])
+            masses = np.concatenate([masses[:certain], np.full(len(picked), tau)])
+        weights = np.where(check.all(tokens.tolist()), masses, 0.0)
         edges = np.cumsum(weights)
         if edges[-1] <= 0:
             return NOTHING

@@ -27,9 +27,9 @@ import numpy as np
 from ..base.errors import LimitError
 from .core.language_model import LanguageModel
 from .core.results import Draw, Draws
-from .core.sampler_arguments import check_common_arguments, check_counts, check_judges, check_masks, check_seconds
+from .core.sampler_arguments import check_common_arguments, check_counts, check_masks, check_seconds, check_validators
 from .success_trie import SMALLEST, SuccessTrie
-from .success_walks import Judge, Laws, Walk
+from .success_walks import DistributionSource, Validator, Walk
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
@@ -49,8 +49,8 @@ def draw_exact(
     rng: np.random.Generator,
     max_tokens: int,
     trie: SuccessTrie | None = None,
-    accepts: Judge | None = None,
-    viable: Judge | None = None,
+    accepts: Validator | None = None,
+    viable: Validator | None = None,
     together: int = 4,
     attempts: int = 1000,
     seconds: float | None = None,
@@ -59,16 +59,8 @@ def draw_exact(
 
     Parameters
     ----------
-    lm : LanguageModel
-        The model, after its prompt.
-    constraint : Constraint
-        What the texts must satisfy.
-    n : int
-        Number of draws.
-    rng : numpy.random.Generator
-        The only source of randomness.
-    max_tokens : int
-        Maximum number of tokens of a text, end token included.
+    lm, constraint, n, rng, max_tokens
+        As in `sampling.draw`.
     trie : SuccessTrie, optional
         Success masses learnt so far, updated in place; a new trie by default.
     accepts : callable, optional
@@ -99,64 +91,74 @@ def draw_exact(
     check_masks(constraint, "exact")
     check_counts(1, together=together, attempts=attempts)
     check_seconds(seconds)
-    check_judges(accepts=accepts, viable=viable)
-    laws = Laws(lm, constraint, trie, max_tokens, accepts, viable)
+    check_validators(accepts=accepts, viable=viable)
+    source = DistributionSource(lm, constraint, trie, max_tokens, accepts, viable)
     if n == 0:
-        return Draws.of((), attempts=0, **laws.stats)
-    search = RejectionSearch(laws, rng, n + 1, together, attempts * (n + 1), seconds)
+        return Draws.of((), attempts=0, **source.stats)
+    search = RejectionSearch(source, rng, n + 1, together, attempts * (n + 1), seconds)
     search.run()
-    found = [draw for draw in search.answers if draw is not None][:n]
-    if not found:
+    draws_found = [draw for draw in search.answers if draw is not None][:n]
+    if not draws_found:
         raise LimitError(
-            f"no text was found in {search.attempts} attempts; p(L) is at most {laws.trie.bound:.3g}",
+            f"no text was found in {search.attempts} attempts; p(L) is at most {source.trie.bound:.3g}",
             hint="Give a trie, so that the next call goes on where this one stopped, or raise attempts= or seconds=."
-            if laws.trie.bound > SMALLEST
+            if source.trie.bound > SMALLEST
             else "So little is beyond trie rejection: smc, pimh and without_replacement need no attempts.",
         )
     log_z = search.log_z()
-    draws = [Draw(draw.tokens, draw.text, draw.logprob, log_z) for draw in found]
-    spent = {"attempts": search.attempts, "acceptance": search.accepted / search.attempts, "missing": n - len(found)}
-    return Draws.of(draws, **spent, **laws.stats)
+    draws = [Draw(draw.tokens, draw.text, draw.logprob, log_z) for draw in draws_found]
+    counts = {
+        "attempts": search.attempts,
+        "acceptance": search.accepted / search.attempts,
+        "missing": n - len(draws_found),
+    }
+    return Draws.of(draws, **counts, **source.stats)
 
 
 class RejectionSearch:
     """The requested texts, the walks in progress (by the text that each is for), and the counts so far."""
 
     def __init__(
-        self, laws: Laws, rng: np.random.Generator, wanted: int, together: int, budget: int, seconds: float | None
+        self,
+        source: DistributionSource,
+        rng: np.random.Generator,
+        count: int,
+        together: int,
+        budget: int,
+        seconds: float | None,
     ) -> None:
-        self.laws, self.rng, self.budget, self.together = laws, rng, budget, together
-        self.until = np.inf if seconds is None else monotonic() + seconds
-        self.answers: list[Draw | None] = [None] * wanted
-        self.waiting = list(range(wanted))[::-1]
+        self.source, self.rng, self.budget, self.together = source, rng, budget, together
+        self.deadline = np.inf if seconds is None else monotonic() + seconds
+        self.answers: list[Draw | None] = [None] * count
+        self.waiting = list(range(count))[::-1]
         self.walks: dict[int, Walk] = {}
         self.attempts = self.accepted = 0
-        self.first = 0.0
-        self.trials = 0.0
+        self.first_mass = 0.0
+        self.equivalent_attempts = 0.0
 
     def run(self) -> None:
         """Run until all texts are found or a limit is reached."""
-        trie = self.laws.trie
+        trie = self.source.trie
         while self.waiting or self.walks:
             if trie.full and not self.walks:
-                trie.forget()
+                trie.evict_nodes()
             while self.waiting and len(self.walks) < self.together and not trie.full and self.attempts < self.budget:
-                self.walks[self.waiting.pop()] = Walk(self.laws)
+                self.walks[self.waiting.pop()] = Walk(self.source)
                 self.attempts += 1
-            if not self.walks or monotonic() > self.until:
+            if not self.walks or monotonic() > self.deadline:
                 return
             self.step()
 
     def step(self) -> None:
         """Move every walk one token further."""
-        laws = self.laws.at([(walk.node, walk.matcher) for walk in self.walks.values()])
-        for (answer, walk), law in zip(list(self.walks.items()), laws):
-            ratio = walk.visit(law)
+        source = self.source.distributions_at([(walk.node, walk.matcher) for walk in self.walks.values()])
+        for (answer, walk), distribution in zip(list(self.walks.items()), source):
+            ratio = walk.visit(distribution)
             if walk.node.parent is None:
                 self.begin(ratio)
-                success = walk.choose(law, self.rng)
+                success = walk.choose(distribution, self.rng)
             elif self.rng.random() < ratio:
-                success = walk.choose(law, self.rng)
+                success = walk.choose(distribution, self.rng)
             else:
                 success = False
             if success is None:
@@ -172,14 +174,18 @@ class RejectionSearch:
         value of m(root).
         """
         if mass <= 0:
-            raise self.laws.nothing()
-        self.first = self.first or mass
-        chance = min(mass / self.first, 1.0)
+            raise self.source.no_text_error()
+        self.first_mass = self.first_mass or mass
+        chance = min(mass / self.first_mass, 1.0)
         tries = self.rng.geometric(chance) if chance > LEAST else self.rng.standard_exponential() / chance
-        self.trials += float(tries)
+        self.equivalent_attempts += float(tries)
 
     def log_z(self) -> float:
         """Return the log of the estimate of p(L)."""
         complete = self.accepted == len(self.answers)
-        ratio = (self.accepted - 1) / (self.trials - 1) if complete else self.accepted / self.trials
-        return float(np.log(self.first * ratio))
+        ratio = (
+            (self.accepted - 1) / (self.equivalent_attempts - 1)
+            if complete
+            else self.accepted / self.equivalent_attempts
+        )
+        return float(np.log(self.first_mass * ratio))

@@ -49,11 +49,11 @@ class Shortest:
 
     def __call__(self, matcher: Matcher, tokens: Sequence[int], left: int) -> float:
         state = matcher.state
-        found = self._known.get(state)
-        if found is None:
+        value = self._known.get(state)
+        if value is None:
             completion = matcher.shortest_completion()
-            found = self._known[state] = -FAR if completion is None else -self.price * len(completion)
-        return found
+            value = self._known[state] = -FAR if completion is None else -self.price * len(completion)
+        return value
 
 
 class Future:
@@ -81,7 +81,7 @@ class Future:
         out = np.full(len(following), self.floor)
         known, values = self.product.futures(matcher, tokens, left)
         if len(known):
-            place = np.minimum(np.searchsorted(known, following), len(known) - 1)
-            out = np.where(known[place] == following, np.maximum(values[place], self.floor), self.floor)
+            index = np.minimum(np.searchsorted(known, following), len(known) - 1)
+            out = np.where(known[index] == following, np.maximum(values[index], self.floor), self.floor)
         out[np.isin(following, self.product.automaton.constraint.vocabulary.eos_ids)] = 0.0
         return out

@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 from ..base.errors import ArgumentError, LimitError
 from .core.language_model import LanguageModel
 from .core.results import Draw, Draws, log_sum
-from .core.sampler_arguments import check_common_arguments, check_counts, check_judges, check_masks
+from .core.sampler_arguments import check_common_arguments, check_counts, check_masks, check_validators
 from .core.token_masses import draw_index
-from .success_trie import END, PrefixLaw, SuccessTrie, TrieNode
-from .success_walks import Judge, Laws
+from .success_trie import END, PrefixDistribution, SuccessTrie, TrieNode
+from .success_walks import DistributionSource, Validator
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
@@ -49,10 +49,10 @@ def draw_without_replacement(
     n: int,
     rng: np.random.Generator,
     max_tokens: int,
-    law: Literal["exact", "masked"] = "exact",
+    order: Literal["exact", "masked"] = "exact",
     trie: SuccessTrie | None = None,
-    accepts: Judge | None = None,
-    viable: Judge | None = None,
+    accepts: Validator | None = None,
+    viable: Validator | None = None,
     together: int | None = None,
     prefixes: int = 100_000,
 ) -> Draws:
@@ -64,17 +64,9 @@ def draw_without_replacement(
 
     Parameters
     ----------
-    lm : LanguageModel
-        The model, after its prompt.
-    constraint : Constraint
-        What the texts must satisfy.
-    n : int
-        Number of draws.
-    rng : numpy.random.Generator
-        The only source of randomness.
-    max_tokens : int
-        Maximum number of tokens of a text, end token included.
-    law : {"exact", "masked"}
+    lm, constraint, n, rng, max_tokens
+        As in `sampling.draw`.
+    order : {"exact", "masked"}
         Order in which texts are drawn, see the module.
     trie : SuccessTrie, optional
         Success masses learnt so far, updated in place; a new trie by default.
@@ -103,39 +95,39 @@ def draw_without_replacement(
     """
     check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "without_replacement")
-    check_judges(accepts=accepts, viable=viable)
+    check_validators(accepts=accepts, viable=viable)
     check_counts(1, prefixes=prefixes, together=1 if together is None else together)
-    if law not in ("exact", "masked"):
-        raise ArgumentError(f"law is {law!r}: it is 'exact' or 'masked'")
-    laws = Laws(lm, constraint, trie, max_tokens, accepts, viable)
-    if laws.trie.full:
-        laws.trie.forget()
+    if order not in ("exact", "masked"):
+        raise ArgumentError(f"order is {order!r}: it is 'exact' or 'masked'")
+    source = DistributionSource(lm, constraint, trie, max_tokens, accepts, viable)
+    if source.trie.full:
+        source.trie.evict_nodes()
     if n == 0:
-        return Draws.of((), missing=0, log_time=-np.inf, **laws.stats)
-    race = ArrivalQueue(laws, rng, law, together or n, prefixes)
+        return Draws.of((), missing=0, log_time=-np.inf, **source.stats)
+    race = ArrivalQueue(source, rng, order, together or n, prefixes)
     answers: dict[bytes, list[Arrival]] = {}
     for arrival in race.arrivals():
-        text = laws.data(arrival.tokens)
+        text = source.text_bytes(arrival.tokens)
         if text not in answers and len(answers) == n:
             break
         answers.setdefault(text, []).append(arrival)
     if not answers:
         raise (
-            laws.nothing()
+            source.no_text_error()
             if race.time == np.inf
             else LimitError(
-                f"no text was found behind {prefixes} prefixes; p(L) is at most {laws.trie.bound:.3g}",
+                f"no text was found behind {prefixes} prefixes; p(L) is at most {source.trie.bound:.3g}",
                 hint="Give a trie, so that the next call goes on where this one stopped, or raise prefixes=.",
             )
         )
     draws = []
-    for ways in answers.values():
-        mass = log_sum(np.array([way.logprob - log_inclusion(way.logmass, race.time) for way in ways]))
-        tokens = ways[0].tokens
-        shown = laws.vocabulary.decode(tokens)
-        draws.append(Draw(tokens, shown, ways[0].logprob, float(np.log(len(answers))) + mass))
+    for arrivals in answers.values():
+        mass = log_sum(np.array([way.logprob - log_inclusion(way.logmass, race.time) for way in arrivals]))
+        tokens = arrivals[0].tokens
+        text_drawn = source.vocabulary.decode(tokens)
+        draws.append(Draw(tokens, text_drawn, arrivals[0].logprob, float(np.log(len(answers))) + mass))
     missing = n - len(draws) if race.spent else 0
-    return Draws.of(draws, missing=missing, log_time=race.time, **laws.stats)
+    return Draws.of(draws, missing=missing, log_time=race.time, **source.stats)
 
 
 def log_inclusion(logmass: float, log_time: float) -> float:
@@ -196,54 +188,56 @@ class ArrivalQueue:
     out.
     """
 
-    def __init__(self, laws: Laws, rng: np.random.Generator, law: str, together: int, budget: int) -> None:
-        self.laws, self.trie, self.rng, self.law = laws, laws.trie, rng, law
+    def __init__(
+        self, source: DistributionSource, rng: np.random.Generator, order: str, together: int, budget: int
+    ) -> None:
+        self.source, self.trie, self.rng, self.order = source, source.trie, rng, order
         self.together, self.left, self.spent = together, budget, False
         self.queue: list[tuple[float, int, QueuedPrefix | RemainingChildren]] = []
         self.number = count()
         self.time = float(np.log(rng.exponential()))
-        self.push(self.time, QueuedPrefix(self.trie.root, laws.constraint.matcher(), 0.0, 0.0, 1.0))
+        self.push(self.time, QueuedPrefix(self.trie.root, source.constraint.matcher(), 0.0, 0.0, 1.0))
 
-    def push(self, time: float, what: QueuedPrefix | RemainingChildren) -> None:
-        heapq.heappush(self.queue, (time, next(self.number), what))
+    def push(self, time: float, entry: QueuedPrefix | RemainingChildren) -> None:
+        heapq.heappush(self.queue, (time, next(self.number), entry))
 
     def arrivals(self) -> Iterator[Arrival]:
         """Yield token sequences of L in order of arrival; `time` is that of the last one yielded."""
         while self.queue:
-            self.time, _, what = heapq.heappop(self.queue)
-            if isinstance(what, RemainingChildren):
-                (law,) = self.laws.at([(what.node, what.matcher)])
-                self.arrive(self.time, what, law)
-            elif what.node.token == END and what.node.parent is not None:
-                if self.laws.is_success(what.node, what.before):
-                    yield Arrival(tuple(what.before.tokens), what.logprob, what.logmass)
+            self.time, _, entry = heapq.heappop(self.queue)
+            if isinstance(entry, RemainingChildren):
+                (distribution,) = self.source.distributions_at([(entry.node, entry.matcher)])
+                self.arrive(self.time, entry, distribution)
+            elif entry.node.token == END and entry.node.parent is not None:
+                if self.source.is_success(entry.node, entry.before):
+                    yield Arrival(tuple(entry.before.tokens), entry.logprob, entry.logmass)
             elif self.left <= 0:
                 self.spent = True
                 return
             else:
-                self.look(self.time, what)
+                self.look(self.time, entry)
         self.time = np.inf
 
     def look(self, time: float, prefix: QueuedPrefix) -> None:
         """Expand a prefix: decide whether the arrival falls into existing mass, and which child it belongs to."""
         self.left -= 1
         matcher = prefix.matcher()
-        places = [(prefix.node, matcher)]
-        if self.trie.law(prefix.node) is None:
-            places += self.next_ones()
-        law = self.laws.at(places)[0]
-        mass = self.trie.visit(prefix.node, self.trie.weights(prefix.node, law))
-        if self.law == "masked":
-            there, total = 1.0, float(law.probs.sum())
+        positions = [(prefix.node, matcher)]
+        if self.trie.cached_distribution(prefix.node) is None:
+            positions += self.next_ones()
+        distribution = self.source.distributions_at(positions)[0]
+        mass = self.trie.visit(prefix.node, self.trie.weights(prefix.node, distribution))
+        if self.order == "masked":
+            existing_share, total = 1.0, float(distribution.probs.sum())
         else:
-            there, total = min(mass / prefix.used, 1.0), prefix.used
+            existing_share, total = min(mass / prefix.used, 1.0), prefix.used
         if mass <= 0 or total <= 0:
             return
         others = RemainingChildren(prefix.node, matcher, prefix.logmass - float(np.log(total)), prefix.logprob)
-        if self.rng.random() < there:
-            self.arrive(time, others, law)
+        if self.rng.random() < existing_share:
+            self.arrive(time, others, distribution)
         else:
-            self.wait(time, others, self.weights(others, law))
+            self.wait(time, others, self.weights(others, distribution))
 
     def next_ones(self) -> list[tuple[TrieNode, Matcher]]:
         """Return the next prefixes of the queue, to be included in the same call of the model.
@@ -253,35 +247,35 @@ class ArrivalQueue:
         soon: list[tuple[float, int, QueuedPrefix | RemainingChildren]] = []
         while self.queue and len(soon) < self.together - 1:
             item = heapq.heappop(self.queue)
-            time, _, what = item
-            law = self.trie.law(what.node)
-            if law is None or self.left <= 0:
+            time, _, entry = item
+            distribution = self.trie.cached_distribution(entry.node)
+            if distribution is None or self.left <= 0:
                 soon.append(item)
-            elif isinstance(what, RemainingChildren):
-                self.arrive(time, what, law)
+            elif isinstance(entry, RemainingChildren):
+                self.arrive(time, entry, distribution)
             else:
-                self.look(time, what)
+                self.look(time, entry)
         for item in soon:
             heapq.heappush(self.queue, item)
-        asked = [what for _, _, what in soon if isinstance(what, QueuedPrefix) and what.node.token != END]
-        return [(what.node, what.matcher()) for what in asked]
+        prefixes = [entry for _, _, entry in soon if isinstance(entry, QueuedPrefix) and entry.node.token != END]
+        return [(entry.node, entry.matcher()) for entry in prefixes]
 
-    def weights(self, others: RemainingChildren, law: PrefixLaw) -> NDArray[np.float64]:
+    def weights(self, others: RemainingChildren, distribution: PrefixDistribution) -> NDArray[np.float64]:
         """Return the masses of the remaining children (float64 [k], 0 for the others); none was visited since `others`
         was made.
         """
-        weights = law.probs.copy() if self.law == "masked" else self.trie.weights(others.node, law)
+        weights = distribution.probs.copy() if self.order == "masked" else self.trie.weights(others.node, distribution)
         weights[others.taken] = 0.0
         return weights
 
-    def arrive(self, time: float, others: RemainingChildren, law: PrefixLaw) -> None:
+    def arrive(self, time: float, others: RemainingChildren, distribution: PrefixDistribution) -> None:
         """Process an arrival at one of the remaining children at the given time."""
-        weights = self.weights(others, law)
+        weights = self.weights(others, distribution)
         index = draw_index(weights, self.rng)
         weight = float(weights[index])
-        child = self.trie.child(others.node, law, index)
-        logprob = others.logprob + float(np.log(law.probs[index]))
-        used = 1.0 if self.law == "masked" else child.theta
+        child = self.trie.child(others.node, distribution, index)
+        logprob = others.logprob + float(np.log(distribution.probs[index]))
+        used = 1.0 if self.order == "masked" else child.theta
         self.push(time, QueuedPrefix(child, others.matcher, others.scale + float(np.log(weight)), logprob, used))
         others.taken.append(index)
         weights[index] = 0.0

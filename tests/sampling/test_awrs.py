@@ -239,8 +239,8 @@ def test_a_long_race_ends_with_every_token_once() -> None:
 def test_what_rounding_leaves_is_listed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The likely tokens have all the mass, but for rounding: the others are not drawn by sums, one by one."""
     fired: list[ExponentialRace] = []
-    fire = ExponentialRace._fire
-    monkeypatch.setattr(ExponentialRace, "_fire", lambda race: (fired.append(race), fire(race)))
+    fire = ExponentialRace._draw_from_pool
+    monkeypatch.setattr(ExponentialRace, "_draw_from_pool", lambda race: (fired.append(race), fire(race)))
     logs = np.full(5000, math.log(1e-12))
     logs[[3, 4000]] = math.log(0.5 + 1e-9)
     race, seen = ExponentialRace(logs, np.random.default_rng(1)), list[int]()

@@ -10,7 +10,7 @@ import pytest
 from constrain import sampling
 from constrain.base.errors import ConstrainError, LimitError, TokenRefused
 from constrain.sampling import awrs
-from constrain.sampling.checkers import BothCheckers, Judged, Stepwise
+from constrain.sampling.checkers import BothCheckers, Stepwise, ValidatorChecker
 from constrain.sampling.core import masked_sampling
 from constrain.sampling.core.weight_statistics import weight_stats
 from constrain.sampling.token_rejection import Chunks, DesRaj, HorvitzThompson
@@ -84,17 +84,17 @@ def test_functions_over_bytes_are_checkers() -> None:
 
     case, wider = regular("few", TWO, "(b*a)?b+", 6, seed=4), regular("wider", TWO, "(b*a){0,3}b+", 6).constraint
     stepwise = Stepwise(TWO, (0, b""), feed, lambda state: state[0] <= 1 and state[1] == b"b")
-    for checker in (Judged(TWO, accepts, viable), Judged(TWO, accepts), stepwise):
+    for checker in (ValidatorChecker(TWO, accepts, viable), ValidatorChecker(TWO, accepts), stepwise):
         draws = drawn(case, 700, constraint=checker)
         assert_proper(draws, case.law())
-        assert checker.asked < draws.stats["checks"], "a verdict is remembered"
+        assert checker.calls < draws.stats["checks"], "a verdict is remembered"
     assert_proper(drawn(case, 700, constraint=wider, accepts=accepts, viable=viable, masks="first"), case.law())
 
 
 def test_a_late_validator_is_found_out_once() -> None:
     """Prefixes from which nothing leads on are not gone to again: fewer draws die than do one by one."""
     rows = np.log(np.array([[0.5, 0.4, 0.1]] * 4))
-    late = Judged(TWO, lambda text: text == b"bb", lambda text: len(text) < 3)
+    late = ValidatorChecker(TWO, lambda text: text == b"bb", lambda text: len(text) < 3)
     options = {"max_tokens": 8, "masks": "never"}
     rng = np.random.default_rng(2)
     together = awrs.draw_awrs(ChainModel(rows, 1), late, n=1, rng=rng, **options)
@@ -116,7 +116,7 @@ def test_a_late_validator_is_found_out_once() -> None:
 
 
 def test_checkers_refuse_and_fail_clearly() -> None:
-    position = Judged(LETTERS, lambda text: text == b"ab", b"ab".startswith).matcher()
+    position = ValidatorChecker(LETTERS, lambda text: text == b"ab", b"ab".startswith).matcher()
     position.advance(0)
     other = position.fork()
     position.advance(1)
@@ -132,14 +132,14 @@ def test_checkers_refuse_and_fail_clearly() -> None:
         raise KeyError("x")
 
     with pytest.raises(ConstrainError, match="the checker failed on b'a'"):
-        Judged(LETTERS, viable=broken).matcher().allows(0)
-    both = BothCheckers(COUNTING.constraint, Judged(TWO, viable=lambda text: b"bb" not in text)).matcher()
+        ValidatorChecker(LETTERS, viable=broken).matcher().allows(0)
+    both = BothCheckers(COUNTING.constraint, ValidatorChecker(TWO, viable=lambda text: b"bb" not in text)).matcher()
     both.advance(1)
     with pytest.raises(TokenRefused):
         both.advance(1)
     assert both.tokens == both.fork().tokens == [1]
     with pytest.raises(ValueError, match="one vocabulary"):
-        BothCheckers(COUNTING.constraint, Judged(LETTERS))
+        BothCheckers(COUNTING.constraint, ValidatorChecker(LETTERS))
 
 
 def test_budgets_and_bad_models() -> None:
@@ -157,7 +157,7 @@ def test_budgets_and_bad_models() -> None:
             sampling.draw(
                 Wrong(), COUNTING.constraint, sampler=sampler, n=1, rng=np.random.default_rng(0), max_tokens=5
             )
-    nothing = Judged(TWO, viable=lambda text: False, accepts=lambda text: False)
+    nothing = ValidatorChecker(TWO, viable=lambda text: False, accepts=lambda text: False)
     draws = drawn(COUNTING, 5, constraint=nothing)
     assert draws.log_z == -math.inf
     assert draws.stats["dead_ends"] == 1

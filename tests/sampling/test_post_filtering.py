@@ -12,7 +12,7 @@ import pytest
 
 from constrain import compile, generate
 from constrain.base.errors import ConstrainError, LimitError, TokenRefused, UnsupportedError
-from constrain.sampling import SAMPLERS, Canonical, Judged, Stepwise, draw
+from constrain.sampling import SAMPLERS, Canonical, Stepwise, ValidatorChecker, draw
 from constrain.sampling.core.results import Draw, Draws
 from constrain.sampling.post_filtering import PostFilter
 from constrain.vocabulary.vocabulary import Vocabulary
@@ -34,7 +34,7 @@ def viable(text: bytes) -> bool:
 
 CHECKERS = {
     "late": lambda: accepts,
-    "early": lambda: Judged(TWO, accepts, viable),
+    "early": lambda: ValidatorChecker(TWO, accepts, viable),
     "by steps": lambda: Stepwise(
         TWO, b"", lambda text, more: text + more if viable(text + more) else None, accepts
     ),
@@ -86,7 +86,7 @@ def test_exact_draws_have_the_law_and_masked_ones_not() -> None:
 
 def test_what_is_dead_is_found_once() -> None:
     """With a memory of it, later draws do not go where the checker has refused; the first ones had to."""
-    guarded = PostFilter(CASE.constraint, Judged(TWO, accepts, viable), dead={})
+    guarded = PostFilter(CASE.constraint, ValidatorChecker(TWO, accepts, viable), dead={})
     given = {"n": 60, "max_tokens": CASE.max_tokens}
     from constrain.sampling.core import masked_sampling
 
@@ -96,13 +96,13 @@ def test_what_is_dead_is_found_once() -> None:
     last = masked_sampling.draw_masked(CASE.lm, guarded, rng=np.random.default_rng(20), **given)  # type: ignore[arg-type]
     assert first.stats["dead_ends"] > 0.2
     assert last.stats["dead_ends"] < first.stats["dead_ends"] / 2
-    asked = guarded.second.asked  # type: ignore[attr-defined]
+    asked = guarded.second.calls  # type: ignore[attr-defined]
     masked_sampling.draw_masked(CASE.lm, guarded, rng=np.random.default_rng(20), **given)  # type: ignore[arg-type]
-    assert guarded.second.asked == asked  # type: ignore[attr-defined]
+    assert guarded.second.calls == asked  # type: ignore[attr-defined]
 
 
 def test_its_mask_and_its_answers_agree() -> None:
-    guarded = PostFilter(CASE.constraint, Judged(TWO, accepts, viable), dead={})
+    guarded = PostFilter(CASE.constraint, ValidatorChecker(TWO, accepts, viable), dead={})
     at = guarded.matcher()
     for token in (1, 1):
         at.advance(token)
@@ -125,7 +125,7 @@ def test_a_checker_that_refuses_all_and_one_that_is_none() -> None:
     with pytest.raises(ConstrainError, match="no checker"):
         drawn("masked", 1, 3)
     with pytest.raises(ConstrainError, match="another Vocabulary"):
-        drawn("masked", 1, Judged(PIECES))
+        drawn("masked", 1, ValidatorChecker(PIECES))
     with pytest.raises(UnsupportedError, match="no states"):
         drawn("markov", 1, accepts)
     with pytest.raises(ConstrainError, match="failed on"):
@@ -138,7 +138,7 @@ def test_generate_takes_a_check() -> None:
         made = generate(CASE.lm, **given, sampler=sampler, n=6, check=lambda text: text.endswith("bb"))
         assert all(one.text.endswith("bb") for one in made if one.finish_reason == "complete")
         assert any(one.finish_reason == "complete" for one in made)
-    assert generate(CASE.lm, **given, sampler="exact", check=Judged(TWO, accepts, viable)).text
+    assert generate(CASE.lm, **given, sampler="exact", check=ValidatorChecker(TWO, accepts, viable)).text
     with pytest.raises(UnsupportedError, match="does not support check="):
         generate(CASE.lm, **given, check=str.isalpha)
     with pytest.raises(ConstrainError, match="check is 3"):
@@ -162,15 +162,15 @@ def merged(data: bytes) -> list[int]:
     return [PIECES.tokens.index(part) for part in parts]
 
 
-@pytest.mark.parametrize("judged", ["end", "pairs"])
+@pytest.mark.parametrize("checked", ["end", "pairs"])
 @pytest.mark.parametrize("sampler", ["exact", "masked", "smc", "awrs"])
-def test_canonical_spellings_have_the_law_of_enumeration(sampler: str, judged: str) -> None:
+def test_canonical_spellings_have_the_law_of_enumeration(sampler: str, checked: str) -> None:
     law = {x: p for x, p in SPELLED.law().items() if merged(b"".join(PIECES.tokens[t] or b"" for t in x)) == list(x)}
     z = math.fsum(law.values())
     assert 0 < len(law) < len(SPELLED.law())
     made = draw(
         SPELLED.lm, SPELLED.constraint, sampler=sampler, n=1200, rng=np.random.default_rng(0),
-        max_tokens=SPELLED.max_tokens, checker=Canonical(PIECES, respell=merged, judged=judged),
+        max_tokens=SPELLED.max_tokens, checker=Canonical(PIECES, respell=merged, checked=checked),
     )  # fmt: skip
     alive = [one for one in made if one.log_weight > -math.inf]
     assert {one.tokens for one in alive} <= set(law)
@@ -192,8 +192,8 @@ def test_canonical_by_the_tokenizer_at_hand() -> None:
         assert list(one.tokens) == PIECES.tokenize(one.text.encode())
     with pytest.raises(ValueError, match="spellings"):
         draw(SPELLED.lm, SPELLED.constraint, rng=np.random.default_rng(0), max_tokens=6, spellings="all of them")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="judged"):
-        Canonical(PIECES, judged="never")
+    with pytest.raises(ValueError, match="checked"):
+        Canonical(PIECES, checked="never")
 
 
 # ---- merging -------------------------------------------------------------------------------------------------------
@@ -247,18 +247,21 @@ def test_the_oldest_dead_ends_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> 
     """The bound is of prefixes: more tokens behind one that is kept take no place; an end token is never dead."""
     monkeypatch.setattr(sys.modules[PostFilter.__module__], "REMEMBERED", 3)
     dead: dict[Tokens, set[int]] = {}
-    guarded = PostFilter(CASE.constraint, Judged(TWO, accepts, viable), dead=dead)
+    guarded = PostFilter(CASE.constraint, ValidatorChecker(TWO, accepts, viable), dead=dead)
     for prefix in ((), (0,), (1, 0), (0, 0, 0), (1, 1), (0, 0, 1), (0, TWO.eos_ids[0])):
-        guarded.bury(prefix)
+        guarded.mark_dead(prefix)
         assert len(dead) <= 3
     assert dead == {(): {0}, (1,): {0, 1}, (0, 0): {0, 1}}
-    guarded.bury((0, 1, 0))
+    guarded.mark_dead((0, 1, 0))
     assert dead == {(1,): {0, 1}, (0, 0): {0, 1}, (0, 1): {0}}
-    PostFilter(CASE.constraint, Judged(TWO, accepts, viable)).bury((0,))
+    PostFilter(CASE.constraint, ValidatorChecker(TWO, accepts, viable)).mark_dead((0,))
 
 
 def test_the_shortest_completion_is_that_of_the_constraint() -> None:
-    matcher, plain = PostFilter(CASE.constraint, Judged(TWO, accepts, viable)).matcher(), CASE.constraint.matcher()
+    matcher, plain = (
+        PostFilter(CASE.constraint, ValidatorChecker(TWO, accepts, viable)).matcher(),
+        CASE.constraint.matcher(),
+    )
     for token in (0, 1, 0, 0):
         assert matcher.shortest_completion() == plain.shortest_completion() is not None
         assert matcher.shortest_completion(1) == plain.shortest_completion(1)

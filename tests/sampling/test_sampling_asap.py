@@ -10,7 +10,7 @@ import pytest
 
 from constrain.sampling import asap, trie_rejection
 from constrain.sampling.success_trie import END, SuccessTrie, TrieNode
-from constrain.sampling.success_walks import prefix_law
+from constrain.sampling.success_walks import build_prefix_distribution
 from tests.markov_factory import LETTERS, TWO, Case, Tokens, cases, outcomes, regular
 
 
@@ -25,7 +25,7 @@ def law_of_next(case: Case, trie: SuccessTrie) -> dict[Tokens, float]:
         allowed = np.flatnonzero(bits)
         if len(matcher.tokens) + 1 == case.max_tokens:
             allowed = allowed[np.isin(allowed, ends)]
-        law = prefix_law(row, allowed, ends)
+        law = build_prefix_distribution(row, allowed, ends)
         children = {} if node is None else node.children
         weights = [p * (children[a].theta if a in children else 1.0) for a, p in zip(law.tokens.tolist(), law.probs)]
         for a, weight in zip(law.tokens.tolist(), weights):

@@ -7,7 +7,7 @@ import pytest
 
 from constrain import compile, generate
 from constrain.base.errors import UnsupportedError
-from constrain.sampling import Hmm, Judged, draw
+from constrain.sampling import Hmm, ValidatorChecker, draw
 from constrain.sampling.core.weight_statistics import weight_stats
 from constrain.sampling.sampler_choice import FEW, PILOT, SMALL, Facts, SamplerChoice, apply_rule, choose_sampler
 from tests.markov_factory import LETTERS, TWO, ChainModel, cases
@@ -99,7 +99,7 @@ def test_a_pilot_that_never_ends_leads_to_exact() -> None:
 
 
 def test_a_checker_has_no_mask() -> None:
-    judged = Judged(TWO, lambda text: len(text) == 3)
+    judged = ValidatorChecker(TWO, lambda text: len(text) == 3)
     assert chosen(TRAP.lm, judged).sampler == "awrs"
     assert chosen(TRAP.lm, TRAP.constraint, repeats="never").sampler == "without_replacement"
     with pytest.raises(UnsupportedError, match="Without a mask"):

@@ -18,7 +18,7 @@ import constrain
 from constrain import sampling
 from constrain.base.errors import ConstrainError, LimitError, TokenRefused, UnsatisfiableError, UnsupportedError
 from constrain.sampling import SAMPLERS, Draws
-from constrain.sampling.checkers import Judged
+from constrain.sampling.checkers import ValidatorChecker
 from constrain.sampling.core.sampler_arguments import options_of
 from constrain.sampling.research import markov_exact
 from constrain.sampling.success_trie import SuccessTrie
@@ -122,7 +122,7 @@ def test_wrong_arguments_are_named(sampler: str, wrong: str) -> None:
 OPTIONS: dict[str, list[Any]] = {
     "particles": [0, -1, 2.5], "attempts": [0, -5, "9"], "together": [0, -1], "prefixes": [0, -1, None],
     "budget": [0, -2, 1.5], "burn": [-1, 0.5], "thin": [0, None], "threshold": [-0.1, 1.5, math.nan],
-    "most_states": [0, "9"], "seconds": ["1", math.nan, True], "masks": ["never again", None], "law": ["masks", None],
+    "most_states": [0, "9"], "seconds": ["1", math.nan, True], "masks": ["never again", None], "order": ["masks", None],
     "resample": ["magic", 5],
 }  # fmt: skip
 PLACES = [(name, option, bad) for name in SAMPLERS for option in options_of(SAMPLERS[name].draw)
@@ -348,8 +348,8 @@ def test_a_constraint_that_refuses_what_it_allowed_is_an_error(sampler: str) -> 
 
 @pytest.mark.parametrize("sampler", [name for name in SAMPLERS if name != "awrs"])
 def test_checkers_without_masks_are_for_awrs(sampler: str) -> None:
-    checker = Judged(TWO, accepts=lambda text: text == b"ab")
-    with pytest.raises(UnsupportedError, match=f"{sampler}' needs masks, and a Judged"):
+    checker = ValidatorChecker(TWO, accepts=lambda text: text == b"ab")
+    with pytest.raises(UnsupportedError, match=f"{sampler}' needs masks, and a ValidatorChecker"):
         run(sampler, constraint=checker)
     assert_defined(run("awrs", constraint=checker), FEW)
 
@@ -403,7 +403,7 @@ def test_where_there_is_nothing_draws_weigh_nothing_or_it_is_said(sampler: str, 
     try:
         draws = run(sampler, lm, **given)
     except LimitError as error:
-        assert SAMPLERS[sampler].law != "masked law"
+        assert SAMPLERS[sampler].target != "masked"
         assert "no text" in error.cause
         assert "max_tokens" in error.hint
         return

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from constrain.base.errors import TokenRefused
 from constrain.sampling import checkers
-from constrain.sampling.checkers import BothCheckers, Judged, Stepwise
+from constrain.sampling.checkers import BothCheckers, Stepwise, ValidatorChecker
 from constrain.vocabulary.vocabulary import Vocabulary
 
 VOCABULARY = Vocabulary.from_tokens([b"a", b"b", b"ab", None, None, b""], eos_ids=[3, 4])
@@ -52,7 +52,7 @@ def by_steps(end: Asked, prefix: Asked) -> Stepwise[bytes]:
 
 
 MADE: dict[str, Callable[[Asked, Asked], Any]] = {
-    "judged": lambda end, prefix: Judged(VOCABULARY, end, prefix),
+    "judged": lambda end, prefix: ValidatorChecker(VOCABULARY, end, prefix),
     "by steps": by_steps,
 }
 
@@ -82,12 +82,12 @@ def test_walks_are_told_what_the_functions_say(kind: str, walks: list[list[int]]
                 assert not any(position.fork().allows(one) for one in range(-1, 7))
                 break
             text += VOCABULARY.tokens[token] or b""
-    assert checker.asked == end.calls.total() + prefix.calls.total()
+    assert checker.calls == end.calls.total() + prefix.calls.total()
     assert set(end.calls.values()) | set(prefix.calls.values()) <= {1}
 
 
 def test_all_is_allowed_where_nothing_is_judged() -> None:
-    position = Judged(VOCABULARY).matcher()
+    position = ValidatorChecker(VOCABULARY).matcher()
     assert [position.allows(token) for token in range(-1, 7)] == [False, True, True, True, True, True, False, False]
 
 
@@ -96,7 +96,9 @@ def test_all_is_allowed_where_nothing_is_judged() -> None:
 def test_both_allow_what_each_allows(walk: list[int]) -> None:
     """The second is asked only about what the first allows; a refused token moves neither."""
     prefix = Asked(lambda text: len(text) < 5)
-    position = BothCheckers(Judged(VOCABULARY, accepts, viable), Judged(VOCABULARY, None, prefix)).matcher()
+    position = BothCheckers(
+        ValidatorChecker(VOCABULARY, accepts, viable), ValidatorChecker(VOCABULARY, None, prefix)
+    ).matcher()
     text = b""
     for token in walk:
         for one in range(-1, 7):
@@ -117,10 +119,10 @@ def test_both_allow_what_each_allows(walk: list[int]) -> None:
 def test_the_oldest_verdicts_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkers, "REMEMBERED", 3)
     end = Asked(lambda text: text != b"b")
-    memo = Judged(VOCABULARY, end).memo
+    memo = ValidatorChecker(VOCABULARY, end).answers
     for text in (b"a", b"b", b"c", b"a", b"d", b"b", b"a"):
-        assert memo.ask("end", text, lambda text=text: end(text)) == (text != b"b")  # type: ignore[misc]
+        assert memo.lookup("end", text, lambda text=text: end(text)) == (text != b"b")  # type: ignore[misc]
         assert len(memo.known) <= 3
     # "d" took the place of "a", which was asked about first: "b" was still known, "a" was not
     assert end.calls == {b"a": 2, b"b": 1, b"c": 1, b"d": 1}
-    assert memo.asked == 5
+    assert memo.calls == 5

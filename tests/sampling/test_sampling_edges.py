@@ -21,7 +21,7 @@ from constrain.grammar.nodes import Chars, Grammar, Literal, Sequence
 from constrain.sampling import NGram, pimh, success_trie
 from constrain.sampling.core.masked_sampling import pick_under
 from constrain.sampling.core.token_masses import Masses, mask_of
-from constrain.sampling.particles import Prefixes, law_of
+from constrain.sampling.particles import Prefixes, list_allowed_logprobs
 from constrain.sampling.research.hidden_markov import Hmm, smooth_counts
 from constrain.sampling.research.hmm_product import HiddenProduct
 from constrain.sampling.research.markov_exact import Product
@@ -119,10 +119,10 @@ def test_a_law_has_no_token_without_probability() -> None:
                 return np.log(np.array([[0.5, 0.0, 0.25, 0.25]] * len(prefixes)))
 
     prefixes = Prefixes(Model(), ANY)
-    prefixes.ask([prefixes.root])
-    tokens, logs = law_of(prefixes, prefixes.root, 5)
+    prefixes.fetch_rows([prefixes.root])
+    tokens, logs = list_allowed_logprobs(prefixes, prefixes.root, 5)
     assert dict(zip(tokens.tolist(), np.exp(logs))) == pytest.approx({0: 0.5, 2: 0.25, END: 0.25})
-    tokens, logs = law_of(prefixes, prefixes.root, 1)
+    tokens, logs = list_allowed_logprobs(prefixes, prefixes.root, 1)
     assert dict(zip(tokens.tolist(), np.exp(logs))) == pytest.approx({END: 0.25})
 
 

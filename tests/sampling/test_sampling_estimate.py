@@ -218,7 +218,14 @@ def test_a_level_is_a_number(level: object) -> None:
 
 # ---- beside the formulas ---------------------------------------------------------------------------------------------
 
-UNITS = {"masked": "draws", "markov": "draws", "smc": "calls", "asap": "calls", "exact": "laws", "pimh": "laws"}
+UNITS = {
+    "masked": "draws",
+    "markov": "draws",
+    "smc": "calls",
+    "asap": "calls",
+    "exact": "equal calls",
+    "pimh": "equal calls",
+}
 PAIR = st.tuples(st.sampled_from(["", "a", "ab", "abcd"]), st.sampled_from([0.0, 0.2, 1.0, 1.5, 7.0]))
 LEVELS = st.sampled_from([0.5, 0.99])
 FUNCTIONS = st.sampled_from([length, short, None])
@@ -227,7 +234,7 @@ FUNCTIONS = st.sampled_from([length, short, None])
 def by_formula(parts: list[list[tuple[float, float]]], kind: str, mean_only: bool) -> tuple[float, float, float, int]:
     """value, error, ess and the number of units, of calls that gave pairs (weight, f), as the module defines them."""
     pairs = [pair for part in parts for pair in part]
-    if kind == "laws":
+    if kind == "equal calls":
         parts = [[(float(w > 0), f) for w, f in part] for part in parts]
     units = [[pair] for pair in pairs] if kind == "draws" else [part for part in parts if part]
     below = [sum(w for w, _ in unit) / len(unit) for unit in units]
@@ -237,7 +244,7 @@ def by_formula(parts: list[list[tuple[float, float]]], kind: str, mean_only: boo
     left = [b - mean if mean_only else a - value * b for a, b in zip(above, below)]
     error = math.sqrt(sum(one**2 for one in left) / (m * (m - 1))) / mean
     ess = sum(w for w, _ in pairs) ** 2 / sum(w**2 for w, _ in pairs)
-    if kind == "laws":
+    if kind == "equal calls":
         counted = [f for w, f in pairs if w > 0]
         spread = sum(f**2 for f in counted) / len(counted) - (sum(counted) / len(counted)) ** 2
         ess = min(len(pairs), spread / error**2) if error > 1e-9 else len(pairs)
@@ -252,7 +259,7 @@ def test_estimates_are_those_of_the_formulas(
 ) -> None:
     n = len(pairs)
     assume(n >= batches and any(weight for _, weight in pairs))
-    kind = "calls" if UNITS[sampler] == "laws" and f is None else UNITS[sampler]
+    kind = "calls" if UNITS[sampler] == "equal calls" and f is None else UNITS[sampler]
     made: list[list[tuple[str, float]]] = []
 
     def scripted(lm: Any, constraint: Any, *, sampler: str, n: int, option: str, **given: Any) -> Draws:

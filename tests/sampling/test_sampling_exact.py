@@ -16,7 +16,7 @@ from constrain.base.errors import ConstrainError, LimitError
 from constrain.sampling import asap, trie_rejection
 from constrain.sampling.core import masked_sampling
 from constrain.sampling.success_trie import SuccessTrie
-from constrain.sampling.success_walks import Laws, Walk
+from constrain.sampling.success_walks import DistributionSource, Walk
 from tests.markov_factory import LETTERS, ChainModel, Script, Tokens, cases, empty, g_test, outcomes, regular
 
 NAMES = list(cases())
@@ -25,11 +25,11 @@ HARMLESS = {"single", "only the end", "tiny mass", "brackets"}
 """Where masking has little to be wrong about: one text, texts from which the same is missing, or few that lose much."""
 
 
-def attempt(laws: Laws, rng: Script) -> Tokens | None:
+def attempt(source: DistributionSource, rng: Script) -> Tokens | None:
     """One attempt of the sampler."""
-    walk, success = Walk(laws), None
+    walk, success = Walk(source), None
     while success is None:
-        (law,) = laws.at([(walk.node, walk.matcher)])
+        (law,) = source.distributions_at([(walk.node, walk.matcher)])
         ratio = walk.visit(law)
         alive = walk.node.parent is None or rng.random() < ratio
         success = walk.choose(law, rng) if alive else False
@@ -52,10 +52,10 @@ def test_an_attempt_takes_each_text_with_its_share_of_the_mass_at_the_root(name:
     def run(rng: Script) -> Tokens | None:
         nonlocal mass
         trie = taught(case, known)
-        laws = Laws(case.lm, case.constraint, trie, case.max_tokens)
-        (law,) = laws.at([(trie.root, case.constraint.matcher())])
+        source = DistributionSource(case.lm, case.constraint, trie, case.max_tokens)
+        (law,) = source.distributions_at([(trie.root, case.constraint.matcher())])
         mass = float(trie.weights(trie.root, law).sum())
-        return attempt(laws, rng)
+        return attempt(source, rng)
 
     for probability, text in outcomes(run):
         seen[text] += probability
@@ -82,12 +82,12 @@ def test_attempts_side_by_side_and_after_each_other_are_independent() -> None:
 
     def run(rng: Script) -> tuple[object, ...]:
         nonlocal mass
-        laws = Laws(case.lm, case.constraint, None, case.max_tokens)
-        walks: dict[int, Walk] = {0: Walk(laws), 1: Walk(laws)}
+        source = DistributionSource(case.lm, case.constraint, None, case.max_tokens)
+        walks: dict[int, Walk] = {0: Walk(source), 1: Walk(source)}
         ended: dict[int, Tokens | None] = {}
         while walks:
             for (number, walk), seen in zip(
-                list(walks.items()), laws.at([(w.node, w.matcher) for w in walks.values()])
+                list(walks.items()), source.distributions_at([(w.node, w.matcher) for w in walks.values()])
             ):
                 ratio = walk.visit(seen)
                 if walk.node.parent is None:
@@ -98,8 +98,8 @@ def test_attempts_side_by_side_and_after_each_other_are_independent() -> None:
                     ended[number] = tuple(walk.matcher.tokens) if success else None
                     del walks[number]
         if ended[0] is None and ended[1] is None:
-            bound = laws.trie.bound
-            return None, None, attempt(laws, rng), bound
+            bound = source.trie.bound
+            return None, None, attempt(source, rng), bound
         return ended[0], ended[1], None, 1.0
 
     for probability, (one, two, after, bound) in outcomes(run):
@@ -162,7 +162,7 @@ def test_fewer_attempts_are_lost_the_more_is_known() -> None:
     ]
     assert acceptance[0] < 0.7 < 0.95 < acceptance[-1]
     done = trie_rejection.draw_exact(case.lm, case.constraint, n=200, rng=rng, max_tokens=10, trie=trie)
-    assert done.stats["model_calls"] < 40, "laws that are kept are not asked for again"
+    assert done.stats["model_calls"] < 40, "source that are kept are not asked for again"
 
 
 # ---- validators -----------------------------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ def test_baum_welch_never_makes_texts_less_likely() -> None:
     scores = []
     for _ in range(15):
         scores.append(sum(hmm.logprob(text) for text in texts))
-        hmm = hmm.better(texts)
+        hmm = hmm.reestimate(texts)
     assert all(b >= a - 1e-5 for a, b in zip(scores, scores[1:]))
     assert scores[-1] > scores[0] + 1
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from constrain import Vocabulary, compile
 from constrain.base.errors import ArgumentError, LimitError
 from constrain.sampling import awrs, checkers, draw
-from constrain.sampling.checkers import Judged, Stepwise
+from constrain.sampling.checkers import Stepwise, ValidatorChecker
 from constrain.sampling.core.weight_statistics import weight_stats
 from constrain.sampling.estimation import estimate_from, student_quantile
 from constrain.sampling.exponential_race import SMALL, ExponentialRace
@@ -60,26 +60,26 @@ def test_a_checker_counts_the_questions_that_it_asks() -> None:
         return len(state) > 1
 
     checker = Stepwise(BYTES, b"", feed, accepted)
-    assert checker.asked == 0
+    assert checker.calls == 0
     for text in (b"ab", b"abb", b"ab", b"b", b"aa"):
         position = checker.matcher()
         for token in text:
             if position.allows(token):
                 position.advance(token)
         position.allows(BYTES.eos_ids[0])
-        assert checker.asked == len(calls) == len(set(calls))
+        assert checker.calls == len(calls) == len(set(calls))
 
 
 def test_a_checker_forgets_the_oldest_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkers, "REMEMBERED", 3)
-    checker = Judged(BYTES, viable=lambda text: True)
+    checker = ValidatorChecker(BYTES, viable=lambda text: True)
     position = checker.matcher()
     for token in b"abcab":
         assert position.allows(token)
-    assert checker.asked == 3 and len(checker.memo.known) == 3
-    assert position.allows(ord("d")) and len(checker.memo.known) == 3
-    assert position.allows(ord("b")) and checker.asked == 4
-    assert position.allows(ord("a")) and checker.asked == 5
+    assert checker.calls == 3 and len(checker.answers.known) == 3
+    assert position.allows(ord("d")) and len(checker.answers.known) == 3
+    assert position.allows(ord("b")) and checker.calls == 4
+    assert position.allows(ord("a")) and checker.calls == 5
 
 
 @pytest.mark.parametrize("sampler", ["asap", "without_replacement"])
@@ -97,15 +97,15 @@ def test_validators_are_looked_at_before_the_model_is_asked(sampler: str, name: 
 def test_dead_tokens_are_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[PostFilter.__module__], "REMEMBERED", 2)
     dead: dict[tuple[int, ...], set[int]] = {}
-    behind = PostFilter(compile(BYTES, regex="[ab]*"), Judged(BYTES), dead=dead)
+    behind = PostFilter(compile(BYTES, regex="[ab]*"), ValidatorChecker(BYTES), dead=dead)
     for prefix in ((97,), (98,), (97, 97), (97, 98), (98, 98), (BYTES.eos_ids[0],), ()):
-        behind.bury(prefix)
+        behind.mark_dead(prefix)
     assert dead == {(97,): {97, 98}, (98,): {98}}
 
 
 def test_the_shortest_completion_behind_a_checker_is_that_of_the_constraint() -> None:
     constraint = compile(BYTES, regex="ab*cd")
-    position = PostFilter(constraint, Judged(BYTES)).matcher()
+    position = PostFilter(constraint, ValidatorChecker(BYTES)).matcher()
     alone = constraint.matcher()
     for token in b"abb":
         assert position.shortest_completion() == alone.shortest_completion() is not None
@@ -354,21 +354,21 @@ def test_arrays_that_are_no_trie(name: str, value: Any) -> None:
 
 def test_a_trie_belongs_to_what_it_was_learnt_under() -> None:
     constraint, other = compile(BYTES, regex="a|b"), compile(BYTES, regex="a|c")
-    behind = PostFilter(constraint, Judged(BYTES))
+    behind = PostFilter(constraint, ValidatorChecker(BYTES))
     for first, judged, same in ((constraint, False, False), (constraint, True, True), (behind, False, True)):
         trie = SuccessTrie(4)
-        trie.belongs_to(first, judged=judged)
-        trie.belongs_to(first, judged=judged)
+        trie.belongs_to(first, validated=judged)
+        trie.belongs_to(first, validated=judged)
         for judge in (False, True):
             if same:
-                trie.belongs_to(behind, judged=judge)
+                trie.belongs_to(behind, validated=judge)
             else:
                 with pytest.raises(ArgumentError, match="without a validator"):
-                    trie.belongs_to(behind, judged=judge)
+                    trie.belongs_to(behind, validated=judge)
         with pytest.raises(ArgumentError, match="another constraint"):
-            trie.belongs_to(other, judged=judged)
+            trie.belongs_to(other, validated=judged)
         with pytest.raises(ArgumentError, match="with a validator" if same else "without a validator"):
-            trie.belongs_to(constraint, judged=not same)
+            trie.belongs_to(constraint, validated=not same)
 
 
 def test_keys_of_tries() -> None:

@@ -16,7 +16,7 @@ from constrain.sampling.core.masked_sampling import pick_token
 from constrain.sampling.core.token_masses import as_kernel_row
 from constrain.sampling.exponential_race import ExponentialRace
 from constrain.sampling.research.hidden_markov import Hmm
-from constrain.sampling.success_walks import Laws
+from constrain.sampling.success_walks import DistributionSource
 from constrain.sampling.token_rejection import (
     CheckBudget,
     Chunks,
@@ -62,7 +62,7 @@ def test_a_chain_goes_on_until_its_estimates_are_unbiased(planned: int, chance: 
     while runs:
         log_zs, probability = runs.pop()
         lived = sum(value == 0 for value in log_zs)
-        used = pimh.settled_at(log_zs, planned)
+        used = pimh.count_unbiased_estimates(log_zs, planned)
         assert (used is not None) == (len(log_zs) >= planned and lived >= 2)
         if used is not None:
             mean += probability * sum(value == 0 for value in log_zs[:used]) / used
@@ -157,7 +157,7 @@ def test_without_checks_there_is_nothing(method: Method) -> None:
 
 
 def test_laws_are_of_one_token_at_least() -> None:
-    assert Laws(CASE.lm, CASE.constraint, None, 1).trie.max_tokens == 1
+    assert DistributionSource(CASE.lm, CASE.constraint, None, 1).trie.max_tokens == 1
     for wrong in (0, -1):
         with pytest.raises(LimitError, match="max_tokens"):
-            Laws(CASE.lm, CASE.constraint, None, wrong)
+            DistributionSource(CASE.lm, CASE.constraint, None, wrong)

@@ -14,9 +14,18 @@ import pytest
 
 from constrain.base.errors import ArgumentError, SourceError, UnsupportedError
 from constrain.sampling import asap, trie_rejection
-from constrain.sampling.checkers import Judged
+from constrain.sampling.checkers import ValidatorChecker
 from constrain.sampling.post_filtering import PostFilter
-from constrain.sampling.success_trie import END, NODE_BYTES, PrefixLaw, SuccessTrie, TrieNode, digest, is_trie, trie_key
+from constrain.sampling.success_trie import (
+    END,
+    NODE_BYTES,
+    PrefixDistribution,
+    SuccessTrie,
+    TrieNode,
+    digest,
+    is_trie,
+    trie_key,
+)
 from tests.markov_factory import Case, cases
 
 NAMES = list(cases())
@@ -86,7 +95,7 @@ def test_what_is_forgotten_counts_in_full_again() -> None:
     h, bound, size = future(case), trie.bound, trie.size
     trie.max_bytes = 40 * NODE_BYTES
     assert trie.full
-    trie.forget()
+    trie.evict_nodes()
     assert trie.size == len(list(trie.nodes())) == 20 < size
     assert not trie.full
     assert bound < trie.bound < 1
@@ -103,7 +112,7 @@ def test_those_forgotten_first_matter_least() -> None:
     trie = learnt(case, 400)
     down, size = 1 - trie.bound, trie.size
     trie.max_bytes = size * NODE_BYTES  # half of the nodes stay
-    trie.forget()
+    trie.evict_nodes()
     assert trie.size == size // 2
     assert 1 - trie.bound > 0.9 * down
 
@@ -111,10 +120,10 @@ def test_those_forgotten_first_matter_least() -> None:
 def test_laws_are_dropped_before_nodes() -> None:
     trie = SuccessTrie(4, max_bytes=1 << 16)
     nodes = [trie.root, *(TrieNode(trie.root, i, 0.1) for i in range(3))]
-    law = PrefixLaw(np.arange(2000), np.full(2000, 1e-4))  # 32 kB: two fit
+    law = PrefixDistribution(np.arange(2000), np.full(2000, 1e-4))  # 32 kB: two fit
     for node in nodes:
-        trie.keep(node, law)
-    assert [trie.law(node) is not None for node in nodes] == [False, False, True, True]
+        trie.cache_distribution(node, law)
+    assert [trie.cached_distribution(node) is not None for node in nodes] == [False, False, True, True]
     assert trie.nbytes <= 1 << 16
 
 
@@ -220,16 +229,16 @@ USES: dict[str, tuple[bool, bool]] = {
 def test_a_trie_is_used_with_validators_or_without(first: str, later: str) -> None:
     """Validators may come as arguments, or stand behind the constraint: it is the same."""
     constraint = cases()["counting"].constraint
-    guarded: Any = PostFilter(constraint, Judged(constraint.vocabulary, lambda text: True))
+    guarded: Any = PostFilter(constraint, ValidatorChecker(constraint.vocabulary, lambda text: True))
     trie = SuccessTrie(4)
     behind, judged = USES[first]
-    trie.belongs_to(guarded if behind else constraint, judged=judged)
+    trie.belongs_to(guarded if behind else constraint, validated=judged)
     behind, judged = USES[later]
     if any(USES[first]) == any(USES[later]):
-        trie.belongs_to(guarded if behind else constraint, judged=judged)
+        trie.belongs_to(guarded if behind else constraint, validated=judged)
     else:
         with pytest.raises(ArgumentError, match="with a validator" if any(USES[first]) else "without a validator"):
-            trie.belongs_to(guarded if behind else constraint, judged=judged)
+            trie.belongs_to(guarded if behind else constraint, validated=judged)
 
 
 def test_saving_is_whole_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,13 +46,13 @@ def few() -> Case:
     return regular("few", PIECES, "ab|abb|b|bab", 4, seed=5)
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("order", LAWS)
 @pytest.mark.parametrize("name", list(cases()))
-def test_all_of_a_small_language_come_out_once_with_their_own_mass(name: str, law: str) -> None:
+def test_all_of_a_small_language_come_out_once_with_their_own_mass(name: str, order: str) -> None:
     """n larger than the language: everything there is, once; weights that are p(x), and a mean that is Z."""
     case = cases()[name]
     masses = {text: p for text, p in by_text(case, case.law()).items() if p > 0}
-    (draws,) = runs(case, 1, len(masses) + 3, law=law)
+    (draws,) = runs(case, 1, len(masses) + 3, order=order)
     assert Counter(spelled(case, d.tokens) for d in draws) == dict.fromkeys(masses, 1)
     for draw in draws:
         own = math.exp(draw.log_weight) / len(draws)
@@ -83,21 +83,21 @@ def test_the_masked_order_is_that_of_the_masked_law() -> None:
     )
     q = {d.tokens: math.exp(d.logprob - d.log_weight) for d in draws if d.log_weight > -np.inf}
     law = by_text(case, {tokens: p / math.fsum(q.values()) for tokens, p in q.items()})
-    counts = Counter(spelled(case, d[0].tokens) for d in runs(case, 400, 1, seed=2, law="masked"))
+    counts = Counter(spelled(case, d[0].tokens) for d in runs(case, 400, 1, seed=2, order="masked"))
     assert g_test(counts, law) > 1e-6
     assert g_test(counts, by_text(case, case.exact())) < 1e-12
     counts = Counter(spelled(case, d[0].tokens) for d in runs(case, 400, 1, seed=2))
     assert g_test(counts, by_text(case, case.exact())) > 1e-6
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_estimates_are_unbiased(law: str) -> None:
+@pytest.mark.parametrize("order", LAWS)
+def test_estimates_are_unbiased(order: str) -> None:
     """The mean weight against Z, and the weight of one text against its mass, over 500 runs of 3 answers."""
     case = few()
     masses = by_text(case, case.law())
     rare = min(masses, key=masses.__getitem__)
     totals, rares = [], []
-    for draws in runs(case, 500, 3, seed=3, law=law):
+    for draws in runs(case, 500, 3, seed=3, order=order):
         assert len({spelled(case, d.tokens) for d in draws}) == 3
         totals.append(math.exp(draws.log_z))
         rares.append(sum(math.exp(d.log_weight) for d in draws if spelled(case, d.tokens) == rare) / 3)
@@ -133,7 +133,7 @@ def test_logs_of_inclusions_are_right_at_both_ends() -> None:
 def test_answers_arrive_in_rounds_of_the_model() -> None:
     """A beam asks for several prefixes at once: fewer calls, hardly more rows."""
     case = cases()["palindromes"]
-    wide, narrow = [next(runs(case, 1, 8, seed=6, together=k, law="masked")) for k in (8, 1)]
+    wide, narrow = [next(runs(case, 1, 8, seed=6, together=k, order="masked")) for k in (8, 1)]
     assert narrow.stats["model_calls"] == narrow.stats["rows"]
     assert wide.stats["model_calls"] < 0.5 * narrow.stats["model_calls"]
     assert wide.stats["rows"] < 2 * narrow.stats["rows"]
@@ -164,17 +164,17 @@ def test_validators_prune() -> None:
     assert not any(text.startswith(b"b") for text in asked)
 
 
-@pytest.mark.parametrize("law", LAWS)
-def test_answers_where_there_are_none(law: str) -> None:
+@pytest.mark.parametrize("order", LAWS)
+def test_answers_where_there_are_none(order: str) -> None:
     with pytest.raises(LimitError, match="no text of at most 5 tokens"):
-        next(runs(empty(), 1, 3, law=law))
+        next(runs(empty(), 1, 3, order=order))
     case = cases()["counting"]
     with pytest.raises(LimitError, match="no text was found behind 3 prefixes"):
-        next(runs(case, 1, 3, law=law, prefixes=3))
-    some = next(runs(case, 1, 50, seed=1, law=law, prefixes=300 if law == "exact" else 130))
+        next(runs(case, 1, 3, order=order, prefixes=3))
+    some = next(runs(case, 1, 50, seed=1, order=order, prefixes=300 if order == "exact" else 130))
     assert 0 < len(some) < 50
     assert some.stats["missing"] == 50 - len(some)
-    assert len(next(runs(case, 1, 0, law=law))) == 0
+    assert len(next(runs(case, 1, 0, order=order))) == 0
     with pytest.raises(LimitError, match="not even an end token"):
         without.draw_without_replacement(case.lm, case.constraint, n=1, rng=np.random.default_rng(0), max_tokens=0)
 

@@ -19,8 +19,8 @@ from constrain.sampling import asap, smc, trie_rejection
 from constrain.sampling.core import masked_sampling
 from constrain.sampling.core.results import Draws
 from constrain.sampling.particles import Awrs
-from constrain.sampling.success_trie import END, PrefixLaw, SuccessTrie, TrieNode
-from constrain.sampling.success_walks import prefix_law
+from constrain.sampling.success_trie import END, PrefixDistribution, SuccessTrie, TrieNode
+from constrain.sampling.success_walks import build_prefix_distribution
 from tests.markov_factory import Tokens
 
 from ..fixtures import Counted, Fixture, build_fixture
@@ -119,23 +119,23 @@ def draw_by_asap(f: Fixture, n: int, rng: np.random.Generator, bumps: list[tuple
     return out
 
 
-def measure_learnt_law(f: Fixture, tree: dict[Tokens, PrefixLaw], trie: SuccessTrie) -> float:
+def measure_learnt_law(f: Fixture, tree: dict[Tokens, PrefixDistribution], trie: SuccessTrie) -> float:
     """KL(p given L || what ASAp draws by this trie if it stopped learning), walks that end nowhere left out."""
     law = enumerate_walks(tree, trie)
     total = math.fsum(law.values())
     return math.fsum(p * math.log(p / (law[x] / total)) for x, p in f.exact.items() if p > 0)
 
 
-def tabulate_laws(f: Fixture) -> dict[Tokens, PrefixLaw]:
+def tabulate_laws(f: Fixture) -> dict[Tokens, PrefixDistribution]:
     """Of every beginning that the mask allows. The model's rows are at hand: the fixture was walked."""
-    ends, out = f.constraint.vocabulary.eos_ids, dict[Tokens, PrefixLaw]()
+    ends, out = f.constraint.vocabulary.eos_ids, dict[Tokens, PrefixDistribution]()
     stack: list[tuple[Tokens, Matcher]] = [((), f.constraint.matcher())]
     while stack:
         tokens, matcher = stack.pop()
         allowed = masked_sampling.allowed_tokens(matcher.mask())
         if len(tokens) + 1 >= f.max_tokens:
             allowed = allowed[np.isin(allowed, ends)]
-        law = out[tokens] = prefix_law(f.lm.next_logprobs([list(tokens)])[0], allowed, ends)
+        law = out[tokens] = build_prefix_distribution(f.lm.next_logprobs([list(tokens)])[0], allowed, ends)
         for token, part in zip(law.tokens.tolist(), law.probs.tolist()):
             if token != END and part > 0:
                 child = matcher.fork()
@@ -144,7 +144,7 @@ def tabulate_laws(f: Fixture) -> dict[Tokens, PrefixLaw]:
     return out
 
 
-def enumerate_walks(tree: dict[Tokens, PrefixLaw], trie: SuccessTrie) -> dict[Tokens, float]:
+def enumerate_walks(tree: dict[Tokens, PrefixDistribution], trie: SuccessTrie) -> dict[Tokens, float]:
     """Every text with the probability that a walk takes it."""
     out = dict[Tokens, float]()
     stack: list[tuple[Tokens, TrieNode | None, float]] = [((), trie.root, 1.0)]

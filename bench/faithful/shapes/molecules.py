@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import constrain
-from constrain.sampling.success_walks import Judge
+from constrain.sampling.success_walks import Validator
 
 from ..fixtures import Counted
 from .tasks import Task, train_ngram
@@ -111,7 +111,7 @@ def is_valid(text: bytes) -> bool:
     return made is not None and made.complete
 
 
-WANTED: dict[str, Judge] = {
+WANTED: dict[str, Validator] = {
     "any": lambda text: True,
     "with N": lambda text: b"N" in text or b"n" in text,
     "with a ring": lambda text: b"1" in text,
@@ -119,7 +119,7 @@ WANTED: dict[str, Judge] = {
 }
 
 
-def combine_judges(further: Judge) -> Judge:
+def combine_judges(further: Validator) -> Validator:
     """Build a judge: a molecule that a further judge accepts."""
     return lambda text: is_valid(text) and further(text)
 

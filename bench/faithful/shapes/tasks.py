@@ -19,7 +19,7 @@ from constrain.engine.constraint import Constraint
 from constrain.engine.matcher import Matcher
 from constrain.sampling import NGram
 from constrain.sampling.core.masked_sampling import allowed_tokens
-from constrain.sampling.success_walks import Judge
+from constrain.sampling.success_walks import Validator
 from constrain.vocabulary.vocabulary import Vocabulary
 
 from ..fixtures import Counted
@@ -38,9 +38,9 @@ class Task:
     lm: Counted
     mask: Constraint
     max_tokens: int
-    accepts: Judge | None = None
-    viable: Judge | None = None
-    right: Judge | None = None
+    accepts: Validator | None = None
+    viable: Validator | None = None
+    right: Validator | None = None
     guess: Callable[[bytes], float] | None = None
 
     @cached_property
@@ -77,7 +77,7 @@ def advance_matcher(mask: Constraint, text: bytes) -> Matcher | None:
 class Guarded:
     """A Constraint as samplers need it, of a mask and judges. Answers are remembered by text."""
 
-    def __init__(self, mask: Constraint, accepts: Judge | None, viable: Judge | None) -> None:
+    def __init__(self, mask: Constraint, accepts: Validator | None, viable: Validator | None) -> None:
         self.inner, self.vocabulary = mask, mask.vocabulary
         self.accepts = lru_cache(1 << 16)(accepts or (lambda text: True))
         self.viable = lru_cache(1 << 16)(viable or (lambda text: True))

@@ -38,18 +38,18 @@ def sum_by_value(draws: Weighted) -> list[tuple[Any, float]]:
     Values are as `json.loads` returns them; a text that is not JSON is its own value. Two values are equal if JSON
     Schema says so (2020-12, core, section 4.2.2): 1 and 1.0 are the same value, 1 and true are not.
     """
-    found = sum_by_key(draws, lambda text: hashable_json(text.encode()))
-    return [(json_or_text(text), mass) for text, mass in found.values()]
+    sums = sum_by_key(draws, lambda text: hashable_json(text.encode()))
+    return [(json_or_text(text), mass) for text, mass in sums.values()]
 
 
 def sum_by_key(draws: Weighted, key: Callable[[str], Hashable]) -> dict[Hashable, tuple[str, float]]:
     """Map each key to (its first text, the sum of the weights), by falling weight, ties in order of arrival."""
     sums: dict[Hashable, tuple[str, float]] = {}
-    for one, weight in draws:
+    for text_drawn, weight in draws:
         if weight > 0:
-            name = key(one)
-            text, mass = sums.get(name, (one, 0.0))
-            sums[name] = text, mass + weight
+            answer = key(text_drawn)
+            text, mass = sums.get(answer, (text_drawn, 0.0))
+            sums[answer] = text, mass + weight
     return dict(sorted(sums.items(), key=lambda item: -item[1][1]))
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError
 
-__all__ = ["TOLERANCE", "LanguageModel", "check_law", "check_mass", "rows_after"]
+__all__ = ["TOLERANCE", "LanguageModel", "check_distribution", "check_mass", "rows_after"]
 
 TOLERANCE = 1e-2
 """Permitted deviation of the sum of a row from 1; half-precision models stay within it."""
@@ -43,18 +43,18 @@ def rows_after(lm: LanguageModel, prefixes: list[list[int]], size: int) -> NDArr
         rows = np.empty(0, object)
     if rows.ndim != 2 or len(rows) != len(prefixes) or rows.shape[1] < size or rows.dtype.kind != "f":
         raise ArgumentError(
-            f"the model gave {rows.dtype}{list(rows.shape)} for {len(prefixes)} prefixes: "
-            f"rows of at least {size} log-probabilities were asked for"
+            f"the model returned {rows.dtype}{list(rows.shape)} for {len(prefixes)} prefixes, "
+            f"not one row of at least {size} log-probabilities for each"
         )
     for row, top in enumerate(rows.max(axis=1).tolist()):
         if not -np.inf < top <= TOLERANCE:
             raise ArgumentError(f"{describe_fault(top)} (after {len(prefixes[row])} tokens)")
     if prefixes and not prefixes[0]:
-        check_law(rows[0])
+        check_distribution(rows[0])
     return rows
 
 
-def check_law(row: NDArray[np.floating[Any]]) -> None:
+def check_distribution(row: NDArray[np.floating[Any]]) -> None:
     """Raise ValueError unless `row` (float [V], natural logs) is a probability distribution."""
     top = float(row.max())
     if not -np.inf < top <= TOLERANCE:
@@ -62,7 +62,7 @@ def check_law(row: NDArray[np.floating[Any]]) -> None:
     total = float(np.exp(row, dtype=np.float64).sum())
     if abs(total - 1) > TOLERANCE:
         raise ArgumentError(
-            f"the model's probabilities do not sum to 1 but to {total:.4g}: a row is the log of a softmax"
+            f"the model's probabilities do not sum to 1 but to {total:.4g}: apply log_softmax to the logits"
         )
 
 
@@ -70,7 +70,7 @@ def check_mass(logmass: float) -> None:
     """Raise ValueError if `logmass`, the log of the summed probability of some tokens, is above 0."""
     if logmass > TOLERANCE:
         raise ArgumentError(
-            f"the model's row is no law: the allowed tokens alone sum to {np.exp(min(logmass, 700)):.4g}"
+            f"the model's row is no distribution: the allowed tokens alone sum to {np.exp(min(logmass, 700)):.4g}"
         )
 
 
@@ -80,4 +80,4 @@ def describe_fault(top: float) -> str:
         return "the model's log-probabilities are not numbers (NaN)"
     if top == -np.inf:
         return "the model gives no token any probability: its log-probabilities are all minus infinity (all -inf)"
-    return f"the model's log-probabilities go up to {top:.4g}: those of a law are 0 at most, take the log of a softmax"
+    return f"the model's log-probabilities go up to {top:.4g}, but are at most 0 in a distribution: apply log_softmax"

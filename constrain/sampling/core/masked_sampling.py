@@ -109,27 +109,27 @@ def pick_token(
         raise ArgumentError("the model's log-probabilities are not numbers (NaN)")
     logmass = log_sum(logs)
     check_mass(logmass)
-    law = apply_proposal(logs if logmass > -np.inf else np.zeros_like(logs), proposal)
+    probs = apply_proposal(logs if logmass > -np.inf else np.zeros_like(logs), proposal)
     index = -1
     if 0 < len(logprobs) - len(allowed) <= len(logprobs) // FEW and proposal.is_uncut and logmass > -np.inf:
         if np.isnan(logprobs).any():
             raise ArgumentError("the model's log-probabilities are not numbers (NaN)")
         anything = choose_index(apply_proposal(logprobs.astype(np.float64), proposal), rng)
-        place = int(np.searchsorted(allowed, anything))
-        if place < len(allowed) and allowed[place] == anything:
-            index = place
+        index_allowed = int(np.searchsorted(allowed, anything))
+        if index_allowed < len(allowed) and allowed[index_allowed] == anything:
+            index = index_allowed
     if index < 0:
-        index = choose_index(law, rng)
+        index = choose_index(probs, rng)
     token = int(allowed[index])
     chosen = np.isin(allowed, ends) if token in ends else slice(index, index + 1)
-    return Pick(token, log_sum(logs[chosen]), float(np.log(law[chosen].sum())), logmass)
+    return Pick(token, log_sum(logs[chosen]), float(np.log(probs[chosen].sum())), logmass)
 
 
-def choose_index(law: NDArray[np.float64], rng: np.random.Generator) -> int:
-    """Draw an index in proportion to `law` (float64 [k]) with one uniform number."""
-    cumulative = np.cumsum(law)
+def choose_index(probs: NDArray[np.float64], rng: np.random.Generator) -> int:
+    """Draw an index in proportion to `probs` (float64 [k]) with one uniform number."""
+    cumulative = np.cumsum(probs)
     index = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
-    return min(index, int(np.flatnonzero(law)[-1]))  # rounding can exceed the last possible token
+    return min(index, int(np.flatnonzero(probs)[-1]))  # rounding can exceed the last possible token
 
 
 def pick_under(
@@ -148,7 +148,7 @@ def pick_under(
         masses = Masses(logprobs, mask)
         check_mass(masses.logmass)
         if masses.logmass > -np.inf:
-            token = masses.place(rng.random())
+            token = masses.token_at(rng.random())
             logprob = masses.log_of(ends) if token in ends else float(masses.row[token])
             return Pick(token, logprob, logprob - masses.logmass, masses.logmass)
     allowed = allowed_tokens(mask) if allowed is None else allowed
@@ -161,15 +161,15 @@ def apply_proposal(logs: NDArray[np.float64], proposal: Proposal) -> NDArray[np.
         certain = np.zeros_like(logs)
         certain[int(np.argmax(logs))] = 1.0
         return certain
-    law: NDArray[np.float64] = np.exp((logs - logs.max()) / proposal.temperature)
-    if proposal.top_k is not None and proposal.top_k < len(law):
-        law[np.argsort(-law, kind="stable")[proposal.top_k :]] = 0.0
+    probs: NDArray[np.float64] = np.exp((logs - logs.max()) / proposal.temperature)
+    if proposal.top_k is not None and proposal.top_k < len(probs):
+        probs[np.argsort(-probs, kind="stable")[proposal.top_k :]] = 0.0
     if proposal.top_p is not None and proposal.top_p < 1:
-        order = np.argsort(-law, kind="stable")
-        before = np.cumsum(law[order]) - law[order]
-        law[order[before >= proposal.top_p * law.sum()]] = 0.0
-    law /= law.sum()
-    return law
+        order = np.argsort(-probs, kind="stable")
+        before = np.cumsum(probs[order]) - probs[order]
+        probs[order[before >= proposal.top_p * probs.sum()]] = 0.0
+    probs /= probs.sum()
+    return probs
 
 
 def draw_masked(
@@ -189,16 +189,8 @@ def draw_masked(
 
     Parameters
     ----------
-    lm : LanguageModel
-        The model, after its prompt.
-    constraint : Constraint
-        What the texts must satisfy.
-    n : int
-        Number of draws.
-    rng : numpy.random.Generator
-        The only source of randomness.
-    max_tokens : int
-        Maximum number of tokens of a text, end token included.
+    lm, constraint, n, rng, max_tokens
+        As in `sampling.draw`.
     proposal : Proposal
         How tokens are chosen among the allowed ones.
 

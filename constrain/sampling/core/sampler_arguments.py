@@ -21,7 +21,7 @@ __all__ = [
     "check_constraint",
     "check_counts",
     "check_masks",
-    "check_judges",
+    "check_validators",
     "check_options",
     "check_seconds",
     "options_of",
@@ -87,11 +87,11 @@ def check_seconds(seconds: object) -> None:
         raise ArgumentError("seconds is not a number (NaN)")
 
 
-def check_judges(**judges: object) -> None:
+def check_validators(**validators: object) -> None:
     """Raise TypeError unless all validators, given by name, are callables or None."""
-    for name, judge in judges.items():
-        if judge is not None and not callable(judge):
-            raise TypeError(f"{name} is {describe_value(judge)}: it is a function of bytes that says True or False")
+    for name, validator in validators.items():
+        if validator is not None and not callable(validator):
+            raise TypeError(f"{name} is {describe_value(validator)}: it is a function of bytes that says True or False")
 
 
 def check_options(sampler: str, draw: Callable[..., Any], names: Iterable[str]) -> None:

@@ -52,7 +52,7 @@ class Masses:
                 total = draws.sum_masses(self._row, mask, self._sums)
         self.logmass = math.log(total) + shift if shift > -np.inf else -math.inf
 
-    def place(self, uniform: float) -> int:
+    def token_at(self, uniform: float) -> int:
         """Return the token at a quantile (from 0 to 1) of the mass, tokens in ascending order. logmass must be above
         -inf.
         """
@@ -91,9 +91,9 @@ def allowed_tokens(mask: NDArray[np.int32]) -> NDArray[np.int64]:
 
 def enumerate_tokens(mask: NDArray[np.int32]) -> NDArray[np.int64] | None:
     """Return the same as `allowed_tokens` if there are at most FEW; otherwise None."""
-    room = np.empty(FEW, np.int64)
-    count = draws.list_tokens(mask, room)
-    return room[:count].copy() if count <= FEW else None
+    buffer = np.empty(FEW, np.int64)
+    count = draws.list_tokens(mask, buffer)
+    return buffer[:count].copy() if count <= FEW else None
 
 
 def draw_index(weights: NDArray[np.float64], rng: np.random.Generator) -> int:

@@ -63,9 +63,9 @@ class Hmm:
         key = tuple(prefix)
         known, at = self.start, 0
         for length in range(len(key), max(0, len(key) - REACH), -1):
-            if (found := self._beliefs.get(key[:length])) is not None:
+            if (cached := self._beliefs.get(key[:length])) is not None:
                 self._beliefs.move_to_end(key[:length])
-                known, at = found, length
+                known, at = cached, length
                 break
         for token in key[at:]:
             known = self.after(known, token)
@@ -128,42 +128,42 @@ class Hmm:
         listed = [[*text, end] for text in texts]
         if not listed:
             raise ArgumentError("there is no text to learn from")
-        made = cls.random(states, size, rng=rng, peaked=1.0)
+        model = cls.random(states, size, rng=rng, peaked=1.0)
         for _ in range(rounds):
-            made = made.better(listed)
-        return made
+            model = model.reestimate(listed)
+        return model
 
-    def better(self, texts: Sequence[Sequence[int]]) -> Hmm:
+    def reestimate(self, texts: Sequence[Sequence[int]]) -> Hmm:
         """Return the model after one step of Baum-Welch on texts with end tokens: the normalised expected counts."""
         start, move, emit = (np.zeros_like(rows) for rows in (self.start, self.move, self.emit))
         for text in texts:
-            ahead = [self.start]
+            forward = [self.start]
             for token in text[:-1]:
-                ahead.append(self.after(ahead[-1], token))
-            behind = self.emit[:, text[-1]]
+                forward.append(self.after(forward[-1], token))
+            backward = self.emit[:, text[-1]]
             for i in range(len(text) - 1, -1, -1):
-                here = ahead[i] * behind
-                total = here.sum()
+                posterior = forward[i] * backward
+                total = posterior.sum()
                 if total <= 0:
                     break  # skip an impossible text
-                emit[:, text[i]] += here / total
+                emit[:, text[i]] += posterior / total
                 if i == 0:
-                    start += here / total
+                    start += posterior / total
                     break
-                before = ahead[i - 1] * self.emit[:, text[i - 1]]
-                uses = before[:, None] * self.move * behind[None, :]
+                before = forward[i - 1] * self.emit[:, text[i - 1]]
+                uses = before[:, None] * self.move * backward[None, :]
                 move += uses / uses.sum()
-                behind = self.emit[:, text[i - 1]] * (self.move @ (behind / behind.max()))
+                backward = self.emit[:, text[i - 1]] * (self.move @ (backward / backward.max()))
         return Hmm(*(smooth_counts(rows) for rows in (start, move, emit)))
 
 
 def normalise_rows(rows: NDArray[np.floating[Any]], name: str) -> Floats:
     """Return rows as float64, normalised to sum to 1."""
-    made = np.asarray(rows, np.float64)
-    sums = made.sum(axis=-1, keepdims=True)
-    if made.ndim == 0 or not np.isfinite(made).all() or (made < 0).any() or not np.allclose(sums, 1.0, atol=1e-6):
+    array = np.asarray(rows, np.float64)
+    sums = array.sum(axis=-1, keepdims=True)
+    if array.ndim == 0 or not np.isfinite(array).all() or (array < 0).any() or not np.allclose(sums, 1.0, atol=1e-6):
         raise ArgumentError(f"the rows of {name} must be probabilities that sum to 1")
-    divided: Floats = made / sums
+    divided: Floats = array / sums
     return divided
 
 
@@ -171,6 +171,6 @@ def smooth_counts(counts: Floats) -> Floats:
     """Normalise counts and mix in the uniform distribution with weight SMALLEST; rows without counts become uniform."""
     size = counts.shape[-1]
     sums = counts.sum(axis=-1, keepdims=True)
-    laws = np.where(sums > 0, counts / np.maximum(sums, 1e-300), 1 / size)
-    mixed: Floats = (1 - SMALLEST) * laws + SMALLEST / size
+    frequencies = np.where(sums > 0, counts / np.maximum(sums, 1e-300), 1 / size)
+    mixed: Floats = (1 - SMALLEST) * frequencies + SMALLEST / size
     return mixed

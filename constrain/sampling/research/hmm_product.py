@@ -51,19 +51,19 @@ class HiddenProduct:
             raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits")
         self.lm, self.vocabulary, self.max_tokens = lm, constraint.vocabulary, max_tokens
         self.automaton = TokenAutomaton(constraint, most_states)
-        self.arcs = list(self.explored())
+        self.arcs = list(self.explore_arcs())
         states, hidden = len(self.automaton), len(lm.start)
         if (max_tokens + 1) * states * hidden > MOST_CELLS:
             raise LimitError(
                 f"{max_tokens} tokens, {states} states of the constraint and {hidden} of the model are too many.",
-                hint="Allow fewer tokens, or sample instead.",
+                hint="Lower max_tokens, or use another sampler.",
             )
         self.ending: Floats = lm.emit[:, list(self.vocabulary.eos_ids)].sum(axis=1)
         self.h = np.zeros((max_tokens + 1, states, hidden))
         self.scale = np.full((max_tokens + 1, states), -np.inf)
         self.backward()
 
-    def explored(self) -> Iterator[Arcs]:
+    def explore_arcs(self) -> Iterator[Arcs]:
         """Yield the arcs of each state that fewer than max_tokens tokens reach, breadth first. States of the last layer
         have none, since only an end token fits after them.
         """
@@ -87,10 +87,10 @@ class HiddenProduct:
                 top = max(0.0 if ends else -np.inf, float(scales.max(initial=-np.inf)))
                 if top == -np.inf:
                     continue
-                here = np.exp(-top) * self.ending if ends else np.zeros(len(self.ending))
-                here = here + (weights * ahead[targets].T * np.exp(scales - top)).sum(axis=1)
-                if (largest := float(here.max())) > 0:
-                    self.h[left, state], self.scale[left, state] = here / largest, top + np.log(largest)
+                values = np.exp(-top) * self.ending if ends else np.zeros(len(self.ending))
+                values = values + (weights * ahead[targets].T * np.exp(scales - top)).sum(axis=1)
+                if (largest := float(values.max())) > 0:
+                    self.h[left, state], self.scale[left, state] = values / largest, top + np.log(largest)
 
     def edges(self, tokens: NDArray[np.int64], after: NDArray[np.int32]) -> tuple[NDArray[np.int64], Floats]:
         """Return the successors of a state (int64 [e]) and the total probability of the tokens that lead to each:
@@ -112,7 +112,7 @@ class HiddenProduct:
         if self.log_z == -np.inf:
             raise LimitError(
                 f"no text of at most {self.max_tokens} tokens satisfies the constraint with any probability",
-                hint="Raise max_tokens, or look at what the model can write.",
+                hint="Raise max_tokens, or check which texts the model gives any probability.",
             )
         return Draws.of((self._sample(rng) for _ in range(n)), model_calls=0)
 

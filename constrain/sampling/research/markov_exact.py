@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError, LimitError, UnsupportedError
-from ..core.language_model import LanguageModel, check_law
+from ..core.language_model import LanguageModel, check_distribution
 from ..core.results import Draw, Draws, log_sum
 from ..core.sampler_arguments import check_common_arguments, check_counts, check_masks
 from .hidden_markov import Hmm
@@ -96,8 +96,8 @@ class Product:
         size, logs = constraint.vocabulary.size, np.asarray(lm.logs)
         if logs.ndim != 2 or logs.shape[1] < size or logs.dtype.kind != "f":
             raise ArgumentError(
-                f"the model's logs are {logs.dtype}{list(logs.shape)}: rows of at least {size} log-probabilities were "
-                "asked for, one for each of its states"
+                f"the model's logs are {logs.dtype}{list(logs.shape)}: "
+                f"give one row of at least {size} log-probabilities for each state"
             )
         return _Explorer(lm, TokenAutomaton(constraint, most_states), most_states).product(max_tokens)
 
@@ -108,7 +108,9 @@ class Product:
         """Log h of each state, by number of remaining tokens, end token included: float64 [max_tokens + 1, S]."""
         out = np.full((self.max_tokens + 1, len(self.end)), -np.inf)
         for left in range(1, self.max_tokens + 1):
-            out[left] = np.logaddexp(self.end, _sums(self.weight + out[left - 1][self.target], self.first_edge))
+            out[left] = np.logaddexp(
+                self.end, _logsum_segments(self.weight + out[left - 1][self.target], self.first_edge)
+            )
         return out
 
     @cached_property
@@ -119,7 +121,7 @@ class Product:
         order = np.argsort(self.target, kind="stable")
         into = np.searchsorted(self.target[order], np.arange(len(self.end) + 1))
         for step in range(1, self.max_tokens):
-            out[step] = _sums((out[step - 1][self.source] + self.weight)[order], into)
+            out[step] = _logsum_segments((out[step - 1][self.source] + self.weight)[order], into)
         return out
 
     @cached_property
@@ -170,7 +172,7 @@ class Product:
     def sample(self, n: int, rng: np.random.Generator) -> Draws:
         """Return n independent samples from exactly p given L, each of weight Z. Raise LimitError if p(L) is 0."""
         if self.log_z == -np.inf:
-            raise self.nothing()
+            raise self.no_text_error()
         return Draws.of((self._sample(rng) for _ in range(n)), model_calls=0)
 
     def _sample(self, rng: np.random.Generator) -> Draw:
@@ -178,26 +180,26 @@ class Product:
         for left in range(self.max_tokens, 0, -1):
             edges = slice(self.first_edge[state], self.first_edge[state + 1])
             logs = np.append(self.end[state], self.weight[edges] + self.backward[left - 1][self.target[edges]])
-            edge = _choose(logs, rng) - 1
+            edge = _draw_index(logs, rng) - 1
             if edge < 0:
                 logprob += float(self.end[state])
                 break
             edge += int(self.first_edge[state])
             arcs = slice(self.first_arc[edge], self.first_arc[edge + 1])
-            place = int(self.first_arc[edge]) + _choose(self.arc[arcs], rng)
-            tokens.append(int(self.token[place]))
-            logprob += float(self.arc[place])
+            arc = int(self.first_arc[edge]) + _draw_index(self.arc[arcs], rng)
+            tokens.append(int(self.token[arc]))
+            logprob += float(self.arc[arc])
             state = int(self.target[edge])
         return self._draw(tokens, logprob, self.log_z)
 
     def best(self) -> Draw:
         """Return the likeliest token sequence of p given L, with weight Z. Several may spell the same text."""
         best = np.full((self.max_tokens + 1, len(self.end)), -np.inf)
-        top = _tops(self.arc, self.first_arc)
+        top = _max_segments(self.arc, self.first_arc)
         for left in range(1, self.max_tokens + 1):
-            best[left] = np.maximum(self.end, _tops(top + best[left - 1][self.target], self.first_edge))
+            best[left] = np.maximum(self.end, _max_segments(top + best[left - 1][self.target], self.first_edge))
         if best[self.max_tokens, 0] == -np.inf:
-            raise self.nothing()
+            raise self.no_text_error()
         state, tokens = 0, list[int]()
         for left in range(self.max_tokens, 0, -1):
             edges = slice(self.first_edge[state], self.first_edge[state + 1])
@@ -210,11 +212,11 @@ class Product:
             state = int(self.target[edge])
         return self._draw(tokens, float(best[self.max_tokens, 0]), self.log_z)
 
-    def nothing(self) -> LimitError:
+    def no_text_error(self) -> LimitError:
         """Return the error for a constraint with p(L) = 0."""
         return LimitError(
             f"no text of at most {self.max_tokens} tokens satisfies the constraint with any probability",
-            hint="Raise max_tokens, or look at what the model can write.",
+            hint="Raise max_tokens, or check which texts the model gives any probability.",
         )
 
     def marginals(self) -> Floats:
@@ -280,7 +282,7 @@ class _Explorer:
         self.lm, self.automaton, self.most_states = lm, automaton, most_states
         self.numbers: dict[tuple[int, int], int] = {}
         self.pairs: list[tuple[int, int]] = []
-        self.looked_at: set[int] = set()
+        self.checked_states: set[int] = set()
         self.arcs = 0
 
     def number(self, pair: tuple[int, int]) -> int:
@@ -288,12 +290,12 @@ class _Explorer:
         if number is None:
             if len(self.pairs) >= self.most_states:
                 raise LimitError(
-                    f"Model and constraint together have more than {self.most_states:,} states.",
-                    hint="Allow fewer tokens or more states, keep fewer contexts, or sample instead.",
+                    f"the product of model and constraint has more than {self.most_states:,} states",
+                    hint="Lower max_tokens, raise most_states, use fewer contexts, or use another sampler.",
                 )
-            if pair[0] not in self.looked_at:
-                check_law(self.lm.logs[pair[0]])
-                self.looked_at.add(pair[0])
+            if pair[0] not in self.checked_states:
+                check_distribution(self.lm.logs[pair[0]])
+                self.checked_states.add(pair[0])
             number = self.numbers[pair] = len(self.pairs)
             self.pairs.append(pair)
         return number
@@ -318,7 +320,7 @@ class _Explorer:
             done = layer
         edges.extend([len(targets)] * (len(self.pairs) - done))
         accepting = np.array([self.automaton.accepting[state] for _, state in self.pairs])
-        by_model = {model: log_sum(self.lm.logs[model, ends]) for model in self.looked_at}
+        by_model = {model: log_sum(self.lm.logs[model, ends]) for model in self.checked_states}
         end = np.where(accepting, np.array([by_model[model] for model, _ in self.pairs]), -np.inf)
         return Product(
             lm=self.lm,
@@ -343,7 +345,7 @@ class _Explorer:
         self.arcs += len(tokens)
         if self.arcs > MOST_ARCS:
             raise LimitError(
-                f"Model and constraint together have more than {MOST_ARCS:,} arcs.", hint="Keep fewer contexts."
+                f"the product of model and constraint has more than {MOST_ARCS:,} arcs", hint="Use fewer contexts."
             )
         then = self.lm.follow(model, tokens).astype(np.int64)
         codes, inverse = np.unique(then << 32 | after, return_inverse=True)
@@ -355,24 +357,24 @@ class _Explorer:
         ]
 
 
-def _segments(values: Floats, first: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+def _nonempty_segments(values: Floats, first: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     full = np.diff(first) > 0
     return full, first[:-1][full]
 
 
-def _tops(values: Floats, first: NDArray[np.int64]) -> Floats:
+def _max_segments(values: Floats, first: NDArray[np.int64]) -> Floats:
     """Return the maximum of each segment values[first[i]:first[i + 1]]; -inf for an empty one."""
     out = np.full(len(first) - 1, -np.inf)
-    full, starts = _segments(values, first)
+    full, starts = _nonempty_segments(values, first)
     if len(starts):
         out[full] = np.maximum.reduceat(values, starts)
     return out
 
 
-def _sums(values: Floats, first: NDArray[np.int64]) -> Floats:
+def _logsum_segments(values: Floats, first: NDArray[np.int64]) -> Floats:
     """Return log(sum(exp)) of each segment values[first[i]:first[i + 1]]; -inf for an empty one."""
     out = np.full(len(first) - 1, -np.inf)
-    full, starts = _segments(values, first)
+    full, starts = _nonempty_segments(values, first)
     if len(starts):
         tops = np.maximum.reduceat(values, starts)
         shift = np.where(tops > -np.inf, tops, 0.0)
@@ -382,7 +384,7 @@ def _sums(values: Floats, first: NDArray[np.int64]) -> Floats:
     return out
 
 
-def _choose(logs: Floats, rng: np.random.Generator) -> int:
+def _draw_index(logs: Floats, rng: np.random.Generator) -> int:
     """Draw an index in proportion to exp(logs)."""
     cumulative = np.cumsum(np.exp(logs - logs.max()))
     return int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
@@ -403,14 +405,8 @@ def draw_markov(
     ----------
     lm : Markov or Hmm
         The model.
-    constraint : Constraint
-        What the texts must satisfy.
-    n : int
-        Number of draws.
-    rng : numpy.random.Generator
-        The only source of randomness.
-    max_tokens : int
-        Maximum number of tokens of a text, end token included.
+    constraint, n, rng, max_tokens
+        As in `sampling.draw`.
     most_states : int
         Maximum number of states of the product of model and constraint.
 
@@ -432,7 +428,7 @@ def draw_markov(
         return HiddenProduct(lm, constraint, max_tokens=max_tokens, most_states=most_states).sample(n, rng)
     if not hasattr(lm, "follow"):
         raise UnsupportedError(
-            "Only a model that sees the last few tokens has an exact answer here.",
+            "the sampler 'markov' needs a model whose distribution depends on the last few tokens only",
             hint="Use sampling.NGram, or another sampler.",
         )
     return Product.of(lm, constraint, max_tokens=max_tokens, most_states=most_states).sample(n, rng)  # type: ignore[arg-type]

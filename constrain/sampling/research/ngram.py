@@ -1,4 +1,4 @@
-"""NGram: a model of the last few tokens, for which questions have exact answers.
+"""NGram: a model of the last few tokens, under which many quantities can be computed exactly.
 
 Its states are contexts: the empty one, and longer ones that were given. After any text the state is the longest context
 that is a suffix of the text, so the model backs off from unseen contexts without storing them. It is a `LanguageModel`,
@@ -48,11 +48,11 @@ class NGram:
         if self.logs.size > MOST_CELLS:
             raise LimitError(
                 f"{len(self.logs)} contexts of {self.logs.shape[1]} tokens are more than {MOST_CELLS:,} numbers.",
-                hint="Keep fewer contexts.",
+                hint="Use fewer contexts.",
             )
         lost = [context for context in self.contexts if context and context[1:] not in self.contexts]
         if () not in self.contexts or lost:
-            raise ArgumentError(f"what {lost[:1] or '[()]'} backs off to is no context")
+            raise ArgumentError(f"{lost[:1] or '[()]'} backs off to a context that is missing")
         sums = np.exp(self.logs).sum(axis=1)
         if not np.allclose(sums, 1.0, atol=1e-6):
             raise ArgumentError("the rows of an n-gram model must be log-probabilities that sum to 1")
@@ -72,11 +72,11 @@ class NGram:
         before = self._names[state]
         out = np.full(len(tokens), self.start, np.int32)
         for token, longer in self._by_last.items():
-            here = np.flatnonzero(tokens == token)
-            if len(here):
+            positions = np.flatnonzero(tokens == token)
+            if len(positions):
                 text = (*before, token)
                 fitting = (self.contexts[c] for c in longer if len(c) <= len(text) and text[len(text) - len(c) :] == c)
-                out[here] = next(fitting, self.start)
+                out[positions] = next(fitting, self.start)
         return out
 
     def state(self, tokens: Sequence[int]) -> int:
@@ -101,30 +101,30 @@ class NGram:
         """
         sums: dict[Context, NDArray[np.float64]] = {}
         seen: dict[Context, int] = defaultdict(int)
-        for before, law in rows:
+        for before, row in rows:
             for length in range(min(order, len(before)) + 1):
                 context = tuple(before[len(before) - length :])
                 seen[context] += 1
                 if context in sums:
-                    sums[context] += law
-                elif len(sums) * len(law) <= 2 * MOST_CELLS:
-                    sums[context] = np.array(law, dtype=np.float64)
+                    sums[context] += row
+                elif len(sums) * len(row) <= 2 * MOST_CELLS:
+                    sums[context] = np.array(row, dtype=np.float64)
         if not seen:
             raise ArgumentError("there is no row to learn from")
-        often = sorted((c for c in sums if c), key=lambda c: (-seen[c], len(c), c))
-        kept: dict[Context, None] = {(): None}
-        for context in often:
-            if len(kept) > contexts:
+        by_frequency = sorted((c for c in sums if c), key=lambda c: (-seen[c], len(c), c))
+        retained: dict[Context, None] = {(): None}
+        for context in by_frequency:
+            if len(retained) > contexts:
                 break
             for length in range(1, len(context) + 1):
-                kept.setdefault(context[len(context) - length :])
-        laws: dict[Context, NDArray[np.float64]] = {}
-        for context in sorted(kept, key=len):
+                retained.setdefault(context[len(context) - length :])
+        distributions: dict[Context, NDArray[np.float64]] = {}
+        for context in sorted(retained, key=len):
             even = np.full(len(sums[()]), 1 / len(sums[()]))
-            lower = laws[context[1:]] if context else even
+            lower = distributions[context[1:]] if context else even
             mixed = (sums[context] + lower) / (seen[context] + 1) + SMALLEST * even
-            laws[context] = mixed / mixed.sum()
-        return cls(laws, np.log(np.array(list(laws.values()))))
+            distributions[context] = mixed / mixed.sum()
+        return cls(distributions, np.log(np.array(list(distributions.values()))))
 
     @classmethod
     def of_texts(
@@ -155,12 +155,12 @@ class NGram:
         contexts: int = 256,
     ) -> NGram:
         """Estimate a model from another model's own distributions, averaged by context over n masked texts."""
-        heard = _Listener(lm)
-        draw_masked(heard, constraint, n=n, rng=rng, max_tokens=max_tokens, proposal=Proposal())
-        return cls.of_rows(heard.rows, order=order, contexts=contexts)
+        recorder = _RowRecorder(lm)
+        draw_masked(recorder, constraint, n=n, rng=rng, max_tokens=max_tokens, proposal=Proposal())
+        return cls.of_rows(recorder.rows, order=order, contexts=contexts)
 
 
-class _Listener:
+class _RowRecorder:
     """A LanguageModel that records the rows of another: (prefix, distribution as float64 [V])."""
 
     def __init__(self, lm: LanguageModel) -> None:

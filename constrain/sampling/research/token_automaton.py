@@ -50,8 +50,8 @@ class TokenAutomaton:
         if number is None:
             if len(self._matchers) >= self.most_states:
                 raise LimitError(
-                    f"The tokens lead to more than {self.most_states:,} states of the constraint.",
-                    hint="Allow fewer tokens or more states, or sample instead.",
+                    f"the tokens lead to more than {self.most_states:,} states of the constraint",
+                    hint="Lower max_tokens, raise most_states, or use another sampler.",
                 )
             number = self.numbers[state] = len(self._matchers)
             self._matchers.append(matcher)
@@ -85,16 +85,16 @@ class TokenAutomaton:
             self._steps.after(state_cache, start, tokens), return_index=True, return_inverse=True
         )
         numbers = np.empty(len(sets), np.int32)
-        for place in np.argsort(first).tolist():  # number new states in the order of tokens
-            known = self.numbers.get((epoch, int(sets[place])))
+        for index in np.argsort(first).tolist():  # number new states in the order of tokens
+            known = self.numbers.get((epoch, int(sets[index])))
             if known is None:
                 other = matcher.fork()
-                other.advance(int(tokens[first[place]]))
+                other.advance(int(tokens[first[index]]))
                 known = self._number(other)
-            numbers[place] = known
+            numbers[index] = known
         if state_cache.epoch != epoch:
             raise LimitError(
-                "The constraint's states do not fit into Limits.state_cache_bytes.",
+                "the states of the constraint do not fit into Limits.state_cache_bytes",
                 hint="Raise Limits(state_cache_bytes=...).",
             )
         return tokens, numbers[which]
@@ -116,30 +116,30 @@ class ByteSteps:
     def after(self, state_cache: StateCache, start: int, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the set after a set and each of some tokens that it allows: int64 [k]."""
         if self.epoch != state_cache.epoch:
-            self.epoch, self.ids, self.places = state_cache.epoch, list[int](), dict[int, int]()
+            self.epoch, self.ids, self.numbers_of_sets = state_cache.epoch, list[int](), dict[int, int]()
             self.table = np.full((64, 256), UNKNOWN, np.int32)
         at, last = self.offsets[tokens], self.offsets[tokens + 1]
-        current = np.full(len(tokens), self._place(start), np.int32)
+        current = np.full(len(tokens), self._number_of(start), np.int32)
         live = np.arange(len(tokens))
         while len(live := live[at[live] < last[live]]):
-            octets, places = self.octets[at[live]], current[live]
-            unknown = np.flatnonzero(self.table[places, octets] == UNKNOWN)
+            octets, numbers_of_sets = self.octets[at[live]], current[live]
+            unknown = np.flatnonzero(self.table[numbers_of_sets, octets] == UNKNOWN)
             if len(unknown):
-                for pair in np.unique(places[unknown].astype(np.int64) * 256 + octets[unknown]).tolist():
+                for pair in np.unique(numbers_of_sets[unknown].astype(np.int64) * 256 + octets[unknown]).tolist():
                     self._step(state_cache, *divmod(pair, 256))
-            current[live] = self.table[places, octets]
+            current[live] = self.table[numbers_of_sets, octets]
             at[live] += 1
         return np.array(self.ids, np.int64)[current]
 
-    def _step(self, state_cache: StateCache, place: int, octet: int) -> None:
-        self.table[place, octet] = self._place(
-            state_cache.run(token_steps.advance_bytes, self.ids[place], np.frombuffer(bytearray((octet,)), np.uint8))
+    def _step(self, state_cache: StateCache, state: int, octet: int) -> None:
+        self.table[state, octet] = self._number_of(
+            state_cache.run(token_steps.advance_bytes, self.ids[state], np.frombuffer(bytearray((octet,)), np.uint8))
         )
 
-    def _place(self, found: int) -> int:
-        place = self.places.setdefault(found, len(self.ids))
-        if place == len(self.ids):
-            self.ids.append(found)
+    def _number_of(self, set_id: int) -> int:
+        state = self.numbers_of_sets.setdefault(set_id, len(self.ids))
+        if state == len(self.ids):
+            self.ids.append(set_id)
             if len(self.ids) > len(self.table):
                 self.table = np.concatenate([self.table, np.full_like(self.table, UNKNOWN)])
-        return place
+        return state
