@@ -174,14 +174,14 @@ def group_bytes(matcher: Matcher, left: set[int]) -> list[str]:
 
 def match_keywords(matcher: Matcher, left: set[int]) -> list[str]:
     """Return those of true, false and null that may begin here."""
-    found = []
+    matches = []
     for word in (b"false", b"null", b"true"):
         if word[0] in left:
             other = matcher.fork()
             other.advance_bytes(word[:1])
             if other.forced().startswith(word[1:]):
-                found.append(word.decode())
-    return found
+                matches.append(word.decode())
+    return matches
 
 
 def describe_strings(matcher: Matcher) -> list[str]:
@@ -193,12 +193,12 @@ def describe_strings(matcher: Matcher) -> list[str]:
         return ["a string"]
     if follow <= WHITE | frozenset(b",:]}") and not inside.forced().strip().startswith(b'"'):
         return ["'\"'"]
-    found: list[str] = []
+    descriptions: list[str] = []
     for word in list_spellings(matcher, b'"'):
-        found.append(word)
-        if len(found) > MOST_SPELLINGS:
+        descriptions.append(word)
+        if len(descriptions) > MOST_SPELLINGS:
             return ["a string of some"]
-    return found
+    return descriptions
 
 
 def list_spellings(matcher: Matcher, begun: bytes, depth: int = 0) -> Iterator[str]:
@@ -206,22 +206,22 @@ def list_spellings(matcher: Matcher, begun: bytes, depth: int = 0) -> Iterator[s
 
     Each ends at its closing quote, or where it has too many continuations.
     """
-    here = matcher.fork()
-    here.advance_bytes(begun if depth == 0 else begun[-1:])
-    forced = here.forced()
-    whole = begun + forced
-    end = re.match(rb'"(?:[^"\\]|\\.)*"', whole)
+    position = matcher.fork()
+    position.advance_bytes(begun if depth == 0 else begun[-1:])
+    forced = position.forced()
+    spelling = begun + forced
+    end = re.match(rb'"(?:[^"\\]|\\.)*"', spelling)
     if end:
         yield end[0].decode("utf-8", "replace")
         return
     if forced:
-        here.advance_bytes(forced)
-    choices = sorted(here.next_bytes() - {0x5C})
-    if len(choices) > MOST_SPELLINGS or depth > 40 or here.is_complete:
-        yield whole.decode("utf-8", "replace") + "…"
+        position.advance_bytes(forced)
+    choices = sorted(position.next_bytes() - {0x5C})
+    if len(choices) > MOST_SPELLINGS or depth > 40 or position.is_complete:
+        yield spelling.decode("utf-8", "replace") + "…"
         return
     for byte in choices:
-        yield from list_spellings(here, whole + bytes((byte,)), depth + 1)
+        yield from list_spellings(position, spelling + bytes((byte,)), depth + 1)
 
 
 def expect_after(matcher: Matcher, text: bytes) -> tuple[str, ...]:
@@ -269,18 +269,18 @@ def locate_refusal(matcher: Matcher, text: bytes, offset: int) -> Refusal:
     """Return the Refusal of the byte at an offset of a text that begins at the matcher's position."""
     here = matcher.fork()
     here.advance_bytes(text[:offset])
-    what, words = describe_found(text, offset), describe_expected(here)
-    whole = string_at(text, offset)
-    if whole is not None:
+    rejected, words = describe_found(text, offset), describe_expected(here)
+    value = string_at(text, offset)
+    if value is not None:
         start = matcher.fork()
-        start.advance_bytes(text[: whole.start()])
+        start.advance_bytes(text[: value.start()])
         options = [word for word in describe_expected(start) if len(word) > 3 and word[0] == word[-1] == '"']
         if options:
-            what, words = show_forced(whole[0]), tuple(options)
+            rejected, words = show_forced(value[0]), tuple(options)
     # The text before it was accepted, so it is UTF-8 except for a character that may be cut off at its end.
     position = len(text[:offset].decode("utf-8", "ignore"))
     line, column, excerpt, caret = locate_position(text.decode("utf-8", "replace"), position)
-    return Refusal(offset, line, column, excerpt, caret, what, words)
+    return Refusal(offset, line, column, excerpt, caret, rejected, words)
 
 
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*("|$)', re.DOTALL)

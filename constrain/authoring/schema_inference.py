@@ -225,12 +225,13 @@ def tighten_node(node: dict[str, Any], values: list[Any], choices: Choices) -> d
 
 def of_objects(node: dict[str, Any], objects: list[dict[str, Any]], choices: Choices) -> dict[str, Any]:
     """Return the keywords of objects: properties and required keys in the order in which they were first observed."""
-    found = node.get("properties", {})
+    properties = node.get("properties", {})
     order = dict.fromkeys(key for value in objects for key in value)
     out: dict[str, Any] = {}
-    if found:
+    if properties:
         out["properties"] = {
-            key: tighten_node(found[key], [value[key] for value in objects if key in value], choices) for key in order
+            key: tighten_node(properties[key], [value[key] for value in objects if key in value], choices)
+            for key in order
         }
     always = set(node.get("required", ()))
     if always:

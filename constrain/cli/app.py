@@ -117,7 +117,7 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = tell_warning(warnings.showwarning)
+            warnings.showwarning = print_warnings(warnings.showwarning)
             app(args=arguments, prog_name="constrain")
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
@@ -137,7 +137,7 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def tell_warning(otherwise: Callable[..., None]) -> Callable[..., None]:
+def print_warnings(otherwise: Callable[..., None]) -> Callable[..., None]:
     """Return a replacement for `warnings.showwarning`.
 
     It prints a SchemaWarning as one line, and passes other warnings to `otherwise`.

@@ -172,7 +172,7 @@ def report_schema(
     else:
         constraint, cost = made
         shortest = (constraint.matcher().shortest_completion() or b"").decode()
-        answer |= {"satisfiable": True, "size": size_of(constraint), "shortest": shortest}
+        answer |= {"satisfiable": True, "size": measure_size(constraint), "shortest": shortest}
         answer["cost"] = {"first": cost, "again": again, "tokens": known.size}
         display.as_json(answer) if as_json else print_summary(answer)
 
@@ -240,7 +240,7 @@ def measure_compile(text: str, asked: SchemaOptions, vocabulary: Vocabulary) -> 
     return constraint, cost | {"mask_us": spent / 1e3 / max(1, len(shortest))}
 
 
-def size_of(constraint: Constraint) -> dict[str, int]:
+def measure_size(constraint: Constraint) -> dict[str, int]:
     """Return the size of the tables, after all rules have been linked."""
     program = constraint.program
     program.link_ahead(MOST_RULES)

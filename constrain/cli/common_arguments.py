@@ -123,7 +123,7 @@ def read_registry(given: list[str]) -> tuple[tuple[str, str], ...]:
     for one in given:
         uri, equals, file = ("", "", one) if Path(one).exists() else one.rpartition("=")
         if not equals and Path(file).is_dir():
-            for uri, source in in_folder(Path(file)):
+            for uri, source in read_folder(Path(file)):
                 if names.setdefault(uri, source.name) != source.name:
                     with attribute_errors(source.name):
                         raise SourceError(f"{names[uri]} is named {uri} too.", hint="Leave one of them out.")
@@ -131,7 +131,7 @@ def read_registry(given: list[str]) -> tuple[tuple[str, str], ...]:
             continue
         source = read_schema(file)
         with attribute_errors(source.name):
-            uri = uri if equals else own_name(source)
+            uri = uri if equals else require_id(source)
             if uri in names:
                 raise SourceError(
                     f"{names[uri]} is named {uri} too.", hint=f"Name one of them otherwise: --registry URI={file}."
@@ -142,7 +142,7 @@ def read_registry(given: list[str]) -> tuple[tuple[str, str], ...]:
     return tuple(out)
 
 
-def in_folder(folder: Path) -> Iterator[tuple[str, SchemaSource]]:
+def read_folder(folder: Path) -> Iterator[tuple[str, SchemaSource]]:
     """Yield (URI, source) of the schemas in a folder and its subfolders: by `$id`, by file URI, and by path relative to
     the folder.
 
@@ -176,7 +176,7 @@ def id_of(document: Any) -> str:
     return next((name.partition("#")[0] for name in names if isinstance(name, str)), "")
 
 
-def own_name(source: SchemaSource) -> str:
+def require_id(source: SchemaSource) -> str:
     """Return the URI in the `$id` of a document. Raise SourceError if there is none."""
     uri = id_of(load_document(source.text))
     if not uri:

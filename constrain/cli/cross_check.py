@@ -18,7 +18,7 @@ from ..frontends.json_schema.strings.schema_patterns import pattern_dfa
 from ..vocabulary.vocabulary import Vocabulary
 from .common_arguments import SchemaOptions
 
-__all__ = ["CrossCheck", "validate_independently", "why_different"]
+__all__ = ["CrossCheck", "validate_independently", "explain_difference"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +139,14 @@ def match_pattern(expression: str, text: str) -> bool:
     return pattern_dfa(expression, Limits().dfa_states).accepts(text)
 
 
-def why_different(schema: str, instance: bytes, asked: SchemaOptions, ours: bool, theirs: CrossCheck) -> str:
+def explain_difference(schema: str, instance: bytes, asked: SchemaOptions, ours: bool, theirs: CrossCheck) -> str:
     """Return why the two verdicts differ: the first known reason that applies, or that none does."""
     style = asked.style
     if not ours:
         widest = replace(Style.any(), formats=style.formats)
         if style != widest and accepts_in_style(schema, instance, asked, widest):
             return "the value is valid, but not spelled as the options ask: see --any"
-        reason = not_json(instance)
+        reason = describe_json_deviation(instance)
         if reason:
             return reason
     if validate_independently(schema, instance, asked, parse=parse_exact).verdict == ("valid" if ours else "invalid"):
@@ -173,7 +173,7 @@ def accepts_in_style(schema: str, instance: bytes, asked: SchemaOptions, style: 
         return False
 
 
-def not_json(instance: bytes) -> str:
+def describe_json_deviation(instance: bytes) -> str:
     """Return a description of what Python's json module accepts in an instance against RFC 8259.
 
     This covers what the RFC forbids or advises against; "" if the instance has none of it.

@@ -81,7 +81,7 @@ def run_demo(
         print_heading("the value")
         show_value(made.value)
         print_heading("the verdict")
-        print_verdict(theirs)
+        print_check(theirs)
         print_cost(made)
         compiling, spent = replay_masks(model.vocabulary, source.text, made.tokens)
         display.print_note((
@@ -141,7 +141,7 @@ def replay_masks(vocabulary: Vocabulary, schema: str, tokens: tuple[int, ...]) -
     return compiling, spent
 
 
-def print_verdict(theirs: CrossCheck) -> None:
+def print_check(theirs: CrossCheck) -> None:
     """Print the verdict of the independent validator."""
     style = {"valid": "green", "invalid": "red", "none": "yellow"}[theirs.verdict]
     words = {"valid": "valid", "invalid": f"invalid: {theirs.message}", "none": theirs.message}[theirs.verdict]

@@ -11,7 +11,7 @@ import typer
 
 from .. import grammars
 from ..authoring.explanations import join_words
-from ..authoring.grammar_tools.recognition import Stop, Trial
+from ..authoring.grammar_tools.recognition import Recogniser, Rejection
 from ..base.errors import SourceError
 from . import display
 from .check_grammar_command import show_text
@@ -73,19 +73,19 @@ def run_grammar_tests(
     load_kernels()
 
     with attribute_errors(written.name):
-        trial = Trial(written)
+        recogniser = Recogniser(written)
     rows: list[dict[str, Any]] = []
     wrong = 0
     for example in texts:
-        stop = trial.stop(example.text)
-        fine = (stop is None) == example.accept
+        rejection = recogniser.find_rejection(example.text)
+        fine = (rejection is None) == example.accept
         wrong += not fine
         rows.append({
-            "name": example.name, "expected": "accept" if example.accept else "reject", "accepted": stop is None,
-            "fine": fine, "refusal": None if stop is None else asdict(stop),
+            "name": example.name, "expected": "accept" if example.accept else "reject", "accepted": rejection is None,
+            "fine": fine, "refusal": None if rejection is None else asdict(rejection),
         })  # fmt: skip
         if not fine and not as_json:
-            print_failure(example, stop)
+            print_failure(example, rejection)
     if as_json:
         display.as_json({"texts": rows, "passed": len(texts) - wrong, "failed": wrong})
     else:
@@ -128,41 +128,43 @@ def in_blocks(names: list[str] | None) -> Iterator[Example]:
                 found = grammars.examples(read_bytes(name).decode())
             except UnicodeDecodeError as error:
                 raise SourceError(f"not text: byte {error.start} is no UTF-8.") from None
-        yield from named_text(name, found)
+        yield from list_examples(name, found)
 
 
 def ready_examples(name: str) -> list[Example]:
     """Return the examples that come with a grammar of the library."""
 
     found = grammars.read(name)
-    return list(named_text(f"{name}.examples", (found.accepts, found.rejects)))
+    return list(list_examples(f"{name}.examples", (found.accepts, found.rejects)))
 
 
-def named_text(name: str, found: tuple[tuple[str, ...], tuple[str, ...]]) -> Iterator[Example]:
+def list_examples(name: str, found: tuple[tuple[str, ...], tuple[str, ...]]) -> Iterator[Example]:
     for verdict, texts in zip(("accept", "reject"), found):
         for number, text in enumerate(texts, 1):
             yield Example(f"{name} ({verdict} {number})", text.encode(), verdict == "accept")
 
 
-def print_failure(example: Example, stop: Stop | None) -> None:
+def print_failure(example: Example, rejection: Rejection | None) -> None:
     """Print an example that failed."""
     display.print_answer(
-        (example.name, "bold"), ": ", ("accepted, and should be refused" if stop is None else "refused", "red")
+        (example.name, "bold"), ": ", ("accepted, and should be refused" if rejection is None else "refused", "red")
     )
-    if stop is None:
+    if rejection is None:
         display.print_answer("    ", show_text(example.text.decode("utf-8", "replace")))
         display.print_answer()
         return
-    refusal = stop.refusal
+    refusal = rejection.refusal
     display.print_answer(f"  {refusal.found} is refused at line {refusal.line}, column {refusal.column}")
     display.print_answer(f"    {refusal.excerpt}")
     display.print_answer("    ", " " * refusal.caret, ("^", "bold red"))
-    if stop.why:
-        display.print_answer(f"  {stop.why}")
-    if stop.begun and stop.since is not None:
-        line, column = stop.since
+    if rejection.why:
+        display.print_answer(f"  {rejection.why}")
+    if rejection.begun and rejection.since is not None:
+        line, column = rejection.since
         where = f"which begins at line {line}, column {column}"
-        display.print_answer(f"  in {show_text(stop.begun)}, {where}; it may become {shorten_list(stop.lexeme)}")
+        display.print_answer(
+            f"  in {show_text(rejection.begun)}, {where}; it may become {shorten_list(rejection.lexeme)}"
+        )
         display.print_answer(f"  to go on with it: {shorten_list(refusal.expected)}")
     else:
         display.print_answer(f"  expected: {shorten_list(refusal.expected)}")

@@ -14,7 +14,7 @@ from ..engine.constraint import Constraint
 from ..vocabulary.vocabulary import Vocabulary
 from . import display
 from .common_arguments import SchemaOptions, takes_style
-from .cross_check import CrossCheck, validate_independently, why_different
+from .cross_check import CrossCheck, explain_difference, validate_independently
 from .kernel_notice import load_kernels
 from .source_options import JsonFlag, SchemaArgument, attribute_errors, read_bytes, read_schema
 
@@ -63,7 +63,7 @@ def validate_instances(
     for name in instances:
         file = "stdin" if name == "-" else name
         try:
-            verdict = judge_instance(constraint, source.text, asked, file, read_bytes(name))
+            verdict = validate_instance(constraint, source.text, asked, file, read_bytes(name))
         except OSError as error:
             code = display.print_error(error)
             documents.append({"file": file, "error": display.error_json(error)})
@@ -71,22 +71,22 @@ def validate_instances(
         documents.append(verdict.document())
         code = max(code, display.FINE if verdict.refusal is None else display.NO)
         if not as_json:
-            print_judgement(verdict)
+            print_verdict(verdict)
     if as_json:
         display.as_json({"results": documents})
     raise typer.Exit(code)
 
 
-def judge_instance(constraint: Constraint, schema: str, asked: SchemaOptions, file: str, data: bytes) -> Verdict:
+def validate_instance(constraint: Constraint, schema: str, asked: SchemaOptions, file: str, data: bytes) -> Verdict:
     """Return the verdicts of constrain and jsonschema on one instance."""
     refusal = first_refusal(constraint, data)
     theirs = validate_independently(schema, data, asked)
     ours = refusal is None
     differs = theirs.verdict != "none" and (theirs.verdict == "valid") != ours
-    return Verdict(file, refusal, theirs, why_different(schema, data, asked, ours, theirs) if differs else "")
+    return Verdict(file, refusal, theirs, explain_difference(schema, data, asked, ours, theirs) if differs else "")
 
 
-def print_judgement(verdict: Verdict) -> None:
+def print_verdict(verdict: Verdict) -> None:
     """Print a verdict."""
     refusal, theirs = verdict.refusal, verdict.theirs
     if refusal is None:

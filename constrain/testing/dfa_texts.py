@@ -110,15 +110,15 @@ class Language:
 
     def walk(self, choose: Choose, *, least: int = 0) -> str:
         """Return a text of the language, with `least` characters or more if the language has such texts."""
-        state, made, accepting = 0, list[str](), self.dfa.table.accepting
+        state, characters, accepting = 0, list[str](), self.dfa.table.accepting
         while True:
-            room = None if self.high is None else self.high - len(made) - 1
-            steps = [step for step in self.steps[state] if room is None or self.distance[step[1]] <= room]
-            if accepting[state] and len(made) >= self.low and not (len(made) < least and steps):
+            capacity = None if self.high is None else self.high - len(characters) - 1
+            steps = [step for step in self.steps[state] if capacity is None or self.distance[step[1]] <= capacity]
+            if accepting[state] and len(characters) >= self.low and not (len(characters) < least and steps):
                 if not steps or choose(ON) == 0:
-                    return "".join(made)
+                    return "".join(characters)
             kind, state = steps[choose(len(steps))]
-            made.append(self.palettes[kind].character(choose))
+            characters.append(self.palettes[kind].character(choose))
 
     def simplest(self) -> str:
         """Return a shortest text, of simple characters."""
@@ -128,39 +128,39 @@ class Language:
 @lru_cache(maxsize=2048)
 def build_language(dfa: Dfa, low: int, high: int | None) -> Language:
     """Return the Language with its pool: texts sorted by length, the simplest first."""
-    made = Language(dfa, low, high)
-    if made.high is not None and made.high <= LONGEST and made.dfa.count(FEW + 1) <= FEW:
-        made.pool, made.closed = tuple(t for t in made.dfa.enumerate(FEW) if made.accepts(t)), True
-        return made
-    found = dict.fromkeys([made.simplest()])
-    if made.low <= LONGEST:
-        found.update(dict.fromkeys(made.walk(lambda n: 0, least=least) for least in SIZES))
-        found.update(dict.fromkeys(text for text in EDGES if made.accepts(text)))
-        found.update(dict.fromkeys(plausible_texts(made)))
-        if made.high is not None and made.high <= LONGEST:
-            found[made.walk(lambda n: 0, least=made.high)] = None
-    first, *rest = found
-    made.pool = (first, *sorted(rest, key=lambda text: (len(text), [rate_character(char) for char in text])))
-    return made
+    language = Language(dfa, low, high)
+    if language.high is not None and language.high <= LONGEST and language.dfa.count(FEW + 1) <= FEW:
+        language.pool, language.closed = tuple(t for t in language.dfa.enumerate(FEW) if language.accepts(t)), True
+        return language
+    texts = dict.fromkeys([language.simplest()])
+    if language.low <= LONGEST:
+        texts.update(dict.fromkeys(language.walk(lambda n: 0, least=least) for least in SIZES))
+        texts.update(dict.fromkeys(text for text in EDGES if language.accepts(text)))
+        texts.update(dict.fromkeys(plausible_texts(language)))
+        if language.high is not None and language.high <= LONGEST:
+            texts[language.walk(lambda n: 0, least=language.high)] = None
+    first, *others = texts
+    language.pool = (first, *sorted(others, key=lambda text: (len(text), [rate_character(char) for char in text])))
+    return language
 
 
-def plausible_texts(made: Language) -> list[str]:
+def plausible_texts(language: Language) -> list[str]:
     """Return texts that resemble real data, some of them rarely."""
     try:
         return [
-            readable_texts.draw_readable_text(made.dfa, made.low, made.high, np.random.default_rng(k))
+            readable_texts.draw_readable_text(language.dfa, language.low, language.high, np.random.default_rng(k))
             for k in range(PLAUSIBLE)
         ]
     except LimitError:  # no readable text of the drawn length exists; the walks suffice
         return []
 
 
-def draw_text(made: Language, choose: Choose) -> str:
+def draw_text(language: Language, choose: Choose) -> str:
     """Return a text of the language: an element of the pool or a walk."""
-    if made.closed:
-        return made.pool[choose(len(made.pool))]
-    index = choose(len(made.pool) + 2 + len(made.pool) // 2)  # a third are walks
-    return made.pool[index] if index < len(made.pool) else made.walk(choose)
+    if language.closed:
+        return language.pool[choose(len(language.pool))]
+    index = choose(len(language.pool) + 2 + len(language.pool) // 2)  # a third are walks
+    return language.pool[index] if index < len(language.pool) else language.walk(choose)
 
 
 def build_palettes(dfa: Dfa) -> list[Palette]:
@@ -171,7 +171,7 @@ def build_palettes(dfa: Dfa) -> list[Palette]:
         for first, last in ((start, min(end, SURROGATES[0])), (max(start, SURROGATES[1]), end)):
             if first < last:
                 ranges[kind].append((first, last))
-    return [_palette(tuple(found)) for found in ranges]
+    return [_palette(tuple(bounds)) for bounds in ranges]
 
 
 @lru_cache(maxsize=4096)

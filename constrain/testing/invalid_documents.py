@@ -97,17 +97,19 @@ def nearly_valid(
         dialect = {"$schema": document["$schema"]} if isinstance(document, dict) and "$schema" in document else {}
         compact = replace(style, whitespace="compact", escapes="canonical")
         try:
-            made = Recipe(to_grammar(schema={**dialect, "allOf": [part]}, style=compact, registry=beside), floats=True)
-            return [parse_json(write_document(made, Seeded(seed)).decode()) for seed in range(n)]
+            recipe = Recipe(
+                to_grammar(schema={**dialect, "allOf": [part]}, style=compact, registry=beside), floats=True
+            )
+            return [parse_json(write_document(recipe, Seeded(seed)).decode()) for seed in range(n)]
         except (ConstrainError, NoMember):
             return []
 
-    found = [one for one in find_violations(document, examples) if keywords is None or one.keyword in keywords]
+    breakages = [one for one in find_violations(document, examples) if keywords is None or one.keyword in keywords]
 
     @cache
     def strategy(index: int) -> Made | None:
         """Return the strategy of one violation; None if it is impossible."""
-        one = found[index]
+        one = breakages[index]
         try:
             grammar = to_grammar(schema=one.schema, style=spelling.style, registry=beside, limits=limits)
         except ConstrainError:
@@ -115,18 +117,18 @@ def nearly_valid(
         hints = (
             near_misses(examples({"type": "string", one.keyword: one.value}, MODELS)) if one.keyword in TEXTUAL else ()
         )
-        made = document_strategy(Recipe(grammar, floats=spelling.floats, hints=tuple(hints))).map(spelling.read)
+        recipe = document_strategy(Recipe(grammar, floats=spelling.floats, hints=tuple(hints))).map(spelling.read)
         known = {"keyword": one.keyword, "pointer": one.pointer, "schema_pointer": one.schema_pointer}
-        return st.builds(NearlyValid, document=made, **{name: st.just(text) for name, text in known.items()})
+        return st.builds(NearlyValid, document=recipe, **{name: st.just(text) for name, text in known.items()})
 
     def possible(index: int) -> Made | None:
         """Return the strategy of this violation, or of the next possible one."""
-        tried = (strategy((index + step) % len(found)) for step in range(len(found)))
-        return next((made for made in tried if made is not None), None)
+        tried = (strategy((index + step) % len(breakages)) for step in range(len(breakages)))
+        return next((recipe for recipe in tried if recipe is not None), None)
 
     if possible(0) is None:
         raise UnsatisfiableError("No keyword of this schema can be broken alone.", hint="Ask for other keywords.")
-    return st.integers(0, len(found) - 1).flatmap(lambda index: cast(Made, possible(index)))
+    return st.integers(0, len(breakages) - 1).flatmap(lambda index: cast(Made, possible(index)))
 
 
 TEXTUAL = ("pattern", "format")
@@ -140,7 +142,7 @@ def near_misses(models: list[Any]) -> Iterator[str]:
     seen = set(models)
     for text in models:
         changed = [text[:-1], text[1:], text + text[-1:], text.swapcase(), text + " ", text + "\n", text[::-1]]
-        changed += [text[:place] + other + text[place + 1 :] for place in (0, len(text) // 2) for other in "0aZ-"]
+        changed += [text[:index] + other + text[index + 1 :] for index in (0, len(text) // 2) for other in "0aZ-"]
         for other in changed:
             if other not in seen:
                 seen.add(other)

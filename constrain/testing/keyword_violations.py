@@ -21,7 +21,7 @@ DEEPEST = 6
 MOST = 400
 """Maximum number of breakages of one schema; those nearest to the root are used if there are more."""
 
-TOGETHER: dict[str, tuple[str, ...]] = {
+NEGATED_TOGETHER: dict[str, tuple[str, ...]] = {
     "additionalProperties": ("properties", "patternProperties"),
     "additionalItems": ("items",),
     "contains": ("minContains", "maxContains"),
@@ -40,7 +40,7 @@ BROKEN = frozenset(
 through."""
 OPAQUE = frozenset(("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"))
 """Keywords beside which no nested keyword is violated, because they depend on the evaluation of adjacent subschemas."""
-LEFT = frozenset(
+NOT_COPIED = frozenset(
     ("$ref", "$id", "id", "$defs", "definitions", "$anchor", "$dynamicAnchor", "title", "description", "default")
 )
 """Keywords that are not copied: identifiers, definitions (to which references lead in the original schema), and
@@ -68,93 +68,102 @@ def find_violations(schema: Any, example: Callable[[Any], list[Any]]) -> list[Br
     """
     if not isinstance(schema, dict):
         return []
-    found = _Breaker(schema, example).below(schema, "", "", 0, frozenset())
+    breakages = _ViolationFinder(schema, example).visit(schema, "", "", 0, frozenset())
     dialect = {"$schema": schema["$schema"]} if "$schema" in schema else {}
-    first = sorted(found, key=lambda one: one.schema_pointer.count("/"))[:MOST]
+    first = sorted(breakages, key=lambda one: one.schema_pointer.count("/"))[:MOST]
     return [one._replace(schema={**dialect, **one.schema}) for one in first]
 
 
-class _Breaker:
+class _ViolationFinder:
     """Walks a schema; each breakage that it finds holds a copy of the schema around it."""
 
     def __init__(self, root: dict[str, Any], example: Callable[[Any], list[Any]]) -> None:
         self.root, self.example = root, example
         self.old = any(name in str(root.get("$schema", "")) for name in OLD)
 
-    def below(self, schema: Any, place: str, pointer: str, depth: int, refs: frozenset[str]) -> Iterator[Breakage]:
-        """Yield the breakages of the schema at `place`.
+    def visit(self, schema: Any, location: str, pointer: str, depth: int, refs: frozenset[str]) -> Iterator[Breakage]:
+        """Yield the breakages of the schema at `location`.
 
         pointer: the location of its instances. The schemas found replace it.
         """
         if not isinstance(schema, dict) or depth > DEEPEST:
             return
-        outer = {key: redirect_references(value) for key, value in schema.items() if key not in LEFT}
+        outer = {key: redirect_references(value) for key, value in schema.items() if key not in NOT_COPIED}
         if "$ref" in schema:
-            yield from self.through(schema["$ref"], outer, pointer, depth, refs)
+            yield from self.visit_reference(schema["$ref"], outer, pointer, depth, refs)
             if self.old:
                 return
             outer["allOf"] = [*outer.get("allOf", []), redirect_references({"$ref": schema["$ref"]})]
         for keyword in schema:
             if keyword in BROKEN:
-                yield self.broken(outer, keyword, place, pointer)
+                yield self.build_breakage(outer, keyword, location, pointer)
         if OPAQUE & schema.keys():
             return
         parts = outer.get("allOf", [])
         for name, inner in schema.get("properties", {}).items():
             step = "/" + name.replace("~", "~0").replace("/", "~1")
-            for one in self.below(inner, f"{place}/properties{step}", pointer + step, depth + 1, refs):
-                there = {"properties": {**outer["properties"], name: one.schema}, "allOf": [*parts, {"type": "object"}]}
+            for breakage in self.visit(inner, f"{location}/properties{step}", pointer + step, depth + 1, refs):
+                changes = {
+                    "properties": {**outer["properties"], name: breakage.schema},
+                    "allOf": [*parts, {"type": "object"}],
+                }
                 must = dict.fromkeys((*outer.get("required", ()), name))
-                yield one._replace(schema={**outer, **there, "required": list(must)})
+                yield breakage._replace(schema={**outer, **changes, "required": list(must)})
         if "prefixItems" not in schema:
-            for one in self.below(schema.get("items"), f"{place}/items", pointer + "/0", depth + 1, refs):
-                there = {"items": one.schema, "minItems": max(1, outer.get("minItems", 1))}
-                yield one._replace(schema={**outer, **there, "allOf": [*parts, {"type": "array"}]})
+            for breakage in self.visit(schema.get("items"), f"{location}/items", pointer + "/0", depth + 1, refs):
+                changes = {"items": breakage.schema, "minItems": max(1, outer.get("minItems", 1))}
+                yield breakage._replace(schema={**outer, **changes, "allOf": [*parts, {"type": "array"}]})
         for index, part in enumerate(schema.get("allOf", ())):
-            for one in self.below(part, f"{place}/allOf/{index}", pointer, depth + 1, refs):
-                yield one._replace(schema={**outer, "allOf": [*parts[:index], one.schema, *parts[index + 1 :]]})
+            for breakage in self.visit(part, f"{location}/allOf/{index}", pointer, depth + 1, refs):
+                yield breakage._replace(
+                    schema={**outer, "allOf": [*parts[:index], breakage.schema, *parts[index + 1 :]]}
+                )
 
-    def through(
-        self, target: Any, beside: dict[str, Any], pointer: str, depth: int, refs: frozenset[str]
+    def visit_reference(
+        self, target: Any, adjacent: dict[str, Any], pointer: str, depth: int, refs: frozenset[str]
     ) -> Iterator[Breakage]:
         """Yield the breakages of the target of a local reference, combined with the keywords beside the reference."""
         if not isinstance(target, str) or not target.startswith("#") or target in refs:
             return
-        found: Any = self.root
+        target_schema: Any = self.root
         try:
             for step in unquote(target[1:]).split("/")[1:]:
                 step = step.replace("~1", "/").replace("~0", "~")
-                found = found[int(step)] if isinstance(found, list) else found[step]
+                target_schema = target_schema[int(step)] if isinstance(target_schema, list) else target_schema[step]
         except (KeyError, IndexError, ValueError, TypeError):  # an anchor or an invalid reference: not followed
             return
-        for one in self.below(found, unquote(target[1:]), pointer, depth + 1, refs | {target}):
-            if beside and not self.old:
-                one = one._replace(schema={**beside, "allOf": [*beside.get("allOf", []), one.schema]})
-            yield one
+        for breakage in self.visit(target_schema, unquote(target[1:]), pointer, depth + 1, refs | {target}):
+            if adjacent and not self.old:
+                breakage = breakage._replace(
+                    schema={**adjacent, "allOf": [*adjacent.get("allOf", []), breakage.schema]}
+                )
+            yield breakage
 
-    def broken(self, outer: dict[str, Any], keyword: str, place: str, pointer: str) -> Breakage:
+    def build_breakage(self, outer: dict[str, Any], keyword: str, location: str, pointer: str) -> Breakage:
         """Return the breakage of one keyword: the schema with that keyword negated."""
-        at = (keyword, outer[keyword], pointer, f"{place}/{keyword}")
+        at = (keyword, outer[keyword], pointer, f"{location}/{keyword}")
         if keyword == "uniqueItems" and "prefixItems" not in outer and not isinstance(outer.get("items"), list):
             for value in self.example(outer.get("items", {})):  # All items are this one.
                 same = {"allOf": [outer.get("items", {}), {"enum": [value]}]}
-                there = {"items": same, "minItems": max(2, outer.get("minItems", 2)), "uniqueItems": False}
-                return Breakage({**outer, **there, "allOf": [*outer.get("allOf", []), {"type": "array"}]}, *at)
-        beside = TOGETHER.get(keyword, ())
-        negated = {keyword: outer[keyword], **{key: outer[key] for key in beside if key in outer}}
+                changes = {"items": same, "minItems": max(2, outer.get("minItems", 2)), "uniqueItems": False}
+                return Breakage({**outer, **changes, "allOf": [*outer.get("allOf", []), {"type": "array"}]}, *at)
+        adjacent = NEGATED_TOGETHER.get(keyword, ())
+        negated = {keyword: outer[keyword], **{key: outer[key] for key in adjacent if key in outer}}
         if keyword == "additionalProperties":  # only names count: the values are validated by other keywords
-            negated.update((key, {name: {} for name in outer[key]}) for key in beside if key in outer)
-        rest = {key: value for key, value in outer.items() if key != keyword}
+            negated.update((key, {name: {} for name in outer[key]}) for key in adjacent if key in outer)
+        remaining = {key: value for key, value in outer.items() if key != keyword}
         if keyword in ("if", "minContains", "maxContains", "minimum", "maximum"):
-            rest = {
-                key: value for key, value in rest.items() if key not in beside or not goes_with(keyword, outer[key])
+            remaining = {
+                key: value
+                for key, value in remaining.items()
+                if key not in adjacent or not belongs_to(keyword, outer[key])
             }
-        if "not" in rest:
-            rest = {**rest, "allOf": [*rest.get("allOf", []), {"not": rest.pop("not")}]}
-        return Breakage({**rest, "not": negated}, *at)
+        if "not" in remaining:
+            remaining = {**remaining, "allOf": [*remaining.get("allOf", []), {"not": remaining.pop("not")}]}
+        return Breakage({**remaining, "not": negated}, *at)
 
 
-def goes_with(keyword: str, value: Any) -> bool:
+def belongs_to(keyword: str, value: Any) -> bool:
     """Return whether a keyword beside the violated one has no effect without it: draft 4's exclusiveMinimum is a
     boolean."""
     return isinstance(value, bool) if keyword in ("minimum", "maximum") else keyword == "if"

@@ -47,10 +47,10 @@ def is_number(dfa: Dfa) -> bool:
 @lru_cache(maxsize=1024)
 def number_language(dfa: Dfa) -> Language:
     """Return the Language of a number leaf, its pool sorted: positive before negative, short texts first."""
-    made = Language(dfa, 0, None)
-    found = [text for text in EDGES if dfa.accepts(text)] + list(find_extremes(dfa)) + [made.simplest()]
-    made.pool = tuple(sorted(dict.fromkeys(found), key=lambda text: (text[0] == "-", len(text), text)))
-    return made
+    language = Language(dfa, 0, None)
+    texts = [text for text in EDGES if dfa.accepts(text)] + list(find_extremes(dfa)) + [language.simplest()]
+    language.pool = tuple(sorted(dict.fromkeys(texts), key=lambda text: (text[0] == "-", len(text), text)))
+    return language
 
 
 def find_extremes(dfa: Dfa) -> Iterator[str]:
@@ -125,14 +125,14 @@ def as_float(text: str, dfa: Dfa) -> str:
     value = float(text)
     if is_same_number(repr(value), text):
         return text
-    near = (repr(value), format(Decimal(repr(value)), "f"), repr(int(value))) if isfinite(value) else ()
-    fits = (other for other in (*near, *number_language(dfa).pool) if dfa.accepts(other))
+    neighbours = (repr(value), format(Decimal(repr(value)), "f"), repr(int(value))) if isfinite(value) else ()
+    fits = (other for other in (*neighbours, *number_language(dfa).pool) if dfa.accepts(other))
     return next((other for other in fits if is_same_number(repr(float(other)), other)), text)
 
 
-def is_same_number(kept: str, text: str) -> bool:
+def is_same_number(expected: str, text: str) -> bool:
     """Return whether a float represents exactly the number that was written."""
     try:
-        return Decimal(kept) == Decimal(text) and isfinite(float(kept))
+        return Decimal(expected) == Decimal(text) and isfinite(float(expected))
     except InvalidOperation:  # an exponent beyond the range of Decimal
         return False

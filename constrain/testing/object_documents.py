@@ -23,9 +23,9 @@ def write_object(writer: PartialDocument, node: Object) -> None:
     used = {*node.excluded, *(item.name for item in node.properties)}
     members = members_of(writer, node)
     if node.order == "any" and writer.choose(3) == 2:
-        for place in range(len(members) - 1, 0, -1):
-            other = writer.choose(place + 1)
-            members[place], members[other] = members[other], members[place]
+        for index in range(len(members) - 1, 0, -1):
+            other = writer.choose(index + 1)
+            members[index], members[other] = members[other], members[index]
     written = 0
     for item in members:
         name: str | None
@@ -130,13 +130,13 @@ def pick_members(writer: PartialDocument, free: list[Property]) -> list[Property
 
 def add_dependencies(name: str, known: dict[str, Property]) -> set[str]:
     """Return a declared key with all of its dependencies."""
-    found, todo = {name}, [name]
+    names, todo = {name}, [name]
     while todo:
         for other in known[todo.pop()].needs:
-            if other not in found:
-                found.add(other)
+            if other not in names:
+                names.add(other)
                 todo.append(other)
-    return found
+    return names
 
 
 def canonical_key(name: str) -> bytes:

@@ -248,7 +248,7 @@ def test_huge_nesting(run: Run, file: Callable[..., str]) -> None:
 def test_an_agreement_is_not_explained_away() -> None:
     theirs = cross_check.validate_independently('{"type": "string"}', b'"x"')
     assert theirs == cross_check.CrossCheck("valid")
-    said = cross_check.why_different('{"type": "string"}', b'"x"', SchemaOptions(Style.any()), False, theirs)
+    said = cross_check.explain_difference('{"type": "string"}', b'"x"', SchemaOptions(Style.any()), False, theirs)
     assert said.startswith("for no known reason")
 
 

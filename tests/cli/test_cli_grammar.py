@@ -21,7 +21,7 @@ from constrain.authoring.grammar_tools import find_problems, read_grammar
 from constrain.authoring.grammar_tools.grammar_findings import rate_dead_ends
 from constrain.authoring.grammar_tools.lexeme_parser import ParseStack, Stack, parse_text
 from constrain.authoring.grammar_tools.random_sentences import draw_sentences
-from constrain.authoring.grammar_tools.recognition import Trial
+from constrain.authoring.grammar_tools.recognition import Recogniser
 from constrain.base.errors import ConstrainError
 from constrain.cli import app
 from constrain.lalr.parser_code import Parser
@@ -255,7 +255,7 @@ def test_a_last_line_end_may_be_left_out(run: Run) -> None:
 def test_the_reader_and_the_machine_agree(name: str) -> None:
     """`parse_text` finds a text complete exactly where the machine does, and stops nowhere behind it."""
     ready, rng = grammars.read(name), random.Random(5)
-    trial = Trial(read_grammar(ready.text, lexer=ready.lexer))
+    trial = Recogniser(read_grammar(ready.text, lexer=ready.lexer))
     assert trial.parser is not None
     texts = [*ready.accepts, *ready.rejects]
     for text in list(texts):
@@ -366,7 +366,7 @@ def test_a_stack_that_is_changed_in_place(name: str, data: st.DataObject) -> Non
             assert stack.undo() == kept
             now = kept
         elif step == "keep":
-            stack.keep()
+            stack.commit()
             kept = now
         else:
             afters = {t: stack_after(parser, now, t) for t in range(parser.terminals)}

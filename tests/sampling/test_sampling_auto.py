@@ -102,7 +102,7 @@ def test_a_checker_has_no_mask() -> None:
     judged = ValidatorChecker(TWO, lambda text: len(text) == 3)
     assert chosen(TRAP.lm, judged).sampler == "awrs"
     assert chosen(TRAP.lm, TRAP.constraint, repeats="never").sampler == "without_replacement"
-    with pytest.raises(UnsupportedError, match="Without a mask"):
+    with pytest.raises(UnsupportedError, match="without replacement needs masks"):
         chosen(TRAP.lm, judged, repeats="never")
 
 

@@ -43,27 +43,31 @@ def draw_automaton(parser: Parser, name: dict[int, str]) -> Automaton | None:
     going = {a for a, _ in edges}  # states without outgoing edges are drawn closer together, below
     layers = [sorted(layer, key=lambda state: state not in going) for layer in layers]
     tall = max(sum(DOWN if state in going else CLOSE for state in layer) for layer in layers)
-    place: dict[int, tuple[float, float]] = {}
+    coordinates: dict[int, tuple[float, float]] = {}
     for column, layer in enumerate(layers):
         top = 56 + (tall - sum(DOWN if state in going else CLOSE for state in layer)) / 2
         for state in layer:
-            place[state] = 70.0 + ACROSS * column, top
+            coordinates[state] = 70.0 + ACROSS * column, top
             top += DOWN if state in going else CLOSE
     depth = {state: x for x, layer in enumerate(layers) for state in layer}
-    parts = [part for (a, b), found in edges.items() for part in _edge(place, depth, a, b, _label(found))]
+    parts = [
+        part
+        for (a, b), bytes_of_edge in edges.items()
+        for part in _edge(coordinates, depth, a, b, _label(bytes_of_edge))
+    ]
     for number, start in enumerate(starts):
-        x, y = place[start]
+        x, y = coordinates[start]
         parts.append(f'<path class="edge" d="M{x - 48:g} {y:g} H{x - RADIUS - 2:g}" marker-end="url(#tip)"/>')
         if len(starts) > 1:
             parts.append(f'<text class="label" x="{x - 44:g}" y="{y - 6:g}" text-anchor="start">{number + 1}</text>')
-    for state, (x, y) in place.items():
+    for state, (x, y) in coordinates.items():
         verdicts = sorted({int(t) for t in scanner.verdicts[scanner.accept[state]].tolist() if t >= 0})
         parts.append(f'<circle class="state" cx="{x:g}" cy="{y:g}" r="{RADIUS}"/>')
         if verdicts:
-            words = " / ".join(name[t] for t in verdicts)
+            label_text = " / ".join(name[t] for t in verdicts)
             parts.append(f'<circle class="accepts" cx="{x:g}" cy="{y:g}" r="{RADIUS - 4}"/>')
-            shown = words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
-            parts.append(f'<text class="verdict" x="{x:g}" y="{y + RADIUS + 13:g}">{escape(shown)}</text>')
+            label = label_text if len(label_text) <= LONGEST else label_text[: LONGEST - 1] + "…"
+            parts.append(f'<text class="verdict" x="{x:g}" y="{y + RADIUS + 13:g}">{escape(label)}</text>')
         parts.append(f'<text class="number" x="{x:g}" y="{y + 4:g}">{state}</text>')
     return Automaton(parts, 70 + ACROSS * len(layers), 66 + tall)
 
@@ -87,9 +91,9 @@ def _edges(parser: Parser, starts: list[int]) -> dict[tuple[int, int], list[int]
             follow.append((0x80, ends))
         for byte, targets in follow:
             for target in sorted(targets):
-                found = edges.setdefault((state, target), [])
-                if byte not in found:
-                    found.append(byte)
+                labels = edges.setdefault((state, target), [])
+                if byte not in labels:
+                    labels.append(byte)
                 if target not in seen:
                     seen.add(target)
                     todo.append(target)
@@ -112,25 +116,27 @@ def _layers(starts: list[int], edges: dict[tuple[int, int], list[int]]) -> list[
         layers.append(layer)
 
 
-def _label(found: list[int]) -> str:
+def _label(byte_values: list[int]) -> str:
     """Return a label for a set of bytes, in the notation of character classes."""
-    printable = [byte for byte in found if 0x20 < byte < 0x7F]
-    words = [format_ranges(printable) if len(printable) < 94 else "any"] if printable else []
+    printable = [byte for byte in byte_values if 0x20 < byte < 0x7F]
+    parts = [format_ranges(printable) if len(printable) < 94 else "any"] if printable else []
     named = {0x20: "space", 0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r", 0x0C: "\\f"}
-    words += [word for byte, word in named.items() if byte in found]
-    if any(byte >= 0x80 for byte in found):
-        words.append("beyond ASCII")
-    if any((byte < 0x20 and byte not in named) or byte == 0x7F for byte in found):
-        words.append("controls")
-    text = " ".join(words)
-    if {"space", "\\t", "\\n"} <= set(words):
-        text = " ".join(["blanks", *(word for word in words if word != "space" and not word.startswith("\\"))])
+    parts += [part for byte, part in named.items() if byte in byte_values]
+    if any(byte >= 0x80 for byte in byte_values):
+        parts.append("beyond ASCII")
+    if any((byte < 0x20 and byte not in named) or byte == 0x7F for byte in byte_values):
+        parts.append("controls")
+    text = " ".join(parts)
+    if {"space", "\\t", "\\n"} <= set(parts):
+        text = " ".join(["blanks", *(part for part in parts if part != "space" and not part.startswith("\\"))])
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def _edge(place: Mapping[int, tuple[float, float]], depth: dict[int, int], a: int, b: int, label: str) -> list[str]:
+def _edge(
+    coordinates: Mapping[int, tuple[float, float]], depth: dict[int, int], a: int, b: int, label: str
+) -> list[str]:
     """Return an arrow: straight to the next column, curved to other columns, a loop to the same state."""
-    (x1, y1), (x2, y2) = place[a], place[b]
+    (x1, y1), (x2, y2) = coordinates[a], coordinates[b]
     if a == b:
         path = f"M{x1 - 8:g} {y1 - RADIUS + 2:g} c-14 -30 30 -30 18 -1"
         at = x1 + 1, y1 - RADIUS - 24

@@ -150,11 +150,11 @@ def _scanner(written: WrittenGrammar) -> Automaton | None:
     loaded = written.loaded
     if loaded is None or not written.has_lexer:
         return None
-    made = build_lexers(loaded, limits=written.limits)
-    scan = np.repeat(made.starts, len(written.table.action))
-    parser = Parser(made.scanner, written.table, written.productions, scan, frozenset(loaded.ignored))
+    lexers = build_lexers(loaded, limits=written.limits)
+    scan = np.repeat(lexers.starts, len(written.table.action))
+    parser = Parser(lexers.scanner, written.table, written.productions, scan, frozenset(loaded.ignored))
     count = len(loaded.terminals)
     names = {t: written.productions.name(t) for t in range(count)}
-    names |= {count + k: names[t] for k, t in enumerate(made.fed)}
+    names |= {count + k: names[t] for k, t in enumerate(lexers.fed)}
     names |= {t: "(ignored)" for t in parser.ignored if names[t].startswith("__")}
     return draw_automaton(parser, names)

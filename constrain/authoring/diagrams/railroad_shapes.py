@@ -148,8 +148,8 @@ class ShapeRow:
 
     def draw(self, x: float, y: float) -> list[str]:
         out: list[str] = []
-        for place, item in enumerate(self.items):
-            if place:
+        for index, item in enumerate(self.items):
+            if index:
                 out += draw_piece(x, y, x + GAP)
                 x += GAP
             out += item.draw(x, y)
@@ -183,23 +183,23 @@ class Stack:
         left, right = x + 2 * GAP, x + self.width - 2 * GAP
         tops = self._tops()
         out += draw_piece(x, y, left)
-        for place, (row, top) in enumerate(zip(self.rows, tops)):
-            here = y + top
-            out += row.draw(left, here)
+        for index, (row, top) in enumerate(zip(self.rows, tops)):
+            row_y = y + top
+            out += row.draw(left, row_y)
             end = left + row.width
-            if place + 1 == len(self.rows):
+            if index + 1 == len(self.rows):
                 # The last row goes up again to the exit of the whole shape.
-                out += draw_piece(end, here, right)
+                out += draw_piece(end, row_y, right)
                 out.append(
-                    draw_track(f"M{right:g} {here:g}", f"a{GAP} {GAP} 0 0 0 {GAP} {-GAP}", f"V{y + GAP:g}",
+                    draw_track(f"M{right:g} {row_y:g}", f"a{GAP} {GAP} 0 0 0 {GAP} {-GAP}", f"V{y + GAP:g}",
                           f"a{GAP} {GAP} 0 0 1 {GAP} {-GAP}")
                 )  # fmt: skip
             else:
-                turn = y + tops[place + 1] - self.rows[place + 1].up - 1.5 * GAP
+                turn = y + tops[index + 1] - self.rows[index + 1].up - 1.5 * GAP
                 out.append(
-                    draw_track(f"M{end:g} {here:g}", f"a{GAP} {GAP} 0 0 1 {GAP} {GAP}", f"V{turn - GAP:g}",
+                    draw_track(f"M{end:g} {row_y:g}", f"a{GAP} {GAP} 0 0 1 {GAP} {GAP}", f"V{turn - GAP:g}",
                           f"a{GAP} {GAP} 0 0 1 {-GAP} {GAP}", f"H{left:g}", f"a{GAP} {GAP} 0 0 0 {-GAP} {GAP}",
-                          f"V{y + tops[place + 1] - GAP:g}", f"a{GAP} {GAP} 0 0 0 {GAP} {GAP}")
+                          f"V{y + tops[index + 1] - GAP:g}", f"a{GAP} {GAP} 0 0 0 {GAP} {GAP}")
                 )  # fmt: skip
         return out
 
@@ -231,23 +231,23 @@ class ShapeChoice:
         out: list[str] = []
         left, right = x + 2 * GAP, x + self.width - 2 * GAP
         for top, option in zip(self._tops(), self.options):
-            here = y + top
+            row_y = y + top
             if top:
                 sign = 1 if top > 0 else -1
                 turn, back = (1, 0) if top > 0 else (0, 1)
                 out.append(
                     draw_track(f"M{x:g} {y:g}", f"a{GAP} {GAP} 0 0 {turn} {GAP} {sign * GAP}",
-                               f"V{here - sign * GAP:g}",
+                               f"V{row_y - sign * GAP:g}",
                           f"a{GAP} {GAP} 0 0 {back} {GAP} {sign * GAP}")
                 )  # fmt: skip
                 out.append(
-                    draw_track(f"M{right:g} {here:g}", f"a{GAP} {GAP} 0 0 {back} {GAP} {-sign * GAP}",
+                    draw_track(f"M{right:g} {row_y:g}", f"a{GAP} {GAP} 0 0 {back} {GAP} {-sign * GAP}",
                           f"V{y + sign * GAP:g}", f"a{GAP} {GAP} 0 0 {turn} {GAP} {-sign * GAP}")
                 )  # fmt: skip
             else:
                 out += draw_piece(x, y, left) + draw_piece(right, y, right + 2 * GAP)
-            out += option.draw(left, here)
-            out += draw_piece(left + option.width, here, right)
+            out += option.draw(left, row_y)
+            out += draw_piece(left + option.width, row_y, right)
         return out
 
 
@@ -300,7 +300,7 @@ def fold_row(items: Sequence[DiagramShape]) -> DiagramShape:
             used = 0.0
         rows[-1].append(item)
         used += item.width + GAP
-    made = [ShapeRow(tuple(row)) for row in rows]
-    if len(made) > 1:
-        return Stack(tuple(made))
-    return items[0] if len(items) == 1 else made[0]
+    rows_made = [ShapeRow(tuple(row)) for row in rows]
+    if len(rows_made) > 1:
+        return Stack(tuple(rows_made))
+    return items[0] if len(items) == 1 else rows_made[0]

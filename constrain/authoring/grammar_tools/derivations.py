@@ -67,20 +67,20 @@ class Derivation:
 
         size: number of rules and terminals after which only the cheapest rules are used; the completion may exceed it.
         """
-        stack, spent, due = [~self.productions.start], 0, self.costs[self.productions.start]
+        stack, spent, pending_cost = [~self.productions.start], 0, self.costs[self.productions.start]
         out: list[int] = []
         while stack:
             symbol = stack.pop()
             if symbol >= 0:
                 out.append(symbol)
                 spent += 1
-                due -= 1
+                pending_cost -= 1
                 continue
             rules = self.by_left[~symbol]
-            room = size - spent - due
-            fitting = [rule for rule in rules if self.cost(rule) - self.costs[~symbol] <= room]
+            slack = size - spent - pending_cost
+            fitting = [rule for rule in rules if self.cost(rule) - self.costs[~symbol] <= slack]
             rule = rng.choice(fitting) if fitting else min(rules, key=self.cost)
-            due += self.cost(rule) - self.costs[~symbol] - 1
+            pending_cost += self.cost(rule) - self.costs[~symbol] - 1
             spent += 1
             stack += reversed(self.productions.right[rule])
         return out

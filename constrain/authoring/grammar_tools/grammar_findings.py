@@ -14,8 +14,8 @@ from ...base.options import Limits
 from ...frontends.gbnf.gbnf_parser import GbnfParser
 from ...lalr.productions import Productions
 from .character_grammar import rule_of
-from .lalr_conflicts import Clash, Clashes
-from .rule_references import of_gbnf, of_lark
+from .lalr_conflicts import Conflict, ConflictFinder
+from .rule_references import read_gbnf_references, read_lark_references
 from .shadowed_terminals import find_inseparable, find_shadowed
 from .unlexing import Speller
 from .written_grammar import WrittenGrammar
@@ -51,26 +51,28 @@ class GrammarFinding:
 
 def find_problems(written: WrittenGrammar) -> list[GrammarFinding]:
     """Return all findings, the worst first, then in the order of the text."""
-    found = [*_rules(written), *_unused(written)]
+    findings = [*_find_unproductive(written), *_find_unused(written)]
     empty = written.productions.start not in written.productions.productive()
     if not empty:
-        found += _clashes(written)
+        findings += _find_conflicts(written)
         if written.has_lexer:
-            found += _terminals(written)
-    found += _left_recursion(written)
+            findings += _find_terminal_problems(written)
+    findings += _find_left_recursion(written)
     order: tuple[Weight, ...] = ("wrong", "doubtful", "note")
-    return sorted(found, key=lambda one: (order.index(one.weight), one.position is None, one.position or 0))
+    return sorted(
+        findings, key=lambda finding: (order.index(finding.weight), finding.position is None, finding.position or 0)
+    )
 
 
-def rate_dead_ends(written: WrittenGrammar, found: Sequence[GrammarFinding]) -> int:
+def rate_dead_ends(written: WrittenGrammar, findings: Sequence[GrammarFinding]) -> int:
     """Return the level of dead ends.
 
     1: every prefix that the engine accepts can be completed. 2: a rule that was overruled in a conflict, or derives no
     text, may lead into a dead end. 3: two terminals that cannot be adjacent in any text may lead into one.
     """
-    if any(one.kind == "cannot follow" and one.weight == "wrong" for one in found):
+    if any(finding.kind == "cannot follow" and finding.weight == "wrong" for finding in findings):
         return 3
-    return 2 if written.has_lexer and (written.overruled or _unproductive(written.productions)) else 1
+    return 2 if written.has_lexer and (written.overruled or _list_unproductive(written.productions)) else 1
 
 
 def show_example(text: bytes) -> str:
@@ -81,21 +83,21 @@ def show_example(text: bytes) -> str:
 # ---- rules -------------------------------------------------------------------------------------------------------
 
 
-def _own(productions: Productions, n: int) -> bool:
+def _is_written(productions: Productions, n: int) -> bool:
     """Return whether a nonterminal is defined in the source, and not generated."""
     name = productions.nonterminals[n]
     return not name.startswith("__") and "\0" not in name
 
 
-def _unproductive(productions: Productions) -> list[int]:
+def _list_unproductive(productions: Productions) -> list[int]:
     good = productions.productive()
     return [n for n in range(len(productions.nonterminals)) if n not in good]
 
 
-def _rules(written: WrittenGrammar) -> Iterator[GrammarFinding]:
+def _find_unproductive(written: WrittenGrammar) -> Iterator[GrammarFinding]:
     productions = written.productions
-    for n in _unproductive(productions):
-        if _own(productions, n):
+    for n in _list_unproductive(productions):
+        if _is_written(productions, n):
             name = productions.name(~n)
             is_start = n == productions.start
             yield GrammarFinding(
@@ -121,34 +123,36 @@ def _rules(written: WrittenGrammar) -> Iterator[GrammarFinding]:
             )
 
 
-def _unused(written: WrittenGrammar) -> Iterator[GrammarFinding]:
+def _find_unused(written: WrittenGrammar) -> Iterator[GrammarFinding]:
     if written.loaded is not None:
         references = of_lark(written.loaded.source_map)
         loaded = {terminal.name for terminal in written.loaded.terminals}
     else:
         reader = GbnfParser(written.text, Limits().nesting)
         reader.read()
-        references, loaded = of_gbnf(written.text, {str(name): body for name, body in reader.rules.items()}), set()
+        references, loaded = (
+            read_gbnf_references(written.text, {str(name): body for name, body in reader.rules.items()}),
+            set(),
+        )
     for name in references.unused(written.start):
         if name in loaded:
             continue
         terminal = written.kind == "lark" and name.upper() == name
-        brought = references.imported.get(name)
-        what = f"`{name}` is imported from {brought}" if brought else f"{'terminal' if terminal else 'rule'} `{name}`"
+        origin = references.imported.get(name)
+        subject = f"`{name}` is imported from {origin}" if origin else f"{'terminal' if terminal else 'rule'} `{name}`"
         yield GrammarFinding(
             "unused" if terminal else "unreachable",
             "doubtful",
             (name,),
             references.places[name],
-            f"{what}{' and' if brought else ''} is never used"
-            if terminal or brought
-            else f"{what} is not reached from `{written.start}`",
-            "Leave it out, or use it."
-            + (f" To start with it: --start {name}." if not terminal and not brought else ""),
+            f"{subject}{' and' if origin else ''} is never used"
+            if terminal or origin
+            else f"{subject} is not reached from `{written.start}`",
+            "Leave it out, or use it." + (f" To start with it: --start {name}." if not terminal and not origin else ""),
         )
 
 
-def _left_recursion(written: WrittenGrammar) -> Iterator[GrammarFinding]:
+def _find_left_recursion(written: WrittenGrammar) -> Iterator[GrammarFinding]:
     productions = written.productions
     nullable = {~n for n in productions.nullable()}
     reach: list[set[int]] = [set() for _ in productions.nonterminals]
@@ -166,14 +170,14 @@ def _left_recursion(written: WrittenGrammar) -> Iterator[GrammarFinding]:
             if more:
                 edges |= more
                 changed = True
-    again = [n for n in range(len(reach)) if n in reach[n] and _own(productions, n)]
-    if again:
-        names = tuple(rule_of(productions.name(~n)) for n in again)
+    recursive = [n for n in range(len(reach)) if n in reach[n] and _is_written(productions, n)]
+    if recursive:
+        names = tuple(rule_of(productions.name(~n)) for n in recursive)
         yield GrammarFinding(
             "left recursion",
             "note",
             names,
-            written.position(again[0]),
+            written.position(recursive[0]),
             f"left recursion in {', '.join(f'`{name}`' for name in names)}: allowed, and here it costs nothing",
         )
 
@@ -181,46 +185,48 @@ def _left_recursion(written: WrittenGrammar) -> Iterator[GrammarFinding]:
 # ---- conflicts ---------------------------------------------------------------------------------------------------
 
 
-def _clashes(written: WrittenGrammar) -> Iterator[GrammarFinding]:
+def _find_conflicts(written: WrittenGrammar) -> Iterator[GrammarFinding]:
     if (written.kind == "gbnf" and len(written.productions.left) > MOST_RULES) or not written.overruled:
         return
     speller = Speller(written)
     reported: set[tuple[int, ...]] = set()
-    for clash in Clashes(written).found(MOST_SEARCHED):
-        if clash.ambiguous is not None and clash.ambiguous in reported:
+    for conflict in ConflictFinder(written).find_conflicts(MOST_SEARCHED):
+        if conflict.ambiguous is not None and conflict.ambiguous in reported:
             continue
-        if clash.ambiguous is not None:
-            reported.add(clash.ambiguous)
+        if conflict.ambiguous is not None:
+            reported.add(conflict.ambiguous)
         elif not written.has_lexer:
             continue  # its parser has unbounded lookahead
-        yield _told(written, clash, speller)
+        yield _describe_conflict(written, conflict, speller)
 
 
-def _told(written: WrittenGrammar, clash: Clash, speller: Speller) -> GrammarFinding:
+def _describe_conflict(written: WrittenGrammar, conflict: Conflict, speller: Speller) -> GrammarFinding:
     productions = written.productions
 
     def text(types: Sequence[int]) -> str:
         spelled = speller.text(types)
-        return show_example(speller.loose(types) if spelled is None else spelled)
+        return show_example(speller.spell_separately(types) if spelled is None else spelled)
 
     examples = []
-    if clash.ambiguous is not None:
-        examples.append(("two readings", text(clash.ambiguous)))
-    elif clash.other is not None:
-        examples.append(("the rules make", text(clash.other)))
-    ends = productions.text(clash.rule)
-    end = clash.terminal == len(productions.terminals)
-    before = "the end of the text" if end else productions.name(clash.terminal)
-    if clash.taken < 0:
+    if conflict.ambiguous is not None:
+        examples.append(("two readings", text(conflict.ambiguous)))
+    elif conflict.other is not None:
+        examples.append(("the rules make", text(conflict.other)))
+    reduced = productions.text(conflict.rule)
+    end = conflict.terminal == len(productions.terminals)
+    before = "the end of the text" if end else productions.name(conflict.terminal)
+    if conflict.taken < 0:
         other = f"going on with {before}"
-        rival = f"`{ends}` could end before {before}, or a longer rule go on with it"
+        rival = f"`{reduced}` could end before {before}, or a longer rule go on with it"
     else:
-        other = f"`{productions.text(clash.taken)}`"
-        rival = f"`{ends}` and {other} could both end before {before}"
-    refused = written.clash is not None and clash.taken >= 0
-    position = written.position(productions.left[clash.rule])
+        other = f"`{productions.text(conflict.taken)}`"
+        rival = f"`{reduced}` and {other} could both end before {before}"
+    refused = written.clash is not None and conflict.taken >= 0
+    position = written.position(productions.left[conflict.rule])
     names = tuple(
-        dict.fromkeys(rule_of(productions.name(~productions.left[r])) for r in (clash.rule, clash.taken) if r >= 0)
+        dict.fromkeys(
+            rule_of(productions.name(~productions.left[r])) for r in (conflict.rule, conflict.taken) if r >= 0
+        )
     )
     if not written.has_lexer:
         cause = f"the grammar is ambiguous: {rival}"
@@ -230,7 +236,7 @@ def _told(written: WrittenGrammar, clash: Clash, speller: Speller) -> GrammarFin
         return GrammarFinding(
             "clash", "wrong", names, position, f"{rival}, and nothing says which", cure, tuple(examples)
         )
-    if clash.ambiguous is not None:
+    if conflict.ambiguous is not None:
         cause = f"the grammar is ambiguous: {rival}; {other} wins"
         cure = "If that is meant, leave it. Else write a rule for each level, or something that closes."
         return GrammarFinding("ambiguous", "doubtful", names, position, cause, cure, tuple(examples))
@@ -242,7 +248,7 @@ def _told(written: WrittenGrammar, clash: Clash, speller: Speller) -> GrammarFin
 # ---- terminals ---------------------------------------------------------------------------------------------------
 
 
-def _terminals(written: WrittenGrammar) -> Iterator[GrammarFinding]:
+def _find_terminal_problems(written: WrittenGrammar) -> Iterator[GrammarFinding]:
     loaded, parser = written.loaded, written.parser
     assert loaded is not None and parser is not None
     productions = written.productions

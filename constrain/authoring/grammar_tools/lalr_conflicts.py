@@ -21,31 +21,31 @@ from ...lalr.shortest_suffix import NEVER
 from .lexeme_parser import Stack
 from .written_grammar import WrittenGrammar
 
-__all__ = ["Clash", "Clashes"]
+__all__ = ["Conflict", "ConflictFinder"]
 
 MOST_PATHS = 3_000
 """Maximum number of paths to a conflict that are explored, shorter ones first."""
-MOST_PLACES = 8
+MOST_STACKS = 8
 """Maximum number of stacks from which a conflict is followed: the lower states decide whether both actions can
 continue."""
 MOST_PAIRS = 1_000
 """Maximum number of pairs of stacks that are followed from each of them, shorter texts first."""
 MOST_REDUCTIONS = 200
 """Maximum number of reductions before one terminal: with more, a rule that derives itself repeats forever."""
-MOST_WAYS = 6
+MOST_SEQUENCES = 6
 """Maximum number of different reduction sequences before one terminal."""
 MOST_TOKENS = 400
 """Maximum number of tokens of an example."""
 
 
 @dataclass(frozen=True, slots=True)
-class Clash:
+class Conflict:
     """A possible reduction that the table discards in favour of another action.
 
     state, terminal, rule: the rule could be reduced in that state, before that terminal. taken: the rule that is
     reduced instead, -1 if the terminal is shifted. before: terminals of a shortest prefix up to there, None if none was
-    found. ambiguous: terminals of a whole ambiguous text, None if none was found. other: terminals of a whole text that
-    the discarded reduction would accept, None if none was found.
+    found. ambiguous: terminals of a complete ambiguous text, None if none was found. other: terminals of a complete
+    text that the discarded reduction would accept, None if none was found.
     """
 
     state: int
@@ -57,7 +57,7 @@ class Clash:
     other: tuple[int, ...] | None = None
 
 
-class Clashes:
+class ConflictFinder:
     """The conflicts of a grammar."""
 
     def __init__(self, written: WrittenGrammar) -> None:
@@ -70,66 +70,68 @@ class Clashes:
         for state, terminal, rule in written.overruled:
             self.also.setdefault((state, terminal), []).append(rule)
 
-    def found(self, most: int) -> list[Clash]:
-        """Return one Clash for each pair of a discarded rule and the action taken instead.
+    def find_conflicts(self, most: int) -> list[Conflict]:
+        """Return one Conflict for each pair of a discarded rule and the action taken instead.
 
-        most: number of clashes, from the first on, for which texts are searched.
+        most: number of conflicts, from the first on, for which texts are searched.
         """
         seen: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for state, terminal, rule in self.written.overruled:
             act = int(self.table.action[state, terminal])
             seen.setdefault((rule, -1 - act if act < 0 else -1), []).append((state, terminal))
         out = []
-        for number, ((rule, taken), places) in enumerate(seen.items()):
+        for number, ((rule, chosen), locations) in enumerate(seen.items()):
             if number < most:
-                out.append(self.shown(rule, taken, places))
+                out.append(self.find_examples(rule, chosen, locations))
             else:
-                out.append(Clash(*places[0], rule, taken))
+                out.append(Conflict(*locations[0], rule, chosen))
         return out
 
-    def shown(self, rule: int, taken: int, places: list[tuple[int, int]]) -> Clash:
-        """Return the Clash with texts, at the one of its places that a shortest text reaches."""
-        best: Clash | None = None
+    def find_examples(self, rule: int, chosen: int, locations: list[tuple[int, int]]) -> Conflict:
+        """Return the Conflict with texts, at the location that the shortest text reaches."""
+        best: Conflict | None = None
         tried = 0
-        for stack, terminal in self.reached(places):
-            pairs = self.parted(stack, terminal, rule)
+        for stack, terminal in self.iterate_stacks(locations):
+            pairs = self.branch_stacks(stack, terminal, rule)
             if not pairs:
                 continue
             tried += 1
-            if tried > MOST_PLACES:
+            if tried > MOST_STACKS:
                 break
-            before = self.spelled(stack)
+            before = self.spell_stack(stack)
             if best is None:
-                here = stack[-1], terminal
-                other = min((self.finished(after) for _, after in pairs), key=_length, default=None)
-                best = Clash(*here, rule, taken, before, None, None if other is None else (*before, terminal, *other))
+                location = stack[-1], terminal
+                other = min((self.complete_stack(after) for _, after in pairs), key=_length, default=None)
+                best = Conflict(
+                    *location, rule, chosen, before, None, None if other is None else (*before, terminal, *other)
+                )
                 if terminal == self.end:
-                    best = Clash(*here, rule, taken, before, None, before)
-            joined = self.joined(pairs, terminal)
+                    best = Conflict(*location, rule, chosen, before, None, before)
+            joined = self.find_join(pairs, terminal)
             if joined is not None:
-                whole = before if terminal == self.end else (*before, terminal, *joined)
-                return Clash(stack[-1], terminal, rule, taken, best.before, whole, best.other)
-        return best or Clash(*places[0], rule, taken)
+                ambiguous = before if terminal == self.end else (*before, terminal, *joined)
+                return Conflict(stack[-1], terminal, rule, chosen, best.before, ambiguous, best.other)
+        return best or Conflict(*locations[0], rule, chosen)
 
-    # ---- ways to a conflict -------------------------------------------------------------------------------------
+    # ---- paths to a conflict -------------------------------------------------------------------------------------
 
-    def reached(self, places: list[tuple[int, int]]) -> Iterator[tuple[Stack, int]]:
+    def iterate_stacks(self, locations: list[tuple[int, int]]) -> Iterator[tuple[Stack, int]]:
         """Yield stacks that end in one of the states, with the terminal there; those of shorter texts first."""
-        wanted: dict[int, list[int]] = {}
-        for state, terminal in places:
-            wanted.setdefault(state, []).append(terminal)
-        near = self.distances(set(wanted))
+        terminals_at: dict[int, list[int]] = {}
+        for state, terminal in locations:
+            terminals_at.setdefault(state, []).append(terminal)
+        distance = self.distances(set(terminals_at))
         tie = count()
-        heap: list[tuple[int, int, int, Stack]] = [(near[self.table.start], next(tie), 0, (self.table.start,))]
+        heap: list[tuple[int, int, int, Stack]] = [(distance[self.table.start], next(tie), 0, (self.table.start,))]
         for _ in range(MOST_PATHS):
             if not heap:
                 return
             _, _, spent, stack = heappop(heap)
-            for terminal in wanted.get(stack[-1], ()):
+            for terminal in terminals_at.get(stack[-1], ()):
                 yield stack, terminal
             for cost, after in self.steps[stack[-1]]:
-                if near[after] < NEVER and stack.count(after) < 3:
-                    heappush(heap, (spent + cost + near[after], next(tie), spent + cost, (*stack, after)))
+                if distance[after] < NEVER and stack.count(after) < 3:
+                    heappush(heap, (spent + cost + distance[after], next(tie), spent + cost, (*stack, after)))
 
     @cached_property
     def steps(self) -> list[list[tuple[int, int]]]:
@@ -145,11 +147,11 @@ class Clashes:
     @cached_property
     def symbol_of(self) -> dict[int, int]:
         """The symbol by which each state is entered; it is unique."""
-        found: dict[int, int] = {}
+        symbols: dict[int, int] = {}
         for row, gotos in zip(self.table.action.tolist(), self.table.goto.tolist()):
-            found |= {act - 1: t for t, act in enumerate(row[:-1]) if act > 0}
-            found |= {after: ~n for n, after in enumerate(gotos) if after >= 0}
-        return found
+            symbols |= {act - 1: t for t, act in enumerate(row[:-1]) if act > 0}
+            symbols |= {after: ~n for n, after in enumerate(gotos) if after >= 0}
+        return symbols
 
     def distances(self, goals: set[int]) -> list[int]:
         """Return the least cost from each state to one of the goals."""
@@ -157,17 +159,17 @@ class Clashes:
         for state, moves in enumerate(self.steps):
             for cost, after in moves:
                 into[after].append((cost, state))
-        near = [NEVER] * len(into)
+        distance = [NEVER] * len(into)
         heap = [(0, goal) for goal in goals]
         while heap:
             cost, state = heappop(heap)
-            if cost < near[state]:
-                near[state] = cost
+            if cost < distance[state]:
+                distance[state] = cost
                 for more, before in into[state]:
                     heappush(heap, (cost + more, before))
-        return near
+        return distance
 
-    def spelled(self, stack: Stack) -> tuple[int, ...]:
+    def spell_stack(self, stack: Stack) -> tuple[int, ...]:
         """Return the terminals of the cheapest text that leads to a stack."""
         return tuple(t for state in stack[1:] for t in self.sentence(self.symbol_of[state]))
 
@@ -175,11 +177,11 @@ class Clashes:
         """Return the terminals of the cheapest text of a symbol."""
         out, todo = [], [symbol]
         while todo:
-            here = todo.pop()
-            if here >= 0:
-                out.append(here)
+            current = todo.pop()
+            if current >= 0:
+                out.append(current)
             else:
-                todo += reversed(self.productions.right[self.cheapest[~here]])
+                todo += reversed(self.productions.right[self.cheapest[~current]])
         return tuple(out)
 
     @cached_property
@@ -206,7 +208,7 @@ class Clashes:
 
     # ---- two parsers on one text --------------------------------------------------------------------------------
 
-    def reduced(self, stack: Stack, rule: int) -> Stack | None:
+    def reduce_stack(self, stack: Stack, rule: int) -> Stack | None:
         """Return the stack after a reduction, None if it is impossible."""
         stack = stack[: len(stack) - len(self.productions.right[rule])]
         after = int(self.table.goto[stack[-1], self.productions.left[rule]]) if stack else -1
@@ -219,30 +221,30 @@ class Clashes:
         """
         out: list[Stack] = []
         todo, work = [stack], 0
-        while todo and work < MOST_REDUCTIONS and len(out) < MOST_WAYS:
-            here, work = todo.pop(), work + 1
-            act = int(self.table.action[here[-1], terminal])
+        while todo and work < MOST_REDUCTIONS and len(out) < MOST_SEQUENCES:
+            current, work = todo.pop(), work + 1
+            act = int(self.table.action[current[-1], terminal])
             if act > 0:
-                out.append((*here, act - 1))
-            for rule in ([-1 - act] if act < 0 else []) + self.also.get((here[-1], terminal), []):
-                after = self.reduced(here, rule)
+                out.append((*current, act - 1))
+            for rule in ([-1 - act] if act < 0 else []) + self.also.get((current[-1], terminal), []):
+                after = self.reduce_stack(current, rule)
                 if after is not None:
                     todo.append(after)
         return out
 
-    def parted(self, stack: Stack, terminal: int, rule: int) -> list[tuple[Stack, Stack]]:
+    def branch_stacks(self, stack: Stack, terminal: int, rule: int) -> list[tuple[Stack, Stack]]:
         """Return pairs of stacks after the terminal: by the table's action, and by reducing the discarded rule."""
         act = int(self.table.action[stack[-1], terminal])
         if act > 0:
             first = [(*stack, act - 1)]
         else:
-            instead = self.reduced(stack, -1 - act)
-            first = self.moves(instead, terminal) if instead else []
-        ended = self.reduced(stack, rule)
+            alternative = self.reduce_stack(stack, -1 - act)
+            first = self.moves(alternative, terminal) if alternative else []
+        ended = self.reduce_stack(stack, rule)
         second = self.moves(ended, terminal) if ended else []
         return [(a, b) for a in first for b in second]
 
-    def joined(self, pairs: list[tuple[Stack, Stack]], terminal: int) -> tuple[int, ...] | None:
+    def find_join(self, pairs: list[tuple[Stack, Stack]], terminal: int) -> tuple[int, ...] | None:
         """Return the terminals after which both stacks are equal, and those that complete the text.
 
         Return None if none were found.
@@ -251,19 +253,19 @@ class Clashes:
             return ()
         tie, seen = count(), set(pairs)
         heap: list[tuple[int, int, int, tuple[Stack, Stack], tuple[int, ...]]] = [
-            (self.due(pair), next(tie), 0, pair, ()) for pair in pairs
+            (self.estimate_cost(pair), next(tie), 0, pair, ()) for pair in pairs
         ]
         heap.sort()
         for _ in range(MOST_PAIRS):
             if not heap:
                 return None
-            due, _, spent, (a, b), text = heappop(heap)
-            if due >= NEVER:
+            estimate, _, spent, (a, b), text = heappop(heap)
+            if estimate >= NEVER:
                 return None
             if a == b:
-                rest = self.finished(a)
-                if rest is not None:
-                    return (*text, *rest)
+                suffix = self.complete_stack(a)
+                if suffix is not None:
+                    return (*text, *suffix)
                 continue
             if self.moves(a, self.end) and self.moves(b, self.end):
                 return text
@@ -272,7 +274,7 @@ class Clashes:
                 for pair in ((x, y) for x in self.moves(a, t) for y in self.moves(b, t)):
                     if pair not in seen:
                         seen.add(pair)
-                        heappush(heap, (cost + self.due(pair), next(tie), cost, pair, (*text, t)))
+                        heappush(heap, (cost + self.estimate_cost(pair), next(tie), cost, pair, (*text, t)))
         return None
 
     def next_of(self, *stacks: Stack) -> list[int]:
@@ -281,21 +283,21 @@ class Clashes:
         both = rows[0] if len(rows) == 1 else rows[0] & rows[1]
         return [t for t in both.nonzero()[0].tolist() if t != self.end]
 
-    def due(self, pair: tuple[Stack, Stack]) -> int:
+    def estimate_cost(self, pair: tuple[Stack, Stack]) -> int:
         """Return a lower bound on the cost to complete both."""
         return max(self.written.endings.cost(pair[0]), self.written.endings.cost(pair[1]))
 
-    def finished(self, stack: Stack) -> tuple[int, ...] | None:
+    def complete_stack(self, stack: Stack) -> tuple[int, ...] | None:
         """Return about as few terminals as possible that complete a text with this stack; None if none do."""
         out: list[int] = []
         cost = self.written.endings.cost
         while not self.moves(stack, self.end):
-            found = [
+            options = [
                 (self.costs[0][t] + cost(after), len(after), t, after)
                 for t in self.next_of(stack)
                 for after in self.moves(stack, t)
             ]
-            if not found or len(out) >= MOST_TOKENS or (best := min(found))[0] >= NEVER:
+            if not options or len(out) >= MOST_TOKENS or (best := min(options))[0] >= NEVER:
                 return None
             out.append(best[2])
             stack = best[3]

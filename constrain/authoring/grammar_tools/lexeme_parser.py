@@ -54,24 +54,24 @@ def shift_terminal(parser: Parser, stack: Sequence[int], terminal: int) -> tuple
     Return None if the terminal is rejected, or if a resolved conflict reduces forever.
     """
     table = parser.table
-    kept, above = len(stack), list[int]()
+    remaining, above = len(stack), list[int]()
     for _ in range((len(stack) + 1) * (len(table.left) + len(table.action))):
-        act = int(table.action[above[-1] if above else stack[kept - 1], terminal])
+        act = int(table.action[above[-1] if above else stack[remaining - 1], terminal])
         if act >= 0:
-            return (kept, [*above, act - 1]) if act else None
+            return (remaining, [*above, act - 1]) if act else None
         rule = -act - 1
         length = int(table.length[rule])
         popped = min(length, len(above))
         del above[len(above) - popped :]
-        kept -= length - popped
-        above.append(int(table.goto[above[-1] if above else stack[kept - 1], table.left[rule]]))
+        remaining -= length - popped
+        above.append(int(table.goto[above[-1] if above else stack[remaining - 1], table.left[rule]]))
     return None
 
 
 def feed_terminal(parser: Parser, stack: Stack, terminal: int) -> Stack | None:
     """Return the stack after a terminal, None if it is rejected, or if a resolved conflict reduces forever."""
-    found = shift_terminal(parser, stack, terminal)
-    return None if found is None else (*stack[: found[0]], *found[1])
+    effect = shift_terminal(parser, stack, terminal)
+    return None if effect is None else (*stack[: effect[0]], *effect[1])
 
 
 class ParseStack:
@@ -84,23 +84,23 @@ class ParseStack:
 
     def feed(self, terminal: int) -> bool:
         """Feed a terminal. Return whether it is accepted; a rejected one changes nothing."""
-        found = shift_terminal(self.parser, self.states, terminal)
-        if found is None:
+        effect = shift_terminal(self.parser, self.states, terminal)
+        if effect is None:
             return False
-        kept, above = found
-        self.changes.append((kept, self.states[kept:]))
-        self.states[kept:] = above
+        remaining, above = effect
+        self.changes.append((remaining, self.states[remaining:]))
+        self.states[remaining:] = above
         return True
 
-    def keep(self) -> None:
+    def commit(self) -> None:
         """Commit the terminals fed so far."""
         self.changes.clear()
 
     def undo(self) -> Stack:
-        """Undo the terminals since `keep`, and return the stack."""
+        """Undo the terminals since `commit`, and return the stack."""
         while self.changes:
-            kept, removed = self.changes.pop()
-            self.states[kept:] = removed
+            remaining, removed = self.changes.pop()
+            self.states[remaining:] = removed
         return tuple(self.states)
 
 
@@ -115,41 +115,41 @@ def scan_lexeme(parser: Parser, state: int, text: bytes, first: int) -> tuple[in
 
     state: the start state of the scanner.
     """
-    scanner, found = parser.scanner, None
-    place = first
+    scanner, lexeme = parser.scanner, None
+    position = first
     while state >= 0:
-        after = text[place] if place < len(text) else END_OF_TEXT
+        after = text[position] if position < len(text) else END_OF_TEXT
         terminal = int(scanner.verdicts[scanner.accept[state], after])
         if terminal >= 0:
-            found = place, terminal
+            lexeme = position, terminal
         if after == END_OF_TEXT:
             break
         state = int(scanner.delta[state, after])
-        place += 1
-    return found
+        position += 1
+    return lexeme
 
 
 def parse_text(parser: Parser, text: bytes) -> Reading:
     """Parse a text from its start."""
     stack = ParseStack(parser)
-    place, brackets, columns = 0, 0, [0]
+    position, brackets, columns = 0, 0, [0]
     lexemes: list[Lexeme] = []
     layout = parser.layout
 
     def stopped(terminal: int | None, blocks: str = "") -> Reading:
-        return Reading(tuple(lexemes), place, terminal, stack.undo(), brackets > 0, blocks)
+        return Reading(tuple(lexemes), position, terminal, stack.undo(), brackets > 0, blocks)
 
-    while place < len(text):
-        found = scan_lexeme(parser, int(parser.scan[stack.states[-1]]), text, place)
-        if found is None:
+    while position < len(text):
+        lexeme = scan_lexeme(parser, int(parser.scan[stack.states[-1]]), text, position)
+        if lexeme is None:
             return stopped(None)
-        end, terminal = found
+        end, terminal = lexeme
         newline = layout is not None and terminal == layout.newline
         if terminal not in parser.ignored and not (newline and brackets):
             if not stack.feed(terminal):
                 return stopped(terminal)
             if layout is not None and newline:
-                last = text[place:end].rpartition(b"\n")
+                last = text[position:end].rpartition(b"\n")
                 column = last[2].count(b" ") + layout.tab * last[2].count(b"\t")
                 if not last[1]:
                     return stopped(terminal, "a lexeme that ends a line has no end of a line in it")
@@ -169,9 +169,9 @@ def parse_text(parser: Parser, text: bytes) -> Reading:
                 brackets += (terminal in layout.opening) - (terminal in layout.closing)
                 if brackets < 0:
                     return stopped(terminal, "this bracket was never opened")
-            stack.keep()
-        lexemes.append(Lexeme(place, end, terminal))
-        place = end
+            stack.commit()
+        lexemes.append(Lexeme(position, end, terminal))
+        position = end
     ends = [parser.terminals - 1]
     if layout is not None:
         ends = [layout.dedent] * (len(columns) - 1) + ends

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from random import Random
 
 from .derivations import Derivation
-from .recognition import Trial
+from .recognition import Recogniser
 from .unlexing import Speller
 from .written_grammar import WrittenGrammar
 
@@ -30,7 +30,7 @@ def draw_sentences(written: WrittenGrammar, rng: Random, size: int = SIZE) -> It
     it. Texts that the lexer or the resolved table would parse differently are discarded, so each sentence belongs to
     the grammar.
     """
-    trial, derivation, speller = Trial(written), Derivation(written.productions), Speller(written)
+    trial, derivation, speller = Recogniser(written), Derivation(written.productions), Speller(written)
     seen: set[bytes] = set()
     idle = 0
     while idle < TRIES:

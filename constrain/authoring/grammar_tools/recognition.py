@@ -15,13 +15,13 @@ from ..explanations import Refusal, first_refusal
 from .lexeme_parser import Reading, list_accepted, parse_text
 from .written_grammar import WrittenGrammar
 
-__all__ = ["Stop", "Trial"]
+__all__ = ["Rejection", "Recogniser"]
 
 END = "the end of the text"
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class Rejection:
     """Where a text is rejected.
 
     refusal: the first byte that is rejected, and what is expected there: terminals by name or as written, characters
@@ -37,7 +37,7 @@ class Stop:
     behind: tuple[str, ...] = ()
 
 
-class Trial:
+class Recogniser:
     """Checks texts against one grammar."""
 
     def __init__(self, written: WrittenGrammar) -> None:
@@ -49,30 +49,32 @@ class Trial:
         """Return whether it is a whole text of the grammar."""
         return first_refusal(self.constraint, text) is None
 
-    def stop(self, text: bytes) -> Stop | None:
+    def find_rejection(self, text: bytes) -> Rejection | None:
         """Return where it is rejected; None if it is accepted."""
         refusal = first_refusal(self.constraint, text)
         if refusal is None or self.parser is None:
-            return None if refusal is None else Stop(refusal)
+            return None if refusal is None else Rejection(refusal)
         reading = parse_text(self.parser, text[: refusal.offset])
         # Everything before the rejected byte is a valid prefix; the terminal of its last lexeme may be undetermined.
         since = reading.stopped
         if since is None or since >= refusal.offset:
             since = refusal.offset
             if refusal.offset < len(text) and reading.lexemes and reading.stopped is None:
-                whole = parse_text(self.parser, text)
-                if whole.stopped is not None and whole.stopped < refusal.offset:
-                    reading, since = whole, whole.stopped
-        words = self.words(self.parser, reading, text[since : refusal.offset])
+                full_reading = parse_text(self.parser, text)
+                if full_reading.stopped is not None and full_reading.stopped < refusal.offset:
+                    reading, since = full_reading, full_reading.stopped
+        list_expected = self.list_expected(self.parser, reading, text[since : refusal.offset])
         begun = text[since : refusal.offset].decode("utf-8", "replace")
         before = text[:since].decode("utf-8", "replace")
-        place = (before.count("\n") + 1, len(before) - before.rfind("\n"))
-        lexemes = tuple(self.shown(self.parser, text, one) for one in reading.lexemes[-4:])
+        location = (before.count("\n") + 1, len(before) - before.rfind("\n"))
+        lexemes = tuple(self.format_lexeme(self.parser, text, one) for one in reading.lexemes[-4:])
         if begun:
-            return Stop(refusal, begun, place, words, reading.blocks, lexemes)
-        return Stop(replace(refusal, expected=words or refusal.expected), why=reading.blocks, behind=lexemes)
+            return Rejection(refusal, begun, location, list_expected, reading.blocks, lexemes)
+        return Rejection(
+            replace(refusal, expected=list_expected or refusal.expected), why=reading.blocks, behind=lexemes
+        )
 
-    def words(self, parser: Parser, reading: Reading, begun: bytes) -> tuple[str, ...]:
+    def list_expected(self, parser: Parser, reading: Reading, begun: bytes) -> tuple[str, ...]:
         """Return the terminals that are allowed where parsing stopped and that begin with `begun`, literals first."""
         names = []
         layout = parser.layout
@@ -87,9 +89,9 @@ class Trial:
             elif layout is not None and terminal in (layout.indent, layout.dedent):
                 names.append((1, "the beginning of a block" if terminal == layout.indent else "the end of a block"))
             else:
-                word = self.name(terminal)
-                names.append((0 if word.startswith('"') else 1, word))
-        return tuple(word for _, word in sorted(dict.fromkeys(names)))
+                written = self.name(terminal)
+                names.append((0 if written.startswith('"') else 1, written))
+        return tuple(written for _, written in sorted(dict.fromkeys(names)))
 
     def name(self, terminal: int) -> str:
         """Return a terminal as it is written in the source: a literal, a name, or the pattern of an unnamed one."""
@@ -101,9 +103,9 @@ class Trial:
             return f'"{one.text}"'
         return one.written or one.name
 
-    def shown(self, parser: Parser, text: bytes, lexeme: object) -> str:
+    def format_lexeme(self, parser: Parser, text: bytes, lexeme: object) -> str:
         """Return a lexeme that was read: its text and its terminal."""
         first, last, terminal = lexeme.first, lexeme.last, lexeme.terminal  # type: ignore[attr-defined]
-        found = text[first:last].decode("utf-8", "replace")
+        text_read = text[first:last].decode("utf-8", "replace")
         name = "(ignored)" if terminal in parser.ignored else self.name(terminal)
-        return f"{found!r}" if name == f'"{found}"' else f"{found!r} {name}"
+        return f"{text_read!r}" if name == f'"{text_read}"' else f"{text_read!r} {name}"

@@ -55,13 +55,13 @@ def find_shadowed(loaded: LoadedGrammar, parser: Parser) -> list[Shadow]:
             continue
         states = np.flatnonzero(rows[:, t]) if t not in parser.ignored else np.arange(len(rows))
         starts = [int(parser.scan[q]) for q in states.tolist() if parser.scan[q] >= 0]
-        text = _shortest(terminal.text if terminal.kind == "text" else None, terminal.regexp(), loaded.flags)
-        by, length = _taken(parser, starts[0], text.encode()) if starts and text is not None else (None, 0)
+        text = _find_shortest(terminal.text if terminal.kind == "text" else None, terminal.regexp(), loaded.flags)
+        by, length = _recognise_prefix(parser, starts[0], text.encode()) if starts and text is not None else (None, 0)
         out.append(Shadow(t, text, by, length))
     return out
 
 
-def _shortest(text: str | None, pattern: str, flags: str) -> str | None:
+def _find_shortest(text: str | None, pattern: str, flags: str) -> str | None:
     """Return a shortest text of a terminal considered alone, None if it cannot be determined."""
 
     if text is not None:
@@ -73,11 +73,11 @@ def _shortest(text: str | None, pattern: str, flags: str) -> str | None:
         return None
 
 
-def _taken(parser: Parser, state: int, text: bytes) -> tuple[int | None, int]:
+def _recognise_prefix(parser: Parser, state: int, text: bytes) -> tuple[int | None, int]:
     """Return the terminal as which the lexer recognises a text or its longest prefix, and the length of that prefix."""
 
-    found = scan_lexeme(parser, state, text, 0)
-    return (None, 0) if found is None else (found[1], found[0])
+    lexeme = scan_lexeme(parser, state, text, 0)
+    return (None, 0) if lexeme is None else (lexeme[1], lexeme[0])
 
 
 # ---- side by side ------------------------------------------------------------------------------------------------
@@ -87,25 +87,25 @@ def find_adjacent(productions: Productions) -> set[tuple[int, int]]:
     """Return the pairs of terminals that are adjacent in some sentence."""
     nullable = {~n for n in productions.nullable()}
     productive = {~n for n in productions.productive()}
-    first = _edges(productions, nullable, 1)
-    last = _edges(productions, nullable, -1)
-    found: set[tuple[int, int]] = set()
+    first = _collect_edges(productions, nullable, 1)
+    last = _collect_edges(productions, nullable, -1)
+    pairs: set[tuple[int, int]] = set()
     for right in productions.right:
         if any(symbol < 0 and symbol not in productive for symbol in right):
             continue
         for i, a in enumerate(right):
             for b in right[i + 1 :]:
-                found |= {(x, y) for x in _of(a, last) for y in _of(b, first)}
+                pairs |= {(x, y) for x in _edge_terminals(a, last) for y in _edge_terminals(b, first)}
                 if b not in nullable:
                     break
-    return found
+    return pairs
 
 
-def _of(symbol: int, sets: list[set[int]]) -> set[int]:
+def _edge_terminals(symbol: int, sets: list[set[int]]) -> set[int]:
     return {symbol} if symbol >= 0 else sets[~symbol]
 
 
-def _edges(productions: Productions, nullable: set[int], step: int) -> list[set[int]]:
+def _collect_edges(productions: Productions, nullable: set[int], step: int) -> list[set[int]]:
     """Return the terminals with which sentences of each nonterminal begin (step 1) or end (step -1)."""
     sets: list[set[int]] = [set() for _ in productions.nonterminals]
     changed = True
@@ -113,7 +113,7 @@ def _edges(productions: Productions, nullable: set[int], step: int) -> list[set[
         changed = False
         for left, right in zip(productions.left, productions.right):
             for symbol in right[::step]:
-                more = _of(symbol, sets) - sets[left]
+                more = _edge_terminals(symbol, sets) - sets[left]
                 if more:
                     sets[left] |= more
                     changed = True
@@ -131,7 +131,7 @@ def find_inseparable(parser: Parser) -> list[tuple[int, int, bool]]:
     scanner, action = parser.scanner, parser.table.action
     pairs = find_adjacent(parser.productions)
     hidden = {parser.layout.indent, parser.layout.dedent, parser.layout.newline} if parser.layout else set()
-    ends = _ends(parser)
+    ends = _list_end_bytes(parser)
     shifts: dict[int, set[int]] = {}
     for state, terminal in np.argwhere(action > 0).tolist():
         shifts.setdefault(terminal, set()).add(int(action[state, terminal]) - 1)
@@ -150,44 +150,50 @@ def find_inseparable(parser: Parser) -> list[tuple[int, int, bool]]:
         if {a, b} & (hidden | parser.ignored) or a not in ends:
             continue
         starts = {int(parser.scan[s]) for s in shifts.get(a, ()) if action[s, b]} - {-1}
-        found = [e for e in starts if (scanner.possible[e, b // 64] >> np.uint64(b % 64)) & np.uint64(1)]
-        if not found:
+        scanner_starts = [e for e in starts if (scanner.possible[e, b // 64] >> np.uint64(b % 64)) & np.uint64(1)]
+        if not scanner_starts:
             continue
-        easy = any(
-            (first(e, z)[let_go]).any() for e in found for let_go in ends[a] for z in (b, *sorted(parser.ignored))
+        separable = any(
+            (first(e, z)[end_bytes]).any()
+            for e in scanner_starts
+            for end_bytes in ends[a]
+            for z in (b, *sorted(parser.ignored))
         )
-        if not easy and not any(_parts(parser, a, b, d, e) for d in _states(parser, a) for e in found):
+        if not separable and not any(
+            _separates(parser, a, b, d, e) for d in _accepting_states(parser, a) for e in scanner_starts
+        ):
             out.append((a, b))
     apart: dict[int, set[int]] = {}
     for a, b in out:
         apart.setdefault(a, set()).add(b)
     dead = {
-        a: [rest for s in shifts[a] if (rest := set(np.flatnonzero(action[s]).tolist())) <= apart[a]] for a in apart
+        a: [following for s in shifts[a] if (following := set(np.flatnonzero(action[s]).tolist())) <= apart[a]]
+        for a in apart
     }
-    return [(a, b, any(b in rest for rest in dead[a])) for a, b in out]
+    return [(a, b, any(b in following for following in dead[a])) for a, b in out]
 
 
-def _states(parser: Parser, terminal: int) -> list[int]:
+def _accepting_states(parser: Parser, terminal: int) -> list[int]:
     """Return the states that may accept a terminal."""
     rows = (parser.scanner.verdicts == terminal).any(1)
-    found: list[int] = np.flatnonzero(rows[parser.scanner.accept]).tolist()
-    return found
+    states: list[int] = np.flatnonzero(rows[parser.scanner.accept]).tolist()
+    return states
 
 
-def _ends(parser: Parser) -> dict[int, list[NDArray[np.bool_]]]:
+def _list_end_bytes(parser: Parser) -> dict[int, list[NDArray[np.bool_]]]:
     """Return, for each terminal, the sets of next bytes before which it ends because no longer match is possible."""
     scanner, out = parser.scanner, {}
     for terminal in np.unique(scanner.verdicts).tolist():
         if terminal >= 0:
             sets = {
                 ((scanner.delta[d] < 0) & (scanner.verdicts[scanner.accept[d], :256] == terminal)).tobytes()
-                for d in _states(parser, terminal)
+                for d in _accepting_states(parser, terminal)
             }
             out[terminal] = [np.frombuffer(one, np.bool_) for one in sorted(sets)]
     return out
 
 
-def _parts(parser: Parser, a: int, b: int, d: int, e: int) -> bool:
+def _separates(parser: Parser, a: int, b: int, d: int, e: int) -> bool:
     """Return whether some text of b ends a text of a without a longer match.
 
     d: the state of the scanner after the text of a. e: the start state for b.
@@ -198,12 +204,12 @@ def _parts(parser: Parser, a: int, b: int, d: int, e: int) -> bool:
     todo = [(d, e, True)]
     seen = {(d, e)}
     while todo:
-        here, there, fresh = todo.pop()
-        for byte in np.flatnonzero(delta[there] >= 0).tolist():
-            verdict = int(verdicts[accept[here], byte])
-            if (verdict != a) if fresh else verdict >= 0:
+        state_a, state_b, is_first = todo.pop()
+        for byte in np.flatnonzero(delta[state_b] >= 0).tolist():
+            verdict = int(verdicts[accept[state_a], byte])
+            if (verdict != a) if is_first else verdict >= 0:
                 continue
-            after, then = int(delta[here, byte]), int(delta[there, byte])
+            after, then = int(delta[state_a, byte]), int(delta[state_b, byte])
             if not scanner.possible[then, word] >> bit & np.uint64(1):
                 continue
             if after < 0:
@@ -214,6 +220,6 @@ def _parts(parser: Parser, a: int, b: int, d: int, e: int) -> bool:
                 if len(seen) > MOST_PAIRS:
                     return True
         # b may be complete here, depending on the next byte: then d must not accept either
-        if not fresh and (verdicts[accept[there]] == b).any() and (verdicts[accept[here]] < 0).any():
+        if not is_first and (verdicts[accept[state_b]] == b).any() and (verdicts[accept[state_a]] < 0).any():
             return True
     return False

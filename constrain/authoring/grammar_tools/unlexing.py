@@ -17,13 +17,13 @@ from .written_grammar import WrittenGrammar
 
 __all__ = ["Speller"]
 
-LIKED = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+PREFERRED = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """Bytes that are preferred where any would do."""
 TRIES = 6
 """Number of lexemes that are drawn before an ignored lexeme is inserted, or the attempt fails."""
-GOES_ON = 0.6
+CONTINUE = 0.6
 """Probability that a lexeme continues where it could end."""
-SET_APART = 0.5
+SEPARATE = 0.5
 """Probability of an ignored lexeme between two lexemes that need none."""
 BEYOND_ASCII = 0.02
 """Probability of a byte above 127 where others are possible."""
@@ -42,8 +42,8 @@ class Speller:
         self.parser = written.parser
         self.endings: ShortestSuffixes = written.endings
         self._shortest: dict[tuple[int, int], Spelled | None] = {}
-        order = {byte: place for place, byte in enumerate(LIKED)}
-        self.liking = [order.get(byte, 100 + byte) for byte in range(256)]
+        order = {byte: rank for rank, byte in enumerate(PREFERRED)}
+        self.preference = [order.get(byte, 100 + byte) for byte in range(256)]
 
     def text(self, types: Sequence[int], rng: Random | None = None) -> bytes | None:
         """Return a text of these terminals, without $END; of the shortest lexemes if rng is None.
@@ -52,16 +52,16 @@ class Speller:
         """
         if self.parser is None:
             return b"".join(self.character(terminal, rng) for terminal in types)
-        made = self._lexemes(types, rng)
-        if made is None or not self.written.has_lexer:
-            return made
-        reading = parse_text(self.parser, made)
+        text_made = self._lexemes(types, rng)
+        if text_made is None or not self.written.has_lexer:
+            return text_made
+        reading = parse_text(self.parser, text_made)
         layout = self.parser.layout
         hidden = self.parser.ignored | ({layout.indent, layout.dedent} if layout else set())
-        read = [found.terminal for found in reading.lexemes if found.terminal not in hidden]
-        return made if reading.stopped is None and read == [t for t in types if t not in hidden] else None
+        read = [lexeme.terminal for lexeme in reading.lexemes if lexeme.terminal not in hidden]
+        return text_made if reading.stopped is None and read == [t for t in types if t not in hidden] else None
 
-    def loose(self, types: Sequence[int]) -> bytes:
+    def spell_separately(self, types: Sequence[int]) -> bytes:
         """Return a text of these terminals, each spelled on its own.
 
         They are separated by an ignored lexeme if the grammar has one.
@@ -70,16 +70,16 @@ class Speller:
             return b"".join(self.character(terminal, None) for terminal in types)
         start = int(self.parser.scan[self.parser.table.start])
         starts = [start, *np.unique(self.parser.scan[self.parser.scan >= 0]).tolist()]
-        found = []
+        spellings = []
         for terminal in types:
             spelled = next((one for e in starts if e >= 0 and (one := self.shortest(e, terminal))), None)
             name = self.parser.table.terminals[terminal].encode()
-            found.append(spelled[0] if spelled else b"<" + name + b">")
-        return (self._blank(start) or (b"", -1))[0].join(found)
+            spellings.append(spelled[0] if spelled else b"<" + name + b">")
+        return (self._find_separator(start) or (b"", -1))[0].join(spellings)
 
     def beside(self, a: int, b: int) -> bytes:
         """Return the shortest texts of two terminals, concatenated."""
-        return self.loose([a]) + self.loose([b])
+        return self.spell_separately([a]) + self.spell_separately([b])
 
     # ---- characters ---------------------------------------------------------------------------------------------
 
@@ -90,7 +90,7 @@ class Speller:
             return self.written.tokens[terminal - len(alphabet)].encode()
         ranges = alphabet[terminal]
         if rng is None:
-            liked = [byte for byte in LIKED if any(low <= byte <= high for low, high in ranges)]
+            liked = [byte for byte in PREFERRED if any(low <= byte <= high for low, high in ranges)]
             code = liked[0] if liked else next((low for low, high in ranges if low >= 32), ranges[0][0])
         else:
             printable = [(max(low, 32), min(high, 126)) for low, high in ranges if low <= 126 and high >= 32]
@@ -105,26 +105,26 @@ class Speller:
         assert parser is not None
         layout = parser.layout
         stack: Stack = (parser.table.start,)
-        out, behind, last, level = b"", -1, -1, 0
-        for place, terminal in enumerate(types):
+        out, scanner_state, last, level = b"", -1, -1, 0
+        for index, terminal in enumerate(types):
             state = int(parser.scan[stack[-1]])
             if layout is not None and terminal in (layout.indent, layout.dedent):
-                made: Spelled | None = (b"", behind)
+                spelled: Spelled | None = (b"", scanner_state)
             elif layout is not None and terminal == layout.newline:
-                blocks = types[place + 1 :]
+                blocks = types[index + 1 :]
                 change = 0
                 while change < len(blocks) and blocks[change] in (layout.indent, layout.dedent):
                     level += 1 if blocks[change] == layout.indent else -1
                     change += 1
-                made = self._walked(state, b"\n" + b" " * (INDENT * level), terminal)
+                spelled = self._scan_text(state, b"\n" + b" " * (INDENT * level), terminal)
             elif state < 0:
-                made = None
+                spelled = None
             else:
-                made = self._apart(behind, last, state, terminal, rng, out[-1:])
-            if made is None:
+                spelled = self._spell_separated(scanner_state, last, state, terminal, rng, out[-1:])
+            if spelled is None:
                 return None
-            if made[0]:
-                out, behind, last = out + made[0], made[1], terminal
+            if spelled[0]:
+                out, scanner_state, last = out + spelled[0], spelled[1], terminal
             after = feed_terminal(parser, stack, terminal)
             if after is None:
                 if self.written.has_lexer:
@@ -133,55 +133,60 @@ class Speller:
             stack = after
         return out
 
-    def _apart(
-        self, behind: int, last: int, state: int, terminal: int, rng: Random | None, end: bytes
+    def _spell_separated(
+        self, scanner_state: int, last: int, state: int, terminal: int, rng: Random | None, end: bytes
     ) -> Spelled | None:
         """Return a lexeme that does not merge with the one before it, if necessary after an ignored lexeme."""
-        made: Spelled | None = None
+        spelled: Spelled | None = None
         joins = False
         for _ in range(1 if rng is None else TRIES):
-            made = self.shortest(state, terminal) if rng is None else self.drawn(state, terminal, rng)
-            if made is None:
+            spelled = self.shortest(state, terminal) if rng is None else self.draw_lexeme(state, terminal, rng)
+            if spelled is None:
                 return None
-            joins = self.splits(behind, last, made[0])
+            joins = self.ends_before(scanner_state, last, spelled[0])
             if joins:
-                wordy = end.isalnum() and made[0][:1].isalnum()
-                if not wordy and (rng is None or rng.random() >= (SET_APART if end else 0)):
-                    return made
+                wordy = end.isalnum() and spelled[0][:1].isalnum()
+                if not wordy and (rng is None or rng.random() >= (SEPARATE if end else 0)):
+                    return spelled
                 break
-        assert made is not None
-        blank = self._blank(state)
-        if blank is not None and self.splits(behind, last, blank[0]) and self.splits(blank[1], -2, made[0]):
-            return blank[0] + made[0], made[1]
+        assert spelled is not None
+        blank = self._find_separator(state)
+        if (
+            blank is not None
+            and self.ends_before(scanner_state, last, blank[0])
+            and self.ends_before(blank[1], -2, spelled[0])
+        ):
+            return blank[0] + spelled[0], spelled[1]
         if joins:
-            return made
+            return spelled
         if rng is None:  # another lexeme than the shortest may not merge
             other = Random(0)
             for _ in range(TRIES):
-                drawn = self.drawn(state, terminal, other)
-                if drawn is not None and self.splits(behind, last, drawn[0]):
-                    return drawn
+                draw_lexeme = self.draw_lexeme(state, terminal, other)
+                if draw_lexeme is not None and self.ends_before(scanner_state, last, draw_lexeme[0]):
+                    return draw_lexeme
         return None
 
-    def splits(self, behind: int, last: int, text: bytes) -> bool:
-        """Return whether a lexeme in scanner state `behind` ends as terminal `last` (-2: any) before this text."""
-        if behind < 0:
+    def ends_before(self, scanner_state: int, last: int, text: bytes) -> bool:
+        """Return whether a lexeme in scanner state `scanner_state` ends as terminal `last` (-2: any) before this text.
+        """
+        if scanner_state < 0:
             return True
         assert self.parser is not None
-        scanner, state = self.parser.scanner, behind
+        scanner, state = self.parser.scanner, scanner_state
         verdict = int(scanner.verdicts[scanner.accept[state], text[0]])
         if verdict < 0 or (verdict != last and last != -2):
             return False
-        for place, byte in enumerate(text):
+        for index, byte in enumerate(text):
             state = int(scanner.delta[state, byte])
             if state < 0:
                 return True
-            after = text[place + 1] if place + 1 < len(text) else END_OF_TEXT
+            after = text[index + 1] if index + 1 < len(text) else END_OF_TEXT
             if scanner.verdicts[scanner.accept[state], after] >= 0:
                 return False
         return False
 
-    def _walked(self, state: int, text: bytes, terminal: int) -> Spelled | None:
+    def _scan_text(self, state: int, text: bytes, terminal: int) -> Spelled | None:
         """Return this text, if the scanner recognises all of it as the terminal."""
         assert self.parser is not None
         for byte in text:
@@ -189,15 +194,15 @@ class Speller:
         ends = state >= 0 and (self.parser.scanner.verdicts[self.parser.scanner.accept[state]] == terminal).any()
         return (text, state) if ends else None
 
-    def _blank(self, state: int) -> Spelled | None:
+    def _find_separator(self, state: int) -> Spelled | None:
         """Return the best ignored lexeme: a blank, or the shortest one."""
         assert self.parser is not None
         for text in (b" ", b"\n"):
             for terminal in self.parser.ignored:
-                if state >= 0 and (found := self._walked(state, text, terminal)):
-                    return found
-        found_all = [one for t in sorted(self.parser.ignored) if state >= 0 and (one := self.shortest(state, t))]
-        return min(found_all, key=lambda one: len(one[0]), default=None)
+                if state >= 0 and (spelled := self._scan_text(state, text, terminal)):
+                    return spelled
+        candidates = [one for t in sorted(self.parser.ignored) if state >= 0 and (one := self.shortest(state, t))]
+        return min(candidates, key=lambda one: len(one[0]), default=None)
 
     def shortest(self, start: int, terminal: int) -> Spelled | None:
         """Return the shortest lexeme of a terminal from a start state of the scanner; None if there is none."""
@@ -208,34 +213,34 @@ class Speller:
 
     def _shortest_from(self, state: int, terminal: int) -> Spelled | None:
         assert self.parser is not None
-        due, delta, out = self.endings.lexemes[:, terminal], self.parser.scanner.delta, bytearray()
-        if state < 0 or due[state] >= NEVER:
+        distance, delta, out = self.endings.lexemes[:, terminal], self.parser.scanner.delta, bytearray()
+        if state < 0 or distance[state] >= NEVER:
             return None
-        while due[state]:
-            nearer = np.flatnonzero((delta[state] >= 0) & (due[delta[state]] == due[state] - 1)).tolist()
-            byte = min(nearer, key=self.liking.__getitem__)
+        while distance[state]:
+            nearer = np.flatnonzero((delta[state] >= 0) & (distance[delta[state]] == distance[state] - 1)).tolist()
+            byte = min(nearer, key=self.preference.__getitem__)
             out.append(byte)
             state = int(delta[state, byte])
         return bytes(out), state
 
-    def drawn(self, state: int, terminal: int, rng: Random) -> Spelled | None:
+    def draw_lexeme(self, state: int, terminal: int, rng: Random) -> Spelled | None:
         """Return a random lexeme of a terminal."""
         assert self.parser is not None
-        scanner, due, out = self.parser.scanner, self.endings.lexemes[:, terminal], bytearray()
-        if state < 0 or due[state] >= NEVER:
+        scanner, distance, out = self.parser.scanner, self.endings.lexemes[:, terminal], bytearray()
+        if state < 0 or distance[state] >= NEVER:
             return None
         while True:
-            grows = len(out) < 12 and rng.random() < GOES_ON
+            grows = len(out) < 12 and rng.random() < CONTINUE
             row = scanner.delta[state]
-            follow = np.flatnonzero((row >= 0) & (due[row] < NEVER))
-            if not due[state] and (not grows or not len(follow)):
+            follow = np.flatnonzero((row >= 0) & (distance[row] < NEVER))
+            if not distance[state] and (not grows or not len(follow)):
                 return bytes(out), state
-            if due[state] and len(out) > 12:
-                follow = follow[due[row[follow]] < due[state]]
+            if distance[state] and len(out) > 12:
+                follow = follow[distance[row[follow]] < distance[state]]
             ascii_ = follow[(follow >= 32) & (follow < 127)]
             if len(ascii_) and rng.random() >= BEYOND_ASCII:
                 follow = ascii_
-            letters = follow[np.isin(follow, np.frombuffer(LIKED, np.uint8))]
+            letters = follow[np.isin(follow, np.frombuffer(PREFERRED, np.uint8))]
             if len(letters) and rng.random() < 0.8:
                 follow = letters
             byte = int(follow[rng.randrange(len(follow))])

@@ -24,7 +24,7 @@ from ...lalr import lalr_tables
 from ...lalr.parser_code import Parser
 from ...lalr.productions import Productions
 from ...lalr.shortest_suffix import ShortestSuffixes
-from .character_grammar import CharacterEndings, productions_of, written_at
+from .character_grammar import CharacterEndings, build_productions, find_rule_position
 
 __all__ = ["LEXERS", "Kind", "LexerName", "WrittenGrammar", "kind_of", "read_grammar"]
 
@@ -112,9 +112,9 @@ class WrittenGrammar:
                 import_paths=self.import_paths,
                 limits=self.limits,
             )
-        made = build_lexers(self.loaded, limits=self.limits)
-        scan = np.repeat(made.starts, len(self.table.action))
-        return Parser(made.scanner, self.table, self.productions, scan, frozenset(self.loaded.ignored))
+        lexers = build_lexers(self.loaded, limits=self.limits)
+        scan = np.repeat(lexers.starts, len(self.table.action))
+        return Parser(lexers.scanner, self.table, self.productions, scan, frozenset(self.loaded.ignored))
 
     @cached_property
     def endings(self) -> ShortestSuffixes:
@@ -143,7 +143,7 @@ class WrittenGrammar:
             rules = self.productions.by_left()[nonterminal]
             return self.loaded.position(rules[0]) if rules else None
 
-        return written_at(self.text, self.productions.nonterminals[nonterminal])
+        return find_rule_position(self.text, self.productions.nonterminals[nonterminal])
 
 
 def read_grammar(
@@ -164,7 +164,7 @@ def read_grammar(
     kind = kind or kind_of(name, text)
     if kind == "gbnf":
         start = start or "root"
-        productions, alphabet, tokens = productions_of(text, start)
+        productions, alphabet, tokens = build_productions(text, start)
         return WrittenGrammar(name, text, kind, start, "dynamic", productions, None, alphabet, tokens, (), limits)
 
     start = start or "start"

@@ -46,8 +46,8 @@ def draw_readable_text(dfa: Dfa, low: int, high: int | None, rng: Rng) -> str:
     if dfa.is_universal:
         return draw_phrase(low, high, rng)
     for kind in KINDS:
-        offered = [made for make in kind for made in make(rng) if low <= len(made)]
-        liked = [made for made in offered if (high is None or len(made) <= high) and dfa.accepts(made)]
+        offered = [text for make in kind for text in make(rng) if low <= len(text)]
+        liked = [text for text in offered if (high is None or len(text) <= high) and dfa.accepts(text)]
         if liked:
             return liked[int(rng.integers(len(liked)))]
     return walk_to_length(dfa, low, high, rng)
@@ -58,13 +58,13 @@ def draw_readable_text(dfa: Dfa, low: int, high: int | None, rng: Rng) -> str:
 
 def draw_phrase(low: int, high: int | None, rng: Rng) -> str:
     """Return one to three words, or other numbers of words where the bounds require it."""
-    made = " ".join(draw_word(rng) for _ in range(int(rng.integers(1, 4))))
-    while len(made) < low:
-        made += " " + (draw_word(rng) if low - len(made) < 1000 else " ".join(WORDS))
-    made = made if high is None else made[:high]
-    if made.endswith(" "):
-        made = made[:-1] + "s"
-    return made.capitalize() if rng.random() < 0.5 else made
+    phrase = " ".join(draw_word(rng) for _ in range(int(rng.integers(1, 4))))
+    while len(phrase) < low:
+        phrase += " " + (draw_word(rng) if low - len(phrase) < 1000 else " ".join(WORDS))
+    phrase = phrase if high is None else phrase[:high]
+    if phrase.endswith(" "):
+        phrase = phrase[:-1] + "s"
+    return phrase.capitalize() if rng.random() < 0.5 else phrase
 
 
 def draw_word(rng: Rng) -> str:
@@ -137,9 +137,9 @@ def walk_towards(dfa: Dfa, target: int, rng: Rng) -> str:
     """Return a text of about `target` characters; of exactly so many if the Dfa is extensible (then every length
     occurs)."""
     rows, distance, exact = dfa.table.rows, dfa.distances(), dfa.extensible()
-    state, made = 0, list[str]()
+    state, characters = 0, list[str]()
     while True:
-        left = target - len(made)
+        left = target - len(characters)
         if dfa.accepting[state] and left <= 0:
             break
         if exact:
@@ -153,8 +153,8 @@ def walk_towards(dfa: Dfa, target: int, rng: Rng) -> str:
             raise LimitError(f"no text of {target} characters was found")
         liking = np.array([build_palette(dfa)[kind][0] for kind, _ in steps])
         kind, state = steps[int(rng.choice(len(steps), p=liking / liking.sum()))]
-        made.append(draw_character(build_palette(dfa)[kind][1], rng))
-    return "".join(made)
+        characters.append(draw_character(build_palette(dfa)[kind][1], rng))
+    return "".join(characters)
 
 
 Palette = tuple[tuple[float, tuple[tuple[float, int, int], ...]], ...]

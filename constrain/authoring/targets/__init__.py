@@ -22,7 +22,7 @@ from .anthropic import ANTHROPIC
 from .gemini import GEMINI
 from .llamacpp import LLAMACPP
 from .openai import OPENAI
-from .subschemas import Document, DocumentPart
+from .subschemas import Document, LocatedSubschema
 from .target_tables import Target, TargetFinding, TargetRow, Verdict
 from .vllm import choose_backend
 
@@ -72,10 +72,10 @@ def find_incompatibilities(
             raise error
     document = Document(schema, registry)
     table = target_of(document, target)
-    found: list[TargetFinding] = []
-    for place in document.places:
-        found += judge_subschema(place, table)
-    return found + list(exceeded_limits(document, table))
+    findings: list[TargetFinding] = []
+    for subschema in document.subschemas:
+        findings += check_subschema(subschema, table)
+    return findings + list(exceeded_limits(document, table))
 
 
 def target_of(schema: Document | dict[str, Any] | bool | str, target: str) -> Target:
@@ -84,28 +84,30 @@ def target_of(schema: Document | dict[str, Any] | bool | str, target: str) -> Ta
     return TARGETS[target](schema if isinstance(schema, Document) else Document(schema))
 
 
-def judge_subschema(place: DocumentPart, target: Target) -> Iterator[TargetFinding]:
+def check_subschema(subschema: LocatedSubschema, target: Target) -> Iterator[TargetFinding]:
     """Yield the findings for one subschema: its keywords in their order, then the missing ones."""
-    if isinstance(place.raw, bool):
-        row = next((row for row in target.table if row.keyword == "" and row.when(place)), None)
+    if isinstance(subschema.raw, bool):
+        row = next((row for row in target.table if row.keyword == "" and row.when(subschema)), None)
         if row is not None:
-            yield TargetFinding(place.pointer, "true" if place.raw else "false", row.verdict, row.reason, row.cure)
+            yield TargetFinding(
+                subschema.pointer, "true" if subschema.raw else "false", row.verdict, row.reason, row.cure
+            )
         return
-    if not isinstance(place.raw, dict):
+    if not isinstance(subschema.raw, dict):
         return
-    for name in place.raw:
-        row = row_of(name, place, target)
+    for name in subschema.raw:
+        row = row_of(name, subschema, target)
         if row.verdict != "enforced":
-            yield TargetFinding(f"{place.pointer}/{pointer_token(name)}", name, row.verdict, row.reason, row.cure)
+            yield TargetFinding(f"{subschema.pointer}/{pointer_token(name)}", name, row.verdict, row.reason, row.cure)
     for row in target.table:
-        if row.missing and row.keyword not in place.raw and row.when(place):
-            yield TargetFinding(place.pointer, row.keyword, row.verdict, row.reason, row.cure)
+        if row.missing and row.keyword not in subschema.raw and row.when(subschema):
+            yield TargetFinding(subschema.pointer, row.keyword, row.verdict, row.reason, row.cure)
 
 
-def row_of(name: str, place: DocumentPart, target: Target) -> TargetRow:
+def row_of(name: str, subschema: LocatedSubschema, target: Target) -> TargetRow:
     """Return the row that applies to a keyword of a subschema."""
     for row in target.table:
-        if row.keyword == name and not row.missing and row.when(place):
+        if row.keyword == name and not row.missing and row.when(subschema):
             return row
     return target.unlisted if name in ASSERTING else ENFORCED
 
@@ -116,10 +118,10 @@ ENFORCED = TargetRow("", "enforced")
 def exceeded_limits(document: Document, target: Target) -> Iterator[TargetFinding]:
     """Yield the limits that the document exceeds, each at the location where it is exceeded."""
     for limit in target.limits:
-        total, where = 0, ""
+        total, location = 0, ""
         for pointer, count in limit.counted(document):
             if total <= limit.most < total + count:
-                where = pointer
+                location = pointer
             total += count
         if total > limit.most:
-            yield TargetFinding(where, limit.keyword, "limit", f"{limit.reason} Here it is {total:,}.", limit.cure)
+            yield TargetFinding(location, limit.keyword, "limit", f"{limit.reason} Here it is {total:,}.", limit.cure)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .subschemas import Document, DocumentPart
+from .subschemas import Document, LocatedSubschema
 from .target_tables import Limit, Target, TargetRow, make_rows
 
 __all__ = ["ANTHROPIC"]
@@ -24,29 +24,29 @@ def is_complex(value: Any) -> bool:
     return isinstance(value, (list, dict))
 
 
-def large_quantifier(place: DocumentPart) -> bool:
+def large_quantifier(subschema: LocatedSubschema) -> bool:
     """Return whether the pattern has a quantifier with a large count."""
-    return any(int(number) >= LARGE for number in re.findall(r"\{\d*,?(\d+)\}", str(place.get("pattern"))))
+    return any(int(number) >= LARGE for number in re.findall(r"\{\d*,?(\d+)\}", str(subschema.get("pattern"))))
 
 
-def is_external(place: DocumentPart) -> bool:
+def is_external(subschema: LocatedSubschema) -> bool:
     """Return whether the reference leads out of the document."""
-    return not str(place.get("$ref")).startswith("#")
+    return not str(subschema.get("$ref")).startswith("#")
 
 
 def optional_count(document: Document) -> Iterator[tuple[str, int]]:
     """Yield (pointer, number of optional properties) of each object."""
-    for place in document.places:
-        properties = place.get("properties")
+    for subschema in document.subschemas:
+        properties = subschema.get("properties")
         if isinstance(properties, dict):
-            yield f"{place.pointer}/properties", len(set(properties) - set(place.get("required", ())))
+            yield f"{subschema.pointer}/properties", len(set(properties) - set(subschema.get("required", ())))
 
 
 def union_count(document: Document) -> Iterator[tuple[str, int]]:
     """Yield (pointer, 1) of each subschema with anyOf or several types."""
-    for place in document.places:
-        if place.has("anyOf") or isinstance(place.get("type"), list):
-            yield f"{place.pointer}/{'anyOf' if place.has('anyOf') else 'type'}", 1
+    for subschema in document.subschemas:
+        if subschema.has("anyOf") or isinstance(subschema.get("type"), list):
+            yield f"{subschema.pointer}/{'anyOf' if subschema.has('anyOf') else 'type'}", 1
 
 
 NOT_TAKEN = "Documented as not supported: the API answers 400 (the SDKs move it into `description` instead)."

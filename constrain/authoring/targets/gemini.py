@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from .subschemas import DocumentPart
+from .subschemas import LocatedSubschema
 from .target_tables import Target, TargetRow, make_rows
 
 __all__ = ["GEMINI"]
 
 
-def beside_ref(place: DocumentPart) -> bool:
+def beside_ref(subschema: LocatedSubschema) -> bool:
     """Return whether a keyword that does not start with $ is adjacent to the reference."""
-    return any(not name.startswith("$") for name in place.raw)
+    return any(not name.startswith("$") for name in subschema.raw)
 
 
-def other_enum(place: DocumentPart) -> bool:
+def other_enum(subschema: LocatedSubschema) -> bool:
     """Return whether the enum has values that are neither strings nor numbers."""
-    values = place.get("enum", ())
+    values = subschema.get("enum", ())
     return any(isinstance(value, (bool, list, dict)) or value is None for value in values)
 
 

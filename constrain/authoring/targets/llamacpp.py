@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from .subschemas import DocumentPart
+from .subschemas import LocatedSubschema
 from .target_tables import Target, TargetRow, make_rows
 
 __all__ = ["LLAMACPP"]
@@ -32,30 +32,30 @@ ASSERTS = frozenset((
 ))  # fmt: skip
 
 
-def acted_on(place: DocumentPart) -> str:
+def acted_on(subschema: LocatedSubschema) -> str:
     """Return the keyword that the converter acts on; "" if none of the list is present."""
-    return next((name for name in ORDER if place.has(name)), "")
+    return next((name for name in ORDER if subschema.has(name)), "")
 
 
 def row_of_shadowed(keyword: str) -> TargetRow:
     """Return the row of a keyword that is ignored because of the one that the converter acts on."""
 
-    def when(place: DocumentPart) -> bool:
-        first = acted_on(place)
+    def when(subschema: LocatedSubschema) -> bool:
+        first = acted_on(subschema)
         return first not in ("", keyword) and keyword not in READ_WITH.get(first, set())
 
     reason = "Not looked at beside a keyword that is acted on first: " + ", ".join(ORDER[:-2]) + "."
     return TargetRow(keyword, "ignored", reason, "Write it in the branches or in the definition.", when)
 
 
-def harmless_type(place: DocumentPart) -> bool:
+def harmless_type(subschema: LocatedSubschema) -> bool:
     """Return whether an ignored `type` would have had no effect anyway."""
-    return acted_on(place) in ("const", "enum", "pattern", "format", "properties", "items", "prefixItems", "allOf")
+    return acted_on(subschema) in ("const", "enum", "pattern", "format", "properties", "items", "prefixItems", "allOf")
 
 
-def lacks_string_type(place: DocumentPart) -> bool:
+def lacks_string_type(subschema: LocatedSubschema) -> bool:
     """Return whether the schema does not have the single type `string`."""
-    return bool(place.get("type") != "string")
+    return bool(subschema.get("type") != "string")
 
 
 CHECK_LATER = "Say it in the prompt, and check the answer with constrain."

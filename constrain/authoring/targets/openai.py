@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .subschemas import Document, DocumentPart
+from .subschemas import Document, LocatedSubschema
 from .target_tables import Limit, Target, TargetRow, make_rows
 
 __all__ = ["OPENAI"]
@@ -12,71 +12,71 @@ __all__ = ["OPENAI"]
 FORMATS = frozenset("date-time time date duration email hostname ipv4 ipv6 uuid".split())
 
 
-def other_format(place: DocumentPart) -> bool:
+def other_format(subschema: LocatedSubschema) -> bool:
     """Return whether the format is not among the documented ones."""
-    return place.get("format") not in FORMATS
+    return subschema.get("format") not in FORMATS
 
 
-def open_object(place: DocumentPart) -> bool:
+def open_object(subschema: LocatedSubschema) -> bool:
     """Return whether undeclared keys are allowed."""
-    return place.get("additionalProperties") is not False
+    return subschema.get("additionalProperties") is not False
 
 
-def is_optional(place: DocumentPart) -> bool:
+def is_optional(subschema: LocatedSubschema) -> bool:
     """Return whether a declared property is optional."""
-    properties = place.get("properties")
-    return isinstance(properties, dict) and not set(properties) <= set(place.get("required", ()))
+    properties = subschema.get("properties")
+    return isinstance(properties, dict) and not set(properties) <= set(subschema.get("required", ()))
 
 
-def no_type(place: DocumentPart) -> bool:
+def no_type(subschema: LocatedSubschema) -> bool:
     """Return whether the subschema has neither a type nor a keyword that determines it."""
-    return place.document.root is not place.raw and not place.has("anyOf", "$ref", "enum", "const")
+    return subschema.document.root is not subschema.raw and not subschema.has("anyOf", "$ref", "enum", "const")
 
 
-def beside_ref(place: DocumentPart) -> bool:
+def beside_ref(subschema: LocatedSubschema) -> bool:
     """Return whether the reference has adjacent assertion keywords."""
-    return any(name not in ("$ref", "$defs", "definitions", "$schema", "$id") for name in place.raw)
+    return any(name not in ("$ref", "$defs", "definitions", "$schema", "$id") for name in subschema.raw)
 
 
 def property_count(document: Document) -> Iterator[tuple[str, int]]:
     """Yield (pointer, number of properties) of each object."""
-    for place in document.places:
-        properties = place.get("properties")
+    for subschema in document.subschemas:
+        properties = subschema.get("properties")
         if isinstance(properties, dict):
-            yield f"{place.pointer}/properties", len(properties)
+            yield f"{subschema.pointer}/properties", len(properties)
 
 
 def nesting_depth(document: Document) -> Iterator[tuple[str, int]]:
     """Yield (pointer, increase in depth) of each object that is nested deeper than all before it."""
     deepest = 0
-    for place in document.places:
-        if place.is_object and place.depth > deepest:
-            yield place.pointer, place.depth - deepest
-            deepest = place.depth
+    for subschema in document.subschemas:
+        if subschema.is_object and subschema.depth > deepest:
+            yield subschema.pointer, subschema.depth - deepest
+            deepest = subschema.depth
 
 
 def enum_count(document: Document) -> Iterator[tuple[str, int]]:
     """Yield (pointer, number of values) of each enum."""
-    for place in document.places:
-        if isinstance(place.get("enum"), list):
-            yield f"{place.pointer}/enum", len(place.get("enum"))
+    for subschema in document.subschemas:
+        if isinstance(subschema.get("enum"), list):
+            yield f"{subschema.pointer}/enum", len(subschema.get("enum"))
 
 
 def text_length(document: Document) -> Iterator[tuple[str, int]]:
     """Yield (pointer, number of characters) of property names, definition names, enum values and const values."""
-    for place in document.places:
+    for subschema in document.subschemas:
         for name in ("properties", "$defs", "definitions"):
-            if isinstance(place.get(name), dict):
-                yield f"{place.pointer}/{name}", sum(map(len, place.get(name)))
-        if isinstance(place.get("enum"), list):
-            yield f"{place.pointer}/enum", sum(len(str(value)) for value in place.get("enum"))
-        if place.has("const"):
-            yield f"{place.pointer}/const", len(str(place.get("const")))
+            if isinstance(subschema.get(name), dict):
+                yield f"{subschema.pointer}/{name}", sum(map(len, subschema.get(name)))
+        if isinstance(subschema.get("enum"), list):
+            yield f"{subschema.pointer}/enum", sum(len(str(value)) for value in subschema.get("enum"))
+        if subschema.has("const"):
+            yield f"{subschema.pointer}/const", len(str(subschema.get("const")))
 
 
-def long_enum(place: DocumentPart) -> bool:
+def long_enum(subschema: LocatedSubschema) -> bool:
     """Return whether an enum has more than 250 strings with more than 15,000 characters in total."""
-    values = place.get("enum")
+    values = subschema.get("enum")
     texts = [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
     return len(texts) > 250 and sum(map(len, texts)) > 15_000
 

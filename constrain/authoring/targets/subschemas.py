@@ -16,20 +16,20 @@ from ...frontends.json_schema.core.dialects import Scope
 from ...frontends.json_schema.reading.keywords import iterate_subschemas
 from ...frontends.json_schema.reading.schema_references import ReferenceResolver
 
-__all__ = ["Document", "DocumentPart"]
+__all__ = ["Document", "LocatedSubschema"]
 
 
 Step = tuple[Union[str, int], ...]
 
 
-class DocumentPart:
+class LocatedSubschema:
     """One subschema.
 
-    raw: its source, an object or a boolean. pointer: its location. holder: the enclosing subschema, or None at the
+    raw: its source, an object or a boolean. pointer: its location. enclosing: the enclosing subschema, or None at the
     root. step: the reference tokens that lead here from the holder, such as ("properties", "a").
     """
 
-    __slots__ = ("document", "holder", "pointer", "raw", "scope", "step")
+    __slots__ = ("document", "enclosing", "pointer", "raw", "scope", "step")
 
     def __init__(
         self,
@@ -37,14 +37,14 @@ class DocumentPart:
         raw: Any,
         scope: Scope,
         pointer: str,
-        holder: DocumentPart | None,
+        enclosing: LocatedSubschema | None,
         step: tuple[str | int, ...],
     ) -> None:
         self.document = document
         self.raw = raw
         self.scope = scope
         self.pointer = pointer
-        self.holder = holder
+        self.enclosing = enclosing
         self.step = step
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -69,7 +69,7 @@ class DocumentPart:
     @property
     def is_root(self) -> bool:
         """Whether it is the whole document."""
-        return self.holder is None
+        return self.enclosing is None
 
     @property
     def is_recursive(self) -> bool:
@@ -79,22 +79,22 @@ class DocumentPart:
     @property
     def is_required(self) -> bool:
         """Whether the property that it is, or is part of, is required; true where there is no property."""
-        place: DocumentPart | None = self
-        while place is not None and place.holder is not None:
-            if place.step[0] == "properties":
-                return place.step[-1] in place.holder.get("required", ())
-            if place.step[0] in ("$defs", "definitions"):
+        subschema: LocatedSubschema | None = self
+        while subschema is not None and subschema.enclosing is not None:
+            if subschema.step[0] == "properties":
+                return subschema.step[-1] in subschema.enclosing.get("required", ())
+            if subschema.step[0] in ("$defs", "definitions"):
                 return True
-            place = place.holder
+            subschema = subschema.enclosing
         return True
 
     @property
     def depth(self) -> int:
         """Number of enclosing objects, itself included."""
-        count, place = 0, self
-        while place is not None:
-            count += place.is_object
-            place = place.holder  # type: ignore[assignment]
+        count, subschema = 0, self
+        while subschema is not None:
+            count += subschema.is_object
+            subschema = subschema.enclosing  # type: ignore[assignment]
         return count
 
 
@@ -107,50 +107,55 @@ class Document:
     def __init__(self, schema: dict[str, Any] | bool | str, registry: Mapping[str, Any] | None = None) -> None:
         self.root = load_document(schema)
         self.library = ReferenceResolver(self.root, registry)
-        self.places: list[DocumentPart] = list(self._walk())
+        self.subschemas: list[LocatedSubschema] = list(self._walk())
 
-    def _walk(self) -> Iterator[DocumentPart]:
-        todo = [DocumentPart(self, self.root, self.library.main, "", None, ())]
-        while todo:
-            place = todo.pop()
-            if not place.is_root:
-                place.scope = self.library.enter(place.raw, place.scope, place.pointer)
-            yield place
-            if isinstance(place.raw, dict):
-                below = [
-                    DocumentPart(
-                        self, raw, place.scope, "/".join((place.pointer, *map(pointer_token, step))), place, step
+    def _walk(self) -> Iterator[LocatedSubschema]:
+        stack = [LocatedSubschema(self, self.root, self.library.main, "", None, ())]
+        while stack:
+            subschema = stack.pop()
+            if not subschema.is_root:
+                subschema.scope = self.library.enter(subschema.raw, subschema.scope, subschema.pointer)
+            yield subschema
+            if isinstance(subschema.raw, dict):
+                children = [
+                    LocatedSubschema(
+                        self,
+                        raw,
+                        subschema.scope,
+                        "/".join((subschema.pointer, *map(pointer_token, step))),
+                        subschema,
+                        step,
                     )
-                    for step, raw in iterate_subschemas(place.raw, place.scope.draft)
+                    for step, raw in iterate_subschemas(subschema.raw, subschema.scope.draft)
                 ]
-                todo.extend(reversed(below))
+                stack.extend(reversed(children))
 
     @cached_property
     def recursive(self) -> frozenset[str]:
         """Pointers of the subschemas whose `$ref` is part of a cycle."""
-        edges: dict[str, list[str]] = {place.pointer: [] for place in self.places}
+        edges: dict[str, list[str]] = {subschema.pointer: [] for subschema in self.subschemas}
         named: list[tuple[str, str]] = []
-        for place in self.places:
-            if place.holder is not None and place.step[0] not in ("$defs", "definitions"):
-                edges[place.holder.pointer].append(place.pointer)
-            reference = place.get("$ref")
+        for subschema in self.subschemas:
+            if subschema.enclosing is not None and subschema.step[0] not in ("$defs", "definitions"):
+                edges[subschema.enclosing.pointer].append(subschema.pointer)
+            reference = subschema.get("$ref")
             if isinstance(reference, str):
                 try:
-                    target = self.library.resolve(reference, place.scope, place.pointer)[2]
+                    target = self.library.resolve(reference, subschema.scope, subschema.pointer)[2]
                 except ConstrainError:
                     continue
-                edges[place.pointer].append(target)
-                named.append((place.pointer, target))
-        below = {target: collect_reachable(edges, target) for target in {target for _, target in named}}
-        return frozenset(pointer for pointer, target in named if pointer in below[target])
+                edges[subschema.pointer].append(target)
+                named.append((subschema.pointer, target))
+        children = {target: collect_reachable(edges, target) for target in {target for _, target in named}}
+        return frozenset(pointer for pointer, target in named if pointer in children[target])
 
 
 def collect_reachable(edges: Mapping[str, list[str]], start: str) -> set[str]:
     """Return all nodes that can be reached, the start included."""
-    seen, todo = {start}, [start]
-    while todo:
-        for target in edges.get(todo.pop(), ()):
+    seen, stack = {start}, [start]
+    while stack:
+        for target in edges.get(stack.pop(), ()):
             if target not in seen:
                 seen.add(target)
-                todo.append(target)
+                stack.append(target)
     return seen

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from .subschemas import Document, DocumentPart
+from .subschemas import Document, LocatedSubschema
 
 __all__ = ["TargetFinding", "Limit", "TargetRow", "Target", "Verdict", "always_true", "make_rows"]
 
@@ -43,7 +43,7 @@ class TargetFinding(NamedTuple):
     cure: str
 
 
-def always_true(place: DocumentPart) -> bool:
+def always_true(subschema: LocatedSubschema) -> bool:
     """Return True: the condition of a row that always applies."""
     return True
 
@@ -55,7 +55,7 @@ class TargetRow(NamedTuple):
     verdict: Verdict
     reason: str = ""
     cure: str = ""
-    when: Callable[[DocumentPart], bool] = always_true
+    when: Callable[[LocatedSubschema], bool] = always_true
     missing: bool = False
 
 
@@ -88,7 +88,11 @@ class Target:
 
 
 def make_rows(
-    verdict: Verdict, names: str, reason: str = "", cure: str = "", when: Callable[[DocumentPart], bool] = always_true
+    verdict: Verdict,
+    names: str,
+    reason: str = "",
+    cure: str = "",
+    when: Callable[[LocatedSubschema], bool] = always_true,
 ) -> list[TargetRow]:
     """Return one row for each of the names, all alike."""
     return [TargetRow(name, verdict, reason, cure, when) for name in names.split()]

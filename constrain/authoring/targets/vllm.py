@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .subschemas import Document, DocumentPart
+from .subschemas import Document, LocatedSubschema
 from .target_tables import Target, TargetRow, make_rows
 
 __all__ = ["GUIDANCE", "OUTLINES", "XGRAMMAR", "choose_backend"]
@@ -83,16 +83,16 @@ def choose_backend(document: Document) -> Target:
     """Return the backend that vLLM selects for this schema."""
     if not seen_by_vllm(document.root):
         return XGRAMMAR
-    return OUTLINES if any(place.has("patternProperties") for place in document.places) else GUIDANCE
+    return OUTLINES if any(subschema.has("patternProperties") for subschema in document.subschemas) else GUIDANCE
 
 
 CLOSING = (("additionalProperties",), ("items",), ("unevaluatedProperties",), ("unevaluatedItems",))
 """Where `false` closes an object or array, and is not an error."""
 
 
-def no_type(place: DocumentPart) -> bool:
+def no_type(subschema: LocatedSubschema) -> bool:
     """Return whether the subschema has no `type`."""
-    return not place.has("type")
+    return not subschema.has("type")
 
 
 def is_anchored(pattern: str) -> bool:
@@ -100,14 +100,14 @@ def is_anchored(pattern: str) -> bool:
     return pattern.startswith("^") and pattern.endswith("$")
 
 
-def has_neighbours(place: DocumentPart, *own: str) -> bool:
+def has_neighbours(subschema: LocatedSubschema, *own_keywords: str) -> bool:
     """Return whether other assertion keywords are present too."""
-    return bool(ASSERTS & place.raw.keys() - set(own))
+    return bool(ASSERTS & subschema.raw.keys() - set(own_keywords))
 
 
-def has_undeclared(place: DocumentPart) -> bool:
+def has_undeclared(subschema: LocatedSubschema) -> bool:
     """Return whether a required key is not a declared property."""
-    return not set(place.get("required", ())) <= set(place.get("properties", ()))
+    return not set(subschema.get("required", ())) <= set(subschema.get("properties", ()))
 
 
 KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
@@ -123,14 +123,14 @@ def has_type(value: Any, types: frozenset[str]) -> bool:
     return "number" in types or ("integer" in types and value == int(value))
 
 
-def has_overlap(place: DocumentPart) -> bool:
+def has_overlap(subschema: LocatedSubschema) -> bool:
     """Return whether two branches of a oneOf are not known to be disjoint by their types or a const."""
-    branches = [branch for branch in place.get("oneOf") if isinstance(branch, dict)]
+    branches = [branch for branch in subschema.get("oneOf") if isinstance(branch, dict)]
     for number, one in enumerate(branches):
         for other in branches[:number]:
             if not are_disjoint(one, other):
                 return True
-    return len(branches) < len(place.get("oneOf"))
+    return len(branches) < len(subschema.get("oneOf"))
 
 
 def are_disjoint(one: dict[str, Any], other: dict[str, Any]) -> bool:

@@ -52,7 +52,7 @@ class NGram:
             )
         lost = [context for context in self.contexts if context and context[1:] not in self.contexts]
         if () not in self.contexts or lost:
-            raise ArgumentError(f"{lost[:1] or '[()]'} backs off to a context that is missing")
+            raise ArgumentError(f"{lost[:1] or '[()]'} backs off to no context of the model")
         sums = np.exp(self.logs).sum(axis=1)
         if not np.allclose(sums, 1.0, atol=1e-6):
             raise ArgumentError("the rows of an n-gram model must be log-probabilities that sum to 1")
