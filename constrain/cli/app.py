@@ -62,8 +62,8 @@ def shorten_messages() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if isinstance(said := getattr(error, "message", None), str):
-            error.message = display.replace_controls(shorten_text(said, MESSAGE))  # type: ignore[attr-defined]
+        if isinstance(message := getattr(error, "message", None), str):
+            error.message = display.replace_controls(shorten_text(message, MESSAGE))  # type: ignore[attr-defined]
         raise
 
 
@@ -137,19 +137,19 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def print_warnings(otherwise: Callable[..., None]) -> Callable[..., None]:
+def print_warnings(fallback: Callable[..., None]) -> Callable[..., None]:
     """Return a replacement for `warnings.showwarning`.
 
-    It prints a SchemaWarning as one line, and passes other warnings to `otherwise`.
+    It prints a SchemaWarning as one line, and passes other warnings to `fallback`.
     """
 
-    def tell(message: Warning | str, category: type[Warning], *place: Any) -> None:
+    def show(message: Warning | str, category: type[Warning], *details: Any) -> None:
         if issubclass(category, SchemaWarning):
             display.print_note(("warning: ", "yellow"), str(message))
         else:
-            otherwise(message, category, *place)
+            fallback(message, category, *details)
 
-    return tell
+    return show
 
 
 def main() -> None:

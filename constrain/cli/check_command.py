@@ -76,7 +76,7 @@ def check_schema(
         bool, typer.Option("--strict", metavar=" ", help="Of a grammar: exit code 1 if anything is wrong or doubtful.")
     ] = False,
     vocabulary: VocabularyOption = None,
-    asked: SchemaOptions = SchemaOptions(),
+    options: SchemaOptions = SchemaOptions(),
     as_json: JsonFlag = False,
 ) -> None:
     """Look at a schema: is it one, can it be satisfied, how is each keyword enforced, what does it cost.
@@ -93,29 +93,29 @@ def check_schema(
     if is_grammar(schema):
         raise typer.Exit(check_grammar(schema, start, lexer, folders, as_json=as_json, strict=strict))
     source = read_schema(schema)
-    asked = asked.relative_to(source)
+    options = options.relative_to(source)
     with attribute_errors(source.name):
-        faults = check_faults(source, asked, as_json)
+        faults = check_faults(source, options, as_json)
         where = find_positions(source.text)
         if target:
             raise typer.Exit(
-                print_targets(source, asked.registry, target, where, as_json=as_json, everything=everything)
+                print_targets(source, options.registry, target, where, as_json=as_json, everything=everything)
             )
-        report_schema(source, asked, where, faults, vocabulary, as_json=as_json, everything=everything)
+        report_schema(source, options, where, faults, vocabulary, as_json=as_json, everything=everything)
 
 
-def check_faults(source: SchemaSource, asked: SchemaOptions, as_json: bool) -> list[SchemaFault]:
+def check_faults(source: SchemaSource, options: SchemaOptions, as_json: bool) -> list[SchemaFault]:
     """Return the faults that are harmless or only unsupported. If there are others, report them and exit."""
 
     try:
-        found = find_faults(source.text, style=asked.style, registry=asked.registry)
+        faults = find_faults(source.text, style=options.style, registry=options.registry)
     except RecursionError:
         raise LimitError("This schema is nested too deeply.", pointer="", hint="Use fewer levels.") from None
-    wrong = [fault.error for fault in found if fault.reached and isinstance(fault.error, SchemaError)]
+    wrong = [fault.error for fault in faults if fault.reached and isinstance(fault.error, SchemaError)]
     if len(wrong) == 1:
         raise wrong[0]
     if not wrong:
-        return found
+        return faults
     if as_json:
         listed = [display.error_json(error, source.name) for error in wrong]
         display.as_json({"schema": False, "error": listed[0], "errors": listed})
@@ -130,7 +130,7 @@ def check_faults(source: SchemaSource, asked: SchemaOptions, as_json: bool) -> l
 
 def report_schema(
     source: SchemaSource,
-    asked: SchemaOptions,
+    options: SchemaOptions,
     where: SchemaPositions,
     faults: list[SchemaFault],
     vocabulary: str | None,
@@ -140,13 +140,13 @@ def report_schema(
 ) -> None:
     """Report how the schema is enforced and what it costs; exit with a code if it is unsupported or unsatisfiable."""
 
-    made: tuple[Constraint, dict[str, float]] | None = None
+    compiled: tuple[Constraint, dict[str, float]] | None = None
     refused: UnsupportedError | None = None
     load_kernels()
     known = vocabulary_of(vocabulary)
     try:
-        made = measure_compile(source.text, asked, known)
-        again = measure_compile(source.text, asked, known)[1]
+        compiled = measure_compile(source.text, options, known)
+        warm_cost = measure_compile(source.text, options, known)[1]
     except UnsatisfiableError as error:
         report_unsatisfiable(source, error, where, as_json)
     except UnsupportedError as error:
@@ -154,9 +154,9 @@ def report_schema(
     beyond = {fault.error.pointer: fault.error.cause for fault in faults if fault.reached}
     rows = [
         row._replace(how="refused", note=beyond[row.pointer]) if row.pointer in beyond else row
-        for row in describe_keywords(source.text, style=asked.style, registry=asked.registry)
+        for row in describe_keywords(source.text, style=options.style, registry=options.registry)
     ]
-    empty = [] if refused else find_unsatisfiable_parts(source.text, style=asked.style, registry=asked.registry)
+    empty = [] if refused else find_unsatisfiable_parts(source.text, style=options.style, registry=options.registry)
     notes = collect_notes(rows, where, empty, faults)
     if not as_json:
         print_keywords(source.name, rows, where, satisfiable=None if refused else True, everything=everything)
@@ -167,13 +167,13 @@ def report_schema(
         "keywords": [row._asdict() | {"line": where.lines.get(row.pointer)} for row in rows],
         "notes": [note._asdict() for note in notes],
     }
-    if made is None:
+    if compiled is None:
         report_unsupported(source, refused, answer, as_json)
     else:
-        constraint, cost = made
+        constraint, cost = compiled
         shortest = (constraint.matcher().shortest_completion() or b"").decode()
         answer |= {"satisfiable": True, "size": measure_size(constraint), "shortest": shortest}
-        answer["cost"] = {"first": cost, "again": again, "tokens": known.size}
+        answer["cost"] = {"first": cost, "again": warm_cost, "tokens": known.size}
         display.as_json(answer) if as_json else print_summary(answer)
 
 
@@ -194,8 +194,8 @@ def report_unsatisfiable(
     """Report that the schema is unsatisfiable, and exit."""
     if as_json:
         notes = [note._asdict() for note in collect_notes([], where, [], [])]
-        found = {"schema": True, "satisfiable": False, "error": display.error_json(error, source.name), "notes": notes}
-        display.as_json(found)
+        report = {"schema": True, "satisfiable": False, "error": display.error_json(error, source.name), "notes": notes}
+        display.as_json(report)
     else:
         display.print_answer(
             (source.name, "bold"), ": ", ("a JSON Schema", "green"), ", but ", ("nothing satisfies it", "red")
@@ -210,7 +210,7 @@ def report_unsatisfiable(
     raise typer.Exit(display.NO)
 
 
-def measure_compile(text: str, asked: SchemaOptions, vocabulary: Vocabulary) -> tuple[Constraint, dict[str, float]]:
+def measure_compile(text: str, options: SchemaOptions, vocabulary: Vocabulary) -> tuple[Constraint, dict[str, float]]:
     """Compile a schema and return the Constraint with its cost in µs.
 
     The cost is that of compiling, of the first mask, and of each mask along the shortest text.
@@ -221,8 +221,8 @@ def measure_compile(text: str, asked: SchemaOptions, vocabulary: Vocabulary) -> 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SchemaWarning)  # `collect_notes` reports the same
         start = perf_counter_ns()
-        constraint = compile(vocabulary, schema=text, style=asked.style, registry=asked.registry)
-    done = perf_counter_ns()
+        constraint = compile(vocabulary, schema=text, style=options.style, registry=options.registry)
+    compiled = perf_counter_ns()
     matcher = constraint.matcher()
     mask = matcher.mask()
     first = perf_counter_ns()
@@ -230,14 +230,14 @@ def measure_compile(text: str, asked: SchemaOptions, vocabulary: Vocabulary) -> 
         shortest = vocabulary.fewest(matcher.shortest_completion() or b"")
     except VocabularyError:  # no tokens spell the text; then only the first mask is measured
         shortest = []
-    spent = 0
+    mask_ns = 0
     for token in shortest:
         matcher.advance(token)
         before = perf_counter_ns()
         matcher.mask(mask)
-        spent += perf_counter_ns() - before
-    cost = {"compile_us": (done - start) / 1e3, "first_mask_us": (first - done) / 1e3}
-    return constraint, cost | {"mask_us": spent / 1e3 / max(1, len(shortest))}
+        mask_ns += perf_counter_ns() - before
+    cost = {"compile_us": (compiled - start) / 1e3, "first_mask_us": (first - compiled) / 1e3}
+    return constraint, cost | {"mask_us": mask_ns / 1e3 / max(1, len(shortest))}
 
 
 def measure_size(constraint: Constraint) -> dict[str, int]:

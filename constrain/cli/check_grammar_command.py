@@ -42,21 +42,21 @@ def check_grammar(
         return report_errors(name, text, error, start, tuple(folders or ()), as_json)
 
     with attribute_errors(name):
-        found = find_problems(written)
+        findings = find_problems(written)
         answer: dict[str, Any] = {
             "grammar": not is_refused(written),
-            "findings": [finding_json(written, one) for one in found],
+            "findings": [finding_json(written, one) for one in findings],
         }
         answer["sizes"] = measure_sizes(written)
         empty = written.productions.start not in written.productions.productive()
         if not as_json:
-            print_findings(written, found)
+            print_findings(written, findings)
         if is_refused(written) or empty:
             answer["satisfiable"] = None if not empty else False
             if as_json:
                 display.as_json(answer)
             return display.NO if empty else display.WRONG
-        answer["dead_ends"] = rate_dead_ends(written, found)
+        answer["dead_ends"] = rate_dead_ends(written, findings)
         answer |= measure_grammar(written, as_json, answer)
     if as_json:
         display.as_json(answer)
@@ -64,7 +64,7 @@ def check_grammar(
         print_sizes(written, answer)
     if not answer["satisfiable"]:
         return display.NO
-    return display.NO if strict and any(one.weight != "note" for one in found) else display.FINE
+    return display.NO if strict and any(one.weight != "note" for one in findings) else display.FINE
 
 
 def is_refused(written: WrittenGrammar) -> bool:
@@ -77,20 +77,20 @@ def report_errors(
 ) -> int:
     """Print all errors because of which the text is not a grammar, and return the exit code."""
 
-    found = [first]
+    errors = [first]
     if kind_of(name, text) == "lark":
-        found = collect_errors(text, start=start or "start", name=name, import_paths=folders) or [first]
+        errors = collect_errors(text, start=start or "start", name=name, import_paths=folders) or [first]
     if as_json:
-        listed = [display.error_json(error, name) for error in found]
+        listed = [display.error_json(error, name) for error in errors]
         display.as_json({"grammar": False, "error": listed[0], "errors": listed})
-    elif len(found) == 1:
-        display.print_error(found[0], name)
+    elif len(errors) == 1:
+        display.print_error(errors[0], name)
     else:
-        display.print_note((f"error: {name}: ", "bold red"), f"{len(found)} things are wrong")
-        for error in found:
+        display.print_note((f"error: {name}: ", "bold red"), f"{len(errors)} things are wrong")
+        for error in errors:
             display.print_note()
             display.print_note(error.render())
-    return max(map(display.code_of, found))
+    return max(map(display.code_of, errors))
 
 
 def finding_json(written: WrittenGrammar, finding: GrammarFinding) -> dict[str, Any]:
@@ -105,25 +105,25 @@ def finding_json(written: WrittenGrammar, finding: GrammarFinding) -> dict[str, 
     }  # fmt: skip
 
 
-def print_findings(written: WrittenGrammar, found: list[GrammarFinding]) -> None:
+def print_findings(written: WrittenGrammar, findings: list[GrammarFinding]) -> None:
     """Print the findings."""
     kind = "a Lark grammar" if written.kind == "lark" else "a GBNF grammar"
     how = f", {written.lexer} lexer" if written.kind == "lark" else ""
     display.print_answer(
         (written.name, "bold"), ": ", (kind, "red" if is_refused(written) else "green"), f"{how}, start {written.start}"
     )
-    for finding in found:
+    for finding in findings:
         display.print_answer()
-        place = ""
+        location = ""
         if finding.position is not None:
             line, column, excerpt, caret = locate_position(written.text, finding.position)
-            place = f"  (line {line}, column {column})"
-        display.print_answer((f"{finding.weight}: ", STYLES[finding.weight]), finding.cause, (place, "dim"))
+            location = f"  (line {line}, column {column})"
+        display.print_answer((f"{finding.weight}: ", STYLES[finding.weight]), finding.cause, (location, "dim"))
         if finding.position is not None and finding.weight != "note":
             display.print_answer(f"    {excerpt}")
             display.print_answer("    ", " " * caret, ("^", "bold red"))
-        for what, text in finding.examples:
-            display.print_answer(f"  {what}: ", (show_text(text), "bold"))
+        for caption, text in finding.examples:
+            display.print_answer(f"  {caption}: ", (show_text(text), "bold"))
         if finding.cure:
             display.print_answer(f"  {finding.cure}")
     display.print_answer()
@@ -137,17 +137,17 @@ def show_text(text: str) -> str:
 
 def measure_sizes(written: WrittenGrammar) -> dict[str, int]:
     """Return the size of the grammar, in its source and as tables."""
-    own = [n for n in written.productions.nonterminals if not n.startswith("__") and "\0" not in n]
-    found = {
-        "rules": len(own),
+    written_rules = [n for n in written.productions.nonterminals if not n.startswith("__") and "\0" not in n]
+    sizes = {
+        "rules": len(written_rules),
         "productions": len(written.productions.left),
         "terminals": len(written.productions.terminals),
     }
     if written.has_lexer:
-        found["lalr_states"] = len(written.table.action)
+        sizes["lalr_states"] = len(written.table.action)
         if not is_refused(written) and written.parser is not None:
-            found["scanner_states"] = len(written.parser.scanner.delta)
-    return found
+            sizes["scanner_states"] = len(written.parser.scanner.delta)
+    return sizes
 
 
 def measure_grammar(written: WrittenGrammar, as_json: bool, answer: dict[str, Any]) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def print_sizes(written: WrittenGrammar, answer: dict[str, Any]) -> None:
     """Print sizes, dead ends and the shortest sentence."""
     size = answer["sizes"]
     named = {"lalr_states": "LALR states", "scanner_states": "scanner states"}
-    tables = [f"{size[key]:,} {words}" for key, words in named.items() if key in size]
+    tables = [f"{size[key]:,} {label}" for key, label in named.items() if key in size]
     of_rules = f"{size['rules']:,} rules ({size['productions']:,} productions), {size['terminals']:,} terminals"
     rows = [("size", ", ".join([of_rules, *tables]))]
     if written.has_lexer:

@@ -93,11 +93,11 @@ def read_arguments(
     ] = None,
 ) -> SchemaOptions:
     """Return the values of the options; those that are not given are taken from `base`."""
-    said: dict[str, Any] = {
+    values: dict[str, Any] = {
         "key_order": key_order, "escapes": escapes, "numbers": numbers, "digits": digits, "formats": formats,
         "whitespace": None if whitespace is None else whitespace_of(whitespace),
     }  # fmt: skip
-    given = {name: value for name, value in said.items() if value is not None}
+    given = {name: value for name, value in values.items() if value is not None}
     return SchemaOptions(replace(Style.any() if anything else base, **given), read_registry(registry or []))
 
 
@@ -150,10 +150,10 @@ def read_folder(folder: Path) -> Iterator[tuple[str, SchemaSource]]:
     LimitError for more than `MOST_FILES` files or `MOST_BYTES` bytes, SourceError for a file that is not JSON.
     """
     files = bytes_read = 0
-    for place, folders, names in os.walk(folder):
+    for directory, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):
-            path = Path(place, name)
+            path = Path(directory, name)
             if not name.endswith(".json") or path.is_symlink() or not path.is_file():
                 continue
             files, bytes_read = files + 1, bytes_read + path.stat().st_size
@@ -166,8 +166,10 @@ def read_folder(folder: Path) -> Iterator[tuple[str, SchemaSource]]:
             with attribute_errors(source.name):
                 document = parse_json(source.text)
                 if isinstance(document, (dict, bool)):
-                    own = id_of(document)
-                    yield from ((uri, source) for uri in (own, source.uri, path.relative_to(folder).as_posix()) if uri)
+                    identifier = id_of(document)
+                    yield from (
+                        (uri, source) for uri in (identifier, source.uri, path.relative_to(folder).as_posix()) if uri
+                    )
 
 
 def id_of(document: Any) -> str:
@@ -194,9 +196,9 @@ def takes_style(base: Style) -> Callable[[Callable[..., None]], Callable[..., No
     The options are the parameters of `read_arguments`; `base` is the style without any of them.
     """
 
-    def taking(command: Callable[..., None]) -> Callable[..., None]:
-        hints, own = get_type_hints(command, include_extras=True), inspect.signature(command)
-        place = next(name for name, hint in hints.items() if hint is SchemaOptions)
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        hints, signature = get_type_hints(command, include_extras=True), inspect.signature(command)
+        slot = next(name for name, hint in hints.items() if hint is SchemaOptions)
         shared = {
             name: parameter.replace(annotation=get_type_hints(read_arguments, include_extras=True)[name])
             for name, parameter in inspect.signature(read_arguments).parameters.items()
@@ -205,16 +207,16 @@ def takes_style(base: Style) -> Callable[[Callable[..., None]], Callable[..., No
 
         @wraps(command)
         def with_options(**given: Any) -> None:
-            said = {name: given.pop(name) for name in shared}
-            command(**given, **{place: read_arguments(base, **said)})
+            values = {name: given.pop(name) for name in shared}
+            command(**given, **{slot: read_arguments(base, **values)})
 
         parameters: list[inspect.Parameter] = []
-        for name, parameter in own.parameters.items():
-            parameters += shared.values() if name == place else [parameter.replace(annotation=hints[name])]
+        for name, parameter in signature.parameters.items():
+            parameters += shared.values() if name == slot else [parameter.replace(annotation=hints[name])]
         keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
         del with_options.__wrapped__  # type: ignore[attr-defined]
-        with_options.__signature__ = own.replace(parameters=keywords)  # type: ignore[attr-defined]
+        with_options.__signature__ = signature.replace(parameters=keywords)  # type: ignore[attr-defined]
         with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in keywords}
         return with_options
 
-    return taking
+    return decorate

@@ -31,7 +31,7 @@ class CrossCheck:
 
 
 def validate_independently(
-    schema: str, instance: bytes, asked: SchemaOptions = SchemaOptions(), *, parse: Callable[[str], Any] = json.loads
+    schema: str, instance: bytes, options: SchemaOptions = SchemaOptions(), *, parse: Callable[[str], Any] = json.loads
 ) -> CrossCheck:
     """Validate an instance with jsonschema, with the registry and formats of the options.
 
@@ -48,7 +48,7 @@ def validate_independently(
     except RecursionError:
         return CrossCheck("none", "it is nested too deeply for Python's json module")
     try:
-        worst = jsonschema.exceptions.best_match(validator_of(schema, asked, parse).iter_errors(value))
+        worst = jsonschema.exceptions.best_match(validator_of(schema, options, parse).iter_errors(value))
     except jsonschema.SchemaError as error:
         return CrossCheck("none", f"jsonschema does not take the schema: {error.message}")
     except RecursionError:
@@ -61,22 +61,24 @@ def validate_independently(
 
 
 @lru_cache(maxsize=4)
-def validator_of(schema: str, asked: SchemaOptions, parse: Callable[[str], Any]) -> Any:
+def validator_of(schema: str, options: SchemaOptions, parse: Callable[[str], Any]) -> Any:
     """Return the validator of a schema, for the dialect that it declares. Exceptions of jsonschema are propagated."""
     import jsonschema
     import referencing.jsonschema
     from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
     document = parse(schema)
-    if asked.base_uri and isinstance(document, dict) and not {"$id", "id", "$ref"} & document.keys():
-        document = {"$id": asked.base_uri, "id": asked.base_uri, **document}
+    if options.base_uri and isinstance(document, dict) and not {"$id", "id", "$ref"} & document.keys():
+        document = {"$id": options.base_uri, "id": options.base_uri, **document}
     dialect = jsonschema.validators.validator_for(document, default=jsonschema.Draft202012Validator)
     dialect.check_schema(document)
-    spoken = referencing.jsonschema.specification_with(dialect.ID_OF(dialect.META_SCHEMA))
-    beside = ((uri, spoken.detect(content), content) for uri, text in asked.documents for content in [parse(text)])
-    known = REGISTRY.with_resources((uri, spec.create_resource(content)) for uri, spec, content in beside)
-    checker = dialect.FORMAT_CHECKER if asked.style.formats == "assert" else None
-    return limit_patterns(dialect)(document, format_checker=checker, registry=known)
+    specification = referencing.jsonschema.specification_with(dialect.ID_OF(dialect.META_SCHEMA))
+    documents = (
+        (uri, specification.detect(content), content) for uri, text in options.documents for content in [parse(text)]
+    )
+    registry = REGISTRY.with_resources((uri, spec.create_resource(content)) for uri, spec, content in documents)
+    checker = dialect.FORMAT_CHECKER if options.style.formats == "assert" else None
+    return limit_patterns(dialect)(document, format_checker=checker, registry=registry)
 
 
 @lru_cache(maxsize=16)
@@ -115,12 +117,12 @@ def limit_patterns(dialect: Any) -> Any:
             raise NotImplementedError("unevaluatedProperties beside patterns, which may take it for ever")
         yield from dialect.VALIDATORS["unevaluatedProperties"](validator, inner, value, schema)
 
-    ours = {
+    replacements = {
         "pattern": pattern, "patternProperties": pattern_properties, "additionalProperties": additional_properties,
         "unevaluatedProperties": unevaluated_properties,
     }  # fmt: skip
-    known = {name: keyword for name, keyword in ours.items() if name in dialect.VALIDATORS}
-    return jsonschema.validators.extend(dialect, known)
+    supported = {name: keyword for name, keyword in replacements.items() if name in dialect.VALIDATORS}
+    return jsonschema.validators.extend(dialect, supported)
 
 
 MOST_OPTIONS = 10
@@ -139,21 +141,21 @@ def match_pattern(expression: str, text: str) -> bool:
     return pattern_dfa(expression, Limits().dfa_states).accepts(text)
 
 
-def explain_difference(schema: str, instance: bytes, asked: SchemaOptions, ours: bool, theirs: CrossCheck) -> str:
+def explain_difference(schema: str, instance: bytes, options: SchemaOptions, ours: bool, theirs: CrossCheck) -> str:
     """Return why the two verdicts differ: the first known reason that applies, or that none does."""
-    style = asked.style
+    style = options.style
     if not ours:
         widest = replace(Style.any(), formats=style.formats)
-        if style != widest and accepts_in_style(schema, instance, asked, widest):
+        if style != widest and accepts_in_style(schema, instance, options, widest):
             return "the value is valid, but not spelled as the options ask: see --any"
         reason = describe_json_deviation(instance)
         if reason:
             return reason
-    if validate_independently(schema, instance, asked, parse=parse_exact).verdict == ("valid" if ours else "invalid"):
+    if validate_independently(schema, instance, options, parse=parse_exact).verdict == ("valid" if ours else "invalid"):
         return "jsonschema computes with binary floating point; with exact numbers it agrees"
     loose = replace(style, formats="annotate")
     if theirs.keyword == "format" or (
-        '"format"' in schema and not ours and accepts_in_style(schema, instance, asked, loose)
+        '"format"' in schema and not ours and accepts_in_style(schema, instance, options, loose)
     ):
         return "they read a `format` differently: here each is asserted as its RFC says"
     if theirs.keyword in ("pattern", "patternProperties") or '"pattern' in schema:
@@ -161,12 +163,12 @@ def explain_difference(schema: str, instance: bytes, asked: SchemaOptions, ours:
     return "for no known reason: one of the two is wrong; please report it with both files"
 
 
-def accepts_in_style(schema: str, instance: bytes, asked: SchemaOptions, style: Style) -> bool:
+def accepts_in_style(schema: str, instance: bytes, options: SchemaOptions, style: Style) -> bool:
     """Return constrain's verdict in another style; False if there is none."""
 
     try:
         return (
-            first_refusal(compile(Vocabulary.bytes(), schema=schema, style=style, registry=asked.registry), instance)
+            first_refusal(compile(Vocabulary.bytes(), schema=schema, style=style, registry=options.registry), instance)
             is None
         )
     except ConstrainError:
@@ -205,8 +207,8 @@ def parse_exact(text: str) -> Any:
     """Parse JSON with exact numbers."""
 
     def number(digits: str) -> Any:
-        made = Decimal(digits)
-        whole = abs(made.adjusted()) < 1000 and made == made.to_integral_value()
-        return int(made) if whole else made
+        value = Decimal(digits)
+        is_integer = abs(value.adjusted()) < 1000 and value == value.to_integral_value()
+        return int(value) if is_integer else value
 
     return json.loads(text, parse_float=number)

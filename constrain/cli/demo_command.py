@@ -52,7 +52,7 @@ def run_demo(
     from ..generation.pipeline import generate as write
 
     source = person_schema() if schema is None else read_schema(schema)
-    asked = prompt or (PROMPT if schema is None else "Fill in the form.")
+    request = prompt or (PROMPT if schema is None else "Fill in the form.")
     live = sys.stdout.isatty() and not as_json
     if not as_json:
         print_heading(f"the schema ({source.name})")
@@ -60,30 +60,30 @@ def run_demo(
     load_kernels()
     model = load_with_note("demo")
     if not as_json:
-        print_heading(f'the answer of the embedded model to "{asked}", token by token')
-    made = write(
+        print_heading(f'the answer of the embedded model to "{request}", token by token')
+    generated = write(
         model,
-        asked,
+        request,
         schema=source.text,
         n=1,
         seed=seed,
         max_tokens=max_tokens,
         stream=stream_pieces() if live else None,
     )[0]
-    theirs = validate_independently(source.text, made.text.encode())
+    theirs = validate_independently(source.text, generated.text.encode())
     if as_json:
-        shown = {"schema": json.loads(source.text), "prompt": asked}
-        display.as_json(shown | generation_json(made) | {"jsonschema": theirs.verdict})
+        report = {"schema": json.loads(source.text), "prompt": request}
+        display.as_json(report | generation_json(generated) | {"jsonschema": theirs.verdict})
     else:
         if not live:
-            print(made.text, end="")
+            print(generated.text, end="")
         print()
         print_heading("the value")
-        show_value(made.value)
+        show_value(generated.value)
         print_heading("the verdict")
         print_check(theirs)
-        print_cost(made)
-        compiling, spent = replay_masks(model.vocabulary, source.text, made.tokens)
+        print_cost(generated)
+        compiling, spent = replay_masks(model.vocabulary, source.text, generated.tokens)
         display.print_note((
             f"the same text {REPLAYS} times more, each with a new constraint: compiled in {median(compiling):,.0f} µs, "
             f"median {median(spent):.1f} µs a mask, mean {mean(spent):.1f}", "dim",
@@ -144,5 +144,5 @@ def replay_masks(vocabulary: Vocabulary, schema: str, tokens: tuple[int, ...]) -
 def print_check(theirs: CrossCheck) -> None:
     """Print the verdict of the independent validator."""
     style = {"valid": "green", "invalid": "red", "none": "yellow"}[theirs.verdict]
-    words = {"valid": "valid", "invalid": f"invalid: {theirs.message}", "none": theirs.message}[theirs.verdict]
-    display.print_answer("the jsonschema package says: ", (words, style))
+    verdict = {"valid": "valid", "invalid": f"invalid: {theirs.message}", "none": theirs.message}[theirs.verdict]
+    display.print_answer("the jsonschema package says: ", (verdict, style))

@@ -99,10 +99,10 @@ def as_utf8(text: str) -> str:
 
 
 @contextmanager
-def show_progress(what: str) -> Iterator[None]:
+def show_progress(action: str) -> Iterator[None]:
     """Show what takes a while, for as long as it takes; on a terminal only."""
     if sys.stderr.isatty():
-        with message_console().status(Text(what)):
+        with message_console().status(Text(action)):
             yield
     else:
         yield
@@ -184,11 +184,11 @@ def of_system(error: Exception) -> str:
 
 def error_json(error: Exception, where: str = "") -> dict[str, Any]:
     """Return an error as JSON data."""
-    found: dict[str, Any] = {"kind": type(error).__name__, "message": of_system(error)}
+    data: dict[str, Any] = {"kind": type(error).__name__, "message": of_system(error)}
     if where:
-        found["file"] = where
+        data["file"] = where
     if isinstance(error, ConstrainError):
-        found |= {"message": error.cause, "pointer": error.pointer, "hint": error.hint or None}
+        data |= {"message": error.cause, "pointer": error.pointer, "hint": error.hint or None}
         if error.source is not None and error.position is not None:
-            found["line"], found["column"], *_ = locate_position(error.source, error.position)
-    return found
+            data["line"], data["column"], *_ = locate_position(error.source, error.position)
+    return data

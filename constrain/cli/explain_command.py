@@ -46,7 +46,7 @@ def explain_constraint(
     token: Annotated[str | None, typer.Option(help="A text that should come next: why it may not.")] = None,
     token_id: Annotated[int | None, typer.Option(help="The same, for a token of the vocabulary.")] = None,
     vocabulary: VocabularyOption = None,
-    asked: SchemaOptions = SchemaOptions(),
+    options: SchemaOptions = SchemaOptions(),
     as_json: JsonFlag = False,
 ) -> None:
     """Where a keyword is enforced; or what may come next after a prefix, and why a token may not.
@@ -63,12 +63,12 @@ def explain_constraint(
     name = "the regex"
     if schema is not None:
         source = read_schema(schema)
-        name, text, asked = source.name, source.text, asked.relative_to(source)
+        name, text, options = source.name, source.text, options.relative_to(source)
         what = {"schema": text}
     load_kernels()
 
     with attribute_errors(name):
-        constraint = compile(vocabulary_of(vocabulary), style=asked.style, registry=asked.registry, **what)
+        constraint = compile(vocabulary_of(vocabulary), style=options.style, registry=options.registry, **what)
     token_text = None if token is None else bytes_of("--token", token)
     if token_id is not None:
         token_text = token_bytes(constraint, token_id)
@@ -83,10 +83,10 @@ def explain_keyword(keyword: str, as_json: bool) -> int:
     if not rows and keyword in list_annotations():
         rows = [Whereabouts(keyword, "annotation", "", "", "-", "-", "so it is in the specification")]
     if not rows:
-        near = get_close_matches(keyword, [row.name for row in KEYWORDS], 1)
+        suggestions = get_close_matches(keyword, [row.name for row in KEYWORDS], 1)
         raise ConstrainError(
             f"{keyword!r} is no keyword of JSON Schema that asserts anything.",
-            hint=f"Did you mean {near[0]}?" if near else "",
+            hint=f"Did you mean {suggestions[0]}?" if suggestions else "",
         )
     if as_json:
         display.as_json({"keyword": keyword, "rows": [asdict(row) for row in rows]})
@@ -114,13 +114,13 @@ def explain_position(constraint: Constraint, prefix: bytes, token: bytes | None,
             show_refusal(refusal)
         return display.NO
     matcher.advance_bytes(prefix)
-    words, forced, closing = describe_expected(matcher), matcher.forced(), matcher.shortest_completion()
+    expected, forced, closing = describe_expected(matcher), matcher.forced(), matcher.shortest_completion()
     answer |= {
-        "expected": words, "may_end": matcher.is_complete, "forced": forced.decode("utf-8", "replace"),
+        "expected": expected, "may_end": matcher.is_complete, "forced": forced.decode("utf-8", "replace"),
         "next_bytes": sorted(matcher.next_bytes()),
         "shortest_completion": None if closing is None else closing.decode("utf-8", "replace"),
     }  # fmt: skip
-    lines = [("next", join_words(words)), ("may end here", "yes" if matcher.is_complete else "no")]
+    lines = [("next", join_words(expected)), ("may end here", "yes" if matcher.is_complete else "no")]
     if len(forced) > 1:
         lines.append(("forced", forced.decode("utf-8", "replace")))
     if closing:
@@ -133,8 +133,8 @@ def explain_position(constraint: Constraint, prefix: bytes, token: bytes | None,
         lines.append(("tokens", f"{share}: " + "  ".join(some.values())))
     no = None if token is None else refusal_of(matcher, token)
     if token is not None:
-        found = None if no is None else asdict(no)
-        answer["token"] = {"text": token.decode("utf-8", "replace"), "allowed": no is None, "refusal": found}
+        refusal_data = None if no is None else asdict(no)
+        answer["token"] = {"text": token.decode("utf-8", "replace"), "allowed": no is None, "refusal": refusal_data}
     if as_json:
         display.as_json(answer)
     else:

@@ -54,7 +54,7 @@ def generate_texts(
     ] = "masked",
     particles: Annotated[int | None, typer.Option(min=1, help="Texts side by side, for smc and pimh.")] = None,
     folders: ImportOption = None,
-    asked: SchemaOptions = SchemaOptions(),
+    options: SchemaOptions = SchemaOptions(),
     as_json: JsonFlag = False,
 ) -> None:
     """Let a model write text in exactly the form that --schema, --regex, --grammar or --choice asks for.
@@ -66,16 +66,16 @@ def generate_texts(
         raise typer.BadParameter(f"give one of {', '.join(given)}.")
     if schema is not None:
         source = read_schema(schema)
-        name, text, asked = source.name, source.text, asked.relative_to(source)
-        what: dict[str, Any] = {"schema": text}
+        name, text, options = source.name, source.text, options.relative_to(source)
+        arguments: dict[str, Any] = {"schema": text}
     elif grammar is not None:
         name, text = grammar_text(grammar)
-        what = {"grammar": form_of(grammar if ready_name(grammar) else text, import_paths=folders or ())}
+        arguments = {"grammar": form_of(grammar if ready_name(grammar) else text, import_paths=folders or ())}
     else:
-        name, what = ("the regex", {"regex": regex}) if regex is not None else ("the choices", {"choices": choice})
+        name, arguments = ("the regex", {"regex": regex}) if regex is not None else ("the choices", {"choices": choice})
     with attribute_errors(name):
         to_grammar(
-            **what, style=asked.style, registry=asked.registry
+            **arguments, style=options.style, registry=options.registry
         )  # errors in the constraint are reported before a model is loaded
     if prompt == "-":
         prompt = sys.stdin.read()
@@ -85,21 +85,21 @@ def generate_texts(
 
     prompted = load_with_note(model)
     with attribute_errors(name), nullcontext() if live else display.show_progress("writing …"):
-        made = write(
-            prompted, prompt, **what, style=asked.style, registry=asked.registry, n=n, seed=seed, max_tokens=max_tokens,
+        generations = write(
+            prompted, prompt, **arguments, style=options.style, registry=options.registry, n=n, seed=seed, max_tokens=max_tokens,
             temperature=temperature, top_k=top_k, top_p=top_p, sampler=sampler, particles=particles,
             stream=stream_pieces() if live else None,
         )  # fmt: skip
     if as_json:
-        display.as_json({"texts": [generation_json(one) for one in made]})
+        display.as_json({"texts": [generation_json(one) for one in generations]})
         return
     if live:
         print()
-    for one in made:
+    for one in generations:
         if not live:
             print(one.text)
         print_cost(one)
-    print_weights(made)
+    print_weights(generations)
 
 
 def load_with_note(model: str) -> LoadedModel:
@@ -124,42 +124,45 @@ def stream_pieces() -> Callable[[Piece], None]:
     return stream
 
 
-def print_cost(made: Generation) -> None:
+def print_cost(generation: Generation) -> None:
     """Print to stderr what a text cost and how it ended."""
-    stats = made.stats
+    stats = generation.stats
     endings = {"complete": "complete", "budget": "closed in time (--max-tokens)", "length": "cut off, not complete"}
     speed = stats.tokens / stats.total_us * 1e6 if stats.total_us else 0.0
     forced = f", {stats.forced_tokens} of them forced" if stats.forced_tokens else ""
     counted = [f"{name} {stats.counts[name]:.4g}" for name in COUNTED if name in stats.counts]
     cost = f"{stats.mask_us:.1f} µs a mask" if not counted else f"for all texts: {', '.join(counted)}"
     display.print_note((
-        f"{endings[made.finish_reason]} · {stats.tokens} tokens{forced} · {speed:.0f} tokens/s · "
-        f"{cost} · compiled in {stats.compile_us:,.0f} µs · log weight {made.log_weight:.1f}", "dim",
+        f"{endings[generation.finish_reason]} · {stats.tokens} tokens{forced} · {speed:.0f} tokens/s · "
+        f"{cost} · compiled in {stats.compile_us:,.0f} µs · log weight {generation.log_weight:.1f}", "dim",
     ))  # fmt: skip
 
 
-def print_weights(made: list[Generation]) -> None:
+def print_weights(generations: list[Generation]) -> None:
     """Print to stderr which sampler was selected and why, and a summary of the weights of all texts."""
     from ..sampling.sampler_table import SAMPLERS
 
-    stats = made[0].stats
+    stats = generations[0].stats
     if stats.reason:
         display.print_note((f"{stats.sampler}: {stats.reason}", "dim"))
-    if len(made) > 1:
-        said, of = stats.weights, f"of the {len(made)} texts: log Z {stats.weights['log_z']:.1f}"
+    if len(generations) > 1:
+        weights, prefix = stats.weights, f"of the {len(generations)} texts: log Z {stats.weights['log_z']:.1f}"
         if SAMPLERS[stats.sampler].equal_weights:
-            display.print_note((f"{of} · from the model's own distribution, given the constraint", "dim"))
+            display.print_note((f"{prefix} · from the model's own distribution, given the constraint", "dim"))
             return
-        trusted = "" if said["trusted"] else " · not to be trusted yet: draw more"
-        off = f"{said['kl_to_target']:.2g} nats (and {said['kl_from_target']:.2g} the other way)"
+        trusted = "" if weights["trusted"] else " · not to be trusted yet: draw more"
+        divergence = f"{weights['kl_to_target']:.2g} nats (and {weights['kl_from_target']:.2g} the other way)"
         display.print_note(
-            (f"{of} · off from the model by {off} · worth {said['ess']:.1f} faithful ones{trusted}", "dim")
+            (
+                f"{prefix} · off from the model by {divergence} · worth {weights['ess']:.1f} faithful ones{trusted}",
+                "dim",
+            )
         )
 
 
-def generation_json(made: Generation) -> dict[str, Any]:
+def generation_json(generation: Generation) -> dict[str, Any]:
     """Return a Generation as JSON data."""
     return {
-        "text": made.text, "value": made.value, "finish_reason": made.finish_reason, "tokens": list(made.tokens),
-        "logprob": made.logprob, "log_weight": made.log_weight, "stats": asdict(made.stats),
+        "text": generation.text, "value": generation.value, "finish_reason": generation.finish_reason, "tokens": list(generation.tokens),
+        "logprob": generation.logprob, "log_weight": generation.log_weight, "stats": asdict(generation.stats),
     }  # fmt: skip

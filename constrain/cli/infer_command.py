@@ -25,7 +25,7 @@ def infer_from_files(
         list[str],
         typer.Argument(metavar="EXAMPLES...", help="Files: JSON lines, a JSON array of examples; - for stdin."),
     ],
-    tight: Annotated[
+    tightness: Annotated[
         bool, typer.Option("--tight", metavar=" ", help="Bounds on numbers and lengths, as they were seen.")
     ] = False,
     open_: Annotated[
@@ -47,7 +47,7 @@ def infer_from_files(
             examples += read_examples(read_bytes(name))
     load_kernels()
     with attribute_errors(", ".join("stdin" if name == "-" else name for name in files)):
-        bounds: Literal["free", "observed"] = "observed" if tight else "free"
+        bounds: Literal["free", "observed"] = "observed" if tightness else "free"
         keys: Literal["closed", "open"] = "open" if open_ else "closed"
         schema = found_in(examples, bounds=bounds, keys=keys)
         theirs = validate_independently(*combine_examples(schema, examples))
@@ -81,8 +81,8 @@ def read_examples(data: bytes) -> list[Any]:
     except UnicodeDecodeError as error:
         raise SourceError(f"Not text: byte {error.start} is no UTF-8.", hint="Examples are JSON in UTF-8.") from None
     try:
-        whole = json.loads(text, parse_constant=refuse_constant)
-        return whole if isinstance(whole, list) else [whole]
+        document = json.loads(text, parse_constant=refuse_constant)
+        return document if isinstance(document, list) else [document]
     except json.JSONDecodeError as error:
         if "\n" not in text.strip() or error.msg != "Extra data":
             raise SourceError(f"Not JSON: {error.msg}.", source=text, position=error.pos) from None

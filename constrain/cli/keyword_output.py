@@ -111,25 +111,25 @@ def print_keywords(
 
 def by_subschema(rows: list[KeywordRow], where: SchemaPositions, everything: bool) -> None:
     """Print the table of keywords by subschema, for a terminal."""
-    shown: dict[str, list[KeywordRow]] = {}
+    grouped: dict[str, list[KeywordRow]] = {}
     for row in rows:
-        shown.setdefault(row.pointer.rpartition("/")[0], []).append(row)
+        grouped.setdefault(row.pointer.rpartition("/")[0], []).append(row)
     columns = [column for column in COLUMNS if any(row.how in column[1] for row in rows)]
     grid = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True, padding=(0, 2, 0, 0))
     grid.add_column("line", justify="right", style="dim", no_wrap=True)
     grid.add_column("where", overflow="fold")
     for title, _, style in columns:
         grid.add_column(title, style=style, overflow="fold")
-    most = len(shown) if everything else MOST_LINES
-    for pointer, members in list(shown.items())[:most]:
+    most = len(grouped) if everything else MOST_LINES
+    for pointer, members in list(grouped.items())[:most]:
         cells = [" ".join(row.keyword for row in members if row.how in hows) for _, hows, _ in columns]
-        place = Text(display.replace_controls(pointer)) if pointer else Text("(the root)", style="dim")
+        label = Text(display.replace_controls(pointer)) if pointer else Text("(the root)", style="dim")
         grid.add_row(
-            str(where.lines.get(pointer, "")), place, *(Text(display.replace_controls(cell)) for cell in cells)
+            str(where.lines.get(pointer, "")), label, *(Text(display.replace_controls(cell)) for cell in cells)
         )
     display.answer_console().print(grid)
-    if len(shown) > most:
-        display.print_answer((f"… and {len(shown) - most:,} more subschemas: --all shows them", "dim"))
+    if len(grouped) > most:
+        display.print_answer((f"… and {len(grouped) - most:,} more subschemas: --all shows them", "dim"))
 
 
 STYLES = {"guard": "yellow", "nothing": "dim", "twice": "red", "idle": "yellow", "impossible": "red"}
@@ -154,8 +154,8 @@ def print_notes(notes: list[Note], *, everything: bool) -> None:
     grid.add_column("worth a look", overflow="fold")
     grid.add_column("")
     for first, *others in grouped.values():
-        place = display.assemble_text([first.pointer, (f" and {len(others):,} more" if others else "", "dim")])
+        label = display.assemble_text([first.pointer, (f" and {len(others):,} more" if others else "", "dim")])
         text = Text(display.replace_controls(first.text), style=STYLES[first.kind])
-        grid.add_row(str(first.line or ""), place, text)
+        grid.add_row(str(first.line or ""), label, text)
     display.answer_console().print(grid)
     display.print_answer()

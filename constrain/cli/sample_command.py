@@ -45,7 +45,7 @@ def print_samples(
     start: StartOption = None,
     lexer: LexerOption = None,
     folders: ImportOption = None,
-    asked: SchemaOptions = SchemaOptions(),
+    options: SchemaOptions = SchemaOptions(),
     as_json: JsonFlag = False,
 ) -> None:
     """Different random valid instances of a schema, one a line: test data, without any model.
@@ -63,13 +63,13 @@ def print_samples(
         return
 
     source = read_schema(schema)
-    asked = asked.relative_to(source)
+    options = options.relative_to(source)
     load_kernels()
     with attribute_errors(source.name):
-        constraint = compile(Vocabulary.bytes(), schema=source.text, style=asked.style, registry=asked.registry)
+        constraint = compile(Vocabulary.bytes(), schema=source.text, style=options.style, registry=options.registry)
 
     def agreed(text: bytes) -> bool:
-        return validate_independently(source.text, text, asked).verdict != "invalid"
+        return validate_independently(source.text, text, options).verdict != "invalid"
 
     drawn = distinct_texts(constraint, n, rng=np.random.default_rng(seed), size=size or SIZE, agree=agreed)
     made = (text.decode() for text in drawn)
@@ -85,10 +85,10 @@ def print_samples(
     print_missing(count, n, "instance")
 
 
-def print_missing(count: int, n: int, what: str) -> None:
+def print_missing(count: int, n: int, kind: str) -> None:
     """Report on stderr if there are fewer samples than requested."""
     if count < n:
-        print(f"{count} instead of {n}: no other {what} was found.", file=sys.stderr)
+        print(f"{count} instead of {n}: no other {kind} was found.", file=sys.stderr)
 
 
 def sample_grammar(
@@ -106,16 +106,16 @@ def sample_grammar(
     written = grammar_of(given, start, lexer, folders)
     load_kernels()
     with attribute_errors(written.name):
-        found = [text.decode() for text in islice(draw_sentences(written, rng, size or RULES), n)]
+        sentences = [text.decode() for text in islice(draw_sentences(written, rng, size or RULES), n)]
     if as_json:
-        display.as_json({"sentences": found})
-    elif any("\n" in text or "\r" in text for text in found):
-        for text in found:
+        display.as_json({"sentences": sentences})
+    elif any("\n" in text or "\r" in text for text in sentences):
+        for text in sentences:
             plain = "\r" not in text and not BLOCK.search(text)
             print("--- accept" if plain else f"--- accept as JSON\n{json.dumps(text)}")
             if plain:
                 print(text)
     else:
-        for text in found:
+        for text in sentences:
             print(text)
-    print_missing(len(found), n, "sentence")
+    print_missing(len(sentences), n, "sentence")

@@ -35,14 +35,14 @@ def find_positions(text: str) -> SchemaPositions:
     twice: list[tuple[str, int, int]] = []
     stack: list[tuple[str, set[str] | int]] = []  # pointer of an open bracket; its keys, or number of items
     key: str | None = None
-    for word, line in scan_tokens(text):
-        if word == ":" or word == ",":
-            if word == "," and stack and isinstance(stack[-1][1], int):
+    for token, line in scan_tokens(text):
+        if token == ":" or token == ",":
+            if token == "," and stack and isinstance(stack[-1][1], int):
                 stack[-1] = (stack[-1][0], stack[-1][1] + 1)
-        elif word in "}]":
+        elif token in "}]":
             stack.pop()
         elif stack and isinstance(stack[-1][1], set) and key is None:
-            name = json.loads(word, strict=False)
+            name = json.loads(token, strict=False)
             pointer, seen = f"{stack[-1][0]}/{pointer_token(name)}", stack[-1][1]
             if name in seen:
                 twice.append((pointer, lines[pointer], line))
@@ -53,8 +53,8 @@ def find_positions(text: str) -> SchemaPositions:
             here = key if key is not None else f"{stack[-1][0]}/{stack[-1][1]}" if stack else ""
             if key is None:
                 lines[here] = line
-            if word in "{[":
-                stack.append((here, set() if word == "{" else 0))
+            if token in "{[":
+                stack.append((here, set() if token == "{" else 0))
             key = None
     assert not stack
     return SchemaPositions(lines, twice)

@@ -125,21 +125,21 @@ def in_blocks(names: list[str] | None) -> Iterator[Example]:
     for name in names or []:
         with attribute_errors(name):
             try:
-                found = grammars.examples(read_bytes(name).decode())
+                examples = grammars.examples(read_bytes(name).decode())
             except UnicodeDecodeError as error:
                 raise SourceError(f"not text: byte {error.start} is no UTF-8.") from None
-        yield from list_examples(name, found)
+        yield from list_examples(name, examples)
 
 
 def ready_examples(name: str) -> list[Example]:
     """Return the examples that come with a grammar of the library."""
 
-    found = grammars.read(name)
-    return list(list_examples(f"{name}.examples", (found.accepts, found.rejects)))
+    examples = grammars.read(name)
+    return list(list_examples(f"{name}.examples", (examples.accepts, examples.rejects)))
 
 
-def list_examples(name: str, found: tuple[tuple[str, ...], tuple[str, ...]]) -> Iterator[Example]:
-    for verdict, texts in zip(("accept", "reject"), found):
+def list_examples(name: str, examples: tuple[tuple[str, ...], tuple[str, ...]]) -> Iterator[Example]:
+    for verdict, texts in zip(("accept", "reject"), examples):
         for number, text in enumerate(texts, 1):
             yield Example(f"{name} ({verdict} {number})", text.encode(), verdict == "accept")
 
@@ -173,7 +173,7 @@ def print_failure(example: Example, rejection: Rejection | None) -> None:
     display.print_answer()
 
 
-def shorten_list(words: tuple[str, ...]) -> str:
+def shorten_list(names: tuple[str, ...]) -> str:
     """Return a list in words, truncated if it is long."""
-    more = len(words) - MOST_WORDS + 1
-    return join_words(words if more <= 1 else (*words[:-more], f"{more} more"))
+    more = len(names) - MOST_WORDS + 1
+    return join_words(names if more <= 1 else (*names[:-more], f"{more} more"))

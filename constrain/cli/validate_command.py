@@ -45,7 +45,7 @@ class Verdict:
 def validate_instances(
     schema: SchemaArgument,
     instances: Annotated[list[str], typer.Argument(metavar="INSTANCE...", help="Files; - for stdin.")],
-    asked: SchemaOptions = SchemaOptions(),
+    options: SchemaOptions = SchemaOptions(),
     as_json: JsonFlag = False,
 ) -> None:
     """Check instances byte by byte: the first illegal byte, and what could have stood there.
@@ -55,15 +55,15 @@ def validate_instances(
     """
 
     source = read_schema(schema)
-    asked = asked.relative_to(source)
+    options = options.relative_to(source)
     load_kernels()
     with attribute_errors(source.name):
-        constraint = compile(Vocabulary.bytes(), schema=source.text, style=asked.style, registry=asked.registry)
+        constraint = compile(Vocabulary.bytes(), schema=source.text, style=options.style, registry=options.registry)
     code, documents = display.FINE, []
     for name in instances:
         file = "stdin" if name == "-" else name
         try:
-            verdict = validate_instance(constraint, source.text, asked, file, read_bytes(name))
+            verdict = validate_instance(constraint, source.text, options, file, read_bytes(name))
         except OSError as error:
             code = display.print_error(error)
             documents.append({"file": file, "error": display.error_json(error)})
@@ -77,13 +77,13 @@ def validate_instances(
     raise typer.Exit(code)
 
 
-def validate_instance(constraint: Constraint, schema: str, asked: SchemaOptions, file: str, data: bytes) -> Verdict:
+def validate_instance(constraint: Constraint, schema: str, options: SchemaOptions, file: str, data: bytes) -> Verdict:
     """Return the verdicts of constrain and jsonschema on one instance."""
     refusal = first_refusal(constraint, data)
-    theirs = validate_independently(schema, data, asked)
+    theirs = validate_independently(schema, data, options)
     ours = refusal is None
     differs = theirs.verdict != "none" and (theirs.verdict == "valid") != ours
-    return Verdict(file, refusal, theirs, explain_difference(schema, data, asked, ours, theirs) if differs else "")
+    return Verdict(file, refusal, theirs, explain_difference(schema, data, options, ours, theirs) if differs else "")
 
 
 def print_verdict(verdict: Verdict) -> None:
@@ -100,8 +100,8 @@ def print_verdict(verdict: Verdict) -> None:
     if theirs.verdict == "none":
         display.print_answer((f"  not cross-checked: {theirs.message}", "dim"))
     elif verdict.difference:
-        said = theirs.verdict + (f" ({theirs.message})" if theirs.message else "")
-        display.print_answer((f"  jsonschema says {said}: ", "yellow"), verdict.difference)
+        opinion = theirs.verdict + (f" ({theirs.message})" if theirs.message else "")
+        display.print_answer((f"  jsonschema says {opinion}: ", "yellow"), verdict.difference)
     elif theirs.message:
         display.print_answer((f"  jsonschema agrees: {theirs.message}", "dim"))
     else:

@@ -119,20 +119,20 @@ def list_of_calls(one: Form, separator: Form | str, most: int | None) -> Form:
     return one + (as_form(separator) + one).repeat(0, None if most is None else most - 1)
 
 
-def read_json_value(text: str, at: int, what: str) -> tuple[Any, int]:
+def read_json_value(text: str, at: int, description: str) -> tuple[Any, int]:
     """Return the JSON value at an offset, after white space, and the offset of its end."""
     while text[at : at + 1].isspace():
         at += 1
     if find_deeper(text, MOST_NESTING, at) >= 0:
-        raise LimitError(f"{what} is nested deeper than {MOST_NESTING} levels (Limits.nesting)")
+        raise LimitError(f"{description} is nested deeper than {MOST_NESTING} levels (Limits.nesting)")
     try:
         return DECODER.raw_decode(text, at)
     except (RecursionError, json.JSONDecodeError) as error:
         if isinstance(error, RecursionError):
             raise LimitError(
-                f"{what} is nested too deep for this interpreter", hint="Call it from a shallower stack."
+                f"{description} is nested too deep for this interpreter", hint="Call it from a shallower stack."
             ) from None
-        raise SourceError(f"{what} is not JSON: {error.msg}", source=text, position=error.pos) from None
+        raise SourceError(f"{description} is not JSON: {error.msg}", source=text, position=error.pos) from None
 
 
 def read_call(value: Any, key: str, text: str, at: int) -> ToolCall:

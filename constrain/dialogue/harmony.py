@@ -24,13 +24,13 @@ MARKS = (START, CHANNEL, MESSAGE, CONSTRAIN, END)
 HEADER = re.compile(r"to=functions\.(\S+?)(?:\s|<\||$)")
 
 
-def harmony_form(asked: ToolRequest) -> Form:
+def harmony_form(request: ToolRequest) -> Form:
     """Messages, then a call; or, if no call is required, the answer. Parallel calls are unknown to this format."""
     written = unconstrained(MARKS, END) + mark(START) + "assistant"
     before = mark(CHANNEL) + (literal("analysis") | "commentary") + mark(MESSAGE) + written
-    one = any_of_forms([call_form(name=tool.name, body=arguments_form(tool, asked.style)) for tool in asked.tools])
+    one = any_of_forms([call_form(name=tool.name, body=arguments_form(tool, request.style)) for tool in request.tools])
     final = mark(CHANNEL) + "final" + mark(MESSAGE) + unconstrained(MARKS)
-    return before.repeat() + (one | final if asked.free else one)
+    return before.repeat() + (one | final if request.free else one)
 
 
 def call_form(name: str, body: Form) -> Form:
@@ -42,7 +42,7 @@ def call_form(name: str, body: Form) -> Form:
 
 def read_harmony_calls(text: str) -> list[ToolCall]:
     """Return the calls in a text: the messages to functions. An end token at the end is optional."""
-    found = []
+    calls = []
     for message in text.split(START):
         head, middle, _ = message.partition(MESSAGE)
         to = HEADER.search(head)
@@ -50,8 +50,8 @@ def read_harmony_calls(text: str) -> list[ToolCall]:
             if not middle:
                 raise SourceError("a call has no message", source=message, position=0)
             value, _ = read_json_value(message, len(head) + len(MESSAGE), "the arguments of a call")
-            found.append(read_call({"name": to[1], "arguments": value}, "arguments", message, 0))
-    return found
+            calls.append(read_call({"name": to[1], "arguments": value}, "arguments", message, 0))
+    return calls
 
 
 HARMONY = Envelope("harmony", "gpt-oss", harmony_form, read_harmony_calls)

@@ -25,24 +25,24 @@ __all__ = ["JSON", "LLAMA"]
 OPEN = '{"name": "'
 
 
-def json_calls_form(key: str, asked: ToolRequest) -> Form:
+def json_calls_form(key: str, request: ToolRequest) -> Form:
     """Return the form: free text around calls, or calls only if calls are required."""
-    body = any_of_forms([named_call_form(tool, key, asked.style) for tool in asked.tools])
-    if asked.free:
-        return triggered({OPEN: body}, most=asked.most)
+    body = any_of_forms([named_call_form(tool, key, request.style) for tool in request.tools])
+    if request.free:
+        return triggered({OPEN: body}, most=request.most)
     one = literal(OPEN) + body
     if key == "parameters":
-        return list_of_calls(one, "; ", asked.most)
-    return one if asked.most == 1 else "[" + list_of_calls(one, ", ", asked.most) + "]"
+        return list_of_calls(one, "; ", request.most)
+    return one if request.most == 1 else "[" + list_of_calls(one, ", ", request.most) + "]"
 
 
 def read_json_calls(key: str, text: str) -> list[ToolCall]:
     """Return the calls in a text: every object in it that begins with a name."""
-    found, at = [], 0
+    calls, at = [], 0
     while (begin := text.find(OPEN, at)) >= 0:
         value, at = read_json_value(text, begin, "a tool call")
-        found.append(read_call(value, key, text, begin))
-    return found
+        calls.append(read_call(value, key, text, begin))
+    return calls
 
 
 JSON = Envelope(

@@ -25,15 +25,15 @@ __all__ = ["MISTRAL", "MISTRAL_ARGS"]
 OPEN, ARGS = "[TOOL_CALLS]", "[ARGS]"
 
 
-def calls_at_end(calls: Form, asked: ToolRequest) -> Form:
+def calls_at_end(calls: Form, request: ToolRequest) -> Form:
     """Return the form: free text followed by calls, or calls only if calls are required."""
-    return triggered({OPEN: calls}, most=1, after="end") if asked.free else mark(OPEN) + calls
+    return triggered({OPEN: calls}, most=1, after="end") if request.free else mark(OPEN) + calls
 
 
-def mistral_list_form(asked: ToolRequest) -> Form:
+def mistral_list_form(request: ToolRequest) -> Form:
     """Return the form with all calls in one JSON list."""
-    one = '{"name": "' + any_of_forms([named_call_form(tool, "arguments", asked.style) for tool in asked.tools])
-    return calls_at_end((literal("") | " ") + "[" + list_of_calls(one, ", ", asked.most) + "]", asked)
+    one = '{"name": "' + any_of_forms([named_call_form(tool, "arguments", request.style) for tool in request.tools])
+    return calls_at_end((literal("") | " ") + "[" + list_of_calls(one, ", ", request.most) + "]", request)
 
 
 def read_mistral_list(text: str) -> list[ToolCall]:
@@ -47,23 +47,25 @@ def read_mistral_list(text: str) -> list[ToolCall]:
     return [read_call(one, "arguments", text, begin) for one in value]
 
 
-def mistral_args_form(asked: ToolRequest) -> Form:
+def mistral_args_form(request: ToolRequest) -> Form:
     """Return the form with name and arguments, each call after its own mark."""
-    one = any_of_forms([literal(tool.name) + mark(ARGS) + arguments_form(tool, asked.style) for tool in asked.tools])
-    return calls_at_end(list_of_calls(one, mark(OPEN), asked.most), asked)
+    one = any_of_forms(
+        [literal(tool.name) + mark(ARGS) + arguments_form(tool, request.style) for tool in request.tools]
+    )
+    return calls_at_end(list_of_calls(one, mark(OPEN), request.most), request)
 
 
 def read_mistral_args(text: str) -> list[ToolCall]:
     """Return the calls in a text."""
-    found, at = [], text.find(OPEN)
+    calls, at = [], text.find(OPEN)
     while 0 <= at < len(text):
         middle = text.find(ARGS, at)
         if middle < 0 or not text.startswith(OPEN, at):
             raise SourceError(f"a call is {OPEN}name{ARGS}{{...}}", source=text, position=at)
         value, end = read_json_value(text, middle + len(ARGS), "the arguments of a call")
-        found.append(read_call({"name": text[at + len(OPEN) : middle], "arguments": value}, "arguments", text, at))
+        calls.append(read_call({"name": text[at + len(OPEN) : middle], "arguments": value}, "arguments", text, at))
         at = end + len(text[end:]) - len(text[end:].lstrip())
-    return found
+    return calls
 
 
 MISTRAL = Envelope("mistral", "Mistral, tokenizers v2 to v7", mistral_list_form, read_mistral_list)

@@ -47,20 +47,20 @@ def call_rest_form(tool: Tool, style: Style) -> Form:
     return Arguments(tool.name, KeywordArguments(body)) + ")"
 
 
-def pythonic_form(asked: ToolRequest) -> Form:
+def pythonic_form(request: ToolRequest) -> Form:
     """Return the form: free text followed by the list of calls, or the list only if calls are required."""
-    for tool in asked.tools:
+    for tool in request.tools:
         if not all(part.isidentifier() for part in tool.name.split(".")):
             raise UnsupportedError(
                 f"the tool {tool.name!r} has no name in Python", hint="Rename it, or use another envelope."
             )
-    bodies = [(f"{tool.name}(", call_rest_form(tool, asked.style)) for tool in asked.tools]
+    bodies = [(f"{tool.name}(", call_rest_form(tool, request.style)) for tool in request.tools]
     one = any_of_forms([literal(name) + body for name, body in bodies])
-    more = None if asked.most is None else asked.most - 1
+    more = None if request.most is None else request.most - 1
     others = ((", " + one).repeat(0, more) if more != 0 else literal("")) + "]"
-    if asked.free:
+    if request.free:
         return triggered({f"[{name}": body + others for name, body in bodies}, most=1, after="end")
-    return "[" + list_of_calls(one, ", ", asked.most) + "]"
+    return "[" + list_of_calls(one, ", ", request.most) + "]"
 
 
 def read_pythonic_calls(text: str) -> list[ToolCall]:
@@ -71,7 +71,7 @@ def read_pythonic_calls(text: str) -> list[ToolCall]:
     text = text.rstrip()
     if not text.endswith(")]"):
         return []
-    starts = [found.start() for found in START.finditer(text)][:MOST_STARTS]
+    starts = [match.start() for match in START.finditer(text)][:MOST_STARTS]
     for at in starts:
         if measure_nesting(text, at) > MOST_NESTING:
             raise LimitError(f"a list of calls is nested deeper than {MOST_NESTING} levels")
@@ -87,8 +87,8 @@ def read_pythonic_calls(text: str) -> list[ToolCall]:
 def measure_nesting(text: str, at: int) -> int:
     """Return an upper bound of the nesting depth of brackets from an offset on; brackets in strings count too."""
     deepest = depth = 0
-    for found in BRACKET.finditer(text, at):
-        depth = depth + 1 if found[0] in "([{" else max(depth - 1, 0)
+    for match in BRACKET.finditer(text, at):
+        depth = depth + 1 if match[0] in "([{" else max(depth - 1, 0)
         deepest = max(deepest, depth)
     return deepest
 

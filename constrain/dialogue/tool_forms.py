@@ -92,10 +92,10 @@ def tool_calls(text: str, envelope: str = "hermes") -> list[ToolCall]:
 def find_envelope(envelope: str) -> Envelope:
     """Return the envelope with this name. Raise UnsupportedError if there is none."""
     check_type("envelope", envelope, str, f"give one of {', '.join(map(repr, ENVELOPES))}")
-    found = ENVELOPES.get(envelope)
-    if found is None:
+    envelope_found = ENVELOPES.get(envelope)
+    if envelope_found is None:
         raise UnsupportedError(
             f"there is no envelope {envelope!r}",
             hint=f"Known are {', '.join(f'{e.name} ({e.models})' for e in ENVELOPES.values())}.",
         )
-    return found
+    return envelope_found

@@ -106,16 +106,18 @@ def define_terminal(text: str, name: str, grammar: Grammar, limits: Limits) -> s
     from ..export.lark_text import write_lark_pattern
     from ..export.regular_expression import to_expression
 
-    what = f"grammars[{name!r}] beside a lexer"
+    feature = f"grammars[{name!r}] beside a lexer"
     try:
-        dfa = to_dfa(grammar, what, limits)
+        dfa = to_dfa(grammar, feature, limits)
     except UnsupportedError as error:
         raise UnsupportedError(error.cause, hint='With lexer="dynamic_complete" it may be any grammar.') from None
     if dfa.accepts(""):
-        raise UnsupportedError(f"{what}: a terminal is not empty", hint=f"Leave out the empty text and write {name}?.")
+        raise UnsupportedError(
+            f"{feature}: a terminal is not empty", hint=f"Leave out the empty text and write {name}?."
+        )
     term = to_expression(dfa)
     if term is None:
-        raise UnsupportedError(f"{what}: it is too large for a pattern", hint='Use lexer="dynamic_complete".')
+        raise UnsupportedError(f"{feature}: it is too large for a pattern", hint='Use lexer="dynamic_complete".')
 
     def without(match: re.Match[str]) -> str:
         names = re.sub(rf"(?<!\S){re.escape(name)}(?!\S)", " " * len(name), match[2])

@@ -113,26 +113,26 @@ class Form(GrammarSource):
         LimitError
             If a budget of `limits` is exceeded.
         """
-        made = _made.get()
-        if made is not None and id(self) in made:
-            found = made[id(self)]
-            if isinstance(found, ConstrainError):
-                raise found
-            return found
-        made = dict[int, "Grammar | ConstrainError"]()
-        token = _made.set(made)
+        cache = _made.get()
+        if cache is not None and id(self) in cache:
+            grammar = cache[id(self)]
+            if isinstance(grammar, ConstrainError):
+                raise grammar
+            return grammar
+        cache = dict[int, "Grammar | ConstrainError"]()
+        token = _made.set(cache)
         try:
             for form in _innermost_first(self):
                 try:
-                    made[id(form)] = _grammar(form, limits)
+                    cache[id(form)] = _grammar(form, limits)
                 except ConstrainError as error:  # The enclosing form decides whether an empty part matters.
-                    made[id(form)] = error
+                    cache[id(form)] = error
         finally:
             _made.reset(token)
-        found = made[id(self)]
-        if isinstance(found, ConstrainError):
-            raise found
-        return found
+        grammar = cache[id(self)]
+        if isinstance(grammar, ConstrainError):
+            raise grammar
+        return grammar
 
     def compile(self, vocabulary: Vocabulary, *, limits: Limits = Limits()) -> Constraint:
         """Compile this form for a vocabulary.
@@ -244,15 +244,15 @@ _made: ContextVar[dict[int, Grammar | ConstrainError] | None] = ContextVar("cons
 
 def _inner(form: Form) -> list[Form]:
     """Return the direct inner forms of a form."""
-    found: list[Form] = []
+    parts: list[Form] = []
     todo = [getattr(form, one.name) for one in fields(form)]  # type: ignore[arg-type]
     while todo:
         value = todo.pop()
         if isinstance(value, Form):
-            found.append(value)
+            parts.append(value)
         elif isinstance(value, tuple):
             todo.extend(value)
-    return found
+    return parts
 
 
 def _innermost_first(form: Form) -> list[Form]:
@@ -378,16 +378,16 @@ class Intersection(Form):
     def read(self, limits: Limits) -> Grammar:
         first, second = self.first.grammar(limits), self.second.grammar(limits)
         try:
-            made = intersect_grammar(first, to_dfa(second, "a & b", limits), limits)
+            product = intersect_grammar(first, to_dfa(second, "a & b", limits), limits)
         except UnsupportedError as error:
             try:
                 dfa = to_dfa(first, "a & b", limits)
             except UnsupportedError:
                 raise error from None
-            made = intersect_grammar(second, dfa, limits)
-        if made is None:
+            product = intersect_grammar(second, dfa, limits)
+        if product is None:
             raise UnsatisfiableError("no text is of both forms of an `&`", hint="Loosen one of them.")
-        return made
+        return product
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ def read_form(body: Mapping[str, Any]) -> Form:
     Raise SourceError if it is not a form, was written by another version, or names folders to import from. Iterative,
     since a form may be nested as deeply as `Limits.nesting` allows.
     """
-    made: dict[int, Any] = {}  # by the identity of the JSON value
+    cache: dict[int, Any] = {}  # by the identity of the JSON value
     todo: list[tuple[Any, bool]] = [(body, False)]
     while todo:
         value, ready = todo.pop()
@@ -42,11 +42,11 @@ def read_form(body: Mapping[str, Any]) -> Form:
             continue
         inner = list(value.values()) if isinstance(value, dict) else value
         if ready:
-            made[id(value)] = _read(value, [made.get(id(one), one) for one in inner])
+            cache[id(value)] = _read(value, [cache.get(id(one), one) for one in inner])
         else:
             todo.append((value, True))
             todo.extend((one, False) for one in inner)
-    form = made.get(id(body))
+    form = cache.get(id(body))
     if not isinstance(form, Form):
         raise _wrong("there is no form in it")
     return form
@@ -75,8 +75,8 @@ def _read(value: Any, inner: list[Any]) -> Any:
         if name in fields and not is_of_type(fields[name], hint):
             raise _wrong(f"{name} of {kind.__name__} is {shorten_text(repr(fields[name]))}")
     try:
-        made = kind(**fields)
-        return REMAKE[kind](*(getattr(made, name) for name in field_types(kind))) if kind in REMAKE else made
+        form = kind(**fields)
+        return REMAKE[kind](*(getattr(form, name) for name in field_types(kind))) if kind in REMAKE else form
     except ValueError as error:
         raise _wrong(shorten_text(error)) from None
     except TypeError:
@@ -90,8 +90,8 @@ def _wrong(cause: str) -> SourceError:
 @cache
 def field_types(kind: type[Form]) -> dict[str, Any]:
     """Return the types of the fields of a form class."""
-    found = get_type_hints(kind)
-    return {one.name: found[one.name] for one in dataclass_fields(kind)}  # type: ignore[arg-type]
+    types = get_type_hints(kind)
+    return {one.name: types[one.name] for one in dataclass_fields(kind)}  # type: ignore[arg-type]
 
 
 def is_of_type(value: Any, hint: Any) -> bool:

@@ -73,19 +73,19 @@ class Triggered(Form):
 
     def read(self, limits: Limits) -> Grammar:
         marks = tuple(text for text, _ in self.forms)
-        kept: list[str] = []
+        allowed: list[str] = []
         grammars: list[Grammar] = []
         reason: UnsatisfiableError | None = None
         for begin, form in self.forms:
             try:
                 grammars.append(form.grammar(limits))
-                kept.append(begin)
+                allowed.append(begin)
             except UnsatisfiableError as error:  # A trigger whose form is unsatisfiable is not allowed.
                 reason = error
-        if reason is not None and not kept and self.least:
+        if reason is not None and not allowed and self.least:
             raise reason
         rules = MergedRules(grammars)
-        begun = tuple(Sequence((Free(marks, begin), rules.start(k))) for k, begin in enumerate(kept))
+        begun = tuple(Sequence((Free(marks, begin), rules.start(k))) for k, begin in enumerate(allowed))
         text = Free(marks)
         if not begun or self.most == 0:
             return Grammar(text, {})
@@ -195,9 +195,9 @@ def triggered(
         pairs = tuple((text, form) for text, form in (forms.items() if isinstance(forms, Mapping) else forms))
     except (TypeError, ValueError):
         raise TypeError(f"forms is {describe_value(forms)}: give a dict of trigger -> Form") from None
-    made = tuple((check_mark(text, "a trigger"), as_form(form)) for text, form in pairs)
-    texts = [text for text, _ in made]
-    if not made:
+    triggers = tuple((check_mark(text, "a trigger"), as_form(form)) for text, form in pairs)
+    texts = [text for text, _ in triggers]
+    if not triggers:
         raise SourceError("triggered() has no triggers", hint="Give {mark: form}, or use free_text().")
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
@@ -213,7 +213,7 @@ def triggered(
     if most is not None and check_count("most", most) < least:
         raise ArgumentError(f"triggered(least={least}, most={most}): counts ascend from 0")
     check_choice("after", after, ("text", "end"))
-    return Triggered(made, least, most, after)
+    return Triggered(triggers, least, most, after)
 
 
 def thinking(
@@ -260,12 +260,12 @@ def thinking(
     return Thinking(as_form(form), open and check_mark(open, "a mark"), check_mark(close, "a mark"), most, thought)
 
 
-def check_mark(text: str, what: str) -> str:
+def check_mark(text: str, role: str) -> str:
     """Return a mark. Raise SourceError if it is not a non-empty, encodable str."""
     if not isinstance(text, str) or not text:
-        raise SourceError(f"{what} is {describe_value(text)}: it is a text", hint="Such as '<tool_call>'.")
+        raise SourceError(f"{role} is {describe_value(text)}: it is a text", hint="Such as '<tool_call>'.")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise SourceError(f"{what} is {text!r}: half of a surrogate pair is no character") from None
+        raise SourceError(f"{role} is {text!r}: half of a surrogate pair is no character") from None
     return text

@@ -74,14 +74,14 @@ def as_generation(outcome: Outcome, request: ConstraintRequest) -> Generation:
 
 
 def weigh_outcomes(
-    outcomes: list[Outcome], unfinished: int, proposal: Proposal, sampler: str, wanted: int
+    outcomes: list[Outcome], unfinished: int, proposal: Proposal, sampler: str, requested: int
 ) -> dict[str, float]:
     """Compute the weight statistics of all texts of a call (`weight_stats`); unfinished texts count as weight 0.
 
     Statistics are not trusted if the budget changed a text (`closed` is the share of such texts) or if the proposal
     excludes tokens. They are always trusted if all draws have equal weight by construction.
 
-    Texts are drawn until `wanted` of them have ended. For independent draws, with n of m ended, (n - 1) / (m - 1) is
+    Texts are drawn until `requested` of them have ended. For independent draws, with n of m ended, (n - 1) / (m - 1) is
     then an unbiased estimate of the probability of ending (Haldane 1945), while n / m is biased upwards. With a single
     text there is no unbiased estimate above 0: log_z then uses n / m, is too large on average, and is never trusted.
     """
@@ -89,7 +89,7 @@ def weigh_outcomes(
     stats = weight_stats(np.array(log_weights, np.float64))
     if stats:
         ended, total = len(outcomes), len(outcomes) + unfinished
-        if SAMPLERS[sampler].unit == "draw" and unfinished and 1 < ended == wanted:
+        if SAMPLERS[sampler].unit == "draw" and unfinished and 1 < ended == requested:
             factor = (ended - 1) / (total - 1) * total / ended
             stats["log_z"] += log(factor)
             stats["dead_ends"] = 1 - (1 - stats["dead_ends"]) * factor

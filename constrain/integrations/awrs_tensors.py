@@ -185,16 +185,16 @@ def take_arrivals(
     left: mass of tokens that have not arrived.
     """
     # The mass after each arrival is summed from the last one on, so that small remainders do not cancel.
-    behind = [max(left - math.fsum(masses), 0.0)]
+    remaining_mass = [max(left - math.fsum(masses), 0.0)]
     for mass in reversed(masses):
-        behind.append(behind[-1] + mass)
-    for token, mass, before in zip(tokens, masses, reversed(behind[1:])):
+        remaining_mass.append(remaining_mass[-1] + mass)
+    for token, mass, before in zip(tokens, masses, reversed(remaining_mass[1:])):
         if mass <= 0:
             return True  # all that have any mass have arrived
         if search.checks >= most or len(search.terms) >= terms:
             return True
         search.see(token, mass, before, bool(check(row, token)))
-    return search.checks >= most or len(search.terms) >= terms or behind[0] <= 0
+    return search.checks >= most or len(search.terms) >= terms or remaining_mass[0] <= 0
 
 
 def finish_search(search: RowSearch, terms: int, most: float) -> WeightedToken:

@@ -55,7 +55,7 @@ def ids_of(value: Any) -> list[int]:
     """Return the ids that `eos_token_id` holds: None, an id, or a list of them. Raise VocabularyError for others."""
     if value is None:
         return []
-    found = list(value) if isinstance(value, (list, tuple, set)) else [value]
-    if not all(isinstance(index, int) and not isinstance(index, bool) for index in found):
+    ids = list(value) if isinstance(value, (list, tuple, set)) else [value]
+    if not all(isinstance(index, int) and not isinstance(index, bool) for index in ids):
         raise VocabularyError(f"{shorten_text(repr(value))} is neither a token id nor a list of them")
-    return found
+    return ids

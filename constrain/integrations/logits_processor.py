@@ -184,8 +184,8 @@ class ConstraintLogitsProcessor:
         if self.ahead is not None:
             out = self.ahead.masked(input_ids, scores)
         else:
-            words = torch.from_numpy(self.masks(input_ids.detach().cpu().numpy(), scores.shape))
-            out = mask_scores(scores, words.to(scores.device))
+            masks = torch.from_numpy(self.masks(input_ids.detach().cpu().numpy(), scores.shape))
+            out = mask_scores(scores, masks.to(scores.device))
         self.check_left(out, scores)
         if self.all_ended and (len(scores) == 1 or not are_logprobs(scores)):
             raise self.goes_on(int(input_ids[0, -1]))
@@ -275,22 +275,22 @@ class ConstraintLogitsProcessor:
     def position(self, row: Ids, start: int, owner: int, rows: int) -> RowPosition:
         """Return the position after a row: cached, one token after a cached one, or replayed from the prompt."""
         key = (owner, row.tobytes())
-        found = self.known.get(key)
-        if found is None:
+        cached = self.known.get(key)
+        if cached is None:
             before = self.known.get((owner, row[:-1].tobytes())) if len(row) > start else None
             if before is None:
                 before = RowPosition(self.constraints[owner].matcher(), self.endings, self.budgets[owner])
                 fresh = row[start:]
             else:
                 fresh = row[-1:]
-            found = before
+            cached = before
             for token in fresh:
-                found = found.after(int(token), self.on_refused)
-            self.known[key] = found
+                cached = cached.after(int(token), self.on_refused)
+            self.known[key] = cached
             while len(self.known) > max(CAPACITY, 8 * rows):
                 self.known.popitem(last=False)
         self.known.move_to_end(key)
-        return found
+        return cached
 
     def check_left(self, out: torch.Tensor, scores: torch.Tensor) -> None:
         """Raise ConstrainError if a row has no token with a finite score; sampling would silently return token 0."""

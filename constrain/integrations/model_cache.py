@@ -40,23 +40,23 @@ class PromptedModel:
 
     prompt: token ids; of an encoder-decoder, the input of the encoder. width: number of columns of the result; a model
     with fewer logits is refused, and further logits are padding, dropped after normalisation, so that their mass is
-    missing. calls, fed: number of forward passes so far, and of tokens fed to them. room: most tokens of a text, end
-    token included, that the model has positions for after the prompt; None if there is no limit.
+    missing. calls, tokens_fed: number of forward passes so far, and of tokens fed to them. room: most tokens of a text,
+    end token included, that the model has positions for after the prompt; None if there is no limit.
     """
 
     def __init__(self, model: Any, prompt: list[int], width: int) -> None:
         self.model, self.width = model, width
-        self.calls = self.fed = 0
+        self.calls = self.tokens_fed = 0
         self.device = model.get_input_embeddings().weight.device
         self.decoding: dict[str, Any] = {}
-        self.head = list(prompt)
+        self.prompt_ids = list(prompt)
         if model.config.is_encoder_decoder:
-            self.head = [decoder_start(model)]
+            self.prompt_ids = [decoder_start(model)]
             ids = torch.tensor([prompt], device=self.device)
             with torch.inference_mode():
                 self.decoding["encoder_outputs"] = model.get_encoder()(input_ids=ids, return_dict=True)
         limit = count_positions(model)
-        self.room = None if limit is None else limit - len(self.head) + 1
+        self.room = None if limit is None else limit - len(self.prompt_ids) + 1
         self.cached: list[int] = []
         self.cache: Any = None
         self.batch: Any = None
@@ -64,31 +64,31 @@ class PromptedModel:
         self.crops = can_crop(model)
         small = self.device.type == "cpu" and sum(part.numel() for part in model.parameters()) < SMALL
         self.threads: Callable[[], AbstractContextManager[None]] = one_thread if small else nullcontext
-        self.keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self.accepts_logits_to_keep = "logits_to_keep" in inspect.signature(model.forward).parameters
 
     @torch.inference_mode()
     def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
         """Return the log-probabilities (nats) of the next token after each prefix, float64 [n, width]."""
         if not prefixes:
             return np.zeros((0, self.width))
-        asked = [(*self.head, *prefix) for prefix in prefixes]
-        number = {text: i for i, text in enumerate(dict.fromkeys(asked))}
+        requested = [(*self.prompt_ids, *prefix) for prefix in prefixes]
+        number = {text: i for i, text in enumerate(dict.fromkeys(requested))}
         texts = [list(text) for text in number]
         with self.threads():
-            rows = self.normalised(self.answers(texts))
-        return rows if len(texts) == len(asked) else rows[[number[text] for text in asked]]
+            rows = self.normalise(self.compute_logits(texts))
+        return rows if len(texts) == len(requested) else rows[[number[text] for text in requested]]
 
-    def answers(self, texts: list[list[int]]) -> torch.Tensor:
+    def compute_logits(self, texts: list[list[int]]) -> torch.Tensor:
         """Return logits [n, V] after each of n different texts, in the cheapest way."""
         parents = [self.rows.get(tuple(text[:-1])) for text in texts]
         known = [row for row in parents if row is not None]
         if self.batch is not None and len(known) == len(texts):
-            return self.onward(texts, known)
+            return self.extend_batch(texts, known)
         self.batch, self.rows = None, {}
         chain = all(len(a) <= len(b) and b[: len(a)] == a for a, b in zip(texts, texts[1:]))
-        return self.along(texts) if chain else self.beside(texts)
+        return self.evaluate_chain(texts) if chain else self.evaluate_batch(texts)
 
-    def onward(self, texts: list[list[int]], parents: list[int]) -> torch.Tensor:
+    def extend_batch(self, texts: list[list[int]], parents: list[int]) -> torch.Tensor:
         """Return logits [n, V] after texts that extend rows of the retained batch by one token each; they replace the
         batch.
         """
@@ -100,24 +100,24 @@ class PromptedModel:
         tokens = torch.tensor([text[-1:] for text in texts], device=self.device)
         seen = torch.ones((len(texts), len(texts[0])), dtype=torch.long, device=self.device)
         out = self.run(tokens, seen, 1, past_key_values=batch, use_cache=True)
-        self.hold(batch, texts)
+        self.retain_batch(batch, texts)
         return out[:, -1]
 
-    def hold(self, batch: Any, texts: list[list[int]]) -> None:
+    def retain_batch(self, batch: Any, texts: list[list[int]]) -> None:
         """Retain a batch without padding for the next step."""
         self.batch, self.rows = batch, {tuple(text): row for row, text in enumerate(texts)}
 
-    def along(self, texts: list[list[int]]) -> torch.Tensor:
+    def evaluate_chain(self, texts: list[list[int]]) -> torch.Tensor:
         """Return logits [n, V] after each text of a chain, in one pass over the longest."""
         first, longest = len(texts[0]) - 1, texts[-1]
-        start = min(self.keep(longest), first)
+        start = min(self.count_cached(longest), first)
         self.crop(start)
         self.cached = []  # until the pass is complete: an interrupt may leave some layers longer than others
         logits = self.forward(longest[start:], start, first - start)
         self.cached = longest
         return logits[[len(text) - 1 - first for text in texts]]
 
-    def keep(self, text: list[int]) -> int:
+    def count_cached(self, text: list[int]) -> int:
         """Return how many tokens of `text` are in the cache already."""
         if self.cache is None:
             return 0
@@ -158,15 +158,15 @@ class PromptedModel:
             out = self.run(tokens, seen, len(ids) - skip, past_key_values=self.cache, use_cache=True)
         return out[0]
 
-    def beside(self, texts: list[list[int]]) -> torch.Tensor:
+    def evaluate_batch(self, texts: list[list[int]]) -> torch.Tensor:
         """Return logits [n, V] after each of unrelated texts: one right-padded batch over their common prefix."""
         shared = 0
         while all(len(text) > shared + 1 and text[shared] == texts[0][shared] for text in texts):
             shared += 1
         if not self.crops or shared == 0:
-            return torch.cat([self.along([text]) for text in texts])
-        if self.keep(texts[0]) < shared:
-            self.along([texts[0][:shared]])
+            return torch.cat([self.evaluate_chain([text]) for text in texts])
+        if self.count_cached(texts[0]) < shared:
+            self.evaluate_chain([texts[0][:shared]])
         self.crop(shared)
         tails = [text[shared:] for text in texts]
         longest = max(map(len, tails))
@@ -175,12 +175,12 @@ class PromptedModel:
         batch = copy_cache(self.cache, lambda part: part.repeat_interleave(len(texts), 0))
         out = self.run(tokens, seen, longest, past_key_values=batch, use_cache=True)
         if all(len(tail) == longest for tail in tails):
-            self.hold(batch, texts)
+            self.retain_batch(batch, texts)
         return out[torch.arange(len(texts)), [len(tail) - 1 for tail in tails]]
 
     def run(self, tokens: torch.Tensor, seen: torch.Tensor | None, last: int, **cache: Any) -> torch.Tensor:
         """Run one forward pass; return logits [batch, last, V] of the last positions."""
-        self.calls, self.fed = self.calls + 1, self.fed + tokens.numel()
+        self.calls, self.tokens_fed = self.calls + 1, self.tokens_fed + tokens.numel()
         named = {"decoder_input_ids": tokens} if self.decoding else {"input_ids": tokens}
         if seen is not None:
             named["decoder_attention_mask" if self.decoding else "attention_mask"] = seen
@@ -189,11 +189,11 @@ class PromptedModel:
             extra["encoder_outputs"] = type(extra["encoder_outputs"])(
                 last_hidden_state=extra["encoder_outputs"].last_hidden_state.expand(len(tokens), -1, -1)
             )
-        keep = {"logits_to_keep": last} if self.keeps else {}
-        logits = self.model(**named, **extra, **cache, **keep, return_dict=True).logits
+        extra_arguments = {"logits_to_keep": last} if self.accepts_logits_to_keep else {}
+        logits = self.model(**named, **extra, **cache, **extra_arguments, return_dict=True).logits
         return logits[:, logits.shape[1] - last :]
 
-    def normalised(self, logits: torch.Tensor) -> NDArray[np.float64]:
+    def normalise(self, logits: torch.Tensor) -> NDArray[np.float64]:
         """Return log-probabilities, float64 [n, width], of logits [n, V >= width] of any floating-point dtype."""
         if logits.shape[-1] < self.width:
             raise ConstrainError(f"the model gives {logits.shape[-1]} logits for a vocabulary of {self.width} tokens")

@@ -291,8 +291,8 @@ def convert_record(tp: Any, value: Any) -> Any:
         extra = members.keys() - set(tp._fields)
     if missing or extra:
         raise Misfit(f"of {name_of(tp)}, {sorted(missing)} are missing and {sorted(extra)} unknown")
-    made = {key: convert_value(hints.get(key, Any), item) for key, item in members.items()}
-    return made if is_typeddict(tp) else tp(**made)
+    converted = {key: convert_value(hints.get(key, Any), item) for key, item in members.items()}
+    return converted if is_typeddict(tp) else tp(**converted)
 
 
 def is_typeddict(tp: Any) -> bool:

@@ -53,10 +53,10 @@ class RowEndings:
         pads = [
             index for index in ids_of(as_list(getattr(config, "pad_token_id", None))) if 0 <= index < vocabulary.size
         ]
-        words = (vocabulary.size + 31) // 32
+        word_count = (vocabulary.size + 31) // 32
         unused = [end for end in vocabulary.eos_ids if end not in self.stops]
-        self.never = pack_bits([*unused, *others], words)
-        self.ended = pack_bits([*self.stops, *pads], words)
+        self.never = pack_bits([*unused, *others], word_count)
+        self.ended = pack_bits([*self.stops, *pads], word_count)
         self.passive = frozenset((*self.stops, *pads))
 
 

@@ -87,13 +87,13 @@ def from_ranks(
     """Return the Vocabulary of a rank file, from the disk cache if it was read before."""
     data = read_bytes(path)
     eos_ids = None if eos_ids is None else [int(index) for index in eos_ids]
-    asked = [path.name, None if special is None else list(special.items()), eos_ids, pattern, size]
-    kept = CachedVocabulary(data, asked) if len(data) >= LEAST_BYTES else None
-    known = None if kept is None else kept.fetch()
+    cache_key = [path.name, None if special is None else list(special.items()), eos_ids, pattern, size]
+    cached = CachedVocabulary(data, cache_key) if len(data) >= LEAST_BYTES else None
+    known = None if cached is None else cached.fetch()
     if known is not None:
-        found, how = known
-        encode, prompt = make_encoders(found.tokens[: how["ranks"]], how["pattern"], how["begin"])
-        return replace(found, encode=encode, encode_prompt=prompt)
+        cached_vocabulary, how = known
+        encode, prompt = make_encoders(cached_vocabulary.tokens[: how["ranks"]], how["pattern"], how["begin"])
+        return replace(cached_vocabulary, encode=encode, encode_prompt=prompt)
     tokens = read_ranks(data, str(path))
     ranks = len(tokens)
     made, how = from_parts(tokens, path.name, special=special, eos_ids=eos_ids, pattern=pattern, size=size)
@@ -124,10 +124,10 @@ def from_parts(
     if eos_ids is None:
         eos_ids = tiktoken_ends(special, name)
     encode, prompt = make_encoders(tokens[:ranks], pattern, begin)
-    made = Vocabulary.from_tokens(
+    vocabulary = Vocabulary.from_tokens(
         tokens, eos_ids, special=special, size=size, encode=encode, encode_prompt=prompt, name=name
     )
-    return made, {"pattern": pattern, "begin": begin}
+    return vocabulary, {"pattern": pattern, "begin": begin}
 
 
 def make_encoders(
@@ -197,8 +197,8 @@ def from_tekken(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) 
             raise ValueError("the pattern is not a text")
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise VocabularyError(f"{shorten_text(path)} is no Tekken file: {shorten_text(repr(error))}") from error
-    taken = set(special.values())
-    special.update({f"<SPECIAL_{i}>": i for i in range(count) if i not in taken})
+    used_ids = set(special.values())
+    special.update({f"<SPECIAL_{i}>": i for i in range(count) if i not in used_ids})
     ends = [special["</s>"]] if eos_ids is None and "</s>" in special else eos_ids or ()
     encode = lazy_bpe(texts, pattern, count)
     prompt = prepend_tokens(encode, [special["<s>"]] if "<s>" in special else [])
@@ -286,7 +286,7 @@ def read_ranks(data: bytes, path: str) -> list[bytes | None]:
         ) from error
 
 
-def by_rank(items: Iterable[tuple[bytes, int]], what: str) -> list[bytes | None]:
+def by_rank(items: Iterable[tuple[bytes, int]], kind: str) -> list[bytes | None]:
     """Return tokens in order of rank; missing ranks are None.
 
     Raise VocabularyError for an invalid token or rank, and for a rank of two tokens.
@@ -295,13 +295,13 @@ def by_rank(items: Iterable[tuple[bytes, int]], what: str) -> list[bytes | None]
     for token, rank in items:
         if type(token) is not bytes or type(rank) is not int or not 0 <= rank < MOST_TOKENS:
             raise VocabularyError(
-                f"{shorten_text(what)} gives {shorten_text(repr(token), 60)} the rank {shorten_text(repr(rank), 60)}",
+                f"{shorten_text(kind)} gives {shorten_text(repr(token), 60)} the rank {shorten_text(repr(rank), 60)}",
                 hint="A token is bytes, a rank a whole number from 0 on, below 16,777,216.",
             )
         if tokens.setdefault(rank, token) != token:
-            raise VocabularyError(f"{shorten_text(what)} gives the rank {rank} to two tokens")
+            raise VocabularyError(f"{shorten_text(kind)} gives the rank {rank} to two tokens")
     if not tokens:
-        raise VocabularyError(f"{shorten_text(what)} holds no tokens")
+        raise VocabularyError(f"{shorten_text(kind)} holds no tokens")
     return list(map(tokens.get, range(max(tokens) + 1)))
 
 

@@ -115,14 +115,14 @@ def token_bytes(tokenizer: Any, ids: list[int]) -> list[bytes | None]:
         index: None if one.special else one.content.encode() for index, one in fast.get_added_tokens_decoder().items()
     }
     base = fast.get_vocab(with_added_tokens=False)
-    found: list[bytes | None] = []
+    byte_strings: list[bytes | None] = []
     for index in ids:
         piece = fast.id_to_token(index)
         if piece is None:
-            found.append(None)
+            byte_strings.append(None)
         else:
-            found.append(spell(piece) if base.get(piece) == index else added.get(index))
-    return found
+            byte_strings.append(spell(piece) if base.get(piece) == index else added.get(index))
+    return byte_strings
 
 
 def from_slow(tokenizer: Any, *, size: int | None, eos_ids: Iterable[int] | None) -> Vocabulary:
@@ -298,8 +298,8 @@ def read_component(component: Any) -> dict[str, Any] | None:
     """Return the JSON of a component of a fast tokenizer, as in tokenizer.json."""
     if component is None:
         return None
-    found: dict[str, Any] = json.loads(component.__getstate__())
-    return found
+    component_data: dict[str, Any] = json.loads(component.__getstate__())
+    return component_data
 
 
 def flatten_component(component: dict[str, Any] | None, inner: str) -> Iterator[dict[str, Any]]:
@@ -313,9 +313,9 @@ def flatten_component(component: dict[str, Any] | None, inner: str) -> Iterator[
         yield component
 
 
-def refuse_tokenizer(name: str, what: str, why: str) -> VocabularyError:
+def refuse_tokenizer(name: str, feature: str, why: str) -> VocabularyError:
     """Return the error of a tokenizer whose tokens have no bytes of their own."""
-    return VocabularyError(f"{name} cannot be read as bytes: it is {what}, and {why}", hint=LIST_HINT)
+    return VocabularyError(f"{name} cannot be read as bytes: it is {feature}, and {why}", hint=LIST_HINT)
 
 
 def name_tokenizer(tokenizer: Any) -> str:

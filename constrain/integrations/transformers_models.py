@@ -129,19 +129,19 @@ def _load(source: str, dtype: str | None, device: Any) -> LoadedModel:
             )
     elif not Path(source).is_dir() and not is_hub_id(source):
         raise ConstrainError(f"there is no model folder {shorten_text(repr(source))}", hint=MODELS)
-    place = device_of(torch, device)
-    kind = kind_of(torch, dtype) if dtype else (torch.float32 if place.type == "cpu" else "auto")
+    target_device = resolve_device(torch, device)
+    kind = resolve_dtype(torch, dtype) if dtype else (torch.float32 if target_device.type == "cpu" else "auto")
 
     def read(local: bool) -> tuple[Any, Any]:
-        where = {"local_files_only": local, "trust_remote_code": False}
+        load_options = {"local_files_only": local, "trust_remote_code": False}
         with foreign_errors(f"no model could be loaded from {shorten_text(repr(source))}", MODELS, ConstrainError):
-            config = transformers.AutoConfig.from_pretrained(folder, **where)
+            config = transformers.AutoConfig.from_pretrained(folder, **load_options)
             family = transformers.AutoModelForCausalLM
             if config.is_encoder_decoder:
                 family = transformers.AutoModelForSeq2SeqLM
             with hide_progress(transformers) if source == "demo" else nullcontext():
-                model = family.from_pretrained(folder, dtype=kind, use_safetensors=True, **where)
-            return model.to(place).eval(), transformers.AutoTokenizer.from_pretrained(folder, **where)
+                model = family.from_pretrained(folder, dtype=kind, use_safetensors=True, **load_options)
+            return model.to(target_device).eval(), transformers.AutoTokenizer.from_pretrained(folder, **load_options)
 
     model, tokenizer = read(local=True) if Path(folder).is_dir() else locally_first(source, read)
     return as_loaded(model, tokenizer, name=source, compose=compose)
@@ -150,32 +150,32 @@ def _load(source: str, dtype: str | None, device: Any) -> LoadedModel:
 MODELS = 'A model is "demo", a folder with config.json and weights (*.safetensors), or a hub id such as owner/name.'
 
 
-def device_of(torch: Any, device: Any) -> Any:
+def resolve_device(torch: Any, device: Any) -> Any:
     """Return the torch device of that name; by default a GPU if there is one."""
     with foreign_errors(f"device={shorten_text(repr(device))} is no device of torch", kind=ConstrainError):
         return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
-def kind_of(torch: Any, dtype: str) -> Any:
+def resolve_dtype(torch: Any, dtype: str) -> Any:
     """Return the torch dtype of that name."""
-    found = getattr(torch, dtype, None)
-    if not isinstance(found, torch.dtype):
+    torch_dtype = getattr(torch, dtype, None)
+    if not isinstance(torch_dtype, torch.dtype):
         raise ConstrainError(
             f"dtype={shorten_text(repr(dtype))} is no dtype of torch", hint='Give "bfloat16", for example.'
         )
-    return found
+    return torch_dtype
 
 
 @contextmanager
 def hide_progress(transformers: Any) -> Iterator[None]:
     """Hide the progress bar of loading weights, which is displayed for longer than the embedded model takes to load."""
     logging = transformers.utils.logging
-    shown = logging.is_progress_bar_enabled()
+    was_enabled = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
         yield
     finally:
-        if shown:
+        if was_enabled:
             logging.enable_progress_bar()
 
 
@@ -208,15 +208,15 @@ def vocabulary_of(model: Any, tokenizer: Any) -> Vocabulary:
     check_padding(len(tokenizer), width, f"the tokenizer {name_tokenizer(tokenizer)}", type(model).__name__)
     ends = find_end_tokens(model, tokenizer)
     key = (width, tuple(sorted(ends)), len(tokenizer))
-    kept = getattr(tokenizer, "_constrain_vocabulary", None)
-    if kept is None or kept[0] != key:
-        kept = (key, Vocabulary.from_tokenizer(tokenizer, size=key[0], eos_ids=ends or None))
+    cached = getattr(tokenizer, "_constrain_vocabulary", None)
+    if cached is None or cached[0] != key:
+        cached = (key, Vocabulary.from_tokenizer(tokenizer, size=key[0], eos_ids=ends or None))
         try:
-            tokenizer._constrain_vocabulary = kept
+            tokenizer._constrain_vocabulary = cached
         except AttributeError:
             pass  # a tokenizer with slots: derive it again next time
-    made: Vocabulary = kept[1]
-    return made
+    vocabulary: Vocabulary = cached[1]
+    return vocabulary
 
 
 def check_missing(tokenizer: Any, width: int) -> None:
@@ -235,8 +235,8 @@ def find_end_tokens(model: Any, tokenizer: Any) -> set[int]:
     """Return the tokens that end a text according to the tokenizer or the model's own `generate`."""
     ends = set(ids_of(getattr(tokenizer, "eos_token_id", None)))
     for source in (getattr(model, "generation_config", None), model.config):
-        if found := ids_of(getattr(source, "eos_token_id", None)):
-            ends.update(found)
+        if ids := ids_of(getattr(source, "eos_token_id", None)):
+            ends.update(ids)
             break  # the config counts only if the generation config declares none
     return {end for end in ends if 0 <= end < logit_width(model)}
 

@@ -57,11 +57,11 @@ def check_tokenizer(vocabulary: Vocabulary, tokenizer: Any) -> None:
 
     step = max(1, vocabulary.size // SAMPLE)
     ids = [index for index in range(0, vocabulary.size, step) if vocabulary.tokens[index] is not None]
-    for index, found in zip(ids, token_bytes(tokenizer, ids)):
-        if found != vocabulary.tokens[index]:
+    for index, byte_string in zip(ids, token_bytes(tokenizer, ids)):
+        if byte_string != vocabulary.tokens[index]:
             raise VocabularyError(
                 f"token {index} is {show_token(vocabulary.tokens[index])} in the vocabulary {vocabulary.name}, and "
-                f"{show_token(found)} in the tokenizer {name_tokenizer(tokenizer)}",
+                f"{show_token(byte_string)} in the tokenizer {name_tokenizer(tokenizer)}",
                 hint="Make the Vocabulary from the tokenizer of this model.",
             )
 

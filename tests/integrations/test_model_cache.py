@@ -43,13 +43,13 @@ def test_next_logprobs_is_the_bare_model_in_any_order(family: str) -> None:
 
 def test_what_is_known_is_not_fed_again() -> None:
     lm = made("llama").on("name")
-    start = len(lm.head)
+    start = len(lm.prompt_ids)
     lm.next_logprobs([[]])
-    assert (lm.calls, lm.fed) == (1, start)
+    assert (lm.calls, lm.tokens_fed) == (1, start)
     lm.next_logprobs([[5], [5, 6], [5, 6, 7]])
-    assert (lm.calls, lm.fed) == (2, start + 3)
+    assert (lm.calls, lm.tokens_fed) == (2, start + 3)
     lm.next_logprobs([[5, 6, 8]])
-    assert (lm.calls, lm.fed) == (3, start + 4)
+    assert (lm.calls, lm.tokens_fed) == (3, start + 4)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -72,10 +72,10 @@ def test_particles_go_on_from_the_rows_of_the_last_step(family: str) -> None:
     ]
     costs = []
     for prefixes in steps:
-        before = lm.fed
+        before = lm.tokens_fed
         for row, prefix in zip(lm.next_logprobs(prefixes), prefixes):
             assert row == pytest.approx(plainly(loaded, prompt, prefix), abs=2e-4)
-        costs.append(lm.fed - before)
+        costs.append(lm.tokens_fed - before)
     if lm.crops:
         assert costs[1:7] == [3, 3, 3, 2, 1, 2]
         assert costs[8] == 2
@@ -107,10 +107,10 @@ def test_a_population_feeds_each_distinct_text_once() -> None:
 
     lm = TransformersModel(made("llama"), prompt="name")
     constraint = constrain.compile(lm.vocabulary, regex="[a-f]{6,9}")
-    head = len(lm.prompted.head)
+    head = len(lm.prompted.prompt_ids)
     drawn = draw(lm, constraint, sampler="smc", n=12, rng=np.random.default_rng(0), max_tokens=10)
     assert drawn.ess > 1
-    assert lm.prompted.fed <= head + 1 + drawn.stats["contexts"]
+    assert lm.prompted.tokens_fed <= head + 1 + drawn.stats["contexts"]
     assert lm.prompted.calls <= 12
 
 

@@ -51,9 +51,7 @@ def draw_automaton(parser: Parser, name: dict[int, str]) -> Automaton | None:
             top += DOWN if state in going else CLOSE
     depth = {state: x for x, layer in enumerate(layers) for state in layer}
     parts = [
-        part
-        for (a, b), bytes_of_edge in edges.items()
-        for part in _edge(coordinates, depth, a, b, _label(bytes_of_edge))
+        part for (a, b), edge_bytes in edges.items() for part in _edge(coordinates, depth, a, b, _label(edge_bytes))
     ]
     for number, start in enumerate(starts):
         x, y = coordinates[start]

@@ -63,16 +63,14 @@ class Recogniser:
                 full_reading = parse_text(self.parser, text)
                 if full_reading.stopped is not None and full_reading.stopped < refusal.offset:
                     reading, since = full_reading, full_reading.stopped
-        list_expected = self.list_expected(self.parser, reading, text[since : refusal.offset])
+        expected = self.list_expected(self.parser, reading, text[since : refusal.offset])
         begun = text[since : refusal.offset].decode("utf-8", "replace")
         before = text[:since].decode("utf-8", "replace")
         location = (before.count("\n") + 1, len(before) - before.rfind("\n"))
         lexemes = tuple(self.format_lexeme(self.parser, text, one) for one in reading.lexemes[-4:])
         if begun:
-            return Rejection(refusal, begun, location, list_expected, reading.blocks, lexemes)
-        return Rejection(
-            replace(refusal, expected=list_expected or refusal.expected), why=reading.blocks, behind=lexemes
-        )
+            return Rejection(refusal, begun, location, expected, reading.blocks, lexemes)
+        return Rejection(replace(refusal, expected=expected or refusal.expected), why=reading.blocks, behind=lexemes)
 
     def list_expected(self, parser: Parser, reading: Reading, begun: bytes) -> tuple[str, ...]:
         """Return the terminals that are allowed where parsing stopped and that begin with `begun`, literals first."""

@@ -52,14 +52,14 @@ class Speller:
         """
         if self.parser is None:
             return b"".join(self.character(terminal, rng) for terminal in types)
-        text_made = self._lexemes(types, rng)
-        if text_made is None or not self.written.has_lexer:
-            return text_made
-        reading = parse_text(self.parser, text_made)
+        spelled_text = self._lexemes(types, rng)
+        if spelled_text is None or not self.written.has_lexer:
+            return spelled_text
+        reading = parse_text(self.parser, spelled_text)
         layout = self.parser.layout
         hidden = self.parser.ignored | ({layout.indent, layout.dedent} if layout else set())
         read = [lexeme.terminal for lexeme in reading.lexemes if lexeme.terminal not in hidden]
-        return text_made if reading.stopped is None and read == [t for t in types if t not in hidden] else None
+        return spelled_text if reading.stopped is None and read == [t for t in types if t not in hidden] else None
 
     def spell_separately(self, types: Sequence[int]) -> bytes:
         """Return a text of these terminals, each spelled on its own.
@@ -162,13 +162,14 @@ class Speller:
         if rng is None:  # another lexeme than the shortest may not merge
             other = Random(0)
             for _ in range(TRIES):
-                draw_lexeme = self.draw_lexeme(state, terminal, other)
-                if draw_lexeme is not None and self.ends_before(scanner_state, last, draw_lexeme[0]):
-                    return draw_lexeme
+                lexeme = self.draw_lexeme(state, terminal, other)
+                if lexeme is not None and self.ends_before(scanner_state, last, lexeme[0]):
+                    return lexeme
         return None
 
     def ends_before(self, scanner_state: int, last: int, text: bytes) -> bool:
-        """Return whether a lexeme in scanner state `scanner_state` ends as terminal `last` (-2: any) before this text.
+        """Return whether a lexeme that left the scanner in `scanner_state` ends as terminal `last` (-2: any) before
+        this text.
         """
         if scanner_state < 0:
             return True

@@ -70,12 +70,12 @@ def apply_mask(
     return logits
 
 
-def invert_rows(rows: list[int], count: int, found: LogitRows) -> torch.Tensor:
+def invert_rows(rows: list[int], count: int, logit_rows: LogitRows) -> torch.Tensor:
     """Return, for each row of logits, the index of its mask or -1 (int32 [B]), given the row of each mask."""
-    if len(rows) != count or len(set(rows)) < len(rows) or any(not 0 <= row < found.count for row in rows):
+    if len(rows) != count or len(set(rows)) < len(rows) or any(not 0 <= row < logit_rows.count for row in rows):
         raise ArgumentError(
-            f"the rows of {count} masks must be as many different ones of 0 .. {found.count - 1}, not {rows}"
+            f"the rows of {count} masks must be as many different ones of 0 .. {logit_rows.count - 1}, not {rows}"
         )
-    sources = torch.full((found.count,), -1, dtype=torch.int32)
+    sources = torch.full((logit_rows.count,), -1, dtype=torch.int32)
     sources[rows] = torch.arange(count, dtype=torch.int32)
-    return sources.to(found.bits.device, non_blocking=True)
+    return sources.to(logit_rows.bits.device, non_blocking=True)

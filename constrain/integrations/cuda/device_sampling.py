@@ -83,8 +83,8 @@ def mask_softmax_sample(
     LimitError
         If a row has 2^19 logits or more.
     """
-    found = rows_of(logits)
-    bits, words, chosen = flatten_masks(masks, sources, found)
+    rows = rows_of(logits)
+    bits, words, chosen = flatten_masks(masks, sources, rows)
     for name, number, ok in (
         ("temperature", temperature, "0 <= it"), ("top_p", top_p, "0 < it <= 1"), ("min_p", min_p, "0 <= it <= 1"),
         ("top_k", top_k, "0 <= it"),
@@ -96,7 +96,7 @@ def mask_softmax_sample(
             )
             if not (least and most):
                 raise ArgumentError(f"{name} is {number!r}: {ok}")
-    device, count = found.bits.device, found.count
+    device, count = rows.bits.device, rows.count
     if out is None:
         out = Sampled(
             torch.empty(count, dtype=torch.int32, device=device),
@@ -104,9 +104,9 @@ def mask_softmax_sample(
             torch.empty(count, dtype=torch.float64, device=device),
         )
     launch_kernel(
-        sample, count, THREADS, found.bits, found.stride, found.width, found.kind, bits, words, chosen,
-        per_row(temperature, torch.float32, found, "temperature"), per_row(top_k, torch.int32, found, "top_k"),
-        per_row(top_p, torch.float32, found, "top_p"), per_row(min_p, torch.float32, found, "min_p"),
-        per_row(seeds, torch.int64, found, "seeds"), per_row(steps, torch.int64, found, "steps"), *out,
+        sample, count, THREADS, rows.bits, rows.stride, rows.width, rows.kind, bits, words, chosen,
+        per_row(temperature, torch.float32, rows, "temperature"), per_row(top_k, torch.int32, rows, "top_k"),
+        per_row(top_p, torch.float32, rows, "top_p"), per_row(min_p, torch.float32, rows, "min_p"),
+        per_row(seeds, torch.int64, rows, "seeds"), per_row(steps, torch.int64, rows, "steps"), *out,
     )  # fmt: skip
     return out

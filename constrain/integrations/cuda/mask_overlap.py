@@ -81,9 +81,9 @@ class Overlap:
         """
         turn, self._turn = self._turn, 1 - self._turn
         if self.is_beside:
-            here = torch.cuda.current_stream(self.device)
-            self._used[1 - turn].record(here)
-            here.wait_event(self._sent[turn])
+            current = torch.cuda.current_stream(self.device)
+            self._used[1 - turn].record(current)
+            current.wait_event(self._sent[turn])
         return self._there[turn]
 
     def fetch(self, tokens: torch.Tensor) -> None:
@@ -174,9 +174,9 @@ def decode_batch(
     ends = mask_of(vocabulary.eos_ids, vocabulary.size)
     overlap = overlap or Overlap(len(matchers), len(ends), device)
     out = Decoded([[] for _ in matchers], np.zeros(0), np.zeros(0), [False] * len(matchers))
-    made: list[Any] = []
+    outputs: list[Any] = []
     last = torch.tensor(vocabulary.eos_ids, dtype=torch.int32, device=device)
-    over = torch.zeros(len(matchers), dtype=torch.bool, device=device)
+    finished = torch.zeros(len(matchers), dtype=torch.bool, device=device)
     logits = forward(None)
     for step in range(max_tokens):
         buffer = overlap.buffer()
@@ -189,8 +189,8 @@ def decode_batch(
         drawn = draw(logits, overlap.masks(), seeds=seeds, steps=step, **cut)
         overlap.fetch(drawn.tokens)
         # Sums stay on the device until the end. Rows that have ended are still sampled; their terms are zeroed.
-        made.append([torch.where(over, 0.0, one) for one in (drawn.logprobs, drawn.logmasses)])
-        over = over | torch.isin(drawn.tokens, last)
+        outputs.append([torch.where(finished, 0.0, one) for one in (drawn.logprobs, drawn.logmasses)])
+        finished = finished | torch.isin(drawn.tokens, last)
         if step + 1 < max_tokens:
             logits = forward(drawn.tokens)
         for row, token in enumerate(overlap.fetched().tolist()):
@@ -205,6 +205,6 @@ def decode_batch(
                 out.tokens[row].append(token)
         if all(out.ended):
             break
-    sums = [torch.stack(one).sum(dim=0).cpu().numpy() for one in zip(*made)]
+    sums = [torch.stack(one).sum(dim=0).cpu().numpy() for one in zip(*outputs)]
     out.logprobs, out.logmasses = sums
     return out

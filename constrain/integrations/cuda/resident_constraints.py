@@ -41,10 +41,10 @@ class ResidentConstraints:
     """Token tables of one vocabulary on one device. masks: int32 [R, words], indexed by `ResidentPositions.rows`."""
 
     def __init__(self, tables: Sequence[TokenTable], device: torch.device | str) -> None:
-        whole = pool_tables(tables)
-        self.starts, self.width, self.nbytes = whole.starts, whole.vocabulary.size, whole.nbytes
+        pooled = pool_tables(tables)
+        self.starts, self.width, self.nbytes = pooled.starts, pooled.vocabulary.size, pooled.nbytes
         self.states, self.classes, self.slots, self.masks = (
-            torch.from_numpy(array).to(device) for array in (whole.states, whole.classes, whole.slots, whole.masks)
+            torch.from_numpy(array).to(device) for array in (pooled.states, pooled.classes, pooled.slots, pooled.masks)
         )
 
     def start(self, which: Sequence[int]) -> ResidentPositions:
@@ -56,22 +56,22 @@ class ResidentConstraints:
         """Return the positions of given states, int32 [B]."""
         return ResidentPositions(states, self.states[states.long(), ROW].contiguous())
 
-    def step(self, places: ResidentPositions, tokens: torch.Tensor) -> None:
+    def step(self, positions: ResidentPositions, tokens: torch.Tensor) -> None:
         """Advance each row by one token (int32 [B] on the device), in place. The call does not synchronise."""
-        if tokens.dtype != torch.int32 or tokens.shape != places.states.shape:
+        if tokens.dtype != torch.int32 or tokens.shape != positions.states.shape:
             raise ArgumentError(
-                f"tokens are {tokens.dtype} {list(tokens.shape)}: give int32 {list(places.states.shape)}"
+                f"tokens are {tokens.dtype} {list(tokens.shape)}: give int32 {list(positions.states.shape)}"
             )
-        count = len(places.states)
+        count = len(positions.states)
         launch_kernel(
             advance, -(-count // THREADS), THREADS, self.states, self.classes, self.slots, self.width, tokens,
-            places.states, places.rows,
+            positions.states, positions.rows,
         )  # fmt: skip
 
-    def ended(self, places: ResidentPositions) -> torch.Tensor:
+    def ended(self, positions: ResidentPositions) -> torch.Tensor:
         """Return which rows have taken an end token, bool [B]."""
-        return places.states == ENDED
+        return positions.states == ENDED
 
-    def refused(self, places: ResidentPositions) -> torch.Tensor:
+    def refused(self, positions: ResidentPositions) -> torch.Tensor:
         """Return which rows have taken a token that is not allowed, or -1, bool [B]. Such a row stays refused."""
-        return places.states == REFUSED
+        return positions.states == REFUSED

@@ -87,8 +87,8 @@ def rows_of(logits: torch.Tensor) -> LogitRows:
             f"rows of {width:,} logits are longer than {cuda_order.MOST_TOKENS - 1:,}, as kernels count tokens"
         )
     stride = int(logits.stride(0)) if count > 1 else width
-    whole = logits.view(torch.int32 if logits.dtype == torch.float32 else torch.int16)
-    flat = whole.as_strided(((count - 1) * stride + width if count else 0,), (1,))
+    integers = logits.view(torch.int32 if logits.dtype == torch.float32 else torch.int16)
+    flat = integers.as_strided(((count - 1) * stride + width if count else 0,), (1,))
     return LogitRows(flat, count, width, stride, KINDS[logits.dtype], logits.dtype)
 
 

@@ -126,10 +126,10 @@ def token_table(constraint: Constraint, *, most_states: int = MOST_STATES, most_
     return table
 
 
-def too_large(found: int, most: int) -> LimitError:
+def too_large(count: int, most: int) -> LimitError:
     """Return the error of a table that exceeds its budget."""
     return LimitError(
-        f"The constraint's token automaton takes at least {found:,} bytes on the card, more than {most:,}.",
+        f"The constraint's token automaton takes at least {count:,} bytes on the card, more than {most:,}.",
         hint="Raise most_bytes, or compute its masks on the host (integrations.cuda.overlap).",
     )
 
@@ -143,12 +143,12 @@ class MaskRows:
 
     def add(self, mask: Ints) -> int:
         """Return the index of a mask, adding it if it is new."""
-        place = self.places.setdefault(mask.tobytes(), len(self.kept))
-        if place == len(self.kept):
+        index = self.places.setdefault(mask.tobytes(), len(self.kept))
+        if index == len(self.kept):
             self.kept.append(mask.copy())
             if len(self.kept) * mask.nbytes > self.most_bytes:
                 raise too_large(len(self.kept) * mask.nbytes, self.most_bytes)
-        return place
+        return index
 
 
 class Columns:
@@ -211,11 +211,11 @@ def pack_rows(rows: Sequence[Ints]) -> tuple[Ints, Ints]:
     """Return states (without ROW, and with HOME 0) and slots. Equal rows share a base; different rows never do."""
     states = np.zeros((len(rows), 4), np.int32)
     width = len(rows[0])
-    found: dict[bytes, list[int]] = {}
+    rows_by_content: dict[bytes, list[int]] = {}
     for state, row in enumerate(rows):
-        found.setdefault(row.tobytes(), []).append(state)
+        rows_by_content.setdefault(row.tobytes(), []).append(state)
     exceptions = []
-    for owners in found.values():
+    for owners in rows_by_content.values():
         row = rows[owners[0]]
         after, counts = np.unique(row, return_counts=True)
         otherwise = int(after[counts.argmax()])
