@@ -37,8 +37,8 @@ from .source_options import About
 __all__ = ["app", "main", "run_command"]
 
 EPILOG = (
-    "Exit codes: 0 fine · 1 the answer is no (an invalid instance, nothing satisfies the schema, a refused token) · "
-    "2 wrong usage or input · 3 not supported by this version, or a limit was hit."
+    "Exit codes: 0 success · 1 negative result (invalid instance, unsatisfiable schema, refused token) · "
+    "2 invalid usage or input · 3 unsupported by this version, or a limit was exceeded."
 )
 
 
@@ -70,7 +70,7 @@ def shorten_messages() -> Iterator[None]:
 app = typer.Typer(
     cls=Commands,
     name="constrain",
-    help="Language model output in exactly the form you asked for.",
+    help="Constrain the output of language models to a schema, pattern or grammar.",
     epilog=EPILOG,
     no_args_is_help=True,
     add_completion=False,
@@ -109,7 +109,7 @@ def read_global_options(
         bool, typer.Option("--version", callback=print_version, is_eager=True, metavar=" ", help="Print the version.")
     ] = False,
 ) -> None:
-    """What comes before the command."""
+    """Options before the command."""
 
 
 def run_command(arguments: Sequence[str] | None = None) -> int:
@@ -132,7 +132,7 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except (RecursionError, MemoryError):
-        display.print_note(("error: ", "bold red"), "this is nested too deeply, or too large, to be handled")
+        display.print_note(("error: ", "bold red"), "the input is nested too deeply or is too large")
         return display.TOO_MUCH
     return 0
 

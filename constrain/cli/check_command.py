@@ -62,33 +62,32 @@ def check_schema(
         typer.Option(
             "--target",
             metavar="NAME",
-            help="What openai, anthropic, gemini, vllm or llamacpp (all: every one) would refuse, ignore or change; "
+            help="Report what openai, anthropic, gemini, vllm or llamacpp would refuse, ignore or change, or all; "
             "may be repeated.",
         ),
     ] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", metavar=" ", help="Show every subschema and place, however many there are.")
-    ] = False,
+    everything: Annotated[bool, typer.Option("--all", metavar=" ", help="List every subschema and location.")] = False,
     start: StartOption = None,
     lexer: LexerOption = None,
     folders: ImportOption = None,
     strict: Annotated[
-        bool, typer.Option("--strict", metavar=" ", help="Of a grammar: exit code 1 if anything is wrong or doubtful.")
+        bool,
+        typer.Option("--strict", metavar=" ", help="For a grammar: exit with code 1 if anything is wrong or doubtful."),
     ] = False,
     vocabulary: VocabularyOption = None,
     options: SchemaOptions = SchemaOptions(),
     as_json: JsonFlag = False,
 ) -> None:
-    """Look at a schema: is it one, can it be satisfied, how is each keyword enforced, what does it cost.
+    """Check a schema: is it valid and satisfiable, how is each keyword enforced, and what does it cost?
 
-    All that is wrong with it is told at once (exit code 2). Where nothing satisfies it (1), the keywords that exclude
-    each other are named by JSON pointer; where a keyword is not supported (3), the table says which and why.
+    All errors are reported at once (exit code 2). If nothing satisfies the schema (1), the conflicting keywords are
+    named by JSON pointer; if a keyword is unsupported (3), the table names it and the reason.
 
-    With --target only the subsets of other products are looked at: 0 if all of them take the schema as it is, 1 if
-    one refuses, ignores or changes a part of it. Nothing is sent anywhere.
+    With --target, the schema is checked against the subsets of other products: exit code 0 if all of them accept it
+    unchanged, 1 if one refuses, ignores or changes a part of it. Nothing is sent anywhere.
 
-    A grammar (.lark, .gbnf): rules that are not reached or make no text, ambiguities with a text, terminals that never
-    win or cannot follow each other, a shortest sentence, sizes.
+    For a grammar (.lark, .gbnf): unreachable and unproductive rules, ambiguities with an example, terminals that never
+    match or cannot be adjacent, a shortest sentence, sizes.
     """
     if is_grammar(schema):
         raise typer.Exit(check_grammar(schema, start, lexer, folders, as_json=as_json, strict=strict))
@@ -110,7 +109,7 @@ def check_faults(source: SchemaSource, options: SchemaOptions, as_json: bool) ->
     try:
         faults = find_faults(source.text, style=options.style, registry=options.registry)
     except RecursionError:
-        raise LimitError("This schema is nested too deeply.", pointer="", hint="Use fewer levels.") from None
+        raise LimitError("the schema is nested too deeply", pointer="", hint="Use fewer levels.") from None
     wrong = [fault.error for fault in faults if fault.reached and isinstance(fault.error, SchemaError)]
     if len(wrong) == 1:
         raise wrong[0]
@@ -120,7 +119,7 @@ def check_faults(source: SchemaSource, options: SchemaOptions, as_json: bool) ->
         listed = [display.error_json(error, source.name) for error in wrong]
         display.as_json({"schema": False, "error": listed[0], "errors": listed})
     else:
-        display.print_note((f"error: {source.name}: ", "bold red"), f"{len(wrong)} things are wrong")
+        display.print_note((f"error: {source.name}: ", "bold red"), f"{len(wrong)} errors")
         lines = find_positions(source.text).lines
         for error in wrong:
             line = lines.get(error.pointer or "")

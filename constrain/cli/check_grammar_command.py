@@ -23,9 +23,9 @@ __all__ = ["check_grammar"]
 
 STYLES = {"wrong": "bold red", "doubtful": "yellow", "note": "dim"}
 LEVELS = {
-    1: "none: whatever may be begun can be finished",
-    2: "possible where a rule gave way or has no text; the machine sees them coming",
-    3: "behind terminals that no text writes side by side",
+    1: "none: every prefix can be completed",
+    2: "possible where a conflict overrules a rule or a rule derives no text; masks exclude them",
+    3: "possible after terminals that cannot be adjacent in any text",
 }
 
 
@@ -86,7 +86,7 @@ def report_errors(
     elif len(errors) == 1:
         display.print_error(errors[0], name)
     else:
-        display.print_note((f"error: {name}: ", "bold red"), f"{len(errors)} things are wrong")
+        display.print_note((f"error: {name}: ", "bold red"), f"{len(errors)} errors")
         for error in errors:
             display.print_note()
             display.print_note(error.render())

@@ -73,22 +73,23 @@ def read_arguments(
     ] = None,
     digits: Annotated[
         int | None,
-        spelling_option("--digits", "Most digits in a row, unless the schema demands more.", min=1, metavar="N"),
+        spelling_option(
+            "--digits", "Maximum number of digits in a row, unless the schema requires more.", min=1, metavar="N"
+        ),
     ] = None,
     formats: Annotated[
         Literal["assert", "annotate"] | None, spelling_option("--formats", "Whether format is enforced.")
     ] = None,
     anything: Annotated[
-        bool, spelling_option("--any", "All that RFC 8259 and the schema allow: Style.any().", metavar=" ")
+        bool, spelling_option("--any", "Every spelling that RFC 8259 and the schema allow: Style.any().", metavar=" ")
     ] = False,
     registry: Annotated[
         list[str] | None,
         typer.Option(
             "--registry",
             metavar="[URI=]FILE|FOLDER",
-            help="A document that $ref may name, by its $id or by URI, or a folder of such, by $id or place; repeat "
-            "it. "
-            "Nothing is ever fetched.",
+            help="A document that $ref may refer to, by $id or URI, or a folder of such documents, by $id or path; "
+            "may be repeated. Nothing is ever fetched.",
         ),
     ] = None,
 ) -> SchemaOptions:
@@ -126,7 +127,9 @@ def read_registry(given: list[str]) -> tuple[tuple[str, str], ...]:
             for uri, source in read_folder(Path(file)):
                 if names.setdefault(uri, source.name) != source.name:
                     with attribute_errors(source.name):
-                        raise SourceError(f"{names[uri]} is named {uri} too.", hint="Leave one of them out.")
+                        raise SourceError(
+                            f"two documents have the URI {uri}: {names[uri]} is the other", hint="Remove one of them."
+                        )
                 out.append((uri, source.text))
             continue
         source = read_schema(file)
@@ -134,7 +137,8 @@ def read_registry(given: list[str]) -> tuple[tuple[str, str], ...]:
             uri = uri if equals else require_id(source)
             if uri in names:
                 raise SourceError(
-                    f"{names[uri]} is named {uri} too.", hint=f"Name one of them otherwise: --registry URI={file}."
+                    f"two documents have the URI {uri}: {names[uri]} is the other",
+                    hint=f"Give one of them another URI: --registry URI={file}.",
                 )
             load_document(source.text)
         names[uri] = source.name
@@ -159,8 +163,8 @@ def read_folder(folder: Path) -> Iterator[tuple[str, SchemaSource]]:
             files, bytes_read = files + 1, bytes_read + path.stat().st_size
             if files > MOST_FILES or bytes_read > MOST_BYTES:
                 raise LimitError(
-                    f"The folder {folder} has more than {MOST_FILES:,} JSON files, or {MOST_BYTES >> 20} MiB of them.",
-                    hint="Name the files that are needed: --registry FILE.",
+                    f"the folder {folder} has more than {MOST_FILES:,} JSON files, or {MOST_BYTES >> 20} MiB of them.",
+                    hint="Give the required files one at a time: --registry FILE.",
                 )
             source = read_schema(str(path))
             with attribute_errors(source.name):
@@ -183,9 +187,9 @@ def require_id(source: SchemaSource) -> str:
     uri = id_of(load_document(source.text))
     if not uri:
         raise SourceError(
-            "It has no $id, so no $ref can name it.",
+            "the document has no $id, so no $ref can refer to it",
             pointer="",
-            hint=f"Add one, or name it here as the $ref does: --registry URI={source.name}.",
+            hint=f"Add an $id, or give the URI that the $ref uses: --registry URI={source.name}.",
         )
     return uri
 

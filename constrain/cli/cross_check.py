@@ -44,15 +44,15 @@ def validate_independently(
     try:
         value = parse(instance.decode("utf-8"))
     except ValueError as error:
-        return CrossCheck("invalid", f"no JSON: {error}")
+        return CrossCheck("invalid", f"not JSON: {error}")
     except RecursionError:
-        return CrossCheck("none", "it is nested too deeply for Python's json module")
+        return CrossCheck("none", "the instance is nested too deeply for Python's json module")
     try:
         worst = jsonschema.exceptions.best_match(validator_of(schema, options, parse).iter_errors(value))
     except jsonschema.SchemaError as error:
-        return CrossCheck("none", f"jsonschema does not take the schema: {error.message}")
+        return CrossCheck("none", f"jsonschema rejects the schema: {error.message}")
     except RecursionError:
-        return CrossCheck("none", "it is nested too deeply for jsonschema")
+        return CrossCheck("none", "the schema or instance is nested too deeply for jsonschema")
     except Exception as error:  # a third-party package may raise anything on a schema that it cannot handle
         return CrossCheck("none", f"jsonschema failed: {type(error).__name__}: {error}")
     if worst is None:
@@ -114,7 +114,7 @@ def limit_patterns(dialect: Any) -> Any:
 
     def unevaluated_properties(validator: Any, inner: Any, value: Any, schema: Any) -> Iterator[Any]:
         if '"patternProperties"' in json.dumps(validator.schema, default=str):
-            raise NotImplementedError("unevaluatedProperties beside patterns, which may take it for ever")
+            raise NotImplementedError("unevaluatedProperties together with patterns, which may take exponential time")
         yield from dialect.VALIDATORS["unevaluatedProperties"](validator, inner, value, schema)
 
     replacements = {
@@ -147,7 +147,7 @@ def explain_difference(schema: str, instance: bytes, options: SchemaOptions, our
     if not ours:
         widest = replace(Style.any(), formats=style.formats)
         if style != widest and accepts_in_style(schema, instance, options, widest):
-            return "the value is valid, but not spelled as the options ask: see --any"
+            return "the value is valid, but its spelling is not allowed by the options: see --any"
         reason = describe_json_deviation(instance)
         if reason:
             return reason
@@ -157,10 +157,10 @@ def explain_difference(schema: str, instance: bytes, options: SchemaOptions, our
     if theirs.keyword == "format" or (
         '"format"' in schema and not ours and accepts_in_style(schema, instance, options, loose)
     ):
-        return "they read a `format` differently: here each is asserted as its RFC says"
+        return "the two interpret a `format` differently: constrain follows its RFC"
     if theirs.keyword in ("pattern", "patternProperties") or '"pattern' in schema:
-        return "a pattern is ECMA 262 here; jsonschema takes it for a pattern of Python's re"
-    return "for no known reason: one of the two is wrong; please report it with both files"
+        return "constrain reads patterns as ECMA 262, jsonschema as Python's re"
+    return "the reason is unknown: one of the two is wrong; please report it with both files"
 
 
 def accepts_in_style(schema: str, instance: bytes, options: SchemaOptions, style: Style) -> bool:
@@ -186,11 +186,11 @@ def describe_json_deviation(instance: bytes) -> str:
         names = [name for name, _ in members]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            reasons.append(f"the key {twice!r} is there twice; jsonschema sees only the last")
+            reasons.append(f"the key {twice!r} is repeated; jsonschema sees only the last")
         return dict(members)
 
     def constant(name: str) -> float:
-        reasons.append(f"{name} is no JSON (RFC 8259, section 6); Python's json module takes it")
+        reasons.append(f"{name} is not JSON (RFC 8259, section 6); Python's json module accepts it")
         return 0.0
 
     try:

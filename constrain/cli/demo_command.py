@@ -45,10 +45,10 @@ def run_demo(
     schema: Annotated[str | None, typer.Option(help="Another schema: a file, or the JSON text.")] = None,
     prompt: Annotated[str | None, typer.Option(help="Another prompt.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same text.")] = 1,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of the text.")] = 512,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Maximum number of tokens.")] = 512,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show the main job: a schema, a constrained answer by the embedded model token by token, and its verdict."""
+    """Demonstrate generation: a schema, an answer of the embedded model token by token, and its validation."""
     from ..generation.pipeline import generate as write
 
     source = person_schema() if schema is None else read_schema(schema)
@@ -85,7 +85,7 @@ def run_demo(
         print_cost(generated)
         compiling, spent = replay_masks(model.vocabulary, source.text, generated.tokens)
         display.print_note((
-            f"the same text {REPLAYS} times more, each with a new constraint: compiled in {median(compiling):,.0f} µs, "
+            f"replayed {REPLAYS} times, each with a new constraint: compiled in {median(compiling):,.0f} µs, "
             f"median {median(spent):.1f} µs a mask, mean {mean(spent):.1f}", "dim",
         ))  # fmt: skip
     raise typer.Exit(display.NO if theirs.verdict == "invalid" else display.FINE)
@@ -145,4 +145,4 @@ def print_check(theirs: CrossCheck) -> None:
     """Print the verdict of the independent validator."""
     style = {"valid": "green", "invalid": "red", "none": "yellow"}[theirs.verdict]
     verdict = {"valid": "valid", "invalid": f"invalid: {theirs.message}", "none": theirs.message}[theirs.verdict]
-    display.print_answer("the jsonschema package says: ", (verdict, style))
+    display.print_answer("the jsonschema package: ", (verdict, style))

@@ -17,9 +17,9 @@ def diagnose_tokenizer(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="demo, a folder, a tokenizer file or a hub id.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Test a model's tokenizer: are the bytes of its tokens what it encodes and decodes, and what is odd about it.
+    """Test a model's tokenizer: whether the bytes of its tokens match its encoding and decoding, and any peculiarities.
 
-    Loading a vocabulary runs the self-test: what it encodes must be what its tokens' bytes spell.
+    Loading a vocabulary runs the self-test: the bytes of the tokens must spell the texts that they encode.
     """
     with display.show_progress("reading and testing the tokenizer …"):
         vocabulary = vocabulary_of(model)
@@ -38,7 +38,7 @@ def diagnose_tokenizer(
         return
     display.print_facts([
         ("vocabulary", vocabulary.name),
-        ("self-test", "passed: what it encodes is what its tokens' bytes spell"),
+        ("self-test", "passed: the bytes of the tokens spell the texts that they encode"),
         ("tokens", f"{vocabulary.size:,}: {len(texts):,} with text, {repeats} repeats; at most {longest} bytes"),
         ("special", f"{len(vocabulary.special)}; end tokens {' '.join(map(str, vocabulary.eos_ids))} {' '.join(ends)}"),
         ("missing bytes", ", ".join(f"0x{byte:02x}" for byte in missing) or "none: every text can be spelled"),

@@ -39,17 +39,19 @@ HOW = {
 
 @takes_style(Style())
 def explain_constraint(
-    keyword: Annotated[str | None, typer.Option(help="Where and how this JSON Schema keyword is enforced.")] = None,
+    keyword: Annotated[
+        str | None, typer.Option(help="Report where and how this JSON Schema keyword is enforced.")
+    ] = None,
     schema: Annotated[str | None, typer.Option(help="A schema: a file, - or JSON text.")] = None,
     regex: Annotated[str | None, typer.Option(help="A regular expression.")] = None,
     prefix: Annotated[str, typer.Option(help="The text so far.")] = "",
-    token: Annotated[str | None, typer.Option(help="A text that should come next: why it may not.")] = None,
-    token_id: Annotated[int | None, typer.Option(help="The same, for a token of the vocabulary.")] = None,
+    token: Annotated[str | None, typer.Option(help="Explain whether this text may come next.")] = None,
+    token_id: Annotated[int | None, typer.Option(help="The same for a token id of the vocabulary.")] = None,
     vocabulary: VocabularyOption = None,
     options: SchemaOptions = SchemaOptions(),
     as_json: JsonFlag = False,
 ) -> None:
-    """Where a keyword is enforced; or what may come next after a prefix, and why a token may not.
+    """Explain where a keyword is enforced, or what may follow a prefix and why a token may not.
 
     constrain explain --keyword minItems
 
@@ -85,7 +87,7 @@ def explain_keyword(keyword: str, as_json: bool) -> int:
     if not rows:
         suggestions = get_close_matches(keyword, [row.name for row in KEYWORDS], 1)
         raise ConstrainError(
-            f"{keyword!r} is no keyword of JSON Schema that asserts anything.",
+            f"{keyword!r} is not an assertion keyword of JSON Schema",
             hint=f"Did you mean {suggestions[0]}?" if suggestions else "",
         )
     if as_json:
@@ -166,10 +168,10 @@ def token_bytes(constraint: Constraint, token: int) -> bytes:
     """Return the bytes of a token. Raise ConstrainError if it has none."""
     vocabulary = constraint.vocabulary
     if not 0 <= token < vocabulary.size:
-        raise ConstrainError(f"there is no token {token}; the vocabulary has {vocabulary.size}.")
+        raise ConstrainError(f"there is no token {token}; the vocabulary has {vocabulary.size:,} tokens")
     text = vocabulary.tokens[token]
     if not text:
-        raise ConstrainError(f"token {token} is special or padding: it has no text, and never comes inside one.")
+        raise ConstrainError(f"token {token} is special or padding: it has no text and never occurs within one")
     return text
 
 

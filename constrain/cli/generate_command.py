@@ -36,30 +36,35 @@ text."""
 @takes_style(Style())
 def generate_texts(
     schema: Annotated[str | None, typer.Option(help="A JSON Schema: a file, - for stdin, or the JSON text.")] = None,
-    regex: Annotated[str | None, typer.Option(help="A regular expression that the whole text matches.")] = None,
+    regex: Annotated[str | None, typer.Option(help="A regular expression that the complete text matches.")] = None,
     grammar: Annotated[
-        str | None, typer.Option(help="A grammar, Lark's or GBNF: a file, the name of a ready one, - for stdin.")
+        str | None, typer.Option(help="A Lark or GBNF grammar: a file, the name of a built-in grammar, - for stdin.")
     ] = None,
-    choice: Annotated[list[str] | None, typer.Option(help="One of the texts to choose from; repeat it.")] = None,
-    prompt: Annotated[str | None, typer.Option(help="What to write about; - for stdin.")] = None,
+    choice: Annotated[list[str] | None, typer.Option(help="One of the texts to choose from; may be repeated.")] = None,
+    prompt: Annotated[str | None, typer.Option(help="The prompt; - for stdin.")] = None,
     model: Annotated[str, typer.Option(help="demo (embedded), a folder, or a hub id on this machine.")] = "demo",
     n: Annotated[int, typer.Option("-n", min=1, help="How many texts.")] = 1,
     seed: Seed = None,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of a text, which is complete in any case.")] = 512,
-    temperature: Annotated[float, typer.Option(min=0, help="0 takes the likeliest token.")] = 1.0,
-    top_k: Annotated[int | None, typer.Option(min=1, help="Only the K likeliest of the allowed tokens.")] = None,
-    top_p: Annotated[float | None, typer.Option(max=1, help="Only the likeliest of them that sum up to P.")] = None,
+    max_tokens: Annotated[
+        int, typer.Option(min=1, help="Maximum number of tokens of a text, which is always complete.")
+    ] = 512,
+    temperature: Annotated[float, typer.Option(min=0, help="0 selects the likeliest token.")] = 1.0,
+    top_k: Annotated[int | None, typer.Option(min=1, help="Use only the K likeliest of the allowed tokens.")] = None,
+    top_p: Annotated[
+        float | None,
+        typer.Option(max=1, help="Use only the likeliest of the allowed tokens with a total probability of P."),
+    ] = None,
     sampler: Annotated[
         str, typer.Option(help="masked (streams); faithful to the model: exact, without_replacement, smc; or auto.")
     ] = "masked",
-    particles: Annotated[int | None, typer.Option(min=1, help="Texts side by side, for smc and pimh.")] = None,
+    particles: Annotated[int | None, typer.Option(min=1, help="Number of particles, for smc and pimh.")] = None,
     folders: ImportOption = None,
     options: SchemaOptions = SchemaOptions(),
     as_json: JsonFlag = False,
 ) -> None:
-    """Let a model write text in exactly the form that --schema, --regex, --grammar or --choice asks for.
+    """Generate text that satisfies --schema, --regex, --grammar or --choice.
 
-    The text goes to stdout, what it cost to stderr. On a terminal it is streamed: forced text is dim.
+    The text is printed to stdout, its cost to stderr. On a terminal it is streamed, with forced text dimmed.
     """
     given = {"--schema": schema, "--regex": regex, "--grammar": grammar, "--choice": choice or None}
     if sum(value is not None for value in given.values()) != 1:
@@ -86,8 +91,8 @@ def generate_texts(
     prompted = load_with_note(model)
     with attribute_errors(name), nullcontext() if live else display.show_progress("writing …"):
         generations = write(
-            prompted, prompt, **arguments, style=options.style, registry=options.registry, n=n, seed=seed, max_tokens=max_tokens,
-            temperature=temperature, top_k=top_k, top_p=top_p, sampler=sampler, particles=particles,
+            prompted, prompt, **arguments, style=options.style, registry=options.registry, n=n, seed=seed,
+            max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, sampler=sampler, particles=particles,
             stream=stream_pieces() if live else None,
         )  # fmt: skip
     if as_json:
@@ -150,7 +155,7 @@ def print_weights(generations: list[Generation]) -> None:
         if SAMPLERS[stats.sampler].equal_weights:
             display.print_note((f"{prefix} · from the model's own distribution, given the constraint", "dim"))
             return
-        trusted = "" if weights["trusted"] else " · not to be trusted yet: draw more"
+        trusted = "" if weights["trusted"] else " · not yet reliable: draw more"
         divergence = f"{weights['kl_to_target']:.2g} nats (and {weights['kl_from_target']:.2g} the other way)"
         display.print_note(
             (
@@ -163,6 +168,6 @@ def print_weights(generations: list[Generation]) -> None:
 def generation_json(generation: Generation) -> dict[str, Any]:
     """Return a Generation as JSON data."""
     return {
-        "text": generation.text, "value": generation.value, "finish_reason": generation.finish_reason, "tokens": list(generation.tokens),
-        "logprob": generation.logprob, "log_weight": generation.log_weight, "stats": asdict(generation.stats),
+        "text": generation.text, "value": generation.value, "finish_reason": generation.finish_reason,
+        "tokens": list(generation.tokens), "logprob": generation.logprob, "log_weight": generation.log_weight, "stats": asdict(generation.stats),
     }  # fmt: skip

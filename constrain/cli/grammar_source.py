@@ -22,18 +22,19 @@ __all__ = [
 GrammarArgument = Annotated[
     str,
     typer.Argument(
-        metavar="GRAMMAR", help="A file (.lark, .gbnf); - for stdin; or a ready one's name.", show_default=False
+        metavar="GRAMMAR",
+        help="A file (.lark, .gbnf); - for stdin; or the name of a built-in grammar.",
+        show_default=False,
     ),
 ]
-StartOption = Annotated[
-    str | None, typer.Option("--start", metavar="RULE", help="Of a grammar: the rule that a text is.")
-]
+StartOption = Annotated[str | None, typer.Option("--start", metavar="RULE", help="For a grammar: the start rule.")]
 LexerOption = Annotated[
     Literal["contextual", "basic", "dynamic", "dynamic_complete"] | None,
-    typer.Option("--lexer", help="Of a Lark grammar: how it is cut into terminals."),
+    typer.Option("--lexer", help="For a Lark grammar: the lexer that splits texts into terminals."),
 ]
 ImportOption = Annotated[
-    list[str] | None, typer.Option("--import", metavar="FOLDER", help="Where %import looks; may be repeated.")
+    list[str] | None,
+    typer.Option("--import", metavar="FOLDER", help="Folder that %import reads from; may be repeated."),
 ]
 
 
@@ -62,12 +63,12 @@ def grammar_text(given: str) -> tuple[str, str]:
             return name, read_bytes(given).decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise GrammarError(
-                f"not text: byte {error.start} is no UTF-8.", hint="A grammar is a text file in UTF-8."
+                f"byte {error.start} is not valid UTF-8", hint="A grammar must be a text file in UTF-8."
             ) from None
         except FileNotFoundError:
             raise GrammarError(
                 "there is no such file, and no ready grammar of that name",
-                hint=f"Ready are {', '.join(grammars.names())}.",
+                hint=f"The built-in grammars are {', '.join(grammars.names())}.",
             ) from None
 
 

@@ -26,10 +26,10 @@ def infer_from_files(
         typer.Argument(metavar="EXAMPLES...", help="Files: JSON lines, a JSON array of examples; - for stdin."),
     ],
     tightness: Annotated[
-        bool, typer.Option("--tight", metavar=" ", help="Bounds on numbers and lengths, as they were seen.")
+        bool, typer.Option("--tight", metavar=" ", help="Add the observed bounds of numbers and lengths.")
     ] = False,
     open_: Annotated[
-        bool, typer.Option("--open", metavar=" ", help="Objects may have keys that were not seen.")
+        bool, typer.Option("--open", metavar=" ", help="Allow keys that were not observed in objects.")
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -57,8 +57,8 @@ def infer_from_files(
             theirs = validate_independently(*combine_examples(schema, examples))
         if theirs.verdict == "invalid":
             raise SourceError(
-                f"jsonschema does not accept an example by the schema found: {theirs.message}",
-                hint="This is a fault of constrain or of jsonschema; please report it with the examples.",
+                f"jsonschema rejects an example under the inferred schema: {theirs.message}",
+                hint="This is a bug of constrain or of jsonschema; please report it with the examples.",
             )
     if as_json:
         display.as_json({"schema": schema, "examples": len(examples), "jsonschema": theirs.verdict})
@@ -79,24 +79,24 @@ def read_examples(data: bytes) -> list[Any]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SourceError(f"Not text: byte {error.start} is no UTF-8.", hint="Examples are JSON in UTF-8.") from None
+        raise SourceError(f"byte {error.start} is not valid UTF-8", hint="Examples must be JSON in UTF-8.") from None
     try:
         document = json.loads(text, parse_constant=refuse_constant)
         return document if isinstance(document, list) else [document]
     except json.JSONDecodeError as error:
         if "\n" not in text.strip() or error.msg != "Extra data":
-            raise SourceError(f"Not JSON: {error.msg}.", source=text, position=error.pos) from None
+            raise SourceError(f"not JSON: {error.msg}", source=text, position=error.pos) from None
     except ValueError as error:
-        raise SourceError(f"Not JSON: {error}.") from None
+        raise SourceError(f"not JSON: {error}") from None
     out, start = [], 0
     for line in text.split("\n"):
         try:
             if line.strip():
                 out.append(json.loads(line, parse_constant=refuse_constant))
         except json.JSONDecodeError as error:
-            raise SourceError(f"Not JSON: {error.msg}.", source=text, position=start + error.pos) from None
+            raise SourceError(f"not JSON: {error.msg}", source=text, position=start + error.pos) from None
         except ValueError as error:
-            raise SourceError(f"Not JSON: {error}.", source=text, position=start) from None
+            raise SourceError(f"not JSON: {error}", source=text, position=start) from None
         start += len(line) + 1
     return out
 

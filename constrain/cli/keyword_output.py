@@ -70,12 +70,12 @@ def collect_notes(
     effect as soon as these become reachable.
     """
     notes = [
-        Note("twice", pointer, last, f"written twice: line {first} is overruled by line {last}")
+        Note("twice", pointer, last, f"repeated key: line {last} overrides line {first}")
         for pointer, first, last in where.twice
     ]
     notes += [Note("impossible", pointer, where.lines.get(pointer), "nothing satisfies this part") for pointer in empty]
     notes += [
-        Note("idle", pointer, where.lines.get(pointer), f"wrong, though nothing refers to it: {error.cause}")
+        Note("idle", pointer, where.lines.get(pointer), f"invalid, although nothing refers to it: {error.cause}")
         for error, reached in faults
         if not reached and (pointer := error.pointer)
     ]

@@ -34,12 +34,12 @@ SIZE = 600
 @takes_style(Style())
 def print_samples(
     schema: SchemaArgument,
-    n: Annotated[int, typer.Option("-n", min=0, help="How many.")] = 5,
+    n: Annotated[int, typer.Option("-n", min=0, help="Number of samples.")] = 5,
     seed: Seed = None,
     size: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Bytes after which an instance is closed (600); of a grammar: rules and lexemes (60)."
+            min=1, help="Bytes after which an instance is completed (600); for a grammar: rules and lexemes (60)."
         ),
     ] = None,
     start: StartOption = None,
@@ -48,13 +48,14 @@ def print_samples(
     options: SchemaOptions = SchemaOptions(),
     as_json: JsonFlag = False,
 ) -> None:
-    """Different random valid instances of a schema, one a line: test data, without any model.
+    """Print different random valid instances of a schema, one per line, without any model.
 
-    It always ends, also for recursive schemas. Keys come in the order of the schema, optional ones sometimes. What the
-    jsonschema package, if installed, would judge otherwise (binary floats, Python's patterns) is drawn again.
+    Sampling always terminates, also for recursive schemas. Keys come in the order of the schema, optional ones
+    sometimes. Instances that the jsonschema package, if installed, rejects (binary floats, Python's patterns) are drawn
+    again.
 
-    Of a grammar (.lark, .gbnf): different random sentences, drawn from its rules; where one has several lines, all come
-    as blocks under `--- accept`, as `constrain test --examples` reads them.
+    For a grammar (.lark, .gbnf): different random sentences; if any has several lines, all are printed as blocks under
+    `--- accept`, as `constrain test --examples` reads them.
     """
     if seed is not None:
         check_count("--seed", seed)
@@ -88,7 +89,7 @@ def print_samples(
 def print_missing(count: int, n: int, kind: str) -> None:
     """Report on stderr if there are fewer samples than requested."""
     if count < n:
-        print(f"{count} instead of {n}: no other {kind} was found.", file=sys.stderr)
+        print(f"{count} instead of {n}: no further {kind} was found.", file=sys.stderr)
 
 
 def sample_grammar(

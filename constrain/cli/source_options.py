@@ -29,10 +29,12 @@ __all__ = [
     "vocabulary_of",
 ]
 
-JsonFlag = Annotated[bool, typer.Option("--json", metavar=" ", help="Print one JSON document, for machines.")]
+JsonFlag = Annotated[bool, typer.Option("--json", metavar=" ", help="Print one JSON document.")]
 VocabularyOption = Annotated[
     str | None,
-    typer.Option("--vocabulary", "--model", help="demo, a folder, a tokenizer file or a hub id; else single bytes."),
+    typer.Option(
+        "--vocabulary", "--model", help="demo, a folder, a tokenizer file or a hub id; by default single bytes."
+    ),
 ]
 SchemaArgument = Annotated[
     str, typer.Argument(metavar="SCHEMA", help="A file; - for stdin; or the JSON text itself.", show_default=False)
@@ -85,7 +87,7 @@ def read_within(file: BinaryIO, name: str) -> bytes:
     """Read a whole file. Raise LimitError if it has more than MOST_BYTES bytes."""
     data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
-        raise LimitError(f"{shorten_text(name)} has more than {MOST_BYTES >> 20} MiB.", hint="Give a smaller file.")
+        raise LimitError(f"{shorten_text(name)} has more than {MOST_BYTES >> 20} MiB", hint="Give a smaller file.")
     return data
 
 
@@ -103,10 +105,10 @@ def read_schema(given: str) -> SchemaSource:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise SourceError(
-                f"Not text: byte {error.start} is no UTF-8.", hint="A schema is a JSON file in UTF-8."
+                f"byte {error.start} is not valid UTF-8", hint="A schema must be a JSON file in UTF-8."
             ) from None
         if not text.strip():
-            raise SourceError("The file is empty.", hint="A schema is a JSON object, or true or false.")
+            raise SourceError("the file is empty", hint="A schema is a JSON object, or true or false.")
     return SchemaSource(name, text, "" if given == "-" else Path(given).resolve().as_uri())
 
 
@@ -115,7 +117,7 @@ def bytes_of(name: str, text: str) -> bytes:
     try:
         return text.encode(errors="surrogateescape")
     except UnicodeEncodeError:
-        raise ArgumentError(f"{name} holds half of a surrogate pair, which is no character") from None
+        raise ArgumentError(f"{name} contains half of a surrogate pair, which is not a character") from None
 
 
 def vocabulary_of(given: str | None) -> Vocabulary:

@@ -36,28 +36,30 @@ class Example(NamedTuple):
 def run_grammar_tests(
     grammar: GrammarArgument,
     accept: Annotated[
-        list[str] | None, typer.Option("--accept", metavar="FILE", help="A text to accept, or a folder of them.")
+        list[str] | None,
+        typer.Option("--accept", metavar="FILE", help="A file that must be accepted, or a folder of them."),
     ] = None,
     reject: Annotated[
-        list[str] | None, typer.Option("--reject", metavar="FILE", help="A text to refuse, or a folder of them.")
+        list[str] | None,
+        typer.Option("--reject", metavar="FILE", help="A file that must be rejected, or a folder of them."),
     ] = None,
     examples: Annotated[
         list[str] | None,
-        typer.Option("--examples", metavar="FILE", help="Both in one file: blocks under --- accept and --- reject."),
+        typer.Option("--examples", metavar="FILE", help="A file with both, as blocks under --- accept and --- reject."),
     ] = None,
-    lines: Annotated[bool, typer.Option("--lines", metavar=" ", help="Each line of a file is a text.")] = False,
+    lines: Annotated[bool, typer.Option("--lines", metavar=" ", help="Read each line of a file as one text.")] = False,
     strip: Annotated[
-        bool, typer.Option("--strip", metavar=" ", help="The line end at the end of a file is no part of the text.")
+        bool, typer.Option("--strip", metavar=" ", help="Remove the line end at the end of a file.")
     ] = False,
     start: StartOption = None,
     lexer: LexerOption = None,
     folders: ImportOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Test a grammar: texts that it must accept, and texts that it must refuse.
+    """Test a grammar with texts that it must accept and texts that it must reject.
 
-    Where a text is refused that should be accepted, the place is shown, and what was expected there. Exit code 0: all
-    went as it should; 1: not. Each option may be repeated; a ready grammar brings its own examples.
+    If a text is rejected that should be accepted, the position and the expected tokens are printed. Exit code 0: all
+    texts as expected; 1: not. Each option may be repeated; built-in grammars include examples.
     """
     written = grammar_of(grammar, start, lexer, folders)
     if ready_name(grammar) and not (accept or reject or examples):
@@ -147,7 +149,7 @@ def list_examples(name: str, examples: tuple[tuple[str, ...], tuple[str, ...]]) 
 def print_failure(example: Example, rejection: Rejection | None) -> None:
     """Print an example that failed."""
     display.print_answer(
-        (example.name, "bold"), ": ", ("accepted, and should be refused" if rejection is None else "refused", "red")
+        (example.name, "bold"), ": ", ("accepted, but should be rejected" if rejection is None else "refused", "red")
     )
     if rejection is None:
         display.print_answer("    ", show_text(example.text.decode("utf-8", "replace")))

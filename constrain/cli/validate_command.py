@@ -44,14 +44,16 @@ class Verdict:
 @takes_style(Style.any())
 def validate_instances(
     schema: SchemaArgument,
-    instances: Annotated[list[str], typer.Argument(metavar="INSTANCE...", help="Files; - for stdin.")],
+    instances: Annotated[
+        list[str], typer.Argument(metavar="INSTANCE...", help="Files with one instance each; - for stdin.")
+    ],
     options: SchemaOptions = SchemaOptions(),
     as_json: JsonFlag = False,
 ) -> None:
-    """Check instances byte by byte: the first illegal byte, and what could have stood there.
+    """Validate instances byte by byte; report the first illegal byte, and what was expected there.
 
-    All spellings that RFC 8259 allows are taken (--any is the default here), duplicate keys are not. The jsonschema
-    package, if installed, is asked too, and where it says otherwise the reason is given.
+    All spellings that RFC 8259 allows are accepted (--any is the default here), duplicate keys are not. The result is
+    compared with that of the jsonschema package, if installed, and any difference is explained.
     """
 
     source = read_schema(schema)

@@ -18,7 +18,7 @@ __all__ = ["draw_grammar"]
 def draw_grammar(
     grammar: GrammarArgument,
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="Where to: .svg or .html; - for SVG on stdout.")
+        str, typer.Option("-o", "--output", metavar="FILE", help="Output file, .svg or .html; - for SVG on stdout.")
     ] = "-",
     start: StartOption = None,
     lexer: LexerOption = None,
@@ -26,12 +26,12 @@ def draw_grammar(
 ) -> None:
     """Draw a grammar: a railroad diagram for each rule and terminal, and the lexer's automaton if it is small.
 
-    An .html page has links between the rules; both follow the light or dark of whoever looks. Nothing is fetched.
+    An .html page has links between the rules; both formats follow the reader's light or dark mode. Nothing is fetched.
     """
 
     html = output.endswith((".html", ".htm"))
     if not html and output != "-" and not output.endswith(".svg"):
-        raise typer.BadParameter(f"{output} ends neither with .svg nor with .html.", param_hint="'-o'")
+        raise typer.BadParameter(f"{output} must end with .svg or .html", param_hint="'-o'")
     written = grammar_of(grammar, start, lexer, folders)
     with attribute_errors(written.name):
         drawn = draw_page(written) if html else draw_svg(written)

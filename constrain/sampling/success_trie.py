@@ -191,8 +191,7 @@ class SuccessTrie:
             node = parent
 
     def child(self, node: TrieNode, distribution: PrefixDistribution, index: int) -> TrieNode:
-        """Return the child for the token at distribution.tokens[index]; create it with theta = 1 if it does not exist.
-        """
+        """Return the child for distribution.tokens[index]; create it with theta = 1 if it does not exist."""
         token = int(distribution.tokens[index])
         child = node.children.get(token)
         if child is None:

@@ -343,7 +343,7 @@ def test_demo(run: Run) -> None:
     pytest.importorskip("transformers")
     answer = run("demo")
     assert answer.code == 0
-    assert "the jsonschema package says: valid" in answer.out
+    assert "the jsonschema package: valid" in answer.out
     assert "µs a mask" in answer.err
     assert run("demo", "--json").document["jsonschema"] == "valid"
 

@@ -141,7 +141,7 @@ def test_two_documents_of_one_name(run: Run, common: str, tmp_path: Path) -> Non
     other: Any = tmp_path / "other.json"
     other.write_text(json.dumps(COMMON), "utf-8")
     code, _, err = run("sample", "{}", "--registry", common, "--registry", str(other))
-    assert code == 2 and err.startswith(f"error: {other}: ") and f"{common} is named" in err
+    assert code == 2 and err.startswith(f"error: {other}: ") and f"{common} is the other" in err
 
 
 def test_a_document_that_is_not_there(run: Run) -> None:

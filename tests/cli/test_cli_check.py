@@ -90,12 +90,12 @@ def test_what_deserves_a_look(run: Run) -> None:
         "b": {"contentEncoding": "base64", "title": "B"}},
       "dependencies": {"a": ["n"]}}"""
     notes = noted(run("check", schema, "--json"))
-    assert notes["/properties/a"] == ("written twice: line 2 is overruled by line 3", 3)
+    assert notes["/properties/a"] == ("repeated key: line 3 overrides line 2", 3)
     assert notes["/properties/n"] == ("nothing satisfies this part", 4)
     assert notes["/dependencies"][0].endswith("write dependentRequired or dependentSchemas")
     assert "not looked at" in notes["/properties/b/contentEncoding"][0]
     assert set(notes) == {"/properties/a", "/properties/n", "/dependencies", "/properties/b/contentEncoding"}
-    assert "written twice" in run("check", schema).out
+    assert "repeated key" in run("check", schema).out
 
 
 def test_nothing_to_look_at(run: Run) -> None:
@@ -110,7 +110,7 @@ def test_all_that_is_wrong_is_told_at_once(run: Run) -> None:
     schema = '{"type": "strng",\n "minLength": -1,\n "properties": {"a": {"enum": 3}}}'
     answer = run("check", schema)
     assert answer.code == 2 and answer.out == ""
-    for said in ("3 things are wrong", "at /type", "at /minLength", "line 3", "at /properties/a/enum"):
+    for said in ("3 errors", "at /type", "at /minLength", "line 3", "at /properties/a/enum"):
         assert said in answer.err
     found = run("check", schema, "--json")
     assert found.code == 2
@@ -120,7 +120,7 @@ def test_all_that_is_wrong_is_told_at_once(run: Run) -> None:
 def test_what_nothing_refers_to_may_be_wrong(run: Run) -> None:
     answer = run("check", '{"type": "null", "$defs": {"a": {"type": 5}}}', "--json")
     assert answer.code == 0
-    assert noted(answer)["/$defs/a/type"][0].startswith("wrong, though nothing refers to it")
+    assert noted(answer)["/$defs/a/type"][0].startswith("invalid, although nothing refers to it")
 
 
 def test_names_in_dependencies_are_no_schema(run: Run) -> None:
@@ -204,7 +204,7 @@ def test_infer(run: Run, tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "Not JSON"),
+        ("", "not JSON"),
         ("[]", "no example"),
         ('{"a": 1}\n{"a": }\n', "line 2, column 7"),
         ('{"a": NaN}', "NaN is not a JSON number"),

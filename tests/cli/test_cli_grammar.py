@@ -234,7 +234,7 @@ def test_texts_are_accepted_and_refused(run: Run) -> None:
     assert wrong.code == 1
     assert "no.txt: refused\n  the end of the text is refused at line 1, column 5\n    if c\n        ^\n" in wrong.out
     assert 'expected: "if" or "x"' in wrong.out
-    assert "yes/2.txt: accepted, and should be refused" in wrong.out and "0 of 2 as expected" in wrong.out
+    assert "yes/2.txt: accepted, but should be rejected" in wrong.out and "0 of 2 as expected" in wrong.out
     assert run("test", "g.lark").code == 2
 
 
