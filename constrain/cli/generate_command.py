@@ -92,8 +92,8 @@ def generate_texts(
     with attribute_errors(name), nullcontext() if live else display.show_progress("writing …"):
         generations = write(
             prompted, prompt, **arguments, style=options.style, registry=options.registry, n=n, seed=seed,
-            max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, sampler=sampler, particles=particles,
-            stream=stream_pieces() if live else None,
+            max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, sampler=sampler,
+            particles=particles, stream=stream_pieces() if live else None,
         )  # fmt: skip
     if as_json:
         display.as_json({"texts": [generation_json(one) for one in generations]})
@@ -169,5 +169,6 @@ def generation_json(generation: Generation) -> dict[str, Any]:
     """Return a Generation as JSON data."""
     return {
         "text": generation.text, "value": generation.value, "finish_reason": generation.finish_reason,
-        "tokens": list(generation.tokens), "logprob": generation.logprob, "log_weight": generation.log_weight, "stats": asdict(generation.stats),
+        "tokens": list(generation.tokens), "logprob": generation.logprob, "log_weight": generation.log_weight,
+        "stats": asdict(generation.stats),
     }  # fmt: skip

@@ -141,4 +141,4 @@ def test_the_command_line_says_why() -> None:
 
     done = CliRunner().invoke(app, ["generate", "--choice", "red", "--choice", "blue", "--sampler", "auto"])
     assert done.exit_code == 0
-    assert "exact: there are few texts" in " ".join(done.stderr.split())
+    assert "exact: the constraint has only 2 texts" in " ".join(done.stderr.split())

@@ -41,9 +41,9 @@ class Derivation:
         self.costs = self._heights()
         if self.costs[productions.start] >= NEVER:
             raise UnsatisfiableError(
-                f"no text can be made by {productions.nonterminals[productions.start]}: each of its ways leads back to "
-                "itself",
-                hint="Give a rule on the way an option that ends.",
+                f"rule {productions.nonterminals[productions.start]} derives no text: each of its alternatives leads "
+                "back to it",
+                hint="Add an alternative without recursion to one of these rules.",
             )
         self.by_left = [[rule for rule in rules if self.cost(rule) < NEVER] for rules in productions.by_left()]
 

@@ -1,4 +1,4 @@
-"""Findings about a valid grammar: what is wrong, what is doubtful, and what is good to know.
+"""Findings about a valid grammar: errors, doubtful parts and notes.
 
 wrong: it cannot be intended (a rule that derives no text, a terminal that never matches, a reduce/reduce conflict).
 doubtful: it may be intended (an ambiguity that a shift resolves, an unused definition). note: no defect.
@@ -105,9 +105,9 @@ def _find_unproductive(written: WrittenGrammar) -> Iterator[GrammarFinding]:
                 "wrong",
                 (name,),
                 written.position(n),
-                f"rule `{name}` makes no text: every option comes back to a rule that never ends"
-                + (", and it is the start, so nothing at all is accepted" if is_start else ""),
-                "Give some rule on the way an option that does not lead back.",
+                f"rule `{name}` derives no text: every alternative contains a rule without a finite derivation"
+                + ("; it is the start rule, so nothing is accepted" if is_start else ""),
+                "Add an alternative without recursion to one of these rules.",
             )
     loaded = written.loaded
     if loaded is not None and (written.parser is None or written.parser.layout is None):
@@ -118,8 +118,8 @@ def _find_unproductive(written: WrittenGrammar) -> Iterator[GrammarFinding]:
                 "doubtful",
                 (name,),
                 loaded.terminals[t].position,
-                f"terminal `{name}` is declared, and nothing in the grammar makes it",
-                f"Define it, or give it a form: constrain.lark(text, grammars={{{name!r}: ...}}).",
+                f"terminal `{name}` is declared, but nothing defines it",
+                f"Define it, or supply a form: constrain.lark(text, grammars={{{name!r}: ...}}).",
             )
 
 
@@ -147,8 +147,9 @@ def _find_unused(written: WrittenGrammar) -> Iterator[GrammarFinding]:
             references.places[name],
             f"{subject}{' and' if origin else ''} is never used"
             if terminal or origin
-            else f"{subject} is not reached from `{written.start}`",
-            "Leave it out, or use it." + (f" To start with it: --start {name}." if not terminal and not origin else ""),
+            else f"{subject} is not reachable from `{written.start}`",
+            "Remove it, or use it."
+            + (f" To use it as the start rule: --start {name}." if not terminal and not origin else ""),
         )
 
 
@@ -178,7 +179,7 @@ def _find_left_recursion(written: WrittenGrammar) -> Iterator[GrammarFinding]:
             "note",
             names,
             written.position(recursive[0]),
-            f"left recursion in {', '.join(f'`{name}`' for name in names)}: allowed, and here it costs nothing",
+            f"left recursion in {', '.join(f'`{name}`' for name in names)}: supported without extra cost",
         )
 
 
@@ -209,18 +210,18 @@ def _describe_conflict(written: WrittenGrammar, conflict: Conflict, speller: Spe
 
     examples = []
     if conflict.ambiguous is not None:
-        examples.append(("two readings", text(conflict.ambiguous)))
+        examples.append(("ambiguous text", text(conflict.ambiguous)))
     elif conflict.other is not None:
-        examples.append(("the rules make", text(conflict.other)))
+        examples.append(("derived by the rules, but rejected", text(conflict.other)))
     reduced = productions.text(conflict.rule)
     end = conflict.terminal == len(productions.terminals)
     before = "the end of the text" if end else productions.name(conflict.terminal)
     if conflict.taken < 0:
-        other = f"going on with {before}"
-        rival = f"`{reduced}` could end before {before}, or a longer rule go on with it"
+        other = f"shifting {before}"
+        rival = f"before {before}, `{reduced}` can be reduced, or {before} can be shifted"
     else:
         other = f"`{productions.text(conflict.taken)}`"
-        rival = f"`{reduced}` and {other} could both end before {before}"
+        rival = f"before {before}, both `{reduced}` and {other} can be reduced"
     refused = written.clash is not None and conflict.taken >= 0
     position = written.position(productions.left[conflict.rule])
     names = tuple(
@@ -232,16 +233,18 @@ def _describe_conflict(written: WrittenGrammar, conflict: Conflict, speller: Spe
         cause = f"the grammar is ambiguous: {rival}"
         return GrammarFinding("ambiguous", "doubtful", names, position, cause, "", tuple(examples))
     if refused:
-        cure = "Join the rules, or give one of them a priority: `name.2: ...` goes first."
+        cure = "Merge the rules, or give one of them a higher priority: `name.2: ...`."
         return GrammarFinding(
-            "clash", "wrong", names, position, f"{rival}, and nothing says which", cure, tuple(examples)
+            "clash", "wrong", names, position, f"{rival}, and no priority decides", cure, tuple(examples)
         )
     if conflict.ambiguous is not None:
-        cause = f"the grammar is ambiguous: {rival}; {other} wins"
-        cure = "If that is meant, leave it. Else write a rule for each level, or something that closes."
+        cause = f"the grammar is ambiguous: {rival}; {other} is chosen"
+        cure = "If this is not intended, write one rule for each precedence level, or add a closing delimiter."
         return GrammarFinding("ambiguous", "doubtful", names, position, cause, cure, tuple(examples))
-    cause = f"{rival}, and one token of look-ahead does not tell; {other} wins"
-    cure = "Texts that need the other way are refused. Write the common beginning once, or a rule for each level."
+    cause = f"{rival}, and one token of lookahead does not decide; {other} is chosen"
+    cure = (
+        "Texts that need the other action are rejected. Factor out the common prefix, or write one rule for each level."
+    )
     return GrammarFinding("conflict", "doubtful", names, position, cause, cure, tuple(examples))
 
 
@@ -262,15 +265,15 @@ def _find_terminal_problems(written: WrittenGrammar) -> Iterator[GrammarFinding]
         winner = ""
         if shadow.text is not None and shadow.by is not None:
             part = shadow.text.encode()[: shadow.length].decode("utf-8", "ignore")
-            winner = ": others take all its texts"
-            examples = ((f"taken for {name(shadow.by)}", part),)
+            winner = ": other terminals match all its texts"
+            examples = ((f"recognised as {name(shadow.by)}", part),)
         yield GrammarFinding(
             "never wins",
             "wrong",
             (loaded.terminals[shadow.terminal].name,),
             loaded.terminals[shadow.terminal].position,
-            f"the lexer never finds the terminal {name(shadow.terminal)}{winner}",
-            "Give it a priority (`NAME.1: ...`), or make the other one narrower.",
+            f"the lexer never produces the terminal {name(shadow.terminal)}{winner}",
+            "Give it a priority (`NAME.1: ...`), or restrict the other one.",
             examples,
         )
     never = {shadow.terminal for shadow in dead}
@@ -278,14 +281,14 @@ def _find_terminal_problems(written: WrittenGrammar) -> Iterator[GrammarFinding]
     for a, b, dead_end in find_inseparable(parser):
         if {a, b} & never:
             continue
-        ends = ". Behind it the text cannot go on" if dead_end else ", so that way is never taken"
+        ends = ". No text continues after it" if dead_end else ", so this alternative is never used"
         yield GrammarFinding(
             "cannot follow",
             "wrong" if dead_end else "note" if a == b else "doubtful",
             (loaded.terminals[a].name, loaded.terminals[b].name),
             loaded.terminals[b].position,
-            f"{name(b)} can stand directly behind {name(a)} by the rules, and no text is ever read so: "
-            f"the lexer goes on with {name(a)} or finds something longer{ends}",
-            "Ignore white space between them, or keep the texts of one from going on with the other's.",
-            (("read otherwise", show_example(speller.beside(a, b))),),
+            f"the rules allow {name(b)} directly after {name(a)}, but no text is tokenised so: "
+            f"the lexer continues {name(a)} or finds a longer match{ends}",
+            "Ignore white space between them, or make sure that a text of one is no prefix of the other's.",
+            (("tokenised differently", show_example(speller.beside(a, b))),),
         )

@@ -152,7 +152,7 @@ def parse_text(parser: Parser, text: bytes) -> Reading:
                 last = text[position:end].rpartition(b"\n")
                 column = last[2].count(b" ") + layout.tab * last[2].count(b"\t")
                 if not last[1]:
-                    return stopped(terminal, "a lexeme that ends a line has no end of a line in it")
+                    return stopped(terminal, "a newline lexeme contains no line end")
                 moves = []
                 if column > columns[-1]:
                     moves = [layout.indent]
@@ -161,14 +161,14 @@ def parse_text(parser: Parser, text: bytes) -> Reading:
                     columns.pop()
                     moves.append(layout.dedent)
                 if column != columns[-1]:
-                    return stopped(terminal, f"column {column + 1} is that of no block that is open")
+                    return stopped(terminal, f"column {column + 1} matches no open block")
                 for move in moves:
                     if not stack.feed(move):
                         return stopped(move, "a block begins here" if move == layout.indent else "a block ends here")
             elif layout is not None:
                 brackets += (terminal in layout.opening) - (terminal in layout.closing)
                 if brackets < 0:
-                    return stopped(terminal, "this bracket was never opened")
+                    return stopped(terminal, "this bracket closes none that is open")
             stack.commit()
         lexemes.append(Lexeme(position, end, terminal))
         position = end

@@ -95,7 +95,7 @@ class Recogniser:
         """Return a terminal as it is written in the source: a literal, a name, or the pattern of an unnamed one."""
         productions, loaded = self.written.productions, self.written.loaded
         if loaded is None or terminal >= len(loaded.terminals):
-            return productions.name(terminal) if terminal < len(productions.terminals) else "something ignored"
+            return productions.name(terminal) if terminal < len(productions.terminals) else "an ignored terminal"
         one = loaded.terminals[terminal]
         if one.kind == "text" and (one.written or one.name.isalpha()) and one.text.isprintable():
             return f'"{one.text}"'

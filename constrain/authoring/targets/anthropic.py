@@ -50,7 +50,7 @@ def union_count(document: Document) -> Iterator[tuple[str, int]]:
 
 
 NOT_TAKEN = "Documented as not supported: the API answers 400 (the SDKs move it into `description` instead)."
-CHECK_LATER = "Leave it out, say it in `description`, and check the answer with constrain."
+CHECK_LATER = "Leave it out, describe it in `description`, and validate the answer with constrain."
 
 ANTHROPIC = Target(
     name="anthropic",
@@ -63,16 +63,18 @@ ANTHROPIC = Target(
     ),
     table=(
         TargetRow("additionalProperties", "refused", "additionalProperties has to be false.",
-            "Write `\"additionalProperties\": false`; say a map as an array of objects with key and value.",
+            "Write `\"additionalProperties\": false`; express a map as an array of objects with key and value.",
             when=lambda place: place.get("additionalProperties") is not False),
         TargetRow("additionalProperties", "refused", "Objects must be closed: additionalProperties has to be false.",
             "Write `\"additionalProperties\": false`.", when=lambda place: place.is_object, missing=True),
         TargetRow("enum", "refused", "Enum values may be strings, numbers, booleans and null, not arrays or objects.",
             "Write anyOf with one closed object each.", when=lambda place: any(map(is_complex, place.get("enum", ())))),
-        TargetRow("enum", "changed", "The capitalisation of string values is not guaranteed.", "Compare without case.",
+        TargetRow("enum", "changed", "The capitalisation of string values is not guaranteed.",
+            "Compare case-insensitively.",
             when=lambda place: any(isinstance(value, str) and value.lower() != value.upper()
                                    for value in place.get("enum", ()))),
-        TargetRow("const", "changed", "The capitalisation of string values is not guaranteed.", "Compare without case.",
+        TargetRow("const", "changed", "The capitalisation of string values is not guaranteed.",
+            "Compare case-insensitively.",
             when=lambda place: isinstance(place.get("const"), str)),
         TargetRow("$ref", "refused", "Recursive schemas are not supported.", "Unroll it to the depth that you need.",
             when=lambda place: place.is_recursive),
@@ -80,15 +82,15 @@ ANTHROPIC = Target(
                   when=is_external),
         TargetRow("allOf", "refused", "allOf with a $ref in it is not supported.", "Copy the definition in.",
             when=lambda place: any("$ref" in one for one in place.get("allOf") if isinstance(one, dict))),
-        TargetRow("format", "refused", "Not one of the formats that are taken: " + ", ".join(sorted(FORMATS)) + ".",
-            "Leave it out, or say the form by `pattern`.", when=lambda place: place.get("format") not in FORMATS),
-        TargetRow("minItems", "refused", "Only 0 and 1 are taken.",
-                  "Say the number in `description`; check it afterwards.",
+        TargetRow("format", "refused", "Not one of the supported formats: " + ", ".join(sorted(FORMATS)) + ".",
+            "Leave it out, or express it by `pattern`.", when=lambda place: place.get("format") not in FORMATS),
+        TargetRow("minItems", "refused", "Only 0 and 1 are supported.",
+                  "Describe the number in `description`, and validate the answer.",
             when=lambda place: place.get("minItems") not in (0, 1)),
         TargetRow("pattern", "refused", "Back references, lookaround and \\b are not supported in patterns.",
-            "Write it without, or as an enum.",
+            "Rewrite the pattern without them, or use an enum.",
             when=lambda place: bool(BEYOND_REGEX.search(str(place.get("pattern"))))),
-        TargetRow("pattern", "limit", "Large {n,m} quantifiers are not supported (how large is not said).",
+        TargetRow("pattern", "limit", "Large {n,m} quantifiers are not supported (the documentation states no number).",
             "Use *, + or a small number.", when=large_quantifier),
         *make_rows("enforced", "additionalProperties enum const $ref allOf format minItems pattern type anyOf "
                    "properties "
@@ -96,14 +98,15 @@ ANTHROPIC = Target(
         *make_rows("refused", "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength "
                    "maxItems "
               "uniqueItems", NOT_TAKEN, CHECK_LATER),
-        *make_rows("refused", "oneOf", "Not listed as supported.", "Write anyOf, and tell the cases apart by a const."),
+        *make_rows("refused", "oneOf", "Not listed as supported.",
+            "Write anyOf, and distinguish the branches by a const."),
     ),
     unlisted=TargetRow("", "refused", "Not listed as supported: an unsupported feature is answered with 400.",
                        CHECK_LATER),
     limits=(
         Limit("properties", 24, optional_count,
               "All schemas of a request may have 24 optional properties together.",
-              "Put more of them into `required`."),
+              "List more of them in `required`."),
         Limit("anyOf", 16, union_count,
               "All schemas of a request may have 16 parameters with anyOf or several types together.",
               "Use fewer nullable properties."),

@@ -19,7 +19,7 @@ def other_enum(subschema: LocatedSubschema) -> bool:
     return any(isinstance(value, (bool, list, dict)) or value is None for value in values)
 
 
-CHECK_LATER = "Say it in `description`, and check the answer with constrain."
+CHECK_LATER = "Describe it in `description`, and validate the answer with constrain."
 
 GEMINI = Target(
     name="gemini",
@@ -31,11 +31,11 @@ GEMINI = Target(
     ),
     table=(
         TargetRow("$ref", "refused", "A cycle may only go through properties that are not required.",
-            "Take the property out of `required` (nullable is not enough).",
+            "Remove the property from `required` (nullable is not enough).",
             when=lambda place: place.is_recursive and place.is_required),
         TargetRow("$ref", "changed", "A cycle is unrolled to a limited depth.", "Unroll it to the depth that you need.",
             when=lambda place: place.is_recursive),
-        TargetRow("$ref", "refused", "Beside $ref only keywords that begin with $ may stand.",
+        TargetRow("$ref", "refused", "Only keywords that begin with $ are allowed beside $ref.",
             "Move them into the definition.", when=beside_ref),
         TargetRow("oneOf", "changed", "Read as anyOf: an instance of several branches is allowed.",
             "Make the branches exclude each other, by a const for example."),
@@ -43,13 +43,13 @@ GEMINI = Target(
         *make_rows("enforced", "$ref enum type format items prefixItems minItems maxItems minimum maximum anyOf "
                    "properties "
               "additionalProperties required"),
-        *make_rows("ignored", "const", "Not among the keywords that are read.", "Write an enum with one value."),
-        *make_rows("ignored", "exclusiveMinimum exclusiveMaximum", "Not among the keywords that are read.",
+        *make_rows("ignored", "const", "The keyword is not supported and is ignored.", "Write an enum with one value."),
+        *make_rows("ignored", "exclusiveMinimum exclusiveMaximum", "The keyword is not supported and is ignored.",
               "For integers write minimum or maximum, one further."),
-        *make_rows("ignored", "allOf", "Not among the keywords that are read.",
+        *make_rows("ignored", "allOf", "The keyword is not supported and is ignored.",
                    "Write the conjunction out as one schema."),
-        *make_rows("ignored", "pattern minLength maxLength", "Not among the keywords that are read.",
-              "If there are few values write an enum; else check the answer with constrain."),
+        *make_rows("ignored", "pattern minLength maxLength", "The keyword is not supported and is ignored.",
+              "If there are few values write an enum; otherwise validate the answer with constrain."),
     ),
-    unlisted=TargetRow("", "ignored", "Not among the keywords that are read.", CHECK_LATER),
+    unlisted=TargetRow("", "ignored", "The keyword is not supported and is ignored.", CHECK_LATER),
 )  # fmt: skip

@@ -44,7 +44,7 @@ def row_of_shadowed(keyword: str) -> TargetRow:
         first = acted_on(subschema)
         return first not in ("", keyword) and keyword not in READ_WITH.get(first, set())
 
-    reason = "Not looked at beside a keyword that is acted on first: " + ", ".join(ORDER[:-2]) + "."
+    reason = "Ignored beside a keyword with precedence: " + ", ".join(ORDER[:-2]) + "."
     return TargetRow(keyword, "ignored", reason, "Write it in the branches or in the definition.", when)
 
 
@@ -58,7 +58,7 @@ def lacks_string_type(subschema: LocatedSubschema) -> bool:
     return bool(subschema.get("type") != "string")
 
 
-CHECK_LATER = "Say it in the prompt, and check the answer with constrain."
+CHECK_LATER = "Describe it in the prompt, and validate the answer with constrain."
 
 LLAMACPP = Target(
     name="llamacpp",
@@ -77,10 +77,10 @@ LLAMACPP = Target(
         TargetRow("$ref", "enforced"),
         TargetRow("type", "enforced", when=harmless_type),
         *[row_of_shadowed(name) for name in sorted(ASSERTS)],
-        TargetRow("additionalProperties", "changed", "Objects are closed unless they say otherwise.",
+        TargetRow("additionalProperties", "changed", "Objects are closed by default.",
             "Write `\"additionalProperties\": true`.",
             when=lambda place: acted_on(place) == "properties", missing=True),
-        TargetRow("required", "ignored", "A required key that is no property is dropped.",
+        TargetRow("required", "ignored", "A required key that is not a declared property is dropped.",
                   "Declare it in `properties`.",
             when=lambda place: not set(place.get("required", ())) <= set(place.get("properties", ()))),
         TargetRow("oneOf", "changed", "Read as anyOf: an instance of several branches is allowed.",
@@ -89,25 +89,25 @@ LLAMACPP = Target(
                   "properties become "
             "required, and the object is closed.", "Write the conjunction out as one schema."),
         TargetRow("prefixItems", "changed", "Becomes a tuple of exactly that many items.",
-                  "Say the length by minItems and "
-            "maxItems too, so that it is the same everywhere."),
+                  "State the length by minItems and "
+            "maxItems too, so that the meaning is the same everywhere."),
         TargetRow("items", "changed", "A list becomes a tuple of exactly that many items.",
-                  "Say the length by minItems and "
-            "maxItems too, so that it is the same everywhere.",
+                  "State the length by minItems and "
+            "maxItems too, so that the meaning is the same everywhere.",
             when=lambda place: isinstance(place.get("items"), list)),
-        *make_rows("ignored", "minItems maxItems", "Read beside `items` only.", "Write `\"items\": {}`.",
+        *make_rows("ignored", "minItems maxItems", "Supported beside `items` only.", "Write `\"items\": {}`.",
               when=lambda place: acted_on(place) != "items"),
         TargetRow("pattern", "refused", "A pattern must begin with ^ and end with $.",
-            "Write `^.*` before and `.*$` after it where that is meant.",
+            "Add `^.*` before and `.*$` after it if a partial match is intended.",
             when=lambda place: not re.fullmatch(r"\^.*\$", str(place.get("pattern")), re.DOTALL)),
         TargetRow("pattern", "ignored", "Lookaround is skipped.", "Write the pattern without it.",
             when=lambda place: bool(LOOKAROUND.search(str(place.get("pattern"))))),
-        TargetRow("format", "ignored", "Only date, time, date-time and uuid are known.", "Say the form by `pattern`.",
+        TargetRow("format", "ignored", "Only date, time, date-time and uuid are supported.", "Express it by `pattern`.",
             when=lambda place: place.get("format") not in FORMATS),
-        *make_rows("ignored", "minLength maxLength", "Read beside `\"type\": \"string\"` only.", "Write the type.",
+        *make_rows("ignored", "minLength maxLength", "Supported beside `\"type\": \"string\"` only.", "Write the type.",
             when=lacks_string_type),
         *make_rows("ignored", "minimum maximum exclusiveMinimum exclusiveMaximum",
-                   "Read for `\"type\": \"integer\"` only.",
+                   "Supported for `\"type\": \"integer\"` only.",
               CHECK_LATER, when=lambda place: place.get("type") != "integer"),
         *make_rows("enforced", "type properties required additionalProperties anyOf const enum items minItems maxItems "
               "pattern format minLength maxLength minimum maximum exclusiveMinimum exclusiveMaximum"),

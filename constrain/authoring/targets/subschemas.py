@@ -68,7 +68,7 @@ class LocatedSubschema:
 
     @property
     def is_root(self) -> bool:
-        """Whether it is the whole document."""
+        """Whether it is the root of the document."""
         return self.enclosing is None
 
     @property

@@ -2,7 +2,7 @@
 
 A *target* is another product that accepts a subset of JSON Schema. Its table states, keyword by keyword, how the
 product treats it. Of several rows for one keyword the first whose condition holds applies; a keyword without a row is
-judged by `unlisted`. Each table names its sources and their dates, because such subsets change.
+treated as `unlisted`. Each table names its sources and their dates, because such subsets change.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Limit(NamedTuple):
 class Target:
     """The subset of one product.
 
-    read: the day on which the sources were read, ISO 8601. sources: what was read, with the date or version that it
+    read: the date on which the sources were read, ISO 8601. sources: the documents, with the date or version that it
     states.
     """
 
@@ -94,5 +94,5 @@ def make_rows(
     cure: str = "",
     when: Callable[[LocatedSubschema], bool] = always_true,
 ) -> list[TargetRow]:
-    """Return one row for each of the names, all alike."""
+    """Return one row for each of the names, all with the same verdict."""
     return [TargetRow(name, verdict, reason, cure, when) for name in names.split()]

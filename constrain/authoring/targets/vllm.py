@@ -145,8 +145,8 @@ def are_disjoint(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return any(isinstance(a, dict) and isinstance(b, dict) and are_disjoint(a, b) for a, b in pairs)
 
 
-CHECK_LATER = "Leave it out, say it in the prompt, and check the answer with constrain."
-NOT_ENFORCED = "XGrammar does not know it, and says nothing."
+CHECK_LATER = "Leave it out, describe it in the prompt, and validate the answer with constrain."
+NOT_ENFORCED = "XGrammar does not support it, and ignores it silently."
 
 XGRAMMAR = Target(
     name="vllm",
@@ -154,7 +154,7 @@ XGRAMMAR = Target(
     read=READ,
     sources=SOURCES,
     table=(
-        TargetRow("", "refused", "A schema that nothing satisfies is an error: 'cannot accept any value'.",
+        TargetRow("", "refused", "An unsatisfiable schema is an error: 'cannot accept any value'.",
             "Leave the property out, and close the object.",
             when=lambda place: place.raw is False and place.step[:1] not in CLOSING),
         TargetRow("$ref", "ignored", "Only #/ pointers are followed; anchors and other documents allow any value.",
@@ -162,7 +162,7 @@ XGRAMMAR = Target(
             when=lambda place: not str(place.get("$ref")).startswith("#/") and place.get("$ref") != "#"),
         TargetRow("$ref", "changed", "Keywords beside $ref are ignored.", "Move them into the definition.",
             when=lambda place: has_neighbours(place, "$ref")),
-        TargetRow("additionalProperties", "changed", "In strict mode an object that does not say so is closed.",
+        TargetRow("additionalProperties", "changed", "In strict mode objects are closed by default.",
             "Write `\"additionalProperties\": true`.",
             when=lambda place: place.has("properties", "required"), missing=True),
         TargetRow("items", "changed", "In strict mode no items beyond prefixItems are allowed where `items` is "
@@ -171,7 +171,7 @@ XGRAMMAR = Target(
             when=lambda place: place.has("prefixItems", "minItems", "maxItems"), missing=True),
         TargetRow("items", "refused", "A list of schemas is an error: 'items must be a boolean or an object'.",
             "Write prefixItems.", when=lambda place: isinstance(place.get("items"), list)),
-        TargetRow("required", "ignored", "A required key that is no property is dropped.",
+        TargetRow("required", "ignored", "A required key that is not a declared property is dropped.",
                   "Declare it in `properties`.",
             when=has_undeclared),
         TargetRow("exclusiveMinimum", "refused", "A boolean (draft 4) is an error.", "Write the number itself.",
@@ -190,19 +190,19 @@ XGRAMMAR = Target(
         TargetRow("pattern", "ignored", "Lookaround is skipped.", "Write the pattern without it.",
             when=lambda place: bool(LOOKAROUND.search(str(place.get("pattern"))))),
         TargetRow("pattern", "changed", "The pattern must match the whole text, not a part of it.",
-            "Write `^.*` before and `.*$` after it where that is meant.",
+            "Add `^.*` before and `.*$` after it if a partial match is intended.",
             when=lambda place: not is_anchored(str(place.get("pattern")))),
         TargetRow("patternProperties", "changed", "A pattern must match the whole key.",
-            "Write `^.*` before and `.*$` after it where that is meant.",
+            "Add `^.*` before and `.*$` after it if a partial match is intended.",
             when=lambda place: not all(map(is_anchored, place.get("patternProperties")))),
-        TargetRow("enum", "changed", "`type` beside enum is ignored.", "Take the values of other types out.",
+        TargetRow("enum", "changed", "`type` beside enum is ignored.", "Remove the values of other types.",
             when=lambda place: place.has("type") and not all(has_type(v, place.types) for v in place.get("enum", ()))),
         TargetRow("anyOf", "changed", "Keywords beside anyOf are ignored.", "Move them into the branches.",
             when=lambda place: has_neighbours(place, "anyOf")),
-        TargetRow("oneOf", "changed", "Read as anyOf, without what stands beside it: an instance of several "
+        TargetRow("oneOf", "changed", "Read as anyOf, without adjacent keywords: an instance of several "
                   "branches is "
             "allowed.", "Make the branches exclude each other, by a const for example."),
-        TargetRow("allOf", "ignored", "Of several branches nothing is enforced.",
+        TargetRow("allOf", "ignored", "With several branches nothing is enforced.",
                   "Write the conjunction out as one schema.",
             when=lambda place: len(place.get("allOf")) > 1 or has_neighbours(place, "allOf")),
         *make_rows("enforced", "type const enum anyOf allOf $ref properties required additionalProperties items "
@@ -224,16 +224,16 @@ GUIDANCE = Target(
             when=lambda place: not str(place.get("$ref")).startswith("#")),
         TargetRow("format", "refused", "llguidance refuses formats other than " + ", "
                   "".join(sorted(GUIDANCE_FORMATS)) + ".",
-            "Leave it out, or say the form by `pattern`.",
+            "Leave it out, or express it by `pattern`.",
             when=lambda place: place.get("format") not in GUIDANCE_FORMATS),
         TargetRow("pattern", "refused", "Lookaround, \\b and back references are refused.",
-                  "Write the pattern without.",
+                  "Rewrite the pattern without them.",
             when=lambda place: bool(re.search(r"\(\?<?[=!]|\\[bB]|\\[1-9]", str(place.get("pattern"))))),
-        TargetRow("oneOf", "refused", "Taken only where the branches provably exclude each other.",
-            "Write anyOf, or tell the branches apart by their types or a const.",
+        TargetRow("oneOf", "refused", "Supported only if the branches provably exclude each other.",
+            "Write anyOf, or distinguish the branches by their types or a const.",
             when=has_overlap),
-        *[TargetRow(name, "refused", "Taken only where all declared properties are required.",
-              "Put them all into `required`, or leave it out.",
+        *[TargetRow(name, "refused", "Supported only if all declared properties are required.",
+              "List them all in `required`, or leave it out.",
               when=lambda place: set(place.get("properties", ())) > set(place.get("required", ())))
           for name in ("minProperties", "maxProperties")],
         *make_rows("enforced", f"type const enum anyOf allOf oneOf $ref properties required additionalProperties items "
@@ -248,7 +248,7 @@ OUTLINES = Target(
     read=READ,
     sources=SOURCES,
     table=(
-        TargetRow("patternProperties", "refused", "With it vLLM leaves llguidance out too, and Outlines refuses it.",
+        TargetRow("patternProperties", "refused", "It excludes llguidance in vLLM, and Outlines refuses it.",
             "Declare the properties, or use additionalProperties."),
     ),
     unlisted=TargetRow("", "enforced"),
