@@ -115,8 +115,8 @@ def infer(
             builder.add_object(example)
     except SchemaGenerationError as error:
         raise SourceError(f"An example holds a value that is not JSON: {shorten_text(error)}.") from None
-    found: dict[str, Any] = builder.to_schema()
-    schema = {"$schema": DIALECT, **tighten_node(found, examples, Choices(bounds, keys, formats))}
+    inferred: dict[str, Any] = builder.to_schema()
+    schema = {"$schema": DIALECT, **tighten_node(inferred, examples, Choices(bounds, keys, formats))}
     check_examples(schema, texts)
     return schema
 

@@ -133,17 +133,21 @@ def explain_position(constraint: Constraint, prefix: bytes, token: bytes | None,
         answer |= {"tokens_allowed": len(tokens), "tokens": [{"id": i, "text": text} for i, text in some.items()]}
         share = f"{len(tokens):,} of {constraint.vocabulary.size:,}"
         lines.append(("tokens", f"{share}: " + "  ".join(some.values())))
-    no = None if token is None else refusal_of(matcher, token)
+    rejected = None if token is None else refusal_of(matcher, token)
     if token is not None:
-        refusal_data = None if no is None else asdict(no)
-        answer["token"] = {"text": token.decode("utf-8", "replace"), "allowed": no is None, "refusal": refusal_data}
+        refusal_data = None if rejected is None else asdict(rejected)
+        answer["token"] = {
+            "text": token.decode("utf-8", "replace"),
+            "allowed": rejected is None,
+            "refusal": refusal_data,
+        }
     if as_json:
         display.as_json(answer)
     else:
         display.print_facts(lines)
         if token is not None:
-            show_verdict(token.decode("utf-8", "replace"), no)
-    return display.FINE if no is None else display.NO
+            show_verdict(token.decode("utf-8", "replace"), rejected)
+    return display.FINE if rejected is None else display.NO
 
 
 def show_verdict(token: str, refusal: Refusal | None) -> None:

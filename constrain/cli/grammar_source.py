@@ -67,7 +67,7 @@ def grammar_text(given: str) -> tuple[str, str]:
             ) from None
         except FileNotFoundError:
             raise GrammarError(
-                "there is no such file, and no ready grammar of that name",
+                "there is no such file, and no built-in grammar of that name",
                 hint=f"The built-in grammars are {', '.join(grammars.names())}.",
             ) from None
 

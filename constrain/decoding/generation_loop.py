@@ -178,7 +178,7 @@ class GenerationLoop:
         self.out = Outcome()
         self.emit = Emitter(self.out, self.vocabulary, stream)
         self.draft: list[int] = []
-        self.reach, self.found = DRAFT, 0
+        self.draft_limit, self.accepted = DRAFT, 0
         self.rows: list[NDArray[np.floating[Any]]] = []
         self.mask_ns = self.advance_ns = self.model_ns = self.masks = 0
 
@@ -196,10 +196,10 @@ class GenerationLoop:
                 break
             origin: Literal["drawn", "forced"] = "drawn"
             if choice.token == drafted:
-                origin, self.found = "forced", self.found + 1
+                origin, self.accepted = "forced", self.accepted + 1
                 self.out.stats.forced_tokens += 1
             elif drafted is not None:
-                self.draft, self.rows, self.reach = [], [], max(1, 2 * self.found)
+                self.draft, self.rows, self.draft_limit = [], [], max(1, 2 * self.accepted)
             self.out.tokens.append(choice.token)
             self.emit(choice.token, choice.logprob, choice.logmass, origin)
         self.finish(perf_counter_ns() - start)
@@ -211,8 +211,8 @@ class GenerationLoop:
         """
         if not self.rows:
             remaining = self.max_tokens - len(self.out.tokens)
-            self.draft = self.matcher.forced_tokens()[: min(self.reach, remaining - 1)]
-            self.rows, self.found, self.reach = self.ask(self.draft), 0, min(DRAFT, 2 * self.reach)
+            self.draft = self.matcher.forced_tokens()[: min(self.draft_limit, remaining - 1)]
+            self.rows, self.accepted, self.draft_limit = self.ask(self.draft), 0, min(DRAFT, 2 * self.draft_limit)
         row = self.rows.pop(0)
         return row, self.draft.pop(0) if self.draft else None
 

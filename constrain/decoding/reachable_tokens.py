@@ -38,7 +38,7 @@ class Budget:
     def __init__(self, vocabulary: Vocabulary, max_tokens: int) -> None:
         self.vocabulary, self.max_tokens = vocabulary, max_tokens
         self.byte_by_byte = not vocabulary.missing_bytes
-        self.found: dict[State, bytes | None] = {}
+        self.completions: dict[State, bytes | None] = {}
         self.lengths: dict[bytes, int | None] = {}
 
     def begin(self, matcher: Matcher) -> bytes | None:
@@ -91,19 +91,19 @@ class Budget:
         for data in () if known is None else (known[len(self.vocabulary.spelled(token)) :], known):
             if self.fits(data, remaining) and can_complete(matcher, data):
                 return data
-        found = self.completion(matcher)
-        return found if found is not None and self.fits(found, remaining) else None
+        data = self.completion(matcher)
+        return data if data is not None and self.fits(data, remaining) else None
 
     def completion(self, matcher: Matcher) -> bytes | None:
         """Return an approximately shortest completion; None if the vocabulary cannot spell it."""
         state = matcher.state
-        if state not in self.found:
-            if len(self.found) >= KEPT:
-                self.found.clear()
+        if state not in self.completions:
+            if len(self.completions) >= KEPT:
+                self.completions.clear()
             data = matcher.shortest_completion(None)
             spelled = data is not None and (self.byte_by_byte or self.length(data) is not None)
-            self.found[state] = data if spelled else None
-        return self.found[state]
+            self.completions[state] = data if spelled else None
+        return self.completions[state]
 
     def fits(self, data: bytes, remaining: int) -> bool:
         """Return whether a completion and an end token fit in `remaining` tokens."""

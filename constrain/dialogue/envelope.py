@@ -35,7 +35,7 @@ def parse_integer(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise LimitError(f"an argument has a whole number of {len(text):,} digits") from None
+        raise LimitError(f"an argument is an integer of {len(text):,} digits") from None
 
 
 DECODER = json.JSONDecoder(parse_int=parse_integer)
@@ -60,9 +60,9 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """What the form of an envelope must allow.
+    """The calls that the form of an envelope must allow.
 
-    `free` says whether the model may also write text and no call. `most` is the most calls, None for no bound.
+    free: whether the model may also write text without a call. most: maximum number of calls, None for no limit.
     """
 
     tools: tuple[Tool, ...]
@@ -130,7 +130,8 @@ def read_json_value(text: str, at: int, description: str) -> tuple[Any, int]:
     except (RecursionError, json.JSONDecodeError) as error:
         if isinstance(error, RecursionError):
             raise LimitError(
-                f"{description} is nested too deep for this interpreter", hint="Call it from a shallower stack."
+                f"{description} is nested too deeply for this interpreter",
+                hint="Call tool_calls from a shallower stack.",
             ) from None
         raise SourceError(f"{description} is not JSON: {error.msg}", source=text, position=error.pos) from None
 
@@ -138,5 +139,7 @@ def read_json_value(text: str, at: int, description: str) -> tuple[Any, int]:
 def read_call(value: Any, key: str, text: str, at: int) -> ToolCall:
     """Return the call that a JSON object describes. Raise SourceError if it is not a call."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str) or not isinstance(value.get(key), dict):
-        raise SourceError(f'a call is an object with "name" and "{key}", another object', source=text, position=at)
+        raise SourceError(
+            f'a call must be an object with "name", a text, and "{key}", an object', source=text, position=at
+        )
     return ToolCall(value["name"], value[key])

@@ -3,9 +3,9 @@
     <|channel|>analysis<|message|>The user wants ...<|end|><|start|>assistant
     <|channel|>commentary to=functions.weather <|constrain|>json<|message|>{"city": "Oslo"}    (no line breaks)
 
-The prompt ends with `<|start|>assistant`. Thoughts (analysis) and preambles (commentary to nobody) may come before; the
-last message is one call, or the answer (final). It ends with an end token, `<|call|>` or `<|return|>`: both belong into
-the `eos_ids` of the vocabulary, and stand in no text.
+The prompt ends with `<|start|>assistant`. Reasoning (analysis) and preambles (commentary without recipient) may come
+first; the last message is one call, or the answer (final). It ends with an end token, `<|call|>` or `<|return|>`: both
+must be in the `eos_ids` of the vocabulary, and are not part of the text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ HEADER = re.compile(r"to=functions\.(\S+?)(?:\s|<\||$)")
 
 
 def harmony_form(request: ToolRequest) -> Form:
-    """Messages, then a call; or, if no call is required, the answer. Parallel calls are unknown to this format."""
+    """Return the form: messages, then a call or, if no call is required, the answer. The format has no parallel calls.
+    """
     written = unconstrained(MARKS, END) + mark(START) + "assistant"
     before = mark(CHANNEL) + (literal("analysis") | "commentary") + mark(MESSAGE) + written
     one = any_of_forms([call_form(name=tool.name, body=arguments_form(tool, request.style)) for tool in request.tools])

@@ -1,4 +1,4 @@
-"""Hermes, Qwen 2.5, Qwen 3: each call a JSON object between `<tool_call>` and `</tool_call>`, on lines of their own.
+"""Hermes, Qwen 2.5, Qwen 3: each call a JSON object between `<tool_call>` and `</tool_call>`, on separate lines.
 
 <tool_call>
 {"name": "weather", "arguments": {"city": "Oslo"}}

@@ -1,6 +1,6 @@
-"""Calls as JSON objects in plain text, begun by `{"name": "`.
+"""Calls as JSON objects in plain text, which begin with `{"name": "`.
 
-json     [{"name": "weather", "arguments": {"city": "Oslo"}}, ...]      a list, or one object where one call is asked
+json     [{"name": "weather", "arguments": {"city": "Oslo"}}, ...]      a list, or an object if one call is requested
 llama    {"name": "weather", "parameters": {"city": "Oslo"}}; {...}     Llama 3.1 and 3.2
 """
 
@@ -46,7 +46,10 @@ def read_json_calls(key: str, text: str) -> list[ToolCall]:
 
 
 JSON = Envelope(
-    "json", "any model that was told so", partial(json_calls_form, "arguments"), partial(read_json_calls, "arguments")
+    "json",
+    "any model whose prompt asks for it",
+    partial(json_calls_form, "arguments"),
+    partial(read_json_calls, "arguments"),
 )
 LLAMA = Envelope(
     "llama", "Llama 3.1, 3.2, 3.3", partial(json_calls_form, "parameters"), partial(read_json_calls, "parameters")

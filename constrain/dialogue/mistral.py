@@ -1,4 +1,4 @@
-"""Mistral: `[TOOL_CALLS]` and all calls at the end of the text, in one of two ways.
+"""Mistral: `[TOOL_CALLS]` and all calls at the end of the text, in one of two formats.
 
 mistral        [TOOL_CALLS][{"name": "weather", "arguments": {"city": "Oslo"}}, ...]       tokenizers v2 to v7
 mistral-args   [TOOL_CALLS]weather[ARGS]{"city": "Oslo"}[TOOL_CALLS]...                    tokenizers v11 and v13
@@ -43,12 +43,14 @@ def read_mistral_list(text: str) -> list[ToolCall]:
         return []
     value, end = read_json_value(text, begin + len(OPEN), "the list of tool calls")
     if not isinstance(value, list) or text[end:].strip():
-        raise SourceError(f"behind {OPEN} stands one list", source=text, position=begin)
+        raise SourceError(
+            f"{OPEN} must be followed by one list of calls, at the end of the text", source=text, position=begin
+        )
     return [read_call(one, "arguments", text, begin) for one in value]
 
 
 def mistral_args_form(request: ToolRequest) -> Form:
-    """Return the form with name and arguments, each call after its own mark."""
+    """Return the form with name and arguments, each call after a mark."""
     one = any_of_forms(
         [literal(tool.name) + mark(ARGS) + arguments_form(tool, request.style) for tool in request.tools]
     )
@@ -61,7 +63,7 @@ def read_mistral_args(text: str) -> list[ToolCall]:
     while 0 <= at < len(text):
         middle = text.find(ARGS, at)
         if middle < 0 or not text.startswith(OPEN, at):
-            raise SourceError(f"a call is {OPEN}name{ARGS}{{...}}", source=text, position=at)
+            raise SourceError(f"a call must have the format {OPEN}name{ARGS}{{...}}", source=text, position=at)
         value, end = read_json_value(text, middle + len(ARGS), "the arguments of a call")
         calls.append(read_call({"name": text[at + len(OPEN) : middle], "arguments": value}, "arguments", text, at))
         at = end + len(text[end:]) - len(text[end:].lstrip())

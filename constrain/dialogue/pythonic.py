@@ -23,12 +23,12 @@ START = re.compile(r"\[\s*[^\W\d][\w.]*\s*\(")
 BRACKET = re.compile(r"[()\[\]{}]")
 MOST_STARTS = 16
 MOST_NESTING = 64
-"""Most levels of brackets; Python's own parser fails at about 90 to 200."""
+"""Maximum number of levels of brackets; Python's own parser fails at about 90 to 200."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordArguments(Form):
-    """The JSON objects of a form, spelled as keyword arguments of Python."""
+    """The JSON objects of a form, written as keyword arguments of Python."""
 
     form: Form
 
@@ -36,11 +36,11 @@ class KeywordArguments(Form):
         return to_keyword_arguments(self.form.grammar(limits), limits)
 
 
-def call_rest_form(tool: Tool, style: Style) -> Form:
-    """A call behind its opening bracket. Of the style, what Python has too: whitespace (no indentation), numbers."""
+def call_arguments_form(tool: Tool, style: Style) -> Form:
+    """Return the form of a call after its opening bracket. Of the style only white space and numbers apply."""
     if isinstance(style.whitespace, int) or style.key_order != "schema":
         raise UnsupportedError(
-            "arguments as Python writes them are neither indented nor in any order",
+            "Python keyword arguments can be neither indented nor in arbitrary order",
             hint='Use Style(whitespace="flexible" or "compact", key_order="schema").',
         )
     body = json_schema(dict(tool.parameters), style=replace(style, escapes="canonical"))
@@ -52,9 +52,10 @@ def pythonic_form(request: ToolRequest) -> Form:
     for tool in request.tools:
         if not all(part.isidentifier() for part in tool.name.split(".")):
             raise UnsupportedError(
-                f"the tool {tool.name!r} has no name in Python", hint="Rename it, or use another envelope."
+                f"the name of the tool {tool.name!r} is no Python identifier",
+                hint="Rename it, or use another envelope.",
             )
-    bodies = [(f"{tool.name}(", call_rest_form(tool, request.style)) for tool in request.tools]
+    bodies = [(f"{tool.name}(", call_arguments_form(tool, request.style)) for tool in request.tools]
     one = any_of_forms([literal(name) + body for name, body in bodies])
     more = None if request.most is None else request.most - 1
     others = ((", " + one).repeat(0, more) if more != 0 else literal("")) + "]"
@@ -64,9 +65,9 @@ def pythonic_form(request: ToolRequest) -> Form:
 
 
 def read_pythonic_calls(text: str) -> list[ToolCall]:
-    """The calls in a text: the last list of calls, with which it ends; none, if it ends otherwise.
+    """Return the calls in the list at the end of a text; none if the text does not end with one.
 
-    A text of many brackets is parsed from at most MOST_STARTS of them, the first that are followed by a name.
+    At most MOST_STARTS brackets are tried as the start of the list, the first ones that are followed by a name.
     """
     text = text.rstrip()
     if not text.endswith(")]"):
@@ -96,11 +97,11 @@ def measure_nesting(text: str, at: int) -> int:
 def read_python_call(node: ast.Call, text: str, at: int) -> ToolCall:
     """Return one call. Its arguments must be keyword arguments with literal values."""
     if node.args or any(one.arg is None for one in node.keywords):
-        raise SourceError("arguments of a call are given by their names", source=text, position=at)
+        raise SourceError("the arguments of a call must be keyword arguments", source=text, position=at)
     try:
         values = {str(one.arg): ast.literal_eval(one.value) for one in node.keywords}
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        raise SourceError("arguments of a call are literals", source=text, position=at) from None
+        raise SourceError("the arguments of a call must be literals", source=text, position=at) from None
     return ToolCall(ast.unparse(node.func), values)
 
 

@@ -60,14 +60,14 @@ def read_tools(definitions: Any) -> list[Tool]:
             ) from None
     pointer = ""
     if isinstance(definitions, Mapping) and isinstance(definitions.get("result"), Mapping):
-        definitions, pointer = definitions["result"], "/result"  # as JSON-RPC brings it
+        definitions, pointer = definitions["result"], "/result"  # a JSON-RPC response
     if isinstance(definitions, Mapping) and "tools" in definitions:
         definitions, pointer = definitions["tools"], pointer + "/tools"
     elif isinstance(definitions, Mapping) or callable(definitions):
         definitions = [definitions]
     if not isinstance(definitions, Iterable) or isinstance(definitions, (Mapping, bytes)):
         raise SchemaError(
-            f"tools are {definitions!r}, which is no list", pointer=pointer, hint="Give a list of definitions."
+            f"tools is {definitions!r}, which is not a list", pointer=pointer, hint="Give a list of definitions."
         )
     tools = [read_tool(one, f"{pointer}/{k}") for k, one in enumerate(definitions)]
     if not tools:
@@ -76,9 +76,9 @@ def read_tools(definitions: Any) -> list[Tool]:
     for k, tool in enumerate(tools):
         if tool.name in seen:
             raise SchemaError(
-                f"two tools are called {tool.name!r}: the first is at {pointer}/{seen[tool.name]}",
+                f"two tools have the name {tool.name!r}: the first is at {pointer}/{seen[tool.name]}",
                 pointer=f"{pointer}/{k}",
-                hint="A call says which tool it means by the name alone: rename one.",
+                hint="Calls identify tools by name: rename one of them.",
             )
         seen[tool.name] = k
     return tools
@@ -127,7 +127,7 @@ def read_mapping(given: Mapping[str, Any], pointer: str) -> Tool:
     keys = [key for key in SCHEMAS if given.get(key) is not None]
     if len(keys) > 1:
         raise SchemaError(
-            f"the arguments of {name!r} are given twice, as {' and '.join(map(repr, keys))}",
+            f"the arguments of {name!r} are defined twice, as {' and '.join(map(repr, keys))}",
             pointer=pointer,
             hint="Give one of them.",
         )
@@ -139,9 +139,9 @@ def check_tool_name(name: Any, pointer: str) -> str:
     """Return the name of a tool. Raise SchemaError if it is not valid."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise SchemaError(
-            f"a tool is called {name!r}",
+            f"the name of a tool is {name!r}",
             pointer=pointer,
-            hint="A name has letters, digits and _ . : / - (at most 128).",
+            hint="A name consists of at most 128 letters, digits and _ . : / -.",
         )
     return name
 
@@ -179,9 +179,9 @@ def read_function(function: Callable[..., Any], pointer: str) -> Tool:
     for parameter in signature.parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise UnsupportedError(
-                f"{name}: the parameter {str(parameter).split(':')[0]!r} cannot be given by its name",
+                f"{name}: the parameter {str(parameter).split(':')[0]!r} cannot be passed by name",
                 pointer=pointer,
-                hint="Calls give arguments by name: use plain parameters, or wrap the function.",
+                hint="Calls pass arguments by name: use plain parameters, or wrap the function.",
             )
         fields[parameter.name] = hints.get(parameter.name, Any)
         if parameter.default is parameter.empty:

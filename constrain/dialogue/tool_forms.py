@@ -32,7 +32,7 @@ def tools(
         "auto": text that may contain calls. "required": one or more calls and nothing else (in harmony, reasoning
         before them). The name of a tool: as "required", with that tool only.
     most : int, optional
-        Most calls. None for any number, 1 for no parallel calls.
+        Maximum number of calls. None for any number, 1 for no parallel calls.
     style : Style
         Spelling of the arguments as JSON.
 
@@ -56,10 +56,10 @@ def tools(
         if choice not in names:
             close = get_close_matches(choice, names, 1)
             raise SourceError(
-                f"choice is {choice!r}, and no tool is called so",
+                f"choice is {choice!r}, which is not the name of a tool",
                 hint=f"Did you mean {close[0]!r}?"
                 if close
-                else f"It is 'auto', 'required' or one of {', '.join(names)}.",
+                else f"Give 'auto', 'required' or one of {', '.join(names)}.",
             )
         listed = [tool for tool in listed if tool.name == choice]
     return find_envelope(envelope).form(ToolRequest(tuple(listed), choice == "auto", most, style))
@@ -92,10 +92,10 @@ def tool_calls(text: str, envelope: str = "hermes") -> list[ToolCall]:
 def find_envelope(envelope: str) -> Envelope:
     """Return the envelope with this name. Raise UnsupportedError if there is none."""
     check_type("envelope", envelope, str, f"give one of {', '.join(map(repr, ENVELOPES))}")
-    envelope_found = ENVELOPES.get(envelope)
-    if envelope_found is None:
+    chosen = ENVELOPES.get(envelope)
+    if chosen is None:
         raise UnsupportedError(
             f"there is no envelope {envelope!r}",
-            hint=f"Known are {', '.join(f'{e.name} ({e.models})' for e in ENVELOPES.values())}.",
+            hint=f"The envelopes are {', '.join(f'{e.name} ({e.models})' for e in ENVELOPES.values())}.",
         )
-    return envelope_found
+    return chosen

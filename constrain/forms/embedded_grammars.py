@@ -117,7 +117,9 @@ def define_terminal(text: str, name: str, grammar: Grammar, limits: Limits) -> s
         )
     term = to_expression(dfa)
     if term is None:
-        raise UnsupportedError(f"{feature}: it is too large for a pattern", hint='Use lexer="dynamic_complete".')
+        raise UnsupportedError(
+            f"{feature}: the grammar is too large for a pattern", hint='Use lexer="dynamic_complete".'
+        )
 
     def without(match: re.Match[str]) -> str:
         names = re.sub(rf"(?<!\S){re.escape(name)}(?!\S)", " " * len(name), match[2])

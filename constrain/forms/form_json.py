@@ -48,7 +48,7 @@ def read_form(body: Mapping[str, Any]) -> Form:
             todo.extend((one, False) for one in inner)
     form = cache.get(id(body))
     if not isinstance(form, Form):
-        raise _wrong("there is no form in it")
+        raise _wrong("the JSON contains no form")
     return form
 
 
@@ -61,7 +61,7 @@ def _read(value: Any, inner: list[Any]) -> Any:
         try:
             return Style(**fields)
         except (TypeError, ValueError) as error:
-            raise _wrong(f"a style is wrong: {shorten_text(error)}") from None
+            raise _wrong(f"a style is invalid: {shorten_text(error)}") from None
     kind = Form.kinds.get(fields["kind"]) if isinstance(fields["kind"], str) else None
     if kind is None:
         raise _wrong(f"there is no form {shorten_text(repr(fields['kind']))}")
@@ -84,7 +84,7 @@ def _read(value: Any, inner: list[Any]) -> Any:
 
 
 def _wrong(cause: str) -> SourceError:
-    return SourceError(cause, hint="It was written by another version, or by something else.")
+    return SourceError(cause, hint="It was written by another version or by another program.")
 
 
 @cache

@@ -206,12 +206,12 @@ def triggered(
         shorter = next((other for other in texts if other in text[:-1]), None)
         if shorter is not None:
             raise SourceError(
-                f"the trigger {text!r} never comes: {shorter!r} is in it and is whole before",
+                f"the trigger {text!r} can never occur, because it contains the trigger {shorter!r}, which is complete earlier",
                 hint=f"Put the rest of {text!r} into the form of {shorter!r}.",
             )
     least = check_count("least", least)
     if most is not None and check_count("most", most) < least:
-        raise ArgumentError(f"triggered(least={least}, most={most}): counts ascend from 0")
+        raise ArgumentError(f"triggered(least={least}, most={most}): give 0 <= least <= most")
     check_choice("after", after, ("text", "end"))
     return Triggered(triggers, least, most, after)
 
@@ -255,7 +255,7 @@ def thinking(
     for name, mark in (("open", open), ("close", close)):
         check_type(name, mark, str, "give the text of a mark, such as '<think>'")
     if open == "" and thought == "maybe":
-        raise SourceError("thoughts that nothing opens cannot be left out", hint="Name the mark that opens them.")
+        raise SourceError("reasoning without an opening mark cannot be optional", hint="Give the mark that opens it.")
     most = None if most is None else check_count("most", most)
     return Thinking(as_form(form), open and check_mark(open, "a mark"), check_mark(close, "a mark"), most, thought)
 
@@ -263,9 +263,9 @@ def thinking(
 def check_mark(text: str, role: str) -> str:
     """Return a mark. Raise SourceError if it is not a non-empty, encodable str."""
     if not isinstance(text, str) or not text:
-        raise SourceError(f"{role} is {describe_value(text)}: it is a text", hint="Such as '<tool_call>'.")
+        raise SourceError(f"{role} is {describe_value(text)}, which is not a text", hint="Such as '<tool_call>'.")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise SourceError(f"{role} is {text!r}: half of a surrogate pair is no character") from None
+        raise SourceError(f"{role} is {text!r}: half of a surrogate pair is not a character") from None
     return text

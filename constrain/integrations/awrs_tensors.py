@@ -137,7 +137,7 @@ def step_batch(
         If logits hold NaN, a row has no mass, or a number is out of range.
     """
     if logits.ndim != 2 or not logits.is_floating_point():
-        raise ArgumentError(f"logits are {logits.dtype}{list(logits.shape)}: floats [rows, tokens] were asked for")
+        raise ArgumentError(f"logits are {logits.dtype}{list(logits.shape)}: give floats [rows, tokens]")
     if terms < 1 or round_size < 1 or (budget is not None and budget < 1):
         raise ArgumentError(f"terms, round_size and budget are 1 or more, not {terms!r}, {round_size!r} and {budget!r}")
     if race is None:

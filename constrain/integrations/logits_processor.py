@@ -150,8 +150,8 @@ class ConstraintLogitsProcessor:
     def supports_continuous_batching(self) -> bool:
         """Raise UnsupportedError: continuous batching, its only caller, would ignore a processor that returns False."""
         raise UnsupportedError(
-            "continuous batching hands a processor one token of each row, from which no position can be told",
-            hint="Use model.generate, which hands over whole rows.",
+            "continuous batching passes only one token of each row, which does not determine the position",
+            hint="Use model.generate, which passes complete rows.",
         )
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.Tensor) -> torch.Tensor:
@@ -300,8 +300,8 @@ class ConstraintLogitsProcessor:
             return
         row = int((~good).nonzero()[0])
         if bool(best[row].isnan()) or float(best[row]) > 0:
-            what = "not numbers (NaN)" if bool(best[row].isnan()) else "infinite"
-            raise ConstrainError(f"the scores of row {row} are {what}")
+            fault = "not numbers (NaN)" if bool(best[row].isnan()) else "infinite"
+            raise ConstrainError(f"the scores of row {row} are {fault}")
         if bool(scores[row].isnan().any()):
             raise ConstrainError(f"the scores of row {row} are not numbers (NaN)")
         raise ConstrainError(
@@ -323,15 +323,15 @@ def checked_constraints(constraint: Any) -> list[Any]:
         )
     if not listed:
         raise ConstrainError("the list of constraints is empty", hint="Give one for each prompt of the batch.")
-    for place, one in enumerate(listed):
+    for index, one in enumerate(listed):
         if isinstance(one, type) or not (hasattr(one, "matcher") and hasattr(one, "vocabulary")):
             raise ConstrainError(
-                f"{describe_value(one)}, constraint {place}, is no Constraint",
+                f"{describe_value(one)}, constraint {index}, is no Constraint",
                 hint="Give constrain.compile(vocabulary, schema=...), or a list of those.",
             )
         if one.vocabulary != listed[0].vocabulary:
             raise VocabularyError(
-                f"constraint {place} is for {one.vocabulary}, the first one for {listed[0].vocabulary}",
+                f"constraint {index} is for {one.vocabulary}, the first one for {listed[0].vocabulary}",
                 hint="Compile all of them for the Vocabulary of the model.",
             )
     return listed

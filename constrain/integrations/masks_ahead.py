@@ -30,11 +30,11 @@ __all__ = ["Ahead"]
 class Ahead:
     """A stopping criterion that starts computing the masks of the next step.
 
-    found: number of steps whose masks were ready.
+    ready_count: number of steps whose masks were ready.
     """
 
     def __init__(self, processor: ConstraintLogitsProcessor) -> None:
-        self.processor, self.found = processor, 0
+        self.processor, self.ready_count = processor, 0
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="constrain-ahead")
         self._shape: tuple[int, ...] | None = None
         self._ids: torch.Tensor | None = None
@@ -61,7 +61,7 @@ class Ahead:
                 made.exception()
             made = self._start(input_ids)
         else:
-            self.found += 1
+            self.ready_count += 1
         words, sent = made.result()
         if sent is not None:
             here = torch.cuda.current_stream(words.device)

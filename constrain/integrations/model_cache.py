@@ -133,10 +133,10 @@ class PromptedModel:
         if self.cache is None or not self.crops or length == 0:
             self.cache, self.cached = self.fresh(), []
         elif length < len(self.cached):
-            kept, excess = self.cached[:length], len(self.cached) - length
+            prefix, excess = self.cached[:length], len(self.cached) - length
             self.cached = []  # until all layers are cropped: an interrupt may leave some of them longer
             self.cache.crop(-excess)  # counted from the end: all versions agree on negative numbers
-            self.cached = kept
+            self.cached = prefix
 
     def fresh(self) -> Any:
         """Return an empty cache, with full layers even for sliding windows, so that it can always be cropped."""
@@ -238,9 +238,9 @@ def decoder_start(model: Any) -> int:
     """Return the token that the decoder of an encoder-decoder starts from."""
     for source in (getattr(model, "generation_config", None), model.config):
         for name in ("decoder_start_token_id", "bos_token_id"):
-            found = getattr(source, name, None)
-            if isinstance(found, int):
-                return found
+            token = getattr(source, name, None)
+            if isinstance(token, int):
+                return token
     raise ConstrainError(
         "the model does not say which token its decoder starts from", hint="Set model.config.decoder_start_token_id."
     )

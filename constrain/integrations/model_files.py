@@ -60,7 +60,7 @@ def read_object(path: Path) -> dict[str, Any]:
     """Return the JSON object of a file, or an empty one if there is no such file."""
     if not path.exists() and not path.is_symlink():
         return {}
-    found = parse_document(read_bytes(path), path)
-    if not isinstance(found, dict):
+    document = parse_document(read_bytes(path), path)
+    if not isinstance(document, dict):
         raise VocabularyError(f"{shorten_text(path)} is not a JSON object")
-    return found
+    return document

@@ -112,16 +112,16 @@ def with_config(
     eos_ids: Iterable[int] | None,
 ) -> Vocabulary:
     """Return the Vocabulary of a tokenizer, with end tokens and width of the logits from the configs of its model."""
-    if eos_ids is None and (said := read_ends(*documents)):
-        own = getattr(tokenizer, "eos_token_id", None)
-        eos_ids = {*said, *ids_of(own)}
+    if eos_ids is None and (declared := read_ends(*documents)):
+        own_id = getattr(tokenizer, "eos_token_id", None)
+        eos_ids = {*declared, *ids_of(own_id)}
     return from_tokenizer(tokenizer, size=size or read_size(*documents), eos_ids=eos_ids)
 
 
 def declared_in(path: Path, fast: Any) -> list[int]:
     """Return the end token that `tokenizer_config.json` declares for a tokenizer that was read without transformers."""
-    found = read_object(path / "tokenizer_config.json").get("eos_token")
-    text = found.get("content") if isinstance(found, dict) else found
+    declared = read_object(path / "tokenizer_config.json").get("eos_token")
+    text = declared.get("content") if isinstance(declared, dict) else declared
     return ids_of(fast.token_to_id(text)) if isinstance(text, str) else []
 
 
@@ -136,15 +136,15 @@ def read_ends(generation_config: Mapping[str, Any], config: Mapping[str, Any]) -
 def read_size(generation_config: Mapping[str, Any], config: Mapping[str, Any]) -> int | None:
     """Return the width of a model's logits according to its config, or None."""
     for document in (config, text_config(config)):
-        if isinstance(found := document.get("vocab_size"), int) and found > 0:
-            return found
+        if isinstance(size := document.get("vocab_size"), int) and size > 0:
+            return size
     return None
 
 
 def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the text part of a config, for models that also read images; {} if there is none."""
-    found = config.get("text_config")
-    return found if isinstance(found, Mapping) else {}
+    nested = config.get("text_config")
+    return nested if isinstance(nested, Mapping) else {}
 
 
 def load_transformers(source: str, local: bool = False) -> Any:
@@ -175,10 +175,10 @@ def hub_config(source: str, which: str) -> Mapping[str, Any]:
             return cached_file(source, f"{which}.json", local_files_only=local)
 
     try:
-        found = locally_first(f"{which}.json of {source}", load)
+        file = locally_first(f"{which}.json of {source}", load)
     except VocabularyError:
         return {}
-    return read_object(Path(found)) if found else {}
+    return read_object(Path(file)) if file else {}
 
 
 def load_fast(path: Path) -> Any:

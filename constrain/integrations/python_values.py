@@ -138,10 +138,10 @@ def to_plain(value: Any) -> Any:
     return value
 
 
-def expect_kind(value: Any, kinds: type | tuple[type, ...], what: str) -> Any:
+def expect_kind(value: Any, kinds: type | tuple[type, ...], description: str) -> Any:
     """Return `value` if it is one of `kinds` (a bool is not a number). Raise Misfit otherwise."""
     if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
-        raise Misfit(f"{value!r} is not {what}")
+        raise Misfit(f"{value!r} is not {description}")
     return value
 
 
@@ -153,16 +153,16 @@ def expect_whole(value: Any) -> int:
     return int(number)
 
 
-def text_as(make: Callable[[str], Any], what: str) -> Callable[[Any], Any]:
+def text_as(make: Callable[[str], Any], description: str) -> Callable[[Any], Any]:
     """Return a converter that applies `make` to a string and turns its ValueError into Misfit."""
 
     def read(value: Any) -> Any:
         try:
-            return make(expect_kind(value, str, what))
+            return make(expect_kind(value, str, description))
         except Misfit:
             raise
         except ValueError as error:
-            raise Misfit(f"{value!r} is not {what}: {error}") from error
+            raise Misfit(f"{value!r} is not {description}: {error}") from error
 
     return read
 
@@ -232,8 +232,8 @@ def convert_collection(origin: type, args: tuple[Any, ...], value: Any) -> Any:
     if issubclass(origin, (dict,)) or origin.__name__ in ("Mapping", "MutableMapping"):
         keys, values = args if len(args) == 2 else (str, Any)
         pairs = expect_kind(value, dict, "an object").items()
-        made = {convert_key(keys, key): convert_value(values, item) for key, item in pairs}
-        return made if origin.__name__ in ("dict", "Mapping", "MutableMapping") else origin(made)
+        converted = {convert_key(keys, key): convert_value(values, item) for key, item in pairs}
+        return converted if origin.__name__ in ("dict", "Mapping", "MutableMapping") else origin(converted)
     items = expect_kind(value, list, "an array")
     if origin is tuple:
         if args and args[-1] is not Ellipsis:

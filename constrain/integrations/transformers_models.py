@@ -65,7 +65,7 @@ class LoadedModel:
         elif prompt and isinstance(prompt[0], Mapping):
             if not getattr(self.tokenizer, "chat_template", None):
                 raise ConstrainError(
-                    f"the tokenizer of {self.name} has no chat template, so it cannot spell messages",
+                    f"the tokenizer of {self.name} has no chat template, so it cannot render messages",
                     hint="Give the prompt as one text.",
                 )
             ids = self.tokenizer.apply_chat_template(prompt, add_generation_prompt=True, return_dict=True)["input_ids"]
@@ -73,7 +73,7 @@ class LoadedModel:
             ids = [int(cast(int, token)) for token in prompt or ()]
         wrong = next((token for token in ids if not 0 <= token < self.vocabulary.size), None)
         if wrong is not None:
-            raise ConstrainError(f"the prompt holds token {wrong}; {self.name} has {self.vocabulary.size} tokens")
+            raise ConstrainError(f"the prompt contains token {wrong}; {self.name} has {self.vocabulary.size} tokens")
         if ids or is_encoder_decoder(self.model):
             return ids or [self.vocabulary.eos_ids[0]]
         begin = getattr(self.tokenizer, "bos_token_id", None)
@@ -90,7 +90,9 @@ def check_characters(prompt: Prompt) -> None:
             try:
                 text.encode()
             except UnicodeEncodeError as error:
-                cause = f"the prompt holds half of a surrogate pair at character {error.start}, which is no character"
+                cause = (
+                    f"the prompt contains half of a surrogate pair at character {error.start}, which is not a character"
+                )
                 raise ArgumentError(cause) from None
 
 
@@ -125,7 +127,8 @@ def _load(source: str, dtype: str | None, device: Any) -> LoadedModel:
         compose, folder = demo.compose_prompt, str(demo.model_folder())
         if not (Path(folder) / "config.json").is_file():
             raise ConstrainError(
-                "the embedded model is not in this installation", hint=f"{folder} should hold config.json and weights."
+                "this installation does not contain the embedded model",
+                hint=f"{folder} should hold config.json and weights.",
             )
     elif not Path(source).is_dir() and not is_hub_id(source):
         raise ConstrainError(f"there is no model folder {shorten_text(repr(source))}", hint=MODELS)
@@ -152,7 +155,7 @@ MODELS = 'A model is "demo", a folder with config.json and weights (*.safetensor
 
 def resolve_device(torch: Any, device: Any) -> Any:
     """Return the torch device of that name; by default a GPU if there is one."""
-    with foreign_errors(f"device={shorten_text(repr(device))} is no device of torch", kind=ConstrainError):
+    with foreign_errors(f"device={shorten_text(repr(device))} is not a torch device", kind=ConstrainError):
         return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
@@ -161,7 +164,7 @@ def resolve_dtype(torch: Any, dtype: str) -> Any:
     torch_dtype = getattr(torch, dtype, None)
     if not isinstance(torch_dtype, torch.dtype):
         raise ConstrainError(
-            f"dtype={shorten_text(repr(dtype))} is no dtype of torch", hint='Give "bfloat16", for example.'
+            f"dtype={shorten_text(repr(dtype))} is not a torch dtype", hint='Give "bfloat16", for example.'
         )
     return torch_dtype
 

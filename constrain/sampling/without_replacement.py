@@ -116,7 +116,7 @@ def draw_without_replacement(
             source.no_text_error()
             if race.time == np.inf
             else LimitError(
-                f"no text was found behind {prefixes} prefixes; p(L) is at most {source.trie.bound:.3g}",
+                f"no text was found after {prefixes} prefixes; p(L) is at most {source.trie.bound:.3g}",
                 hint="Give a trie, so that the next call goes on where this one stopped, or raise prefixes=.",
             )
         )

@@ -62,11 +62,11 @@ class Palette(NamedTuple):
         index = choose(len(self.favourites) + 2)
         if index < len(self.favourites):
             return self.favourites[index]
-        place = choose(self.size)
+        offset = choose(self.size)
         for first, end in self.ranges:
-            if place < end - first:
-                return chr(first + place)
-            place -= end - first
+            if offset < end - first:
+                return chr(first + offset)
+            offset -= end - first
         raise AssertionError("the sizes of the ranges add up")
 
 

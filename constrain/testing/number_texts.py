@@ -99,13 +99,13 @@ def _fraction(dfa: Dfa, text: str, state: int, greatest: bool) -> str:
     The greatest or least digits are followed by the shortest completion, without redundant zeros.
     """
     distance = dfa.distances()
-    for place in range(FRACTION + 40):
-        if dfa.accepting[state] and (not greatest or place >= FRACTION):
+    for position in range(FRACTION + 40):
+        if dfa.accepting[state] and (not greatest or position >= FRACTION):
             break
         steps = [(digit, after) for digit in DIGITS if (after := dfa.step(state, digit)) >= 0]
         if not steps:
             break
-        if place < FRACTION:
+        if position < FRACTION:
             digit, state = steps[-1 if greatest else 0]
         else:
             digit, state = min(steps, key=lambda step: int(distance[step[1]]))

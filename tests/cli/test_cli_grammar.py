@@ -203,7 +203,11 @@ def test_all_that_is_wrong_is_told_at_once(run: Run) -> None:
 def test_a_name_that_is_nothing_is_said_with_those_that_are(run: Run) -> None:
     for command in ("check", "test", "view"):
         lost = run(command, "nosuch.lark", *(("--accept", "t.txt") if command == "test" else ()), files={"t.txt": "x"})
-        assert lost.code == 2 and "no ready grammar of that name" in lost.err and "Ready are arithmetic, " in lost.err
+        assert (
+            lost.code == 2
+            and "no built-in grammar of that name" in lost.err
+            and "The built-in grammars are arithmetic, " in lost.err
+        )
 
 
 def test_exit_codes(run: Run) -> None:

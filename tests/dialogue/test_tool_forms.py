@@ -134,7 +134,7 @@ def test_python_functions_and_classes() -> None:
     ("given", "error", "message"),
     [
         ([], SchemaError, "no tools"),
-        (7, SchemaError, "which is no list"),
+        (7, SchemaError, "which is not a list"),
         ("{", SchemaError, "not JSON"),
         ([WEATHER, {"name": "weather"}], SchemaError, "two tools are called 'weather': the first is at /0\n  at /1"),
         ([{"parameters": {}}], SchemaError, 'no "name"\n  at /0'),
@@ -379,12 +379,12 @@ def test_keyword_arguments_may_be_left_out() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"properties": {"a b": {}}}, "no name in Python"),
+        ({"properties": {"a b": {}}}, "no Python identifier"),
         ({"properties": {"x": {"type": "object"}}}, "undeclared keys"),
         ({"properties": {"x": {"const": 1}}, "minProperties": 1}, "number of members"),
         ({"properties": {"x": {"type": "array", "uniqueItems": True, "items": {"type": "integer"}}}}, "must differ"),
     ],
 )
 def test_what_is_beyond_pythons_spelling(parameters: dict[str, Any], message: str) -> None:
-    with pytest.raises(UnsupportedError, match=f"the tool 'f': arguments as Python writes them: .*{message}"):
+    with pytest.raises(UnsupportedError, match=f"the tool 'f': arguments in Python syntax: .*{message}"):
         tools([{"name": "f", "parameters": parameters}], "pythonic").grammar()

@@ -247,7 +247,7 @@ def test_thoughts_end_in_time(loaded: object) -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(SourceError, match="never comes: 'ab' is in it"):
+    with pytest.raises(SourceError, match="can never occur, because it contains the trigger 'ab'"):
         triggered({"ab": "c", "abc": "d"})
     with pytest.raises(SourceError, match="no triggers"):
         triggered({})

@@ -150,7 +150,7 @@ def test_masks_made_ahead_are_the_same(family: str) -> None:
         output = model_generate(loaded, inputs, processor, stopping_criteria=[ahead])
         assert torch.equal(output, want)
     start = 1 if family == "t5" else inputs["input_ids"].shape[1]
-    assert ahead.found >= 2 * (output.shape[1] - start - 1) > 0
+    assert ahead.ready_count >= 2 * (output.shape[1] - start - 1) > 0
     beams = model_generate(loaded, inputs, processor, num_beams=2, stopping_criteria=[ahead])
     assert torch.equal(beams, model_generate(loaded, inputs, ConstraintLogitsProcessor(constraint), num_beams=2))
 

@@ -169,7 +169,7 @@ def test_answers_where_there_are_none(order: str) -> None:
     with pytest.raises(LimitError, match="no text of at most 5 tokens"):
         next(runs(empty(), 1, 3, order=order))
     case = cases()["counting"]
-    with pytest.raises(LimitError, match="no text was found behind 3 prefixes"):
+    with pytest.raises(LimitError, match="no text was found after 3 prefixes"):
         next(runs(case, 1, 3, order=order, prefixes=3))
     some = next(runs(case, 1, 50, seed=1, order=order, prefixes=300 if order == "exact" else 130))
     assert 0 < len(some) < 50

@@ -26,7 +26,7 @@ class Rejection:
 
     refusal: the first byte that is rejected, and what is expected there: terminals by name or as written, characters
     for GBNF. lexeme: the terminals that the text up to there, from `since` (line, column) on, is a prefix of; begun:
-    that text. behind: the last lexemes before it.
+    that text. preceding: the last lexemes before it.
     """
 
     refusal: Refusal
@@ -34,7 +34,7 @@ class Rejection:
     since: tuple[int, int] | None = None
     lexeme: tuple[str, ...] = ()
     why: str = ""
-    behind: tuple[str, ...] = ()
+    preceding: tuple[str, ...] = ()
 
 
 class Recogniser:
@@ -46,7 +46,7 @@ class Recogniser:
         self.parser: Parser | None = written.parser if written.has_lexer else None
 
     def accepts(self, text: bytes) -> bool:
-        """Return whether it is a whole text of the grammar."""
+        """Return whether it is a complete text of the grammar."""
         return first_refusal(self.constraint, text) is None
 
     def find_rejection(self, text: bytes) -> Rejection | None:
@@ -70,7 +70,7 @@ class Recogniser:
         lexemes = tuple(self.format_lexeme(self.parser, text, one) for one in reading.lexemes[-4:])
         if begun:
             return Rejection(refusal, begun, location, expected, reading.blocks, lexemes)
-        return Rejection(replace(refusal, expected=expected or refusal.expected), why=reading.blocks, behind=lexemes)
+        return Rejection(replace(refusal, expected=expected or refusal.expected), why=reading.blocks, preceding=lexemes)
 
     def list_expected(self, parser: Parser, reading: Reading, begun: bytes) -> tuple[str, ...]:
         """Return the terminals that are allowed where parsing stopped and that begin with `begun`, literals first."""

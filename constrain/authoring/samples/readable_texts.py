@@ -143,10 +143,10 @@ def walk_towards(dfa: Dfa, target: int, rng: Rng) -> str:
         if dfa.accepting[state] and left <= 0:
             break
         if exact:
-            near = left - 1
+            nearer = left - 1
         else:
-            near = len(rows) if left > 0 else int(distance[state]) - 1
-        steps = [(kind, after) for kind, after in enumerate(rows[state]) if after >= 0 and distance[after] <= near]
+            nearer = len(rows) if left > 0 else int(distance[state]) - 1
+        steps = [(kind, after) for kind, after in enumerate(rows[state]) if after >= 0 and distance[after] <= nearer]
         if not steps:
             if dfa.accepting[state]:
                 break
@@ -164,12 +164,12 @@ Palette = tuple[tuple[float, tuple[tuple[float, int, int], ...]], ...]
 def build_palette(dfa: Dfa) -> Palette:
     """Return, for each class of characters, its weight and its ranges (weight, start, exclusive end)."""
     table = dfa.table
-    found: list[list[tuple[float, int, int]]] = [[] for _ in range(max(table.classes) + 1)]
+    ranges_by_class: list[list[tuple[float, int, int]]] = [[] for _ in range(max(table.classes) + 1)]
     for start, end, kind in zip(table.bounds, [*table.bounds[1:], 0x110000], table.classes):
         for liking, first, last in LIKING:
             if max(start, first) < min(end, last):
-                found[kind].append((liking, max(start, first), min(end, last)))
-    return tuple((max((r[0] for r in ranges), default=1e-6), tuple(ranges)) for ranges in found)
+                ranges_by_class[kind].append((liking, max(start, first), min(end, last)))
+    return tuple((max((r[0] for r in ranges), default=1e-6), tuple(ranges)) for ranges in ranges_by_class)
 
 
 def draw_character(ranges: tuple[tuple[float, int, int], ...], rng: Rng) -> str:

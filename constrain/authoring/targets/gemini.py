@@ -32,9 +32,9 @@ GEMINI = Target(
     table=(
         TargetRow("$ref", "refused", "A cycle may only go through properties that are not required.",
             "Remove the property from `required` (nullable is not enough).",
-            when=lambda place: place.is_recursive and place.is_required),
+            when=lambda schema: schema.is_recursive and schema.is_required),
         TargetRow("$ref", "changed", "A cycle is unrolled to a limited depth.", "Unroll it to the depth that you need.",
-            when=lambda place: place.is_recursive),
+            when=lambda schema: schema.is_recursive),
         TargetRow("$ref", "refused", "Only keywords that begin with $ are allowed beside $ref.",
             "Move them into the definition.", when=beside_ref),
         TargetRow("oneOf", "changed", "Read as anyOf: an instance of several branches is allowed.",

@@ -53,19 +53,19 @@ def apply_mask(
     ArgumentError
         If dtypes, shapes or devices do not match, or rows of logits overlap. Nothing has been written then.
     """
-    found = rows_of(logits.unsqueeze(0) if logits.ndim == 1 else logits)
-    if found.stride < found.width:
+    layout = rows_of(logits.unsqueeze(0) if logits.ndim == 1 else logits)
+    if layout.stride < layout.width:
         raise ArgumentError(
-            f"rows of {found.width} logits are {found.stride} apart: they overlap, and are written in place"
+            f"rows of {layout.width} logits are {layout.stride} apart: they overlap, and are written in place"
         )
     if rows is not None:
         if sources is not None:
             raise ArgumentError("rows= and sources= both say which mask is whose: give one of them")
-        sources = invert_rows(list(rows), 1 if masks.ndim == 1 else len(masks), found)
-    bits, words, chosen = flatten_masks(masks, sources, found)
+        sources = invert_rows(list(rows), 1 if masks.ndim == 1 else len(masks), layout)
+    bits, words, chosen = flatten_masks(masks, sources, layout)
     launch_kernel(
-        apply_masks, found.count * tiles(found.width), THREADS, found.bits, found.stride, found.width, found.head,
-        -found.stride % found.piece, bits, words, chosen, found.one, found.four,
+        apply_masks, layout.count * tiles(layout.width), THREADS, layout.bits, layout.stride, layout.width, layout.head,
+        -layout.stride % layout.piece, bits, words, chosen, layout.one, layout.four,
     )  # fmt: skip
     return logits
 

@@ -53,13 +53,13 @@ class KernelRace:
 
     def arrivals(self, rows: list[int]) -> tuple[list[list[int]], list[list[float]], list[float]]:
         """See `awrs_tensors.BatchRace.arrivals`. One kernel launch for each call."""
-        found, device = self.rows, self.rows.bits.device
+        layout, device = self.rows, self.rows.bits.device
         which = torch.tensor(rows, dtype=torch.int32).to(device)
         tokens = torch.empty((len(rows), self.round_size), dtype=torch.int32, device=device)
         logs = torch.empty((len(rows), self.round_size), dtype=torch.float64, device=device)
         lefts = torch.empty(len(rows), dtype=torch.float64, device=device)
         launch_kernel(
-            arrivals, len(rows), THREADS, found.bits, found.stride, found.width, found.kind, self.bits, self.words,
+            arrivals, len(rows), THREADS, layout.bits, layout.stride, layout.width, layout.kind, self.bits, self.words,
             self.sources, which, self.round_size, self.seeds, self.steps, self.ceilings, tokens, logs, lefts,
         )  # fmt: skip
         left: list[float] = lefts.tolist()

@@ -120,7 +120,7 @@ def token_table(constraint: Constraint, *, most_states: int = MOST_STATES, most_
         state += 1
     states, slots = pack_rows(columns.rows())
     states[:, ROW] = sources
-    table = TokenTable(states, columns.classes, slots, np.array(masks.kept), (FIRST,), vocabulary)
+    table = TokenTable(states, columns.classes, slots, np.array(masks.rows), (FIRST,), vocabulary)
     if table.nbytes > most_bytes:
         raise too_large(table.nbytes, most_bytes)
     return table
@@ -138,16 +138,16 @@ class MaskRows:
     """Masks, each stored once."""
 
     def __init__(self, vocabulary: Vocabulary, most_bytes: int) -> None:
-        self.most_bytes, self.kept, self.places = most_bytes, list[Ints](), dict[bytes, int]()
+        self.most_bytes, self.rows, self.numbers = most_bytes, list[Ints](), dict[bytes, int]()
         self.ends = mask_of(vocabulary.eos_ids, vocabulary.size)
 
     def add(self, mask: Ints) -> int:
         """Return the index of a mask, adding it if it is new."""
-        index = self.places.setdefault(mask.tobytes(), len(self.kept))
-        if index == len(self.kept):
-            self.kept.append(mask.copy())
-            if len(self.kept) * mask.nbytes > self.most_bytes:
-                raise too_large(len(self.kept) * mask.nbytes, self.most_bytes)
+        index = self.numbers.setdefault(mask.tobytes(), len(self.rows))
+        if index == len(self.rows):
+            self.rows.append(mask.copy())
+            if len(self.rows) * mask.nbytes > self.most_bytes:
+                raise too_large(len(self.rows) * mask.nbytes, self.most_bytes)
         return index
 
 
