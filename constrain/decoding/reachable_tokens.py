@@ -91,8 +91,8 @@ class Budget:
         for data in () if known is None else (known[len(self.vocabulary.spelled(token)) :], known):
             if self.fits(data, remaining) and can_complete(matcher, data):
                 return data
-        data = self.completion(matcher)
-        return data if data is not None and self.fits(data, remaining) else None
+        fresh = self.completion(matcher)
+        return fresh if fresh is not None and self.fits(fresh, remaining) else None
 
     def completion(self, matcher: Matcher) -> bytes | None:
         """Return an approximately shortest completion; None if the vocabulary cannot spell it."""

@@ -206,7 +206,7 @@ def triggered(
         shorter = next((other for other in texts if other in text[:-1]), None)
         if shorter is not None:
             raise SourceError(
-                f"the trigger {text!r} can never occur, because it contains the trigger {shorter!r}, which is complete earlier",
+                f"the trigger {text!r} can never occur, because it contains the trigger {shorter!r}",
                 hint=f"Put the rest of {text!r} into the form of {shorter!r}.",
             )
     least = check_count("least", least)

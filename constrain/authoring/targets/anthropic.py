@@ -68,7 +68,8 @@ ANTHROPIC = Target(
         TargetRow("additionalProperties", "refused", "Objects must be closed: additionalProperties has to be false.",
             "Write `\"additionalProperties\": false`.", when=lambda schema: schema.is_object, missing=True),
         TargetRow("enum", "refused", "Enum values may be strings, numbers, booleans and null, not arrays or objects.",
-            "Write anyOf with one closed object each.", when=lambda schema: any(map(is_complex, schema.get("enum", ())))),
+            "Write anyOf with one closed object each.",
+            when=lambda schema: any(map(is_complex, schema.get("enum", ())))),
         TargetRow("enum", "changed", "The capitalisation of string values is not guaranteed.",
             "Compare case-insensitively.",
             when=lambda schema: any(isinstance(value, str) and value.lower() != value.upper()

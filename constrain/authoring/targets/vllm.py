@@ -196,7 +196,8 @@ XGRAMMAR = Target(
             "Add `^.*` before and `.*$` after it if a partial match is intended.",
             when=lambda schema: not all(map(is_anchored, schema.get("patternProperties")))),
         TargetRow("enum", "changed", "`type` beside enum is ignored.", "Remove the values of other types.",
-            when=lambda schema: schema.has("type") and not all(has_type(v, schema.types) for v in schema.get("enum", ()))),
+            when=lambda schema: schema.has("type")
+            and not all(has_type(v, schema.types) for v in schema.get("enum", ()))),
         TargetRow("anyOf", "changed", "Keywords beside anyOf are ignored.", "Move them into the branches.",
             when=lambda schema: has_neighbours(schema, "anyOf")),
         TargetRow("oneOf", "changed", "Read as anyOf, without adjacent keywords: an instance of several "
