@@ -25,7 +25,7 @@ HEADER = re.compile(r"to=functions\.(\S+?)(?:\s|<\||$)")
 
 
 def harmony_form(request: ToolRequest) -> Form:
-    """Return the form: messages, then a call or, if no call is required, the answer. The format has no parallel calls."""
+    """Return the form: messages, then a call or, if no call is required, the answer. Calls are never parallel."""
     written = unconstrained(MARKS, END) + mark(START) + "assistant"
     before = mark(CHANNEL) + (literal("analysis") | "commentary") + mark(MESSAGE) + written
     one = any_of_forms([call_form(name=tool.name, body=arguments_form(tool, request.style)) for tool in request.tools])
