@@ -212,8 +212,8 @@ class Masked:
         return draw_move(distribution, rng) if distribution.mass > -np.inf else DEAD
 
     def cache_distribution(self, prefixes: Prefixes, node: ParticleNode, left: int, *, listed: bool = False) -> None:
-        """Compute the distribution at a node, cache it and drop the row. listed: always compute a TokenLaw, never
-        Masses.
+        """Compute the distribution at a node, cache it and drop the row. listed: always compute a TokenDistribution,
+        never Masses.
         """
         assert node.row is not None
         tokens, mask = None, None
@@ -254,7 +254,7 @@ class Twisted(Masked):
         self.twist = twist
 
     def cache_distribution(self, prefixes: Prefixes, node: ParticleNode, left: int, *, listed: bool = True) -> None:
-        """Cache the distribution as a TokenLaw, since the twist applies to single tokens."""
+        """Cache the distribution as a TokenDistribution, since the twist applies to single tokens."""
         super().cache_distribution(prefixes, node, left, listed=True)
 
     def build_distribution(
