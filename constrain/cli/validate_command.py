@@ -102,8 +102,8 @@ def print_verdict(verdict: Verdict) -> None:
     if theirs.verdict == "none":
         display.print_answer((f"  not cross-checked: {theirs.message}", "dim"))
     elif verdict.difference:
-        opinion = theirs.verdict + (f" ({theirs.message})" if theirs.message else "")
-        display.print_answer((f"  jsonschema says {opinion}: ", "yellow"), verdict.difference)
+        outcome = theirs.verdict + (f" ({theirs.message})" if theirs.message else "")
+        display.print_answer((f"  jsonschema says {outcome}: ", "yellow"), verdict.difference)
     elif theirs.message:
         display.print_answer((f"  jsonschema agrees: {theirs.message}", "dim"))
     else:
