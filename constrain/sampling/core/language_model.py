@@ -43,8 +43,8 @@ def rows_after(lm: LanguageModel, prefixes: list[list[int]], size: int) -> NDArr
         rows = np.empty(0, object)
     if rows.ndim != 2 or len(rows) != len(prefixes) or rows.shape[1] < size or rows.dtype.kind != "f":
         raise ArgumentError(
-            f"the model returned {rows.dtype}{list(rows.shape)} for {len(prefixes)} prefixes, "
-            f"not one row of at least {size} log-probabilities for each"
+            f"the model returned {rows.dtype}{list(rows.shape)} for {len(prefixes)} prefixes: "
+            f"it must return floats, rows of at least {size} log-probabilities, one for each prefix"
         )
     for row, top in enumerate(rows.max(axis=1).tolist()):
         if not -np.inf < top <= TOLERANCE:
