@@ -69,7 +69,7 @@ class Stats:
     """The cost of a text. Times are in microseconds: means per token, or totals where the name says so.
 
     tokens: number of tokens, end token included. model_calls: calls of `next_logprobs`. forced_tokens: tokens accepted
-    from drafts, which need no call of their own. closing_tokens: tokens written to close the text in time.
+    from drafts, which need no separate call. closing_tokens: tokens written to close the text in time.
     refused_for_budget: sampled tokens that were rejected because no completion would have fitted. log_mass: sum over
     steps of the log of the allowed probability mass (nats), a measure of how much the constraint changed the model's
     choices.
@@ -272,7 +272,7 @@ class GenerationLoop:
                 self.write(row, token)
 
     def write(self, row: NDArray[np.floating[Any]], token: int | None) -> None:
-        """Append a token that was not sampled; None stands for the end token."""
+        """Append a token that was not sampled; None means the end token."""
         logprob = float(np.logaddexp.reduce(row[list(self.ends) if token is None else [token]]))
         self.count(Pick(-1, logprob, 0.0, 0.0))
         if token is not None:

@@ -68,7 +68,7 @@ def _read(value: Any, inner: list[Any]) -> Any:
     del fields["kind"]
     if fields.get("import_paths"):
         raise SourceError(
-            "a saved Lark grammar names folders to import from, and a file cannot say what is read",
+            "a saved Lark grammar names folders for %import, which are not read on behalf of a file",
             hint="Compile the grammar again with import_paths=, and save it: its modules are then part of the file.",
         )
     for name, hint in field_types(kind).items():

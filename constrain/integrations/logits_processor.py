@@ -86,7 +86,7 @@ class ConstraintLogitsProcessor:
         decoder starts from. By default taken from the first call. Give it where a new prompt may begin with an old one
         and its answer (a conversation), or where a new processor continues a text.
     on_refused : {"raise", "end"}
-        What to do with a row whose text holds a token that the constraint refuses. "raise": ConstrainError, since the
+        How to treat a row whose text contains a token that the constraint refuses. "raise": ConstrainError, since the
         text was changed outside the processor. "end": allow end tokens only; for drafts that were not constrained
         (assisted decoding with another tokenizer), which are discarded afterwards.
 

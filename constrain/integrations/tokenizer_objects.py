@@ -221,7 +221,7 @@ def read_spelling(fast: Any, name: str) -> PieceSpelling:
             spelling = PieceSpelling(spelling.kind, "stripped")
         else:
             raise refuse_tokenizer(
-                name, f"the decoder {json.dumps(step)}", "what it makes of a token depends on its place"
+                name, f"the decoder {json.dumps(step)}", "the text of a token depends on its position"
             )
     return spelling
 

@@ -253,7 +253,7 @@ def logit_width(model: Any) -> int:
 
 
 def is_encoder_decoder(model: Any) -> bool:
-    """Return whether the model has an encoder for the prompt and a decoder with a start token of its own (T5, BART)."""
+    """Return whether the model has an encoder for the prompt and a decoder with a separate start token (T5, BART)."""
     return bool(getattr(model.config, "is_encoder_decoder", False))
 
 

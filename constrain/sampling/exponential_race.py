@@ -244,7 +244,7 @@ class ExponentialRace:
             raise ArgumentError(f"the model's probabilities do not sum to 1 but to {total:.4g}")
 
     def _split_pool(self) -> None:
-        """Give each remaining token a new clock of its own."""
+        """Give each remaining token its own new clock."""
         shared = self._logs > FAINTEST
         if len(self._sums):
             shared &= np.unpackbits(self._mask.view(np.uint8), bitorder="little")[: len(shared)].view(bool)

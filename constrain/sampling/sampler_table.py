@@ -35,7 +35,7 @@ class Sampler(NamedTuple):
     Attributes
     ----------
     draw
-        The function. It has the signature of `draw`, and options of its own.
+        The function. It has the signature of `draw`, and further options.
     target
         Distribution of the draws before weighting. "masked": that of masking, which the weights correct;
         "consistent": p given L in the limit of many draws or particles; "exact": p given L from the first draw on.

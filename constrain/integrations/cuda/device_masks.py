@@ -60,7 +60,7 @@ def apply_mask(
         )
     if rows is not None:
         if sources is not None:
-            raise ArgumentError("rows= and sources= both say which mask is whose: give one of them")
+            raise ArgumentError("rows= and sources= both assign masks to rows: give one of them")
         sources = invert_rows(list(rows), 1 if masks.ndim == 1 else len(masks), layout)
     bits, words, chosen = flatten_masks(masks, sources, layout)
     launch_kernel(
