@@ -1,4 +1,4 @@
-"""Draws and Draws: the results of all samplers, with weights and the estimates that weights allow.
+"""Draw and Draws: the results of all samplers, with weights and the estimates that weights allow.
 
 A `Draw` is one text drawn under a Constraint, with its log-probability under the model and a log-weight that corrects
 for the distribution it was drawn from; `Draws` is a set of them. All samplers are properly weighted (Del Moral 2004):
