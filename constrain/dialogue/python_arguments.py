@@ -1,9 +1,8 @@
 """A Grammar of JSON objects as keyword arguments of Python: `city="Oslo", days=3, metric=True`.
 
-JSON and Python spell values alike but for three words and a few escapes: `true`, `false`, `null` outside of strings
-become `True`, `False`, `None`; inside them `\\/` and pairs of surrogates, which mean something else in Python, are left
-out (Python 3.12 reference, 2.4.1.1). Whether a piece of the Grammar is inside of a string follows from the quotes
-before it.
+JSON and Python literals differ in three words and a few escapes: `true`, `false`, `null` outside of strings become
+`True`, `False`, `None`; inside them `\\/` and pairs of surrogates, which have another meaning in Python, are excluded
+(Python 3.12 reference, 2.4.1.1). Whether a part of the Grammar is inside a string follows from the quotes before it.
 """
 
 from __future__ import annotations
@@ -41,15 +40,15 @@ WORDS = {b"true": b"True", b"false": b"False", b"null": b"None"}
 OUTSIDE = re.compile(rb'"|true|false|null|[0-9][eE]|[A-Za-z]')
 INSIDE = re.compile(rb'\\.|\\$|"', re.S)
 QUOTE = Literal(b'"')
-WHAT = "arguments as Python writes them"
+SUBJECT = "arguments in Python syntax"
 
 
 def to_keyword_arguments(grammar: Grammar, limits: Limits = Limits()) -> Grammar:
-    """The members of the objects of a Grammar as keyword arguments, in the order of the schema.
+    """Return a Grammar of the members of objects as keyword arguments, in the order of the schema.
 
-    Only declared members are written: a call has no others. UnsupportedError for what is beyond this.
+    Only declared members are allowed. Raise UnsupportedError for features that Python syntax cannot express.
     """
-    return _KeywordArgumentWriter(grammar, limits).made()
+    return _KeywordArgumentWriter(grammar, limits).build()
 
 
 class _KeywordArgumentWriter(NodeVisitor[tuple[Node, bool]]):
@@ -60,7 +59,7 @@ class _KeywordArgumentWriter(NodeVisitor[tuple[Node, bool]]):
         self.rules: dict[Hashable, Node] = {}
         self.todo: list[tuple[Hashable, bool]] = []
 
-    def made(self) -> Grammar:
+    def build(self) -> Grammar:
         start = _ArgumentLists(self).visit(self.grammar.start)
         while self.todo:
             name, inside = self.todo.pop()
@@ -70,14 +69,14 @@ class _KeywordArgumentWriter(NodeVisitor[tuple[Node, bool]]):
             self.rules[name, inside] = node
             if len(self.rules) > self.limits.dfa_states:
                 raise LimitError(
-                    f"{WHAT} would be more than {self.limits.dfa_states} rules", hint="Simplify the schema."
+                    f"{SUBJECT} need more than {self.limits.dfa_states} rules", hint="Simplify the schema."
                 )
         return Grammar(start, self.rules)
 
     # ---- the arguments
 
     def member(self, key: Hashable, properties: tuple[Property, ...], at: int, first: bool) -> Node:
-        """What may come from the property `at` on."""
+        """Return the node of the members from property number `at` on."""
         name = (key, at, first)
         if name not in self.rules:
             options: list[Node] = []
@@ -103,7 +102,7 @@ class _KeywordArgumentWriter(NodeVisitor[tuple[Node, bool]]):
 
     def visit_strings(self, node: Strings, inside: bool) -> tuple[Node, bool]:
         spelled = [respell_as_python(option, inside) for option in node.options]
-        return Strings(tuple(sorted({data for data, _ in spelled}))), agreed_state({after for _, after in spelled})
+        return Strings(tuple(sorted({data for data, _ in spelled}))), common_state({after for _, after in spelled})
 
     def visit_json_string(self, node: JsonString, inside: bool) -> tuple[Node, bool]:
         return Sequence((QUOTE, self.text(node.dfa, node.low, node.high), QUOTE)), inside
@@ -120,11 +119,11 @@ class _KeywordArgumentWriter(NodeVisitor[tuple[Node, bool]]):
 
     def visit_choice(self, node: Choice, inside: bool) -> tuple[Node, bool]:
         options = [self.visit(option, inside) for option in node.options]
-        return Choice(tuple(option for option, _ in options)), agreed_state({after for _, after in options})
+        return Choice(tuple(option for option, _ in options)), common_state({after for _, after in options})
 
     def visit_repeat(self, node: Repeat, inside: bool) -> tuple[Node, bool]:
         body, after = self.visit(node.node, inside)
-        return Repeat(body, node.low, node.high), agreed_state({after, inside})
+        return Repeat(body, node.low, node.high), common_state({after, inside})
 
     def visit_rule(self, node: Rule, inside: bool) -> tuple[Node, bool]:
         if (node.name, inside) not in self.rules:
@@ -136,13 +135,13 @@ class _KeywordArgumentWriter(NodeVisitor[tuple[Node, bool]]):
         return self.object(node), inside
 
     def generic_visit(self, node: Node, *context: Any) -> tuple[Node, bool]:
-        raise refuse_arguments("items that must differ are compared as JSON", 'Leave out "uniqueItems".')
+        raise refuse_arguments("unique items are compared as JSON", 'Leave out "uniqueItems".')
 
     def object(self, node: Object) -> Node:
         if node.others:
             raise refuse_arguments(
-                "an object among them may have undeclared keys, which are spelled as JSON",
-                'Say "additionalProperties": false there, or use another envelope.',
+                "a nested object may have undeclared keys, which are written as JSON",
+                'Write "additionalProperties": false there, or use another envelope.',
             )
         lay = node.layout
         properties = tuple(
@@ -164,15 +163,15 @@ class _KeywordArgumentWriter(NodeVisitor[tuple[Node, bool]]):
         table = node.dfa.table
         for char in '"tfn':
             if any(node.dfa.step(state, char) >= 0 for state in range(len(table.rows))):
-                raise refuse_arguments("a pattern of the schema holds values of several kinds")
+                raise refuse_arguments("a pattern of the schema contains values of several types")
         return node
 
     def text(self, dfa: Dfa, low: int, high: int | None) -> Node:
-        """The inside of a string."""
+        """Return the node of the text inside a string."""
         most = self.limits.dfa_states
         if low or high is not None:
             one = dfa.with_length(1, 1, max_states=most)
-            if dfa == one.star(max_states=most):  # Every character by itself: counted, not written out.
+            if dfa == one.star(max_states=most):  # independent characters: counted instead of unrolled
                 return Repeat(self.text(one, 0, None), low, high)
             dfa = dfa.with_length(low, high, max_states=most)
         return Chars(spell_as_json(dfa, max_states=most).intersect(common_string_texts(), max_states=most))
@@ -197,18 +196,18 @@ class _ArgumentLists(NodeVisitor[Node]):
             raise refuse_arguments("the number of members is bounded", 'Leave out "minProperties" and "maxProperties".')
         for prop in node.properties:
             if not prop.name.isidentifier() or iskeyword(prop.name):
-                raise refuse_arguments(f"{prop.name!r} is no name in Python", "Rename it, or use another envelope.")
+                raise refuse_arguments(f"{prop.name!r} is no Python identifier", "Rename it, or use another envelope.")
             if not prop.needs <= required:
                 raise refuse_arguments(f"{prop.name!r} depends on others", 'Leave out "dependentRequired".')
         return self.writer.member(("members", len(self.writer.rules)), node.properties, 0, True)
 
     def generic_visit(self, node: Node, *context: Any) -> Node:
-        raise refuse_arguments("they are no plain object")
+        raise refuse_arguments("they are not a plain object")
 
 
 @cache
 def common_string_texts() -> Dfa:
-    """The insides of strings that JSON and Python read alike."""
+    """Return the Dfa of string contents that mean the same in JSON and Python."""
     plain = Dfa.from_ranges([(0x20, 0x21), (0x23, 0x5B), (0x5D, 0x10FFFF)])
     short = Dfa.from_strings(["\\" + char for char in '"\\bfnrt'])
     digit = Dfa.from_ranges([(0x30, 0x39), (0x41, 0x46), (0x61, 0x66)])
@@ -219,27 +218,27 @@ def common_string_texts() -> Dfa:
 
 
 def respell_as_python(data: bytes, inside: bool) -> tuple[bytes, bool]:
-    """A piece of JSON as Python spells it, and whether a string is open behind it."""
+    """Return a part of a JSON text in Python syntax, and whether a string is open after it."""
     out, at = bytearray(), 0
-    while (found := (INSIDE if inside else OUTSIDE).search(data, at)) is not None:
-        piece = found[0]
-        out += data[at : found.start()] + WORDS.get(piece, piece)
-        at = found.end()
+    while (match := (INSIDE if inside else OUTSIDE).search(data, at)) is not None:
+        piece = match[0]
+        out += data[at : match.start()] + WORDS.get(piece, piece)
+        at = match.end()
         if piece == b'"':
             inside = not inside
         elif inside and (piece == b"\\" or piece == b"\\/"):
-            raise refuse_arguments(f"the constant {data!r} has an escape that Python has not")
+            raise refuse_arguments(f"the constant {data!r} has an escape that Python does not have")
         elif not inside and piece.isalpha() and piece not in WORDS:
-            raise refuse_arguments(f"the constant {data!r} is in pieces")
+            raise refuse_arguments(f"the constant {data!r} is split")
     return bytes(out + data[at:]), inside
 
 
-def agreed_state(states: set[bool]) -> bool:
-    """What all ways agree on."""
+def common_state(states: set[bool]) -> bool:
+    """Return the state that all alternatives agree on. Raise UnsupportedError if they differ."""
     if len(states) > 1:
-        raise refuse_arguments("a string begins in one way through the schema and not in another")
+        raise refuse_arguments("a string is open in one alternative of the schema and not in another")
     return states.pop()
 
 
 def refuse_arguments(cause: str, hint: str = "Simplify the schema, or use another envelope.") -> UnsupportedError:
-    return UnsupportedError(f"{WHAT}: {cause}", hint=hint)
+    return UnsupportedError(f"{SUBJECT}: {cause}", hint=hint)

@@ -84,10 +84,10 @@ class GbnfText(Form):
         from ..grammar.visitor import walk_nodes
 
         try:
-            made = self.grammar(limits)
+            grammar = self.grammar(limits)
         except UnsatisfiableError:  # The enclosing form decides whether an empty part matters.
             return
-        yield from (node for node in walk_nodes(made.start, *made.rules.values()) if isinstance(node, Token))
+        yield from (node for node in walk_nodes(grammar.start, *grammar.rules.values()) if isinstance(node, Token))
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,8 +373,8 @@ def grammar(text: str, *, import_paths: Iterable[str | PathLike[str]] = ()) -> F
     """
     check_type("grammar", text, str, "give Lark or GBNF text, or the name of a ready grammar")
     if READY.fullmatch(text):
-        found = ready.read(text)
-        return lark(found.text, lexer=found.lexer)
+        ready_grammar = ready.read(text)
+        return lark(ready_grammar.text, lexer=ready_grammar.lexer)
     return gbnf(text) if GBNF_RULE.search(text) else lark(text, import_paths=import_paths)
 
 

@@ -206,9 +206,9 @@ class DocumentWriter(NodeVisitor["Node | None"], PartialDocument):
             if self.chooser is not chooser:
                 self.chooser, self.left = chooser, left
 
-    def follow_copy(self, again: Rule) -> None:
+    def follow_copy(self, recursion: Rule) -> None:
         """Write what follows a member that occurred before. Raise RepeatedMember."""
         differ, self.differ = self.differ, None
-        self.node(again)
+        self.node(recursion)
         self.differ = differ
         raise RepeatedMember

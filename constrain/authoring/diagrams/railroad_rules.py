@@ -11,7 +11,7 @@ from ...frontends.gbnf.gbnf_parser import GbnfParser as GbnfReader
 from ...frontends.lark.lark_imports import ImportReader
 from ...grammar.nodes import Chars, Choice as ChoiceNode, Literal, Repeat, Rule, Sequence as SequenceNode, Token
 from ...grammar.visitor import NodeVisitor
-from ..grammar_tools.character_grammar import GBNF_CLASSES, shown_set
+from ..grammar_tools.character_grammar import GBNF_CLASSES, format_characters
 from ..grammar_tools.written_grammar import WrittenGrammar
 from .railroad_shapes import Box, DiagramShape, Remark, ShapeChoice, ShapeLoop, ShapeRow, Skip, fold_row
 
@@ -66,20 +66,20 @@ def join_parts(
     both are merged into one loop.
     """
     out: list[tuple[Any, DiagramShape]] = []
-    for place, (what, shape) in enumerate(parts):
-        if place in loops:
-            keys, shapes = loops[place]
+    for index, (separator, shape) in enumerate(parts):
+        if index in loops:
+            keys, shapes = loops[index]
             begin = len(out)
             shared = 0
             while shared < min(len(keys), begin) and keys[-1 - shared] == out[begin - 1 - shared][0]:
                 shared += 1
             if shared:
-                again = ShapeRow(tuple(one for _, one in out[begin - shared :]))
+                repeated = ShapeRow(tuple(one for _, one in out[begin - shared :]))
                 between = [*reversed(shapes[: len(shapes) - shared])]
-                loop = ShapeLoop(again, ShapeRow(tuple(between)) if between else Skip())
+                loop = ShapeLoop(repeated, ShapeRow(tuple(between)) if between else Skip())
                 out[begin - shared :] = [(object(), loop)]
                 continue
-        out.append((what, shape))
+        out.append((separator, shape))
     return fold_row([shape for _, shape in out]) if out else Skip()
 
 
@@ -117,8 +117,8 @@ class _LarkRules:
             if tree is None:
                 out.append(Drawn(str(name), "terminal", Remark("declared: made by whoever uses the grammar"), ""))
             else:
-                shown = "ignored" if str(name).startswith("__") else str(name)
-                out.append(Drawn(shown, "terminal", self.shape(tree), " · ".join(about) if shown != "ignored" else ""))
+                title = "ignored" if str(name).startswith("__") else str(name)
+                out.append(Drawn(title, "terminal", self.shape(tree), " · ".join(about) if title != "ignored" else ""))
         return out
 
     def shape(self, tree: Any) -> DiagramShape:
@@ -155,10 +155,10 @@ class _LarkRules:
 
     def row(self, children: Sequence[Any]) -> DiagramShape:
         loops: dict[int, tuple[list[Any], list[DiagramShape]]] = {}
-        for place, child in enumerate(children):
+        for index, child in enumerate(children):
             if getattr(child, "data", None) == "expr" and _counts(child) == (0, None):
                 inner = _only(child.children[0])
-                loops[place] = [_source(one) for one in inner], [self.shape(one) for one in inner]
+                loops[index] = [_source(one) for one in inner], [self.shape(one) for one in inner]
         return join_parts([(_source(child), self.shape(child)) for child in children], loops)
 
     def symbol(self, symbol: Any) -> DiagramShape:
@@ -211,7 +211,7 @@ class _GbnfRules(NodeVisitor[DiagramShape]):
         return Box(shorten_text(f'"{node.data.decode()}"'), "text") if node.data else Skip()
 
     def visit_chars(self, node: Chars) -> DiagramShape:
-        return Box(shorten_text(shown_set(node.dfa)), "pattern")
+        return Box(shorten_text(format_characters(node.dfa)), "pattern")
 
     def visit_rule(self, node: Rule) -> DiagramShape:
         return Box(_called(node.name), "rule", f"rule-{_called(node.name)}")

@@ -26,7 +26,7 @@ from ...lalr.productions import Productions
 from ...lalr.shortest_suffix import ShortestSuffixes
 from .derivations import compute_least_costs
 
-__all__ = ["GBNF_CLASSES", "CharacterEndings", "Ranges", "productions_of", "shown_set", "written_at"]
+__all__ = ["GBNF_CLASSES", "CharacterEndings", "Ranges", "build_productions", "format_characters", "find_rule_position"]
 
 Ranges = tuple[tuple[int, int], ...]
 GBNF_CLASSES = (Literal, Chars, Token, Sequence, Choice, Repeat, Rule)
@@ -35,10 +35,10 @@ MOST_COPIES = 2_000
 """Maximum number of copies to which a counted repetition is expanded: llama.cpp's own limit."""
 
 
-def written_at(text: str, name: str) -> int | None:
+def find_rule_position(text: str, name: str) -> int | None:
     """Return the position of the rule from which a nonterminal comes."""
-    found = re.search(rf"^[ \t]*({re.escape(rule_of(name))})[ \t]*::=", text, re.M)
-    return found.start(1) if found else None
+    match = re.search(rf"^[ \t]*({re.escape(rule_of(name))})[ \t]*::=", text, re.M)
+    return match.start(1) if match else None
 
 
 def rule_of(name: str) -> str:
@@ -46,23 +46,23 @@ def rule_of(name: str) -> str:
     return name.partition("\0")[0]
 
 
-def productions_of(text: str, start: str) -> tuple[Productions, tuple[Ranges, ...], tuple[str, ...]]:
+def build_productions(text: str, start: str) -> tuple[Productions, tuple[Ranges, ...], tuple[str, ...]]:
     """Return the rules, the characters of each terminal, and the names of special tokens.
 
     The terminals of special tokens come after the others.
     """
     reader = GbnfParser(text, Limits().nesting)
     reader.read()
-    for name, place in reader.uses.items():
+    for name, position in reader.uses.items():
         if name not in reader.rules:
             to_grammar(text, start=name if start not in reader.rules else start)  # raises the error, with a hint
-            raise GrammarError(f"rule {name} is named but not given", source=text, position=place)
+            raise GrammarError(f"rule {name} is used but not defined", source=text, position=position)
     if start not in reader.rules:
         to_grammar(text, start=start)
-    return _Numbers(reader.rules).productions(start)
+    return _ProductionBuilder(reader.rules).productions(start)
 
 
-class _Numbers(NodeVisitor[list[int]]):
+class _ProductionBuilder(NodeVisitor[list[int]]):
     """The rules as productions; `visit(node, rule)` returns the symbols of a node inside a rule."""
 
     node_classes = GBNF_CLASSES
@@ -83,10 +83,10 @@ class _Numbers(NodeVisitor[list[int]]):
         order = sorted({sign for sign in self.signature if sign})
         self.terminal = {sign: t for t, sign in enumerate(order)}
         alphabet: list[list[tuple[int, int]]] = [[] for _ in order]
-        for place, sign in enumerate(self.signature):
+        for interval, sign in enumerate(self.signature):
             if sign:
-                high = self.cuts[place + 1] - 1 if place + 1 < len(self.cuts) else LAST - 1
-                alphabet[self.terminal[sign]].append((self.cuts[place], high))
+                high = self.cuts[interval + 1] - 1 if interval + 1 < len(self.cuts) else LAST - 1
+                alphabet[self.terminal[sign]].append((self.cuts[interval], high))
         self.alphabet = tuple(tuple(ranges) for ranges in alphabet)
 
     def _signatures(self) -> list[int]:
@@ -94,8 +94,8 @@ class _Numbers(NodeVisitor[list[int]]):
         signs = [0] * len(self.cuts)
         for bit, ranges in enumerate(self.sets):
             for low, high in ranges:
-                for place in range(bisect_right(self.cuts, low) - 1, bisect_right(self.cuts, high)):
-                    signs[place] |= 1 << bit
+                for interval in range(bisect_right(self.cuts, low) - 1, bisect_right(self.cuts, high)):
+                    signs[interval] |= 1 << bit
         return signs
 
     def productions(self, start: str) -> tuple[Productions, tuple[Ranges, ...], tuple[str, ...]]:
@@ -104,11 +104,11 @@ class _Numbers(NodeVisitor[list[int]]):
         for name, body in self.rules.items():
             self.define(self.names[self.name(name)], body, self.name(name))
         nonterminals = tuple(self.names)
-        terminals = [_shown(ranges) for ranges in self.alphabet]
+        terminals = [_format_ranges(ranges) for ranges in self.alphabet]
         self.shown |= {
             ~n: rule_of(name) for n, name in enumerate(nonterminals) if "\0" in name and ~n not in self.shown
         }
-        made = Productions(
+        productions = Productions(
             terminals=(*terminals, *self.tokens),
             nonterminals=nonterminals,
             left=tuple(self.left),
@@ -117,7 +117,7 @@ class _Numbers(NodeVisitor[list[int]]):
             start=self.names[start],
             display_names=self.shown,
         )
-        return made, self.alphabet, tuple(self.tokens)
+        return productions, self.alphabet, tuple(self.tokens)
 
     @staticmethod
     def name(name: Hashable) -> str:
@@ -131,7 +131,7 @@ class _Numbers(NodeVisitor[list[int]]):
         self.left.append(left)
         self.right.append(tuple(right))
 
-    def made(self, inside: str, words: str) -> int:
+    def new_nonterminal(self, inside: str, words: str) -> int:
         """Return a new nonterminal."""
         number = self.names.setdefault(f"{rule_of(inside)}\0{len(self.names)}", len(self.names))
         self.shown[~number] = words
@@ -158,20 +158,20 @@ class _Numbers(NodeVisitor[list[int]]):
         return self.sequence(node, inside)
 
     def visit_choice(self, node: Choice, inside: str) -> list[int]:
-        nonterminal = self.made(inside, f"(a choice in {rule_of(inside)})")
+        nonterminal = self.new_nonterminal(inside, f"(a choice in {rule_of(inside)})")
         self.define(nonterminal, node, inside)
         return [~nonterminal]
 
     def of_set(self, ranges: Ranges) -> int:
         """Return the terminal of a set of characters, or the nonterminal that derives its terminals."""
         bit = 1 << self.sets.index(ranges)
-        found = sorted({self.terminal[sign] for sign in self.signature if sign & bit})
-        if len(found) == 1:
-            return found[0]
+        terminals = sorted({self.terminal[sign] for sign in self.signature if sign & bit})
+        if len(terminals) == 1:
+            return terminals[0]
         known = self.classes.get(ranges)
         if known is None:
-            known = self.classes[ranges] = self.made("characters", _shown(ranges))
-            for terminal in found:
+            known = self.classes[ranges] = self.new_nonterminal("characters", _format_ranges(ranges))
+            for terminal in terminals:
                 self.rule(known, [terminal])
         return ~known
 
@@ -179,23 +179,23 @@ class _Numbers(NodeVisitor[list[int]]):
         """Return `low` copies, then either an unbounded repetition or nested optional copies up to `high`."""
         if max(node.low, node.high or 0) > MOST_COPIES:
             raise LimitError(
-                f"a repetition in {rule_of(inside)} goes beyond {MOST_COPIES:,} copies, too many to look into",
-                hint="Give it a smaller bound for looking, or none at all.",
+                f"a repetition in {rule_of(inside)} has more than {MOST_COPIES:,} copies, too many to analyse",
+                hint="Use a smaller bound for the analysis, or none.",
             )
         body = self.visit(node.node, inside)
         if len(body) != 1:
-            one = self.made(inside, f"(a step in {rule_of(inside)})")
+            one = self.new_nonterminal(inside, f"(a step in {rule_of(inside)})")
             self.rule(one, body)
             body = [~one]
         words = f"(a repetition in {rule_of(inside)})"
         if node.high is None:
-            more = self.made(inside, words)
+            more = self.new_nonterminal(inside, words)
             self.rule(more, [])
             self.rule(more, [~more, *body])
             return [*body * node.low, ~more]
         rest: list[int] = []
         for _ in range(node.high - node.low):
-            more = self.made(inside, words)
+            more = self.new_nonterminal(inside, words)
             self.rule(more, [])
             self.rule(more, [*body, *rest])
             rest = [~more]
@@ -218,13 +218,13 @@ class _CharacterSets(NodeVisitor[list[Ranges]]):
 def _ranges(dfa: Dfa) -> Ranges:
     """Return the characters that a Dfa of single characters accepts."""
     ends = [*dfa.bounds[1:].tolist(), LAST]
-    taken = dfa.delta[0] >= 0
+    accepted = dfa.delta[0] >= 0
     return tuple(
-        (low, end - 1) for low, end, kind in zip(dfa.bounds.tolist(), ends, dfa.classes.tolist()) if taken[kind]
+        (low, end - 1) for low, end, kind in zip(dfa.bounds.tolist(), ends, dfa.classes.tolist()) if accepted[kind]
     )
 
 
-def _shown(ranges: Ranges) -> str:
+def _format_ranges(ranges: Ranges) -> str:
     """Return a set of characters in the notation of classes."""
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
         return '"' + _char(ranges[0][0], '"') + '"'
@@ -234,9 +234,9 @@ def _shown(ranges: Ranges) -> str:
     return "[" + _members(ranges) + "]"
 
 
-def shown_set(dfa: Dfa) -> str:
+def format_characters(dfa: Dfa) -> str:
     """Return the characters of a Dfa of single characters in the notation of classes."""
-    return _shown(_ranges(dfa))
+    return _format_ranges(_ranges(dfa))
 
 
 def _members(ranges: Ranges) -> str:

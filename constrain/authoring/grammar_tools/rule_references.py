@@ -11,7 +11,7 @@ from ...frontends.lark.source_map import SourceMap
 from ...grammar.nodes import Node
 from ...grammar.visitor import named_rules
 
-__all__ = ["RuleReferences", "of_gbnf", "of_lark"]
+__all__ = ["RuleReferences", "read_gbnf_references", "read_lark_references"]
 
 
 class RuleReferences:
@@ -38,17 +38,17 @@ class RuleReferences:
         return sorted((name for name in self.places if name not in seen), key=self.places.__getitem__)
 
 
-def of_lark(places: SourceMap) -> RuleReferences:
+def read_lark_references(source_map: SourceMap) -> RuleReferences:
     """Return the references of a Lark grammar."""
     out = RuleReferences()
     for name, (grammar, position) in places.imported_names.items():
         out.places[name], out.imported[name] = position, grammar
-    for name, positions in places.definitions.items():
+    for name, positions in source_map.definitions.items():
         out.places.setdefault(name, positions[0])
-    heads = {position for positions in places.definitions.values() for position in positions}
+    heads = {position for positions in source_map.definitions.values() for position in positions}
     inside: set[str] = out.roots
     skipping = False
-    for token in places.tokens:
+    for token in source_map.tokens:
         if token.kind == "directive":
             inside, skipping = out.roots, token.text in ("%import", "%declare", "%extend", "%override")
         elif token.kind == "name" and token.position in heads:
@@ -58,11 +58,11 @@ def of_lark(places: SourceMap) -> RuleReferences:
     return out
 
 
-def of_gbnf(text: str, rules: dict[str, Node]) -> RuleReferences:
+def read_gbnf_references(text: str, rules: dict[str, Node]) -> RuleReferences:
     """Return the references of a GBNF grammar."""
     out = RuleReferences()
     for name, body in rules.items():
-        found = re.search(rf"^[ \t]*({re.escape(name)})[ \t]*::=", text, re.M)
-        out.places[name] = found.start(1) if found else 0
+        match = re.search(rf"^[ \t]*({re.escape(name)})[ \t]*::=", text, re.M)
+        out.places[name] = match.start(1) if match else 0
         out.uses[name] = set(map(str, named_rules(body)))
     return out

@@ -254,30 +254,30 @@ class Walker(NodeVisitor[None]):
         known = {member.name: member for member in node.properties}
         chosen = {member.name for member in node.properties if member.required}
         free = [member.name for member in node.properties if not member.required]
-        wanted = [name for name in free if self.coin()]
-        for name in wanted:
+        included = [name for name in free if self.coin()]
+        for name in included:
             more = {name, *known[name].needs} - chosen
             if node.high is None or len(chosen) + len(more) <= node.high:
                 chosen |= more
         missing = node.low - len(chosen)
         if missing > 0:
-            rest = [name for name in free if name not in chosen]
-            chosen.update(rest[int(k)] for k in self.rng.permutation(len(rest))[:missing])
+            unused = [name for name in free if name not in chosen]
+            chosen.update(unused[int(k)] for k in self.rng.permutation(len(unused))[:missing])
         declared: list[Property | NameClass] = [member for member in node.properties if member.name in chosen]
         if node.order == "any":
             declared = [declared[int(k)] for k in self.rng.permutation(len(declared))]
-        room = len(declared) if node.high is None else node.high - len(declared)
+        capacity = len(declared) if node.high is None else node.high - len(declared)
         extra = 0
         if node.others:
             likely = 0.1 if node.properties else OPTIONAL
             extra = max(node.low - len(declared), int(self.rng.binomial(2, likely * FADING**self.level)))
-            extra = extra if node.high is None else min(extra, room)
+            extra = extra if node.high is None else min(extra, capacity)
         return declared + [node.others[int(self.rng.integers(len(node.others)))] for _ in range(extra)]
 
     def coin(self) -> bool:
         """Return whether to write an optional part: less likely with depth and with the length of the text."""
-        room = 1 - len(self.written) / self.size
-        return bool(self.rng.random() < OPTIONAL * FADING**self.level * (0.5 + 0.5 * room))
+        remaining = 1 - len(self.written) / self.size
+        return bool(self.rng.random() < OPTIONAL * FADING**self.level * (0.5 + 0.5 * remaining))
 
 
 OPEN = Literal(b"[")

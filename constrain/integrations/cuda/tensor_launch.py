@@ -111,9 +111,7 @@ def flatten_masks(
         )
     if sources is None:
         if len(table) not in (1, rows.count):
-            raise ArgumentError(
-                f"{len(table)} masks for {rows.count} rows: give sources= to assign masks to rows"
-            )
+            raise ArgumentError(f"{len(table)} masks for {rows.count} rows: give sources= to assign masks to rows")
         sources = torch.arange(rows.count, dtype=torch.int32, device=device) % len(table)
     elif sources.dtype != torch.int32 or sources.shape != (rows.count,) or sources.device != device:
         raise ArgumentError(
