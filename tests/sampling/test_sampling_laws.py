@@ -452,7 +452,7 @@ def test_what_is_forgotten_changes_no_draw(monkeypatch: pytest.MonkeyPatch) -> N
     case_of_race = odd()["three ends"]
     monkeypatch.setattr(particles, "MOST_BYTES", -1)
     monkeypatch.setattr(checkers, "REMEMBERED", 1)
-    monkeypatch.setattr(SuccessTrie, "keep", lambda self, node, law: None)
+    monkeypatch.setattr(SuccessTrie, "cache_distribution", lambda self, node, law: None)
     assert all_draws() == before
     # A race without replacement asks for several laws at once where one is missing, so its order is another one.
     assert_proper(case_of_race, [drawn("without_replacement", case_of_race, seed, 3) for seed in range(100)])

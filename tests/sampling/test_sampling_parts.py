@@ -240,13 +240,13 @@ def test_a_state_never_met_counts_as_an_average_one() -> None:
     constraint, model = compile(BYTES, regex="a(b|cd)"), Even(BYTES.size)
     learnt = Learnt.of(model, constraint, n=5, rng=np.random.default_rng(0), max_tokens=5)
     matcher = compile(BYTES, regex="x{40}y").matcher()
-    while matcher.state in learnt.seen:
+    while matcher.state in learnt.counts:
         matcher.advance(ord("x"))
     assert learnt(matcher, [], 3) == pytest.approx(math.log(learnt.mean))
     start = constraint.matcher()
-    mean = (learnt.sums[start.state] + learnt.mean) / (learnt.seen[start.state] + 1)
+    mean = (learnt.sums[start.state] + learnt.mean) / (learnt.counts[start.state] + 1)
     assert learnt(start, [], 5) == pytest.approx(math.log(mean))
-    assert learnt.mean == pytest.approx(sum(learnt.sums.values()) / sum(learnt.seen.values()))
+    assert learnt.mean == pytest.approx(sum(learnt.sums.values()) / sum(learnt.counts.values()))
 
 
 # ---- races and rows --------------------------------------------------------------------------------------------
