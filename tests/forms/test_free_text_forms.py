@@ -255,7 +255,7 @@ def test_errors() -> None:
         triggered([("a", "b"), ("a", "c")])
     with pytest.raises(SourceError, match="a trigger is ''"):
         triggered({"": "b"})
-    with pytest.raises(ValueError, match="ascend"):
+    with pytest.raises(ValueError, match="least <= most"):
         triggered({"a": "b"}, least=2, most=1)
     with pytest.raises(ValueError, match="'text', 'end'"):
         triggered({"a": "b"}, after="nothing")  # type: ignore[arg-type]
