@@ -259,7 +259,7 @@ def test_errors() -> None:
         triggered({"a": "b"}, least=2, most=1)
     with pytest.raises(ValueError, match="'text', 'end'"):
         triggered({"a": "b"}, after="nothing")  # type: ignore[arg-type]
-    with pytest.raises(SourceError, match="cannot be left out"):
+    with pytest.raises(SourceError, match="cannot be optional"):
         thinking("a", open="", thought="maybe")
     with pytest.raises(ValueError, match="whole number"):
         thinking("a", most=-1)
