@@ -96,10 +96,10 @@ def from_ranks(
         return replace(cached_vocabulary, encode=encode, encode_prompt=prompt)
     tokens = read_ranks(data, str(path))
     ranks = len(tokens)
-    made, how = from_parts(tokens, path.name, special=special, eos_ids=eos_ids, pattern=pattern, size=size)
-    if kept is not None and min((*made.special.values(), *made.eos_ids)) >= ranks <= made.size:
-        kept.store(made, {**how, "ranks": ranks})
-    return made
+    vocabulary, how = from_parts(tokens, path.name, special=special, eos_ids=eos_ids, pattern=pattern, size=size)
+    if cached is not None and min((*vocabulary.special.values(), *vocabulary.eos_ids)) >= ranks <= vocabulary.size:
+        cached.store(vocabulary, {**how, "ranks": ranks})
+    return vocabulary
 
 
 def from_parts(

@@ -125,7 +125,7 @@ def _find_unproductive(written: WrittenGrammar) -> Iterator[GrammarFinding]:
 
 def _find_unused(written: WrittenGrammar) -> Iterator[GrammarFinding]:
     if written.loaded is not None:
-        references = of_lark(written.loaded.source_map)
+        references = read_lark_references(written.loaded.source_map)
         loaded = {terminal.name for terminal in written.loaded.terminals}
     else:
         reader = GbnfParser(written.text, Limits().nesting)

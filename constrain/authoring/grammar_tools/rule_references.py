@@ -41,7 +41,7 @@ class RuleReferences:
 def read_lark_references(source_map: SourceMap) -> RuleReferences:
     """Return the references of a Lark grammar."""
     out = RuleReferences()
-    for name, (grammar, position) in places.imported_names.items():
+    for name, (grammar, position) in source_map.imported_names.items():
         out.places[name], out.imported[name] = position, grammar
     for name, positions in source_map.definitions.items():
         out.places.setdefault(name, positions[0])
