@@ -52,7 +52,7 @@ def to_gbnf(source: Grammar | GrammarSource, *, limits: Limits = Limits()) -> st
 
 
 def write_gbnf_character(point: int, special: str) -> str:
-    """Return a code point as written inside quotes or brackets. special: characters to escape."""
+    """Return a code point as written inside quotes or brackets. `special` are the characters to escape."""
     char = chr(point)
     if char in ESCAPES:
         return ESCAPES[char]
@@ -67,8 +67,8 @@ def write_gbnf_class(charset: CharSet) -> str:
     """Return a character class, negated if that is shorter."""
     if charset == (0, LAST):
         return "."
-    rest = complement_charset(charset)
-    mark, ranges = ("^", list_ranges(rest)) if len(rest) < len(charset) else ("", list_ranges(charset))
+    complement = complement_charset(charset)
+    mark, ranges = ("^", list_ranges(complement)) if len(complement) < len(charset) else ("", list_ranges(charset))
     out = ""
     for low, high in ranges:
         out += write_gbnf_character(low, "[]-^")
@@ -85,16 +85,16 @@ class _GbnfWriter(GrammarTextWriter):
         self.names = RuleNames("a-z0-9-", "-", {"root"})
         refuse_left_recursion(self.grammar)
 
-    def text(self, text: str) -> WrittenText:
+    def write_literal(self, text: str) -> WrittenText:
         return '"' + "".join(write_gbnf_character(ord(char), '"') for char in text) + '"', STEP
 
-    def nothing(self) -> WrittenText:
+    def write_empty(self) -> WrittenText:
         return '""', STEP
 
-    def rule(self, name: str, body: str) -> str:
+    def write_rule(self, name: str, body: str) -> str:
         return f"{name} ::= {body}"
 
-    def counted(self, low: int, high: int | None) -> str:
+    def write_count(self, low: int, high: int | None) -> str:
         return f"{{{low}}}" if high == low else f"{{{low},{'' if high is None else high}}}"
 
     def visit_token(self, node: Token) -> WrittenText:
@@ -106,31 +106,31 @@ class _GbnfWriter(GrammarTextWriter):
                 raise UnsupportedError(
                     f"export to GBNF: a token {mark} has no spelling there", hint="Name it by its id."
                 )
-        return self.options([("!" * node.negated + mark, STEP) for mark in marks])
+        return self.join_options([("!" * node.negated + mark, STEP) for mark in marks])
 
     def visit_chars(self, node: Chars) -> WrittenText:
-        one = node.dfa.with_length(1, 1, max_states=self.limits.dfa_states)
-        if not one.is_empty and node.dfa == one.star(max_states=self.limits.dfa_states):
-            term = to_expression(one)
+        character = node.dfa.with_length(1, 1, max_states=self.limits.dfa_states)
+        if not character.is_empty and node.dfa == character.star(max_states=self.limits.dfa_states):
+            term = to_expression(character)
             if term is not None and max(node.low, node.high or 0) <= MOST_COUNT:
-                return self.repeated(self.term(term), node.low, node.high)
+                return self.write_repetition(self.write_term(term), node.low, node.high)
         dfa = node.dfa.with_length(node.low, node.high, max_states=self.limits.dfa_states)
         term = to_expression(dfa)
-        return self.term(term) if term is not None else (self.states(dfa), STEP)
+        return self.write_term(term) if term is not None else (self.write_states(dfa), STEP)
 
-    def one(self, charset: CharSet) -> str:
+    def write_class(self, charset: CharSet) -> str:
         return write_gbnf_class(charset)
 
-    def term(self, term: Term) -> WrittenText:
+    def write_term(self, term: Term) -> WrittenText:
         """Write a regular expression; runs of single characters become string literals."""
         if isinstance(term, OneOf):
             if len(term.charset) == 2 and term.charset[1] == term.charset[0] + 1:
-                return self.text(chr(term.charset[0]))
+                return self.write_literal(chr(term.charset[0]))
             return write_gbnf_class(term.charset), STEP
         if isinstance(term, Repetition):
-            return self.repeated(self.term(term.term), term.low, term.high)
+            return self.write_repetition(self.write_term(term.term), term.low, term.high)
         if isinstance(term, Alternation):
-            return " | ".join(self.bracketed(self.term(option), STEPS) for option in term.options), OPTION
+            return " | ".join(self.add_brackets(self.write_term(option), STEPS) for option in term.options), OPTION
         assert isinstance(term, Concatenation)
         out: list[WrittenText] = []
         run = ""
@@ -139,12 +139,12 @@ class _GbnfWriter(GrammarTextWriter):
                 run += chr(part.charset[0])
                 continue
             if run:
-                out.append(self.text(run))
+                out.append(self.write_literal(run))
                 run = ""
-            out.append(self.term(part))
+            out.append(self.write_term(part))
         if run:
-            out.append(self.text(run))
-        return self.steps(out) if out else self.nothing()
+            out.append(self.write_literal(run))
+        return self.join_steps(out) if out else self.write_empty()
 
 
 def refuse_left_recursion(grammar: Grammar) -> None:

@@ -45,7 +45,7 @@ class GrammarTextWriter(NodeVisitor[WrittenText], ABC):
         self.leaves: dict[Dfa, str] = {}
 
     @abstractmethod
-    def text(self, text: str) -> WrittenText:
+    def write_literal(self, text: str) -> WrittenText:
         """Write a non-empty literal."""
 
     @abstractmethod
@@ -53,7 +53,7 @@ class GrammarTextWriter(NodeVisitor[WrittenText], ABC):
         """Write a Chars node."""
 
     @abstractmethod
-    def one(self, charset: CharSet) -> str:
+    def write_class(self, charset: CharSet) -> str:
         """Write one character of a set."""
 
     @abstractmethod
@@ -61,58 +61,63 @@ class GrammarTextWriter(NodeVisitor[WrittenText], ABC):
         """Write a Token node."""
 
     @abstractmethod
-    def counted(self, low: int, high: int | None) -> str:
+    def write_count(self, low: int, high: int | None) -> str:
         """Write the suffix of a repetition other than *, + and ?."""
 
     @abstractmethod
-    def rule(self, name: str, body: str) -> str:
+    def write_rule(self, name: str, body: str) -> str:
         """Write the definition of a rule."""
 
     @abstractmethod
-    def nothing(self) -> WrittenText:
+    def write_empty(self) -> WrittenText:
         """Write the empty text."""
 
     def write(self, start: str) -> str:
-        """Return the text of the whole grammar, with `start` as the name of its start rule."""
+        """Return the text of the grammar, with `start` as the name of its start rule."""
         rules = self.grammar.rules
         if isinstance(self.grammar.start, Rule):
             self.names.known[self.grammar.start.name] = start
         else:
-            self.rules.append(self.rule(start, self.visit(self.grammar.start)[0]))
+            self.rules.append(self.write_rule(start, self.visit(self.grammar.start)[0]))
         for name in reversed(reached_rules(self.grammar.start, rules)):
-            self.rules.append(self.rule(self.names.of(name), self.visit(rules[name])[0]))
+            self.rules.append(self.write_rule(self.names.of(name), self.visit(rules[name])[0]))
         return "\n".join(self.rules) + "\n"
 
     def visit_rule(self, node: Rule) -> WrittenText:
         return self.names.of(node.name), STEP
 
     def visit_literal(self, node: Literal) -> WrittenText:
-        return self.text(self.decoded(node.data)) if node.data else self.nothing()
+        return self.write_literal(self.decode(node.data)) if node.data else self.write_empty()
 
     def visit_strings(self, node: Strings) -> WrittenText:
-        return self.options([self.visit(Literal(option)) for option in node.options if option], b"" in node.options)
+        return self.join_options(
+            [self.visit(Literal(option)) for option in node.options if option], b"" in node.options
+        )
 
     def visit_choice(self, node: Choice) -> WrittenText:
         options = flatten_choice(node)
-        return self.options([self.visit(option) for option in options if option != EMPTY], EMPTY in options)
+        texts = list(map(self.visit, [option for option in options if option != EMPTY]))
+        return self.join_options(texts, EMPTY in options)
 
     def visit_sequence(self, node: Sequence) -> WrittenText:
-        return self.steps(map(self.visit, node.parts))
+        return self.join_steps(map(self.visit, node.parts))
 
     def visit_repeat(self, node: Repeat) -> WrittenText:
-        return self.repeated(self.visit(node.node), node.low, node.high)
+        return self.write_repetition(self.visit(node.node), node.low, node.high)
 
-    def states(self, dfa: Dfa) -> str:
+    def write_states(self, dfa: Dfa) -> str:
         """Write one rule per state of a Dfa whose regular expression is too large; return the start state's rule."""
         if dfa not in self.leaves:
             names = [self.names.fresh("state") for _ in range(len(dfa.table.rows))]
             self.leaves[dfa] = names[0]
             for state, targets in enumerate(find_charsets(dfa)):
-                options = [(f"{self.one(chars)} {names[target]}", STEPS) for target, chars in targets.items()]
-                self.rules.append(self.rule(names[state], self.options(options, dfa.table.accepting[state])[0]))
+                options = [(f"{self.write_class(chars)} {names[target]}", STEPS) for target, chars in targets.items()]
+                self.rules.append(
+                    self.write_rule(names[state], self.join_options(options, dfa.table.accepting[state])[0])
+                )
         return self.leaves[dfa]
 
-    def decoded(self, data: bytes) -> str:
+    def decode(self, data: bytes) -> str:
         try:
             return data.decode()
         except UnicodeDecodeError:
@@ -120,19 +125,21 @@ class GrammarTextWriter(NodeVisitor[WrittenText], ABC):
                 f"export to {self.language}: {data!r} is not UTF-8", hint="Write whole characters."
             ) from None
 
-    def options(self, options: list[WrittenText], may_be_empty: bool = False) -> WrittenText:
+    def join_options(self, options: list[WrittenText], may_be_empty: bool = False) -> WrittenText:
         if not options:
-            return self.nothing()
+            return self.write_empty()
         one = options[0] if len(options) == 1 else (" | ".join(text for text, _ in options), OPTION)
-        return (self.bracketed(one, STEP) + "?", STEP + 1) if may_be_empty else one
+        return (self.add_brackets(one, STEP) + "?", STEP + 1) if may_be_empty else one
 
-    def steps(self, steps: Iterable[WrittenText]) -> WrittenText:
-        found = list(steps)
-        return found[0] if len(found) == 1 else (" ".join(self.bracketed(step, STEPS) for step in found), STEPS)
+    def join_steps(self, steps: Iterable[WrittenText]) -> WrittenText:
+        written = list(steps)
+        return (
+            written[0] if len(written) == 1 else (" ".join(self.add_brackets(step, STEPS) for step in written), STEPS)
+        )
 
-    def repeated(self, body: WrittenText, low: int, high: int | None) -> WrittenText:
+    def write_repetition(self, body: WrittenText, low: int, high: int | None) -> WrittenText:
         if high == 0:
-            return self.nothing()
+            return self.write_empty()
         if (low, high) == (1, 1):
             return body
         count = max(low, high or 0)
@@ -142,10 +149,10 @@ class GrammarTextWriter(NodeVisitor[WrittenText], ABC):
                 hint="Use smaller bounds, or none.",
             )
         simple = {(0, None): "*", (1, None): "+", (0, 1): "?"}
-        mark = simple.get((low, high)) or self.counted(low, high)
-        return self.bracketed(body, STEP) + mark, STEP + 1
+        mark = simple.get((low, high)) or self.write_count(low, high)
+        return self.add_brackets(body, STEP) + mark, STEP + 1
 
-    def bracketed(self, written: WrittenText, least: int) -> str:
+    def add_brackets(self, written: WrittenText, least: int) -> str:
         """Add parentheses if the precedence is below `least`, or if a repetition would be repeated."""
         text, level = written
         return f"({text})" if level < least or (least == STEP and level > STEP) else text

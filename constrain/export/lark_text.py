@@ -113,52 +113,52 @@ class _LarkWriter(GrammarTextWriter):
         lines = [f"{name}: /{text}/" for text, name in self.terminals.items()]
         return rules + ("\n" + "\n".join(lines) + "\n" if lines else "")
 
-    def text(self, text: str) -> WrittenText:
+    def write_literal(self, text: str) -> WrittenText:
         plain = all(32 <= ord(char) < 127 and char not in '"\\' for char in text)
         return (
-            f'"{text}"' if plain else self.terminal("".join(write_lark_character(ord(char)) for char in text))
+            f'"{text}"' if plain else self.name_terminal("".join(write_lark_character(ord(char)) for char in text))
         ), STEP
 
-    def nothing(self) -> WrittenText:
+    def write_empty(self) -> WrittenText:
         return "", STEP
 
-    def rule(self, name: str, body: str) -> str:
+    def write_rule(self, name: str, body: str) -> str:
         return f"{name}: {body}".rstrip()
 
-    def counted(self, low: int, high: int | None) -> str:
+    def write_count(self, low: int, high: int | None) -> str:
         return f"~{low}" if high == low else f"~{low}..{high}" if high is not None else f"~{low}.."
 
     def visit_token(self, node: Token) -> WrittenText:
         raise UnsupportedError("export to Lark: tokens are no text there", hint="Export to GBNF, which has them.")
 
-    def repeated(self, body: WrittenText, low: int, high: int | None) -> WrittenText:
+    def write_repetition(self, body: WrittenText, low: int, high: int | None) -> WrittenText:
         if high is None and low > 1:  # Lark has no ~2.. without an end.
-            return self.steps([super().repeated(body, low, low), super().repeated(body, 0, None)])
-        return super().repeated(body, low, high)
+            return self.join_steps([super().write_repetition(body, low, low), super().write_repetition(body, 0, None)])
+        return super().write_repetition(body, low, high)
 
-    def steps(self, steps: object) -> WrittenText:
-        return super().steps(step for step in steps if step[0])  # type: ignore[attr-defined]
+    def join_steps(self, steps: object) -> WrittenText:
+        return super().join_steps(step for step in steps if step[0])  # type: ignore[attr-defined]
 
     def visit_chars(self, node: Chars) -> WrittenText:
-        most = self.limits.dfa_states
-        one = node.dfa.with_length(1, 1, max_states=most)
-        if not one.is_empty and node.dfa == one.star(max_states=most):
-            term = to_expression(one)
+        max_states = self.limits.dfa_states
+        character = node.dfa.with_length(1, 1, max_states=max_states)
+        if not character.is_empty and node.dfa == character.star(max_states=max_states):
+            term = to_expression(character)
             if term is not None and max(node.low, node.high or 0) <= MOST_COUNT:
-                return self.maybe(Repetition(term, max(node.low, 1), node.high), node.low == 0)
-        dfa = node.dfa.with_length(node.low, node.high, max_states=most)
-        some = dfa.subtract(Dfa.from_strings([""]), max_states=most)
-        if some.is_empty:
-            return self.nothing()
-        term = to_expression(some)
-        return self.maybe(term, dfa.accepts("")) if term is not None else (self.states(dfa), STEP)
+                return self.write_terminal(Repetition(term, max(node.low, 1), node.high), node.low == 0)
+        dfa = node.dfa.with_length(node.low, node.high, max_states=max_states)
+        non_empty = dfa.subtract(Dfa.from_strings([""]), max_states=max_states)
+        if non_empty.is_empty:
+            return self.write_empty()
+        term = to_expression(non_empty)
+        return self.write_terminal(term, dfa.accepts("")) if term is not None else (self.write_states(dfa), STEP)
 
-    def one(self, charset: CharSet) -> str:
-        return self.terminal(write_lark_class(charset))
+    def write_class(self, charset: CharSet) -> str:
+        return self.name_terminal(write_lark_class(charset))
 
-    def maybe(self, term: Term, may_be_empty: bool) -> WrittenText:
-        name = self.terminal(write_lark_pattern(term))
+    def write_terminal(self, term: Term, may_be_empty: bool) -> WrittenText:
+        name = self.name_terminal(write_lark_pattern(term))
         return (name + "?", STEP + 1) if may_be_empty else (name, STEP)
 
-    def terminal(self, text: str) -> str:
+    def name_terminal(self, text: str) -> str:
         return self.terminals.setdefault(text, f"T{len(self.terminals)}")

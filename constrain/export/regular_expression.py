@@ -34,11 +34,11 @@ def find_charsets(dfa: Dfa) -> list[dict[int, CharSet]]:
         for index, target in enumerate(row):
             if target >= 0:
                 targets.setdefault(target, []).append(sets[index])
-        out.append({target: _filled(unite_charsets(parts)) for target, parts in targets.items()})
+        out.append({target: _add_surrogates(unite_charsets(parts)) for target, parts in targets.items()})
     return out
 
 
-def _filled(charset: CharSet) -> CharSet:
+def _add_surrogates(charset: CharSet) -> CharSet:
     if contains_point(charset, SURROGATES[0] - 1) and contains_point(charset, SURROGATES[1]):
         return unite_charsets((charset, SURROGATES))
     return charset
@@ -50,20 +50,20 @@ def to_expression(dfa: Dfa) -> Term | None:
     ends: list[Term | None] = [EMPTY if accepts else None for accepts in dfa.table.accepting]
     size = len(edges)
     into: list[set[int]] = [{p for p in range(size) if q in edges[p]} for q in range(size)]
-    left, sizes = set(range(1, size)), _TermSizes()
-    while left:
-        state = min(left, key=lambda q: (len(into[q] - {q}) * len(edges[q].keys() - {q}), q))
-        left.discard(state)
+    remaining, sizes = set(range(1, size)), _TermSizes()
+    while remaining:
+        state = min(remaining, key=lambda q: (len(into[q] - {q}) * len(edges[q].keys() - {q}), q))
+        remaining.discard(state)
         loop = edges[state].pop(state, None)
-        again = EMPTY if loop is None else _star(loop)
+        again = EMPTY if loop is None else _repeat_any(loop)
         for before in into[state] - {state}:
-            first = _joined(edges[before].pop(state), again)
+            first = _concatenate(edges[before].pop(state), again)
             for after, term in edges[state].items():
-                edges[before][after] = _either(_joined(first, term), edges[before].get(after))
+                edges[before][after] = _unite(_concatenate(first, term), edges[before].get(after))
                 into[after].add(before)
             end = ends[state]
             if end is not None:
-                ends[before] = _either(_joined(first, end), ends[before])
+                ends[before] = _unite(_concatenate(first, end), ends[before])
             total = max(sum(map(sizes.of, edges[before].values())), sizes.of(ends[before] or EMPTY))
             spend_work(len(edges[before]) + total // 64, "the expression of an automaton")
             if total > MOST_TERMS:
@@ -72,8 +72,8 @@ def to_expression(dfa: Dfa) -> Term | None:
             into[after].discard(state)
     loop, end = edges[0].get(0), ends[0]
     assert end is not None, "not empty"
-    whole = end if loop is None else _joined(_star(loop), end)
-    return whole if sizes.of(whole) <= MOST_TERMS else None
+    expression = end if loop is None else _concatenate(_repeat_any(loop), end)
+    return expression if sizes.of(expression) <= MOST_TERMS else None
 
 
 class _TermSizes:
@@ -86,21 +86,21 @@ class _TermSizes:
         """Return the number of terms in a term, itself included; shared subterms count once per occurrence."""
         known, work = self._known, [term]
         while work:
-            one = work[-1]
-            unknown = [part for part in subterms(one) if id(part) not in known]
+            current = work[-1]
+            unknown = [part for part in subterms(current) if id(part) not in known]
             if unknown:
                 work += unknown
             else:
-                known[id(one)] = one, 1 + sum(known[id(part)][1] for part in subterms(one))
+                known[id(current)] = current, 1 + sum(known[id(part)][1] for part in subterms(current))
                 work.pop()
         return known[id(term)][1]
 
 
-def _star(term: Term) -> Term:
+def _repeat_any(term: Term) -> Term:
     return Repetition(term, 0, None)
 
 
-def _joined(first: Term, second: Term) -> Term:
+def _concatenate(first: Term, second: Term) -> Term:
     parts: list[Term] = []
     for term in (first, second):
         parts += term.parts if isinstance(term, Concatenation) else (term,)
@@ -112,7 +112,7 @@ def _joined(first: Term, second: Term) -> Term:
     return parts[0] if len(parts) == 1 else Concatenation(tuple(parts))
 
 
-def _either(first: Term, second: Term | None) -> Term:
+def _unite(first: Term, second: Term | None) -> Term:
     """Return the alternation of a continuation and acceptance, in this order, simplified."""
     if second is None or second == first:
         return first
@@ -123,7 +123,7 @@ def _either(first: Term, second: Term | None) -> Term:
     if first == EMPTY:
         return Repetition(second, 0, 1)
     if isinstance(second, Repetition) and (second.low, second.high) == (0, 1):
-        return Repetition(_either(first, second.term), 0, 1)
+        return Repetition(_unite(first, second.term), 0, 1)
     options = [first]
     options += second.options if isinstance(second, Alternation) else (second,)
     return Alternation(tuple(options))

@@ -11,29 +11,36 @@ __all__ = ["RuleNames"]
 class RuleNames:
     """Map from rule names to unique identifiers.
 
-    allowed: permitted characters, as the inside of a regex class. joint: replacement for others. taken: reserved names.
+    Parameters
+    ----------
+    allowed : str
+        Permitted characters, as the inside of a regex class.
+    replacement : str
+        Replacement for other characters.
+    reserved : set of str
+        Names that no rule gets.
     """
 
-    def __init__(self, allowed: str, joint: str, taken: set[str]) -> None:
-        self.other = re.compile(f"[^{allowed}]+")
-        self.joint, self.taken = joint, set(taken)
+    def __init__(self, allowed: str, replacement: str, reserved: set[str]) -> None:
+        self.forbidden = re.compile(f"[^{allowed}]+")
+        self.replacement, self.reserved = replacement, set(reserved)
         self.known: dict[Hashable, str] = {}
 
     def of(self, name: Hashable) -> str:
         """Return the identifier of a rule; the same for each call."""
-        found = self.known.get(name)
-        if found is None:
-            found = self.known[name] = self.fresh(name if isinstance(name, str) else "rule")
-        return found
+        identifier = self.known.get(name)
+        if identifier is None:
+            identifier = self.known[name] = self.fresh(name if isinstance(name, str) else "rule")
+        return identifier
 
-    def fresh(self, wish: str) -> str:
-        """Return an unused identifier that resembles `wish`."""
-        base = self.other.sub(self.joint, wish.lower()).strip(self.joint) or "rule"
+    def fresh(self, suggestion: str) -> str:
+        """Return an unused identifier that resembles `suggestion`."""
+        base = self.forbidden.sub(self.replacement, suggestion.lower()).strip(self.replacement) or "rule"
         if base[0].isdigit():
-            base = "rule" + self.joint + base
+            base = "rule" + self.replacement + base
         name, count = base, 1
-        while name in self.taken:
+        while name in self.reserved:
             count += 1
-            name = f"{base}{self.joint}{count}"
-        self.taken.add(name)
+            name = f"{base}{self.replacement}{count}"
+        self.reserved.add(name)
         return name

@@ -47,9 +47,9 @@ def intersect_grammar(grammar: Grammar, dfa: Dfa, limits: Limits = Limits()) -> 
     return _TripleRules(plain, leaves, reachable, limits.dfa_states).write(dfa)
 
 
-def _limit_exceeded(most: int) -> LimitError:
+def _limit_exceeded(limit: int) -> LimitError:
     return LimitError(
-        f"{OPERATION} needs more than {most} rules or states",
+        f"{OPERATION} needs more than {limit} rules or states",
         hint="Simplify one of both, or raise Limits.dfa_states.",
     )
 
@@ -59,8 +59,8 @@ class _ReachableStates(NodeVisitor[States]):
 
     node_classes = PLAIN_CLASSES
 
-    def __init__(self, grammar: Grammar, leaves: _LeafProducts, most: int) -> None:
-        self.grammar, self.leaves, self.most = grammar, leaves, most
+    def __init__(self, grammar: Grammar, leaves: _LeafProducts, limit: int) -> None:
+        self.grammar, self.leaves, self.limit = grammar, leaves, limit
         self.states: dict[tuple[Hashable, int], States] = {}  # by rule and state
         self.dependents: defaultdict[tuple[Hashable, int], set[tuple[Hashable, int]]] = defaultdict(set)
         self.current: tuple[Hashable, int] | None = None  # the pair that is evaluated
@@ -87,8 +87,8 @@ class _ReachableStates(NodeVisitor[States]):
             assert not self.is_solved, "rules are only generated for pairs that were evaluated"
             self.states[key] = NO_STATES
             self.pending.append(key)
-            if len(self.states) > self.most:
-                raise _limit_exceeded(self.most)
+            if len(self.states) > self.limit:
+                raise _limit_exceeded(self.limit)
         if self.current is not None:
             self.dependents[key].add(self.current)
         return self.states[key]
@@ -157,8 +157,8 @@ class _LeafProducts(NodeVisitor[dict[int, Node]]):
 
     node_classes = (Literal, Strings, Chars)
 
-    def __init__(self, dfa: Dfa, most: int) -> None:
-        self.dfa, self.most = dfa.table, most
+    def __init__(self, dfa: Dfa, limit: int) -> None:
+        self.dfa, self.limit = dfa.table, limit
         self._known: dict[tuple[int, int], tuple[Node, dict[int, Node]]] = {}
 
     def products(self, node: Node, p: int) -> dict[int, Node]:
@@ -210,8 +210,8 @@ class _LeafProducts(NodeVisitor[dict[int, Node]]):
                 row.append(numbers[target])
             rows.append(row)
             spend_work(1 + len(pairs), OPERATION)
-            if len(order) > self.most:
-                raise _limit_exceeded(self.most)
+            if len(order) > self.limit:
+                raise _limit_exceeded(self.limit)
         out: dict[int, Node] = {}
         for q in sorted({b for a, b in order if table.accepting[a]}):
             accepting = [table.accepting[a] and b == q for a, b in order]
@@ -223,11 +223,11 @@ class _LeafProducts(NodeVisitor[dict[int, Node]]):
 
     def bound_length(self, dfa: Dfa, low: int, high: int | None) -> Node | None:
         """Return a Chars node of the texts of `low` to `high` characters, or None if there are none."""
-        least, most = dfa.lengths()
-        if dfa.is_empty or (high is not None and max(least, low) > high) or (most is not None and most < low):
+        shortest, longest = dfa.lengths()
+        if dfa.is_empty or (high is not None and max(shortest, low) > high) or (longest is not None and longest < low):
             return None
         if (low or high is not None) and not dfa.extensible():  # A counted Dfa must be extensible, see `nodes`.
-            dfa, low, high = dfa.with_length(low, high, max_states=self.most), 0, None
+            dfa, low, high = dfa.with_length(low, high, max_states=self.limit), 0, None
         return None if dfa.is_empty else Chars(dfa, "utf8", low, high)
 
 
@@ -238,8 +238,8 @@ class _TripleRules(NodeVisitor[Node]):
 
     node_classes = PLAIN_CLASSES
 
-    def __init__(self, grammar: Grammar, leaves: _LeafProducts, reachable: _ReachableStates, most: int) -> None:
-        self.grammar, self.leaves, self.reachable, self.most = grammar, leaves, reachable, most
+    def __init__(self, grammar: Grammar, leaves: _LeafProducts, reachable: _ReachableStates, limit: int) -> None:
+        self.grammar, self.leaves, self.reachable, self.limit = grammar, leaves, reachable, limit
         self.rules: dict[Hashable, Node] = {}
         self.pending: list[tuple[Hashable, Callable[[], Node]]] = []
 
@@ -277,8 +277,8 @@ class _TripleRules(NodeVisitor[Node]):
         if name not in self.rules:
             self.rules[name] = EMPTY
             self.pending.append((name, write_body))
-            if len(self.rules) > self.most:
-                raise _limit_exceeded(self.most)
+            if len(self.rules) > self.limit:
+                raise _limit_exceeded(self.limit)
         return Rule(name)
 
     def write_suffix(self, node: Sequence, k: int, p: int, q: int) -> Node:

@@ -34,7 +34,7 @@ class _JsonSpelling:
     """Builds the Table of the spellings; a state is a pair (kind, value)."""
 
     def __init__(self, dfa: Dfa, max_states: int) -> None:
-        self.dfa, self.most = dfa.table, max_states
+        self.dfa, self.max_states = dfa.table, max_states
         self.numbers: dict[State, int] = {}
         self.order: list[State] = []
 
@@ -51,16 +51,16 @@ class _JsonSpelling:
 
     def number(self, state: State) -> int:
         """Return the number of a state. Raise LimitError for too many states."""
-        found = self.numbers.get(state)
-        if found is None:
-            found = self.numbers[state] = len(self.order)
+        number = self.numbers.get(state)
+        if number is None:
+            number = self.numbers[state] = len(self.order)
             self.order.append(state)
-            if found > self.most:
+            if number > self.max_states:
                 raise LimitError(
-                    f"A language of texts, spelled in JSON, needs more than {self.most} states",
+                    f"A language of texts, spelled in JSON, needs more than {self.max_states} states",
                     hint="Simplify it, or raise Limits.dfa_states.",
                 )
-        return found
+        return number
 
     def accepts(self, state: State) -> bool:
         kind, value = state
@@ -84,7 +84,7 @@ class _JsonSpelling:
         if kind == "escape":
             assert isinstance(value, int)
             if char == "u":
-                return self.digits(self.whole(value), 4, "bmp")
+                return self.digits(self.escape_slice(value), 4, "bmp")
             return self.at(self.target(value, ord(SHORT[char]))) if char in SHORT else -1
         if kind in ("pair", "pair escape"):  # a high surrogate was read
             if char != ("\\" if kind == "pair" else "u"):
@@ -93,21 +93,22 @@ class _JsonSpelling:
         if char not in DIGITS:
             return -1
         assert isinstance(value, tuple)
-        part, left, which = value
-        return self.digits(cut_slice(part, int(char, 16) << 4 * (left - 1), 1 << 4 * (left - 1)), left - 1, which)
+        part, digits, digits_kind = value
+        size = 1 << 4 * (digits - 1)
+        return self.digits(cut_slice(part, int(char, 16) * size, size), digits - 1, digits_kind)
 
-    def digits(self, part: Slice, left: int, which: str) -> int:
-        """Return the state that reads `left` more hexadecimal digits of a slice."""
+    def digits(self, part: Slice, remaining: int, kind: str) -> int:
+        """Return the state that reads `remaining` more hexadecimal digits of a slice."""
         if all(target == NOWHERE for _, target in part):
             return -1
-        if left:
-            return self.number((f"digits {which}", (part, left, which)))
+        if remaining:
+            return self.number((f"digits {kind}", (part, remaining, kind)))
         target = part[0][1]
         if isinstance(target, int):
             return self.at(target)
         return self.number(("pair", target))
 
-    def whole(self, state: int) -> Slice:
+    def escape_slice(self, state: int) -> Slice:
         """Return the slice of all four-digit escapes.
 
         Its targets are states or, for high surrogates, the slice of the low surrogates that may follow.
@@ -132,8 +133,8 @@ class _JsonSpelling:
         while k < len(table.bounds) and table.bounds[k] < first + 0x400:
             out.append((0xDC00 + table.bounds[k] - first, table.rows[state][table.classes[k]]))
             k += 1
-        made = merge_changes(out)
-        return NOWHERE if made == ((0, NOWHERE),) else made
+        merged = merge_changes(out)
+        return NOWHERE if merged == ((0, NOWHERE),) else merged
 
 
 NOWHERE = -1

@@ -114,21 +114,21 @@ def _solve_rules(node: Node, grammar: Grammar, known: dict[Hashable, bool]) -> N
     """Add the rules that `node` reaches to `known`: none nullable at first, then raised until nothing changes."""
     reached: dict[Hashable, Node] = {}
     users: dict[Hashable, list[Hashable]] = {}
-    todo = list(_rules_at_left(node))
-    while todo:
-        name = todo.pop()
+    pending = list(_rules_at_left(node))
+    while pending:
+        name = pending.pop()
         if name not in reached and name not in known:
             reached[name] = grammar.rules[name]
             for other in _rules_at_left(reached[name]):
                 users.setdefault(other, []).append(name)
-                todo.append(other)
+                pending.append(other)
     values = dict.fromkeys(reached, False)
-    todo = list(reached)  # initially all rules, then those that reference a rule found to be nullable
-    while todo:
-        name = todo.pop()
+    pending = list(reached)  # initially all rules, then those that reference a rule found to be nullable
+    while pending:
+        name = pending.pop()
         if not values[name] and _is_nullable(reached[name], lambda n: known.get(n, values.get(n, False))):
             values[name] = True
-            todo.extend(users.get(name, ()))
+            pending.extend(users.get(name, ()))
     known.update(values)
 
 

@@ -133,7 +133,7 @@ class _ObjectExpander(NodeVisitor[Node]):
     visit_free = visit_mark
 
     def generic_visit(self, node: Node, *context: Any) -> Node:
-        return rebuild_node(node, [self.visit(part) for part in inner_nodes(node)])
+        return rebuild_node(node, list(map(self.visit, inner_nodes(node))))
 
     def spell_texts(self, dfa: Dfa, low: int, high: int | None) -> Node:
         """Return a node for the spellings, without quotes, of the texts of `low` to `high` characters of a Dfa."""

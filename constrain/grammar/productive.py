@@ -33,14 +33,14 @@ def find_productive_rules(rules: Rules) -> set[Hashable]:
     names = list(rules)
     known: list[int] = []
     for number, name in enumerate(names):
-        todo: list[tuple[Node, int]] = [(rules[name], -1 - number)]
-        while todo:
-            node, parent = todo.pop()
+        pending: list[tuple[Node, int]] = [(rules[name], -1 - number)]
+        while pending:
+            node, parent = pending.pop()
             part = len(parents)
             parents.append(parent)
             parts, required = _REQUIREMENTS.visit(node)
             missing.append(required)
-            todo.extend((one, part) for one in parts)
+            pending.extend((one, part) for one in parts)
             if isinstance(node, Rule) and node.name in rules:
                 users.setdefault(node.name, []).append(part)
             elif not parts and _LEAF_PRODUCTIVITY.visit(node):

@@ -92,7 +92,7 @@ class _RuleSimplifier(NodeVisitor[Node]):
         return self.to_leaf(node) or self.count_characters(node)
 
     def generic_visit(self, node: Node, *context: Any) -> Node:
-        return rebuild_node(node, [self.visit(part) for part in inner_nodes(node)])
+        return rebuild_node(node, list(map(self.visit, inner_nodes(node))))
 
     def to_leaf(self, node: Node) -> Node | None:
         """Return a single leaf for a regular node that is more than strings, or None."""
@@ -111,7 +111,7 @@ class _RuleSimplifier(NodeVisitor[Node]):
 
     def merge_strings(self, node: Choice) -> Node:
         """Simplify a choice: its literals become one Strings node."""
-        options = [self.visit(option) for option in flatten_choice(node)]
+        options = list(map(self.visit, flatten_choice(node)))
         texts = {text for option in options if isinstance(option, (Literal, Strings)) for text in list_strings(option)}
         others: list[Node] = [option for option in options if not isinstance(option, (Literal, Strings))]
         if len(texts) == 1:
