@@ -133,7 +133,7 @@ def check_verdict(drawn: str) -> None:
                 raise Disagreement(f"constrain {'refuses' if wanted else 'accepts'} against Lark", f"{drawn}\n{word!r}")
 
 
-LOST = re.compile(r"the rules make the text (.*), which Lark's LALR parser refuses")
+LOST = re.compile(r"the rules derive (.*), which Lark's LALR parser rejects")
 
 
 def as_lark_reads(drawn: str, theirs: Any, said: str) -> Constraint | None:
