@@ -268,7 +268,7 @@ class StateCache(GuardedSets):
             elif status == at.NEED_SCANNER:
                 parser = self.program.parsers[argument]
                 self.arrays[at.SCANNERS][list(self.program.parsers).index(argument)] = self.table.scanner(parser)
-            elif status == at.NEED_ALIVE:
+            elif status == at.NEED_COREACHABLE:
                 self._store_completable_terminals(argument)
             elif status == at.TABLE_FULL:
                 raise TableFull

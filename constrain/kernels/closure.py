@@ -27,8 +27,8 @@ from .program_layout import (  # isort: skip
     TEST, UNIQUE,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
-    CALLED, CALL_EDGE, CALL_NODE, CALL_RETURNED, CALL_RULE, CALL_W, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_PLACE,
-    CONFIG_REGISTER, CONFIG_W, EDGE_BELOW, EDGE_PC, EDGE_REGISTER, EDGE_W, FEW_EDGES, LIST_COMPLETE, NODE_EDGES,
+    CALLED, CALL_EDGE, CALL_NODE, CALL_RETURNED, CALL_RULE, CALL_W, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_STATE,
+    CONFIG_REGISTER, CONFIG_W, EDGE_BELOW, EDGE_PC, EDGE_REGISTER, EDGE_W, MOST_EDGES, LIST_COMPLETE, NODE_EDGES,
     NODE_FIRST, NODE_W, NO_CANDIDATES, NO_MEMBERS, O_CLOSE, O_FLAGS, O_KEYS, O_MARK, O_NAMES, O_OTHER, PENDING_BELOW,
     PENDING_EXTRA, PENDING_NEXT, PENDING_PC, PENDING_REGISTER, PENDING_W, SEEN_ITEM, SEEN_STAMP, SEEN_W, SPELLED,
     UNKNOWN_NAMES,
@@ -64,7 +64,7 @@ def push_item(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
     h = mix_config(0, pc, q, node, reg, ext) & last
     while seen[SEEN_W * h + SEEN_STAMP] == closure_round:
         k = CONFIG_W * seen[SEEN_W * h + SEEN_ITEM]
-        same = items[k + CONFIG_PC] == pc and items[k + CONFIG_PLACE] == q and items[k + CONFIG_NODE] == node
+        same = items[k + CONFIG_PC] == pc and items[k + CONFIG_STATE] == q and items[k + CONFIG_NODE] == node
         if same and items[k + CONFIG_REGISTER] == reg and items[k + CONFIG_EXTRA] == ext:
             return 0
         h = (h + 1) & last
@@ -74,7 +74,7 @@ def push_item(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
     seen[SEEN_W * h + SEEN_ITEM] = n
     k = CONFIG_W * n
     items[k + CONFIG_PC] = pc
-    items[k + CONFIG_PLACE] = q
+    items[k + CONFIG_STATE] = q
     items[k + CONFIG_NODE] = node
     items[k + CONFIG_REGISTER] = reg
     items[k + CONFIG_EXTRA] = ext
@@ -96,17 +96,17 @@ def find_call(c: Any, cell: Any) -> Any:
     """
     head, calls, items, seen = view(c, HEAD), view(c, CALLS), view(c, ITEMS), view(c, SEEN)
     n = head[N_CALLS]
-    for k in range(min(n, FEW_EDGES)):
+    for k in range(min(n, MOST_EDGES)):
         if calls[CALL_W * k + CALL_RULE] == cell:
             return k
-    if n <= FEW_EDGES:
+    if n <= MOST_EDGES:
         return -1
     last = size(c, SEEN) // 2 - 1
     h = mix_config(0, -CALLED - cell, 0, 0, 0, 0) & last
     while seen[SEEN_W * h + SEEN_STAMP] == head[CLOSURES]:
         k = CONFIG_W * seen[SEEN_W * h + SEEN_ITEM]
         if items[k + CONFIG_PC] == -CALLED - cell:
-            return items[k + CONFIG_PLACE]
+            return items[k + CONFIG_STATE]
         h = (h + 1) & last
     return -1
 
@@ -124,7 +124,7 @@ def add_call(c: Any, cell: Any, which: Any) -> Any:
     seen[SEEN_W * h + SEEN_STAMP] = head[CLOSURES]
     seen[SEEN_W * h + SEEN_ITEM] = n
     items[CONFIG_W * n + CONFIG_PC] = -CALLED - cell
-    items[CONFIG_W * n + CONFIG_PLACE] = which
+    items[CONFIG_W * n + CONFIG_STATE] = which
     for k in range(2, CONFIG_W):
         items[CONFIG_W * n + k] = 0
     head[N_ITEMS] = n + 1
@@ -146,7 +146,7 @@ def call_rule(c: Any, cell: Any, pc: Any, node: Any, packed: Any) -> Any:
         which = head[N_CALLS]
         if CALL_W * (which + 1) > size(c, CALLS):
             return request(c, FULL, CALLS)
-        if which >= FEW_EDGES and add_call(c, cell, which) < 0:
+        if which >= MOST_EDGES and add_call(c, cell, which) < 0:
             return -1
         calls[CALL_W * which + CALL_RULE] = cell
         calls[CALL_W * which + CALL_EDGE] = -1
@@ -156,7 +156,7 @@ def call_rule(c: Any, cell: Any, pc: Any, node: Any, packed: Any) -> Any:
         if push_item(c, code[cell], -1, -which - 2, 0, 0) < 0:
             return -1
     e, looked = calls[CALL_W * which + CALL_EDGE] + 0, 0
-    while e >= 0 and looked < FEW_EDGES:  # beyond, `write_node` leaves out repeats
+    while e >= 0 and looked < MOST_EDGES:  # beyond, `write_node` leaves out repeats
         k = PENDING_W * e
         same = edges[k + PENDING_PC] == pc and edges[k + PENDING_REGISTER] == reg
         if same and edges[k + PENDING_EXTRA] == ext and edges[k + PENDING_BELOW] == node:
@@ -214,7 +214,7 @@ def compute_closure(c: Any) -> Any:
     done = 0
     while done < head[N_ITEMS]:
         k = CONFIG_W * done
-        pc, q, node = items[k + CONFIG_PC] + 0, items[k + CONFIG_PLACE] + 0, items[k + CONFIG_NODE] + 0
+        pc, q, node = items[k + CONFIG_PC] + 0, items[k + CONFIG_STATE] + 0, items[k + CONFIG_NODE] + 0
         reg, ext = items[k + CONFIG_REGISTER] + 0, items[k + CONFIG_EXTRA] + 0
         done += 1
         while pc >= 0:

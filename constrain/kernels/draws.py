@@ -18,18 +18,18 @@ from .jit.compilation import OPTIONS, entry
 
 GROUP = 64
 """Words of a group: the square root of the words of a large vocabulary."""
-STRETCH = 128
+BLOCK_TOKENS = 128
 """Tokens that are looked at together, for the likely ones among them."""
 ANY_ORDER = {"reassoc", "contract"}
-"""Sums in any order, so that lanes add side by side. Not for `mass_of`, whose steps must stay in theirs."""
+"""Sums in any order, so that lanes add side by side. Not for `compute_mass`, whose steps must stay in theirs."""
 
 LOW32, LOW64 = np.float32(-87.0), np.float64(-708.0)
 """exp(less than this) is 0: below, a power of 2 is no normal number."""
-TURN32, TURN64 = np.float32(1.5 * 2**23 + 127), np.float64(1.5 * 2**52 + 1023)
+ROUND32, ROUND64 = np.float32(1.5 * 2**23 + 127), np.float64(1.5 * 2**52 + 1023)
 """Added to n, a float whose last bits are n + bias: to round, and to make 2^n of it by a shift."""
 LOG2E32, LOG2E64 = np.float32(1.4426950408889634), np.float64(1.4426950408889634)
-HIGH32, REST32 = np.float32(0.693359375), np.float32(-2.12194440e-4)
-HIGH64, REST64 = np.float64(6.93147180369123816490e-01), np.float64(1.90821492927058770002e-10)
+HIGH32, TAIL32 = np.float32(0.693359375), np.float32(-2.12194440e-4)
+HIGH64, TAIL64 = np.float64(6.93147180369123816490e-01), np.float64(1.90821492927058770002e-10)
 """log 2 in two parts; n times the first is exact."""
 ONE32 = np.float32(1.0)
 A2, A3, A4, A5, A6 = (
@@ -53,7 +53,7 @@ def _power_of_2(typingctx: Any, turned: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _chosen(typingctx: Any, bits: Any, lane: Any, possible: Any, value: Any) -> Any:
+def _select_allowed(typingctx: Any, bits: Any, lane: Any, possible: Any, value: Any) -> Any:
     """Return the value if that bit of an int32 is set and it is possible, else 0; in 32 bits, not numba's 64."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -66,7 +66,7 @@ def _chosen(typingctx: Any, bits: Any, lane: Any, possible: Any, value: Any) -> 
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _place_of(typingctx: Any, bit: Any) -> Any:
+def _find_lowest_bit(typingctx: Any, bit: Any) -> Any:
     """Return the place of the lowest bit that is set."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -76,8 +76,8 @@ def _place_of(typingctx: Any, bit: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _or_above(typingctx: Any, so_far: Any, x: Any, floor: Any) -> Any:
-    """An int32, or 1 if x is above the floor or NaN: in 32 bits, as `_chosen`."""
+def _or_if_above(typingctx: Any, so_far: Any, x: Any, floor: Any) -> Any:
+    """An int32, or 1 if x is above the floor or NaN: in 32 bits, as `_select_allowed`."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         higher = builder.fcmp_unordered(">", args[1], args[2])
@@ -86,7 +86,7 @@ def _or_above(typingctx: Any, so_far: Any, x: Any, floor: Any) -> Any:
     return types.int32(types.int32, x, x), codegen
 
 
-def mass_of(x: Any, bits: Any, lane: Any) -> Any:
+def compute_mass(x: Any, bits: Any, lane: Any) -> Any:
     """exp(x) for x < 80, NaN for NaN; 0 below LOW, and where bit `lane` of `bits` is not set.
 
     Relative error below 2e-7 of float32, 1e-15 of float64. x = n log 2 + r, |r| <= log(2) / 2; a polynomial of r, times
@@ -95,21 +95,21 @@ def mass_of(x: Any, bits: Any, lane: Any) -> Any:
     raise NotImplementedError
 
 
-@overload(mass_of, jit_options={**OPTIONS, "fastmath": {"contract"}})
+@overload(compute_mass, jit_options={**OPTIONS, "fastmath": {"contract"}})
 def _mass_of(x: Any, bits: Any, lane: Any) -> Any:
     def single(x: Any, bits: Any, lane: Any) -> Any:
         y = LOW32 if x < LOW32 else x
-        turned = y * LOG2E32 + TURN32
-        n = turned - TURN32
-        r = (y - n * HIGH32) - n * REST32
+        turned = y * LOG2E32 + ROUND32
+        n = turned - ROUND32
+        r = (y - n * HIGH32) - n * TAIL32
         p = ONE32 + r * (ONE32 + r * (A2 + r * (A3 + r * (A4 + r * (A5 + r * A6)))))
-        return _chosen(bits, lane, not (x < LOW32), p * _power_of_2(turned))
+        return _select_allowed(bits, lane, not (x < LOW32), p * _power_of_2(turned))
 
     def double(x: Any, bits: Any, lane: Any) -> Any:
         y = LOW64 if x < LOW64 else x
-        turned = y * LOG2E64 + TURN64
-        n = turned - TURN64
-        r = (y - n * HIGH64) - n * REST64
+        turned = y * LOG2E64 + ROUND64
+        n = turned - ROUND64
+        r = (y - n * HIGH64) - n * TAIL64
         p = 1 / 6227020800.0  # Taylor's, up to r^13
         p = 1 / 479001600.0 + r * p
         p = 1 / 39916800.0 + r * p
@@ -123,13 +123,13 @@ def _mass_of(x: Any, bits: Any, lane: Any) -> Any:
         p = 1 / 6.0 + r * p
         p = 0.5 + r * p
         p = 1.0 + (r + r * r * p)
-        return _chosen(bits, lane, not (x < LOW64), p * _power_of_2(turned))
+        return _select_allowed(bits, lane, not (x < LOW64), p * _power_of_2(turned))
 
     return single if x == float32 else double
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def zero_of(typingctx: Any, row: Any) -> Any:
+def make_zero(typingctx: Any, row: Any) -> Any:
     """0 of the row's type."""
     return row.dtype(row), lambda context, builder, signature, args: context.get_constant(row.dtype, 0)
 
@@ -149,7 +149,7 @@ def sum_masses(row: Any, mask: Any, sums: Any) -> Any:
     """
     words = len(mask)
     whole = min(words, len(row) >> 5)
-    total, nothing = 0.0, zero_of(row)
+    total, nothing = 0.0, make_zero(row)
     for group in range((words + GROUP - 1) // GROUP):
         among = 0.0
         for word in range(group * GROUP, min(group * GROUP + GROUP, words)):
@@ -159,10 +159,10 @@ def sum_masses(row: Any, mask: Any, sums: Any) -> Any:
                 continue
             if word < whole:
                 for lane in range(32):
-                    added += mass_of(row[np.uintp(32 * word + lane)], bits, lane)
+                    added += compute_mass(row[np.uintp(32 * word + lane)], bits, lane)
             else:
                 for lane in range(len(row) & 31):
-                    added += mass_of(row[np.uintp(32 * word + lane)], bits, lane)
+                    added += compute_mass(row[np.uintp(32 * word + lane)], bits, lane)
             sums[word] = added
             among += added
         sums[words + group] = among
@@ -198,7 +198,7 @@ def find_token(row: Any, mask: Any, sums: Any, uniform: Any) -> Any:
             target -= total
     target, token = min(inside, total), 32 * word
     for lane in range(min(32, len(row) - 32 * word)):
-        mass = float64(mass_of(row[np.uintp(32 * word + lane)], mask[word], lane))
+        mass = float64(compute_mass(row[np.uintp(32 * word + lane)], mask[word], lane))
         if mass > 0:
             token = 32 * word + lane
             if target < mass:
@@ -214,7 +214,7 @@ def remove_token(row: Any, mask: Any, sums: Any, token: Any) -> Any:
     mask[word] &= ~(1 << (token & 31))
     added = 0.0
     for lane in range(min(32, len(row) - 32 * word)):
-        added += mass_of(row[np.uintp(32 * word + lane)], mask[word], lane)
+        added += compute_mass(row[np.uintp(32 * word + lane)], mask[word], lane)
     sums[word] = added
     first = word // GROUP * GROUP
     among = 0.0
@@ -237,7 +237,7 @@ def list_tokens(mask: Any, tokens: Any) -> Any:
             if count == len(tokens):
                 return count + 1
             low = bits & -bits
-            tokens[count] = 32 * word + _place_of(low)
+            tokens[count] = 32 * word + _find_lowest_bit(low)
             bits ^= low
             count += 1
     return count
@@ -247,11 +247,11 @@ def list_tokens(mask: Any, tokens: Any) -> Any:
 def list_above(row: Any, floor: Any, tokens: Any) -> Any:
     """Write the tokens whose log is above a floor, or NaN, as long as there is room; how many there are."""
     count = 0
-    for begin in range(0, len(row), STRETCH):
-        end = min(begin + STRETCH, len(row))
+    for begin in range(0, len(row), BLOCK_TOKENS):
+        end = min(begin + BLOCK_TOKENS, len(row))
         some = np.int32(0)
         for at in range(begin, end):
-            some = _or_above(some, row[np.uintp(at)], floor)
+            some = _or_if_above(some, row[np.uintp(at)], floor)
         if some:
             for at in range(begin, end):
                 if not (row[at] <= floor):

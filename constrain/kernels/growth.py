@@ -15,7 +15,7 @@ from .context_layout import (  # isort: skip
     PAIR_HASH, SETS, SET_HASH,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
-    CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_PLACE, CONFIG_REGISTER, CONFIG_W, CURSOR_BLOCK, CURSOR_DEPTH,
+    CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_STATE, CONFIG_REGISTER, CONFIG_W, CURSOR_BLOCK, CURSOR_DEPTH,
     CURSOR_HIGH, CURSOR_LOW, CURSOR_SLOT, CURSOR_W, EDGE_BELOW, EDGE_PC, EDGE_REGISTER, EDGE_W, GUARD_KEY, GUARD_SLOT,
     GUARD_TEXT, GUARD_W, IN_MEMBER, IS_ACCEPTING, IS_MEMBER, LEXEME_W, LIST_BLOCK, LIST_FIRST, LIST_SLOT, NAME_PARENT,
     NAME_SLOT, NAME_VALUE, NAME_W, NODE_BLOCK, NODE_EDGES, NODE_FIRST, NODE_SLOT, NODE_W, O_BITS, O_BLOCK, O_MEMBERS,
@@ -113,7 +113,7 @@ def rehash_tables(c: Any) -> Any:
         records = sets[r + SET_COUNT] + (1 if sets[r + SET_FLAGS] & IS_MEMBER else 0)
         for k in range(first, first + CONFIG_W * records, CONFIG_W):
             h = mix_config(
-                h, configs[k + CONFIG_PC], configs[k + CONFIG_PLACE], configs[k + CONFIG_NODE],
+                h, configs[k + CONFIG_PC], configs[k + CONFIG_STATE], configs[k + CONFIG_NODE],
                 configs[k + CONFIG_REGISTER], configs[k + CONFIG_EXTRA],
             )  # fmt: skip
         h = find_free_slot(c, SET_HASH, h)

@@ -105,7 +105,7 @@ def extend_chain(c: Any, parent: Any, value: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64)")
-def name_into_buffer(c: Any, name: Any, n: Any) -> Any:
+def write_name_to_buffer(c: Any, name: Any, n: Any) -> Any:
     """Write the bytes of a decoded chain into BUFFER from n on. Return how many, or -1."""
     names, buffer = view(c, NAMES), view(c, BUFFER)
     m, k = 0, name

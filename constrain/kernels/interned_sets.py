@@ -23,7 +23,7 @@ from .context_layout import (  # isort: skip
     NAMED, NEED_RULES, NODES, N_CONFIGS, N_ITEMS, N_MISSING, N_SETS, N_WIDE, SETS, SET_HASH, TEXT, UNSURE, WIDE,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
-    CALLED, CALL_NODE, CALL_W, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_PLACE, CONFIG_REGISTER, CONFIG_W,
+    CALLED, CALL_NODE, CALL_W, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_STATE, CONFIG_REGISTER, CONFIG_W,
     CURSOR_BLOCK, CURSOR_W, DEAD, DIFFER_KNOWN, GUARD_ANSWER, GUARD_W, HAS_CANDIDATES, IN_MEMBER, IS_ACCEPTING,
     IS_BEGUN, IS_CUT, IS_MEMBER, IS_NAMED, IS_NAMING, IS_OPEN, IS_UNSURE, LEXEME_STATE, LEXEME_W, LIST_BLOCK,
     LIST_FIRST, MEMBER_CANDIDATES, MEMBER_GUARD, MEMBER_TEXT, NARROW, NODE_BLOCK, NODE_W, NO_CANDIDATES, OPEN_NAME,
@@ -61,7 +61,7 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
     leaf_by_leaf = False
     for k in range(first, first + sets[r + SET_COUNT]):
         config = CONFIG_W * k
-        pc, q = configs[config + CONFIG_PC], configs[config + CONFIG_PLACE]
+        pc, q = configs[config + CONFIG_PC], configs[config + CONFIG_STATE]
         reg, ext = configs[config + CONFIG_REGISTER], configs[config + CONFIG_EXTRA]
         op = code[pc]
         if op < 256:
@@ -86,7 +86,7 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
             op = code[configs[CONFIG_W * k + CONFIG_PC]]
             if op == LEAF or op == OTHER:
                 for w in range(8):
-                    sets[r + SET_NEXT + w] |= leaves[configs[CONFIG_W * k + CONFIG_PLACE] * LEAF_W + LEAF_BYTES + w]
+                    sets[r + SET_NEXT + w] |= leaves[configs[CONFIG_W * k + CONFIG_STATE] * LEAF_W + LEAF_BYTES + w]
     n = 0
     for w in range(8):
         n += count_ones(sets[r + SET_NEXT + w])
@@ -148,10 +148,10 @@ def intern_set(c: Any) -> Any:
             nodes = view(c, NODES)
         inside |= nodes[NODE_W * node + NODE_BLOCK] & IN_MEMBER
         k = CONFIG_W * (first + n)
-        pc, q = -items[CONFIG_W * i + CONFIG_PC] - 1, items[CONFIG_W * i + CONFIG_PLACE]
+        pc, q = -items[CONFIG_W * i + CONFIG_PC] - 1, items[CONFIG_W * i + CONFIG_STATE]
         reg, ext = items[CONFIG_W * i + CONFIG_REGISTER], items[CONFIG_W * i + CONFIG_EXTRA]
         configs[k + CONFIG_PC] = pc
-        configs[k + CONFIG_PLACE] = q
+        configs[k + CONFIG_STATE] = q
         configs[k + CONFIG_NODE] = node
         configs[k + CONFIG_REGISTER] = reg
         configs[k + CONFIG_EXTRA] = ext

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import address, at, size, view
-from .interned_names import decode_name, name_into_buffer, request
+from .interned_names import decode_name, request, write_name_to_buffer
 from .jit.compilation import kernel
 from .object_states import may_repeat
 from .program_layout import ARG_FINITE, ARG_LOW, ARG_NEXT, LEAF, OBJ_EXCLUDED, OTHER, STR_COUNT, STR_OFFSETS
 from .sets import continue_config, may_allow
 from .string_cursors import find_bound
-from .token_steps import try_below, try_token
+from .token_steps import try_subtree, try_token
 from .trie import find_child
 from .trie_walks import NO_LIMIT, ROW_STEPS, select_configs, take_tokens, walk_trie
 
@@ -25,7 +25,7 @@ from .context_layout import (  # isort: skip
     SPARE, STACK, STEPS, TABLE, TRIE, TRIE_EDGES, TRIE_END, TRIE_TOKENS, T_WORDS,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
-    CONFIG_EXTRA, CONFIG_PC, CONFIG_PLACE, CONFIG_REGISTER, CONFIG_W, NAME_PARENT, NAME_VALUE, NAME_W, NO_NAMES,
+    CONFIG_EXTRA, CONFIG_PC, CONFIG_STATE, CONFIG_REGISTER, CONFIG_W, NAME_PARENT, NAME_VALUE, NAME_W, NO_NAMES,
     OPEN_NAME, O_BLOCK, O_NAMES, SET_ALLOWED, SET_W, UNKNOWN_NAMES,
 )  # fmt: skip
 from .table_layout import (  # isort: skip
@@ -66,7 +66,7 @@ def add_leaf(c: Any, s: Any, k: Any, out: Any, room: Any) -> Any:
     """OR in the tokens that configuration k, in a leaf that has a row, allows. Return 0 or -1."""
     configs, code, leaves, sets = view(c, CONFIGS), view(c, CODE), view(c, LEAVES), view(c, SETS)
     config = CONFIG_W * k
-    pc, q, ext = configs[config + CONFIG_PC], configs[config + CONFIG_PLACE], configs[config + CONFIG_EXTRA]
+    pc, q, ext = configs[config + CONFIG_PC], configs[config + CONFIG_STATE], configs[config + CONFIG_EXTRA]
     view(c, HEAD)[STEPS] += ROW_STEPS
     rest = leaves[q * LEAF_W + LEAF_SUFFIXES]
     closes = leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_CLOSES
@@ -151,7 +151,7 @@ def clear_seen(c: Any, state: Any, n: Any, out: Any) -> Any:
     seen = view(c, OBJECTS)[state + O_NAMES] + 0
     found = 0
     while seen != NO_NAMES:
-        m = name_into_buffer(c, names[NAME_W * seen + NAME_VALUE], n)
+        m = write_name_to_buffer(c, names[NAME_W * seen + NAME_VALUE], n)
         if m < 0:
             return -1
         seen = names[NAME_W * seen + NAME_PARENT] + 0
@@ -171,9 +171,9 @@ def try_key_prefixes(c: Any, s: Any, k: Any, out: Any) -> Any:
     configs, leaves, code, objects = view(c, CONFIGS), view(c, LEAVES), view(c, CODE), view(c, OBJECTS)
     names, trie, edges = view(c, NAMES), view(c, TRIE), view(c, TRIE_EDGES)
     state, ext = configs[CONFIG_W * k + CONFIG_REGISTER] + 0, configs[CONFIG_W * k + CONFIG_EXTRA] + 0
-    if leaves[configs[CONFIG_W * k + CONFIG_PLACE] * LEAF_W + LEAF_DECODER] >> KIND != PLAIN:
+    if leaves[configs[CONFIG_W * k + CONFIG_STATE] * LEAF_W + LEAF_DECODER] >> KIND != PLAIN:
         for e in range(trie[TRIE_FIRST_EDGE], trie[TRIE_W + TRIE_FIRST_EDGE]):
-            if may_allow(c, s, edges[e] & 255) and try_below(c, edges[e] >> 8, s, out) < 0:
+            if may_allow(c, s, edges[e] & 255) and try_subtree(c, edges[e] >> 8, s, out) < 0:
                 return -1
         return 0
     n = decode_name(c, ext)
@@ -194,7 +194,7 @@ def try_key_prefixes(c: Any, s: Any, k: Any, out: Any) -> Any:
                 view(c, BUFFER)[n + i] = code[first + i]
             which += 1
         else:
-            m = name_into_buffer(c, names[NAME_W * seen + NAME_VALUE], n)
+            m = write_name_to_buffer(c, names[NAME_W * seen + NAME_VALUE], n)
             if m < 0:
                 return -1
             seen = names[NAME_W * seen + NAME_PARENT] + 0
@@ -221,7 +221,7 @@ def try_key_prefixes(c: Any, s: Any, k: Any, out: Any) -> Any:
                     if try_token(c, s, view(c, TRIE_TOKENS)[ENTRY_W * t + ENTRY_TOKEN], out) < 0:
                         return -1
             escape = find_child(c, node, 92)
-            if escape >= 0 and try_below(c, escape, s, out) < 0:
+            if escape >= 0 and try_subtree(c, escape, s, out) < 0:
                 return -1
     return 0
 
@@ -235,7 +235,7 @@ def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
     configs = view(c, CONFIGS)
     config = CONFIG_W * k
     q, reg, ext = (
-        configs[config + CONFIG_PLACE] + 0,
+        configs[config + CONFIG_STATE] + 0,
         configs[config + CONFIG_REGISTER] + 0,
         configs[config + CONFIG_EXTRA] + 0,
     )

@@ -165,7 +165,7 @@ def intern_leaf(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
 
 
 @inlined("int64(int64)")
-def target_of(reached: Any) -> Any:
+def unpack_target(reached: Any) -> Any:
     """Return the state in the low half of what `reach_states` returns."""
     low = reached & 0xFFFFFFFF
     return low - 0x100000000 if low >= 0x80000000 else low
@@ -195,14 +195,14 @@ def step_inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) 
             most, clipped = 0x10FFFF, True
         if least > most:
             return -1
-        target = target_of(reach_states(t, at, state, least, most))
+        target = unpack_target(reach_states(t, at, state, least, most))
         if target == DEAD_END:
             return -1
         if target >= 0 and not clipped:
             return pack_decoder(uniform, left, 0) << 32 | target
         return decoder << 32 | state
     if kind == HEX:
-        whole = target_of(reach_states(t, at, state, least, min(most, 0xFFFF)))
+        whole = unpack_target(reach_states(t, at, state, least, min(most, 0xFFFF)))
         if most < 0xD800 or least > 0xDFFF:
             if whole == DEAD_END:
                 return -1
@@ -213,11 +213,11 @@ def step_inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) 
         if least <= 0xDBFF:
             first, final = max(least, 0xD800), min(most, 0xDBFF)
             least, most = 0x10000 + ((first - 0xD800) << 10), 0x10000 + ((final - 0xD800) << 10) + 0x3FF
-            beyond = target_of(reach_states(t, at, state, least, most))
+            beyond = unpack_target(reach_states(t, at, state, least, most))
         return -1 if whole == DEAD_END and beyond == DEAD_END else decoder << 32 | state
     if least > most:
         return -1
-    target = target_of(reach_states(t, at, state, least, most))
+    target = unpack_target(reach_states(t, at, state, least, most))
     if target == DEAD_END:
         return -1
     # A uniform low surrogate still needs to know whether its first digits were D, then C .. F.
@@ -229,7 +229,7 @@ def step_inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) 
 @kernel("int64(int64, int64, int64, int64)")
 def step_character(t: Any, at: Any, state: Any, x: Any) -> Any:
     """Return the pair after the whole character x, or -1."""
-    target = target_of(reach_states(t, at, state, x, x))
+    target = unpack_target(reach_states(t, at, state, x, x))
     return target if target >= 0 else -1  # decoder state PLAIN is 0
 
 
@@ -247,7 +247,7 @@ def step_decoder(t: Any, mode: Any, at: Any, pair: Any, b: Any) -> Any:
                 accepting = at + 3 + 2 * dfas[at + 2] + 128
                 return pack_decoder(DONE, 0, 0) << 32 if mode == JSON_STRING and dfas[accepting + state] else -1
             if b == 92:
-                some = target_of(reach_states(t, at, state, 0, 0x10FFFF))
+                some = unpack_target(reach_states(t, at, state, 0, 0x10FFFF))
                 return -1 if some == DEAD_END else pack_decoder(ESCAPE, 0, 0) << 32 | state
             if b < 32:
                 return -1

@@ -12,10 +12,10 @@ from .context_views import address, at, view
 from .interned_names import request
 from .jit.compilation import inlined, kernel, recursive
 from .lexemes import find_next_reader, find_root_reader
-from .parsing import accepted_terminals, commit_lexeme, intern_list, truncate_pairs
+from .parsing import commit_lexeme, find_accepted_terminals, intern_list, truncate_pairs
 from .sets import step_set
 from .token_steps import try_token
-from .trie_walks import NO_LIMIT, clear_below, select_configs, take_below, walk_trie
+from .trie_walks import NO_LIMIT, clear_subtree, select_configs, take_subtree, walk_trie
 
 from .context_layout import (  # isort: skip
     CODE, CONFIGS, HEAD, LEX_CLASSES, LEX_EXITS, LEX_READERS, LEX_WORDS, LISTING, LISTS, MAY_SHIFT, NEED_SCANNER,
@@ -26,7 +26,7 @@ from .program_layout import (  # isort: skip
     P_SHIFTS, P_VERDICTS, P_WORDS,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
-    CONFIG_NODE, CONFIG_PC, CONFIG_PLACE, CONFIG_W, LEXEME_BRACKETS, LEXEME_COLUMN, LEXEME_COLUMNS, LEXEME_STACK,
+    CONFIG_NODE, CONFIG_PC, CONFIG_STATE, CONFIG_W, LEXEME_BRACKETS, LEXEME_COLUMN, LEXEME_COLUMNS, LEXEME_STACK,
     LEXEME_STATE, LEXEME_W, LIST_BLOCK, LIST_FIRST, PAIR_VALUE, PAIR_W, SET_COUNT, SET_W,
 )  # fmt: skip
 from .table_layout import (  # isort: skip
@@ -71,7 +71,7 @@ def visit_reader(
     certain, perhaps = code[block + P_SHIFTS] + top, code[block + P_ROWS] + top
     there = -1
     if code[block + P_DEAD_ENDS]:
-        there = accepted_terminals(c, block, stack)
+        there = find_accepted_terminals(c, block, stack)
         if there < 0:
             return -1
         leads_on = False
@@ -94,7 +94,7 @@ def visit_reader(
             meets |= code[kind + (inside >> 5)] & 1 << (inside & 31)
         if meets == 0 and may_meet != 0:
             if there < 0:
-                there = accepted_terminals(c, block, stack)
+                there = find_accepted_terminals(c, block, stack)
                 if there < 0:
                     return -1
             for w in range(words):
@@ -212,9 +212,9 @@ def add_two_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
         takes = code[code[block + P_DELTA] + 256 * state + b] >= 0
         if takes or code[code[block + P_VERDICTS] + 257 * row + b] >= 0:
             after = step_set(c, s, b)
-            if after < 0 or clear_below(c, child, out, 0, NO_LIMIT) < 0:
+            if after < 0 or clear_subtree(c, child, out, 0, NO_LIMIT) < 0:
                 return -1
-            if after > 0 and take_below(c, child, after, s, out, 0, NO_LIMIT) < 0:
+            if after > 0 and take_subtree(c, child, after, s, out, 0, NO_LIMIT) < 0:
                 return -1
     return 0
 
@@ -226,7 +226,7 @@ def add_parsed(c: Any, s: Any, k: Any, out: Any) -> Any:
     By readers if nothing follows the text and one lexeme is in the making, or two; else by a walk of the whole trie.
     """
     configs, code = view(c, CONFIGS), view(c, CODE)
-    q = configs[CONFIG_W * k + CONFIG_PLACE] + 0
+    q = configs[CONFIG_W * k + CONFIG_STATE] + 0
     if configs[CONFIG_W * k + CONFIG_NODE] == 0 and code[configs[CONFIG_W * k + CONFIG_PC] + 2] == END:
         if view(c, LISTS)[q] == 1:
             return add_lexemes(c, s, q, out)

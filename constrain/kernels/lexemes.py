@@ -19,7 +19,7 @@ from .context_views import size, view
 from .interned_names import request
 from .jit.compilation import inlined, kernel
 from .program_layout import P_ACCEPT, P_CLASS, P_CLASSES, P_DELTA, P_NEWLINE, P_TAB, P_TERMINALS, P_VERDICTS
-from .trie import byte_of
+from .trie import read_byte
 
 from .context_layout import (  # isort: skip
     BUILDING, CODE, HEAD, LEX_CACHE, LEX_CACHED, LEX_CLASSES, LEX_EXITS, LEX_READERS, LEX_ROOTS, LEX_WORDS,
@@ -63,7 +63,7 @@ def read_token(c: Any, block: Any, d: Any, item: Any, place: Any, exits: Any) ->
     column, broken = 0, 0  # since the last end of a line in the lexeme, if there was one
     first = i
     while i < last:
-        b = byte_of(c, i)
+        b = read_byte(c, i)
         if i > first:
             row = code[accept + d] >> 1
             if row and code[verdicts + 257 * row + b] >= 0:
@@ -134,7 +134,7 @@ def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any
         temp[p + READ_DOUBT] = 0
         if begin == offsets[token + 1]:
             continue
-        b = byte_of(c, begin)
+        b = read_byte(c, begin)
         after = code[delta + b] + 0
         if after < 0:
             continue
@@ -270,7 +270,7 @@ def make_bounds(c: Any, block: Any, reader: Any, state: Any) -> Any:
     if n:
         for token in range(size(c, OFFSETS) - 1):
             if offsets[token] < offsets[token + 1]:
-                b = byte_of(c, offsets[token])
+                b = read_byte(c, offsets[token])
                 t = code[code[block + P_VERDICTS] + 257 * row + b]
                 if t >= 0 and code[code[block + P_DELTA] + 256 * state + b] < 0:
                     out[temp[t] + (token >> 5)] |= 1 << (token & 31)

@@ -19,11 +19,11 @@ from .jit.entry_points import int64s_at
 
 GROUP = 8
 """Words that are looked at together: of single ones, wherever a mask is mixed, no processor guesses what they are."""
-NONE, MIXED, WHOLE = 0, 1, 2
+NONE_SET, SOME_SET, ALL_SET = 0, 1, 2
 """No bit of a group is set; some are; all are."""
 
 
-def _keeper(width: int) -> Any:
+def _make_masked_store(width: int) -> Any:
     """An intrinsic (place, bits, pattern): writes the pattern to those of 32 logits whose bit is not set."""
 
     @intrinsic  # type: ignore[untyped-decorator]
@@ -45,7 +45,7 @@ def _keeper(width: int) -> Any:
     return keep
 
 
-def _pointer(kind: Any) -> Any:
+def _make_pointer_cast(kind: Any) -> Any:
     """An intrinsic: the integers of that type at an address."""
 
     @intrinsic  # type: ignore[untyped-decorator]
@@ -58,12 +58,16 @@ def _pointer(kind: Any) -> Any:
     return integers_at
 
 
-_keep16, _keep32, _keep64 = _keeper(16), _keeper(32), _keeper(64)
-_at16, _at32, _at64 = _pointer(types.int16), _pointer(types.int32), _pointer(types.int64)
+_store_masked16, _store_masked32, _store_masked64 = (
+    _make_masked_store(16),
+    _make_masked_store(32),
+    _make_masked_store(64),
+)
+_at16, _at32, _at64 = _make_pointer_cast(types.int16), _make_pointer_cast(types.int32), _make_pointer_cast(types.int64)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def kind_of(typingctx: Any, address: Any) -> Any:
+def classify_words(typingctx: Any, address: Any) -> Any:
     """Return the kind of the GROUP mask words at an address: NONE, WHOLE or MIXED. They are compared as one number."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -71,14 +75,14 @@ def kind_of(typingctx: Any, address: Any) -> Any:
         found = builder.load(builder.inttoptr(args[0], number.as_pointer()), align=4)
         every = builder.icmp_unsigned("==", found, ir.Constant(number, (1 << 32 * GROUP) - 1))
         none = builder.icmp_unsigned("==", found, ir.Constant(number, 0))
-        kind = builder.select(every, ir.Constant(whole, WHOLE), ir.Constant(whole, MIXED))
-        return builder.select(none, ir.Constant(whole, NONE), kind)
+        kind = builder.select(every, ir.Constant(whole, ALL_SET), ir.Constant(whole, SOME_SET))
+        return builder.select(none, ir.Constant(whole, NONE_SET), kind)
 
     return types.int64(types.int64), codegen
 
 
 @inlined("int64(int64, int64, int64, int64)")
-def drop_logits(place: Any, count: Any, width: Any, pattern: Any) -> Any:
+def fill_logits(place: Any, count: Any, width: Any, pattern: Any) -> Any:
     """Write the pattern to `count` logits."""
     if width == 32:
         for i in range(count):
@@ -98,13 +102,13 @@ def mask_logits(place: Any, masks: Any, first: Any, count: Any, width: Any, patt
     mask = at(masks)
     if width == 32:
         for w in range(count):
-            _keep32(place + 128 * w, mask[first + w], pattern)
+            _store_masked32(place + 128 * w, mask[first + w], pattern)
     elif width == 16:
         for w in range(count):
-            _keep16(place + 64 * w, mask[first + w], pattern)
+            _store_masked16(place + 64 * w, mask[first + w], pattern)
     else:
         for w in range(count):
-            _keep64(place + 256 * w, mask[first + w], pattern)
+            _store_masked64(place + 256 * w, mask[first + w], pattern)
     return 0
 
 
@@ -123,10 +127,10 @@ def apply_masks(
     for k in range(first, last):
         place, mask = logits + (int64s_at(rows)[k] if rows else k) * stride, masks + k * mask_stride
         for group in range(0, whole - GROUP + 1, GROUP):
-            kind = kind_of(mask + 4 * group)
-            if kind == NONE:
-                drop_logits(place + 32 * size * group, 32 * GROUP, width, pattern)
-            elif kind == MIXED:
+            kind = classify_words(mask + 4 * group)
+            if kind == NONE_SET:
+                fill_logits(place + 32 * size * group, 32 * GROUP, width, pattern)
+            elif kind == SOME_SET:
                 mask_logits(place + 32 * size * group, mask, group, GROUP, width, pattern)
         rest = whole % GROUP
         mask_logits(place + 32 * size * (whole - rest), mask, whole - rest, rest, width, pattern)
@@ -134,7 +138,7 @@ def apply_masks(
         if words > whole:  # the last word is cut off
             for i in range(done, columns):
                 if at(mask)[whole] >> (i & 31) & 1 == 0:
-                    drop_logits(place + size * i, 1, width, pattern)
+                    fill_logits(place + size * i, 1, width, pattern)
             done = columns
-        drop_logits(place + size * done, columns - done, width, pattern)
+        fill_logits(place + size * done, columns - done, width, pattern)
     return 0

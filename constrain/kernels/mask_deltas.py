@@ -15,9 +15,9 @@ from .jit.compilation import kernel
 from .record_layout import MOST_MASKS
 
 NO_ROW = -1
-WHOLE = -2
+FULL_MASK = -2
 NOT_STORED = -2
-STRETCH = 16
+BLOCK_WORDS = 16
 """Words that are compared at once."""
 
 
@@ -30,8 +30,8 @@ def apply_delta(c: Any, delta: Any, out: Any) -> Any:
         for w in range(words):
             mask[w] = 0
     else:
-        first = delta + 2 if base == WHOLE else base * words
-        source = masks if base == WHOLE else view(c, ROWS)
+        first = delta + 2 if base == FULL_MASK else base * words
+        source = masks if base == FULL_MASK else view(c, ROWS)
         for w in range(words):
             mask[w] = source[first + w]
     for k in range(delta + 2, delta + 2 + n):
@@ -56,7 +56,7 @@ def store_delta(c: Any, base: Any, out: Any, parsed: Any) -> Any:
         return NOT_STORED
     n, first, w = delta + 2, max(base, 0) * words, 0
     while w < words:
-        stop, changed = min(w + STRETCH, words), 0
+        stop, changed = min(w + BLOCK_WORDS, words), 0
         if base == NO_ROW:
             for i in range(w, stop):
                 changed |= mask[i]
@@ -64,10 +64,10 @@ def store_delta(c: Any, base: Any, out: Any, parsed: Any) -> Any:
             for i in range(w, stop):
                 changed |= mask[i] ^ rows[first + i]
         if changed:
-            if n + 32 * STRETCH > delta + 2 + words:  # no less than the mask itself
+            if n + 32 * BLOCK_WORDS > delta + 2 + words:  # no less than the mask itself
                 for i in range(words):
                     masks[delta + 2 + i] = mask[i]
-                masks[delta], masks[delta + 1] = WHOLE, 0
+                masks[delta], masks[delta + 1] = FULL_MASK, 0
                 head[N_MASKS] = delta + 2 + words
                 return delta
             for i in range(w, stop):

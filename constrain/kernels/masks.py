@@ -19,15 +19,15 @@ from .program_layout import ARG_HIGH, LEAF, OTHER, PARSE
 from .sets import step_set
 from .table_layout import LEAF_ROW, LEAF_W, TRIE_FIRST_EDGE, TRIE_W
 from .token_steps import queue_question
-from .trie_walks import NO_LIMIT, add_to_worklist, clear_below, select_configs, take_below, walk_trie
-from .unique_members import keeps_candidates
+from .trie_walks import NO_LIMIT, add_to_worklist, clear_subtree, select_configs, take_subtree, walk_trie
+from .unique_members import may_keep_candidates
 
 from .context_layout import (  # isort: skip
     CODE, CONFIGS, ENDS, HEAD, LEAVES, MAY_LACK, NEED_ANSWERS, NEED_ROW, N_QUESTIONS, N_WORKLIST, SETS, SPENT, STACK,
     STEPS, STUCK, TABLE, TRIE, TRIE_EDGES, T_WORDS, WORKLIST,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
-    CONFIG_EXTRA, CONFIG_PC, CONFIG_PLACE, CONFIG_W, HAS_CANDIDATES, IS_ACCEPTING, IS_CUT, IS_MEMBER, MEMBER_GUARD,
+    CONFIG_EXTRA, CONFIG_PC, CONFIG_STATE, CONFIG_W, HAS_CANDIDATES, IS_ACCEPTING, IS_CUT, IS_MEMBER, MEMBER_GUARD,
     SET_COUNT, SET_FIRST, SET_FLAGS, SET_MASK, SET_W, WORK_LEAST, WORK_MOST, WORK_NODE, WORK_SET, WORK_W, WORK_WALKED,
 )  # fmt: skip
 
@@ -50,12 +50,12 @@ def check_worklist(c: Any, origin: Any, out: Any) -> Any:
         k = WORK_W * head[N_WORKLIST]
         node, s = later[k + WORK_NODE] + 0, later[k + WORK_SET] + 0
         least, most = later[k + WORK_LEAST] + 0, later[k + WORK_MOST] + 0
-        if later[k + WORK_WALKED] == 0 and take_below(c, node, s, origin, out, least, most) < 0:
+        if later[k + WORK_WALKED] == 0 and take_subtree(c, node, s, origin, out, least, most) < 0:
             return -1
         guard = configs[CONFIG_W * (sets[s * SET_W + SET_FIRST] + sets[s * SET_W + SET_COUNT]) + MEMBER_GUARD] + 0
         for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             b, child = edges[e] & 255, edges[e] >> 8
-            if not keeps_candidates(c, guard, b):
+            if not may_keep_candidates(c, guard, b):
                 continue
             after = step_set(c, s, b)
             if after < 0:
@@ -68,9 +68,9 @@ def check_worklist(c: Any, origin: Any, out: Any) -> Any:
                 return -1
             if may_equal and flags & IS_CUT == 0:
                 continue
-            if clear_below(c, child, out, least, most) < 0:
+            if clear_subtree(c, child, out, least, most) < 0:
                 return -1
-            if after > 0 and not may_equal and take_below(c, child, after, origin, out, least, most) < 0:
+            if after > 0 and not may_equal and take_subtree(c, child, after, origin, out, least, most) < 0:
                 return -1
     return 0
 
@@ -81,7 +81,7 @@ def has_many_rows(c: Any, first: Any, last: Any) -> Any:
     configs, code, leaves, stack = view(c, CONFIGS), view(c, CODE), view(c, LEAVES), view(c, STACK)
     found = 0
     for k in range(first, last):
-        op, q = code[configs[CONFIG_W * k + CONFIG_PC]], configs[CONFIG_W * k + CONFIG_PLACE] + 0
+        op, q = code[configs[CONFIG_W * k + CONFIG_PC]], configs[CONFIG_W * k + CONFIG_STATE] + 0
         if (op == LEAF or op == OTHER) and leaves[q * LEAF_W + LEAF_ROW] != -2:
             i = 0
             while i < found and stack[i] != q:
@@ -116,9 +116,9 @@ def fill_mask(c: Any, s: Any, out: Any) -> Any:
     for k in range(first, last):
         op = code[configs[CONFIG_W * k + CONFIG_PC]]
         if op == LEAF or op == OTHER:
-            row = leaves[configs[CONFIG_W * k + CONFIG_PLACE] * LEAF_W + LEAF_ROW]
+            row = leaves[configs[CONFIG_W * k + CONFIG_STATE] * LEAF_W + LEAF_ROW]
             if row == -1:
-                return request(c, NEED_ROW, configs[CONFIG_W * k + CONFIG_PLACE])
+                return request(c, NEED_ROW, configs[CONFIG_W * k + CONFIG_STATE])
             if row >= 0:
                 rows += 1
                 base = row + 0
@@ -136,7 +136,7 @@ def fill_mask(c: Any, s: Any, out: Any) -> Any:
         if narrow < 0 or walk_trie(c, 0, narrow, 1, s, out, 0, NO_LIMIT) < 0:
             return -1
     for k in range(first, last):
-        pc, q = configs[CONFIG_W * k + CONFIG_PC] + 0, configs[CONFIG_W * k + CONFIG_PLACE] + 0
+        pc, q = configs[CONFIG_W * k + CONFIG_PC] + 0, configs[CONFIG_W * k + CONFIG_STATE] + 0
         op = code[pc]
         if op == PARSE:
             if add_parsed(c, s, k, out) < 0:
@@ -174,7 +174,7 @@ def write_mask(c: Any, s: Any, out: Any) -> Any:
 
 
 @kernel("int64(int64, int64)")
-def find_only_byte(c: Any, s: Any) -> Any:
+def find_single_byte(c: Any, s: Any) -> Any:
     """Return the one byte that may follow set s; -2 if there are none or several, or the text may end; or -1."""
     if view(c, SETS)[s * SET_W + SET_FLAGS] & IS_ACCEPTING:
         return -2
@@ -202,7 +202,7 @@ def find_forced_bytes(c: Any, s: Any, out: Any) -> Any:
         steps += view(c, SETS)[s * SET_W + SET_COUNT]
         if steps > FORCED_STEPS:
             return i
-        b = find_only_byte(c, s)
+        b = find_single_byte(c, s)
         if b == -1:
             return -1
         if b < 0:

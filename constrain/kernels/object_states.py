@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import size, view
-from .interned_names import decode_name, extend_chain, mix_hash, name_into_buffer, request
+from .interned_names import decode_name, extend_chain, mix_hash, request, write_name_to_buffer
 from .jit.compilation import inlined, kernel
 
 from .context_layout import (  # isort: skip
@@ -247,7 +247,7 @@ def is_taken_prefix(c: Any, state: Any, n: Any) -> Any:
         return 1
     seen = objects[state + O_NAMES] + 0
     while seen > UNKNOWN_NAMES:
-        m = name_into_buffer(c, names[NAME_W * seen + NAME_VALUE], n)
+        m = write_name_to_buffer(c, names[NAME_W * seen + NAME_VALUE], n)
         if m < 0:
             return -1
         is_equal = m >= n

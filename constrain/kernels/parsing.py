@@ -19,7 +19,7 @@ from .interned_names import mix_hash, request
 from .jit.compilation import inlined, kernel
 
 from .context_layout import (  # isort: skip
-    CODE, FULL, HEAD, LISTING, LISTS, LIST_HASH, MAY_SHIFT, NEED_ALIVE, NEED_UNION, N_LISTS, N_MAY_SHIFT, N_PAIRS,
+    CODE, FULL, HEAD, LISTING, LISTS, LIST_HASH, MAY_SHIFT, NEED_COREACHABLE, NEED_UNION, N_LISTS, N_MAY_SHIFT, N_PAIRS,
     N_UNIONS, PAIRS, PAIR_HASH, PATH, REQUEST_BLOCK, REQUEST_LIST, UNIONS,
 )  # fmt: skip
 from .program_layout import (  # isort: skip
@@ -94,8 +94,8 @@ def feed_terminal(c: Any, block: Any, stack: Any, terminal: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def begin_terminals(c: Any, block: Any, stack: Any, top: Any) -> Any:
-    """Push a stack on the worklist of `accepted_terminals`, with the terminals that it shifts: its length, or -1."""
+def push_waiting_stack(c: Any, block: Any, stack: Any, top: Any) -> Any:
+    """Push a stack on the worklist of `find_accepted_terminals`, with the terminals that it shifts: its length, or -1."""
     head, code, pairs, shifts, path = view(c, HEAD), view(c, CODE), view(c, PAIRS), view(c, MAY_SHIFT), view(c, PATH)
     words = code[block + P_WORDS] + 0
     here, state = head[N_MAY_SHIFT] + SHIFTS_FIRST, pairs[PAIR_W * stack + PAIR_VALUE] + 0
@@ -118,7 +118,7 @@ def begin_terminals(c: Any, block: Any, stack: Any, top: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64)")
-def accepted_terminals(c: Any, block: Any, stack: Any) -> Any:
+def find_accepted_terminals(c: Any, block: Any, stack: Any) -> Any:
     """Return the terminals that the parser accepts with this stack, all reductions tried: offset in MAY_SHIFT, or -1.
 
     By reductions, not by terminals: what is shifted now, and for each rule that may be reduced, those before which it
@@ -132,9 +132,9 @@ def accepted_terminals(c: Any, block: Any, stack: Any) -> Any:
         return known
     if code[block + P_DEAD_ENDS]:
         head[REQUEST_BLOCK] = block
-        return request(c, NEED_ALIVE, stack)
+        return request(c, NEED_COREACHABLE, stack)
     words = code[block + P_WORDS] + 0
-    top = begin_terminals(c, block, stack, 0)
+    top = push_waiting_stack(c, block, stack, 0)
     while top > 0:
         e = WAIT_W * (top - 1)
         one, here = path[e + WAIT_STACK] + 0, path[e + WAIT_SHIFTS] + 0
@@ -157,7 +157,7 @@ def accepted_terminals(c: Any, block: Any, stack: Any) -> Any:
         pairs = view(c, PAIRS)
         path[e + WAIT_RULE], path[e + WAIT_AFTER] = k + 1, after
         if pairs[PAIR_W * after + PAIR_SHIFTS] < 0:
-            top = begin_terminals(c, block, after, top)
+            top = push_waiting_stack(c, block, after, top)
     return -1
 
 
@@ -211,13 +211,13 @@ def accepts_end(c: Any, block: Any, stack: Any, columns: Any) -> Any:
         if stack <= 0:
             return stack
         columns = pairs[PAIR_W * columns + PAIR_BELOW] + 0
-    there = accepted_terminals(c, block, stack)
+    there = find_accepted_terminals(c, block, stack)
     end = code[block + P_TERMINALS] - 1
     return there if there < 0 else view(c, MAY_SHIFT)[there + (end >> 5)] >> (end & 31) & 1
 
 
 @kernel("int64(int64, int64, int64, int64, int64)")
-def column_after(c: Any, block: Any, state: Any, column: Any, b: Any) -> Any:
+def compute_column(c: Any, block: Any, state: Any, column: Any, b: Any) -> Any:
     """Return the column in a lexeme that goes on with byte b to scanner state `state`; -1: no line has ended in it.
 
     brackets are the caller's affair. 0 for lexemes that end no line.
@@ -265,7 +265,7 @@ def may_become(c: Any, block: Any, m: Any, list_: Any) -> Any:
     e = list_ + LEXEME_W * m
     stack, state, brackets = new[e + LEXEME_STACK] + 0, new[e + LEXEME_STATE] + 0, new[e + LEXEME_BRACKETS] + 0
     words, ignored, newline = code[block + P_WORDS] + 0, code[block + P_IGNORED] + 0, code[block + P_NEWLINE] + 0
-    there = accepted_terminals(c, block, stack)
+    there = find_accepted_terminals(c, block, stack)
     if there < 0:
         return -1
     leads_on = code[block + P_DEAD_ENDS] == 0
@@ -405,7 +405,7 @@ def extend_lexemes(c: Any, q: Any, b: Any) -> Any:
             at = LEXEME_W * m
             new[at + LEXEME_STACK], new[at + LEXEME_STATE] = stack, after
             new[at + LEXEME_COLUMNS], new[at + LEXEME_BRACKETS] = columns, brackets
-            new[at + LEXEME_COLUMN] = 0 if brackets > 0 else column_after(c, block, after, column, b)
+            new[at + LEXEME_COLUMN] = 0 if brackets > 0 else compute_column(c, block, after, column, b)
             m += 1
             if code[accept + after] & 1:  # complete, whatever comes next: all behind it were built on a shorter one
                 return m
@@ -422,7 +422,7 @@ def extend_lexemes(c: Any, q: Any, b: Any) -> Any:
                     at = LEXEME_W * m
                     new[at + LEXEME_STACK], new[at + LEXEME_STATE] = stack, after
                     new[at + LEXEME_COLUMNS], new[at + LEXEME_BRACKETS] = columns, brackets
-                    new[at + LEXEME_COLUMN] = 0 if brackets > 0 else column_after(c, block, after, -1, b)
+                    new[at + LEXEME_COLUMN] = 0 if brackets > 0 else compute_column(c, block, after, -1, b)
                     m += 1
             return m
     return m

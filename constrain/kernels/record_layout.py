@@ -13,7 +13,7 @@ from typing import Final
 # CONFIGS and ITEMS (of a closure; a finished item has pc = -pc - 1): one configuration
 CONFIG_W: Final = 5
 CONFIG_PC: Final = 0     # an instruction that takes a byte
-CONFIG_PLACE: Final = 1  # leaf state, string cursor or list of lexemes, -1: none
+CONFIG_STATE: Final = 1  # leaf state, string cursor or list of lexemes, -1: none
 CONFIG_NODE: Final = 2   # stack node
 CONFIG_REGISTER: Final = 3 # of the running rule: rounds counted, object state, or members of an array
 CONFIG_EXTRA: Final = 4  # characters counted, the name spelled so far, or the escape that is pending
@@ -21,7 +21,7 @@ CONFIG_EXTRA: Final = 4  # characters counted, the name spelled so far, or the e
 MEMBER_TEXT: Final = 0
 MEMBER_CANDIDATES: Final = 1 # list of the members that may still be equal
 MEMBER_GUARD: Final = 2  # number in GUARDS, -1
-# ITEMS: index in CALLS of a call, where there are many: CONFIG_PC is -CALLED - cell, CONFIG_PLACE the index
+# ITEMS: index in CALLS of a call, where there are many: CONFIG_PC is -CALLED - cell, CONFIG_STATE the index
 # NODES: a stack node; equal stacks are one node
 NODE_W: Final = 4
 NODE_FIRST: Final = 0    # first edge
@@ -114,7 +114,7 @@ DEAD: Final = 0          # the empty set
 
 IN_MEMBER: Final = 1 << 24 # NODES: what returns here is inside a member
 RETURN: Final = 0        # EDGES: the pc of an END. An edge to it has all edges of the node below
-FEW_EDGES: Final = 16    # of a node, and calls of a closure, up to which a linear search is as quick
+MOST_EDGES: Final = 16    # of a node, and calls of a closure, up to which a linear search is as quick
 CALLED: Final = 1 << 28  # ITEMS: -CALLED - cell, index in CALLS: a call, where there are many. More than any pc
 LARGE_SET: Final = 16    # configurations of a set from which on walks count them
 

@@ -24,14 +24,14 @@ from .object_states import add_member, add_named_member, is_name_free, may_repea
 from .parsing import step_parse
 from .program_layout import ARG_FINITE, ARG_HIGH, ARG_LOW, ARG_MARK, ARG_NEXT, LEAF, OTHER, PARSE, SET, STR_ESCAPES
 from .string_keys import step_cursor, step_escaped
-from .unique_members import keeps_candidates
+from .unique_members import may_keep_candidates
 
 from .context_layout import (  # isort: skip
     ACCEPTS, CANDIDATES, CODE, CONFIGS, CURSORS, ENTRY, HEAD, LEAF_NEXT, LEAVES, MISSING, NAMED, NEED_CAN_DIFFER,
     NEED_LEAF, NEED_RULES, N_MISSING, SETS, TEXT, UNSURE, WIDE,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
-    CANNOT_DIFFER, CAN_DIFFER, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_PLACE, CONFIG_REGISTER, CONFIG_W,
+    CANNOT_DIFFER, CAN_DIFFER, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_STATE, CONFIG_REGISTER, CONFIG_W,
     CURSOR_BLOCK, CURSOR_W, DEAD, HAS_CANDIDATES, IS_ACCEPTING, IS_BEGUN, IS_MEMBER, IS_NAMED, IS_OPEN, IS_UNSURE,
     MEMBER_CANDIDATES, MEMBER_GUARD, MEMBER_TEXT, NARROW, OPEN_NAME, SET_ALLOWED, SET_BYTES, SET_COUNT, SET_FIRST,
     SET_FLAGS, SET_KEYLESS, SET_NEXT, SET_W, UNKNOWN_NAMES,
@@ -105,7 +105,7 @@ def step_leaf(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) ->
     return push_item(c, pc, after, node, reg, ext)
 
 
-NOWHERE = -(1 << 40)
+NOT_MEMOISED = -(1 << 40)
 
 
 @kernel("int64(int64, int64, int64)")
@@ -118,7 +118,7 @@ def find_memo(c: Any, s: Any, b: Any) -> Any:
         if sets[r + SET_NEXT + (b >> 5)] >> (b & 31) & 1 == 0:
             return -1
         row = sets[r + SET_BYTES] + 0
-        return -(256 * row + b) - 2 if row >= 0 else NOWHERE
+        return -(256 * row + b) - 2 if row >= 0 else NOT_MEMOISED
     for k in range(n):
         if sets[r + SET_BYTES + (k >> 2)] >> (8 * (k & 3)) & 255 == b:
             return r + SET_NEXT + k
@@ -126,7 +126,7 @@ def find_memo(c: Any, s: Any, b: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64)")
-def carry_text(c: Any, s: Any, b: Any) -> Any:
+def extend_member_text(c: Any, s: Any, b: Any) -> Any:
     """Carry the text of a member from set s to the current closure, byte b appended. Return 0 or -1."""
     head, sets, configs = view(c, HEAD), view(c, SETS), view(c, CONFIGS)
     if sets[s * SET_W + SET_FLAGS] & IS_OPEN:
@@ -141,13 +141,13 @@ def carry_text(c: Any, s: Any, b: Any) -> Any:
         if text < 0:
             return -1
         head[TEXT] = text
-    if configs[k + MEMBER_GUARD] >= 0 and keeps_candidates(c, configs[k + MEMBER_GUARD], b):
+    if configs[k + MEMBER_GUARD] >= 0 and may_keep_candidates(c, configs[k + MEMBER_GUARD], b):
         head[CANDIDATES] = configs[k + MEMBER_CANDIDATES]
     return 0
 
 
 @kernel("int64(int64, int64)")
-def leave_text_open(c: Any, s: Any) -> Any:
+def mark_text_unknown(c: Any, s: Any) -> Any:
     """Mark the text of members as unknown for a closure that continues set s by an unknown text."""
     if view(c, SETS)[s * SET_W + SET_FLAGS] & (IS_MEMBER | IS_OPEN):
         view(c, HEAD)[TEXT] = OPEN_NAME
@@ -159,12 +159,12 @@ def compute_step(c: Any, s: Any, b: Any) -> Any:
     """Return the set after set s and byte b, without the memo: its id, DEAD, or -1."""
     code, sets, configs, points = view(c, CODE), view(c, SETS), view(c, CONFIGS), view(c, CURSORS)
     begin_closure(c)
-    if sets[s * SET_W + SET_FLAGS] & (IS_MEMBER | IS_OPEN) and carry_text(c, s, b) < 0:
+    if sets[s * SET_W + SET_FLAGS] & (IS_MEMBER | IS_OPEN) and extend_member_text(c, s, b) < 0:
         return -1
     first = sets[s * SET_W + SET_FIRST]
     for k in range(first, first + sets[s * SET_W + SET_COUNT]):
         config = CONFIG_W * k
-        pc, q, node = configs[config + CONFIG_PC], configs[config + CONFIG_PLACE], configs[config + CONFIG_NODE]
+        pc, q, node = configs[config + CONFIG_PC], configs[config + CONFIG_STATE], configs[config + CONFIG_NODE]
         reg, ext = configs[config + CONFIG_REGISTER], configs[config + CONFIG_EXTRA]
         op = code[pc]
         status = 0
@@ -217,7 +217,7 @@ def compute_live_step(c: Any, s: Any, b: Any) -> Any:
     last = sets[after * SET_W + SET_FIRST] + sets[after * SET_W + SET_COUNT]
     guard = view(c, CONFIGS)[CONFIG_W * last + MEMBER_GUARD] + 0
     for other in range(256):
-        if may_allow(c, after, other) and not keeps_candidates(c, guard, other):
+        if may_allow(c, after, other) and not may_keep_candidates(c, guard, other):
             then = compute_step(c, after, other)
             if then < 0:
                 return -1
@@ -241,7 +241,7 @@ def store_step(c: Any, s: Any, b: Any, after: Any) -> Any:
     for k in range(first, first + sets[s * SET_W + SET_COUNT]):
         op = code[configs[CONFIG_W * k + CONFIG_PC]]
         if op == LEAF or op == OTHER:
-            leaf = 256 * configs[CONFIG_W * k + CONFIG_PLACE]
+            leaf = 256 * configs[CONFIG_W * k + CONFIG_STATE]
             target = following[leaf + b]
             for x in range(256):
                 other = following[leaf + x] != target and wide[row + x] == SAME_STEP
@@ -257,7 +257,7 @@ def step_set(c: Any, s: Any, b: Any) -> Any:
     at = find_memo(c, s, b)
     if at == -1:
         return DEAD
-    if at == NOWHERE:
+    if at == NOT_MEMOISED:
         return compute_live_step(c, s, b)
     known = view(c, SETS)[at] if at >= 0 else view(c, WIDE)[-at - 2]
     if known >= 0:
@@ -281,7 +281,7 @@ def continue_config(c: Any, s: Any, k: Any, pc: Any) -> Any:
     which = k if k >= 0 else -k - 1
     node, reg = configs[CONFIG_W * which + CONFIG_NODE], configs[CONFIG_W * which + CONFIG_REGISTER] + 0
     begin_closure(c)
-    leave_text_open(c, s)
+    mark_text_unknown(c, s)
     if k < 0:
         reg = add_member(c, reg, view(c, CODE)[configs[CONFIG_W * which + CONFIG_PC] + ARG_MARK], UNKNOWN_NAMES)
         if reg < 0:
@@ -301,13 +301,13 @@ def make_keyless(c: Any, s: Any) -> Any:
     if wide and sets[r + SET_KEYLESS] >= 0:
         return sets[r + SET_KEYLESS]
     begin_closure(c)
-    leave_text_open(c, s)
+    mark_text_unknown(c, s)
     head = view(c, HEAD)
     head[ACCEPTS] = sets[r + SET_FLAGS] & IS_ACCEPTING
     head[UNSURE], head[NAMED] = sets[r + SET_FLAGS] & IS_UNSURE, sets[r + SET_FLAGS] & IS_NAMED
     for k in range(sets[r + SET_FIRST], sets[r + SET_FIRST] + sets[r + SET_COUNT]):
         config = CONFIG_W * k
-        pc, q, node = configs[config + CONFIG_PC], configs[config + CONFIG_PLACE], configs[config + CONFIG_NODE]
+        pc, q, node = configs[config + CONFIG_PC], configs[config + CONFIG_STATE], configs[config + CONFIG_NODE]
         ext = OPEN_NAME if code[pc] == OTHER else configs[config + CONFIG_EXTRA]
         if emit_config(c, pc, q, node, configs[config + CONFIG_REGISTER], ext) < 0:
             return -1

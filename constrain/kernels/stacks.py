@@ -22,7 +22,7 @@ from .context_layout import (  # isort: skip
     BUFFER, CALLS, CODE, EDGES, FULL, HEAD, NODES, NODE_HASH, N_CALLS, N_EDGES, N_NODES, PATH, PENDING_EDGES,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
-    CALL_EDGE, CALL_NODE, CALL_W, EDGE_BELOW, EDGE_PC, EDGE_REGISTER, EDGE_W, FEW_EDGES, IN_MEMBER, NODE_BLOCK,
+    CALL_EDGE, CALL_NODE, CALL_W, EDGE_BELOW, EDGE_PC, EDGE_REGISTER, EDGE_W, MOST_EDGES, IN_MEMBER, NODE_BLOCK,
     NODE_EDGES, NODE_FIRST, NODE_SLOT, NODE_W, PENDING_BELOW, PENDING_NEXT, PENDING_PC, PENDING_REGISTER, PENDING_W,
     RETURN, VISIT_CALL, VISIT_EDGE, VISIT_W,
 )  # fmt: skip
@@ -140,25 +140,25 @@ def share_edges(c: Any, at: Any, n: Any) -> Any:
     Edges to nodes that have no final id yet come first, and stay.
     """
     buffer, first = view(c, BUFFER), at + 1
-    if first + 2 * EDGE_W * n + EDGE_W * FEW_EDGES + 8 > size(c, BUFFER):
+    if first + 2 * EDGE_W * n + EDGE_W * MOST_EDGES + 8 > size(c, BUFFER):
         return request(c, FULL, BUFFER)
     own = 0
     while own < n and buffer[first + EDGE_W * own + EDGE_BELOW] < 0:
         own += 1
     done, shared, scratch = own + 0, own - own - 1, first + EDGE_W * n
-    while n - done > FEW_EDGES:
+    while n - done > MOST_EDGES:
         end = scratch + 1
         if shared >= 0:
             buffer[end + EDGE_PC], buffer[end + EDGE_REGISTER], buffer[end + EDGE_BELOW] = RETURN, 0, shared
             end += 3
-        for k in range(EDGE_W * FEW_EDGES):
+        for k in range(EDGE_W * MOST_EDGES):
             buffer[end + k] = buffer[first + EDGE_W * done + k]
-        end += EDGE_W * FEW_EDGES
+        end += EDGE_W * MOST_EDGES
         buffer[scratch] = (end - scratch) // 3
         shared = intern_nodes(c, scratch, 1, end)
         if shared < 0:
             return -1
-        done += FEW_EDGES
+        done += MOST_EDGES
     if shared >= 0:
         j = first + EDGE_W * own
         buffer[j + EDGE_PC], buffer[j + EDGE_REGISTER], buffer[j + EDGE_BELOW] = RETURN, 0, shared
@@ -190,7 +190,7 @@ def write_edges(c: Any, which: Any, at: Any) -> Any:
             below = calls[CALL_W * (-below - 2) + CALL_NODE]
         e = pending[PENDING_W * e + PENDING_NEXT]
         known = False
-        for k in range(min(n, FEW_EDGES)):
+        for k in range(min(n, MOST_EDGES)):
             j = first + EDGE_W * k
             known = known or (
                 buffer[j + EDGE_PC] == pc and buffer[j + EDGE_REGISTER] == reg and buffer[j + EDGE_BELOW] == below
@@ -201,7 +201,7 @@ def write_edges(c: Any, which: Any, at: Any) -> Any:
             buffer[j + EDGE_REGISTER] = reg
             buffer[j + EDGE_BELOW] = below
             n += 1
-    if n > FEW_EDGES:
+    if n > MOST_EDGES:
         return share_edges(c, at, sort_edges(c, first, n))
     buffer[at] = n
     return first + EDGE_W * n

@@ -106,7 +106,7 @@ def find_key_in_range(c: Any, q: Any, state: Any, least: Any, most: Any, low: An
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def digits_possible(c: Any, q: Any, state: Any, pending: Any) -> Any:
+def can_spell_digits(c: Any, q: Any, state: Any, pending: Any) -> Any:
     """Return whether some allowed key goes on with a character that the pending hexadecimal digits can still spell."""
     points = view(c, CURSORS)
     low = points[CURSOR_W * q + CURSOR_LOW]
@@ -198,7 +198,7 @@ def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any)
     if kind == ESCAPE:
         if b == 117:
             pending = HEX << KIND | 4 << LEFT
-            return emit_config(c, pc, q, node, reg, pending) if digits_possible(c, q, reg, pending) else 0
+            return emit_config(c, pc, q, node, reg, pending) if can_spell_digits(c, q, reg, pending) else 0
         x = decode_escape(b)
         return 0 if x < 0 else step_escaped_character(c, pc, q, node, reg, x)
     if kind == HIGH or kind == HIGH_ESCAPE:
@@ -219,7 +219,7 @@ def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any)
             return step_escaped_character(c, pc, q, node, reg, x) if low_half >= 0xDC00 else 0
     if left > 1:
         pending = kind << KIND | (left - 1) << LEFT | value
-        return emit_config(c, pc, q, node, reg, pending) if digits_possible(c, q, reg, pending) else 0
+        return emit_config(c, pc, q, node, reg, pending) if can_spell_digits(c, q, reg, pending) else 0
     if 0xD800 <= value < 0xDC00:
         pending = HIGH << KIND | (value - 0xD800)
         base = 0x10000 + ((value - 0xD800) << 10)

@@ -15,7 +15,7 @@ from .jit.compilation import entry, kernel
 from .record_layout import DEAD, SET_COUNT, SET_W
 from .sets import step_set
 from .table_layout import ENTRY_TOKEN, ENTRY_W, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_W, WALK_NODE, WALK_SET
-from .trie import byte_of
+from .trie import read_byte
 
 from .context_layout import (  # isort: skip
     ARGUMENT, FULL, HEAD, MOST_STEPS, NAMED_IN, NEED_ANSWERS, NEED_CANDIDATES, NEED_NAME_FREE, N_QUESTIONS, OFFSETS,
@@ -36,7 +36,7 @@ def advance_token(c: Any, s: Any, token: Any) -> Any:
     if first == last:
         return DEAD
     for i in range(first, last):
-        s = step_set(c, s, byte_of(c, i))
+        s = step_set(c, s, read_byte(c, i))
         if s <= 0:
             return s
     return s
@@ -87,7 +87,7 @@ def try_token(c: Any, s: Any, token: Any, out: Any) -> Any:
     after = s if first < last else DEAD
     for i in range(first, last):
         head[STEPS] += 1 + sets[after * SET_W + SET_COUNT] // TRIED_AT_ONCE
-        after = step_set(c, after, byte_of(c, i))
+        after = step_set(c, after, read_byte(c, i))
         if after <= 0:
             break
     if head[STEPS] > head[MOST_STEPS]:
@@ -102,7 +102,7 @@ def try_token(c: Any, s: Any, token: Any, out: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def try_below(c: Any, root: Any, origin: Any, out: Any) -> Any:
+def try_subtree(c: Any, root: Any, origin: Any, out: Any) -> Any:
     """Try every token of the subtree at `root` one by one from the set of the mask. Return 0 or -1."""
     trie, edges, tokens, stack = view(c, TRIE), view(c, TRIE_EDGES), view(c, TRIE_TOKENS), view(c, STACK)
     base = size(c, STACK) // 2  # the upper half: the lower one belongs to the walk that came here
@@ -123,7 +123,7 @@ def try_below(c: Any, root: Any, origin: Any, out: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def try_from(c: Any, root: Any, s: Any, out: Any) -> Any:
+def try_subtree_from(c: Any, root: Any, s: Any, out: Any) -> Any:
     """Try the tokens below a node of the main trie from set s, which has arrived there; edges are stepped once.
 
     Return 0 or -1.

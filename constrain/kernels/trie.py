@@ -38,13 +38,13 @@ LONG = 4
 
 
 @inlined("int64(int64, int64)")
-def byte_of(t: Any, i: Any) -> Any:
+def read_byte(t: Any, i: Any) -> Any:
     """Return byte i of the concatenated tokens of the vocabulary."""
     return (view(t, BLOB)[i >> 2] >> (8 * (i & 3))) & 255
 
 
 @kernel("int64(int64, int64)")
-def describe_below(t: Any, nodes: Any) -> Any:
+def summarise_subtrees(t: Any, nodes: Any) -> Any:
     """Write BELOW for all nodes of the main trie, from the last to the first, as children come after their parents."""
     trie, edges, below = view(t, TRIE), view(t, TRIE_EDGES), view(t, BELOW)
     for node in range(nodes - 1, -1, -1):
@@ -66,7 +66,7 @@ def describe_below(t: Any, nodes: Any) -> Any:
 
 
 @kernel("int64(int64, int64)")
-def find_loops(t: Any, q: Any) -> Any:
+def find_self_loops(t: Any, q: Any) -> Any:
     """Write which bytes lead from leaf state q back to q."""
     leaves, following = view(t, LEAVES), view(t, LEAF_NEXT)
     r = q * LEAF_W + LEAF_LOOPS
@@ -96,7 +96,7 @@ def build_trie(t: Any, order: Any) -> Any:
         at, stop = offsets[token], offsets[token + 1]
         common = 0
         limit = min(stop - at, previous_end - previous_at)
-        while common < limit and byte_of(t, previous_at + common) == byte_of(t, at + common):
+        while common < limit and read_byte(t, previous_at + common) == read_byte(t, at + common):
             common += 1
         if TRIE_W * (nodes + stop - at + 1) > size(t, TRIE) or ENTRY_W * (entries + 1) > size(t, TRIE_TOKENS):
             return TABLE_IS_FULL
@@ -139,9 +139,9 @@ def build_trie(t: Any, order: Any) -> Any:
             child = edges[e] >> 8
             path[child] = path[node] + 1
             token = tokens[ENTRY_W * trie[TRIE_W * child + TRIE_FIRST_TOKEN] + ENTRY_TOKEN]
-            edges[e] |= byte_of(t, offsets[token] + path[node])
+            edges[e] |= read_byte(t, offsets[token] + path[node])
     counts[N_TRIE], counts[N_TRIE_EDGES], counts[N_TRIE_TOKENS], counts[LONGEST] = nodes + 1, total, entries, longest
-    describe_below(t, nodes)
+    summarise_subtrees(t, nodes)
     return nodes
 
 
@@ -205,7 +205,7 @@ def make_row(t: Any, q: Any) -> Any:
                 if leaves[r + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand_leaf(t, after) < 0:
                     return TABLE_IS_FULL
                 if leaves[r + LEAF_LOOPS + 3] == 0:
-                    find_loops(t, after)
+                    find_self_loops(t, after)
                 last, flags, need = after, leaves[r + LEAF_FLAGS] + 0, leaves[r + LEAF_NEED] + 0
                 done, escape = leaves[r + LEAF_DECODER] >> KIND == DONE, leaves[r + LEAF_DECODER] >> KIND == ESCAPE
                 more = leaves[r + LEAF_ALLOWED] > 0

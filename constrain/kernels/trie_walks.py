@@ -19,16 +19,16 @@ from .interned_names import request
 from .interned_sets import intern_set
 from .jit.compilation import inlined, kernel
 from .program_layout import LEAF, OBJ_EXCLUDED, OTHER, PARSE, STR_COUNT, STR_OFFSETS
-from .sets import leave_text_open, make_keyless, step_set
+from .sets import make_keyless, mark_text_unknown, step_set
 from .string_cursors import find_bound
-from .token_steps import queue_question, step_along_route, try_below, try_from
+from .token_steps import queue_question, step_along_route, try_subtree, try_subtree_from
 
 from .context_layout import (  # isort: skip
     CODE, CONFIGS, FULL, HEAD, LEAVES, MOST_STEPS, NAMES, N_WORKLIST, OBJECTS, ROUTE, SETS, SPENT, STACK, STEPS, TRIE,
     TRIE_EDGES, TRIE_END, TRIE_TOKENS, UNSURE, VISITED, WIDE, WORKLIST,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
-    CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_PLACE, CONFIG_REGISTER, CONFIG_W, DEAD, DECODED, HAS_CANDIDATES,
+    CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_STATE, CONFIG_REGISTER, CONFIG_W, DEAD, DECODED, HAS_CANDIDATES,
     IS_MEMBER, IS_NAMED, IS_NAMING, IS_OPEN, IS_UNSURE, LARGE_SET, NAME_PARENT, NAME_VALUE, NAME_W, NARROW, NO_NAMES,
     OPEN_NAME, O_BLOCK, O_NAMES, SET_ALLOWED, SET_BYTES, SET_COUNT, SET_FIRST, SET_FLAGS, SET_NEXT, SET_W,
     UNKNOWN_NAMES, WORK_LEAST, WORK_MOST, WORK_NODE, WORK_SET, WORK_W, WORK_WALKED,
@@ -79,7 +79,7 @@ def may_escape(c: Any, s: Any) -> Any:
     sets, configs, code, leaves = view(c, SETS), view(c, CONFIGS), view(c, CODE), view(c, LEAVES)
     first = sets[s * SET_W + SET_FIRST]
     for k in range(first, first + sets[s * SET_W + SET_COUNT]):
-        q = configs[CONFIG_W * k + CONFIG_PLACE]
+        q = configs[CONFIG_W * k + CONFIG_STATE]
         is_name = code[configs[CONFIG_W * k + CONFIG_PC]] == OTHER
         if is_name and leaves[q * LEAF_W + LEAF_DECODER] >> KIND == ESCAPE:
             return 1
@@ -216,11 +216,11 @@ def walk_trie(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, 
                         flags = sets[after * SET_W + SET_FLAGS] + 0
                     if flags & (IS_MEMBER | IS_OPEN | IS_UNSURE):
                         if root > 0:
-                            if try_below(c, child, origin, out) < 0:
+                            if try_subtree(c, child, origin, out) < 0:
                                 return -1
                             continue
                         exactly = step_along_route(c, origin, depth)
-                        if (queue_question(c) if exactly < 0 else try_from(c, child, exactly, out)) < 0:
+                        if (queue_question(c) if exactly < 0 else try_subtree_from(c, child, exactly, out)) < 0:
                             return -1
                         continue
                     if flags & IS_NAMING:
@@ -244,10 +244,10 @@ def select_configs(c: Any, s: Any, which: Any) -> Any:
     """
     sets, configs, code, leaves = view(c, SETS), view(c, CONFIGS), view(c, CODE), view(c, LEAVES)
     begin_closure(c)
-    leave_text_open(c, s)
+    mark_text_unknown(c, s)
     first = sets[s * SET_W + SET_FIRST]
     for k in range(first, first + sets[s * SET_W + SET_COUNT]):
-        q = configs[CONFIG_W * k + CONFIG_PLACE]
+        q = configs[CONFIG_W * k + CONFIG_STATE]
         op = code[configs[CONFIG_W * k + CONFIG_PC]]
         has_row = op == PARSE or ((op == LEAF or op == OTHER) and leaves[q * LEAF_W + LEAF_ROW] != -2)
         if (which == -1 and not has_row) or k == which or which == -2:
@@ -261,7 +261,7 @@ def select_configs(c: Any, s: Any, which: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64, int64)")
-def clear_below(c: Any, root: Any, out: Any, least: Any, most: Any) -> Any:
+def clear_subtree(c: Any, root: Any, out: Any, least: Any, most: Any) -> Any:
     """Clear the tokens at a trie node and below it that left their leaf after least .. most characters. 0 or -1."""
     trie, edges, tokens, stack, mask = view(c, TRIE), view(c, TRIE_EDGES), view(c, TRIE_TOKENS), view(c, STACK), at(out)
     if root < size(c, TRIE_END):
@@ -288,7 +288,7 @@ def clear_below(c: Any, root: Any, out: Any, least: Any, most: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64, int64)")
-def take_below(c: Any, node: Any, s: Any, origin: Any, out: Any, least: Any, most: Any) -> Any:
+def take_subtree(c: Any, node: Any, s: Any, origin: Any, out: Any, least: Any, most: Any) -> Any:
     """Set the bits of the tokens at a trie node, which set s has reached, and of those that it takes below. 0, -1."""
     sets = view(c, SETS)
     if sets[s * SET_W + SET_FLAGS] & (IS_NAMING | IS_MEMBER):
@@ -296,6 +296,6 @@ def take_below(c: Any, node: Any, s: Any, origin: Any, out: Any, least: Any, mos
         if s < 0:
             return -1
     if sets[s * SET_W + SET_FLAGS] & (IS_UNSURE | IS_NAMED):
-        return try_below(c, node, origin, out)
+        return try_subtree(c, node, origin, out)
     take_tokens(c, node, out, least, most)
     return walk_trie(c, node, s, 0, origin, out, least, most)

@@ -115,7 +115,7 @@ def end_member(c: Any, register: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64)")
-def copy_text(c: Any, start: Any, end: Any) -> Any:
+def write_text_to_buffer(c: Any, start: Any, end: Any) -> Any:
     """Write the bytes of a text from one place to another into BUFFER. Return how many, or -1."""
     names, buffer = view(c, NAMES), view(c, BUFFER)
     n, k = 0, end
@@ -140,6 +140,6 @@ def find_candidates(c: Any) -> Any:
 
 
 @inlined("int64(int64, int64, int64)")
-def keeps_candidates(c: Any, guard: Any, b: Any) -> Any:
+def may_keep_candidates(c: Any, guard: Any, b: Any) -> Any:
     """Return whether byte b may leave the member equal to a prefix of an earlier one."""
     return view(c, GUARDS)[guard * GUARD_W + GUARD_BYTES + (b >> 5)] >> (b & 31) & 1

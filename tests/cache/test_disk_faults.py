@@ -300,7 +300,7 @@ def objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of machine code with files as the real ones."""
     folder = tmp_path / "objects"
     monkeypatch.setattr(object_cache, "find_folder", lambda: (folder, tmp_path))
-    object_cache.write("code", b"machine code" * 50)
+    object_cache.write_cached("code", b"machine code" * 50)
     yield folder
 
 
@@ -320,9 +320,9 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_machine_code_comes_from_trusted_files_alone(objects: Path, damage: Callable[[Path], None]) -> None:
-    assert object_cache.read("code") == b"machine code" * 50
+    assert object_cache.read_cached("code") == b"machine code" * 50
     damage(objects / "code")
-    assert object_cache.read("code") is None
+    assert object_cache.read_cached("code") is None
     assert not object_cache.is_complete()
 
 
@@ -335,8 +335,8 @@ def test_a_pickle_of_numba_is_not_opened_unless_trusted(objects: Path) -> None:
     good = pickle.dumps(numba_version) + pickle.dumps(("stamp", {"key": "data.nbc"}))
     files = object_cache.SealedFiles(str(objects), "one", "stamp")
     files._version = numba_version
-    object_cache.write("one.nbi", good)
-    object_cache.write("data.nbc", pickle.dumps([1, 2]))
+    object_cache.write_cached("one.nbi", good)
+    object_cache.write_cached("data.nbc", pickle.dumps([1, 2]))
     assert files.load("key") == [1, 2]
     for name in ("one.nbi", "data.nbc"):
         whole = (objects / name).read_bytes()
@@ -365,7 +365,7 @@ def test_a_package_folder_that_others_may_write_holds_no_machine_code(
     monkeypatch.setattr(object_cache, "BESIDE", beside)
     monkeypatch.setattr(object_cache.numba.config, "CACHE_DIR", "")
     where = object_cache.find_folder.__wrapped__
-    name = object_cache.FOLDER + object_cache.identity()
+    name = object_cache.FOLDER + object_cache.compute_identity()
     assert where() == (beside / name, package)
     {"package": package, "kernels": package / "kernels", "cache": beside}[writable].chmod(0o777)
     mine = tmp_path / "store"

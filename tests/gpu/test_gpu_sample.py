@@ -13,7 +13,7 @@ from constrain.base.errors import LimitError
 from constrain.integrations.cuda import mask_softmax_sample
 from constrain.integrations.cuda.device_sampling import THREADS
 from constrain.kernels.cuda.cuda_device import SIMULATED, kernel
-from constrain.kernels.cuda.philox_generator import philox, scaled
+from constrain.kernels.cuda.philox_generator import philox, scale_to_total
 from tests.gpu_oracle import bits_allowed, cut_law, draw, exact_law, masses, philox as slow_philox, uniform
 
 TYPES = [torch.float32, torch.bfloat16, torch.float16]
@@ -26,11 +26,11 @@ def words(given, out):  # type: ignore[no-untyped-def]
     if i < len(out):
         a, b, c, d = philox(given[i, 0], given[i, 1], given[i, 2], given[i, 3], given[i, 4], given[i, 5])
         out[i, 0], out[i, 1], out[i, 2], out[i, 3] = a, b, c, d
-        out[i, 4] = scaled(a, b, given[i, 6])
+        out[i, 4] = scale_to_total(a, b, given[i, 6])
 
 
 def test_philox_gives_its_known_answers() -> None:
-    """Those of Random123's kat_vectors (Salmon et al. 2011), and the reference's; `scaled` is an exact product."""
+    """Those of Random123's kat_vectors (Salmon et al. 2011), and the reference's; `scale_to_total` is an exact product."""
     known = {
         (0,) * 6: (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8),
         (0xFFFFFFFF,) * 6: (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD),

@@ -46,7 +46,7 @@ def signatures() -> dict[str, tuple[object, tuple[object, ...], int]]:
             device_sampling.THREADS,
         )
         out[f"arrivals {name}"] = (
-            race_kernel.arrivals, (row, N, N, N, W, N, W, W, N, Q, Q, Q, TABLE, DOUBLES, D), device_race.THREADS,
+            race_kernel.find_arrivals, (row, N, N, N, W, N, W, W, N, Q, Q, Q, TABLE, DOUBLES, D), device_race.THREADS,
         )  # fmt: skip
     return out
 

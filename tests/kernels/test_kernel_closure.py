@@ -314,7 +314,7 @@ def test_rules_that_call_each_other(rules: Rules) -> None:
             edges.append((pc, node_of[node]))
             first = following
         assert set(edges) == wanted.edges[cell]
-        assert len(edges) == len(set(edges)) or len(edges) > at.FEW_EDGES
+        assert len(edges) == len(set(edges)) or len(edges) > at.MOST_EDGES
     for k, (cell, *_) in enumerate(calls):
         assert context.call(find_call, cell) == k
     assert context.call(find_call, 9_999) == -1
@@ -336,7 +336,7 @@ def test_calls_of_a_closure(wanted: list[tuple[int, int, int, int]], is_nullable
         edge = (pc, reg, ext, 0)
         is_new = edge not in known.setdefault(1 + cell, [])
         first_call = not known[1 + cell]
-        is_known_late = len(known[1 + cell]) > at.FEW_EDGES
+        is_known_late = len(known[1 + cell]) > at.MOST_EDGES
         assert context.call(call_rule, 1 + cell, pc, 0, reg << 1 | (ext & 1)) == 0
         if is_new:
             known[1 + cell].append(edge)
@@ -345,7 +345,7 @@ def test_calls_of_a_closure(wanted: list[tuple[int, int, int, int]], is_nullable
         if not is_known_late:
             assert context.head[at.N_PENDING_EDGES] == sum(map(len, known.values()))
         if first_call:
-            added = 1 + (which >= at.FEW_EDGES)
+            added = 1 + (which >= at.MOST_EDGES)
             last = context[at.ITEMS][5 * (before + added - 1) : 5 * (before + added)].tolist()
             assert last == [100 + cell, -1, -which - 2, 0, 0]
             assert context.head[at.N_ITEMS] >= before + added

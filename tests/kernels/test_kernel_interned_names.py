@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from constrain.kernels import layout as at
-from constrain.kernels.interned_names import decode_name, extend_chain, name_into_buffer, spell_utf8
+from constrain.kernels.interned_names import decode_name, extend_chain, spell_utf8, write_name_to_buffer
 from constrain.vocabulary.mask_table import data_address
 
 EDGES = [0, 8, 31, 34, 47, 92, 127, 128, 0x7FF, 0x800, 0xFFF, 0xD7FF, 0xE000, 0xFFFF, 0x10000, 0x103FF, 0x10400,
@@ -60,7 +60,7 @@ def test_equal_names_have_equal_ids_and_are_written_out_again(names: list[bytes]
     distinct = {name[:end] for name in names for end in range(1, len(name) + 1)}
     assert slots.arrays[at.HEAD][at.N_NAMES] == at.ROOTS + len(distinct)
     for place, (name, number) in enumerate(zip(names, ids)):
-        assert name_into_buffer(slots.address, number, place) == len(name)
+        assert write_name_to_buffer(slots.address, number, place) == len(name)
         assert bytes(slots.arrays[at.BUFFER][place : place + len(name)].astype(np.uint8)) == name
     slots.check()
 
@@ -80,7 +80,7 @@ def test_where_there_is_no_room_it_is_asked_for(extra: int, count: int, hashes: 
     else:
         assert made <= extra
     for place in range(25):
-        found = name_into_buffer(slots.address, name, place)
+        found = write_name_to_buffer(slots.address, name, place)
         assert found == (made if place + made <= 24 else -1)
         assert found >= 0 or slots.asks_for(at.BUFFER)
     slots.check()

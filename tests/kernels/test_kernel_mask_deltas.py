@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 from constrain.kernels import layout as at
-from constrain.kernels.mask_deltas import NO_ROW, NOT_STORED, STRETCH, apply_delta, store_delta
+from constrain.kernels.mask_deltas import BLOCK_WORDS, NO_ROW, NOT_STORED, apply_delta, store_delta
 from constrain.vocabulary.mask_table import data_address
 
 Words = NDArray[np.int32]
@@ -83,7 +83,7 @@ def test_masks_come_back_and_take_no_more_room_than_they_are_long(
         flips = int(np.unpackbits((mask ^ against).view(np.uint8)).sum())
         size = int(head[at.N_MASKS]) - used
         assert size == (2 + flips if size < 2 + words else 2 + words)
-        if 2 + flips + 32 * STRETCH <= words:
+        if 2 + flips + 32 * BLOCK_WORDS <= words:
             assert size == 2 + flips
         kept.append((recipe, mask))
     for recipe, mask in kept:

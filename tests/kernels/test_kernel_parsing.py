@@ -20,10 +20,10 @@ from constrain.engine.state_cache import StateCache
 from constrain.frontends.lark import Indentation, to_grammar
 from constrain.kernels import layout as at
 from constrain.kernels.parsing import (
-    accepted_terminals,
     accepts_end,
-    column_after,
+    compute_column,
     feed_terminal,
+    find_accepted_terminals,
     intern_list,
     intern_pair,
     start_parse,
@@ -103,9 +103,9 @@ def test_stacks_take_terminals_as_lists_of_states_do(name: str, data: st.DataObj
         accepted = {t for t in range(parser.terminals) if fed(table, wanted, t) is not None}
         before = head[[at.N_PAIRS, at.N_MAY_SHIFT]].tolist()
         for _ in range(2):
-            place = cache.run(accepted_terminals, block, stack)
+            place = cache.run(find_accepted_terminals, block, stack)
             assert bits(cache, place, parser.words) == accepted
-            assert cache.run(accepted_terminals, block, stack) == place
+            assert cache.run(find_accepted_terminals, block, stack) == place
             assert place >= before[1] or head[at.N_MAY_SHIFT] == before[1]
             truncate_pairs(cache.address, *before)
             assert head[[at.N_PAIRS, at.N_MAY_SHIFT]].tolist() == before
@@ -157,7 +157,7 @@ def test_columns_are_counted_from_the_last_end_of_a_line(tab: int, read: list[tu
     column, text = -1, b""
     for byte, may_end_lines in read:
         text += bytes([byte])
-        found = context.call(column_after, block, int(may_end_lines), column, byte)
+        found = context.call(compute_column, block, int(may_end_lines), column, byte)
         line = text.rpartition(b"\n")[2]
         assert found == (0 if not may_end_lines else -1 if b"\n" not in text and column < 0 else
                          (column if byte != 10 else 0) + (tab if byte == 9 else byte == 32))  # fmt: skip
@@ -165,7 +165,7 @@ def test_columns_are_counted_from_the_last_end_of_a_line(tab: int, read: list[tu
             assert found == line.count(b" ") + tab * line.count(b"\t")
         column = found
     context[at.CODE][block + at.P_NEWLINE] = -1
-    assert context.call(column_after, block, 1, -1, 10) == 0
+    assert context.call(compute_column, block, 1, -1, 10) == 0
 
 
 TREES = r"""

@@ -206,7 +206,7 @@ def test_each_call_becomes_a_node_with_its_callers(several: list[Calls], rubbish
                 assert final[k] > 0
                 assert edges_of(context, final[k]) == callers
                 check_shape(context, final[k], len({below for _, _, below in calls[k] if below < 0}))
-            if all(len(set(calls[k])) <= at.FEW_EDGES for k in reached(calls, which)):
+            if all(len(set(calls[k])) <= at.MOST_EDGES for k in reached(calls, which)):
                 assert context.head[at.N_NODES] <= before[context] + len(reached(calls, which))
             begin(context, calls)
             made = int(context.head[at.N_NODES])
@@ -219,7 +219,7 @@ def check_shape(context: Context, node: int, unsettled: int) -> None:
     """A node and those that it has edges through have few edges each, none of them twice."""
     edges = records(context, node)
     assert len(edges) == len(set(edges))
-    assert len(edges) <= at.FEW_EDGES + 1 + PLACES * 3 * unsettled
+    assert len(edges) <= at.MOST_EDGES + 1 + PLACES * 3 * unsettled
     shared = [below for pc, _, below in edges if pc == at.RETURN]
     assert len(shared) <= 1 and all(reg == 0 for pc, reg, _ in edges if pc == at.RETURN)
     for below in shared:
@@ -248,4 +248,4 @@ def test_nodes_share_the_edges_that_they_have_in_common() -> None:
         begin(context, [callers])
         assert context.call(intern_call, 0) == 0
         assert edges_of(context, int(context[at.CALLS][3])) == set(callers)
-    assert context.head[at.N_EDGES] < count * (at.FEW_EDGES + 4)
+    assert context.head[at.N_EDGES] < count * (at.MOST_EDGES + 4)

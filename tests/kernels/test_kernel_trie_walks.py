@@ -19,8 +19,8 @@ from constrain.kernels.token_steps import (
     advance_token,
     queue_question,
     step_along_route,
-    try_below,
-    try_from,
+    try_subtree,
+    try_subtree_from,
     try_token,
 )
 from constrain.kernels.trie_walks import NO_LIMIT, add_to_worklist, is_new_name, walk_trie
@@ -101,7 +101,7 @@ def test_tokens_are_tried(name: str, small: bool) -> None:
                 below = {t for t, token in enumerate(TOKENS) if token.startswith(prefix) and token != NEVER}
                 wanted = all_bits - below | good & below
                 node = node_of(cache, prefix)
-                for kernel, start in ((try_below, s), (try_from, after(cache, s, prefix))):
+                for kernel, start in ((try_subtree, s), (try_subtree_from, after(cache, s, prefix))):
                     if small:
                         cache._put(at.STACK, np.full(2, -7, np.int32))
                     mask, stack = np.full(WORDS, before, np.int32), cache.arrays[at.STACK]
@@ -138,7 +138,7 @@ def test_a_walk_finds_the_tokens_that_a_set_takes(name: str) -> None:
             assert result == (0 if allowed == spent[1] else -1)
             assert result == 0 or head[at.STATUS] == at.SPENT
         head[at.MOST_STEPS], head[at.STEPS] = most, 0
-        for kernel, arguments in ((try_token, (s, 0)), (try_below, (0, s)), (try_from, (0, s))):
+        for kernel, arguments in ((try_token, (s, 0)), (try_subtree, (0, s)), (try_subtree_from, (0, s))):
             assert ends_when_spent(cache, kernel, *arguments)
 
 

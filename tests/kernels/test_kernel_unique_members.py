@@ -11,7 +11,13 @@ from numba import njit
 from constrain.kernels import layout as at
 from constrain.kernels.interned_names import extend_chain
 from constrain.kernels.jit.compilation import OPTIONS
-from constrain.kernels.unique_members import add_guard, begin_member, copy_text, end_member, keeps_candidates
+from constrain.kernels.unique_members import (
+    add_guard,
+    begin_member,
+    end_member,
+    may_keep_candidates,
+    write_text_to_buffer,
+)
 from tests.kernel_context_factory import Context
 
 SMALL = {at.NAMES: 3 * (at.ROOTS + 1), at.NAME_HASH: 16, at.BUFFER: 1, at.GUARDS: at.GUARD_W, at.GUARD_HASH: 16}
@@ -20,8 +26,8 @@ OPEN, UNKNOWN, EMPTY = at.OPEN_NAME, at.UNKNOWN_MEMBERS, at.NO_MEMBERS
 
 @njit(**OPTIONS)  # type: ignore[untyped-decorator]
 def keeps(c: int, guard: int, byte: int) -> int:
-    """`keeps_candidates`, which is linked into its callers."""
-    return keeps_candidates(c, guard, byte)  # type: ignore[no-any-return]
+    """`may_keep_candidates`, which is linked into its callers."""
+    return may_keep_candidates(c, guard, byte)  # type: ignore[no-any-return]
 
 
 def chained(context: Context, root: int, values: Sequence[int]) -> int:
@@ -49,7 +55,7 @@ def test_the_bytes_between_two_places(before: bytes, between: bytes, rubbish: in
     context = Context(SMALL, rubbish)
     start = chained(context, at.SPELLED, before)
     end = chained(context, start, between)
-    assert context.run(copy_text, start, end) == len(between)
+    assert context.run(write_text_to_buffer, start, end) == len(between)
     assert bytes(context[at.BUFFER][: len(between)].tolist()) == between
 
 

@@ -20,7 +20,7 @@ from ...base.options import Limits
 from ...kernels import layout as at
 from ...kernels.interned_names import extend_chain
 from ...kernels.sets import compute_step
-from ...kernels.unique_members import add_guard, copy_text
+from ...kernels.unique_members import add_guard, write_text_to_buffer
 from .guarded_sets import GuardedSets
 from .json_equality import Value, parse_value
 from .json_prefixes import parse_prefix
@@ -249,7 +249,7 @@ def read_member(cache: GuardedSets, end: int, start: int) -> bytes:
 
 def _copy_text(cache: GuardedSets, end: int, start: int) -> bytes:
     """Return the bytes of a text between two positions."""
-    length = cache.run(copy_text, start, end)
+    length = cache.run(write_text_to_buffer, start, end)
     return cache.arrays[at.BUFFER][:length].astype(np.uint8).tobytes()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import torch
 
 from ...base.errors import ArgumentError
-from ...kernels.cuda.cuda_apply import apply_masks, tiles
+from ...kernels.cuda.cuda_apply import apply_masks, count_tiles
 from ...kernels.cuda.cuda_device import SIMULATED
 from .tensor_launch import LogitRows, flatten_masks, launch_kernel, rows_of
 
@@ -64,7 +64,7 @@ def apply_mask(
         sources = invert_rows(list(rows), 1 if masks.ndim == 1 else len(masks), layout)
     bits, words, chosen = flatten_masks(masks, sources, layout)
     launch_kernel(
-        apply_masks, layout.count * tiles(layout.width), THREADS, layout.bits, layout.stride, layout.width, layout.head,
+        apply_masks, layout.count * count_tiles(layout.width), THREADS, layout.bits, layout.stride, layout.width, layout.head,
         -layout.stride % layout.piece, bits, words, chosen, layout.one, layout.four,
     )  # fmt: skip
     return logits

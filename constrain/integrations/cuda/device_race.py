@@ -10,7 +10,7 @@ import torch
 
 from ...base.errors import ArgumentError
 from ...kernels.cuda.cuda_device import SIMULATED
-from ...kernels.cuda.cuda_race import MOST, arrivals
+from ...kernels.cuda.cuda_race import MOST_ARRIVALS, find_arrivals
 from .tensor_launch import flatten_masks, launch_kernel, rows_of
 
 __all__ = ["KernelRace", "pack_masks"]
@@ -39,8 +39,10 @@ class KernelRace:
     def __init__(
         self, logits: torch.Tensor, generator: torch.Generator | None, allowed: torch.Tensor | None, round_size: int
     ) -> None:
-        if not 1 <= round_size <= MOST:
-            raise ArgumentError(f"round_size is {round_size}: 1 to {MOST} tokens of a row are fetched at a time")
+        if not 1 <= round_size <= MOST_ARRIVALS:
+            raise ArgumentError(
+                f"round_size is {round_size}: 1 to {MOST_ARRIVALS} tokens of a row are fetched at a time"
+            )
         self.rows, device = rows_of(logits.detach()), logits.device
         self.bits, self.words, self.sources = flatten_masks(
             None if allowed is None else pack_masks(allowed), None, self.rows
@@ -59,7 +61,7 @@ class KernelRace:
         logs = torch.empty((len(rows), self.round_size), dtype=torch.float64, device=device)
         lefts = torch.empty(len(rows), dtype=torch.float64, device=device)
         launch_kernel(
-            arrivals, len(rows), THREADS, layout.bits, layout.stride, layout.width, layout.kind, self.bits, self.words,
+            find_arrivals, len(rows), THREADS, layout.bits, layout.stride, layout.width, layout.kind, self.bits, self.words,
             self.sources, which, self.round_size, self.seeds, self.steps, self.ceilings, tokens, logs, lefts,
         )  # fmt: skip
         left: list[float] = lefts.tolist()

@@ -19,15 +19,15 @@ import numpy as np
 
 from .cuda_device import cuda, kernel, store16
 
-__all__ = ["TILE", "apply_masks", "tiles"]
+__all__ = ["TILE", "apply_masks", "count_tiles"]
 
 TILE = 64
 """Words of a block: 63 blocks for one row of 128k, so that even a single row fills half of a large card."""
-ROOM = TILE + 1
+TILE_WORDS = TILE + 1
 """Pieces that begin in the last word of a tile may end in the word behind it."""
 
 
-def tiles(width: int) -> int:
+def count_tiles(width: int) -> int:
     """Blocks of a row of `width` tokens; they are numbered row by row."""
     return -(-width // (32 * TILE))
 
@@ -45,7 +45,7 @@ def apply_masks(
     of 16 bytes.
     bits: int32, flat [R * words]; rows: int32 [B]. one: -inf, an element; four: 4 bytes of it, int32.
     """
-    shared = cuda.shared.array(ROOM, np.int32)
+    shared = cuda.shared.array(TILE_WORDS, np.int32)
     thread, threads = cuda.threadIdx.x, cuda.blockDim.x
     blocks = (width + 32 * TILE - 1) // (32 * TILE)
     row = cuda.blockIdx.x // blocks
@@ -53,7 +53,7 @@ def apply_masks(
     source = rows[row]
     if source < 0:
         return
-    for i in range(thread, ROOM, threads):
+    for i in range(thread, TILE_WORDS, threads):
         word = first + i
         shared[i] = bits[source * words + word] if word < words else 0
     cuda.syncthreads()

@@ -20,13 +20,13 @@ import numpy as np
 from .cuda_block import MOST_THREADS, block_max, block_sum
 from .cuda_device import cuda, device, kernel
 from .cuda_order import ID_BITS, INFINITY, rank_of, token_of, value_at, value_of
-from .cuda_rows import LANES, NOTHING, limit_of, look
-from .cuda_select import BINS, selector
+from .cuda_rows import EXCLUDED, LANES, compute_limit, load_values
+from .cuda_select import BINS, build_selector
 from .philox_generator import philox
 
-__all__ = ["MOST", "arrivals"]
+__all__ = ["MOST_ARRIVALS", "find_arrivals"]
 
-MOST = 256
+MOST_ARRIVALS = 256
 """Tokens of a row in one round."""
 ALL = 1 << 62
 LOW, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -36,7 +36,7 @@ STEPS_PER_NAT = np.float32(8.0)
 
 
 @device
-def gumbel(token: Any, seed: Any, step: Any) -> Any:
+def draw_gumbel(token: Any, seed: Any, step: Any) -> Any:
     """-log(E), E of Exp(1), float32: from 64 bits, counted from the nearer end, so that both tails are fine."""
     high, low, _, _ = philox(step & LOW, step >> HALF, np.uint64(token), np.uint64(1), seed & LOW, seed >> HALF)
     if high < MIDDLE:
@@ -47,32 +47,32 @@ def gumbel(token: Any, seed: Any, step: Any) -> Any:
 
 
 @device
-def clock_of(row: Any, value: Any, token: Any) -> Any:
+def draw_clock(row: Any, value: Any, token: Any) -> Any:
     """When a token of some value arrives, larger is earlier; -inf if it takes no part."""
-    return (value - row[7]) + gumbel(token, row[8], row[9]) if value > NOTHING else NOTHING
+    return (value - row[7]) + draw_gumbel(token, row[8], row[9]) if value > EXCLUDED else EXCLUDED
 
 
 @device
-def clocks(row: Any, first: Any, threads: Any) -> Any:
-    """Of four tokens, as of `look`."""
-    a, b, c, d = look(row, first, threads)
+def draw_clocks(row: Any, first: Any, threads: Any) -> Any:
+    """Of four tokens, as of `load_values`."""
+    a, b, c, d = load_values(row, first, threads)
     return (
-        clock_of(row, a, first), clock_of(row, b, first + threads),
-        clock_of(row, c, first + 2 * threads), clock_of(row, d, first + 3 * threads),
+        draw_clock(row, a, first), draw_clock(row, b, first + threads),
+        draw_clock(row, c, first + 2 * threads), draw_clock(row, d, first + 3 * threads),
     )  # fmt: skip
 
 
 @device
-def counted(row: Any, value: Any) -> Any:
+def ignore_mass(row: Any, value: Any) -> Any:
     """Tokens are counted here, not weighed."""
     return np.int64(0)
 
 
-count, select = selector(clocks, counted)
+count_bins, select_rank = build_selector(draw_clocks, ignore_mass)
 
 
 @kernel
-def arrivals(
+def find_arrivals(
     logits: Any, stride: Any, width: Any, kind: Any, bits: Any, words: Any, rows: Any, which: Any, wanted: Any,
     seeds: Any, steps: Any, ceilings: Any, tokens: Any, logs: Any, lefts: Any,
 ) -> None:  # fmt: skip
@@ -97,9 +97,9 @@ def arrivals(
 
     best, odd = np.int64(-1), 0
     none = np.int64(-1)
-    everything = logits, start, width, kind, bits, none, np.int64(width), NOTHING, seed, counter
+    everything = logits, start, width, kind, bits, none, np.int64(width), EXCLUDED, seed, counter
     for first in range(thread, width, LANES * threads):
-        values = look(everything, first, threads)
+        values = load_values(everything, first, threads)
         for lane in range(LANES):
             if not values[lane] < INFINITY:
                 odd = 1
@@ -109,20 +109,20 @@ def arrivals(
     for i in range(thread, wanted, threads):
         tokens[place, i] = -1
         logs[place, i] = -math.inf
-    if odd != 0 or top == NOTHING:
+    if odd != 0 or top == EXCLUDED:
         if thread == 0:
             lefts[place] = math.nan
         return
 
-    row = logits, start, width, kind, bits, at, limit_of(width, at, words), top, seed, counter
+    row = logits, start, width, kind, bits, at, compute_limit(width, at, words), top, seed, counter
     whole, left, earliest = 0.0, 0.0, np.int64(-1)
     for first in range(thread, width, LANES * threads):
-        values, times = look(everything, first, threads), clocks(row, first, threads)
+        values, times = load_values(everything, first, threads), draw_clocks(row, first, threads)
         for lane in range(LANES):
             mass = math.exp(np.float64(values[lane]) - np.float64(top))
             whole += mass
             rank = rank_of(times[lane], first + lane * threads)
-            if times[lane] > NOTHING and rank < ceiling:
+            if times[lane] > EXCLUDED and rank < ceiling:
                 left += mass
                 earliest = max(earliest, rank)
     whole, left, earliest = block_sum(whole, sums), block_sum(left, sums), block_max(earliest, scratch)
@@ -131,8 +131,8 @@ def arrivals(
     if earliest < 0:
         return
     best_time = value_at(earliest >> ID_BITS)
-    count(row, width, ceiling, best_time, STEPS_PER_NAT, linear, linear_mass)
-    cutoff = select(
+    count_bins(row, width, ceiling, best_time, STEPS_PER_NAT, linear, linear_mass)
+    cutoff = select_rank(
         row, width, ceiling, best_time, STEPS_PER_NAT, linear, linear_mass, np.int64(wanted), np.int64(ALL),
         counts, masses, found,
     )  # fmt: skip
@@ -142,10 +142,10 @@ def arrivals(
         found[0] = 0
     cuda.syncthreads()
     for first in range(thread, width, LANES * threads):
-        times = clocks(row, first, threads)
+        times = draw_clocks(row, first, threads)
         for lane in range(LANES):
             rank = rank_of(times[lane], first + lane * threads)
-            if times[lane] > NOTHING and cutoff <= rank < ceiling:
+            if times[lane] > EXCLUDED and cutoff <= rank < ceiling:
                 scratch[cuda.atomic.add(found, 0, 1)] = rank
     cuda.syncthreads()
     arrived = found[0]

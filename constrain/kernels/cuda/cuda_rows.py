@@ -19,36 +19,36 @@ import numpy as np
 from .cuda_device import device
 from .cuda_order import value_of
 
-__all__ = ["LANES", "NOTHING", "glance", "limit_of", "look"]
+__all__ = ["LANES", "EXCLUDED", "load_value", "compute_limit", "load_values"]
 
 LANES = 4
-NOTHING = np.float32(-np.inf)
+EXCLUDED = np.float32(-np.inf)
 
 
 @device
-def limit_of(width: Any, at: Any, words: Any) -> Any:
+def compute_limit(width: Any, at: Any, words: Any) -> Any:
     """`limit` of a row."""
     return width if at < 0 else min(np.int64(width), 32 * words)
 
 
 @device
-def seen(row: Any, raw: Any, word: Any, token: Any) -> Any:
+def mask_value(row: Any, raw: Any, word: Any, token: Any) -> Any:
     """Return the value of a token from the bits of its float and the word of its mask."""
     if token >= row[6] or (word >> (token & 31)) & 1 == 0:
-        return NOTHING
+        return EXCLUDED
     return value_of(raw, row[3])
 
 
 @device
-def glance(row: Any, token: Any) -> Any:
+def load_value(row: Any, token: Any) -> Any:
     """Return the value of one token, -inf if it is not allowed."""
     if token >= row[6] or (row[5] >= 0 and (row[4][row[5] + (token >> 5)] >> (token & 31)) & 1 == 0):
-        return NOTHING
+        return EXCLUDED
     return value_of(row[0][row[1] + token], row[3])
 
 
 @device
-def look(row: Any, first: Any, threads: Any) -> Any:
+def load_values(row: Any, first: Any, threads: Any) -> Any:
     """Return the values (float32) of tokens first, first + threads, ...: four of them."""
     logits, start, last, bits, at, end = row[0], row[1], row[2] - 1, row[4], row[5], row[6] - 1
     second, third, fourth = first + threads, first + 2 * threads, first + 3 * threads
@@ -58,4 +58,9 @@ def look(row: Any, first: Any, threads: Any) -> Any:
     if at >= 0:
         p, q = bits[at + (min(first, end) >> 5)], bits[at + (min(second, end) >> 5)]
         r, s = bits[at + (min(third, end) >> 5)], bits[at + (min(fourth, end) >> 5)]
-    return seen(row, a, p, first), seen(row, b, q, second), seen(row, c, r, third), seen(row, d, s, fourth)
+    return (
+        mask_value(row, a, p, first),
+        mask_value(row, b, q, second),
+        mask_value(row, c, r, third),
+        mask_value(row, d, s, fourth),
+    )

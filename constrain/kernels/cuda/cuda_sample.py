@@ -14,7 +14,7 @@ real mass by half a unit and the error of a float32 exp: |P - p| <= p (|z| + 6) 
 A token some 31 nats below the best one is not drawn.
 
 Three passes: the best; masses and their sums; the part of one thread, in which the token is. A cut takes two more, and
-two or so for each of top_k and top_p (see `select`). All but the first find the row in the L2 cache; all but the first
+two or so for each of top_k and top_p (see `select_rank`). All but the first find the row in the L2 cache; all but the first
 two leave out what is not allowed.
 """
 
@@ -28,9 +28,9 @@ import numpy as np
 from .cuda_block import MOST_THREADS, block_max, block_prefix, block_sum
 from .cuda_device import cuda, device, kernel
 from .cuda_order import ID_BITS, INFINITY, rank_of, token_of, value_at
-from .cuda_rows import LANES, NOTHING, glance, limit_of, look
-from .cuda_select import BINS, selector
-from .philox_generator import philox, scaled
+from .cuda_rows import EXCLUDED, LANES, compute_limit, load_value, load_values
+from .cuda_select import BINS, build_selector
+from .philox_generator import philox, scale_to_total
 
 __all__ = ["UNIT", "sample"]
 
@@ -45,7 +45,7 @@ LOW, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 @device
-def weighed(value: Any, best: Any, warmth: Any) -> Any:
+def compute_mass(value: Any, best: Any, warmth: Any) -> Any:
     """Return the mass of a value beside the best one's, which is UNIT; warmth: 1 / temperature."""
     return np.int64(np.float64(np.float32(math.exp((value - best) * warmth))) * UNIT + 0.5)
 
@@ -53,18 +53,18 @@ def weighed(value: Any, best: Any, warmth: Any) -> Any:
 @device
 def mass_of(row: Any, value: Any) -> Any:
     """Return the mass of a value in its row."""
-    return weighed(value, row[7], row[8])
+    return compute_mass(value, row[7], row[8])
 
 
-count, select = selector(look, mass_of)
+count_bins, select_rank = build_selector(load_values, mass_of)
 
 
 @device
-def kept(row: Any, value: Any, token: Any, cutoff: Any, coldest: Any) -> Any:
+def compute_kept_mass(row: Any, value: Any, token: Any, cutoff: Any, coldest: Any) -> Any:
     """Return the mass of a token, 0 if it was cut."""
-    if not value > NOTHING or rank_of(value, token) < cutoff or (value - row[7]) * row[8] < coldest:
+    if not value > EXCLUDED or rank_of(value, token) < cutoff or (value - row[7]) * row[8] < coldest:
         return np.int64(0)
-    return weighed(value, row[7], row[8])
+    return compute_mass(value, row[7], row[8])
 
 
 @kernel
@@ -93,16 +93,16 @@ def sample(
     heat, share, floor = temperature[batch], top_p[batch], min_p[batch]
 
     best_rank, best_allowed, odd = np.int64(-1), np.int64(-1), 0
-    everything = logits, start, width, kind, bits, np.int64(-1), np.int64(width), NOTHING, ONE
-    allowed = logits, start, width, kind, bits, at, limit_of(width, at, words), NOTHING, ONE
+    everything = logits, start, width, kind, bits, np.int64(-1), np.int64(width), EXCLUDED, ONE
+    allowed = logits, start, width, kind, bits, at, compute_limit(width, at, words), EXCLUDED, ONE
     for first in range(thread, width, LANES * threads):
-        values, under = look(everything, first, threads), look(allowed, first, threads)
+        values, under = load_values(everything, first, threads), load_values(allowed, first, threads)
         for lane in range(LANES):
             value, rank = values[lane], rank_of(values[lane], first + lane * threads)
             if not value < INFINITY:
                 odd = 1
             best_rank = max(best_rank, rank)
-            if under[lane] > NOTHING:
+            if under[lane] > EXCLUDED:
                 best_allowed = max(best_allowed, rank)
     odd = cuda.syncthreads_or(odd)
     best_rank, best_allowed = block_max(best_rank, scratch), block_max(best_allowed, scratch)
@@ -115,45 +115,45 @@ def sample(
 
     top, best = value_at(best_rank >> ID_BITS), value_at(best_allowed >> ID_BITS)
     warmth = ONE / heat if heat >= COLDEST else ONE
-    row = logits, start, width, kind, bits, at, limit_of(width, at, words), best, warmth
+    row = logits, start, width, kind, bits, at, compute_limit(width, at, words), best, warmth
     cuts = heat >= COLDEST and (top_k[batch] > 0 or share < ONE)
     whole = mine = np.int64(0)
     for first in range(thread, width, LANES * threads):
-        values, under = look(everything, first, threads), look(row, first, threads)
+        values, under = load_values(everything, first, threads), load_values(row, first, threads)
         for lane in range(LANES):
-            whole += weighed(values[lane], top, warmth)
-            mine += weighed(under[lane], best, warmth)
+            whole += compute_mass(values[lane], top, warmth)
+            mine += compute_mass(under[lane], best, warmth)
     whole, feasible = block_sum(whole, scratch), block_sum(mine, scratch)
     cutoff, total = np.int64(0), feasible
     if cuts:
         step = warmth * STEPS_PER_NAT
-        count(row, width, np.int64(ALL), best, step, linear, linear_mass)
+        count_bins(row, width, np.int64(ALL), best, step, linear, linear_mass)
         if top_k[batch] > 0:
             goal = np.int64(top_k[batch])
-            cutoff = select(
+            cutoff = select_rank(
                 row, width, np.int64(ALL), best, step, linear, linear_mass, goal, np.int64(ALL), counts, masses, found
             )
             if cutoff > 0:
                 total = found[1] + found[4]
         if share < ONE:
             goal = max(np.int64(1), min(np.int64(math.ceil(np.float64(share) * np.float64(total))), total))
-            nucleus = select(
+            nucleus = select_rank(
                 row, width, np.int64(ALL), best, step, linear, linear_mass, np.int64(ALL), goal, counts, masses, found
             )
             cutoff = max(cutoff, nucleus)
-    coldest = np.float32(math.log(floor)) if floor > 0 else NOTHING
+    coldest = np.float32(math.log(floor)) if floor > 0 else EXCLUDED
     if cuts or floor > 0:
         mine = np.int64(0)
         for first in range(thread, width, LANES * threads):
-            values = look(row, first, threads)
+            values = load_values(row, first, threads)
             for lane in range(LANES):
-                mine += kept(row, values[lane], first + lane * threads, cutoff, coldest)
+                mine += compute_kept_mass(row, values[lane], first + lane * threads, cutoff, coldest)
 
     before, total = block_prefix(mine, scratch)
     if thread == 0:
         seed, counter = np.uint64(seeds[batch]), np.uint64(steps[batch])
         high, low, _, _ = philox(counter & LOW, counter >> HALF, np.uint64(0), np.uint64(0), seed & LOW, seed >> HALF)
-        found[0] = scaled(high, low, total)
+        found[0] = scale_to_total(high, low, total)
     cuda.syncthreads()
     target = found[0]
     if before <= target < before + mine:
@@ -163,7 +163,7 @@ def sample(
     parts = (width - owner + threads - 1) // threads
     for i in range(thread, parts, threads):
         token = owner + i * threads
-        scratch[i] = kept(row, glance(row, token), token, cutoff, coldest)
+        scratch[i] = compute_kept_mass(row, load_value(row, token), token, cutoff, coldest)
     cuda.syncthreads()
     if thread == 0:
         chosen, upto = np.int64(0), scratch[0]

@@ -18,9 +18,9 @@ import numpy as np
 
 from .cuda_device import cuda, device
 from .cuda_order import ID_BITS, rank_of, value_at
-from .cuda_rows import LANES, NOTHING
+from .cuda_rows import EXCLUDED, LANES
 
-__all__ = ["BINS", "bin_of", "selector"]
+__all__ = ["BINS", "bin_of", "build_selector"]
 
 BINS = 256
 LAST_PLACE = (1 << 32) - 1
@@ -47,7 +47,7 @@ def first_place(which: Any, best: Any, step: Any) -> Any:
 
 
 @device
-def reached(counts: Any, masses: Any, first: Any, goal_count: Any, goal_mass: Any, found: Any) -> None:
+def find_goal_bin(counts: Any, masses: Any, first: Any, goal_count: Any, goal_mass: Any, found: Any) -> None:
     """One thread: the first bin, from the best on, in which either goal is reached, and what came before it.
 
     first: the best bin, 0 or BINS - 1, from which the others are counted up or down.
@@ -65,7 +65,7 @@ def reached(counts: Any, masses: Any, first: Any, goal_count: Any, goal_mass: An
         found[1] += mass
 
 
-def selector(values_of: Callable[..., Any], mass_of: Callable[..., Any]) -> Any:
+def build_selector(values_of: Callable[..., Any], mass_of: Callable[..., Any]) -> Any:
     """`count` and `select` for one way to look at tokens, by two device functions.
 
     values_of(row, first, threads): the values of four tokens, float32, as of `look`; -inf: takes no part.
@@ -85,7 +85,7 @@ def selector(values_of: Callable[..., Any], mass_of: Callable[..., Any]) -> Any:
             values = values_of(row, first, threads)
             for lane in range(LANES):
                 value = values[lane]
-                if value > NOTHING and rank_of(value, first + lane * threads) < ceiling:
+                if value > EXCLUDED and rank_of(value, first + lane * threads) < ceiling:
                     which, mass = bin_of(value, best, step), mass_of(row, value)
                     if which == BINS - 1:  # where most tokens are: added up by each thread on its own
                         far += 1
@@ -113,7 +113,7 @@ def selector(values_of: Callable[..., Any], mass_of: Callable[..., Any]) -> Any:
         if thread == 0:
             found[0] = 0
             found[1] = 0
-            reached(linear, linear_mass, 0, goal_count, goal_mass, found)
+            find_goal_bin(linear, linear_mass, 0, goal_count, goal_mass, found)
             which = found[2]
             if which < BINS:
                 found[5] = first_place(which, best, step) << ID_BITS if which < BINS - 1 else 0
@@ -134,12 +134,12 @@ def selector(values_of: Callable[..., Any], mass_of: Callable[..., Any]) -> Any:
                 values = values_of(row, first, threads)
                 for lane in range(LANES):
                     rank = rank_of(values[lane], first + lane * threads)
-                    if values[lane] > NOTHING and low <= rank <= high:
+                    if values[lane] > EXCLUDED and low <= rank <= high:
                         cuda.atomic.add(counts, (rank - low) >> shift, 1)
                         cuda.atomic.add(masses, (rank - low) >> shift, mass_of(row, values[lane]))
             cuda.syncthreads()
             if thread == 0:
-                reached(counts, masses, BINS - 1, goal_count, goal_mass, found)
+                find_goal_bin(counts, masses, BINS - 1, goal_count, goal_mass, found)
                 found[5] = low + (found[2] << shift)
                 found[6] = min(high, found[5] + (np.int64(1) << shift) - 1)
             cuda.syncthreads()

@@ -15,7 +15,7 @@ import numpy as np
 
 from .cuda_device import device
 
-__all__ = ["philox", "scaled"]
+__all__ = ["philox", "scale_to_total"]
 
 LOW, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 M0, M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
@@ -35,7 +35,7 @@ def philox(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
 
 
 @device
-def scaled(high: Any, low: Any, total: Any) -> Any:
+def scale_to_total(high: Any, low: Any, total: Any) -> Any:
     """floor(u * total / 2^64), u = high * 2^32 + low of `philox`, 0 <= total < 2^63: int64 in [0, total).
 
     Each value is had from floor or ceil of 2^64 / total of the u: a probability is off by less than 2^-64.

@@ -48,7 +48,7 @@ class Share:
         return lightest == self.part
 
 
-share = Share(os.environ.get(precompile.SHARE, ""))
+this_share = Share(os.environ.get(precompile.SHARE, ""))
 IS_COMPILER = precompile.SHARE in os.environ
 """Whether this process was started to compile, and never runs what it makes."""
 if not IS_COMPILER:
@@ -119,7 +119,7 @@ def _compile_or_fall_back(
             if IS_COMPILER:
                 object_cache.write_failure(problem)
                 raise
-            numba_internals.report([problem])
+            numba_internals.report_problems([problem])
     return public_api.compile_function(function, list(signatures), **more)
 
 
@@ -128,7 +128,7 @@ def _compile_or_load_kernel(function: Any, signature: str) -> Kernel:
     arguments, result = normalize_signature(signature)
     if IS_COMPILER:
         address = 0
-        if share.takes(function):
+        if this_share.takes(function):
             object_cache.add_object(symbol, _compile_alone(function, signature))
     else:
         address = object_cache.find_address(symbol) or _compile_alone(function, signature).address
@@ -152,7 +152,7 @@ def entry(signature: Any, **more: Any) -> Callable[[Any], Any]:
 
     def make(function: Any) -> Any:
         signatures = signature if isinstance(signature, list) else [signature]
-        compiled = signatures if not IS_COMPILER or share.takes(function) else []
+        compiled = signatures if not IS_COMPILER or this_share.takes(function) else []
         options = {"no_cfunc_wrapper": True, **more}
         return _compile_or_fall_back(
             lambda: _compile_dispatcher(function, compiled, **options), function, signatures, **more

@@ -2,7 +2,7 @@
 
 Compiling each kernel alone, and joining all object code in one file (`compilation`, `object_cache`), needs classes and
 attributes that numba does not document. All of them are listed in `INTERNALS` and looked up when this file is
-imported. If one is missing, or if numba or llvmlite is a version with which they were not tried, `report` warns, and
+imported. If one is missing, or if numba or llvmlite is a version with which they were not tried, `report_problems` warns, and
 kernels are compiled through numba's public API (`public_api`): the results are equal, but the first compilation takes
 minutes instead of some twenty seconds, and later processes take seconds instead of milliseconds to load the kernels.
 """
@@ -22,7 +22,7 @@ import numba
 __all__ = [
     "CFunc", "CompileResultCacheImpl", "ExternalFunction", "FAULTS", "FunctionCache", "INTERNALS", "IndexDataCacheFile",
     "NullCache", "VERSIONS", "cpu_target", "find_problems", "normalize_signature", "object_code", "problems",
-    "register_dispatcher", "report",
+    "register_dispatcher", "report_problems",
 ]  # fmt: skip
 
 VERSIONS = {"numba": ((0, 60), (0, 70)), "llvmlite": ((0, 43), (0, 52))}
@@ -66,7 +66,7 @@ FAULTS = (AttributeError, ImportError, KeyError, TypeError)
 Errors in a kernel itself are none of these: numba raises its own `TypingError` and the like."""
 
 
-def find(dotted: str) -> Any:
+def find_internal(dotted: str) -> Any:
     """Return the object of a dotted name in `INTERNALS`. Raise ImportError or AttributeError if it is missing."""
     path, *names = dotted.split(".")
     found: Any = importlib.import_module(path)
@@ -82,7 +82,7 @@ def find(dotted: str) -> Any:
 def find_or_object(dotted: str) -> Any:
     """Return the object of a dotted name; `object` if it is missing, which serves as a base class."""
     try:
-        return find(dotted)
+        return find_internal(dotted)
     except (ImportError, AttributeError):
         return object
 
@@ -97,7 +97,7 @@ def find_problems() -> list[str]:
             found.append(f"{library} {version} is not one of the versions that were tried ({library}{needed})")
     for dotted in INTERNALS:
         try:
-            find(dotted)
+            find_internal(dotted)
         except (ImportError, AttributeError):
             found.append(f"{dotted} is missing in numba {numba.__version__} with llvmlite {llvmlite.__version__}")
     return found
@@ -128,7 +128,7 @@ problems: list[str] = []
 """Why kernels are compiled through numba's public API; empty if they are not."""
 
 
-def report(found: list[str]) -> None:
+def report_problems(found: list[str]) -> None:
     """Compile kernels through numba's public API from now on. Warn, in each process once."""
     first = not problems
     problems.extend(found)
@@ -142,4 +142,4 @@ def report(found: list[str]) -> None:
         )
 
 
-report(find_problems())
+report_problems(find_problems())

@@ -64,27 +64,27 @@ MOST_FOLDERS = 4
 
 
 @cache
-def runtime() -> bytes:
+def describe_runtime() -> bytes:
     """Return the key that seals the files: the versions of numba, llvmlite and Python."""
     return f"{numba.__version__} {llvmlite.__version__} {sys.version}".encode()
 
 
-def sources() -> list[Path]:
+def list_sources() -> list[Path]:
     """Return the files of the kernels and of what compiles them, in a fixed order."""
     return sorted(KERNELS.glob("*.py")) + sorted((KERNELS / "jit").glob("*.py"))
 
 
 @cache
-def identity() -> str:
+def compute_identity() -> str:
     """Return a digest of the kernels as they are, of this Python, numba and processor."""
-    digest = blake2b(runtime(), digest_size=8)
+    digest = blake2b(describe_runtime(), digest_size=8)
     processor, features = numba.config.CPU_NAME, numba.config.CPU_FEATURES  # None: of this machine
     if processor is None:
         processor = binding.get_host_cpu_name()
     if features is None:
         features = binding.get_host_cpu_features().flatten()
     digest.update(f"{processor} {features}".encode())
-    for path in sources():
+    for path in list_sources():
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -92,7 +92,7 @@ def identity() -> str:
 @cache
 def find_folder() -> tuple[Path, Path] | None:
     """Return the folder of these sources, and the parent up to which it must be trusted; None if there is none."""
-    name = FOLDER + identity()
+    name = FOLDER + compute_identity()
     if numba.config.CACHE_DIR:
         parent = Path(numba.config.CACHE_DIR).absolute()
         return (parent / name, parent) if not parent.exists() or is_trusted(parent) else None
@@ -105,21 +105,25 @@ def find_folder() -> tuple[Path, Path] | None:
     return home / name, home
 
 
-def read(name: str) -> bytes | None:
+def read_cached(name: str) -> bytes | None:
     """Return the content of a file of the folder, or None if it is missing, not trusted or damaged."""
     where = find_folder()
-    data = None if where is None else read_sealed(where[0] / name, runtime(), where[1])
+    data = None if where is None else read_sealed(where[0] / name, describe_runtime(), where[1])
     return None if data is None else bytes(data)
 
 
-def write(name: str, content: bytes) -> None:
+def write_cached(name: str, content: bytes) -> None:
     """Write a file of the folder, if there is one."""
     where = find_folder()
     if where is None:
         return
     folder, root = where
     new = not folder.exists()
-    if write_sealed(folder / name, runtime(), [content], MODE, root) and new and folder.is_relative_to(PACKAGE):
+    if (
+        write_sealed(folder / name, describe_runtime(), [content], MODE, root)
+        and new
+        and folder.is_relative_to(PACKAGE)
+    ):
         with suppress(OSError):
             folder.chmod(FOLDER_MODE)
 
@@ -136,19 +140,19 @@ def prune_folders(parent: Path) -> None:
 
 def write_failure(problem: str) -> None:
     """Note why numba's internals cannot compile these sources, for `read_failure`."""
-    write(FAILURE, problem.encode())
+    write_cached(FAILURE, problem.encode())
 
 
 def read_failure() -> str | None:
     """Return why numba's internals could not compile these sources with this numba, or None if they could."""
-    found = read(FAILURE)
+    found = read_cached(FAILURE)
     return None if found is None else found.decode()
 
 
 # ---- numba's own files, function by function -------------------------------------------------------------------------
 
 
-class Source:
+class SourceLocator:
     """What numba calls a locator: where the file of a function is cached, and which text it was compiled from."""
 
     def __init__(self, function: Any) -> None:
@@ -165,11 +169,11 @@ class Source:
 
 
 class Serialiser(CompileResultCacheImpl):  # type: ignore[misc]
-    """numba's serialiser of compiled functions, with files named by `Source`."""
+    """numba's serialiser of compiled functions, with files named by `SourceLocator`."""
 
     def __init__(self, function: Any) -> None:
         self._lineno = function.__code__.co_firstlineno
-        self._locator = Source(function)
+        self._locator = SourceLocator(function)
         name = f"{self._locator.path.stem}.{function.__qualname__}"
         self._filename_base = self.get_filename_base(name, getattr(sys, "abiflags", ""))
 
@@ -178,7 +182,7 @@ class SealedFiles(IndexDataCacheFile):  # type: ignore[misc]
     """numba's index and data files, as sealed files."""
 
     def _load_index(self) -> dict[Any, str]:
-        data = read(self._index_name)
+        data = read_cached(self._index_name)
         if data is None:
             return {}
         file = BytesIO(data)
@@ -188,7 +192,7 @@ class SealedFiles(IndexDataCacheFile):  # type: ignore[misc]
         return overloads if source_stamp == self._source_stamp else {}
 
     def _load_data(self, name: str) -> Any:
-        data = read(name)
+        data = read_cached(name)
         if data is None:
             raise FileNotFoundError(name)  # numba compiles anew
         return pickle.loads(data)
@@ -197,7 +201,7 @@ class SealedFiles(IndexDataCacheFile):  # type: ignore[misc]
     def _open_for_write(self, filepath: str) -> Iterator[BytesIO]:
         file = BytesIO()
         yield file
-        write(os.path.basename(filepath), file.getvalue())
+        write_cached(os.path.basename(filepath), file.getvalue())
 
 
 class SealedCache(FunctionCache):  # type: ignore[misc]
@@ -227,7 +231,7 @@ def add_object(symbol: str, compiled: Any) -> None:
     # numba binds functions that call themselves when it loads them; their object code alone cannot be placed.
     if b".numba.unresolved" not in code:
         head = json.dumps([symbol, compiled._wrapper_name, len(code)]).encode() + b"\n"
-        write(f"{symbol}{PART}", head + code)
+        write_cached(f"{symbol}{PART}", head + code)
 
 
 def join_objects() -> None:
@@ -238,12 +242,12 @@ def join_objects() -> None:
     heads, codes = [], []
     parts = sorted(where[0].glob(f"*{PART}"))
     for part in parts:
-        data = read(part.name)
+        data = read_cached(part.name)
         if data is not None:
             head, code = data.split(b"\n", 1)
             heads.append(json.loads(head))
             codes.append(code)
-    write(JOINED, json.dumps(heads).encode() + b"\n" + b"".join(codes))
+    write_cached(JOINED, json.dumps(heads).encode() + b"\n" + b"".join(codes))
     for part in parts:
         remove_file(part)
     prune_folders(where[0].parent)
@@ -277,12 +281,12 @@ class LoadedObjects:
 
 def is_complete() -> bool:
     """Whether the joined file of the kernels as they are is there and can be trusted."""
-    return read(JOINED) is not None
+    return read_cached(JOINED) is not None
 
 
 @cache
 def _loaded() -> LoadedObjects | None:
-    data = read(JOINED)
+    data = read_cached(JOINED)
     return None if data is None else LoadedObjects(data)
 
 

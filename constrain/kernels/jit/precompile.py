@@ -58,10 +58,10 @@ def compile_all() -> None:
         return
     failure = object_cache.read_failure()
     if failure is not None:
-        numba_internals.report([failure])
+        numba_internals.report_problems([failure])
         return
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    texts = {module_of(path): path.read_text(encoding="utf-8") for path in object_cache.sources()}
+    texts = {module_of(path): path.read_text(encoding="utf-8") for path in object_cache.list_sources()}
     modules = [name for name, text in texts.items() if MARKED.search(text)]
     count = sum(len(MARKED.findall(text)) for text in texts.values())
     work = f"import importlib\nfor name in {modules!r}: importlib.import_module(name)"
@@ -82,6 +82,6 @@ def compile_all() -> None:
     codes = [process.wait() for process in processes]
     failure = object_cache.read_failure()
     if failure is not None:
-        numba_internals.report([failure])
+        numba_internals.report_problems([failure])
     elif not any(codes):
         object_cache.join_objects()
