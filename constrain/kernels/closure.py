@@ -155,14 +155,14 @@ def call_rule(c: Any, cell: Any, pc: Any, node: Any, packed: Any) -> Any:
         head[N_CALLS] = which + 1
         if push_item(c, code[cell], -1, -which - 2, 0, 0) < 0:
             return -1
-    e, looked = calls[CALL_W * which + CALL_EDGE] + 0, 0
-    while e >= 0 and looked < MOST_EDGES:  # beyond, `write_node` leaves out repeats
+    e, seen_edges = calls[CALL_W * which + CALL_EDGE] + 0, 0
+    while e >= 0 and seen_edges < MOST_EDGES:  # beyond, `write_node` leaves out repeats
         k = PENDING_W * e
         same = edges[k + PENDING_PC] == pc and edges[k + PENDING_REGISTER] == reg
         if same and edges[k + PENDING_EXTRA] == ext and edges[k + PENDING_BELOW] == node:
             return 0
         e = edges[k + PENDING_NEXT] + 0
-        looked += 1
+        seen_edges += 1
     e = head[N_PENDING_EDGES]
     if PENDING_W * (e + 1) > size(c, PENDING_EDGES):
         return request(c, FULL, PENDING_EDGES)
@@ -335,9 +335,9 @@ def compute_closure(c: Any) -> Any:
                     if objects[reg + O_NAMES] == UNKNOWN_NAMES:
                         head[UNSURE] = 1
                     elif code[pc + ARG_FINITE]:
-                        way = is_name_free(c, pc, reg, SPELLED)
-                        if way <= 0:
-                            if way < 0:
+                        is_free = is_name_free(c, pc, reg, SPELLED)
+                        if is_free <= 0:
+                            if is_free < 0:
                                 return -1
                             break
                     if emit_config(c, pc, q, node, reg, SPELLED) < 0:

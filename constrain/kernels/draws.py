@@ -40,16 +40,16 @@ A2, A3, A4, A5, A6 = (
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _power_of_2(typingctx: Any, turned: Any) -> Any:
+def _power_of_2(typingctx: Any, rounded: Any) -> Any:
     """2^n, of n + TURN."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        whole = context.get_value_type(types.int32 if turned == float32 else types.int64)
-        shift = whole(23 if turned == float32 else 52)
-        bits = builder.shl(builder.bitcast(args[0], whole), shift)
-        return builder.bitcast(bits, context.get_value_type(turned))
+        integer = context.get_value_type(types.int32 if rounded == float32 else types.int64)
+        shift = integer(23 if rounded == float32 else 52)
+        bits = builder.shl(builder.bitcast(args[0], integer), shift)
+        return builder.bitcast(bits, context.get_value_type(rounded))
 
-    return turned(turned), codegen
+    return rounded(rounded), codegen
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -99,16 +99,16 @@ def compute_mass(x: Any, bits: Any, lane: Any) -> Any:
 def _mass_of(x: Any, bits: Any, lane: Any) -> Any:
     def single(x: Any, bits: Any, lane: Any) -> Any:
         y = LOW32 if x < LOW32 else x
-        turned = y * LOG2E32 + ROUND32
-        n = turned - ROUND32
+        rounded = y * LOG2E32 + ROUND32
+        n = rounded - ROUND32
         r = (y - n * HIGH32) - n * TAIL32
         p = ONE32 + r * (ONE32 + r * (A2 + r * (A3 + r * (A4 + r * (A5 + r * A6)))))
-        return _select_allowed(bits, lane, not (x < LOW32), p * _power_of_2(turned))
+        return _select_allowed(bits, lane, not (x < LOW32), p * _power_of_2(rounded))
 
     def double(x: Any, bits: Any, lane: Any) -> Any:
         y = LOW64 if x < LOW64 else x
-        turned = y * LOG2E64 + ROUND64
-        n = turned - ROUND64
+        rounded = y * LOG2E64 + ROUND64
+        n = rounded - ROUND64
         r = (y - n * HIGH64) - n * TAIL64
         p = 1 / 6227020800.0  # Taylor's, up to r^13
         p = 1 / 479001600.0 + r * p
@@ -123,7 +123,7 @@ def _mass_of(x: Any, bits: Any, lane: Any) -> Any:
         p = 1 / 6.0 + r * p
         p = 0.5 + r * p
         p = 1.0 + (r + r * r * p)
-        return _select_allowed(bits, lane, not (x < LOW64), p * _power_of_2(turned))
+        return _select_allowed(bits, lane, not (x < LOW64), p * _power_of_2(rounded))
 
     return single if x == float32 else double
 
@@ -148,25 +148,25 @@ def sum_masses(row: Any, mask: Any, sums: Any) -> Any:
     sums: float64 [words + ceil(words / GROUP)]. No token of the mask may be beyond the row, none likelier than exp(80).
     """
     words = len(mask)
-    whole = min(words, len(row) >> 5)
-    total, nothing = 0.0, make_zero(row)
+    full_words = min(words, len(row) >> 5)
+    total, zero = 0.0, make_zero(row)
     for group in range((words + GROUP - 1) // GROUP):
-        among = 0.0
+        group_sum = 0.0
         for word in range(group * GROUP, min(group * GROUP + GROUP, words)):
-            bits, added = mask[word], nothing
+            bits, added = mask[word], zero
             if bits == 0:
                 sums[word] = 0.0
                 continue
-            if word < whole:
+            if word < full_words:
                 for lane in range(32):
                     added += compute_mass(row[np.uintp(32 * word + lane)], bits, lane)
             else:
                 for lane in range(len(row) & 31):
                     added += compute_mass(row[np.uintp(32 * word + lane)], bits, lane)
             sums[word] = added
-            among += added
-        sums[words + group] = among
-        total += among
+            group_sum += added
+        sums[words + group] = group_sum
+        total += group_sum
     return total
 
 
@@ -181,22 +181,22 @@ def find_token(row: Any, mask: Any, sums: Any, uniform: Any) -> Any:
     for group in range(words, len(sums)):
         total += sums[group]
     target, group, low, high = uniform * total, words, 0, words
-    inside = target  # what is left of the target at the group, then at the word, that is found
+    left = target  # what is left of the target at the group, then at the word, that is found
     for group in range(words, len(sums)):  # rounding may point behind the last: then it is the last with any mass
         if sums[group] > 0:
-            low, total, inside = GROUP * (group - words), sums[group], target
+            low, total, left = GROUP * (group - words), sums[group], target
             if target < total:
                 break
             target -= total
-    target, high, word = min(inside, total), min(low + GROUP, words), low
-    inside = target
+    target, high, word = min(left, total), min(low + GROUP, words), low
+    left = target
     for at in range(low, high):
         if sums[at] > 0:
-            word, total, inside = at, sums[at], target
+            word, total, left = at, sums[at], target
             if target < total:
                 break
             target -= total
-    target, token = min(inside, total), 32 * word
+    target, token = min(left, total), 32 * word
     for lane in range(min(32, len(row) - 32 * word)):
         mass = float64(compute_mass(row[np.uintp(32 * word + lane)], mask[word], lane))
         if mass > 0:
@@ -217,10 +217,10 @@ def remove_token(row: Any, mask: Any, sums: Any, token: Any) -> Any:
         added += compute_mass(row[np.uintp(32 * word + lane)], mask[word], lane)
     sums[word] = added
     first = word // GROUP * GROUP
-    among = 0.0
+    group_sum = 0.0
     for at in range(first, min(first + GROUP, words)):
-        among += sums[at]
-    sums[words + word // GROUP] = among
+        group_sum += sums[at]
+    sums[words + word // GROUP] = group_sum
     total = 0.0
     for group in range(words, len(sums)):
         total += sums[group]
@@ -249,10 +249,10 @@ def list_above(row: Any, floor: Any, tokens: Any) -> Any:
     count = 0
     for begin in range(0, len(row), BLOCK_TOKENS):
         end = min(begin + BLOCK_TOKENS, len(row))
-        some = np.int32(0)
+        any_above = np.int32(0)
         for at in range(begin, end):
-            some = _or_if_above(some, row[np.uintp(at)], floor)
-        if some:
+            any_above = _or_if_above(any_above, row[np.uintp(at)], floor)
+        if any_above:
             for at in range(begin, end):
                 if not (row[at] <= floor):
                     if count < len(tokens):

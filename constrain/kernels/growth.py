@@ -39,7 +39,7 @@ def find_free_slot(c: Any, hash_slot: Any, h: Any) -> Any:
 def rehash_tables(c: Any) -> Any:
     """Fill all hash tables of the state cache anew after some have grown."""
     head, sets, configs, nodes, edges = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, NODES), view(c, EDGES)
-    points, objects, names, code = view(c, CURSORS), view(c, OBJECTS), view(c, NAMES), view(c, CODE)
+    cursors, objects, names, code = view(c, CURSORS), view(c, OBJECTS), view(c, NAMES), view(c, CODE)
     for slot in (SET_HASH, NODE_HASH, CURSOR_HASH, OBJECT_HASH, NAME_HASH, GUARD_HASH, PAIR_HASH, LIST_HASH):
         table = view(c, slot)
         for k in range(size(c, slot)):
@@ -52,9 +52,9 @@ def rehash_tables(c: Any) -> Any:
         view(c, NAME_HASH)[h] = k
     for k in range(head[N_CURSORS]):
         p = CURSOR_W * k
-        h = mix_hash(mix_hash(points[p + CURSOR_BLOCK], points[p + CURSOR_LOW]), points[p + CURSOR_HIGH])
-        h = find_free_slot(c, CURSOR_HASH, mix_hash(h, points[p + CURSOR_DEPTH]))
-        points[p + CURSOR_SLOT] = h
+        h = mix_hash(mix_hash(cursors[p + CURSOR_BLOCK], cursors[p + CURSOR_LOW]), cursors[p + CURSOR_HIGH])
+        h = find_free_slot(c, CURSOR_HASH, mix_hash(h, cursors[p + CURSOR_DEPTH]))
+        cursors[p + CURSOR_SLOT] = h
         view(c, CURSOR_HASH)[h] = k
     guards = view(c, GUARDS)
     for k in range(head[N_GUARDS]):

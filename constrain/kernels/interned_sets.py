@@ -42,10 +42,10 @@ def allow_lexemes(c: Any, s: Any, q: Any) -> Any:
     block = lists[q + LIST_BLOCK]
     for i in range(lists[q]):
         state = lists[q + LIST_FIRST + LEXEME_W * i + LEXEME_STATE]
-        known = state if state >= 0 else -1 - state
+        scanner_state = state if state >= 0 else -1 - state
         for w in range(8):
-            sets[s * SET_W + SET_NEXT + w] |= code[code[block + P_BYTES] + 8 * known + w]
-            if state >= 0 and code[code[block + P_ACCEPT] + known] > 1:
+            sets[s * SET_W + SET_NEXT + w] |= code[code[block + P_BYTES] + 8 * scanner_state + w]
+            if state >= 0 and code[code[block + P_ACCEPT] + scanner_state] > 1:
                 sets[s * SET_W + SET_NEXT + w] |= code[code[block + P_FIRST] + w]
     return 0
 
@@ -54,7 +54,7 @@ def allow_lexemes(c: Any, s: Any, q: Any) -> Any:
 def describe_allowed(c: Any, s: Any, first: Any) -> Any:
     """Write which bytes set record s allows, from its configurations (CONFIGS from `first` on). Return 0 or -1."""
     head, sets, configs, code = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, CODE)
-    leaves, points, told_apart = view(c, LEAVES), view(c, CURSORS), view(c, BUFFER)
+    leaves, cursors, byte_exact = view(c, LEAVES), view(c, CURSORS), view(c, BUFFER)
     r = s * SET_W
     for w in range(8):
         sets[r + SET_NEXT + w] = 0
@@ -75,13 +75,13 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
             allow_cursor(c, s, q, -1)
         elif op == PARSE:
             allow_lexemes(c, s, q)
-        elif code[points[CURSOR_W * q + CURSOR_BLOCK] + STR_ESCAPES] == 0:
+        elif code[cursors[CURSOR_W * q + CURSOR_BLOCK] + STR_ESCAPES] == 0:
             allow_cursor(c, s, q, reg)
         else:
             allow_escaped(c, s, q, reg, ext)
     if leaf_by_leaf:
         for w in range(8):
-            told_apart[w] = sets[r + SET_NEXT + w]
+            byte_exact[w] = sets[r + SET_NEXT + w]
         for k in range(first, first + sets[r + SET_COUNT]):
             op = code[configs[CONFIG_W * k + CONFIG_PC]]
             if op == LEAF or op == OTHER:
@@ -102,7 +102,7 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
             return request(c, FULL, WIDE)
         wide = view(c, WIDE)
         for w in range(8):
-            bits = told_apart[w] if leaf_by_leaf else -1
+            bits = byte_exact[w] if leaf_by_leaf else -1
             for b in range(32):
                 wide[256 * row + 32 * w + b] = UNKNOWN if bits >> b & 1 else UNKNOWN_TO_LEAVES
         head[N_WIDE] = row + 1
@@ -110,15 +110,15 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
         sets[r + SET_BYTES] = row
         sets[r + SET_KEYLESS] = -1
         return 0
-    listed, k = 0, 0
+    packed, k = 0, 0
     for w in range(8):
         bits = sets[r + SET_NEXT + w] & 0xFFFFFFFF
         while bits:
-            listed |= (32 * w + lowest_bit(bits)) << (8 * k)
+            packed |= (32 * w + lowest_bit(bits)) << (8 * k)
             bits &= bits - 1
             k += 1
-    sets[r + SET_BYTES] = listed
-    sets[r + SET_BYTES + 1] = listed >> 32
+    sets[r + SET_BYTES] = packed
+    sets[r + SET_BYTES + 1] = packed >> 32
     sets[r + SET_ALLOWED] = n
     for w in range(8):
         sets[r + SET_NEXT + w] = -1
@@ -194,13 +194,13 @@ def intern_set(c: Any) -> Any:
         s = table[h]
         if s <= 0 or s >= head[N_SETS] or sets[s * SET_W + SET_SLOT] != h:
             break
-        same = sets[s * SET_W + SET_COUNT] == n and sets[s * SET_W + SET_FLAGS] & ~DIFFER_KNOWN == flags
+        is_equal = sets[s * SET_W + SET_COUNT] == n and sets[s * SET_W + SET_FLAGS] & ~DIFFER_KNOWN == flags
         old = CONFIG_W * sets[s * SET_W + SET_FIRST]
         k = 0
-        while same and k < CONFIG_W * records:
-            same = configs[old + k] == configs[CONFIG_W * first + k]
+        while is_equal and k < CONFIG_W * records:
+            is_equal = configs[old + k] == configs[CONFIG_W * first + k]
             k += 1
-        if same:
+        if is_equal:
             return s
         h = (h + 1) & last
     s = head[N_SETS]

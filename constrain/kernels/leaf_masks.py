@@ -36,39 +36,42 @@ from .table_layout import (  # isort: skip
 
 
 @kernel("int64(int64, int64, int64, int64)")
-def add_row(c: Any, q: Any, room: Any, out: Any) -> Any:
-    """OR the row of leaf state q into the mask, restricted to tokens that need at most `room` characters.
+def add_row(c: Any, q: Any, most: Any, out: Any) -> Any:
+    """OR the row of leaf state q into the mask, restricted to tokens that need at most `most` characters.
 
     Return 0 or -1.
     """
     leaves, mask = view(c, LEAVES), at(out)
     words = view(c, TABLE)[T_WORDS] + 0
-    row = view(c, ROWS)
+    rows = view(c, ROWS)
     base = leaves[q * LEAF_W + LEAF_ROW] * words
-    if room >= leaves[q * LEAF_W + LEAF_LONGEST]:
+    if most >= leaves[q * LEAF_W + LEAF_LONGEST]:
         for w in range(words):
-            mask[w] |= row[base + w]
+            mask[w] |= rows[base + w]
         return 0
-    if room < 0:
+    if most < 0:
         return 0
-    order = leaves[q * LEAF_W + LEAF_BY_LENGTH]
-    if order < 0:
+    offsets = leaves[q * LEAF_W + LEAF_BY_LENGTH]
+    if offsets < 0:
         return request(c, NEED_BY_LENGTH, q)
-    orders = view(c, BY_LENGTH)
-    for k in range(orders[order], orders[order + min(room, LENGTH_CLASSES - 2) + 1]):
-        token = orders[order + LENGTH_CLASSES + 1 + k]
+    by_length = view(c, BY_LENGTH)
+    for k in range(by_length[offsets], by_length[offsets + min(most, LENGTH_CLASSES - 2) + 1]):
+        token = by_length[offsets + LENGTH_CLASSES + 1 + k]
         mask[token >> 5] |= 1 << (token & 31)
     return 0
 
 
 @kernel("int64(int64, int64, int64, int64, int64)")
-def add_leaf(c: Any, s: Any, k: Any, out: Any, room: Any) -> Any:
-    """OR in the tokens that configuration k, in a leaf that has a row, allows. Return 0 or -1."""
+def add_leaf(c: Any, s: Any, k: Any, out: Any, most: Any) -> Any:
+    """OR in the tokens that configuration k of set s, in a leaf that has a row, allows. Return 0 or -1.
+
+    most: characters that the leaf may still have.
+    """
     configs, code, leaves, sets = view(c, CONFIGS), view(c, CODE), view(c, LEAVES), view(c, SETS)
     config = CONFIG_W * k
     pc, q, ext = configs[config + CONFIG_PC], configs[config + CONFIG_STATE], configs[config + CONFIG_EXTRA]
     view(c, HEAD)[STEPS] += ROW_STEPS
-    rest = leaves[q * LEAF_W + LEAF_SUFFIXES]
+    suffixes = leaves[q * LEAF_W + LEAF_SUFFIXES]
     closes = leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_CLOSES
     least = 0
     if code[pc] == OTHER:
@@ -79,25 +82,26 @@ def add_leaf(c: Any, s: Any, k: Any, out: Any, room: Any) -> Any:
     if after < 0:
         return -1
     follows = closes or sets[after * SET_W + SET_ALLOWED] > 0
-    if follows and rest == -1:
+    if follows and suffixes == -1:
         return request(c, NEED_SUFFIXES, q)
-    if follows and rest == -2:
+    if follows and suffixes == -2:
         alone = select_configs(c, s, k)
         return -1 if alone < 0 else walk_trie(c, 0, alone, 1, s, out, 0, NO_LIMIT)
-    if add_row(c, q, room, out) < 0:
+    if add_row(c, q, most, out) < 0:
         return -1
     if not follows:
         return 0
     if closes:
-        take_tokens(c, rest, out, least, room)
-    return walk_trie(c, rest, after, code[pc] == LEAF, s, out, least, room)
+        take_tokens(c, suffixes, out, least, most)
+    return walk_trie(c, suffixes, after, code[pc] == LEAF, s, out, least, most)
 
 
 @kernel("int64(int64, int64, int64, int64)")
 def clear_name(c: Any, n: Any, m: Any, out: Any) -> Any:
-    """Clear the tokens that spell BUFFER[n .. m), as it stands, and a closing quote. 1 if BUFFER[0 .. n) is its start.
+    """Clear the tokens that finish a name, spelled without escapes, with its closing quote.
 
-    BUFFER holds what was spelled so far in 0 .. n, and behind it, from n on, a whole name of m bytes.
+    BUFFER[0 .. n) holds the prefix spelled so far, BUFFER[n .. n + m) the name. Return 1 if the name has that prefix,
+    else 0.
     """
     buffer, trie, tokens, end, mask = view(c, BUFFER), view(c, TRIE), view(c, TRIE_TOKENS), view(c, TRIE_END), at(out)
     if m < n:
@@ -108,7 +112,7 @@ def clear_name(c: Any, n: Any, m: Any, out: Any) -> Any:
     node = 0
     for i in range(n, m):
         b = buffer[n + i]
-        if b < 32 or b == 34 or b == 92:  # never written as it stands
+        if b < 32 or b == 34 or b == 92:  # cannot be written without an escape
             return 1
         node = find_child(c, node, b)
         if node < 0:
@@ -123,7 +127,10 @@ def clear_name(c: Any, n: Any, m: Any, out: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def clear_excluded(c: Any, state: Any, n: Any, out: Any) -> Any:
-    """Clear the tokens that would finish a name excluded for undeclared keys. Return how many names begin so, or -1."""
+    """Clear the tokens that would finish a name excluded for undeclared keys.
+
+    Return the number of excluded names with the prefix in BUFFER[0 .. n), or -1.
+    """
     code, buffer = view(c, CODE), view(c, BUFFER)
     block = code[view(c, OBJECTS)[state + O_BLOCK] + OBJ_EXCLUDED]
     low, high = 0, code[block + STR_COUNT] + 0
@@ -145,28 +152,27 @@ def clear_excluded(c: Any, state: Any, n: Any, out: Any) -> Any:
 def clear_seen(c: Any, state: Any, n: Any, out: Any) -> Any:
     """Clear the tokens that would finish an undeclared key that the object already has.
 
-    Return how many begin so, or -1.
+    Return the number of such keys with the prefix in BUFFER[0 .. n), or -1.
     """
     names = view(c, NAMES)
-    seen = view(c, OBJECTS)[state + O_NAMES] + 0
-    found = 0
-    while seen != NO_NAMES:
-        m = write_name_to_buffer(c, names[NAME_W * seen + NAME_VALUE], n)
+    name_list = view(c, OBJECTS)[state + O_NAMES] + 0
+    count = 0
+    while name_list != NO_NAMES:
+        m = write_name_to_buffer(c, names[NAME_W * name_list + NAME_VALUE], n)
         if m < 0:
             return -1
-        seen = names[NAME_W * seen + NAME_PARENT] + 0
-        found += clear_name(c, n, m, out)
-    return found
+        name_list = names[NAME_W * name_list + NAME_PARENT] + 0
+        count += clear_name(c, n, m, out)
+    return count
 
 
 @kernel("int64(int64, int64, int64, int64)")
 def try_key_prefixes(c: Any, s: Any, k: Any, out: Any) -> Any:
-    """Try one by one the tokens by which the key of configuration k continues like a name that is taken.
+    """Step exactly the tokens by which the key of configuration k continues like a name that is taken.
 
-    Return 0 or -1.
-
-    For classes in which some text begins few names only: such a text may have no name left to become. Those tokens
-    stand along the name as it is, or spell some character of it by an escape; inside an escape or a character any may.
+    For classes in which some prefix has finitely many completions, so that all of them may be taken. These tokens
+    follow the name in the trie, or spell one of its characters by an escape; inside an escape or a multi-byte
+    character, any token may. Return 0 or -1.
     """
     configs, leaves, code, objects = view(c, CONFIGS), view(c, LEAVES), view(c, CODE), view(c, OBJECTS)
     names, trie, edges = view(c, NAMES), view(c, TRIE), view(c, TRIE_EDGES)
@@ -181,23 +187,23 @@ def try_key_prefixes(c: Any, s: Any, k: Any, out: Any) -> Any:
         return -1
     block = code[objects[state + O_BLOCK] + OBJ_EXCLUDED]
     excluded = code[block + STR_COUNT] + 0
-    seen, which = objects[state + O_NAMES] + 0, 0
-    while which < excluded or seen > UNKNOWN_NAMES:
-        # BUFFER is used by the steps of the tokens that are tried: the name is put there again for each.
+    name_list, index = objects[state + O_NAMES] + 0, 0
+    while index < excluded or name_list > UNKNOWN_NAMES:
+        # Stepping tokens overwrites BUFFER: write the prefix again.
         n = decode_name(c, ext)
-        if which < excluded:
-            first = code[block + STR_OFFSETS + which]
-            m = code[block + STR_OFFSETS + which + 1] - first
+        if index < excluded:
+            first = code[block + STR_OFFSETS + index]
+            m = code[block + STR_OFFSETS + index + 1] - first
             if n + m > size(c, BUFFER):
                 return request(c, FULL, BUFFER)
             for i in range(m):
                 view(c, BUFFER)[n + i] = code[first + i]
-            which += 1
+            index += 1
         else:
-            m = write_name_to_buffer(c, names[NAME_W * seen + NAME_VALUE], n)
+            m = write_name_to_buffer(c, names[NAME_W * name_list + NAME_VALUE], n)
             if m < 0:
                 return -1
-            seen = names[NAME_W * seen + NAME_PARENT] + 0
+            name_list = names[NAME_W * name_list + NAME_PARENT] + 0
         is_equal = m >= n
         for i in range(min(n, m)):
             is_equal = is_equal and view(c, BUFFER)[i] == view(c, BUFFER)[n + i]
@@ -228,7 +234,7 @@ def try_key_prefixes(c: Any, s: Any, k: Any, out: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
-    """OR in the tokens of an undeclared key as `add_leaf` does, without those that finish a forbidden name.
+    """OR in the tokens of an undeclared key, as `add_leaf` does, without those that finish a forbidden name.
 
     Return 0 or -1.
     """
@@ -252,27 +258,27 @@ def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
     if n < 0:
         return -1
     kind = leaves[q * LEAF_W + LEAF_DECODER] >> KIND
-    plain = kind == PLAIN or kind == RAW or kind == RAW_UNIFORM
-    # Inside an escape what comes next is not the name as it stands: nothing is cleared, each token is tried below.
+    is_plain = kind == PLAIN or kind == RAW or kind == RAW_UNIFORM
+    # Inside an escape the next bytes are not those of the name: nothing is cleared, each token is stepped below.
     n_excluded = 0
-    if plain:
+    if is_plain:
         n_excluded = clear_excluded(c, reg, n, address(c, SPARE))
-        more = clear_seen(c, reg, n, address(c, SPARE))
-        if n_excluded < 0 or more < 0:
+        n_seen = clear_seen(c, reg, n, address(c, SPARE))
+        if n_excluded < 0 or n_seen < 0:
             return -1
-        n_excluded += more
-    if n_excluded > 0 or not plain:
-        # Escapes spell a name in many ways: the few tokens that hold one before the quote are tried one by one.
+        n_excluded += n_seen
+    if n_excluded > 0 or not is_plain:
+        # A name has many spellings with escapes: the few tokens with an escape before the quote are stepped.
         root = leaves[q * LEAF_W + LEAF_SUFFIXES]
         first = trie[TRIE_W * root + TRIE_FIRST_TOKEN] if root >= 0 else 0
         last = trie[TRIE_W * leaves[q * LEAF_W + LEAF_SUFFIXES_END] + TRIE_FIRST_TOKEN] if root >= 0 else 0
         for t in range(first, last):
             token = tokens[ENTRY_W * t + ENTRY_TOKEN]
             escaped = tokens[ENTRY_W * t + ENTRY_CHARACTERS] & ESCAPED
-            if spare[token >> 5] >> (token & 31) & 1 and (not plain or escaped):
+            if spare[token >> 5] >> (token & 31) & 1 and (not is_plain or escaped):
                 if try_token(c, s, token, address(c, SPARE)) < 0:
                     return -1
-    if view(c, CODE)[configs[CONFIG_W * k + CONFIG_PC] + ARG_FINITE] and (n_excluded > 0 or not plain):
+    if view(c, CODE)[configs[CONFIG_W * k + CONFIG_PC] + ARG_FINITE] and (n_excluded > 0 or not is_plain):
         if try_key_prefixes(c, s, k, address(c, SPARE)) < 0:
             return -1
     for w in range(words):

@@ -122,8 +122,8 @@ def intern_leaf(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
     h = mix_hash(mix_hash(mix_hash(0, machine), decoder), state) & last
     while table[h] >= 0:
         r = table[h] * LEAF_W
-        same = leaves[r + LEAF_MACHINE] == machine and leaves[r + LEAF_DECODER] == decoder
-        if same and leaves[r + LEAF_STATE] == state:
+        is_equal = leaves[r + LEAF_MACHINE] == machine and leaves[r + LEAF_DECODER] == decoder
+        if is_equal and leaves[r + LEAF_STATE] == state:
             return table[h]
         h = (h + 1) & last
     q = counts[N_LEAVES]
@@ -182,39 +182,39 @@ def step_inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) 
     least, most = pending_range(decoder)
     if kind == RAW:
         # No overlong forms, no surrogates, nothing beyond U+10FFFF (RFC 3629 section 3).
-        clipped = False
+        is_clipped = False
         if left == 2 and value < 1:
-            least, clipped = 0x800, True
+            least, is_clipped = 0x800, True
         if left == 3 and value < 1:
-            least, clipped = 0x10000, True
+            least, is_clipped = 0x10000, True
         if least <= 0xDFFF and most >= 0xD800:
             if least >= 0xD800:
                 return -1
-            most, clipped = 0xD7FF, True
+            most, is_clipped = 0xD7FF, True
         if most > 0x10FFFF:
-            most, clipped = 0x10FFFF, True
+            most, is_clipped = 0x10FFFF, True
         if least > most:
             return -1
         target = unpack_target(reach_states(t, at, state, least, most))
         if target == DEAD_END:
             return -1
-        if target >= 0 and not clipped:
+        if target >= 0 and not is_clipped:
             return pack_decoder(uniform, left, 0) << 32 | target
         return decoder << 32 | state
     if kind == HEX:
-        whole = unpack_target(reach_states(t, at, state, least, min(most, 0xFFFF)))
+        bmp_target = unpack_target(reach_states(t, at, state, least, min(most, 0xFFFF)))
         if most < 0xD800 or least > 0xDFFF:
-            if whole == DEAD_END:
+            if bmp_target == DEAD_END:
                 return -1
-            if whole >= 0:
-                return pack_decoder(uniform, left, 0) << 32 | whole
+            if bmp_target >= 0:
+                return pack_decoder(uniform, left, 0) << 32 | bmp_target
             return decoder << 32 | state
-        beyond = DEAD_END
+        astral_target = DEAD_END
         if least <= 0xDBFF:
             first, final = max(least, 0xD800), min(most, 0xDBFF)
             least, most = 0x10000 + ((first - 0xD800) << 10), 0x10000 + ((final - 0xD800) << 10) + 0x3FF
-            beyond = unpack_target(reach_states(t, at, state, least, most))
-        return -1 if whole == DEAD_END and beyond == DEAD_END else decoder << 32 | state
+            astral_target = unpack_target(reach_states(t, at, state, least, most))
+        return -1 if bmp_target == DEAD_END and astral_target == DEAD_END else decoder << 32 | state
     if least > most:
         return -1
     target = unpack_target(reach_states(t, at, state, least, most))
@@ -247,8 +247,8 @@ def step_decoder(t: Any, mode: Any, at: Any, pair: Any, b: Any) -> Any:
                 accepting = at + 3 + 2 * dfas[at + 2] + 128
                 return pack_decoder(DONE, 0, 0) << 32 if mode == JSON_STRING and dfas[accepting + state] else -1
             if b == 92:
-                some = unpack_target(reach_states(t, at, state, 0, 0x10FFFF))
-                return -1 if some == DEAD_END else pack_decoder(ESCAPE, 0, 0) << 32 | state
+                any_target = unpack_target(reach_states(t, at, state, 0, 0x10FFFF))
+                return -1 if any_target == DEAD_END else pack_decoder(ESCAPE, 0, 0) << 32 | state
             if b < 32:
                 return -1
         if b < 128:
@@ -318,7 +318,7 @@ def expand_leaf(t: Any, q: Any) -> Any:
 
     Return 0, or -1 if the table is full.
     """
-    leaves, following = view(t, LEAVES), view(t, LEAF_NEXT)
+    leaves, transitions = view(t, LEAVES), view(t, LEAF_NEXT)
     r = q * LEAF_W
     if leaves[r + LEAF_FLAGS] & LEAF_EXPANDED:
         return 0
@@ -337,7 +337,7 @@ def expand_leaf(t: Any, q: Any) -> Any:
                 return -1
             leaves[r + LEAF_BYTES + (b >> 5)] |= 1 << (b & 31)
             n += 1
-        following[256 * q + b] = after
+        transitions[256 * q + b] = after
     leaves[r + LEAF_ALLOWED] = n
     if n < WIDE_LEAF:
         leaves[r + LEAF_ROW] = -2

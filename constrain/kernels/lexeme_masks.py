@@ -37,16 +37,16 @@ from .table_layout import (  # isort: skip
 
 
 MOST_DEPTH = 48
-"""Recursion depth of `visit_reader`, in lexemes of one token. The rest of the token is taken byte by byte."""
+"""Recursion depth of `visit_reader`: lexemes in one token. The remainder of a longer token is stepped byte by byte."""
 
 
 @kernel("int64(int64, int64, int64, int64)")
 def try_exit(c: Any, s: Any, exit_: Any, out: Any) -> Any:
-    """Set the bits of the tokens of an exit that set s takes, stepping byte by byte. Return 0 or -1."""
-    exits, words_, mask = view(c, LEX_EXITS), view(c, LEX_WORDS), at(out)
+    """Set the bits of the tokens of an exit that set s accepts, stepping each byte by byte. Return 0 or -1."""
+    exits, lex_words, mask = view(c, LEX_EXITS), view(c, LEX_WORDS), at(out)
     first = exits[EXIT_W * exit_ + EXIT_FIRST] + 0
     for k in range(first, first + exits[EXIT_W * exit_ + EXIT_COUNT]):
-        token = words_[k] >> 8
+        token = lex_words[k] >> 8
         if mask[token >> 5] >> (token & 31) & 1 == 0 and try_token(c, s, token, out) < 0:
             return -1
     return 0
@@ -56,70 +56,79 @@ def try_exit(c: Any, s: Any, exit_: Any, out: Any) -> Any:
 def visit_reader(
     c: Any, s: Any, block: Any, reader: Any, stack: Any, columns: Any, brackets: Any, column: Any, depth: Any, out: Any
 ) -> Any:
-    """Set the bits of the tokens that the parser accepts as a reader scans them.
+    """Set the bits of the tokens that the parser accepts as a reader scans them. Return 0 or -1.
 
-    Return 0 or -1. s: the set of the mask.
-
-    column: of the lexeme in the making, -1 if no line has ended in it. depth: calls of this kernel around this one.
+    s: the set of the mask. stack, columns, brackets: state of the parser before the lexeme. column: column of the
+    unfinished lexeme, -1 if it contains no line break. depth: depth of the recursion.
     """
     code, pairs, shifts = view(c, CODE), view(c, PAIRS), view(c, MAY_SHIFT)
-    readers, classes, exits, words_ = view(c, LEX_READERS), view(c, LEX_CLASSES), view(c, LEX_EXITS), view(c, LEX_WORDS)
+    readers, classes, exits, lex_words = (
+        view(c, LEX_READERS),
+        view(c, LEX_CLASSES),
+        view(c, LEX_EXITS),
+        view(c, LEX_WORDS),
+    )
     mask = at(out)
     words, ignored, newline = code[block + P_WORDS] + 0, code[block + P_IGNORED] + 0, code[block + P_NEWLINE] + 0
-    # What the top state shifts is accepted, what it has no entry for is not; only in between is the stack asked.
+    # A terminal that the top state shifts is accepted, one without an entry is not. Only for a terminal that is
+    # reduced before does the answer depend on the states below.
     top = pairs[PAIR_W * stack + PAIR_VALUE] * words
-    certain, perhaps = code[block + P_SHIFTS] + top, code[block + P_ROWS] + top
-    there = -1
+    shifted, acceptable = code[block + P_SHIFTS] + top, code[block + P_ROWS] + top
+    accepted_at = -1
     if code[block + P_DEAD_ENDS]:
-        there = find_accepted_terminals(c, block, stack)
-        if there < 0:
+        accepted_at = find_accepted_terminals(c, block, stack)
+        if accepted_at < 0:
             return -1
-        leads_on = False
+        is_coreachable = False
         for w in range(words):
-            leads_on = leads_on or shifts[there + w] != 0
-        if not leads_on:
+            is_coreachable = is_coreachable or shifts[accepted_at + w] != 0
+        if not is_coreachable:
             return 0
     r = READER_W * reader
     scanner = readers[r + READER_SCANNER] + 0
-    inside = newline if brackets > 0 else -1  # where lines do not end
-    unbroken = (reader & 0) - 1  # no literal: numba would look for another version of this kernel for it
+    ignored_newline = newline if brackets > 0 else -1  # inside brackets line breaks are ignored
+    no_line_end = (reader & 0) - 1  # -1, not as a literal: numba would compile a second specialisation
     for k in range(readers[r + READER_CLASSES], readers[r + READER_CLASSES] + readers[r + READER_N_CLASSES]):
         p = CLASS_W * k
         kind = code[block + P_KINDS_OF_CLASS] + classes[p + CLASS_KIND] * words
-        meets, may_meet = 0, 0
+        accepts, may_accept = 0, 0
         for w in range(words):
-            meets |= code[kind + w] & ((code[certain + w] if there < 0 else 0) | code[ignored + w])
-            may_meet |= code[kind + w] & code[perhaps + w]
-        if inside >= 0:
-            meets |= code[kind + (inside >> 5)] & 1 << (inside & 31)
-        if meets == 0 and may_meet != 0:
-            if there < 0:
-                there = find_accepted_terminals(c, block, stack)
-                if there < 0:
+            accepts |= code[kind + w] & ((code[shifted + w] if accepted_at < 0 else 0) | code[ignored + w])
+            may_accept |= code[kind + w] & code[acceptable + w]
+        if ignored_newline >= 0:
+            accepts |= code[kind + (ignored_newline >> 5)] & 1 << (ignored_newline & 31)
+        if accepts == 0 and may_accept != 0:
+            if accepted_at < 0:
+                accepted_at = find_accepted_terminals(c, block, stack)
+                if accepted_at < 0:
                     return -1
             for w in range(words):
-                meets |= code[kind + w] & shifts[there + w]
-        if meets == 0:
+                accepts |= code[kind + w] & shifts[accepted_at + w]
+        if accepts == 0:
             continue
         first, n = classes[p + CLASS_FIRST] + 0, classes[p + CLASS_COUNT] + 0
         if n < 0:
             for w in range(view(c, TABLE)[T_WORDS]):
-                mask[w] |= words_[first + w]
+                mask[w] |= lex_words[first + w]
         for i in range(first, first + n):
-            token = words_[i]
+            token = lex_words[i]
             mask[token >> 5] |= 1 << (token & 31)
     for i in range(readers[r + READER_DOUBTS], readers[r + READER_DOUBTS] + readers[r + READER_N_DOUBTS]):
-        token = words_[i] + 0
+        token = lex_words[i] + 0
         if mask[token >> 5] >> (token & 31) & 1 == 0 and try_token(c, s, token, out) < 0:
             return -1
     for e in range(readers[r + READER_EXITS], readers[r + READER_EXITS] + readers[r + READER_N_EXITS]):
         t = exits[EXIT_W * e + EXIT_TERMINAL] + 0
-        by_row = there < 0 or code[block + P_DEAD_ENDS] == BY_LETTERS  # no bit there says it of all letters of t
-        accepted = (code[perhaps + (t >> 5)] if by_row else shifts[there + (t >> 5)]) | code[ignored + (t >> 5)]
-        if accepted >> (t & 31) & 1 == 0 and t != inside:
+        by_row = (
+            accepted_at < 0 or code[block + P_DEAD_ENDS] == BY_LETTERS
+        )  # a terminal is a set of letters here, so its bit is not conclusive
+        accepted = (code[acceptable + (t >> 5)] if by_row else shifts[accepted_at + (t >> 5)]) | code[
+            ignored + (t >> 5)
+        ]
+        if accepted >> (t & 31) & 1 == 0 and t != ignored_newline:
             continue
-        written = exits[EXIT_W * e + EXIT_COLUMN]
-        ends_at = (written >> 1) + (0 if written & 1 else column) if written & 1 or column >= 0 else -1
+        line_end = exits[EXIT_W * e + EXIT_COLUMN]
+        ends_at = (line_end >> 1) + (0 if line_end & 1 else column) if line_end & 1 or column >= 0 else -1
         stack_2, columns_2, brackets_2 = commit_lexeme(c, block, stack, t, columns, brackets, ends_at)
         if stack_2 < 0:
             return -1
@@ -132,14 +141,17 @@ def visit_reader(
         child = find_next_reader(
             c, block, scanner, e, code[code[block + P_SCAN] + pairs[PAIR_W * stack_2 + PAIR_VALUE]]
         )
-        if child < 0 or visit_reader(c, s, block, child, stack_2, columns_2, brackets_2, unbroken, depth + 1, out) < 0:
+        if (
+            child < 0
+            or visit_reader(c, s, block, child, stack_2, columns_2, brackets_2, no_line_end, depth + 1, out) < 0
+        ):
             return -1
     return 0
 
 
 @inlined("int64(int64, int64)")
 def drop_first_lexeme(c: Any, q: Any) -> Any:
-    """Return the id of list q without its first lexeme, for when that one fails; 0 if nothing follows, or -1."""
+    """Return the list q without its first lexeme, which has failed: its id, 0 if nothing is left, or -1."""
     lists, new = view(c, LISTS), view(c, LISTING)
     n = lists[q] - 1
     for i in range(LEXEME_W * n):
@@ -149,12 +161,9 @@ def drop_first_lexeme(c: Any, q: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def add_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
-    """OR into the mask the tokens by which the only lexeme in the making of list q may continue or end.
-
-    Return 0 or -1.
-    """
+    """OR in the tokens by which the only unfinished lexeme of list q may continue or end. Return 0 or -1."""
     head, code, lists, pairs = view(c, HEAD), view(c, CODE), view(c, LISTS), view(c, PAIRS)
-    readers, words_, spare, mask = view(c, LEX_READERS), view(c, LEX_WORDS), view(c, SPARE), at(out)
+    readers, lex_words, spare, mask = view(c, LEX_READERS), view(c, LEX_WORDS), view(c, SPARE), at(out)
     block = lists[q + LIST_BLOCK] + 0
     scanner = view(c, SCANNERS)[code[block + P_INDEX]] + 0
     if scanner < 0:
@@ -164,15 +173,15 @@ def add_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
         lists[e + LEXEME_STACK] + 0, lists[e + LEXEME_STATE] + 0, lists[e + LEXEME_COLUMNS] + 0,
         lists[e + LEXEME_BRACKETS] + 0, lists[e + LEXEME_COLUMN] + 0,
     )  # fmt: skip
-    before = head[N_PAIRS] + 0, head[N_MAY_SHIFT] + 0, head[N_LISTS] + 0, head[N_UNIONS] + 0
+    counts_before = head[N_PAIRS] + 0, head[N_MAY_SHIFT] + 0, head[N_LISTS] + 0, head[N_UNIONS] + 0
     reader = find_root_reader(c, block, scanner, state)
     if reader < 0 or visit_reader(c, s, block, reader, stack, columns, brackets, column, column - column, out) < 0:
         return -1
     bounds = readers[READER_W * reader + READER_BOUNDS] + 0
     words = view(c, TABLE)[T_WORDS] + 0
-    for k in range(words_[bounds] if bounds >= 0 else 0):
-        place = bounds + 1 + k * (1 + words)
-        stack_2, columns_2, brackets_2 = commit_lexeme(c, block, stack, words_[place], columns, brackets, column)
+    for k in range(lex_words[bounds] if bounds >= 0 else 0):
+        bound = bounds + 1 + k * (1 + words)
+        stack_2, columns_2, brackets_2 = commit_lexeme(c, block, stack, lex_words[bound], columns, brackets, column)
         if stack_2 < 0:
             return -1
         if stack_2 == 0:
@@ -187,25 +196,25 @@ def add_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
         if visit_reader(c, s, block, start, stack_2, columns_2, brackets_2, -1, column - column, address(c, SPARE)) < 0:
             return -1
         for w in range(words):
-            mask[w] |= spare[w] & words_[place + 1 + w]
-    # Discard the stacks that were only explored, unless steps byte by byte have memoised them.
-    if head[N_LISTS] == before[2] and head[N_UNIONS] == before[3]:
-        truncate_pairs(c, before[0], before[1])
+            mask[w] |= spare[w] & lex_words[bound + 1 + w]
+    # Discard the stacks that were only explored, unless byte-wise steps have memoised them.
+    if head[N_LISTS] == counts_before[2] and head[N_UNIONS] == counts_before[3]:
+        truncate_pairs(c, counts_before[0], counts_before[1])
     return 0
 
 
 @kernel("int64(int64, int64, int64, int64)")
 def add_two_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
-    """OR in the tokens of two lexemes in the making, as `add_lexemes`; s holds no other configuration. Return 0 or -1.
+    """OR in the tokens of a list of two unfinished lexemes, the only configuration of set s. Return 0 or -1.
 
-    Before a byte that the longer one does not take, only the other counts. The few tokens that begin with a byte that
-    it takes, or that ends it, are walked.
+    Before a byte that the longer lexeme refuses, only the other one counts (`add_lexemes`). Tokens that begin with a
+    byte that continues or ends the longer one are walked.
     """
     lists, code, trie, edges = view(c, LISTS), view(c, CODE), view(c, TRIE), view(c, TRIE_EDGES)
     block, state = lists[q + LIST_BLOCK] + 0, lists[q + LIST_FIRST + LEXEME_STATE] + 0
     row = code[code[block + P_ACCEPT] + state] >> 1
-    tail = drop_first_lexeme(c, q)
-    if tail < 0 or (tail > 0 and add_lexemes(c, s, tail, out) < 0):
+    other_list = drop_first_lexeme(c, q)
+    if other_list < 0 or (other_list > 0 and add_lexemes(c, s, other_list, out) < 0):
         return -1
     for e in range(trie[TRIE_FIRST_EDGE], trie[TRIE_W + TRIE_FIRST_EDGE]):
         b, child = edges[e] & 255, edges[e] >> 8
@@ -223,7 +232,7 @@ def add_two_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
 def add_parsed(c: Any, s: Any, k: Any, out: Any) -> Any:
     """OR in the tokens that configuration k, a text that is being parsed, allows. Return 0 or -1.
 
-    By readers if nothing follows the text and one lexeme is in the making, or two; else by a walk of the whole trie.
+    By readers if nothing follows the parsed text and at most two lexemes are unfinished; else by a walk of the trie.
     """
     configs, code = view(c, CONFIGS), view(c, CODE)
     q = configs[CONFIG_W * k + CONFIG_STATE] + 0

@@ -1,14 +1,13 @@
-"""Lexemes: what a scanner makes of all tokens, and from it the mask of a text that is being parsed (kernels).
+"""The lexeme trie: the results of scanning every token of the vocabulary, independent of the parser (kernels).
 
-Read from a scanner state, a token ends inside a lexeme (its *class*: what that lexeme can still become), or it takes
-a lexeme to its end (its *exit*: the terminal, and what of the token remains), or it is refused. That is independent of
-the parser, so it is computed once per state, for all tokens, and kept in the vocabulary's table; the remainders of
-an exit are read from the scanner's next start state in the same way, when a parser comes by, and so on: a trie of
-lexemes. A mask walks this trie with the parser's stack: classes that the parser accepts are in, exits that it does
-not accept are cut off with all that is below.
+Scanned from a scanner state, a token ends inside a lexeme (its *class*: the terminals that the lexeme can still
+become), or completes a lexeme (its *exit*: the terminal, and the remainder of the token), or is refused. A *reader* is
+the result for all tokens from one state, computed once and stored in the vocabulary's MaskTable. The remainders of an
+exit are scanned from the scanner's next start state when a parser first gets there, and so on: the readers form a trie
+of lexemes. `lexeme_masks` walks it with the parser's stack.
 
-A token whose last lexeme in the making may come to nothing, so that an earlier end counts, is *doubtful*: where its
-class does not settle it, it is taken byte by byte.
+By maximal munch an unfinished lexeme may still fail, so that an earlier end counts. Such a token is *doubtful*: where
+its class does not decide, it is stepped byte by byte.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from .table_layout import (  # isort: skip
 
 @inlined("int64(int64, int64, int64, int64)")
 def find_reader(c: Any, scanner: Any, state: Any, first: Any) -> Any:
-    """Return the reader (see LEX_READERS) in a chain that begins with reader `first`, or -1."""
+    """Return the reader of a scanner state in the hash chain that begins with reader `first`, or -1."""
     readers = view(c, LEX_READERS)
     while first >= 0:
         r = READER_W * first
@@ -48,67 +47,69 @@ def find_reader(c: Any, scanner: Any, state: Any, first: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
-def read_token(c: Any, block: Any, d: Any, item: Any, place: Any, exits: Any) -> Any:
-    """Read what remains of a token, item = token << 8 | bytes of it that were read: writes to TRIE_TEMP[place ..].
+def read_token(c: Any, block: Any, state: Any, item: Any, out: Any, exits: Any) -> Any:
+    """Scan the remainder of a token and write the result (fields READ_...) to TRIE_TEMP from `out` on.
 
-    Written: class, or -2 - key of the exit; the remainder of an exit; flags. Nothing if it is refused.
-    d: state of the scanner after the first byte of the remainder. exits: the number of terminals.
+    Nothing is written if the token is refused.
+
+    item: token << 8 | number of bytes read before. state: scanner state after the first byte of the remainder. exits:
+    the number of terminals; keys of exits from there on are columns of lexemes that end a line.
     """
     code, offsets, temp = view(c, CODE), view(c, OFFSETS), view(c, TRIE_TEMP)
     delta, accept, verdicts = code[block + P_DELTA] + 0, code[block + P_ACCEPT] + 0, code[block + P_VERDICTS] + 0
     newline, tab = code[block + P_NEWLINE] + 0, code[block + P_TAB] + 0
-    token, done = item >> 8, item & 255
-    i, last = offsets[token] + done, offsets[token + 1] + 0
+    token, bytes_read = item >> 8, item & 255
+    i, last = offsets[token] + bytes_read, offsets[token + 1] + 0
     terminal, end, column_end = -1, 0, 0
-    column, broken = 0, 0  # since the last end of a line in the lexeme, if there was one
+    column, has_line_end = 0, 0  # since the last line break in the lexeme, if any
     first = i
     while i < last:
         b = read_byte(c, i)
         if i > first:
-            row = code[accept + d] >> 1
+            row = code[accept + state] >> 1
             if row and code[verdicts + 257 * row + b] >= 0:
-                terminal, end, column_end = code[verdicts + 257 * row + b] + 0, i, column * 2 + broken
-            d = code[delta + 256 * d + b] + 0
-            if d < 0:
+                terminal, end, column_end = code[verdicts + 257 * row + b] + 0, i, column * 2 + has_line_end
+            state = code[delta + 256 * state + b] + 0
+            if state < 0:
                 break
         if newline >= 0:
             if b == 10:
-                column, broken = 0, 1
+                column, has_line_end = 0, 1
             elif b == 32:
                 column += 1
             elif b == 9:
                 column += tab
         i += 1
-    if d >= 0:
-        temp[place + READ_END] = code[code[block + P_CLASS] + d]
-        if code[accept + d] & 1 == 0:
-            temp[place + READ_DOUBT] = DOUBTFUL if terminal >= 0 else OPEN_END
+    if state >= 0:
+        temp[out + READ_END] = code[code[block + P_CLASS] + state]
+        if code[accept + state] & 1 == 0:
+            temp[out + READ_DOUBT] = DOUBTFUL if terminal >= 0 else OPEN_END
         return 0
     if terminal >= 0:
         key = terminal
         if terminal == newline:
             if column_end >= MOST_COLUMNS:
-                temp[place + READ_END] = code[code[block + P_CLASS]]
-                temp[place + READ_DOUBT] = UNREAD  # not worth a key of its own
+                temp[out + READ_END] = code[code[block + P_CLASS]]
+                temp[out + READ_DOUBT] = UNREAD  # too wide to get a key
                 return 0
             key = exits + column_end
-        temp[place + READ_END] = -2 - key
-        temp[place + READ_ITEM] = token << 8 | (end - offsets[token])
+        temp[out + READ_END] = -2 - key
+        temp[out + READ_ITEM] = token << 8 | (end - offsets[token])
     return 0
 
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any:
-    """Make the reader of the remainders of an exit (-1: all tokens) from a scanner state.
+    """Build the reader of the remainders of an exit (-1: of all tokens) from a scanner state.
 
-    Return it, or -1 if the table is full.
+    Return it, or -1 if the table is full. The caller holds the lock of the table and links the reader.
 
-    The caller holds the table's lock and puts the reader where it is found. What a token makes depends on the state
-    after its first byte alone, and most starts agree in it: it is remembered for the scanner that was read last.
+    The result for a token depends only on the state after its first byte, which is the same for most start states:
+    LEX_CACHE holds it for the latest scanner.
     """
     table, code, temp = view(c, TABLE), view(c, CODE), view(c, TRIE_TEMP)
     readers, classes, exits = view(c, LEX_READERS), view(c, LEX_CLASSES), view(c, LEX_EXITS)
-    words_, offsets = view(c, LEX_WORDS), view(c, OFFSETS)
+    lex_words, offsets = view(c, LEX_WORDS), view(c, OFFSETS)
     words, terminals, kinds = table[T_WORDS] + 0, code[block + P_TERMINALS] + 0, code[block + P_CLASSES] + 0
     first = exits[EXIT_W * exit_ + EXIT_FIRST] + 0 if exit_ >= 0 else 0
     count = exits[EXIT_W * exit_ + EXIT_COUNT] + 0 if exit_ >= 0 else size(c, OFFSETS) - 1
@@ -118,16 +119,16 @@ def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any
         return -1
     for k in range(by_key, by_class + kinds):
         temp[k] = 0
-    doubtful = 0
+    n_doubtful = 0
     d = -1 - state if state < 0 else state
     delta, cache = code[block + P_DELTA] + 256 * d, view(c, LEX_CACHE)
     if table[LEX_CACHED] != scanner + 1:
         table[LEX_CACHED] = scanner + 1
         for i in range(size(c, OFFSETS) - 1):
             cache[CACHED_W * i + CACHED_STATE] = -1
-    row = code[code[block + P_ACCEPT] + d] >> 1 if state >= 0 else 0
+    verdict_row = code[code[block + P_ACCEPT] + d] >> 1 if state >= 0 else 0
     for i in range(count):
-        item = words_[first + i] + 0 if exit_ >= 0 else i << 8
+        item = lex_words[first + i] + 0 if exit_ >= 0 else i << 8
         token, p = item >> 8, READ_W * i
         begin = offsets[token] + (item & 255)
         temp[p + READ_END] = -1
@@ -145,17 +146,19 @@ def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any
             read_token(c, block, after, item, p, terminals)
         elif cache[CACHED_W * token + CACHED_STATE] == after:
             k = CACHED_W * token
-            kind, left, doubt = cache[k + CACHED_END], cache[k + CACHED_ITEM], cache[k + CACHED_DOUBT]
-            temp[p + READ_END], temp[p + READ_ITEM], temp[p + READ_DOUBT] = kind, left, doubt
+            kind, item_left, doubt = cache[k + CACHED_END], cache[k + CACHED_ITEM], cache[k + CACHED_DOUBT]
+            temp[p + READ_END], temp[p + READ_ITEM], temp[p + READ_DOUBT] = kind, item_left, doubt
         else:
             read_token(c, block, after, item, p, terminals)
             cache[CACHED_W * token + CACHED_STATE] = after
             k = CACHED_W * token
-            kind, left, doubt = temp[p + READ_END], temp[p + READ_ITEM], temp[p + READ_DOUBT]
-            cache[k + CACHED_END], cache[k + CACHED_ITEM], cache[k + CACHED_DOUBT] = kind, left, doubt
-        if row and code[code[block + P_VERDICTS] + 257 * row + b] >= 0:  # it might have ended before the token
+            kind, item_left, doubt = temp[p + READ_END], temp[p + READ_ITEM], temp[p + READ_DOUBT]
+            cache[k + CACHED_END], cache[k + CACHED_ITEM], cache[k + CACHED_DOUBT] = kind, item_left, doubt
+        if (
+            verdict_row and code[code[block + P_VERDICTS] + 257 * verdict_row + b] >= 0
+        ):  # the lexeme may end before the token
             if temp[p + READ_END] == -1:
-                t = code[code[block + P_VERDICTS] + 257 * row + b]
+                t = code[code[block + P_VERDICTS] + 257 * verdict_row + b]
                 temp[p + READ_END] = -2 - (t if t != code[block + P_NEWLINE] else terminals)
                 temp[p + READ_ITEM] = item
             elif temp[p + READ_DOUBT] == OPEN_END:
@@ -163,21 +166,21 @@ def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any
         if temp[p + READ_DOUBT] == OPEN_END:
             temp[p + READ_DOUBT] = 0
         if temp[p + READ_DOUBT]:
-            doubtful += 1
+            n_doubtful += 1
         if temp[p + READ_DOUBT] == UNREAD:
             continue
         if temp[READ_W * i + READ_END] >= 0:
             temp[by_class + temp[READ_W * i + READ_END]] += 1
         elif temp[READ_W * i + READ_END] <= -2:
             temp[by_key - 2 - temp[READ_W * i + READ_END]] += 1
-    # Room for all that was found.
+    # Check that everything fits before anything is written.
     r, n_classes, n_exits = table[N_LEX_READERS] + 0, table[N_LEX_CLASSES] + 0, table[N_LEX_EXITS] + 0
-    at_word = table[N_LEX_WORDS] + 0
+    next_word = table[N_LEX_WORDS] + 0
     if READER_W * (r + 1) > size(c, LEX_READERS):
         return -1
     if CLASS_W * (n_classes + kinds) > size(c, LEX_CLASSES) or EXIT_W * (n_exits + keys) > size(c, LEX_EXITS):
         return -1
-    if at_word + count + doubtful + words * (count // MOST_LISTED + 1) > size(c, LEX_WORDS):
+    if next_word + count + n_doubtful + words * (count // MOST_LISTED + 1) > size(c, LEX_WORDS):
         return -1
     first_class, first_exit = n_classes, n_exits
     for k in range(kinds):
@@ -187,12 +190,12 @@ def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any
         p = CLASS_W * n_classes
         classes[p + CLASS_KIND] = k
         classes[p + CLASS_COUNT] = n if n <= MOST_LISTED else -1
-        classes[p + CLASS_FIRST] = at_word
-        temp[by_class + k] = at_word  # where the next one goes
+        classes[p + CLASS_FIRST] = next_word
+        temp[by_class + k] = next_word  # the next free word
         if n > MOST_LISTED:
             for w in range(words):
-                words_[at_word + w] = 0
-        at_word += n if n <= MOST_LISTED else words
+                lex_words[next_word + w] = 0
+        next_word += n if n <= MOST_LISTED else words
         temp[by_class + k] = temp[by_class + k] << 1 | (0 if n <= MOST_LISTED else 1)
         n_classes += 1
     for k in range(keys):
@@ -202,30 +205,30 @@ def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any
         p = EXIT_W * n_exits
         exits[p + EXIT_TERMINAL] = k if k < terminals else code[block + P_NEWLINE]
         exits[p + EXIT_COLUMN] = k - terminals if k >= terminals else 0
-        exits[p + EXIT_FIRST] = at_word
+        exits[p + EXIT_FIRST] = next_word
         exits[p + EXIT_COUNT] = n
         exits[p + EXIT_READER] = -1
-        temp[by_key + k] = at_word
-        at_word += n
+        temp[by_key + k] = next_word
+        next_word += n
         n_exits += 1
-    doubts = at_word
+    first_doubt = next_word
     for i in range(count):
-        token = words_[first + i] >> 8 if exit_ >= 0 else i
+        token = lex_words[first + i] >> 8 if exit_ >= 0 else i
         if temp[READ_W * i + READ_DOUBT]:
-            words_[at_word] = token
-            at_word += 1
+            lex_words[next_word] = token
+            next_word += 1
         if temp[READ_W * i + READ_DOUBT] == UNREAD:
             continue
         if temp[READ_W * i + READ_END] >= 0:
             k = by_class + temp[READ_W * i + READ_END]
             if temp[k] & 1:
-                words_[(temp[k] >> 1) + (token >> 5)] |= 1 << (token & 31)
+                lex_words[(temp[k] >> 1) + (token >> 5)] |= 1 << (token & 31)
             else:
-                words_[temp[k] >> 1] = token
+                lex_words[temp[k] >> 1] = token
                 temp[k] += 2
         elif temp[READ_W * i + READ_END] <= -2:
             k = by_key - 2 - temp[READ_W * i + READ_END]
-            words_[temp[k]] = temp[READ_W * i + READ_ITEM]
+            lex_words[temp[k]] = temp[READ_W * i + READ_ITEM]
             temp[k] += 1
     p = READER_W * r
     readers[p + READER_SCANNER] = scanner
@@ -234,19 +237,20 @@ def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any
     readers[p + READER_N_CLASSES] = n_classes - first_class
     readers[p + READER_EXITS] = first_exit
     readers[p + READER_N_EXITS] = n_exits - first_exit
-    readers[p + READER_DOUBTS] = doubts
-    readers[p + READER_N_DOUBTS] = at_word - doubts
+    readers[p + READER_DOUBTS] = first_doubt
+    readers[p + READER_N_DOUBTS] = next_word - first_doubt
     readers[p + READER_BOUNDS] = -1
     table[N_LEX_READERS], table[N_LEX_CLASSES], table[N_LEX_EXITS] = r + 1, n_classes, n_exits
-    table[N_LEX_WORDS] = at_word
+    table[N_LEX_WORDS] = next_word
     return r
 
 
 @kernel("int64(int64, int64, int64, int64)")
 def make_bounds(c: Any, block: Any, reader: Any, state: Any) -> Any:
-    """For a lexeme in the making that may end where a token begins: by which terminal, and before which tokens.
+    """Write the terminals by which an unfinished lexeme may end where a token begins, and before which tokens.
 
-    In LEX_WORDS: how many, then [terminal, the tokens whose first byte says so as bits]. 0 or -1: the table is full.
+    In LEX_WORDS: their number, then for each the terminal and a row of bits of the tokens whose first byte ends the
+    lexeme so. Return 0, or -1 if the table is full.
     """
     table, code, out = view(c, TABLE), view(c, CODE), view(c, LEX_WORDS)
     offsets, temp = view(c, OFFSETS), view(c, TRIE_TEMP)
@@ -258,13 +262,13 @@ def make_bounds(c: Any, block: Any, reader: Any, state: Any) -> Any:
     for b in range(256):
         t = code[code[block + P_VERDICTS] + 257 * row + b]
         if row and t >= 0 and code[code[block + P_DELTA] + 256 * state + b] < 0 and temp[t] < 0:
-            here = first + 1 + n * (1 + words)
-            if here + 1 + words > size(c, LEX_WORDS):
+            bound = first + 1 + n * (1 + words)
+            if bound + 1 + words > size(c, LEX_WORDS):
                 return -1
-            temp[t] = here + 1
-            out[here] = t
+            temp[t] = bound + 1
+            out[bound] = t
             for w in range(words):
-                out[here + 1 + w] = 0
+                out[bound + 1 + w] = 0
             n += 1
     out[first] = n
     if n:
@@ -281,34 +285,34 @@ def make_bounds(c: Any, block: Any, reader: Any, state: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def find_root_reader(c: Any, block: Any, scanner: Any, state: Any) -> Any:
-    """Return the reader of all tokens from a scanner state (-1 - start, or that of a lexeme in the making), or -1."""
+    """Return the reader of all tokens from a scanner state (-1 - start, or that of an unfinished lexeme), or -1."""
     roots, readers = view(c, LEX_ROOTS), view(c, LEX_READERS)
     slot = (state * 31 + scanner * 1009) & (LEX_CHAINS - 1)
-    found = find_reader(c, scanner, state, roots[slot])
-    if found >= 0:
-        return found
+    reader = find_reader(c, scanner, state, roots[slot])
+    if reader >= 0:
+        return reader
     if view(c, HEAD)[BUILDING] == 0:
         return request(c, NEED_READERS, 0)
-    made = make_reader(c, block, scanner, state, -1)
-    if made < 0 or (state >= 0 and make_bounds(c, block, made, state) < 0):
+    new_reader = make_reader(c, block, scanner, state, -1)
+    if new_reader < 0 or (state >= 0 and make_bounds(c, block, new_reader, state) < 0):
         return request(c, TABLE_FULL, 0)
-    readers[READER_W * made + READER_NEXT] = roots[slot]
-    roots[slot] = made
-    return made
+    readers[READER_W * new_reader + READER_NEXT] = roots[slot]
+    roots[slot] = new_reader
+    return new_reader
 
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def find_next_reader(c: Any, block: Any, scanner: Any, exit_: Any, state: Any) -> Any:
-    """Return the reader of what remains at an exit, from the scanner's start `state`, or -1."""
+    """Return the reader of the remainders of an exit from the scanner's start state `state`, or -1."""
     exits, readers = view(c, LEX_EXITS), view(c, LEX_READERS)
-    found = find_reader(c, scanner, -1 - state, exits[EXIT_W * exit_ + EXIT_READER])
-    if found >= 0:
-        return found
+    reader = find_reader(c, scanner, -1 - state, exits[EXIT_W * exit_ + EXIT_READER])
+    if reader >= 0:
+        return reader
     if view(c, HEAD)[BUILDING] == 0:
         return request(c, NEED_READERS, 0)
-    made = make_reader(c, block, scanner, -1 - state, exit_)
-    if made < 0:
+    new_reader = make_reader(c, block, scanner, -1 - state, exit_)
+    if new_reader < 0:
         return request(c, TABLE_FULL, 0)
-    readers[READER_W * made + READER_NEXT] = exits[EXIT_W * exit_ + EXIT_READER]
-    exits[EXIT_W * exit_ + EXIT_READER] = made
-    return made
+    readers[READER_W * new_reader + READER_NEXT] = exits[EXIT_W * exit_ + EXIT_READER]
+    exits[EXIT_W * exit_ + EXIT_READER] = new_reader
+    return new_reader

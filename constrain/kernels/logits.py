@@ -82,33 +82,33 @@ def classify_words(typingctx: Any, address: Any) -> Any:
 
 
 @inlined("int64(int64, int64, int64, int64)")
-def fill_logits(place: Any, count: Any, width: Any, pattern: Any) -> Any:
+def fill_logits(start: Any, count: Any, width: Any, pattern: Any) -> Any:
     """Write the pattern to `count` logits."""
     if width == 32:
         for i in range(count):
-            _at32(place)[i] = pattern
+            _at32(start)[i] = pattern
     elif width == 16:
         for i in range(count):
-            _at16(place)[i] = pattern
+            _at16(start)[i] = pattern
     else:
         for i in range(count):
-            _at64(place)[i] = pattern
+            _at64(start)[i] = pattern
     return 0
 
 
 @inlined("int64(int64, int64, int64, int64, int64, int64)")
-def mask_logits(place: Any, masks: Any, first: Any, count: Any, width: Any, pattern: Any) -> Any:
+def mask_logits(start: Any, masks: Any, first: Any, count: Any, width: Any, pattern: Any) -> Any:
     """Write the pattern to those of 32 * count logits at `place` that `count` words from `first` on do not allow."""
     mask = at(masks)
     if width == 32:
         for w in range(count):
-            _store_masked32(place + 128 * w, mask[first + w], pattern)
+            _store_masked32(start + 128 * w, mask[first + w], pattern)
     elif width == 16:
         for w in range(count):
-            _store_masked16(place + 64 * w, mask[first + w], pattern)
+            _store_masked16(start + 64 * w, mask[first + w], pattern)
     else:
         for w in range(count):
-            _store_masked64(place + 256 * w, mask[first + w], pattern)
+            _store_masked64(start + 256 * w, mask[first + w], pattern)
     return 0
 
 
@@ -123,22 +123,22 @@ def apply_masks(
     mask, 0: in order. Columns beyond the mask are not allowed.
     """
     size = width // 8
-    whole = min(words, columns >> 5)
+    full_words = min(words, columns >> 5)
     for k in range(first, last):
-        place, mask = logits + (int64s_at(rows)[k] if rows else k) * stride, masks + k * mask_stride
-        for group in range(0, whole - GROUP + 1, GROUP):
+        row, mask = logits + (int64s_at(rows)[k] if rows else k) * stride, masks + k * mask_stride
+        for group in range(0, full_words - GROUP + 1, GROUP):
             kind = classify_words(mask + 4 * group)
             if kind == NONE_SET:
-                fill_logits(place + 32 * size * group, 32 * GROUP, width, pattern)
+                fill_logits(row + 32 * size * group, 32 * GROUP, width, pattern)
             elif kind == SOME_SET:
-                mask_logits(place + 32 * size * group, mask, group, GROUP, width, pattern)
-        rest = whole % GROUP
-        mask_logits(place + 32 * size * (whole - rest), mask, whole - rest, rest, width, pattern)
-        done = 32 * whole
-        if words > whole:  # the last word is cut off
-            for i in range(done, columns):
-                if at(mask)[whole] >> (i & 31) & 1 == 0:
-                    fill_logits(place + size * i, 1, width, pattern)
-            done = columns
-        fill_logits(place + size * done, columns - done, width, pattern)
+                mask_logits(row + 32 * size * group, mask, group, GROUP, width, pattern)
+        tail = full_words % GROUP
+        mask_logits(row + 32 * size * (full_words - tail), mask, full_words - tail, tail, width, pattern)
+        written = 32 * full_words
+        if words > full_words:  # the last word is cut off
+            for i in range(written, columns):
+                if at(mask)[full_words] >> (i & 31) & 1 == 0:
+                    fill_logits(row + size * i, 1, width, pattern)
+            written = columns
+        fill_logits(row + size * written, columns - written, width, pattern)
     return 0

@@ -1,8 +1,8 @@
-"""Masks: what a set of configurations allows next, and the other questions a Matcher asks (kernels).
+"""Masks: the tokens and bytes that a set of configurations allows next (kernels).
 
-`fill_mask` combines rows and walks of the trie (`trie_walks`). Undeclared keys are the difficult part: any name may
-begin, but one that is declared, excluded or present already may not be finished, so the tokens that would finish it
-are cleared.
+`fill_mask` combines the masks of configurations in leaves (`leaf_masks`), of parsed text (`lexeme_masks`), and a walk of
+the main trie for all others (`trie_walks`). It stores the result as a delta to a row (`mask_deltas`), so the next mask
+of the same set is a copy.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ from .record_layout import (  # isort: skip
 
 
 MOST_ROWS = 128
-"""Leaf states that a mask is made of, at most: each may need a row and a suffix trie, which take some 6 ms to make."""
+"""Most leaf states of one mask: each may need a row and a suffix trie, which take some 6 ms to build."""
 
 
 @kernel("int64(int64, int64, int64)")
 def check_worklist(c: Any, origin: Any, out: Any) -> Any:
-    """Clear the tokens by which a member equal to an earlier one would end, or can only end so. Return 0 or -1.
+    """Clear the tokens by which a member would end, or could only end, equal to an earlier one. Return 0 or -1.
 
-    The mask is made as if each member were a new one. It is wrong only along bytes that keep the member like one that
-    was there: those are followed with all that is known, and where they lead away from it the mask is made again.
+    The walks treat each member as unique. That is wrong only along bytes after which a candidate remains: this follows
+    those bytes with the exact sets, and walks again the subtrees in which no candidate is left.
     """
-    head, sets, configs, later = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, WORKLIST)
+    head, sets, configs, worklist = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, WORKLIST)
     trie, edges = view(c, TRIE), view(c, TRIE_EDGES)
     while head[N_WORKLIST] > 0:
         head[N_WORKLIST] -= 1
         k = WORK_W * head[N_WORKLIST]
-        node, s = later[k + WORK_NODE] + 0, later[k + WORK_SET] + 0
-        least, most = later[k + WORK_LEAST] + 0, later[k + WORK_MOST] + 0
-        if later[k + WORK_WALKED] == 0 and take_subtree(c, node, s, origin, out, least, most) < 0:
+        node, s = worklist[k + WORK_NODE] + 0, worklist[k + WORK_SET] + 0
+        least, most = worklist[k + WORK_LEAST] + 0, worklist[k + WORK_MOST] + 0
+        if worklist[k + WORK_WALKED] == 0 and take_subtree(c, node, s, origin, out, least, most) < 0:
             return -1
         guard = configs[CONFIG_W * (sets[s * SET_W + SET_FIRST] + sets[s * SET_W + SET_COUNT]) + MEMBER_GUARD] + 0
         for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
@@ -79,17 +79,17 @@ def check_worklist(c: Any, origin: Any, out: Any) -> Any:
 def has_many_rows(c: Any, first: Any, last: Any) -> Any:
     """Return whether configurations first .. last are in more than MOST_ROWS leaf states that have rows."""
     configs, code, leaves, stack = view(c, CONFIGS), view(c, CODE), view(c, LEAVES), view(c, STACK)
-    found = 0
+    count = 0
     for k in range(first, last):
         op, q = code[configs[CONFIG_W * k + CONFIG_PC]], configs[CONFIG_W * k + CONFIG_STATE] + 0
         if (op == LEAF or op == OTHER) and leaves[q * LEAF_W + LEAF_ROW] != -2:
             i = 0
-            while i < found and stack[i] != q:
+            while i < count and stack[i] != q:
                 i += 1
             if i == MOST_ROWS:
                 return 1
             stack[i] = q
-            found = max(found, i + 1)
+            count = max(count, i + 1)
     return 0
 
 
@@ -130,10 +130,10 @@ def fill_mask(c: Any, s: Any, out: Any) -> Any:
     if flags & HAS_CANDIDATES and add_to_worklist(c, 0, s, 0, NO_LIMIT, 1) < 0:
         return -1
     if rows < last - first:
-        narrow = s
+        without_rows = s
         if rows > 0 or flags & IS_MEMBER:
-            narrow = select_configs(c, s, -1 if rows > 0 else -2)
-        if narrow < 0 or walk_trie(c, 0, narrow, 1, s, out, 0, NO_LIMIT) < 0:
+            without_rows = select_configs(c, s, -1 if rows > 0 else -2)
+        if without_rows < 0 or walk_trie(c, 0, without_rows, 1, s, out, 0, NO_LIMIT) < 0:
             return -1
     for k in range(first, last):
         pc, q = configs[CONFIG_W * k + CONFIG_PC] + 0, configs[CONFIG_W * k + CONFIG_STATE] + 0
@@ -157,7 +157,7 @@ def fill_mask(c: Any, s: Any, out: Any) -> Any:
         allowed |= mask[w]
     if allowed == 0 and flags & IS_ACCEPTING == 0 and head[MAY_LACK] == 0:
         return request(c, STUCK, 0)
-    if flags & IS_MEMBER:  # what is written makes each such set unlike all others: it is not met again
+    if flags & IS_MEMBER:  # the text of the member makes the set unique: it never recurs
         return 0
     delta = store_delta(c, base, out, parsed)
     if delta == -1:
@@ -175,28 +175,28 @@ def write_mask(c: Any, s: Any, out: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def find_single_byte(c: Any, s: Any) -> Any:
-    """Return the one byte that may follow set s; -2 if there are none or several, or the text may end; or -1."""
+    """Return the only byte that may follow set s; -2 if there is none or several, or the text may end; or -1."""
     if view(c, SETS)[s * SET_W + SET_FLAGS] & IS_ACCEPTING:
         return -2
-    found = -2
+    byte = -2
     for b in range(256):
         after = step_set(c, s, b)
         if after < 0:
             return -1
         if after > 0:
-            if found >= 0:
+            if byte >= 0:
                 return -2
-            found = b
-    return found
+            byte = b
+    return byte
 
 
 FORCED_STEPS = 1 << 16
-"""Configurations that `find_forced_bytes` takes further, at most."""
+"""Most configurations that `find_forced_bytes` steps."""
 
 
 @entry("int64(int64, int64, uint8[::1])")
 def find_forced_bytes(c: Any, s: Any, out: Any) -> Any:
-    """Write the bytes that must follow set s, as far as `out` holds them. Return how many, or -1."""
+    """Write the bytes that must follow set s to `out`, as many as fit. Return their number, or -1."""
     steps = 0
     for i in range(len(out)):
         steps += view(c, SETS)[s * SET_W + SET_COUNT]
@@ -214,7 +214,7 @@ def find_forced_bytes(c: Any, s: Any, out: Any) -> Any:
 
 @entry("int64(int64, int64, uint8[::1])")
 def list_next_bytes(c: Any, s: Any, out: Any) -> Any:
-    """Write into uint8[256] which bytes may follow set s. Return 0 or -1."""
+    """Write 1 to out[b] of uint8[256] for each byte b that may follow set s, else 0. Return 0 or -1."""
     for b in range(256):
         after = step_set(c, s, b)
         if after < 0:

@@ -99,14 +99,14 @@ def advance_at(position: Any, thread: Any, token: Any) -> Any:
 @entry("int64(int64, int64, int64, int64)")
 def count_positions(positions: Any, count: Any, workers: Any, counts: Any) -> Any:
     """Count in int64s at `counts` the positions that each worker serves. Return the greatest count."""
-    found = int64s_at(counts)
+    served = int64s_at(counts)
     for w in range(workers):
-        found[w] = 0
+        served[w] = 0
     most = 0
     for k in range(count):
         w = view(int64s_at(int64s_at(positions)[k])[AT_CONTEXT], HEAD)[WORKER] % workers
-        found[w] += 1
-        most = max(most, found[w])
+        served[w] += 1
+        most = max(most, served[w])
     return most
 
 
@@ -124,18 +124,18 @@ def fill_masks(
     for k in range(first, last):
         p = int64s_at(int64s_at(positions)[k])
         c = p[AT_CONTEXT]
-        mine = view(c, HEAD)[WORKER] % workers if p[AT_THREAD] == thread else 0
-        if mine != worker:
+        owner = view(c, HEAD)[WORKER] % workers if p[AT_THREAD] == thread else 0
+        if owner != worker:
             continue
-        place = out + (int64s_at(rows)[k] if rows else k) * stride
+        target = out + (int64s_at(rows)[k] if rows else k) * stride
         written = 0
         if p[AT_PLAIN] >= 0:
             written = view(c, TABLE)[T_WORDS] + 0
             if p[AT_PLAIN] == 0 or written > words or is_current(int64s_at(positions)[k], thread) == 0:
                 return -1 - k
-            if fill_mask(c, p[AT_SET], place) == -1:
+            if fill_mask(c, p[AT_SET], target) == -1:
                 return k
-        mask = at(place)
+        mask = at(target)
         for w in range(written, words):
             mask[w] = 0
     return last

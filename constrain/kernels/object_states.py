@@ -61,31 +61,31 @@ def collect_required(c: Any, block: Any, seen: Any, extra: Any) -> Any:
     code, buffer = view(c, CODE), view(c, BUFFER)
     words, n = code[block + OBJ_WORDS], code[block + OBJ_COUNT]
     required, needs = code[block + OBJ_REQUIRED], code[block + OBJ_NEEDS]
-    must = seen + words
+    required_bits = seen + words
     for w in range(words):
-        buffer[must + w] = code[required + w]
+        buffer[required_bits + w] = code[required + w]
     if needs > 0:
         changed = True
         while changed:
             changed = False
             for i in range(n):
-                if i == extra or get_bit(c, seen, i) or get_bit(c, must, i):
+                if i == extra or get_bit(c, seen, i) or get_bit(c, required_bits, i):
                     for w in range(words):
-                        more = buffer[must + w] | code[needs + i * words + w]
-                        if more != buffer[must + w]:
-                            buffer[must + w] = more
+                        word = buffer[required_bits + w] | code[needs + i * words + w]
+                        if word != buffer[required_bits + w]:
+                            buffer[required_bits + w] = word
                             changed = True
     count = 0
     for i in range(n + code[block + OBJ_MARKS]):
         if get_bit(c, seen, i) or i == extra:
-            buffer[must + (i >> 5)] &= ~(1 << (i & 31))
-        elif get_bit(c, must, i):
+            buffer[required_bits + (i >> 5)] &= ~(1 << (i & 31))
+        elif get_bit(c, required_bits, i):
             count += 1
     return count
 
 
 @kernel("int64(int64, int64, int64, int64, int64)")
-def intern_object(c: Any, block: Any, following: Any, members: Any, names: Any) -> Any:
+def intern_object(c: Any, block: Any, next_key: Any, members: Any, names: Any) -> Any:
     """Return the object state with these, and the keys seen in BUFFER[0 .. words): its offset in OBJECTS, or -1.
 
     Key i may come if every key that must still come then can still come and the count of members can be met. In
@@ -94,9 +94,9 @@ def intern_object(c: Any, block: Any, following: Any, members: Any, names: Any) 
     head, objects, table, code = view(c, HEAD), view(c, OBJECTS), view(c, OBJECT_HASH), view(c, CODE)
     buffer = view(c, BUFFER)
     words, n = code[block + OBJ_WORDS], code[block + OBJ_COUNT]
-    free = code[block + OBJ_ORDER]
+    is_free_order = code[block + OBJ_ORDER]
     last = size(c, OBJECT_HASH) - 1
-    h = mix_hash(mix_hash(mix_hash(mix_hash(0, block), following), members), names)
+    h = mix_hash(mix_hash(mix_hash(mix_hash(0, block), next_key), members), names)
     for w in range(words):
         h = mix_hash(h, buffer[w])
     h &= last
@@ -104,68 +104,68 @@ def intern_object(c: Any, block: Any, following: Any, members: Any, names: Any) 
         k = table[h]
         if k < 0 or k >= head[N_OBJECTS] or objects[k + O_SLOT] != h:
             break
-        same = objects[k + O_BLOCK] == block and objects[k + O_NEXT] == following
-        same = same and objects[k + O_MEMBERS] == members and objects[k + O_NAMES] == names
+        is_equal = objects[k + O_BLOCK] == block and objects[k + O_NEXT] == next_key
+        is_equal = is_equal and objects[k + O_MEMBERS] == members and objects[k + O_NAMES] == names
         for w in range(words):
-            same = same and objects[k + O_BITS + w] == buffer[w]
-        if same:
+            is_equal = is_equal and objects[k + O_BITS + w] == buffer[w]
+        if is_equal:
             return k
         h = (h + 1) & last
     k = head[N_OBJECTS]
     if k + O_BITS + 2 * words > size(c, OBJECTS) or k > 3 * last:
         return request(c, FULL, OBJECTS)
     low, high = code[block + OBJ_LOW], code[block + OBJ_HIGH]
-    others, needs = code[block + OBJ_OTHERS] > 0, code[block + OBJ_NEEDS] > 0
+    has_others, has_needs = code[block + OBJ_OTHERS] > 0, code[block + OBJ_NEEDS] > 0
     ranks = code[block + OBJ_RANKS]
     allowed = k + O_BITS + words
     for w in range(words):
         objects[k + O_BITS + w] = buffer[w]
         objects[allowed + w] = 0
     flags = 0
-    waiting = collect_required(c, block, 0, -1)
+    missing = collect_required(c, block, 0, -1)
     # The last key that may come in schema order: the first that must come.
-    until = n - 1
-    if free == 0:
-        for i in range(following, n):
+    last_key = n - 1
+    if is_free_order == 0:
+        for i in range(next_key, n):
             if get_bit(c, words, i):
-                until = i
+                last_key = i
                 break
-    left = 0  # declared keys that are not used up yet
-    for i in range(following, n):
-        left += 1 - get_bit(c, 0, i)
-    for i in range(following, until + 1):
+    unused = 0  # declared keys that are not used up yet
+    for i in range(next_key, n):
+        unused += 1 - get_bit(c, 0, i)
+    for i in range(next_key, last_key + 1):
         if get_bit(c, 0, i):
             continue
-        must = waiting - get_bit(c, words, i)
-        fits = True
-        if needs:
-            must = collect_required(c, block, 0, i)
-            if free == 0:
+        needed = missing - get_bit(c, words, i)
+        is_possible = True
+        if has_needs:
+            needed = collect_required(c, block, 0, i)
+            if is_free_order == 0:
                 for j in range(i):
-                    fits = fits and not get_bit(c, words, j)
-        if high >= 0 and members + 1 + must > high:
-            fits = False
-        usable = left - 1 if free else n - i - 1
-        if not others and members + 1 + usable < low:
-            fits = False
-        if fits:
+                    is_possible = is_possible and not get_bit(c, words, j)
+        if high >= 0 and members + 1 + needed > high:
+            is_possible = False
+        still_usable = unused - 1 if is_free_order else n - i - 1
+        if not has_others and members + 1 + still_usable < low:
+            is_possible = False
+        if is_possible:
             rank = code[ranks + i]
             objects[allowed + (rank >> 5)] |= 1 << (rank & 31)
             flags |= O_KEYS
-        if needs:
+        if has_needs:
             collect_required(c, block, 0, -1)
-    marks = 0
+    missing_marks = 0
     for i in range(n, n + code[block + OBJ_MARKS]):
-        marks += get_bit(c, words, i)
-    if others and (free or waiting == marks):
-        if high < 0 or members + 1 + waiting <= high:
+        missing_marks += get_bit(c, words, i)
+    if has_others and (is_free_order or missing == missing_marks):
+        if high < 0 or members + 1 + missing <= high:
             flags |= O_OTHER
-        if marks > 0 and (high < 0 or members + waiting <= high):
+        if missing_marks > 0 and (high < 0 or members + missing <= high):
             flags |= O_MARK
-    if waiting == 0 and members >= low:
+    if missing == 0 and members >= low:
         flags |= O_CLOSE
     objects[k + O_BLOCK] = block
-    objects[k + O_NEXT] = following
+    objects[k + O_NEXT] = next_key
     objects[k + O_MEMBERS] = members
     objects[k + O_NAMES] = names
     objects[k + O_FLAGS] = flags
@@ -199,7 +199,7 @@ def add_member(c: Any, state: Any, key: Any, names: Any) -> Any:
     block = objects[state + O_BLOCK]
     if reserve_buffer(c, block) < 0:
         return -1
-    following = objects[state + O_NEXT]
+    next_key = objects[state + O_NEXT]
     members = 0
     if code[block + OBJ_COUNTED]:
         low, high = code[block + OBJ_LOW], code[block + OBJ_HIGH]
@@ -211,12 +211,12 @@ def add_member(c: Any, state: Any, key: Any, names: Any) -> Any:
     if key >= 0:
         buffer[key >> 5] |= 1 << (key & 31)
     if code[block + OBJ_ORDER] == 0:
-        following = key + 1 if 0 <= key < code[block + OBJ_COUNT] else code[block + OBJ_COUNT] + 0
+        next_key = key + 1 if 0 <= key < code[block + OBJ_COUNT] else code[block + OBJ_COUNT] + 0
         if code[block + OBJ_NEEDS] == 0:
             # Keys before `following` are gone whether seen or not: forgetting which keeps the states few.
-            for i in range(following):
+            for i in range(next_key):
                 buffer[i >> 5] |= 1 << (i & 31)
-    return intern_object(c, block, following, members, names)
+    return intern_object(c, block, next_key, members, names)
 
 
 @kernel("int64(int64, int64, int64)")
@@ -245,9 +245,9 @@ def is_taken_prefix(c: Any, state: Any, n: Any) -> Any:
         high = find_bound(c, block, low, high, i, buffer[i] + 1)
     if low < high:
         return 1
-    seen = objects[state + O_NAMES] + 0
-    while seen > UNKNOWN_NAMES:
-        m = write_name_to_buffer(c, names[NAME_W * seen + NAME_VALUE], n)
+    name_list = objects[state + O_NAMES] + 0
+    while name_list > UNKNOWN_NAMES:
+        m = write_name_to_buffer(c, names[NAME_W * name_list + NAME_VALUE], n)
         if m < 0:
             return -1
         is_equal = m >= n
@@ -255,7 +255,7 @@ def is_taken_prefix(c: Any, state: Any, n: Any) -> Any:
             is_equal = is_equal and buffer[i] == buffer[n + i]
         if is_equal:
             return 1
-        seen = names[NAME_W * seen + NAME_PARENT] + 0
+        name_list = names[NAME_W * name_list + NAME_PARENT] + 0
     return 0
 
 
@@ -299,8 +299,8 @@ def may_set_mark(c: Any, state: Any, mark: Any) -> Any:
 def add_named_member(c: Any, state: Any, spelled: Any, mark: Any) -> Any:
     """Return the state after an undeclared key spelled so: its offset, 0 if that key was there already, or -1."""
     names = view(c, NAMES)
-    seen = view(c, OBJECTS)[state + O_NAMES]
-    if seen == UNKNOWN_NAMES:
+    name_list = view(c, OBJECTS)[state + O_NAMES]
+    if name_list == UNKNOWN_NAMES:
         return add_member(c, state, mark, UNKNOWN_NAMES)
     n = decode_name(c, spelled)
     if n < 0:
@@ -313,11 +313,11 @@ def add_named_member(c: Any, state: Any, spelled: Any, mark: Any) -> Any:
         decoded = extend_chain(c, decoded, buffer[i])
         if decoded < 0:
             return -1
-    k = seen
+    k = name_list
     while k != NO_NAMES:
         if names[NAME_W * k + NAME_VALUE] == decoded:
             return 0
         k = names[NAME_W * k + NAME_PARENT]
     # Values of lists are ids of chains; + 256 would be needed only if lists and chains shared a root.
-    longer = extend_chain(c, seen, decoded)
-    return -1 if longer < 0 else add_member(c, state, mark, longer)
+    longer_list = extend_chain(c, name_list, decoded)
+    return -1 if longer_list < 0 else add_member(c, state, mark, longer_list)

@@ -81,13 +81,13 @@ def feed_terminal(c: Any, block: Any, stack: Any, terminal: Any) -> Any:
     action, width = code[block + P_ACTION] + terminal, code[block + P_TERMINALS] + 0
     idle = 0  # reductions in a row that leave the stack as high as it was, or higher
     while idle <= code[block + P_STATES]:
-        what = code[action + pairs[PAIR_W * stack + PAIR_VALUE] * width]
-        if what == 0:
+        table_entry = code[action + pairs[PAIR_W * stack + PAIR_VALUE] * width]
+        if table_entry == 0:
             return 0
-        if what > 0:
-            return intern_pair(c, what - 1, stack)
-        idle = idle + 1 if code[code[block + P_LENGTH] - what - 1] < 2 else 0
-        stack = reduce_stack(c, block, stack, -what - 1)
+        if table_entry > 0:
+            return intern_pair(c, table_entry - 1, stack)
+        idle = idle + 1 if code[code[block + P_LENGTH] - table_entry - 1] < 2 else 0
+        stack = reduce_stack(c, block, stack, -table_entry - 1)
         if stack < 0:
             return -1
     return 0
@@ -98,20 +98,20 @@ def push_waiting_stack(c: Any, block: Any, stack: Any, top: Any) -> Any:
     """Push a stack on the worklist of `find_accepted_terminals`, with the terminals that it shifts: its length, or -1."""
     head, code, pairs, shifts, path = view(c, HEAD), view(c, CODE), view(c, PAIRS), view(c, MAY_SHIFT), view(c, PATH)
     words = code[block + P_WORDS] + 0
-    here, state = head[N_MAY_SHIFT] + SHIFTS_FIRST, pairs[PAIR_W * stack + PAIR_VALUE] + 0
-    if here + words > size(c, MAY_SHIFT):
+    accepted, state = head[N_MAY_SHIFT] + SHIFTS_FIRST, pairs[PAIR_W * stack + PAIR_VALUE] + 0
+    if accepted + words > size(c, MAY_SHIFT):
         return request(c, FULL, MAY_SHIFT)
     if WAIT_W * (top + 1) > size(c, PATH):
         return request(c, FULL, PATH)
-    head[N_MAY_SHIFT] = here + words
-    shifts[here - SHIFTS_FIRST + SHIFTS_STACK] = stack
-    shifts[here - SHIFTS_FIRST + SHIFTS_WORDS] = words
+    head[N_MAY_SHIFT] = accepted + words
+    shifts[accepted - SHIFTS_FIRST + SHIFTS_STACK] = stack
+    shifts[accepted - SHIFTS_FIRST + SHIFTS_WORDS] = words
     for w in range(words):
-        shifts[here + w] = code[code[block + P_SHIFTS] + state * words + w]
+        shifts[accepted + w] = code[code[block + P_SHIFTS] + state * words + w]
     if top > head[N_PAIRS]:  # some stack waits for itself: a symbol can become itself, as `feed_terminal` says
-        pairs[PAIR_W * stack + PAIR_SHIFTS] = here
+        pairs[PAIR_W * stack + PAIR_SHIFTS] = accepted
         return top
-    path[WAIT_W * top + WAIT_STACK], path[WAIT_W * top + WAIT_SHIFTS] = stack, here
+    path[WAIT_W * top + WAIT_STACK], path[WAIT_W * top + WAIT_SHIFTS] = stack, accepted
     path[WAIT_W * top + WAIT_RULE] = code[code[block + P_REDUCES] + state]
     path[WAIT_W * top + WAIT_AFTER] = -1
     return top + 1
@@ -127,9 +127,9 @@ def find_accepted_terminals(c: Any, block: Any, stack: Any) -> Any:
     [entry, 4] stack, its offset, the rule to try next, the stack after the rule before that or -1.
     """
     head, code, pairs, shifts, path = view(c, HEAD), view(c, CODE), view(c, PAIRS), view(c, MAY_SHIFT), view(c, PATH)
-    known = pairs[PAIR_W * stack + PAIR_SHIFTS]
-    if known >= 0:
-        return known
+    memoised = pairs[PAIR_W * stack + PAIR_SHIFTS]
+    if memoised >= 0:
+        return memoised
     if code[block + P_DEAD_ENDS]:
         head[REQUEST_BLOCK] = block
         return request(c, NEED_COREACHABLE, stack)
@@ -137,21 +137,24 @@ def find_accepted_terminals(c: Any, block: Any, stack: Any) -> Any:
     top = push_waiting_stack(c, block, stack, 0)
     while top > 0:
         e = WAIT_W * (top - 1)
-        one, here = path[e + WAIT_STACK] + 0, path[e + WAIT_SHIFTS] + 0
+        waiting, accepted = path[e + WAIT_STACK] + 0, path[e + WAIT_SHIFTS] + 0
         k, after = path[e + WAIT_RULE] + 0, path[e + WAIT_AFTER] + 0
         if after >= 0:
-            rule, there = code[block + P_RULES] + (k - 1) * (1 + words), pairs[PAIR_W * after + PAIR_SHIFTS] + 0
+            rule, accepted_after = (
+                code[block + P_RULES] + (k - 1) * (1 + words),
+                pairs[PAIR_W * after + PAIR_SHIFTS] + 0,
+            )
             for w in range(words):
-                shifts[here + w] |= code[rule + 1 + w] & shifts[there + w]
+                shifts[accepted + w] |= code[rule + 1 + w] & shifts[accepted_after + w]
             path[e + WAIT_AFTER] = -1
-        first = code[block + P_REDUCES] + pairs[PAIR_W * one + PAIR_VALUE]
+        first = code[block + P_REDUCES] + pairs[PAIR_W * waiting + PAIR_VALUE]
         if k == code[first + 1]:
-            pairs[PAIR_W * one + PAIR_SHIFTS] = here
+            pairs[PAIR_W * waiting + PAIR_SHIFTS] = accepted
             top -= 1
             if top == 0:
-                return here
+                return accepted
             continue
-        after = reduce_stack(c, block, one, code[code[block + P_RULES] + k * (1 + words)])
+        after = reduce_stack(c, block, waiting, code[code[block + P_RULES] + k * (1 + words)])
         if after <= 0:
             return -1
         pairs = view(c, PAIRS)
@@ -211,9 +214,9 @@ def accepts_end(c: Any, block: Any, stack: Any, columns: Any) -> Any:
         if stack <= 0:
             return stack
         columns = pairs[PAIR_W * columns + PAIR_BELOW] + 0
-    there = find_accepted_terminals(c, block, stack)
+    accepted = find_accepted_terminals(c, block, stack)
     end = code[block + P_TERMINALS] - 1
-    return there if there < 0 else view(c, MAY_SHIFT)[there + (end >> 5)] >> (end & 31) & 1
+    return accepted if accepted < 0 else view(c, MAY_SHIFT)[accepted + (end >> 5)] >> (end & 31) & 1
 
 
 @kernel("int64(int64, int64, int64, int64, int64)")
@@ -246,12 +249,12 @@ def find_union(c: Any, block: Any, m: Any, list_: Any) -> Any:
     """
     head, unions, new = view(c, HEAD), view(c, UNIONS), view(c, LISTING)
     for k in range(head[N_UNIONS]):
-        same = unions[UNION_W * k + UNION_BLOCK] == block and unions[UNION_W * k + UNION_COUNT] == m + 1
+        is_equal = unions[UNION_W * k + UNION_BLOCK] == block and unions[UNION_W * k + UNION_COUNT] == m + 1
         i = 0
-        while same and i <= m:
-            same = unions[UNION_W * k + UNION_STATES + i] == new[list_ + LEXEME_W * i + LEXEME_STATE]
+        while is_equal and i <= m:
+            is_equal = unions[UNION_W * k + UNION_STATES + i] == new[list_ + LEXEME_W * i + LEXEME_STATE]
             i += 1
-        if same:
+        if is_equal:
             return unions[UNION_W * k + UNION_SHIFTS]
     head[REQUEST_BLOCK] = block
     head[REQUEST_LIST] = list_
@@ -265,28 +268,28 @@ def may_become(c: Any, block: Any, m: Any, list_: Any) -> Any:
     e = list_ + LEXEME_W * m
     stack, state, brackets = new[e + LEXEME_STACK] + 0, new[e + LEXEME_STATE] + 0, new[e + LEXEME_BRACKETS] + 0
     words, ignored, newline = code[block + P_WORDS] + 0, code[block + P_IGNORED] + 0, code[block + P_NEWLINE] + 0
-    there = find_accepted_terminals(c, block, stack)
-    if there < 0:
+    accepted_at = find_accepted_terminals(c, block, stack)
+    if accepted_at < 0:
         return -1
     leads_on = code[block + P_DEAD_ENDS] == 0
     for w in range(words):
-        leads_on = leads_on or shifts[there + w] != 0
+        leads_on = leads_on or shifts[accepted_at + w] != 0
     if not leads_on:
         return 0
     if state < 0:  # nothing was read: anything may come
         return 1
-    other = 0
+    union = 0
     if m > 0:
-        other = find_union(c, block, m, list_)
-        if other < 0:
+        union = find_union(c, block, m, list_)
+        if union < 0:
             return -1
     possible = code[block + P_POSSIBLE] + state * words
     for w in range(words):
-        reach = shifts[other + w] if m > 0 else code[possible + w]
-        accepted = shifts[there + w] | code[ignored + w]
+        possible_kinds = shifts[union + w] if m > 0 else code[possible + w]
+        accepted = shifts[accepted_at + w] | code[ignored + w]
         if brackets > 0 and newline >> 5 == w and newline >= 0:
             accepted |= 1 << (newline & 31)
-        if reach & accepted:
+        if possible_kinds & accepted:
             return 1
     return 0
 
@@ -324,12 +327,12 @@ def intern_list(c: Any, block: Any, m: Any) -> Any:
         q = table[h]
         if q <= 0 or q >= head[N_LISTS] or lists[q + LIST_SLOT] != h:
             break
-        same = lists[q] == m and lists[q + LIST_BLOCK] == block
+        is_equal = lists[q] == m and lists[q + LIST_BLOCK] == block
         i = 0
-        while same and i < LEXEME_W * m:
-            same = lists[q + LIST_FIRST + i] == new[i]
+        while is_equal and i < LEXEME_W * m:
+            is_equal = lists[q + LIST_FIRST + i] == new[i]
             i += 1
-        if same:
+        if is_equal:
             return q
         h = (h + 1) & last
     # May it end here? The first lexeme that is complete now is the last one.
@@ -395,8 +398,8 @@ def extend_lexemes(c: Any, q: Any, b: Any) -> Any:
             lists[e + LEXEME_STACK] + 0, lists[e + LEXEME_STATE] + 0, lists[e + LEXEME_COLUMNS] + 0,
             lists[e + LEXEME_BRACKETS] + 0, lists[e + LEXEME_COLUMN] + 0,
         )  # fmt: skip
-        fresh = state < 0
-        if fresh:
+        is_unread = state < 0
+        if is_unread:
             state = -1 - state
         if m + 2 > MOST_LEXEMES:
             return request(c, FULL, LISTING)
@@ -409,7 +412,7 @@ def extend_lexemes(c: Any, q: Any, b: Any) -> Any:
             m += 1
             if code[accept + after] & 1:  # complete, whatever comes next: all behind it were built on a shorter one
                 return m
-        if fresh:
+        if is_unread:
             return m
         terminal = code[verdicts + 257 * (code[accept + state] >> 1) + b]
         if terminal >= 0:

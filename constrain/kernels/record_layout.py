@@ -10,23 +10,22 @@ from typing import Final
 # fmt: off
 
 # ---- records of the state cache ----------------------------------------------------------------------------------
-# CONFIGS and ITEMS (of a closure; a finished item has pc = -pc - 1): one configuration
+# CONFIGS and ITEMS (an item of the new set has pc = -pc - 1): one configuration
 CONFIG_W: Final = 5
-CONFIG_PC: Final = 0     # an instruction that takes a byte
-CONFIG_STATE: Final = 1  # leaf state, string cursor or list of lexemes, -1: none
+CONFIG_PC: Final = 0     # an instruction that accepts a byte
+CONFIG_STATE: Final = 1  # leaf state, string cursor or list of lexemes; -1: none
 CONFIG_NODE: Final = 2   # stack node
 CONFIG_REGISTER: Final = 3 # of the running rule: rounds counted, object state, or members of an array
-CONFIG_EXTRA: Final = 4  # characters counted, the name spelled so far, or the escape that is pending
+CONFIG_EXTRA: Final = 4  # characters counted, the name spelled so far, or an incomplete escape
 # CONFIGS, after the configurations of a set that is IS_MEMBER: the text of the member
 MEMBER_TEXT: Final = 0
 MEMBER_CANDIDATES: Final = 1 # list of the members that may still be equal
-MEMBER_GUARD: Final = 2  # number in GUARDS, -1
-# ITEMS: index in CALLS of a call, where there are many: CONFIG_PC is -CALLED - cell, CONFIG_STATE the index
+MEMBER_GUARD: Final = 2  # record in GUARDS, -1
 # NODES: a stack node; equal stacks are one node
 NODE_W: Final = 4
 NODE_FIRST: Final = 0    # first edge
 NODE_EDGES: Final = 1    # number of edges
-NODE_BLOCK: Final = 2    # nodes that were interned with it, of the first of them | IN_MEMBER
+NODE_BLOCK: Final = 2    # first node of a block: number of nodes interned together | IN_MEMBER
 NODE_SLOT: Final = 3     # hash slot
 # EDGES, and edges in BUFFER: one caller
 EDGE_W: Final = 3
@@ -47,14 +46,14 @@ NAME_VALUE: Final = 1    # a byte, or the id of a chain
 NAME_SLOT: Final = 2     # hash slot
 # SEEN: hash table of a closure
 SEEN_W: Final = 2
-SEEN_STAMP: Final = 0    # the closure that wrote it, as counted by CLOSURES
+SEEN_STAMP: Final = 0    # number of the closure (CLOSURES) that wrote the entry
 SEEN_ITEM: Final = 1
 # CALLS: calls of a closure, which are its new stack nodes
 CALL_W: Final = 4
 CALL_RULE: Final = 0     # rule cell
 CALL_EDGE: Final = 1     # first pending edge, -1
-CALL_RETURNED: Final = 2 # whether the rule ended without taking a byte
-CALL_NODE: Final = 3     # state of the visit (0: not visited, below 0: at work), then the id of the stack node
+CALL_RETURNED: Final = 2 # whether the rule ended without accepting a byte
+CALL_NODE: Final = 3     # state of the depth-first visit (0: not visited, below 0: on the path), then the stack node
 # PENDING_EDGES: pending edges, the callers of a call, as a linked list
 PENDING_W: Final = 5
 PENDING_PC: Final = 0
@@ -66,17 +65,17 @@ PENDING_NEXT: Final = 4  # next pending edge, -1
 VISIT_W: Final = 2
 VISIT_CALL: Final = 0
 VISIT_EDGE: Final = 1    # the pending edge to follow next
-# PATH, while reductions are tried: the stacks that wait for others
+# PATH, while reductions are tried: stacks that wait for the results of others
 WAIT_W: Final = 4
 WAIT_STACK: Final = 0
 WAIT_SHIFTS: Final = 1   # its terminals in MAY_SHIFT
 WAIT_RULE: Final = 2     # the rule to try next
-WAIT_AFTER: Final = 3    # the stack after the rule before that, -1
-# WORKLIST: sets with candidates that a walk met, whose tokens are examined one by one
+WAIT_AFTER: Final = 3    # the stack after the previous rule, -1
+# WORKLIST: sets with candidates that a walk reached, whose tokens are examined one at a time
 WORK_W: Final = 5
 WORK_NODE: Final = 0     # trie node
 WORK_SET: Final = 1
-WORK_LEAST: Final = 2    # least and most characters in the leaf, as of a walk
+WORK_LEAST: Final = 2    # least and most characters inside the leaf, as in a walk
 WORK_MOST: Final = 3
 WORK_WALKED: Final = 4   # whether the tokens below were walked already
 # MAY_SHIFT: header, then a bit set of terminals
@@ -90,33 +89,32 @@ SET_W: Final = 16        # one cache line
 SET_FIRST: Final = 0     # first config
 SET_COUNT: Final = 1     # configs
 SET_FLAGS: Final = 2
-SET_ALLOWED: Final = 3   # bytes allowed (perhaps a few too many: a step decides), NARROW + 1: many
-SET_BYTES: Final = 4     # the allowed bytes, 4 a word; if many: the row in WIDE, -1: none
-SET_KEYLESS: Final = 5   # if many and IS_NAMING: the same set with names left open, -1: not made
-SET_NEXT: Final = 6      # memoised steps, one an allowed byte, -1: unknown; if many: the allowed bytes as 256 bits
+SET_ALLOWED: Final = 3   # number of allowed bytes (an upper bound: a step decides); NARROW + 1: more than NARROW
+SET_BYTES: Final = 4     # the allowed bytes, 4 per word; if more than NARROW: the row in WIDE, -1: none
+SET_KEYLESS: Final = 5   # if more than NARROW bytes: the keyless variant of the set (`sets.make_keyless`), -1: not made
+SET_NEXT: Final = 6      # memoised steps per allowed byte, -1: unknown; if more than NARROW: 256 bits of allowed bytes
 SET_MASK: Final = 14     # offset in MASKS or -1
 SET_SLOT: Final = 15     # hash slot
 NARROW: Final = 8
 IS_ACCEPTING: Final = 1
-IS_NAMING: Final = 4     # an undeclared key is being spelled, and what was spelled is kept
-IS_UNSURE: Final = 2     # some byte below may be refused: tokens through here are taken from the start
-IS_MEMBER: Final = 8     # a member of a Unique is being written: behind the configurations stands one more record,
-                         # MEMBER_TEXT and following
-IS_OPEN: Final = 16      # the same, but the text is not kept
-HAS_CANDIDATES: Final = 32 # the member is still like one that was there
-CAN_DIFFER: Final = 64   # it is known that a set with candidates can reach a unique member
-CANNOT_DIFFER: Final = 128 # it is known that it cannot
-IS_CUT: Final = 256      # a member that was there could have ended here
+IS_NAMING: Final = 4     # an undeclared key is being spelled, and its bytes are known
+IS_UNSURE: Final = 2     # some byte may be refused later: tokens through here are stepped exactly
+IS_MEMBER: Final = 8     # a member of a Unique is being written: one record MEMBER_... follows the configurations
+IS_OPEN: Final = 16      # the same, but the text of the member is unknown
+HAS_CANDIDATES: Final = 32 # the member may still equal an earlier one
+CAN_DIFFER: Final = 64   # it is known that the set can reach a unique member
+CANNOT_DIFFER: Final = 128 # it is known that the set cannot reach a unique member
+IS_CUT: Final = 256      # a member equal to an earlier one could have ended here
 IS_BEGUN: Final = 512    # a member begins here
-IS_NAMED: Final = 1024   # a name that is not known ends here, and may be taken
+IS_NAMED: Final = 1024   # an unknown key ended here, which may be a duplicate
 DIFFER_KNOWN: Final = CAN_DIFFER | CANNOT_DIFFER
 DEAD: Final = 0          # the empty set
 
-IN_MEMBER: Final = 1 << 24 # NODES: what returns here is inside a member
-RETURN: Final = 0        # EDGES: the pc of an END. An edge to it has all edges of the node below
-MOST_EDGES: Final = 16    # of a node, and calls of a closure, up to which a linear search is as quick
-CALLED: Final = 1 << 28  # ITEMS: -CALLED - cell, index in CALLS: a call, where there are many. More than any pc
-LARGE_SET: Final = 16    # configurations of a set from which on walks count them
+IN_MEMBER: Final = 1 << 24 # flag in NODE_BLOCK: what returns here is inside a member
+RETURN: Final = 0        # EDGES: the pc of an END. An edge to it represents all edges of the node below
+MOST_EDGES: Final = 16   # edges of a node, and calls of a closure that are searched linearly
+CALLED: Final = 1 << 28  # ITEMS: a call is an item with pc = -CALLED - cell and state = its index in CALLS
+LARGE_SET: Final = 16    # configurations from which on walks count them as work
 
 
 # ---- object states in OBJECTS: header, then the keys and marks seen and the keys allowed now (by rank) -------------
@@ -130,19 +128,19 @@ O_BITS: Final = 6
 O_KEYS: Final = 1        # a declared key may come
 O_OTHER: Final = 2       # an undeclared key may come
 O_CLOSE: Final = 4       # the object may close
-O_MARK: Final = 8        # an undeclared key may come if it sets a mark that is still to be set
+O_MARK: Final = 8        # an undeclared key may come if it sets a mark that is not set yet
 
 
 # ---- roots in NAMES ------------------------------------------------------------------------------------------------
 SPELLED: Final = 0       # chains of bytes as they are spelled
 DECODED: Final = 1       # chains of decoded bytes
 NO_NAMES: Final = 2      # the empty list
-UNKNOWN_NAMES: Final = 3 # a list with a name that is not known
+UNKNOWN_NAMES: Final = 3 # a list that holds an unknown name
 NO_MEMBERS: Final = 4    # the empty list of members
-UNKNOWN_MEMBERS: Final = 5 # a list with a member that is not known
+UNKNOWN_MEMBERS: Final = 5 # a list that holds an unknown member
 NO_CANDIDATES: Final = 6 # the empty list of candidates
 ROOTS: Final = 7
-OPEN_NAME: Final = -2    # in place of a chain: what was spelled is not kept
+OPEN_NAME: Final = -2    # in place of a chain: the bytes are unknown
 
 
 # ---- PAIRS ---------------------------------------------------------------------------------------------------------
@@ -150,7 +148,7 @@ PAIR_W: Final = 4
 PAIR_VALUE: Final = 0    # state of the parser, or column
 PAIR_BELOW: Final = 1    # pair, STATES or COLUMNS: the bottom, whose value is the parser block
 PAIR_SLOT: Final = 2
-PAIR_SHIFTS: Final = 3   # offset in MAY_SHIFT, -1: not worked out
+PAIR_SHIFTS: Final = 3   # offset in MAY_SHIFT, -1: not computed
 STATES: Final = -1
 COLUMNS: Final = -2
 
@@ -163,12 +161,12 @@ LIST_SLOT: Final = 3
 LIST_FIRST: Final = 4
 LEXEME_W: Final = 5      # a lexeme in the making
 LEXEME_STACK: Final = 0  # stack before it
-LEXEME_STATE: Final = 1  # scanner state (-1 - state: nothing read yet)
+LEXEME_STATE: Final = 1  # scanner state; -1 - state: nothing was read yet
 LEXEME_COLUMNS: Final = 2 # stack of indentation
 LEXEME_BRACKETS: Final = 3 # brackets open
-LEXEME_COLUMN: Final = 4 # column after a line break in it, -1
+LEXEME_COLUMN: Final = 4 # column since the last line break in it, -1: none
 MOST_LEXEMES: Final = 12
-MOST_MASKS: Final = 1024 # kept of texts that are parsed, which take longest and come again: 16 MB at most
+MOST_MASKS: Final = 1024 # memoised masks of parsed texts, which take longest and recur: 16 MB at most
 UNION_W: Final = 3 + MOST_LEXEMES
 UNION_BLOCK: Final = 0   # parser block
 UNION_COUNT: Final = 1   # number of scanner states
@@ -178,9 +176,9 @@ UNION_SHIFTS: Final = UNION_W - 1 # offset in MAY_SHIFT
 
 # ---- GUARDS --------------------------------------------------------------------------------------------------------
 GUARD_W: Final = 12
-GUARD_KEY: Final = 0     # the list or the register that was asked about, or -1 - an object state
+GUARD_KEY: Final = 0     # the list or register of the request, or -1 - an object state
 GUARD_TEXT: Final = 1    # byte chain
-GUARD_ANSWER: Final = 2  # candidates that are left; or 1: unique, 0: not
+GUARD_ANSWER: Final = 2  # remaining candidates; or 1: unique, 0: not
 GUARD_SLOT: Final = 3
-GUARD_BYTES: Final = 4   # bytes that may leave candidates: 8 words
+GUARD_BYTES: Final = 4   # bytes after which some candidate may remain: 8 words
 # fmt: on

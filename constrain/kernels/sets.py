@@ -86,15 +86,15 @@ def step_leaf(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) ->
         if ext < 0:
             return -1
         if code[pc + ARG_FINITE]:
-            way = is_name_free(c, pc, reg, ext)
-            if way <= 0:
-                return way
+            is_free = is_name_free(c, pc, reg, ext)
+            if is_free <= 0:
+                return is_free
         return emit_config(c, pc, after, node, reg, ext)
     low, high = code[pc + ARG_LOW], code[pc + ARG_HIGH]
-    closed = leaves[after * LEAF_W + LEAF_DECODER] >> KIND == DONE
-    if leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY and not closed:
+    is_closed = leaves[after * LEAF_W + LEAF_DECODER] >> KIND == DONE
+    if leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY and not is_closed:
         ext += 1
-    if closed:
+    if is_closed:
         if ext < low:
             return 0
     elif high >= 0:
@@ -157,7 +157,7 @@ def mark_text_unknown(c: Any, s: Any) -> Any:
 @kernel("int64(int64, int64, int64)")
 def compute_step(c: Any, s: Any, b: Any) -> Any:
     """Return the set after set s and byte b, without the memo: its id, DEAD, or -1."""
-    code, sets, configs, points = view(c, CODE), view(c, SETS), view(c, CONFIGS), view(c, CURSORS)
+    code, sets, configs, cursors = view(c, CODE), view(c, SETS), view(c, CONFIGS), view(c, CURSORS)
     begin_closure(c)
     if sets[s * SET_W + SET_FLAGS] & (IS_MEMBER | IS_OPEN) and extend_member_text(c, s, b) < 0:
         return -1
@@ -176,7 +176,7 @@ def compute_step(c: Any, s: Any, b: Any) -> Any:
         elif op == PARSE:
             after = step_parse(c, q, b)
             status = after if after <= 0 else push_item(c, pc, after, node, reg, 0)
-        elif op == SET or code[points[CURSOR_W * q + CURSOR_BLOCK] + STR_ESCAPES] == 0:
+        elif op == SET or code[cursors[CURSOR_W * q + CURSOR_BLOCK] + STR_ESCAPES] == 0:
             status = step_cursor(c, pc, q, node, reg, b)
         else:
             status = step_escaped(c, pc, q, node, reg, ext, b)
@@ -216,12 +216,12 @@ def compute_live_step(c: Any, s: Any, b: Any) -> Any:
         return DEAD
     last = sets[after * SET_W + SET_FIRST] + sets[after * SET_W + SET_COUNT]
     guard = view(c, CONFIGS)[CONFIG_W * last + MEMBER_GUARD] + 0
-    for other in range(256):
-        if may_allow(c, after, other) and not may_keep_candidates(c, guard, other):
-            then = compute_step(c, after, other)
-            if then < 0:
+    for byte in range(256):
+        if may_allow(c, after, byte) and not may_keep_candidates(c, guard, byte):
+            second = compute_step(c, after, byte)
+            if second < 0:
                 return -1
-            if then > 0 and sets[then * SET_W + SET_FLAGS] & HAS_CANDIDATES == 0:
+            if second > 0 and sets[second * SET_W + SET_FLAGS] & HAS_CANDIDATES == 0:
                 sets[after * SET_W + SET_FLAGS] |= CAN_DIFFER
                 return after
     return request(c, NEED_CAN_DIFFER, after)
@@ -231,7 +231,7 @@ def compute_live_step(c: Any, s: Any, b: Any) -> Any:
 def store_step(c: Any, s: Any, b: Any, after: Any) -> Any:
     """Memoise in the row of set s in WIDE the step by byte b, and by all bytes that move its leaves alike."""
     sets, configs, code, wide = view(c, SETS), view(c, CONFIGS), view(c, CODE), view(c, WIDE)
-    following, row = view(c, LEAF_NEXT), 256 * sets[s * SET_W + SET_BYTES]
+    transitions, row = view(c, LEAF_NEXT), 256 * sets[s * SET_W + SET_BYTES]
     if wide[row + b] == UNKNOWN or sets[s * SET_W + SET_FLAGS] & (IS_MEMBER | IS_OPEN):
         wide[row + b] = after
         return 0
@@ -242,10 +242,10 @@ def store_step(c: Any, s: Any, b: Any, after: Any) -> Any:
         op = code[configs[CONFIG_W * k + CONFIG_PC]]
         if op == LEAF or op == OTHER:
             leaf = 256 * configs[CONFIG_W * k + CONFIG_STATE]
-            target = following[leaf + b]
+            target = transitions[leaf + b]
             for x in range(256):
-                other = following[leaf + x] != target and wide[row + x] == SAME_STEP
-                wide[row + x] = UNKNOWN_TO_LEAVES if other else wide[row + x]
+                differs = transitions[leaf + x] != target and wide[row + x] == SAME_STEP
+                wide[row + x] = UNKNOWN_TO_LEAVES if differs else wide[row + x]
     for x in range(256):
         wide[row + x] = after if wide[row + x] == SAME_STEP else wide[row + x]
     return 0
@@ -254,18 +254,18 @@ def store_step(c: Any, s: Any, b: Any, after: Any) -> Any:
 @kernel("int64(int64, int64, int64)")
 def step_set(c: Any, s: Any, b: Any) -> Any:
     """Return the set after set s and byte b: its id, DEAD if b is refused, or -1 (see HEAD[STATUS])."""
-    at = find_memo(c, s, b)
-    if at == -1:
+    memo = find_memo(c, s, b)
+    if memo == -1:
         return DEAD
-    if at == NOT_MEMOISED:
+    if memo == NOT_MEMOISED:
         return compute_live_step(c, s, b)
-    known = view(c, SETS)[at] if at >= 0 else view(c, WIDE)[-at - 2]
-    if known >= 0:
-        return known
+    memoised = view(c, SETS)[memo] if memo >= 0 else view(c, WIDE)[-memo - 2]
+    if memoised >= 0:
+        return memoised
     after = compute_live_step(c, s, b)
     if after >= 0:
-        if at >= 0:
-            view(c, SETS)[at] = after
+        if memo >= 0:
+            view(c, SETS)[memo] = after
         else:
             store_step(c, s, b, after)
     return after
@@ -297,8 +297,8 @@ def make_keyless(c: Any, s: Any) -> Any:
     """
     sets, configs, code = view(c, SETS), view(c, CONFIGS), view(c, CODE)
     r = s * SET_W
-    wide = sets[r + SET_ALLOWED] > NARROW
-    if wide and sets[r + SET_KEYLESS] >= 0:
+    is_wide = sets[r + SET_ALLOWED] > NARROW
+    if is_wide and sets[r + SET_KEYLESS] >= 0:
         return sets[r + SET_KEYLESS]
     begin_closure(c)
     mark_text_unknown(c, s)
@@ -311,7 +311,7 @@ def make_keyless(c: Any, s: Any) -> Any:
         ext = OPEN_NAME if code[pc] == OTHER else configs[config + CONFIG_EXTRA]
         if emit_config(c, pc, q, node, configs[config + CONFIG_REGISTER], ext) < 0:
             return -1
-    other = intern_set(c)
-    if other >= 0 and wide:
-        sets[r + SET_KEYLESS] = other
-    return other
+    keyless = intern_set(c)
+    if keyless >= 0 and is_wide:
+        sets[r + SET_KEYLESS] = keyless
+    return keyless

@@ -50,18 +50,18 @@ def sort_edges(c: Any, first: Any, n: Any) -> Any:
             while j >= gap and is_before(c, first + EDGE_W * j, first + EDGE_W * (j - gap)):
                 for field in range(EDGE_W):
                     one, other = first + EDGE_W * j + field, first + EDGE_W * (j - gap) + field
-                    kept = buffer[one] + 0
+                    value = buffer[one] + 0
                     buffer[one] = buffer[other]
-                    buffer[other] = kept
+                    buffer[other] = value
                 j -= gap
         gap = 1 if gap == 2 else gap * 5 // 11
-    kept = 1
+    unique = 1
     for k in range(1, n):
-        if is_before(c, first + EDGE_W * (kept - 1), first + EDGE_W * k):
+        if is_before(c, first + EDGE_W * (unique - 1), first + EDGE_W * k):
             for field in range(EDGE_W):
-                buffer[first + EDGE_W * kept + field] = buffer[first + EDGE_W * k + field]
-            kept += 1
-    return kept
+                buffer[first + EDGE_W * unique + field] = buffer[first + EDGE_W * k + field]
+            unique += 1
+    return unique
 
 
 @kernel("int64(int64, int64, int64, int64)")
@@ -78,22 +78,22 @@ def intern_nodes(c: Any, start: Any, count: Any, end: Any) -> Any:
         base = table[h]
         if base <= 0 or base >= head[N_NODES] or nodes[NODE_W * base + NODE_SLOT] != h:
             break
-        same = nodes[NODE_W * base + NODE_BLOCK] & ~IN_MEMBER == count
+        is_equal = nodes[NODE_W * base + NODE_BLOCK] & ~IN_MEMBER == count
         at = start
-        for k in range(count if same else 0):
+        for k in range(count if is_equal else 0):
             n = buffer[at]
             at += 1
-            same = same and nodes[NODE_W * (base + k) + NODE_EDGES] == n
-            for j in range(n if same else 0):
+            is_equal = is_equal and nodes[NODE_W * (base + k) + NODE_EDGES] == n
+            for j in range(n if is_equal else 0):
                 e = EDGE_W * (nodes[NODE_W * (base + k) + NODE_FIRST] + j)
                 below = buffer[at + EDGE_W * j + EDGE_BELOW] + 0
                 if below < 0:
                     below = base - below - 2
-                same = same and edges[e + EDGE_PC] == buffer[at + EDGE_W * j + EDGE_PC]
-                same = same and edges[e + EDGE_REGISTER] == buffer[at + EDGE_W * j + EDGE_REGISTER]
-                same = same and edges[e + EDGE_BELOW] == below
+                is_equal = is_equal and edges[e + EDGE_PC] == buffer[at + EDGE_W * j + EDGE_PC]
+                is_equal = is_equal and edges[e + EDGE_REGISTER] == buffer[at + EDGE_W * j + EDGE_REGISTER]
+                is_equal = is_equal and edges[e + EDGE_BELOW] == below
             at += EDGE_W * n
-        if same:
+        if is_equal:
             return base
         h = (h + 1) & last
     base = head[N_NODES] + 0
@@ -189,13 +189,13 @@ def write_edges(c: Any, which: Any, at: Any) -> Any:
         if below < 0:
             below = calls[CALL_W * (-below - 2) + CALL_NODE]
         e = pending[PENDING_W * e + PENDING_NEXT]
-        known = False
+        is_known = False
         for k in range(min(n, MOST_EDGES)):
             j = first + EDGE_W * k
-            known = known or (
+            is_known = is_known or (
                 buffer[j + EDGE_PC] == pc and buffer[j + EDGE_REGISTER] == reg and buffer[j + EDGE_BELOW] == below
             )
-        if not known:
+        if not is_known:
             j = first + EDGE_W * n
             buffer[j + EDGE_PC] = pc
             buffer[j + EDGE_REGISTER] = reg
@@ -257,8 +257,8 @@ def intern_call(c: Any, which: Any) -> Any:
     calls[CALL_W * which + CALL_NODE] = -1
     while top >= 0:
         k, e = stack[VISIT_W * top + VISIT_CALL] + 0, stack[VISIT_W * top + VISIT_EDGE] + 0
-        deeper = False
-        while e >= 0 and not deeper:
+        descends = False
+        while e >= 0 and not descends:
             below = pending[PENDING_W * e + PENDING_BELOW]
             e = pending[PENDING_W * e + PENDING_NEXT] + 0
             if below < 0:
@@ -266,20 +266,20 @@ def intern_call(c: Any, which: Any) -> Any:
                 if state == -1:
                     return intern_cycle(c, which)
                 if state == 0:
-                    deeper = True
+                    descends = True
                     stack[VISIT_W * top + VISIT_EDGE] = e
                     top += 1
                     stack[VISIT_W * top + VISIT_CALL] = -below - 2
                     stack[VISIT_W * top + VISIT_EDGE] = calls[CALL_W * (-below - 2) + CALL_EDGE]
                     calls[CALL_W * (-below - 2) + CALL_NODE] = -1
-        if deeper:
+        if descends:
             continue
         end = write_edges(c, k, 0)
         if end < 0:
             return -1
-        final = intern_nodes(c, 0, 1, end)
-        if final < 0:
+        node = intern_nodes(c, 0, 1, end)
+        if node < 0:
             return -1
-        calls[CALL_W * k + CALL_NODE] = final
+        calls[CALL_W * k + CALL_NODE] = node
         top -= 1
     return 0

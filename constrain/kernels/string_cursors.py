@@ -19,26 +19,26 @@ from .record_layout import CURSOR_BLOCK, CURSOR_DEPTH, CURSOR_HIGH, CURSOR_LOW, 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def intern_cursor(c: Any, block: Any, low: Any, high: Any, depth: Any) -> Any:
     """Return the cursor `depth` bytes into strings low .. high - 1 of `block`: its id, or -1."""
-    head, points, table = view(c, HEAD), view(c, CURSORS), view(c, CURSOR_HASH)
+    head, cursors, table = view(c, HEAD), view(c, CURSORS), view(c, CURSOR_HASH)
     last = size(c, CURSOR_HASH) - 1
     h = mix_hash(mix_hash(mix_hash(block, low), high), depth) & last
     while True:
         k = table[h]
-        if k < 0 or k >= head[N_CURSORS] or points[CURSOR_W * k + CURSOR_SLOT] != h:
+        if k < 0 or k >= head[N_CURSORS] or cursors[CURSOR_W * k + CURSOR_SLOT] != h:
             break
         p = CURSOR_W * k
-        same = points[p + CURSOR_BLOCK] == block and points[p + CURSOR_LOW] == low
-        if same and points[p + CURSOR_HIGH] == high and points[p + CURSOR_DEPTH] == depth:
+        is_equal = cursors[p + CURSOR_BLOCK] == block and cursors[p + CURSOR_LOW] == low
+        if is_equal and cursors[p + CURSOR_HIGH] == high and cursors[p + CURSOR_DEPTH] == depth:
             return k
         h = (h + 1) & last
     k = head[N_CURSORS]
     if CURSOR_W * (k + 1) > size(c, CURSORS) or 2 * k > last:
         return request(c, FULL, CURSORS)
-    points[CURSOR_W * k + CURSOR_BLOCK] = block
-    points[CURSOR_W * k + CURSOR_LOW] = low
-    points[CURSOR_W * k + CURSOR_HIGH] = high
-    points[CURSOR_W * k + CURSOR_DEPTH] = depth
-    points[CURSOR_W * k + CURSOR_SLOT] = h
+    cursors[CURSOR_W * k + CURSOR_BLOCK] = block
+    cursors[CURSOR_W * k + CURSOR_LOW] = low
+    cursors[CURSOR_W * k + CURSOR_HIGH] = high
+    cursors[CURSOR_W * k + CURSOR_DEPTH] = depth
+    cursors[CURSOR_W * k + CURSOR_SLOT] = h
     table[h] = k
     head[N_CURSORS] = k + 1
     return k

@@ -45,10 +45,10 @@ def finish_key(c: Any, pc: Any, node: Any, reg: Any, rank: Any) -> Any:
 @kernel("int64(int64, int64, int64, int64)")
 def allow_cursor(c: Any, s: Any, q: Any, state: Any) -> Any:
     """Add the bytes that may follow at cursor q; `state` is the object state whose keys they are, or -1."""
-    code, points = view(c, CODE), view(c, CURSORS)
+    code, cursors = view(c, CODE), view(c, CURSORS)
     p = CURSOR_W * q
-    block, low = points[p + CURSOR_BLOCK], points[p + CURSOR_LOW] + 0
-    high, depth = points[p + CURSOR_HIGH], points[p + CURSOR_DEPTH]
+    block, low = cursors[p + CURSOR_BLOCK], cursors[p + CURSOR_LOW] + 0
+    high, depth = cursors[p + CURSOR_HIGH], cursors[p + CURSOR_DEPTH]
     offsets = block + STR_OFFSETS
     while low < high:
         at = code[offsets + low] + depth
@@ -56,20 +56,20 @@ def allow_cursor(c: Any, s: Any, q: Any, state: Any) -> Any:
             low += 1
             continue
         b = code[at]
-        until = find_bound(c, block, low, high, depth, b + 1)
-        if state < 0 or first_allowed_key(c, state, low, until) >= 0:
+        after = find_bound(c, block, low, high, depth, b + 1)
+        if state < 0 or first_allowed_key(c, state, low, after) >= 0:
             allow_byte(c, s, b)
-        low = until
+        low = after
     return 0
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
 def step_cursor(c: Any, pc: Any, q: Any, node: Any, reg: Any, b: Any) -> Any:
     """Return a byte inside a string block whose strings are spelled as they stand: 0 or -1."""
-    code, points = view(c, CODE), view(c, CURSORS)
-    block, depth = points[CURSOR_W * q + CURSOR_BLOCK], points[CURSOR_W * q + CURSOR_DEPTH] + 1
-    low = find_bound(c, block, points[CURSOR_W * q + CURSOR_LOW], points[CURSOR_W * q + CURSOR_HIGH], depth - 1, b)
-    high = find_bound(c, block, low, points[CURSOR_W * q + CURSOR_HIGH], depth - 1, b + 1)
+    code, cursors = view(c, CODE), view(c, CURSORS)
+    block, depth = cursors[CURSOR_W * q + CURSOR_BLOCK], cursors[CURSOR_W * q + CURSOR_DEPTH] + 1
+    low = find_bound(c, block, cursors[CURSOR_W * q + CURSOR_LOW], cursors[CURSOR_W * q + CURSOR_HIGH], depth - 1, b)
+    high = find_bound(c, block, low, cursors[CURSOR_W * q + CURSOR_HIGH], depth - 1, b + 1)
     if low >= high:
         return 0
     ends = code[block + STR_OFFSETS + low] + depth == code[block + STR_OFFSETS + low + 1]
@@ -93,9 +93,9 @@ def step_cursor(c: Any, pc: Any, q: Any, node: Any, reg: Any, b: Any) -> Any:
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
 def find_key_in_range(c: Any, q: Any, state: Any, least: Any, most: Any, low: Any) -> Any:
     """Return the first allowed key from rank `low` on at cursor q whose next code point is in least .. most, or -1."""
-    code, points = view(c, CODE), view(c, CURSORS)
+    code, cursors = view(c, CODE), view(c, CURSORS)
     p = CURSOR_W * q
-    block, high, depth = points[p + CURSOR_BLOCK], points[p + CURSOR_HIGH], points[p + CURSOR_DEPTH]
+    block, high, depth = cursors[p + CURSOR_BLOCK], cursors[p + CURSOR_HIGH], cursors[p + CURSOR_DEPTH]
     k = first_allowed_key(c, state, low, high)
     while k >= 0:
         x = read_code_point(c, code[block + STR_OFFSETS + k] + depth, code[block + STR_OFFSETS + k + 1])
@@ -108,8 +108,8 @@ def find_key_in_range(c: Any, q: Any, state: Any, least: Any, most: Any, low: An
 @kernel("int64(int64, int64, int64, int64)")
 def can_spell_digits(c: Any, q: Any, state: Any, pending: Any) -> Any:
     """Return whether some allowed key goes on with a character that the pending hexadecimal digits can still spell."""
-    points = view(c, CURSORS)
-    low = points[CURSOR_W * q + CURSOR_LOW]
+    cursors = view(c, CURSORS)
+    low = cursors[CURSOR_W * q + CURSOR_LOW]
     kind, left, value = pending >> KIND, (pending >> LEFT) & 7, pending & VALUE
     least, most = value << 4 * left, ((value + 1) << 4 * left) - 1
     if kind == HEX:
@@ -134,19 +134,19 @@ def can_spell_digits(c: Any, q: Any, state: Any, pending: Any) -> Any:
 @inlined("int64(int64, int64)")
 def is_inside_character(c: Any, q: Any) -> Any:
     """Return whether point q lies inside a UTF-8 sequence, in all its strings alike: they share the bytes before."""
-    code, points = view(c, CODE), view(c, CURSORS)
-    offsets, low = points[CURSOR_W * q + CURSOR_BLOCK] + STR_OFFSETS, points[CURSOR_W * q + CURSOR_LOW]
-    place = code[offsets + low] + points[CURSOR_W * q + CURSOR_DEPTH]
-    return 1 if place < code[offsets + low + 1] and code[place] >> 6 == 2 else 0
+    code, cursors = view(c, CODE), view(c, CURSORS)
+    offsets, low = cursors[CURSOR_W * q + CURSOR_BLOCK] + STR_OFFSETS, cursors[CURSOR_W * q + CURSOR_LOW]
+    at = code[offsets + low] + cursors[CURSOR_W * q + CURSOR_DEPTH]
+    return 1 if at < code[offsets + low + 1] and code[at] >> 6 == 2 else 0
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
 def step_escaped_character(c: Any, pc: Any, q: Any, node: Any, reg: Any, x: Any) -> Any:
     """Return a whole character x inside keys, written as an escape: 0 or -1."""
-    points, buffer = view(c, CURSORS), view(c, BUFFER)
+    cursors, buffer = view(c, CURSORS), view(c, BUFFER)
     p = CURSOR_W * q
-    block, low = points[p + CURSOR_BLOCK], points[p + CURSOR_LOW] + 0
-    high, depth = points[p + CURSOR_HIGH] + 0, points[p + CURSOR_DEPTH] + 0
+    block, low = cursors[p + CURSOR_BLOCK], cursors[p + CURSOR_LOW] + 0
+    high, depth = cursors[p + CURSOR_HIGH] + 0, cursors[p + CURSOR_DEPTH] + 0
     n = spell_utf8(c, x, 0)
     for i in range(n):
         low = find_bound(c, block, low, high, depth, buffer[i])
@@ -161,11 +161,11 @@ def step_escaped_character(c: Any, pc: Any, q: Any, node: Any, reg: Any, x: Any)
 @kernel("int64(int64, int64, int64)")
 def find_ended_key(c: Any, q: Any, state: Any) -> Any:
     """Return the rank of the allowed key that ends at point q, or -1."""
-    code, points = view(c, CODE), view(c, CURSORS)
+    code, cursors = view(c, CODE), view(c, CURSORS)
     p = CURSOR_W * q
-    block, low = points[p + CURSOR_BLOCK], points[p + CURSOR_LOW]
+    block, low = cursors[p + CURSOR_BLOCK], cursors[p + CURSOR_LOW]
     first = block + STR_OFFSETS + low
-    if low < points[p + CURSOR_HIGH] and code[first] + points[p + CURSOR_DEPTH] == code[first + 1]:
+    if low < cursors[p + CURSOR_HIGH] and code[first] + cursors[p + CURSOR_DEPTH] == code[first + 1]:
         return first_allowed_key(c, state, low, low + 1)
     return -1
 
@@ -173,7 +173,7 @@ def find_ended_key(c: Any, q: Any, state: Any) -> Any:
 @kernel("int64(int64, int64, int64, int64, int64, int64, int64)")
 def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) -> Any:
     """Return a byte of a declared key that may be spelled with escapes: 0 or -1."""
-    points = view(c, CURSORS)
+    cursors = view(c, CURSORS)
     kind, left, value = ext >> KIND, (ext >> LEFT) & 7, ext & VALUE
     if kind == PLAIN:
         if b == 34:
@@ -182,15 +182,15 @@ def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any)
         if b == 92:
             if (
                 is_inside_character(c, q)
-                or find_key_in_range(c, q, reg, 0, 0x10FFFF, points[CURSOR_W * q + CURSOR_LOW]) < 0
+                or find_key_in_range(c, q, reg, 0, 0x10FFFF, cursors[CURSOR_W * q + CURSOR_LOW]) < 0
             ):
                 return 0
             return emit_config(c, pc, q, node, reg, ESCAPE << KIND)
         if b < 32:
             return 0
-        block, depth = points[CURSOR_W * q + CURSOR_BLOCK], points[CURSOR_W * q + CURSOR_DEPTH]
-        low = find_bound(c, block, points[CURSOR_W * q + CURSOR_LOW], points[CURSOR_W * q + CURSOR_HIGH], depth, b)
-        high = find_bound(c, block, low, points[CURSOR_W * q + CURSOR_HIGH], depth, b + 1)
+        block, depth = cursors[CURSOR_W * q + CURSOR_BLOCK], cursors[CURSOR_W * q + CURSOR_DEPTH]
+        low = find_bound(c, block, cursors[CURSOR_W * q + CURSOR_LOW], cursors[CURSOR_W * q + CURSOR_HIGH], depth, b)
+        high = find_bound(c, block, low, cursors[CURSOR_W * q + CURSOR_HIGH], depth, b + 1)
         if first_allowed_key(c, reg, low, high) < 0:
             return 0
         after = intern_cursor(c, block, low, high, depth + 1)
@@ -223,7 +223,7 @@ def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any)
     if 0xD800 <= value < 0xDC00:
         pending = HIGH << KIND | (value - 0xD800)
         base = 0x10000 + ((value - 0xD800) << 10)
-        some = find_key_in_range(c, q, reg, base, base + 0x3FF, points[CURSOR_W * q + CURSOR_LOW])
+        some = find_key_in_range(c, q, reg, base, base + 0x3FF, cursors[CURSOR_W * q + CURSOR_LOW])
         return emit_config(c, pc, q, node, reg, pending) if some >= 0 else 0
     return step_escaped_character(c, pc, q, node, reg, value) if value < 0xD800 or value > 0xDFFF else 0
 

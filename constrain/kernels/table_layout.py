@@ -17,7 +17,7 @@ TRIE_FIRST_TOKEN: Final = 1
 # TRIE_TOKENS
 ENTRY_W: Final = 2
 ENTRY_TOKEN: Final = 0
-ENTRY_CHARACTERS: Final = 1 # before the leaf was left | ESCAPED
+ENTRY_CHARACTERS: Final = 1 # characters before the token left the leaf | ESCAPED
 # BELOW: the bytes in the subtree of a main trie node
 BELOW_W: Final = 4
 BELOW_BYTES: Final = 0   # 3 words: which of the bytes 32 .. 127
@@ -26,23 +26,23 @@ BELOW_HEIGHT: Final = 3  # height of the subtree | OTHERS
 MACHINE_W: Final = 2
 MACHINE_MODE: Final = 0
 MACHINE_DFA: Final = 1   # offset in DFAS
-# LEX_CACHE: what `lexemes.read` found for a token from a scanner state, without its first byte
+# LEX_CACHE: the result of `lexemes.read_token` from a scanner state, without the first byte of the token
 CACHED_W: Final = 4
-CACHED_STATE: Final = 0  # state after its first byte
+CACHED_STATE: Final = 0  # scanner state after the first byte of the token, -1: none
 CACHED_END: Final = 1
 CACHED_ITEM: Final = 2
 CACHED_DOUBT: Final = 3
-# STACK of a walk of the trie; `try_from` uses two int32s an entry, without the byte
+# STACK of a walk of the trie; `try_subtree_from` uses two int32s per entry, without the byte
 WALK_W: Final = 3
 WALK_NODE: Final = 0     # trie node
 WALK_SET: Final = 1
 WALK_BYTE: Final = 2     # depth << 8 | the byte that led there
-# TRIE_TEMP while readers are made: what was read of each token
+# TRIE_TEMP while readers are built: the result for each token
 READ_W: Final = 3
-READ_END: Final = 0      # class of the scanner state (0 or more), or -2 - an exit
-READ_ITEM: Final = 1     # what remains: token << 8 | bytes read
+READ_END: Final = 0      # class of the scanner state (0 or more), or -2 - key of an exit; -1: refused
+READ_ITEM: Final = 1     # the remainder of an exit: token << 8 | bytes read
 READ_DOUBT: Final = 2    # 0, DOUBTFUL, UNREAD or OPEN_END
-# TRIE_TEMP while a row is made: from MERGED_FIRST on the places where the leaf may be left, or tokens and their room
+# TRIE_TEMP while a row is made, from MERGED_FIRST on: exits of the leaf, or tokens with their lengths
 MERGED_FIRST: Final = 4
 MERGED_W: Final = 2
 MERGED_NODE: Final = 0   # trie node, or token
@@ -57,29 +57,29 @@ DESCENT_CHARACTERS: Final = 2
 # ---- LEAVES --------------------------------------------------------------------------------------------------
 LEAF_W: Final = 24
 LEAF_MACHINE: Final = 0
-LEAF_DECODER: Final = 1  # state of the decoder in front: kind << KIND | digits left << LEFT | value
-LEAF_STATE: Final = 2    # state of the Dfa behind it (for uniform kinds: the state after the character)
+LEAF_DECODER: Final = 1  # state of the decoder: kind << KIND | digits left << LEFT | value
+LEAF_STATE: Final = 2    # state of the DFA that reads its characters (uniform kinds: the state after the character)
 LEAF_FLAGS: Final = 3
 LEAF_NEED: Final = 4     # least number of further characters
 LEAF_ALLOWED: Final = 5  # number of allowed bytes
-LEAF_ROW: Final = 6      # row, -1: not made, -2: too few bytes are allowed for a row to pay
-LEAF_SUFFIXES: Final = 7 # root of the suffix trie in TRIE, -1: not made, -2: too large to be kept
-LEAF_BY_LENGTH: Final = 8 # offset in ORDERS, -1: not made
+LEAF_ROW: Final = 6      # row, -1: not made, -2: too few bytes are allowed for a row to pay off
+LEAF_SUFFIXES: Final = 7 # root of the suffix trie in TRIE, -1: not made, -2: over the budget
+LEAF_BY_LENGTH: Final = 8 # offset in BY_LENGTH, -1: not made
 LEAF_SLOT: Final = 9
 LEAF_LONGEST: Final = 10 # most characters that a token of the row needs
-LEAF_SUFFIXES_END: Final = 11 # the node after the last of the suffix trie
+LEAF_SUFFIXES_END: Final = 11 # the node after the last one of the suffix trie
 LEAF_BYTES: Final = 12   # allowed bytes as 256 bits: 8 words
 LEAF_EXITS: Final = 1    # the leaf may be left here
 LEAF_BOUNDARY: Final = 2 # the next byte begins a character
 LEAF_EXPANDED: Final = 4
 LEAF_CLOSES: Final = 8   # a closing quote may come
-LEAF_SAFE: Final = 8     # LEAF_FLAGS >> LEAF_SAFE: so many characters are surely not refused from here on
-LEAF_LOOPS: Final = 20   # bytes 32 .. 127 that lead back to the state itself: 3 words; then 1 if worked out
-OTHERS: Final = 1 << 16  # BELOW: there are other bytes too
-WIDE_LEAF: Final = 4     # allowed bytes from which a row pays
-LENGTH_CLASSES: Final = 130 # rooms told apart by ORDERS: 0 .. 128 and more
-ESCAPED: Final = 1 << 20 # TRIE_TOKENS: the part inside the leaf holds an escape
-IN_ROW: Final = 1 << 21  # make_row: what stays inside the leaf is in the row already
+LEAF_SAFE: Final = 8     # LEAF_FLAGS >> LEAF_SAFE: a number of characters none of which is refused from here on
+LEAF_LOOPS: Final = 20   # bytes 32 .. 127 that lead back to the state itself: 3 words; then 1 once computed
+OTHERS: Final = 1 << 16  # BELOW: the subtree also has bytes outside 32 .. 127
+WIDE_LEAF: Final = 4     # allowed bytes from which a row pays off
+LENGTH_CLASSES: Final = 130 # lengths that BY_LENGTH distinguishes: 0 .. 128, and more
+ESCAPED: Final = 1 << 20 # TRIE_TOKENS: the part inside the leaf contains an escape
+IN_ROW: Final = 1 << 21  # make_row: the tokens that stay inside the leaf are in the row already
 QUOTE_BELOW: Final = 1 << 2 # BELOW: of the bytes 32 .. 63
 
 
@@ -87,7 +87,7 @@ QUOTE_BELOW: Final = 1 << 2 # BELOW: of the bytes 32 .. 63
 UTF8: Final = 0          # plain text
 JSON_STRING: Final = 1   # the inside of a JSON string and its closing quote
 JSON_INSIDE: Final = 2   # the inside of a JSON string
-BYTES: Final = 3         # bytes, each a character by itself, whether or not they are UTF-8
+BYTES: Final = 3         # bytes, each a character, whether or not they are valid UTF-8
 
 
 # ---- kinds of decoder state: kind << KIND | digits or bytes left << LEFT | value ---------------------------------
@@ -96,45 +96,45 @@ LEFT: Final = 22
 VALUE: Final = (1 << 22) - 1
 PLAIN: Final = 0         # between characters
 RAW: Final = 1           # in a UTF-8 sequence: value so far, bytes left
-RAW_UNIFORM: Final = 2   # the same where every completion leads to the same Dfa state
+RAW_UNIFORM: Final = 2   # the same if every completion leads to the same DFA state
 ESCAPE: Final = 3        # after a backslash
 HEX: Final = 4           # in \uXXXX: value so far, digits left
 HEX_UNIFORM: Final = 5
 HIGH: Final = 6          # after a high surrogate (value: its 10 bits): a backslash must follow
 HIGH_ESCAPE: Final = 7   # then u
 LOW: Final = 8           # then the digits of a low surrogate: value = 10 bits << 10 | low bits so far, digits left
-HIGH_UNIFORM: Final = 9  # the same three where every completion leads to the same Dfa state
+HIGH_UNIFORM: Final = 9  # the same three if every completion leads to the same DFA state
 HIGH_ESCAPE_UNIFORM: Final = 10
 LOW_UNIFORM: Final = 11
 DONE: Final = 12         # after the closing quote
 
 
-# ---- what a scanner makes of tokens ---------------------------------------------------------------------------------
+# ---- readers: the results of scanning all tokens ---------------------------------------------------------------------------------
 READER_W: Final = 10
 READER_SCANNER: Final = 0
-READER_STATE: Final = 1  # of the lexeme in the making, or -1 - start
+READER_STATE: Final = 1  # of the unfinished lexeme, or -1 - start
 READER_CLASSES: Final = 2 # first class
 READER_N_CLASSES: Final = 3
 READER_EXITS: Final = 4  # first exit
 READER_N_EXITS: Final = 5
-READER_DOUBTS: Final = 6 # place in LEX_WORDS of the doubtful tokens
+READER_DOUBTS: Final = 6 # offset in LEX_WORDS of the doubtful tokens
 READER_N_DOUBTS: Final = 7
-READER_BOUNDS: Final = 8 # place in LEX_WORDS: by what a lexeme in the making ends before a token, and before which; -1
-READER_NEXT: Final = 9   # reader in the same chain, -1
+READER_BOUNDS: Final = 8 # offset in LEX_WORDS: by which terminals a lexeme ends before a token; -1
+READER_NEXT: Final = 9   # next reader in the same hash chain, -1
 CLASS_W: Final = 3
-CLASS_KIND: Final = 0    # class of the scanner's states
-CLASS_FIRST: Final = 1   # place in LEX_WORDS
-CLASS_COUNT: Final = 2   # tokens there, -1: a row of bits
+CLASS_KIND: Final = 0    # class of scanner states
+CLASS_FIRST: Final = 1   # offset in LEX_WORDS
+CLASS_COUNT: Final = 2   # number of tokens there, -1: a row of bits
 EXIT_W: Final = 5
 EXIT_TERMINAL: Final = 0
-EXIT_COLUMN: Final = 1   # of a lexeme that ends a line: columns << 1 | whether the line ended in what was read
-EXIT_FIRST: Final = 2    # place in LEX_WORDS of what remains
+EXIT_COLUMN: Final = 1   # of a lexeme that ends a line: columns << 1 | whether the line ended in the bytes read
+EXIT_FIRST: Final = 2    # offset in LEX_WORDS of the remainders
 EXIT_COUNT: Final = 3
-EXIT_READER: Final = 4   # the first reader of that, -1
+EXIT_READER: Final = 4   # the first reader of the remainders, -1
 LEX_CHAINS: Final = 1 << 14
 MOST_COLUMNS: Final = 1 << 11
-MOST_LISTED: Final = 512 # tokens of a class kept as a list: a row of bits is as quick for more
-DOUBTFUL: Final = 1      # what was read of a token: an earlier end may count, if the lexeme comes to nothing
-UNREAD: Final = 2        # nothing: it is to be taken byte by byte
-OPEN_END: Final = 4      # its lexeme may come to nothing, and has no earlier end
+MOST_LISTED: Final = 512 # tokens of a class that are stored as a list; a row of bits is as fast for more
+DOUBTFUL: Final = 1      # an earlier end of the lexeme may count, if the unfinished one fails
+UNREAD: Final = 2        # not read: the token is to be stepped byte by byte
+OPEN_END: Final = 4      # the unfinished lexeme may fail, and has no earlier end
 # fmt: on

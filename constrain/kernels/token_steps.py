@@ -25,7 +25,7 @@ from .context_layout import (  # isort: skip
 
 
 TRIED_AT_ONCE = 8
-"""Configurations of a set that a token is tried from, for each step that is counted: most lead nowhere."""
+"""Configurations of a set per counted step: most of them refuse the byte."""
 
 
 @entry("int64(int64, int64, int64)")
@@ -44,7 +44,7 @@ def advance_token(c: Any, s: Any, token: Any) -> Any:
 
 @entry("int64(int64, int64, uint8[::1])")
 def advance_bytes(c: Any, s: Any, text: Any) -> Any:
-    """Return the set after set s and these bytes: its id; -1; or -2 - i if byte i is refused."""
+    """Return the set after set s and the bytes of `text`: its id, -1, or -2 - i if byte i is refused."""
     for i in range(len(text)):
         s = step_set(c, s, text[i])
         if s == DEAD:
@@ -56,9 +56,9 @@ def advance_bytes(c: Any, s: Any, text: Any) -> Any:
 
 @kernel("int64(int64)")
 def queue_question(c: Any) -> Any:
-    """Queue a question about members or names that a step has asked, so that the walk can continue. Return 0 or -1.
+    """Queue the request that a step has made about members or names, so that the walk can go on. Return 0 or -1.
 
-    All that a mask cannot know is asked at once at its end (NEED_ANSWERS); after each question it would begin anew.
+    The caller answers all of them at the end of the mask (NEED_ANSWERS): each answer restarts the mask.
     """
     head, questions = view(c, HEAD), view(c, QUESTIONS)
     status = head[STATUS] + 0
@@ -105,7 +105,7 @@ def try_token(c: Any, s: Any, token: Any, out: Any) -> Any:
 def try_subtree(c: Any, root: Any, origin: Any, out: Any) -> Any:
     """Try every token of the subtree at `root` one by one from the set of the mask. Return 0 or -1."""
     trie, edges, tokens, stack = view(c, TRIE), view(c, TRIE_EDGES), view(c, TRIE_TOKENS), view(c, STACK)
-    base = size(c, STACK) // 2  # the upper half: the lower one belongs to the walk that came here
+    base = size(c, STACK) // 2  # the upper half: the caller's walk uses the lower one
     top = 0
     stack[base] = root
     while top >= 0:
@@ -124,9 +124,9 @@ def try_subtree(c: Any, root: Any, origin: Any, out: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def try_subtree_from(c: Any, root: Any, s: Any, out: Any) -> Any:
-    """Try the tokens below a node of the main trie from set s, which has arrived there; edges are stepped once.
+    """Set or clear the bits of all tokens below a node of the main trie, which set s has reached. Return 0 or -1.
 
-    Return 0 or -1.
+    Depth-first, so each edge is stepped once.
     """
     head, sets, mask = view(c, HEAD), view(c, SETS), at(out)
     trie, edges, tokens, stack = view(c, TRIE), view(c, TRIE_EDGES), view(c, TRIE_TOKENS), view(c, STACK)
@@ -136,7 +136,7 @@ def try_subtree_from(c: Any, root: Any, s: Any, out: Any) -> Any:
     while top >= 0:
         node, s = stack[base + 2 * top + WALK_NODE] + 0, stack[base + 2 * top + WALK_SET] + 0
         top -= 1
-        if s == DEAD:  # Tokens stand in the order of the nodes: all below this one stand together.
+        if s == DEAD:  # Tokens are in preorder: those of a subtree are contiguous.
             end = view(c, TRIE_END)[node]
             for k in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * end + TRIE_FIRST_TOKEN]):
                 mask[tokens[ENTRY_W * k + ENTRY_TOKEN] >> 5] &= ~(1 << (tokens[ENTRY_W * k + ENTRY_TOKEN] & 31))
@@ -161,7 +161,7 @@ def try_subtree_from(c: Any, root: Any, s: Any, out: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def step_along_route(c: Any, s: Any, depth: Any) -> Any:
-    """Return the set after set s and the first bytes of ROUTE: its id, DEAD, or -1."""
+    """Return the set after set s and the first `depth` bytes of ROUTE: its id, DEAD, or -1."""
     route = view(c, ROUTE)
     for i in range(depth):
         s = step_set(c, s, route[i])

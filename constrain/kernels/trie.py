@@ -68,12 +68,12 @@ def summarise_subtrees(t: Any, nodes: Any) -> Any:
 @kernel("int64(int64, int64)")
 def find_self_loops(t: Any, q: Any) -> Any:
     """Write which bytes lead from leaf state q back to q."""
-    leaves, following = view(t, LEAVES), view(t, LEAF_NEXT)
+    leaves, transitions = view(t, LEAVES), view(t, LEAF_NEXT)
     r = q * LEAF_W + LEAF_LOOPS
     for w in range(3):
         leaves[r + w] = 0
     for b in range(32, 128):
-        if following[256 * q + b] == q:
+        if transitions[256 * q + b] == q:
             leaves[r + (b >> 5) - 1] |= 1 << (b & 31)
     leaves[r + 3] = 1
     return 0
@@ -93,17 +93,17 @@ def build_trie(t: Any, order: Any) -> Any:
     previous_at, previous_end, longest = 0, 0, 0
     for k in range(len(order)):
         token = order[k]
-        at, stop = offsets[token], offsets[token + 1]
+        start, stop = offsets[token], offsets[token + 1]
         common = 0
-        limit = min(stop - at, previous_end - previous_at)
-        while common < limit and read_byte(t, previous_at + common) == read_byte(t, at + common):
+        limit = min(stop - start, previous_end - previous_at)
+        while common < limit and read_byte(t, previous_at + common) == read_byte(t, start + common):
             common += 1
-        if TRIE_W * (nodes + stop - at + 1) > size(t, TRIE) or ENTRY_W * (entries + 1) > size(t, TRIE_TOKENS):
+        if TRIE_W * (nodes + stop - start + 1) > size(t, TRIE) or ENTRY_W * (entries + 1) > size(t, TRIE_TOKENS):
             return TABLE_IS_FULL
         while depth > common:
             end[path[depth]] = nodes
             depth -= 1
-        while depth < stop - at:
+        while depth < stop - start:
             trie[TRIE_W * path[depth] + TRIE_FIRST_EDGE] += 1
             depth += 1
             path[depth] = nodes
@@ -113,8 +113,8 @@ def build_trie(t: Any, order: Any) -> Any:
         tokens[ENTRY_W * entries + ENTRY_TOKEN] = token
         tokens[ENTRY_W * entries + ENTRY_CHARACTERS] = 0
         entries += 1
-        longest = max(longest, stop - at)
-        previous_at, previous_end = at, stop
+        longest = max(longest, stop - start)
+        previous_at, previous_end = start, stop
     while depth >= 0:
         end[path[depth]] = nodes
         depth -= 1
@@ -154,7 +154,7 @@ def make_row(t: Any, q: Any) -> Any:
     while, the row begins as that of any JSON string (IN_ROW): only what closes the string is walked, and tokens that
     are longer than that while. A row that is there already stays as it is. NO_ROOM if the table or scratch is full.
     """
-    counts, leaves, following, rows = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT), view(t, ROWS)
+    counts, leaves, transitions, rows = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT), view(t, ROWS)
     trie, edges, tokens, temp = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS), view(t, TRIE_TEMP)
     below, end = view(t, BELOW), view(t, TRIE_END)
     words, row = counts[T_WORDS] + 0, counts[N_ROWS] + 0
@@ -163,38 +163,38 @@ def make_row(t: Any, q: Any) -> Any:
     base = words * row
     quoted = LEAF_BOUNDARY | LEAF_CLOSES
     # The row of any JSON string says what a token spells from between two characters: no use inside one.
-    free = (counts[FREE_ROW] - 1) * words if leaves[q * LEAF_W + LEAF_FLAGS] & quoted == quoted else -1
-    whole = free >= 0 and leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= LONG
-    shared = whole and leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= below[BELOW_HEIGHT] & (OTHERS - 1)
-    if not shared:
+    free_base = (counts[FREE_ROW] - 1) * words if leaves[q * LEAF_W + LEAF_FLAGS] & quoted == quoted else -1
+    copies_free = free_base >= 0 and leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= LONG
+    is_free_row = copies_free and leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= below[BELOW_HEIGHT] & (OTHERS - 1)
+    if not is_free_row:
         for w in range(words):
-            rows[base + w] = rows[free + w] if whole else 0
+            rows[base + w] = rows[free_base + w] if copies_free else 0
     # The walk's stack stands at the far end of the scratch and grows down: (node, leaf state, characters).
-    places, top, far, room = 0, 1, size(t, TRIE_TEMP), 0
-    temp[far - 3], temp[far - 2], temp[far - 1] = 0, q, IN_ROW if whole else 0
+    n_exits, top, end_of_temp, longest = 0, 1, size(t, TRIE_TEMP), 0
+    temp[end_of_temp - 3], temp[end_of_temp - 2], temp[end_of_temp - 1] = 0, q, IN_ROW if copies_free else 0
     # What is known of the state met last: the next one is mostly the same.
-    last, flags, need, done, escape, more = -1, 0, 0, False, False, False
+    last, flags, need, is_done, is_escape, can_continue = -1, 0, 0, False, False, False
     # A token may stay inside while as many characters must still follow as after any.
     dfas, at = view(t, DFAS), view(t, MACHINES)[MACHINE_W * leaves[q * LEAF_W + LEAF_MACHINE] + MACHINE_DFA] + 0
-    farthest = 0
+    most_needed = 0
     for k in range(dfas[at]):
-        farthest = max(farthest, dfas[at + 3 + 2 * dfas[at + 2] + 128 + dfas[at] + k])
+        most_needed = max(most_needed, dfas[at + 3 + 2 * dfas[at + 2] + 128 + dfas[at] + k])
     while top > 0:
-        at = far - DESCENT_W * top
+        at = end_of_temp - DESCENT_W * top
         node, state = temp[at + DESCENT_NODE] + 0, temp[at + DESCENT_STATE] + 0
-        chars = temp[at + DESCENT_CHARACTERS] + 0
+        characters_before = temp[at + DESCENT_CHARACTERS] + 0
         top -= 1
-        here = chars + (1 if leaves[state * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY else 0)
-        in_row, safe = chars & IN_ROW, leaves[state * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE
+        characters = characters_before + (1 if leaves[state * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY else 0)
+        in_row, safe = characters_before & IN_ROW, leaves[state * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE
         for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             edge = edges[e]
             child = edge >> 8
             if in_row and edge & 255 != 34 and below[BELOW_W * child + BELOW_BYTES] & QUOTE_BELOW == 0:
                 if below[BELOW_W * child + BELOW_HEIGHT] & (OTHERS - 1) < safe:
                     continue
-            after = following[256 * state + (edge & 255)]
+            after = transitions[256 * state + (edge & 255)]
             if after < 0:
-                if in_row and not shared:
+                if in_row and not is_free_row:
                     stop = trie[TRIE_W * end[child] + TRIE_FIRST_TOKEN]
                     for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], stop):
                         token = tokens[ENTRY_W * i + ENTRY_TOKEN]
@@ -207,61 +207,69 @@ def make_row(t: Any, q: Any) -> Any:
                 if leaves[r + LEAF_LOOPS + 3] == 0:
                     find_self_loops(t, after)
                 last, flags, need = after, leaves[r + LEAF_FLAGS] + 0, leaves[r + LEAF_NEED] + 0
-                done, escape = leaves[r + LEAF_DECODER] >> KIND == DONE, leaves[r + LEAF_DECODER] >> KIND == ESCAPE
-                more = leaves[r + LEAF_ALLOWED] > 0
-            count = chars if done else here
-            if escape:
+                is_done, is_escape = (
+                    leaves[r + LEAF_DECODER] >> KIND == DONE,
+                    leaves[r + LEAF_DECODER] >> KIND == ESCAPE,
+                )
+                can_continue = leaves[r + LEAF_ALLOWED] > 0
+            count = characters_before if is_done else characters
+            if is_escape:
                 count |= ESCAPED
             if flags & LEAF_EXITS:
-                if MERGED_FIRST + MERGED_W * (places + 1) + DESCENT_W * (top + 2) > far:
+                if MERGED_FIRST + MERGED_W * (n_exits + 1) + DESCENT_W * (top + 2) > end_of_temp:
                     return TABLE_IS_FULL
-                k = MERGED_FIRST + MERGED_W * places
+                k = MERGED_FIRST + MERGED_W * n_exits
                 temp[k + MERGED_NODE], temp[k + MERGED_CHARACTERS] = child, count & ~IN_ROW
-                places += 1
+                n_exits += 1
             elif in_row:
                 pass
-            elif free >= 0 and flags & quoted == quoted and flags >> LEAF_SAFE >= LONG:
+            elif free_base >= 0 and flags & quoted == quoted and flags >> LEAF_SAFE >= LONG:
                 for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * end[child] + TRIE_FIRST_TOKEN]):
                     token = tokens[ENTRY_W * i + ENTRY_TOKEN]
-                    rows[base + (token >> 5)] |= rows[free + (token >> 5)] & 1 << (token & 31)
+                    rows[base + (token >> 5)] |= rows[free_base + (token >> 5)] & 1 << (token & 31)
                 height = below[BELOW_W * child + BELOW_HEIGHT] & (OTHERS - 1)
-                room = max(room, (count & (ESCAPED - 1)) + height + farthest)
+                longest = max(longest, (count & (ESCAPED - 1)) + height + most_needed)
                 count |= IN_ROW
-            elif more and after == state:
+            elif can_continue and after == state:
                 r, k = after * LEAF_W + LEAF_LOOPS, BELOW_W * child
-                strange = (below[k] & ~leaves[r]) | (below[k + 1] & ~leaves[r + 1]) | (below[k + 2] & ~leaves[r + 2])
-                if strange == 0 and below[k + BELOW_HEIGHT] & OTHERS == 0:
+                other_bytes = (
+                    (below[k] & ~leaves[r]) | (below[k + 1] & ~leaves[r + 1]) | (below[k + 2] & ~leaves[r + 2])
+                )
+                if other_bytes == 0 and below[k + BELOW_HEIGHT] & OTHERS == 0:
                     stop = trie[TRIE_W * end[child] + TRIE_FIRST_TOKEN]
                     for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], stop):
                         token = tokens[ENTRY_W * i + ENTRY_TOKEN]
                         rows[base + (token >> 5)] |= 1 << (token & 31)
-                    room = max(room, (count & (ESCAPED - 1)) + below[k + BELOW_HEIGHT] + need)
+                    longest = max(longest, (count & (ESCAPED - 1)) + below[k + BELOW_HEIGHT] + need)
                     continue
-            if not done and count & IN_ROW == 0:
+            if not is_done and count & IN_ROW == 0:
                 stop = trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]
                 for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], stop):
                     token = tokens[ENTRY_W * i + ENTRY_TOKEN]
                     rows[base + (token >> 5)] |= 1 << (token & 31)
                 if trie[TRIE_W * child + TRIE_FIRST_TOKEN] < trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]:
-                    room = max(room, (count & (ESCAPED - 1)) + need)
-            if more and trie[TRIE_W * child + TRIE_FIRST_EDGE] < trie[TRIE_W * child + TRIE_W + TRIE_FIRST_EDGE]:
-                if MERGED_FIRST + MERGED_W * places + DESCENT_W * (top + 2) > far:
+                    longest = max(longest, (count & (ESCAPED - 1)) + need)
+            if (
+                can_continue
+                and trie[TRIE_W * child + TRIE_FIRST_EDGE] < trie[TRIE_W * child + TRIE_W + TRIE_FIRST_EDGE]
+            ):
+                if MERGED_FIRST + MERGED_W * n_exits + DESCENT_W * (top + 2) > end_of_temp:
                     return TABLE_IS_FULL
                 top += 1
-                at = far - DESCENT_W * top
+                at = end_of_temp - DESCENT_W * top
                 temp[at + DESCENT_NODE], temp[at + DESCENT_STATE] = child, after
                 temp[at + DESCENT_CHARACTERS] = count
     if leaves[q * LEAF_W + LEAF_ROW] >= 0:  # only the places were asked for
-        return places
-    if shared:
-        row, room = counts[FREE_ROW] - 1, (below[BELOW_HEIGHT] & (OTHERS - 1)) + farthest
+        return n_exits
+    if is_free_row:
+        row, longest = counts[FREE_ROW] - 1, (below[BELOW_HEIGHT] & (OTHERS - 1)) + most_needed
     else:
         counts[N_ROWS] = row + 1
-        if whole:
-            room = (below[BELOW_HEIGHT] & (OTHERS - 1)) + farthest
-    leaves[q * LEAF_W + LEAF_LONGEST] = room
+        if copies_free:
+            longest = (below[BELOW_HEIGHT] & (OTHERS - 1)) + most_needed
+    leaves[q * LEAF_W + LEAF_LONGEST] = longest
     leaves[q * LEAF_W + LEAF_ROW] = row  # last: other threads read all that belongs to a row once they see it
-    return places
+    return n_exits
 
 
 @inlined("int64(int64, int64, int64)")
@@ -279,7 +287,7 @@ def find_child(t: Any, node: Any, b: Any) -> Any:
 
 
 @entry("int64(int64, int64, int64, int64)")
-def make_suffix_trie(t: Any, q: Any, places: Any, budget: Any) -> Any:
+def make_suffix_trie(t: Any, q: Any, n_exits: Any, budget: Any) -> Any:
     """Make the suffix trie of the tokens that leave at the `places` of `make_row`.
 
     Return its root, -2 if beyond budget, TABLE_IS_FULL.
@@ -289,17 +297,17 @@ def make_suffix_trie(t: Any, q: Any, places: Any, budget: Any) -> Any:
     counts, leaves, trie, edges = view(t, TABLE), view(t, LEAVES), view(t, TRIE), view(t, TRIE_EDGES)
     tokens, temp, end = view(t, TRIE_TOKENS), view(t, TRIE_TEMP), view(t, TRIE_END)
     total = 0
-    for p in range(places):
+    for p in range(n_exits):
         node = temp[MERGED_FIRST + MERGED_W * p + MERGED_NODE]
         total += trie[TRIE_W * end[node] + TRIE_FIRST_TOKEN] - trie[TRIE_W * node + TRIE_FIRST_TOKEN]
     if total > budget:
         leaves[q * LEAF_W + LEAF_SUFFIXES] = -2
         return -2
-    far = size(t, TRIE_TEMP)
+    end_of_temp = size(t, TRIE_TEMP)
     root, node, queued = counts[N_TRIE] + 0, counts[N_TRIE] + 0, counts[N_TRIE] + 1
     n_edges, n_tokens = counts[N_TRIE_EDGES] + 0, counts[N_TRIE_TOKENS] + 0
     # TRIE_TEMP: lists of (node, chars), each ended by -1; read from `read`, written at `write`.
-    write = MERGED_FIRST + MERGED_W * places
+    write = MERGED_FIRST + MERGED_W * n_exits
     temp[write] = -1
     read, write = MERGED_FIRST, write + 1
     while node < queued:
@@ -328,7 +336,7 @@ def make_suffix_trie(t: Any, q: Any, places: Any, budget: Any) -> Any:
             while temp[k] >= 0:
                 child = find_child(t, temp[k], b)
                 if child >= 0:
-                    if write + 3 > far:
+                    if write + 3 > end_of_temp:
                         return TABLE_IS_FULL
                     temp[write + MERGED_NODE], temp[write + MERGED_CHARACTERS] = child, temp[k + MERGED_CHARACTERS]
                     write += MERGED_W
@@ -354,28 +362,28 @@ def order_by_length(t: Any, q: Any) -> Any:
 
     Writes ROOMS + 1 offsets and the tokens into ORDERS: where, or NO_ROOM. The last room stands for all beyond it.
     """
-    counts, leaves, following = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT)
+    counts, leaves, transitions = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT)
     trie, edges, tokens = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS)
-    temp, orders = view(t, TRIE_TEMP), view(t, BY_LENGTH)
-    base, far = counts[N_BY_LENGTH] + 0, size(t, TRIE_TEMP)
+    temp, by_length = view(t, TRIE_TEMP), view(t, BY_LENGTH)
+    base, end_of_temp = counts[N_BY_LENGTH] + 0, size(t, TRIE_TEMP)
     n, top = 0, 1
-    temp[far - 3], temp[far - 2], temp[far - 1] = 0, q, 0
+    temp[end_of_temp - 3], temp[end_of_temp - 2], temp[end_of_temp - 1] = 0, q, 0
     while top > 0:
-        at = far - DESCENT_W * top
+        at = end_of_temp - DESCENT_W * top
         node, state = temp[at + DESCENT_NODE] + 0, temp[at + DESCENT_STATE] + 0
         chars = temp[at + DESCENT_CHARACTERS] + 0
         top -= 1
         if leaves[state * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY:
             chars += 1
         for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
-            child, after = edges[e] >> 8, following[256 * state + (edges[e] & 255)]
+            child, after = edges[e] >> 8, transitions[256 * state + (edges[e] & 255)]
             # A row that began as that of any string was made without a look at most states.
             if after >= 0 and leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand_leaf(t, after) < 0:
                 return TABLE_IS_FULL
             if after < 0 or leaves[after * LEAF_W + LEAF_DECODER] >> KIND == DONE:
                 continue
             first, stop = trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]
-            if MERGED_FIRST + MERGED_W * (n + stop - first) + DESCENT_W * (top + 2) > far:
+            if MERGED_FIRST + MERGED_W * (n + stop - first) + DESCENT_W * (top + 2) > end_of_temp:
                 return TABLE_IS_FULL
             for k in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]):
                 temp[MERGED_FIRST + MERGED_W * n + MERGED_NODE] = tokens[ENTRY_W * k + ENTRY_TOKEN]
@@ -384,24 +392,24 @@ def order_by_length(t: Any, q: Any) -> Any:
                 )
                 n += 1
             top += 1
-            at = far - DESCENT_W * top
+            at = end_of_temp - DESCENT_W * top
             temp[at + DESCENT_NODE], temp[at + DESCENT_STATE] = child, after
             temp[at + DESCENT_CHARACTERS] = chars
     if base + LENGTH_CLASSES + 1 + n > size(t, BY_LENGTH):
         return TABLE_IS_FULL
-    for room in range(LENGTH_CLASSES + 1):
-        orders[base + room] = 0
+    for length in range(LENGTH_CLASSES + 1):
+        by_length[base + length] = 0
     for k in range(n):
-        orders[base + temp[MERGED_FIRST + MERGED_W * k + MERGED_CHARACTERS] + 1] += 1
-    for room in range(LENGTH_CLASSES):
-        orders[base + room + 1] += orders[base + room]
+        by_length[base + temp[MERGED_FIRST + MERGED_W * k + MERGED_CHARACTERS] + 1] += 1
+    for length in range(LENGTH_CLASSES):
+        by_length[base + length + 1] += by_length[base + length]
     for k in range(n):
-        room = base + temp[MERGED_FIRST + MERGED_W * k + MERGED_CHARACTERS]
-        orders[base + LENGTH_CLASSES + 1 + orders[room]] = temp[MERGED_FIRST + MERGED_W * k + MERGED_NODE]
-        orders[room] += 1
-    for room in range(LENGTH_CLASSES, 0, -1):
-        orders[base + room] = orders[base + room - 1]
-    orders[base] = 0
+        length = base + temp[MERGED_FIRST + MERGED_W * k + MERGED_CHARACTERS]
+        by_length[base + LENGTH_CLASSES + 1 + by_length[length]] = temp[MERGED_FIRST + MERGED_W * k + MERGED_NODE]
+        by_length[length] += 1
+    for length in range(LENGTH_CLASSES, 0, -1):
+        by_length[base + length] = by_length[base + length - 1]
+    by_length[base] = 0
     counts[N_BY_LENGTH] = base + LENGTH_CLASSES + 1 + n
     leaves[q * LEAF_W + LEAF_BY_LENGTH] = base
     return base

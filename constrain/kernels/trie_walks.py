@@ -1,10 +1,11 @@
-"""Walks: which tokens of a trie a set of configurations accepts (kernels).
+"""Walks of a trie: find the tokens that a set of configurations accepts (kernels).
 
-A walk descends only where `sets.step_set` has a set, led by the few bytes that the set allows or by the edges of the
-trie, whichever are fewer. Steps are memoised, so a second walk is loads only. A mask is the union of
+A depth-first walk descends only where `sets.step_set` returns a set. It iterates over the bytes that the set allows or
+over the edges of the trie node, whichever are fewer. Steps are memoised, so a repeated walk only loads. A mask is the
+union of
 
 1. for a leaf state that allows many bytes (inside a string, a number, white space, a pattern): a prepared row of the
-   tokens that stay inside the leaf, 16 KB that are copied (`add_row`);
+   tokens that stay inside the leaf, of which 16 KB are copied (`leaf_masks.add_row`);
 2. for the tokens that leave such a leaf: a walk of the suffix trie of the leaf state, from the set that follows; and
 3. for all other configurations: a walk of the main trie.
 """
@@ -59,16 +60,16 @@ def take_tokens(c: Any, node: Any, out: Any, least: Any, most: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
 def add_to_worklist(c: Any, node: Any, s: Any, least: Any, most: Any, walked: Any) -> Any:
-    """Add a set with candidates, met at a trie node, to the sets whose tokens are examined one by one.
+    """Add a set with candidates, reached at a trie node, to the worklist of `masks.check_worklist`. Return 0 or -1.
 
-    Return 0 or -1.
+    walked: whether the tokens below the node were walked already.
     """
-    head, later = view(c, HEAD), view(c, WORKLIST)
+    head, worklist = view(c, HEAD), view(c, WORKLIST)
     k = WORK_W * head[N_WORKLIST]
     if k + WORK_W > size(c, WORKLIST):
         return request(c, FULL, WORKLIST)
-    later[k + WORK_NODE], later[k + WORK_SET] = node, s
-    later[k + WORK_LEAST], later[k + WORK_MOST], later[k + WORK_WALKED] = least, most, walked
+    worklist[k + WORK_NODE], worklist[k + WORK_SET] = node, s
+    worklist[k + WORK_LEAST], worklist[k + WORK_MOST], worklist[k + WORK_WALKED] = least, most, walked
     head[N_WORKLIST] += 1
     return 0
 
@@ -88,10 +89,11 @@ def may_escape(c: Any, s: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def is_new_name(c: Any, origin: Any, s: Any, depth: Any) -> Any:
-    """Return whether the name that ends with byte `depth` of ROUTE, which follows set s, is surely not taken: 1 or 0.
+    """Return 1 if the key that ends with byte `depth` of ROUTE is certainly no duplicate, else 0.
 
-    The name stands between the last two quotes; with an escape in it, or begun before the route, it is not looked at.
-    origin: the set that the route begins in.
+    The key is between the last two quotes of ROUTE. If it contains an escape or began before ROUTE, the result is 0.
+
+    s: the set before its last byte. origin: the set in which ROUTE begins.
     """
     sets, configs, code, objects = view(c, SETS), view(c, CONFIGS), view(c, CODE), view(c, OBJECTS)
     names, route = view(c, NAMES), view(c, ROUTE)
@@ -111,8 +113,8 @@ def is_new_name(c: Any, origin: Any, s: Any, depth: Any) -> Any:
         if code[configs[CONFIG_W * k + CONFIG_PC]] != OTHER:
             continue
         state = configs[CONFIG_W * k + CONFIG_REGISTER] + 0
-        seen = objects[state + O_NAMES] + 0
-        if configs[CONFIG_W * k + CONFIG_EXTRA] != OPEN_NAME or seen == UNKNOWN_NAMES:
+        name_list = objects[state + O_NAMES] + 0
+        if configs[CONFIG_W * k + CONFIG_EXTRA] != OPEN_NAME or name_list == UNKNOWN_NAMES:
             return 0
         block = code[objects[state + O_BLOCK] + OBJ_EXCLUDED]
         low, high = 0, code[block + STR_COUNT] + 0
@@ -122,14 +124,14 @@ def is_new_name(c: Any, origin: Any, s: Any, depth: Any) -> Any:
                 high = find_bound(c, block, low, high, i - start, route[i] + 1)
         if low < high and code[block + STR_OFFSETS + low + 1] - code[block + STR_OFFSETS + low] == end - start:
             return 0
-        while seen != NO_NAMES:
-            i, at = end - 1, names[NAME_W * seen + NAME_VALUE] + 0
-            while i >= start and at != DECODED and names[NAME_W * at + NAME_VALUE] == route[i]:
-                at = names[NAME_W * at + NAME_PARENT] + 0
+        while name_list != NO_NAMES:
+            i, chain = end - 1, names[NAME_W * name_list + NAME_VALUE] + 0
+            while i >= start and chain != DECODED and names[NAME_W * chain + NAME_VALUE] == route[i]:
+                chain = names[NAME_W * chain + NAME_PARENT] + 0
                 i -= 1
-            if i < start and at == DECODED:
+            if i < start and chain == DECODED:
                 return 0
-            seen = names[NAME_W * seen + NAME_PARENT] + 0
+            name_list = names[NAME_W * name_list + NAME_PARENT] + 0
     return 1
 
 
@@ -137,12 +139,12 @@ def is_new_name(c: Any, origin: Any, s: Any, depth: Any) -> Any:
 def walk_trie(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, least: Any, most: Any) -> Any:
     """Set the bits of all tokens below trie node `root` that set `start` accepts. Return 0 or -1.
 
-    exact: whether `start` knows all names. least, most: only tokens that left their leaf after that many characters.
-    origin: the set that the mask is for.
+    exact: whether all keys in `start` are known. least, most: take only tokens that leave their leaf after least ..
+    most characters. origin: the set of the mask.
     """
     head, sets, wide, route = view(c, HEAD), view(c, SETS), view(c, WIDE), view(c, ROUTE)
     trie, edges, stack = view(c, TRIE), view(c, TRIE_EDGES), view(c, STACK)
-    room = size(c, STACK) // 2 - 3 * 258
+    limit = size(c, STACK) // 2 - 3 * 258
     top = 0
     stack[0], stack[1], stack[2] = root, start, 0
     while top >= 0:
@@ -156,17 +158,17 @@ def walk_trie(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, 
         r = s * SET_W
         n = sets[r + SET_ALLOWED]
         first, last = trie[TRIE_W * node + TRIE_FIRST_EDGE] + 0, trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE] + 0
-        many = n > NARROW
+        is_wide = n > NARROW
         head[STEPS] += sets[r + SET_COUNT] if sets[r + SET_COUNT] > LARGE_SET else 1
         if head[STEPS] > head[MOST_STEPS]:
             return request(c, SPENT, 0)
-        if WALK_W * top > room:
+        if WALK_W * top > limit:
             return request(c, FULL, STACK)
         if depth > size(c, ROUTE):
             return request(c, FULL, ROUTE)
-        # Led by the node's edges where many bytes are allowed, else by the allowed bytes.
-        for k in range(last - first if many else n):
-            if many:
+        # Iterate over the edges of the node if many bytes are allowed, else over the allowed bytes.
+        for k in range(last - first if is_wide else n):
+            if is_wide:
                 b, child = edges[first + k] & 255, edges[first + k] >> 8
                 if sets[r + SET_NEXT + (b >> 5)] >> (b & 31) & 1 == 0:
                     continue
@@ -205,7 +207,7 @@ def walk_trie(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, 
             if flags & (IS_UNSURE | IS_NAMED):
                 route[depth - 1] = b
                 if flags & IS_UNSURE or is_new_name(c, start, s, depth) == 0:
-                    # What is on the way is taken with all that is known, or else each token is.
+                    # Step the path exactly; if that is undecided too, step every token below.
                     flags = IS_MEMBER
                     if exact:
                         after = step_along_route(c, start, depth)
@@ -219,8 +221,8 @@ def walk_trie(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, 
                             if try_subtree(c, child, origin, out) < 0:
                                 return -1
                             continue
-                        exactly = step_along_route(c, origin, depth)
-                        if (queue_question(c) if exactly < 0 else try_subtree_from(c, child, exactly, out)) < 0:
+                        exact_set = step_along_route(c, origin, depth)
+                        if (queue_question(c) if exact_set < 0 else try_subtree_from(c, child, exact_set, out)) < 0:
                             return -1
                         continue
                     if flags & IS_NAMING:
@@ -238,9 +240,9 @@ def walk_trie(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, 
 
 @kernel("int64(int64, int64, int64)")
 def select_configs(c: Any, s: Any, which: Any) -> Any:
-    """Return the set of configuration `which` of set s alone, or, if -1, of those that wait for few bytes; -2: of all.
+    """Return the set of some configurations of set s, with the text of members unknown: its id, or -1.
 
-    The text of members is left open. Its id, or -1.
+    which: one configuration; -1: those without a row; -2: all.
     """
     sets, configs, code, leaves = view(c, SETS), view(c, CONFIGS), view(c, CODE), view(c, LEAVES)
     begin_closure(c)
@@ -262,7 +264,7 @@ def select_configs(c: Any, s: Any, which: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def clear_subtree(c: Any, root: Any, out: Any, least: Any, most: Any) -> Any:
-    """Clear the tokens at a trie node and below it that left their leaf after least .. most characters. 0 or -1."""
+    """Clear the tokens of a subtree that left their leaf after least .. most characters. Return 0 or -1."""
     trie, edges, tokens, stack, mask = view(c, TRIE), view(c, TRIE_EDGES), view(c, TRIE_TOKENS), view(c, STACK), at(out)
     if root < size(c, TRIE_END):
         end = view(c, TRIE_END)[root]
@@ -289,7 +291,10 @@ def clear_subtree(c: Any, root: Any, out: Any, least: Any, most: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64, int64, int64)")
 def take_subtree(c: Any, node: Any, s: Any, origin: Any, out: Any, least: Any, most: Any) -> Any:
-    """Set the bits of the tokens at a trie node, which set s has reached, and of those that it takes below. 0, -1."""
+    """Set the bits of the tokens at a trie node, which set s has reached, and of those that s accepts below.
+
+    Return 0 or -1.
+    """
     sets = view(c, SETS)
     if sets[s * SET_W + SET_FLAGS] & (IS_NAMING | IS_MEMBER):
         s = make_keyless(c, s)

@@ -82,15 +82,15 @@ def begin_member(c: Any, members: Any, endless: Any) -> Any:
     register = extend_chain(c, members, text)
     if register < 0 or members <= UNKNOWN_MEMBERS:
         return register
-    watch = head[CANDIDATES] + 0
-    while watch != NO_CANDIDATES:
-        if names[NAME_W * watch + NAME_VALUE] == register:
+    candidates = head[CANDIDATES] + 0
+    while candidates != NO_CANDIDATES:
+        if names[NAME_W * candidates + NAME_VALUE] == register:
             return register
-        watch = names[NAME_W * watch + NAME_PARENT] + 0
-    watch = extend_chain(c, head[CANDIDATES], register)
-    if watch < 0:
+        candidates = names[NAME_W * candidates + NAME_PARENT] + 0
+    candidates = extend_chain(c, head[CANDIDATES], register)
+    if candidates < 0:
         return -1
-    head[CANDIDATES] = watch
+    head[CANDIDATES] = candidates
     return register
 
 

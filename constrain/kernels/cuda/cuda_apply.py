@@ -36,7 +36,7 @@ def count_tiles(width: int) -> int:
 def apply_masks(
     logits: Any, stride: Any, width: Any, head: Any, head_step: Any,
     bits: Any, words: Any, rows: Any,
-    one: Any, four: Any,
+    minus_infinity: Any, pattern: Any,
 ) -> None:  # fmt: skip
     """Writes -inf to the masked tokens. Blocks: B * tiles(width).
 
@@ -58,22 +58,22 @@ def apply_masks(
         shared[i] = bits[source * words + word] if word < words else 0
     cuda.syncthreads()
     piece = 16 // logits.itemsize
-    every = (1 << piece) - 1
+    all_set = (1 << piece) - 1
     skew = (head + row * head_step) % piece
     start = row * stride
     if first == 0 and thread < skew and thread < width and (shared[0] >> thread) & 1 == 0:
-        logits[start + thread] = one
+        logits[start + thread] = minus_infinity
     for i in range(thread, TILE * (32 // piece), threads):
         token = first * 32 + skew + i * piece
         if token >= width:
             return
-        place = (skew + i * piece) >> 5
-        low = np.int64(shared[place]) & 0xFFFFFFFF
-        high = np.int64(shared[place + 1]) & 0x7FFFFFFF  # of which at most 7 bits are looked at
-        allowed = ((high << 32 | low) >> ((skew + i * piece) & 31)) & every
+        word_index = (skew + i * piece) >> 5
+        low = np.int64(shared[word_index]) & 0xFFFFFFFF
+        high = np.int64(shared[word_index + 1]) & 0x7FFFFFFF  # of which at most 7 bits are looked at
+        allowed = ((high << 32 | low) >> ((skew + i * piece) & 31)) & all_set
         if allowed == 0 and token + piece <= width:
-            store16(logits, start + token, four)
-        elif allowed != every:
+            store16(logits, start + token, pattern)
+        elif allowed != all_set:
             for lane in range(min(piece, width - token)):
                 if (allowed >> lane) & 1 == 0:
-                    logits[start + token + lane] = one
+                    logits[start + token + lane] = minus_infinity

@@ -90,44 +90,48 @@ def find_arrivals(
     counts = cuda.shared.array(BINS, np.int32)
     masses = cuda.shared.array(BINS, np.int64)
     found = cuda.shared.array(8, np.int64)
-    thread, threads, place = cuda.threadIdx.x, cuda.blockDim.x, cuda.blockIdx.x
-    batch = which[place]
+    thread, threads, block = cuda.threadIdx.x, cuda.blockDim.x, cuda.blockIdx.x
+    batch = which[block]
     start, at = np.int64(batch) * stride, np.int64(rows[batch]) * words
     seed, counter, ceiling = np.uint64(seeds[batch]), np.uint64(steps[batch]), ceilings[batch]
 
-    best, odd = np.int64(-1), 0
+    best, has_nan = np.int64(-1), 0
     none = np.int64(-1)
-    everything = logits, start, width, kind, bits, none, np.int64(width), EXCLUDED, seed, counter
+    unmasked = logits, start, width, kind, bits, none, np.int64(width), EXCLUDED, seed, counter
     for first in range(thread, width, LANES * threads):
-        values = load_values(everything, first, threads)
+        values = load_values(unmasked, first, threads)
         for lane in range(LANES):
             if not values[lane] < INFINITY:
-                odd = 1
+                has_nan = 1
             best = max(best, rank_of(values[lane], first + lane * threads))
-    odd = cuda.syncthreads_or(odd)
+    has_nan = cuda.syncthreads_or(has_nan)
     top = value_at(block_max(best, scratch) >> ID_BITS)
     for i in range(thread, wanted, threads):
-        tokens[place, i] = -1
-        logs[place, i] = -math.inf
-    if odd != 0 or top == EXCLUDED:
+        tokens[block, i] = -1
+        logs[block, i] = -math.inf
+    if has_nan != 0 or top == EXCLUDED:
         if thread == 0:
-            lefts[place] = math.nan
+            lefts[block] = math.nan
         return
 
     row = logits, start, width, kind, bits, at, compute_limit(width, at, words), top, seed, counter
-    whole, left, earliest = 0.0, 0.0, np.int64(-1)
+    full_mass, left_mass, earliest = 0.0, 0.0, np.int64(-1)
     for first in range(thread, width, LANES * threads):
-        values, times = load_values(everything, first, threads), draw_clocks(row, first, threads)
+        values, times = load_values(unmasked, first, threads), draw_clocks(row, first, threads)
         for lane in range(LANES):
             mass = math.exp(np.float64(values[lane]) - np.float64(top))
-            whole += mass
+            full_mass += mass
             rank = rank_of(times[lane], first + lane * threads)
             if times[lane] > EXCLUDED and rank < ceiling:
-                left += mass
+                left_mass += mass
                 earliest = max(earliest, rank)
-    whole, left, earliest = block_sum(whole, sums), block_sum(left, sums), block_max(earliest, scratch)
+    full_mass, left_mass, earliest = (
+        block_sum(full_mass, sums),
+        block_sum(left_mass, sums),
+        block_max(earliest, scratch),
+    )
     if thread == 0:
-        lefts[place] = left / whole
+        lefts[block] = left_mass / full_mass
     if earliest < 0:
         return
     best_time = value_at(earliest >> ID_BITS)
@@ -155,8 +159,8 @@ def find_arrivals(
             if scratch[j] > scratch[i]:
                 earlier += 1
         token = token_of(scratch[i])
-        tokens[place, earlier] = token
+        tokens[block, earlier] = token
         value = np.float64(value_of(logits[start + token], kind))
-        logs[place, earlier] = value - np.float64(top) - math.log(whole)
+        logs[block, earlier] = value - np.float64(top) - math.log(full_mass)
         if earlier == arrived - 1:
             ceilings[batch] = scratch[i]

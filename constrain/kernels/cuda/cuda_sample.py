@@ -92,38 +92,38 @@ def sample(
     start, at = np.int64(batch) * stride, np.int64(rows[batch]) * words
     heat, share, floor = temperature[batch], top_p[batch], min_p[batch]
 
-    best_rank, best_allowed, odd = np.int64(-1), np.int64(-1), 0
-    everything = logits, start, width, kind, bits, np.int64(-1), np.int64(width), EXCLUDED, ONE
+    best_rank, best_allowed, has_nan = np.int64(-1), np.int64(-1), 0
+    unmasked = logits, start, width, kind, bits, np.int64(-1), np.int64(width), EXCLUDED, ONE
     allowed = logits, start, width, kind, bits, at, compute_limit(width, at, words), EXCLUDED, ONE
     for first in range(thread, width, LANES * threads):
-        values, under = load_values(everything, first, threads), load_values(allowed, first, threads)
+        values, under = load_values(unmasked, first, threads), load_values(allowed, first, threads)
         for lane in range(LANES):
             value, rank = values[lane], rank_of(values[lane], first + lane * threads)
             if not value < INFINITY:
-                odd = 1
+                has_nan = 1
             best_rank = max(best_rank, rank)
             if under[lane] > EXCLUDED:
                 best_allowed = max(best_allowed, rank)
-    odd = cuda.syncthreads_or(odd)
+    has_nan = cuda.syncthreads_or(has_nan)
     best_rank, best_allowed = block_max(best_rank, scratch), block_max(best_allowed, scratch)
-    sound = odd == 0 and heat >= 0 and share >= 0 and 0 <= floor <= 1
-    if not sound or best_allowed < 0:
+    is_valid = has_nan == 0 and heat >= 0 and share >= 0 and 0 <= floor <= 1
+    if not is_valid or best_allowed < 0:
         if thread == 0:
             tokens[batch] = -1
-            logprobs[batch] = logmasses[batch] = -math.inf if sound else math.nan
+            logprobs[batch] = logmasses[batch] = -math.inf if is_valid else math.nan
         return
 
     top, best = value_at(best_rank >> ID_BITS), value_at(best_allowed >> ID_BITS)
     warmth = ONE / heat if heat >= COLDEST else ONE
     row = logits, start, width, kind, bits, at, compute_limit(width, at, words), best, warmth
     cuts = heat >= COLDEST and (top_k[batch] > 0 or share < ONE)
-    whole = mine = np.int64(0)
+    full_mass = own_mass = np.int64(0)
     for first in range(thread, width, LANES * threads):
-        values, under = load_values(everything, first, threads), load_values(row, first, threads)
+        values, under = load_values(unmasked, first, threads), load_values(row, first, threads)
         for lane in range(LANES):
-            whole += compute_mass(values[lane], top, warmth)
-            mine += compute_mass(under[lane], best, warmth)
-    whole, feasible = block_sum(whole, scratch), block_sum(mine, scratch)
+            full_mass += compute_mass(values[lane], top, warmth)
+            own_mass += compute_mass(under[lane], best, warmth)
+    full_mass, feasible = block_sum(full_mass, scratch), block_sum(own_mass, scratch)
     cutoff, total = np.int64(0), feasible
     if cuts:
         step = warmth * STEPS_PER_NAT
@@ -143,20 +143,20 @@ def sample(
             cutoff = max(cutoff, nucleus)
     coldest = np.float32(math.log(floor)) if floor > 0 else EXCLUDED
     if cuts or floor > 0:
-        mine = np.int64(0)
+        own_mass = np.int64(0)
         for first in range(thread, width, LANES * threads):
             values = load_values(row, first, threads)
             for lane in range(LANES):
-                mine += compute_kept_mass(row, values[lane], first + lane * threads, cutoff, coldest)
+                own_mass += compute_kept_mass(row, values[lane], first + lane * threads, cutoff, coldest)
 
-    before, total = block_prefix(mine, scratch)
+    before, total = block_prefix(own_mass, scratch)
     if thread == 0:
         seed, counter = np.uint64(seeds[batch]), np.uint64(steps[batch])
         high, low, _, _ = philox(counter & LOW, counter >> HALF, np.uint64(0), np.uint64(0), seed & LOW, seed >> HALF)
         found[0] = scale_to_total(high, low, total)
     cuda.syncthreads()
     target = found[0]
-    if before <= target < before + mine:
+    if before <= target < before + own_mass:
         found[1], found[2] = thread, target - before
     cuda.syncthreads()
     owner, target = found[1], found[2]
@@ -175,4 +175,4 @@ def sample(
         if heat < COLDEST:
             tokens[batch], logprobs[batch] = token_of(best_allowed), 0.0
         shift = (np.float64(best) - np.float64(top)) * np.float64(warmth)
-        logmasses[batch] = min(0.0, shift + math.log(np.float64(feasible)) - math.log(np.float64(whole)))
+        logmasses[batch] = min(0.0, shift + math.log(np.float64(feasible)) - math.log(np.float64(full_mass)))

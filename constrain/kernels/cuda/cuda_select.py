@@ -80,7 +80,7 @@ def build_selector(values_of: Callable[..., Any], mass_of: Callable[..., Any]) -
             counts[i] = 0
             masses[i] = 0
         cuda.syncthreads()
-        far = mass_far = np.int64(0)
+        n_last = mass_last = np.int64(0)
         for first in range(thread, width, LANES * threads):
             values = values_of(row, first, threads)
             for lane in range(LANES):
@@ -88,13 +88,13 @@ def build_selector(values_of: Callable[..., Any], mass_of: Callable[..., Any]) -
                 if value > EXCLUDED and rank_of(value, first + lane * threads) < ceiling:
                     which, mass = bin_of(value, best, step), mass_of(row, value)
                     if which == BINS - 1:  # where most tokens are: added up by each thread on its own
-                        far += 1
-                        mass_far += mass
+                        n_last += 1
+                        mass_last += mass
                     else:
                         cuda.atomic.add(counts, which, 1)
                         cuda.atomic.add(masses, which, mass)
-        cuda.atomic.add(counts, BINS - 1, np.int32(far))
-        cuda.atomic.add(masses, BINS - 1, mass_far)
+        cuda.atomic.add(counts, BINS - 1, np.int32(n_last))
+        cuda.atomic.add(masses, BINS - 1, mass_last)
         cuda.syncthreads()
 
     @device

@@ -40,8 +40,8 @@ def scale_to_total(high: Any, low: Any, total: Any) -> Any:
 
     Each value is had from floor or ceil of 2^64 / total of the u: a probability is off by less than 2^-64.
     """
-    whole = np.uint64(total)
-    upper, lower = whole >> HALF, whole & LOW
+    total_bits = np.uint64(total)
+    upper, lower = total_bits >> HALF, total_bits & LOW
     a, b, c = high * lower, low * upper, low * lower
     carry = ((c >> HALF) + (a & LOW) + (b & LOW)) >> HALF
     return np.int64(high * upper + (a >> HALF) + (b >> HALF) + carry)
