@@ -1,25 +1,28 @@
-"""Everything that is compiled: flat int32 arrays in, ints out.
+"""Compiled kernels: functions over flat int32 arrays that take and return ints.
 
-    jit/               how: each kernel alone, on all cores, cached in one file; all use of numba's internals
-    layout             the slots of a context, the fields of every record, the instructions (constants only)
+    jit/               compilation of each kernel alone, on all cores, cached in one file; all use of numba's internals
+    context_layout program_layout record_layout table_layout
+                       the slots of a context, the instructions, the fields of every record (constants only)
     context_views      slots of a context as pointers
     interned_names string_cursors object_states stacks unique_members
-                       what a configuration is made of, interned: equal things have equal ids
-    closure string_keys sets
+                       the parts of a configuration, interned: equal ones have equal ids
+    closure string_keys sets interned_sets
                        lazy subset construction: a set of configurations and a byte give a set
-    leaves             characters as bytes: UTF-8 or JSON decoder x DFA
+    leaves             characters as bytes: a UTF-8 or JSON decoder in front of a DFA
     parsing            scanner and LALR table: a list of lexemes and a byte give a list
-    trie               the vocabulary as a trie; rows and suffix tries of leaf states
-    trie_walks lexemes masks mask_deltas
-                       the tokens that a set accepts; masks, and how they are stored
-    matcher_calls      what a Matcher does at every token, for one text or many
-    growth             hash tables of a state cache that have grown
+    trie lexemes       the vocabulary as a trie; rows, suffix tries and lexeme tries
+    token_steps trie_walks
+                       the tokens that a set accepts, one at a time or by a walk of a trie
+    masks leaf_masks lexeme_masks mask_deltas
+                       masks, by the kind of configuration; and how they are stored
+    matcher_calls      the calls of a Matcher at every token, for one position or many
+    growth             rehashing of the tables of a state cache
     logits             masks applied to the logits of a model
     draws              one row of logits under a mask: sums, and random tokens
-    cuda/              what runs on an NVIDIA card
+    cuda/              kernels for NVIDIA cards
 
-A kernel that lacks something (room, a rule, a row) returns -1 and writes a request to HEAD[STATUS] (`layout`); the
-caller provides it and calls again. Nothing is undone: what was appended stays valid.
+A kernel that lacks something (space, a rule, a row) writes a request to HEAD[STATUS] (`context_layout`) and returns -1;
+the caller provides it and calls again. Nothing is undone: records that were appended stay valid.
 
 Machine code is cached in a folder named by a digest of all these files (`jit.object_cache`): after an edit of one
 file all kernels are compiled anew.

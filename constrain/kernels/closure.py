@@ -1,9 +1,9 @@
-"""Epsilon closure: follow the instructions that take no byte (kernels).
+"""Epsilon closure: follow the instructions that consume no byte (kernels).
 
-Items wait on a worklist that is never shortened, so it also tells what was there before, and cycles end. All calls of
-one rule within a closure share one stack node, whose edges are the callers: the graph-structured stack of generalised
-LL parsing (Scott and Johnstone, 2010). Left recursion becomes a cycle of that graph, and a rule that ends without
-taking a byte continues with every caller, including those that are added after it ended.
+Items are appended to a worklist and never removed, so that it is also the set of visited items and cycles terminate.
+All calls of one rule within a closure share one stack node, whose edges are the callers: the graph-structured stack of
+generalised LL parsing (Scott and Johnstone, 2010). Left recursion becomes a cycle of that graph, and a rule that ends
+without consuming a byte returns to every caller, including those that are added after it ended.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .unique_members import begin_member, end_member
 
 @kernel("int64(int64)")
 def begin_closure(c: Any) -> Any:
-    """Empty the worklist of the closure and reset what a closure reports in HEAD."""
+    """Begin a closure: empty its worklist and reset its results in HEAD. Return 0."""
     head = view(c, HEAD)
     for k in (N_ITEMS, N_CALLS, N_PENDING_EDGES, N_MISSING, ACCEPTS, UNSURE, NAMED, CUT, BEGUN):
         head[k] = 0
@@ -84,7 +84,7 @@ def push_item(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
 
 @inlined("int64(int64, int64, int64, int64, int64, int64)")
 def emit_config(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
-    """Add a finished configuration of the new set to the list of items. Return 0 or -1."""
+    """Add a configuration to the new set. Return 0 or -1."""
     return push_item(c, -pc - 1, q, node, reg, ext)
 
 
@@ -92,7 +92,7 @@ def emit_config(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
 def find_call(c: Any, cell: Any) -> Any:
     """Return the index in CALLS of the call of rule `cell`, -1 if there is none.
 
-    The first few are searched linearly.
+    The first MOST_EDGES calls are searched linearly, the others are in the hash table SEEN.
     """
     head, calls, items, seen = view(c, HEAD), view(c, CALLS), view(c, ITEMS), view(c, SEEN)
     n = head[N_CALLS]
@@ -113,7 +113,7 @@ def find_call(c: Any, cell: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def add_call(c: Any, cell: Any, which: Any) -> Any:
-    """Make call `which` known to `find_call`, as an item that is no configuration. Return 0 or -1."""
+    """Add call `which` to the hash table for `find_call`, as an item that is no configuration. Return 0 or -1."""
     head, items, seen = view(c, HEAD), view(c, ITEMS), view(c, SEEN)
     last, n = size(c, SEEN) // 2 - 1, head[N_ITEMS] + 0
     if CONFIG_W * (n + 1) > size(c, ITEMS) or 2 * n > last:
@@ -133,11 +133,9 @@ def add_call(c: Any, cell: Any, which: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def call_rule(c: Any, cell: Any, pc: Any, node: Any, packed: Any) -> Any:
-    """Add a caller that continues at `pc` to the call of rule `cell`, whose stack node all callers share.
+    """Call rule `cell` from stack node `node`, to return to `pc`; all callers of a rule share its stack node.
 
-    Return 0 or -1.
-
-    packed: register << 1 | whether this round of a repetition is still empty.
+    packed: register << 1 | whether this round of a repetition is still empty. Return 0 or -1.
     """
     head, code, calls, edges = view(c, HEAD), view(c, CODE), view(c, CALLS), view(c, PENDING_EDGES)
     reg, ext = packed >> 1, -(packed & 1)
@@ -156,7 +154,7 @@ def call_rule(c: Any, cell: Any, pc: Any, node: Any, packed: Any) -> Any:
         if push_item(c, code[cell], -1, -which - 2, 0, 0) < 0:
             return -1
     e, seen_edges = calls[CALL_W * which + CALL_EDGE] + 0, 0
-    while e >= 0 and seen_edges < MOST_EDGES:  # beyond, `write_node` leaves out repeats
+    while e >= 0 and seen_edges < MOST_EDGES:  # beyond, `stacks.write_edges` removes duplicates
         k = PENDING_W * e
         same = edges[k + PENDING_PC] == pc and edges[k + PENDING_REGISTER] == reg
         if same and edges[k + PENDING_EXTRA] == ext and edges[k + PENDING_BELOW] == node:
@@ -173,14 +171,14 @@ def call_rule(c: Any, cell: Any, pc: Any, node: Any, packed: Any) -> Any:
     edges[PENDING_W * e + PENDING_NEXT] = calls[CALL_W * which + CALL_EDGE]
     calls[CALL_W * which + CALL_EDGE] = e
     head[N_PENDING_EDGES] = e + 1
-    if calls[CALL_W * which + CALL_RETURNED]:  # it came back already without taking a byte
+    if calls[CALL_W * which + CALL_RETURNED]:  # the rule has already ended without consuming a byte
         return push_item(c, pc, -1, node, reg, ext)
     return 0
 
 
 @kernel("int64(int64, int64)")
 def return_to_callers(c: Any, node: Any) -> Any:
-    """Continue with every caller of a rule that ended, whose stack node is `node`. Return 0 or -1."""
+    """Return from a rule with stack node `node` to every caller. Return 0 or -1."""
     head = view(c, HEAD)
     if node == 0:
         head[ACCEPTS] = 1
@@ -208,7 +206,7 @@ def return_to_callers(c: Any, node: Any) -> Any:
 
 @kernel("int64(int64)")
 def compute_closure(c: Any) -> Any:
-    """Compute the epsilon closure: follow every item through the instructions that take no byte. Return 0 or -1."""
+    """Compute the epsilon closure: follow every item through the instructions that consume no byte. Return 0 or -1."""
     head, items, code = view(c, HEAD), view(c, ITEMS), view(c, CODE)
     starts, leaves, objects = view(c, STARTS), view(c, LEAVES), view(c, OBJECTS)
     done = 0
@@ -273,7 +271,7 @@ def compute_closure(c: Any) -> Any:
                     if push_item(c, code[cell], -1, node, reg, 0) < 0:
                         return -1
                     break
-                if code[pc + 2] == END:  # a call at the end of a rule comes back to the caller's caller
+                if code[pc + 2] == END:  # a tail call returns to the caller's caller
                     if push_item(c, code[cell], -1, node, 0, 0) < 0:
                         return -1
                     break
@@ -309,7 +307,7 @@ def compute_closure(c: Any) -> Any:
                 ext = -1
                 pc += 4
             elif op == COUNT:
-                if ext == -1:  # an empty round leads nowhere that this place does not
+                if ext == -1:  # an empty round adds nothing: stop
                     break
                 reg = min(reg + 1, code[pc + ARG_CAP])
                 pc += 2

@@ -1,8 +1,9 @@
-"""Reading a context from compiled code: two loads give a slot as a pointer that is indexed like an array.
+"""Access to a context from compiled code: a load of its (address, length) pair gives a slot as a typed pointer.
 
 A context is passed as its address, an int: entering a kernel costs the same however many arrays it reads, there is no
-reference counting and no index wraps around, so inner loops vectorise. The price is that nothing checks an index: every
-kernel compares with the length of the slot before it appends to it, and asks for a larger slot by `layout.FULL`.
+reference counting and no index wraps around, so inner loops vectorise. In return, no
+index is checked: every kernel compares with the length of a slot before it appends to it, and requests a larger slot
+by `context_layout.FULL`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def at(address: Any) -> Any:
 
 
 def lowest_bit(bits: Any) -> Any:
-    """Return the number of the lowest bit that is set; `bits` must not be 0."""
+    """Return the index of the lowest bit that is set; `bits` must not be 0."""
     raise NotImplementedError
 
 

@@ -1,9 +1,9 @@
-"""Draw tokens from a row of logits under a mask: one pass over the row, and no array of its length (kernels).
+"""Inverse transform sampling of tokens from a row of logits under a mask, without an array of V floats (kernels).
 
-A row is float32 or float64 [V], natural logs; a mask is int32 words, 32 tokens each. `sum_masses` adds up exp(log) of
-the allowed tokens word by word, and 64 words to a group: a token is then found by walking some groups, some words of
-one group, and the tokens of one word. The sums are all that is stored of a distribution, and a token is chosen by the
-same numbers that were added up. NaN among the allowed tokens makes the sum NaN.
+A row is float32 or float64 [V], natural logs; a mask is int32 [words], 32 tokens per word. `sum_masses` makes one pass
+and sums exp(row) over the allowed tokens of each word, and over groups of 64 words. `find_token` then scans the sums of
+groups, the words of one group, and the tokens of one word. Only these sums are stored, and a token is chosen by the
+same floats that were summed. NaN among the allowed tokens makes the sum NaN.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from numba.extending import intrinsic, overload
 from .jit.compilation import OPTIONS, entry
 
 GROUP = 64
-"""Words of a group: the square root of the words of a large vocabulary."""
+"""Words per group: about the square root of the words of a large vocabulary."""
 BLOCK_TOKENS = 128
-"""Tokens that are looked at together, for the likely ones among them."""
+"""Tokens that `list_above` tests together."""
 ANY_ORDER = {"reassoc", "contract"}
-"""Sums in any order, so that lanes add side by side. Not for `compute_mass`, whose steps must stay in theirs."""
+"""fastmath flags that let sums be vectorised. Not for `compute_mass`, whose operations must not be reordered."""
 
 LOW32, LOW64 = np.float32(-87.0), np.float64(-708.0)
-"""exp(less than this) is 0: below, a power of 2 is no normal number."""
+"""exp(x) is taken as 0 below: there 2^n is subnormal."""
 ROUND32, ROUND64 = np.float32(1.5 * 2**23 + 127), np.float64(1.5 * 2**52 + 1023)
-"""Added to n, a float whose last bits are n + bias: to round, and to make 2^n of it by a shift."""
+"""Adding it to x rounds x to an integer n and leaves n + bias in the low bits, so a shift makes 2^n."""
 LOG2E32, LOG2E64 = np.float32(1.4426950408889634), np.float64(1.4426950408889634)
 HIGH32, TAIL32 = np.float32(0.693359375), np.float32(-2.12194440e-4)
 HIGH64, TAIL64 = np.float64(6.93147180369123816490e-01), np.float64(1.90821492927058770002e-10)
-"""log 2 in two parts; n times the first is exact."""
+"""log 2 in two parts (Cody and Waite, 1980); n times the first is exact."""
 ONE32 = np.float32(1.0)
 A2, A3, A4, A5, A6 = (
     np.float32(c)
     for c in (0.4999999403953552, 0.16666509211063385, 0.04166853055357933, 0.008370140567421913, 0.0013811651151627302)
 )
-"""exp(r) - 1 - r on |r| <= log(2) / 2, fitted: within 4e-9."""
+"""Minimax coefficients of exp(r) - 1 - r on |r| <= log(2) / 2: within 4e-9."""
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _power_of_2(typingctx: Any, rounded: Any) -> Any:
-    """2^n, of n + TURN."""
+    """Return 2^n, given n + ROUND."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         integer = context.get_value_type(types.int32 if rounded == float32 else types.int64)
@@ -54,7 +54,7 @@ def _power_of_2(typingctx: Any, rounded: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _select_allowed(typingctx: Any, bits: Any, lane: Any, possible: Any, value: Any) -> Any:
-    """Return the value if that bit of an int32 is set and it is possible, else 0; in 32 bits, not numba's 64."""
+    """Return `value` if bit `lane` of an int32 is set and `possible`, else 0; in 32 bits, where numba would use 64."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         word = context.get_value_type(types.int32)
@@ -67,7 +67,7 @@ def _select_allowed(typingctx: Any, bits: Any, lane: Any, possible: Any, value: 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _find_lowest_bit(typingctx: Any, bit: Any) -> Any:
-    """Return the place of the lowest bit that is set."""
+    """Return the index of the lowest bit that is set."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], context.get_constant(types.boolean, 1))
@@ -77,7 +77,7 @@ def _find_lowest_bit(typingctx: Any, bit: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _or_if_above(typingctx: Any, so_far: Any, x: Any, floor: Any) -> Any:
-    """An int32, or 1 if x is above the floor or NaN: in 32 bits, as `_select_allowed`."""
+    """Return so_far | (x > floor or x is NaN), an int32, in 32 bits as `_select_allowed`."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         higher = builder.fcmp_unordered(">", args[1], args[2])
@@ -87,10 +87,10 @@ def _or_if_above(typingctx: Any, so_far: Any, x: Any, floor: Any) -> Any:
 
 
 def compute_mass(x: Any, bits: Any, lane: Any) -> Any:
-    """exp(x) for x < 80, NaN for NaN; 0 below LOW, and where bit `lane` of `bits` is not set.
+    """Return exp(x) for x < 80, NaN for NaN; 0 below LOW, and if bit `lane` of `bits` is not set.
 
-    Relative error below 2e-7 of float32, 1e-15 of float64. x = n log 2 + r, |r| <= log(2) / 2; a polynomial of r, times
-    2^n. Every step is one instruction for many lanes.
+    Relative error below 2e-7 for float32, 1e-15 for float64. Range reduction x = n log 2 + r, |r| <= log(2) / 2, and a
+    polynomial of r times 2^n (Cody and Waite, 1980), without branches, so that it vectorises.
     """
     raise NotImplementedError
 
@@ -130,7 +130,7 @@ def _mass_of(x: Any, bits: Any, lane: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def make_zero(typingctx: Any, row: Any) -> Any:
-    """0 of the row's type."""
+    """Return 0 of the row's dtype."""
     return row.dtype(row), lambda context, builder, signature, args: context.get_constant(row.dtype, 0)
 
 
@@ -143,9 +143,10 @@ MASK = types.Array(types.int32, 1, "C", readonly=True)
 
 @entry([float64(_row(t), MASK, float64[::1]) for t in (float32, float64)], fastmath=ANY_ORDER)
 def sum_masses(row: Any, mask: Any, sums: Any) -> Any:
-    """Return the sum of exp(row) over the tokens of a mask; write the sums of words and then of groups to `sums`.
+    """Return the sum of exp(row) over the tokens of a mask, and write the partial sums to `sums`.
 
-    sums: float64 [words + ceil(words / GROUP)]. No token of the mask may be beyond the row, none likelier than exp(80).
+    sums: float64 [words + ceil(words / GROUP)], written: of words, then of groups. No token of the mask may be beyond
+    the row, and no allowed logit above 80.
     """
     words = len(mask)
     full_words = min(words, len(row) >> 5)
@@ -172,17 +173,17 @@ def sum_masses(row: Any, mask: Any, sums: Any) -> Any:
 
 @entry([types.int64(_row(t), MASK, float64[::1], float64) for t in (float32, float64)])
 def find_token(row: Any, mask: Any, sums: Any, uniform: Any) -> Any:
-    """Return the token at which the running sum of masses, in the order of tokens, passes `uniform` (in [0, 1)) of all.
+    """Return the token whose cumulative mass first exceeds `uniform` times the total; never one of mass 0.
 
-    sums: what `sum_masses` made of this row and mask, not all 0. Never a token of mass 0.
+    sums: written by `sum_masses` for this row and mask, not all 0. uniform: in [0, 1).
     """
     words = len(mask)
     total = 0.0
     for group in range(words, len(sums)):
         total += sums[group]
     target, group, low, high = uniform * total, words, 0, words
-    left = target  # what is left of the target at the group, then at the word, that is found
-    for group in range(words, len(sums)):  # rounding may point behind the last: then it is the last with any mass
+    left = target  # the target relative to the group, then to the word
+    for group in range(words, len(sums)):  # rounding may exceed the last sum: then take the last with mass
         if sums[group] > 0:
             low, total, left = GROUP * (group - words), sums[group], target
             if target < total:
@@ -209,7 +210,7 @@ def find_token(row: Any, mask: Any, sums: Any, uniform: Any) -> Any:
 
 @entry([float64(_row(t), types.int32[::1], float64[::1], types.int64) for t in (float32, float64)])
 def remove_token(row: Any, mask: Any, sums: Any, token: Any) -> Any:
-    """Take a token out of a mask and its `sums`, which are added up anew where it was; returns that of all others."""
+    """Remove a token from a mask and its `sums`, of which its word and group are recomputed. Return the new total."""
     words, word = len(mask), token >> 5
     mask[word] &= ~(1 << (token & 31))
     added = 0.0
@@ -229,7 +230,7 @@ def remove_token(row: Any, mask: Any, sums: Any, token: Any) -> Any:
 
 @entry([types.int64(MASK, types.int64[::1])])
 def list_tokens(mask: Any, tokens: Any) -> Any:
-    """Write the tokens of a mask, ascending, as long as there is room; how many there are, or one more than room."""
+    """Write the tokens of a mask to `tokens`, ascending. Return their number, or len(tokens) + 1 if there are more."""
     count = 0
     for word in range(len(mask)):
         bits = types.int64(mask[word]) & 0xFFFFFFFF
@@ -245,7 +246,7 @@ def list_tokens(mask: Any, tokens: Any) -> Any:
 
 @entry([types.int64(_row(t), t, types.int64[::1]) for t in (float32, float64)])
 def list_above(row: Any, floor: Any, tokens: Any) -> Any:
-    """Write the tokens whose log is above a floor, or NaN, as long as there is room; how many there are."""
+    """Write the tokens with a logit above `floor`, or NaN, to `tokens`, as many as fit. Return the number of all."""
     count = 0
     for begin in range(0, len(row), BLOCK_TOKENS):
         end = min(begin + BLOCK_TOKENS, len(row))

@@ -1,4 +1,4 @@
-"""Growth: fill the hash tables of a state cache anew after they were doubled (kernels)."""
+"""Rehashing: rebuild the hash tables of a state cache after they were doubled (kernels)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .record_layout import (  # isort: skip
 
 @kernel("int64(int64, int64, int64)")
 def find_free_slot(c: Any, hash_slot: Any, h: Any) -> Any:
-    """Return the first free slot of an emptied hash table for hash h."""
+    """Return the first free slot for hash h of a hash table without stale entries, by linear probing."""
     table = view(c, hash_slot)
     last = size(c, hash_slot) - 1
     h &= last
@@ -37,7 +37,7 @@ def find_free_slot(c: Any, hash_slot: Any, h: Any) -> Any:
 
 @entry("int64(int64)")
 def rehash_tables(c: Any) -> Any:
-    """Fill all hash tables of the state cache anew after some have grown."""
+    """Rebuild all hash tables of the state cache after some have grown. Return 0."""
     head, sets, configs, nodes, edges = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, NODES), view(c, EDGES)
     cursors, objects, names, code = view(c, CURSORS), view(c, OBJECTS), view(c, NAMES), view(c, CODE)
     for slot in (SET_HASH, NODE_HASH, CURSOR_HASH, OBJECT_HASH, NAME_HASH, GUARD_HASH, PAIR_HASH, LIST_HASH):

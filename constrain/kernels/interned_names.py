@@ -1,8 +1,8 @@
-"""Names: chains of bytes and lists of names, each interned, so that equal ones have equal ids (kernels).
+"""Byte strings and lists as hash-consed cells: equal ones have equal ids (kernels).
 
-An undeclared key is known by the chain of the bytes that spell it and, once it is whole, by the chain of the bytes it
-decodes to (RFC 8259 section 7). An object's undeclared keys are a list of those. `request` and `mix_hash`, which every
-kernel uses, are here too, as no other kernel file is below this one.
+An undeclared key is the chain of the bytes that spell it and, once it is complete, the chain of the bytes that these
+decode to (RFC 8259 section 7). The undeclared keys of an object are a list of decoded chains. `request` and
+`mix_hash`, which every kernel uses, are here too, because no other kernel file is imported by this one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .record_layout import DECODED, NAME_PARENT, NAME_SLOT, NAME_VALUE, NAME_W, 
 
 @inlined("int64(int64, int64, int64)")
 def request(c: Any, status: Any, argument: Any) -> Any:
-    """Write what the kernel needs to HEAD[STATUS] and HEAD[ARGUMENT]. Return -1."""
+    """Write the request of a kernel to HEAD[STATUS] and HEAD[ARGUMENT]. Return -1."""
     head = view(c, HEAD)
     head[STATUS] = status
     head[ARGUMENT] = argument
@@ -26,14 +26,14 @@ def request(c: Any, status: Any, argument: Any) -> Any:
 
 @inlined("int64(int64, int64)")
 def mix_hash(h: Any, x: Any) -> Any:
-    """Return a hash with one more number: multiplicative, high bits folded down, as tables use the low ones."""
+    """Return hash h extended by number x: multiplicative, the high bits folded into the low ones that tables use."""
     h = (h ^ x) * 0x9E3779B97F4A7C1
     return h ^ ((h >> 29) & 0x7FFFFFFFF)
 
 
 @inlined("int64(int64, int64, int64, int64, int64, int64)")
 def mix_config(h: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
-    """Return a hash with one more configuration."""
+    """Return hash h extended by a configuration."""
     return mix_hash(mix_hash(mix_hash(h, pc << 32 ^ q), node << 32 ^ reg), ext)
 
 
@@ -59,7 +59,7 @@ def decode_escape(b: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def spell_utf8(c: Any, x: Any, at: Any) -> Any:
-    """Write code point `x` as UTF-8 into BUFFER from `at` on. Return the offset after it."""
+    """Write code point x in UTF-8 to BUFFER from `at` on. Return the offset after it."""
     buffer = view(c, BUFFER)
     if x < 0x80:
         buffer[at] = x
@@ -82,7 +82,7 @@ def spell_utf8(c: Any, x: Any, at: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def extend_chain(c: Any, parent: Any, value: Any) -> Any:
-    """Return the id of chain `parent` with `value` appended, or -1."""
+    """Append `value` to chain `parent`. Return the id of the chain, or -1."""
     head, names, table = view(c, HEAD), view(c, NAMES), view(c, NAME_HASH)
     last = size(c, NAME_HASH) - 1
     h = mix_hash(mix_hash(0, parent), value) & last
@@ -106,7 +106,7 @@ def extend_chain(c: Any, parent: Any, value: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def write_name_to_buffer(c: Any, name: Any, n: Any) -> Any:
-    """Write the bytes of a decoded chain into BUFFER from n on. Return how many, or -1."""
+    """Write the bytes of a decoded chain to BUFFER from n on. Return their number, or -1."""
     names, buffer = view(c, NAMES), view(c, BUFFER)
     m, k = 0, name
     while k != DECODED:
@@ -123,7 +123,7 @@ def write_name_to_buffer(c: Any, name: Any, n: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def decode_name(c: Any, spelled: Any) -> Any:
-    """Write the decoded bytes of a spelled chain into BUFFER, without an incomplete escape. Return how many, or -1."""
+    """Decode a spelled chain into BUFFER, less an incomplete escape at its end. Return the number of bytes, or -1."""
     names, buffer = view(c, NAMES), view(c, BUFFER)
     n = 0
     k = spelled
@@ -136,7 +136,7 @@ def decode_name(c: Any, spelled: Any) -> Any:
     for i in range(n):
         buffer[2 * n - 1 - i] = names[NAME_W * k + NAME_VALUE]
         k = names[NAME_W * k + NAME_PARENT]
-    # Reads from n on, writes from 0 on: what is written never passes what is read.
+    # In place: it is read from n on and written from 0 on, and decoding never makes it longer.
     read, end, written = n, 2 * n, 0
     while read < end:
         b = buffer[read]

@@ -1,8 +1,8 @@
 """Interning of sets of configurations, each with the bytes that it allows (kernels).
 
-The states of the subset construction (Rabin and Scott, 1959): a set of configurations gets one id, found by open
-addressing over its sorted configurations, so that equal sets are equal ids (hash consing). The record of a set also
-holds the bytes that may follow and the memoised steps by them.
+The states of the subset construction (Rabin and Scott, 1959). Sets are hash-consed in a table with open addressing: a
+set that was interned before gets the same id. The record of a set also holds the bytes that may follow and the memoised
+steps by them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ UNKNOWN, UNKNOWN_TO_LEAVES = -1, -2
 
 @kernel("int64(int64, int64, int64)")
 def allow_lexemes(c: Any, s: Any, q: Any) -> Any:
-    """Add to the allowed bytes of set record s those that continue a lexeme of list q or begin the next one."""
+    """Add the bytes that continue a lexeme of list q, or begin the next one, to those of set record s. Return 0."""
     sets, lists, code = view(c, SETS), view(c, LISTS), view(c, CODE)
     block = lists[q + LIST_BLOCK]
     for i in range(lists[q]):
@@ -52,7 +52,7 @@ def allow_lexemes(c: Any, s: Any, q: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def describe_allowed(c: Any, s: Any, first: Any) -> Any:
-    """Write which bytes set record s allows, from its configurations (CONFIGS from `first` on). Return 0 or -1."""
+    """Write the bytes that set record s allows, given its configurations (CONFIGS from `first` on). Return 0 or -1."""
     head, sets, configs, code = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, CODE)
     leaves, cursors, byte_exact = view(c, LEAVES), view(c, CURSORS), view(c, BUFFER)
     r = s * SET_W
@@ -91,7 +91,7 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
     for w in range(8):
         n += count_ones(sets[r + SET_NEXT + w])
     if n > NARROW and sets[r + SET_FLAGS] & (IS_NAMING | IS_MEMBER):
-        # What is spelled makes each such set unlike all others: its steps are not worth 1 KB.
+        # The known name or text makes each such set unique: memoising its steps is not worth 1 KB.
         sets[r + SET_ALLOWED] = NARROW + 1
         sets[r + SET_BYTES] = -1
         sets[r + SET_KEYLESS] = -1
@@ -127,7 +127,7 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
 
 @kernel("int64(int64)")
 def intern_set(c: Any) -> Any:
-    """Return the id of the set of configurations that the current closure has computed, or -1."""
+    """Intern the set of configurations of the current closure. Return its id, DEAD if it is empty, or -1."""
     head, items, calls, nodes = view(c, HEAD), view(c, ITEMS), view(c, CALLS), view(c, NODES)
     if head[N_MISSING] > 0:
         return request(c, NEED_RULES, 0)

@@ -1,13 +1,13 @@
-"""Leaf states: a decoder in front of a Dfa over characters, spelled out in bytes as far as it is needed (kernels).
+"""Leaf states: the product of a decoder and a DFA over characters, expanded to bytes on demand (kernels).
 
-A Dfa of `automata.dfa` reads characters. Text spells a character in UTF-8 (RFC 3629), the inside of a JSON string
-also by escapes (RFC 8259 section 7). A leaf state is a pair (decoder state, Dfa state); inside a character, the
-decoder holds the range of code points that the rest can still spell, and a byte is refused if the Dfa takes none of
-them. Where it takes all of them to one state, only that state is kept (the *uniform* kinds): this keeps the states
-of `"any text"` at a dozen, although there are a million characters.
+A Dfa of `automata.dfa` reads characters. Text encodes a character in UTF-8 (RFC 3629), the inside of a JSON string
+also by escapes (RFC 8259 section 7). A leaf state is a pair (decoder state, DFA state). Inside a character, the decoder
+holds the range of code points that its remaining bytes can encode, and a byte is refused if the DFA accepts none of
+them. If all of them lead to one DFA state, only that state is stored (the *uniform* kinds): so "any text" has a dozen
+states, although there are a million characters.
 
 `expand_leaf` writes the 256 transitions of one state. The table only grows, and only its owner
-(`vocabulary.mask_table`, under a lock) calls these.
+(`vocabulary.mask_table`, under a lock) calls these kernels.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def pack_decoder(kind: Any, left: Any, value: Any) -> Any:
 
 @inlined("UniTuple(int64, 2)(int64)")
 def pending_range(decoder: Any) -> Any:
-    """Return the least and greatest number that a decoder state inside a character can still spell."""
+    """Return the least and greatest number that a decoder state inside a character can still encode."""
     kind, left, value = decoder >> KIND, (decoder >> LEFT) & 7, decoder & VALUE
     if kind == RAW:
         return value << 6 * left, ((value + 1) << 6 * left) - 1
@@ -55,17 +55,17 @@ def pending_range(decoder: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def reach_states(t: Any, at: Any, state: Any, least: Any, most: Any) -> Any:
-    """Return where the DFA at `at` goes from `state` by the characters least .. most.
+    """Return the state that the DFA at `at` reaches from `state` by every character in least .. most.
 
-    Low half: the one state that all lead to, DEAD_END or MIXED (some die or they differ). High half: the least
-    number of characters still needed after any of them.
+    Low half: that state, DEAD_END if all characters are refused, MIXED if they differ. High half: the least number of
+    characters needed after any of them.
     """
     dfas = view(t, DFAS)
     n, classes, ranges = dfas[at], dfas[at + 1], dfas[at + 2]
     bounds = at + 3
     distance = bounds + 2 * ranges + 128 + n
     delta = distance + n
-    low, high = 0, ranges  # the last range that begins at or before `least`
+    low, high = 0, ranges  # binary search for the last range that begins at or before `least`
     while high - low > 1:
         middle = (low + high) >> 1
         if dfas[bounds + middle] <= least:
@@ -92,9 +92,9 @@ def reach_states(t: Any, at: Any, state: Any, least: Any, most: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def count_needed(t: Any, at: Any, state: Any, decoder: Any) -> Any:
-    """Return the least number of characters still needed after the incomplete one of the decoder.
+    """Return the least number of characters needed after the incomplete one of the decoder.
 
-    Of the characters that it can really spell: no overlong forms, no halves of pairs (RFC 3629 section 3).
+    Only characters that it can encode count: no overlong forms, no lone surrogates (RFC 3629 section 3).
     """
     kind, left, value = decoder >> KIND, (decoder >> LEFT) & 7, decoder & VALUE
     least, most = pending_range(decoder)
@@ -116,7 +116,7 @@ def count_needed(t: Any, at: Any, state: Any, decoder: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def intern_leaf(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
-    """Return the leaf state of that machine with these decoder and Dfa states: its id (made if new), or -1."""
+    """Intern the leaf state of a machine with a decoder state and a DFA state. Return its id, or -1: full."""
     counts, leaves, table, dfas = view(t, TABLE), view(t, LEAVES), view(t, LEAF_HASH), view(t, DFAS)
     last = size(t, LEAF_HASH) - 1
     h = mix_hash(mix_hash(mix_hash(0, machine), decoder), state) & last
@@ -166,16 +166,16 @@ def intern_leaf(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
 
 @inlined("int64(int64)")
 def unpack_target(reached: Any) -> Any:
-    """Return the state in the low half of what `reach_states` returns."""
+    """Return the state in the low half of a result of `reach_states`."""
     low = reached & 0xFFFFFFFF
     return low - 0x100000000 if low >= 0x80000000 else low
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
 def step_inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) -> Any:
-    """Return the (decoder state << 32 | Dfa state) after a byte inside a character, or -1 if nothing can follow.
+    """Return decoder state << 32 | DFA state inside a character, -1 if no completion is accepted.
 
-    kinds: kind << 8 | its uniform kind.
+    kinds: kind << 8 | its uniform kind. left, value: of the decoder state, after the byte.
     """
     kind, uniform = kinds >> 8, kinds & 255
     decoder = pack_decoder(kind, left, value)
@@ -220,7 +220,7 @@ def step_inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) 
     target = unpack_target(reach_states(t, at, state, least, most))
     if target == DEAD_END:
         return -1
-    # A uniform low surrogate still needs to know whether its first digits were D, then C .. F.
+    # A low surrogate must begin with the digits D and C .. F, so a uniform one is not reduced here.
     if target >= 0 and kind != LOW:
         return pack_decoder(uniform, left, 0) << 32 | target
     return decoder << 32 | state
@@ -228,14 +228,14 @@ def step_inside(t: Any, at: Any, state: Any, kinds: Any, left: Any, value: Any) 
 
 @kernel("int64(int64, int64, int64, int64)")
 def step_character(t: Any, at: Any, state: Any, x: Any) -> Any:
-    """Return the pair after the whole character x, or -1."""
+    """Return the pair (decoder state PLAIN, DFA state) after character x, or -1."""
     target = unpack_target(reach_states(t, at, state, x, x))
     return target if target >= 0 else -1  # decoder state PLAIN is 0
 
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def step_decoder(t: Any, mode: Any, at: Any, pair: Any, b: Any) -> Any:
-    """Return the pair (decoder state << 32 | Dfa state) after `pair` and byte b, or -1."""
+    """Return the pair decoder state << 32 | DFA state after `pair` and byte b, or -1."""
     decoder, state = pair >> 32, pair & 0xFFFFFFFF
     kind, left, value = decoder >> KIND, (decoder >> LEFT) & 7, decoder & VALUE
     dfas = view(t, DFAS)
@@ -272,7 +272,7 @@ def step_decoder(t: Any, mode: Any, at: Any, pair: Any, b: Any) -> Any:
         if left == 1:
             overlong = value < 0x80 or 0xD800 <= value <= 0xDFFF or value > 0x10FFFF
             return -1 if overlong else step_character(t, at, state, value)
-        # Overlong three- and four-byte forms show at the second byte.
+        # Overlong three- and four-byte forms are detected at the second byte.
         if (left == 2 and value < 0x20) or (left == 3 and value < 0x10) or (left == 3 and value > 0x10F):
             return -1
         return step_inside(t, at, state, RAW << 8 | RAW_UNIFORM, left - 1, value)
@@ -314,10 +314,7 @@ def step_decoder(t: Any, mode: Any, at: Any, pair: Any, b: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def expand_leaf(t: Any, q: Any) -> Any:
-    """Write the transitions of leaf state q, interning the states that it leads to.
-
-    Return 0, or -1 if the table is full.
-    """
+    """Write the transitions of leaf state q, interning its successors. Return 0, or -1 if the table is full."""
     leaves, transitions = view(t, LEAVES), view(t, LEAF_NEXT)
     r = q * LEAF_W
     if leaves[r + LEAF_FLAGS] & LEAF_EXPANDED:
@@ -347,7 +344,7 @@ def expand_leaf(t: Any, q: Any) -> Any:
 
 @entry("int64(int64, int64, int64)")
 def expand_leaves(t: Any, q: Any, most: Any) -> Any:
-    """Expand q and, breadth first, up to `most` states interned from it on. Return 0, or -1 if the table is full."""
+    """Expand q and, breadth first, up to `most` new states. Return 0, or -1 if the table is full."""
     counts = view(t, TABLE)
     first = counts[N_LEAVES] + 0
     if expand_leaf(t, q) < 0:

@@ -1,8 +1,8 @@
-"""Masks applied to logits: minus infinity wherever a bit is not set, 32 logits at a time (kernels).
+"""Apply masks to logits: write minus infinity where a bit is not set, 32 logits at a time (kernels).
 
-Logits are not computed with, so they are integers of their width here, and a bit pattern is what stands for minus
-infinity. A word of the mask spreads to 32 lanes as `<32 x i1>`: one compare and one select for as many lanes as the
-machine has. Words with all bits set touch nothing; where none is set, nothing is read.
+There is no arithmetic on logits, so they are integers of their width here, and minus infinity is a bit pattern. A word
+of the mask becomes a vector `<32 x i1>`, so each SIMD register needs one select. Where all bits are set nothing is
+written; where none is set nothing is read.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .jit.compilation import entry, inlined
 from .jit.entry_points import int64s_at
 
 GROUP = 8
-"""Words that are looked at together: of single ones, wherever a mask is mixed, no processor guesses what they are."""
+"""Words that are classified together: branches on single words would be mispredicted in a mixed mask."""
 NONE_SET, SOME_SET, ALL_SET = 0, 1, 2
-"""No bit of a group is set; some are; all are."""
+"""Kinds of a group of words: no bit is set, some are, all are."""
 
 
 def _make_masked_store(width: int) -> Any:
-    """An intrinsic (place, bits, pattern): writes the pattern to those of 32 logits whose bit is not set."""
+    """Return an intrinsic (address, bits, pattern): write the pattern to those of 32 logits whose bit is not set."""
 
     @intrinsic  # type: ignore[untyped-decorator]
     def keep(typingctx: Any, place: Any, bits: Any, pattern: Any) -> Any:
@@ -46,7 +46,7 @@ def _make_masked_store(width: int) -> Any:
 
 
 def _make_pointer_cast(kind: Any) -> Any:
-    """An intrinsic: the integers of that type at an address."""
+    """Return an intrinsic that casts an address to a pointer to integers of a type."""
 
     @intrinsic  # type: ignore[untyped-decorator]
     def integers_at(typingctx: Any, address: Any) -> Any:
@@ -68,7 +68,7 @@ _at16, _at32, _at64 = _make_pointer_cast(types.int16), _make_pointer_cast(types.
 
 @intrinsic  # type: ignore[untyped-decorator]
 def classify_words(typingctx: Any, address: Any) -> Any:
-    """Return the kind of the GROUP mask words at an address: NONE, WHOLE or MIXED. They are compared as one number."""
+    """Return the kind of the GROUP mask words at an address, compared as one wide integer."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         number, whole = ir.IntType(32 * GROUP), ir.IntType(64)
@@ -83,7 +83,7 @@ def classify_words(typingctx: Any, address: Any) -> Any:
 
 @inlined("int64(int64, int64, int64, int64)")
 def fill_logits(start: Any, count: Any, width: Any, pattern: Any) -> Any:
-    """Write the pattern to `count` logits."""
+    """Write the pattern to `count` logits of `width` bits from address `start` on. Return 0."""
     if width == 32:
         for i in range(count):
             _at32(start)[i] = pattern
@@ -98,7 +98,10 @@ def fill_logits(start: Any, count: Any, width: Any, pattern: Any) -> Any:
 
 @inlined("int64(int64, int64, int64, int64, int64, int64)")
 def mask_logits(start: Any, masks: Any, first: Any, count: Any, width: Any, pattern: Any) -> Any:
-    """Write the pattern to those of 32 * count logits at `place` that `count` words from `first` on do not allow."""
+    """Write the pattern to those of 32 * count logits at `start` that words first .. first + count - 1 do not allow.
+
+    masks: address of the mask. Return 0.
+    """
     mask = at(masks)
     if width == 32:
         for w in range(count):
@@ -117,10 +120,10 @@ def apply_masks(
     logits: Any, stride: Any, columns: Any, masks: Any, mask_stride: Any, words: Any, rows: Any,
     first: Any, last: Any, width: Any, pattern: Any,
 ) -> Any:  # fmt: skip
-    """Write `pattern`, of `width` bits, to the logits that masks first .. last do not allow.
+    """Write `pattern` to the logits of `width` bits that masks first .. last - 1 do not allow. Return 0.
 
-    logits, masks: addresses of the first rows, strides in bytes. rows: address of int64s, the row of logits of each
-    mask, 0: in order. Columns beyond the mask are not allowed.
+    logits, masks: addresses of row 0; stride, mask_stride: in bytes. columns: logits of a row. words: of a mask;
+    columns beyond are not allowed. rows: address of int64s, the row of logits of each mask; 0: in order. width: 16, 32 or 64.
     """
     size = width // 8
     full_words = min(words, columns >> 5)
@@ -135,7 +138,7 @@ def apply_masks(
         tail = full_words % GROUP
         mask_logits(row + 32 * size * (full_words - tail), mask, full_words - tail, tail, width, pattern)
         written = 32 * full_words
-        if words > full_words:  # the last word is cut off
+        if words > full_words:  # the last word is used in part
             for i in range(written, columns):
                 if at(mask)[full_words] >> (i & 31) & 1 == 0:
                     fill_logits(row + size * i, 1, width, pattern)

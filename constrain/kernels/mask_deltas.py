@@ -18,12 +18,12 @@ NO_ROW = -1
 FULL_MASK = -2
 NOT_STORED = -2
 BLOCK_WORDS = 16
-"""Words that are compared at once."""
+"""Words that are compared together."""
 
 
 @kernel("int64(int64, int64, int64)")
 def apply_delta(c: Any, delta: Any, out: Any) -> Any:
-    """Write the mask of a mask delta to the int32 words at address `out`."""
+    """Write the mask of a mask delta to the int32 words at address `out`. Return 0."""
     masks, mask, words = view(c, MASKS), at(out), view(c, TABLE)[T_WORDS] + 0
     base, n = masks[delta] + 0, masks[delta + 1] + 0
     if base == NO_ROW:
@@ -43,9 +43,9 @@ def apply_delta(c: Any, delta: Any, out: Any) -> Any:
 def store_delta(c: Any, base: Any, out: Any, parsed: Any) -> Any:
     """Store the mask at address `out` as a delta to row `base` (or NO_ROW).
 
-    Return its offset, -1 for more room, NOT_STORED.
+    parsed: whether it is the mask of a parsed text: those take longest and recur, so MASKS grows for them.
 
-    parsed: whether the mask is of a text that is parsed: those take longest and come again, so they get more room.
+    Return its offset, -1 to request more space, or NOT_STORED.
     """
     head, masks, mask, rows = view(c, HEAD), view(c, MASKS), at(out), view(c, ROWS)
     words, delta = view(c, TABLE)[T_WORDS] + 0, head[N_MASKS] + 0
@@ -64,7 +64,7 @@ def store_delta(c: Any, base: Any, out: Any, parsed: Any) -> Any:
             for i in range(w, stop):
                 changed |= mask[i] ^ rows[first + i]
         if changed:
-            if n + 32 * BLOCK_WORDS > delta + 2 + words:  # no less than the mask itself
+            if n + 32 * BLOCK_WORDS > delta + 2 + words:  # the delta would be no shorter than the mask
                 for i in range(words):
                     masks[delta + 2 + i] = mask[i]
                 masks[delta], masks[delta + 1] = FULL_MASK, 0

@@ -1,8 +1,8 @@
-"""Positions: what a Matcher does at every token, for one position or many, in one call without the GIL (kernels).
+"""The calls of a Matcher at every token, for one position or a batch, without the GIL (kernels).
 
-A position is a few int64s that its Matcher owns (fields below): Python passes only an address, and all state is read
-here. Whether the position is still valid is checked here, too: it belongs to the state cache of one thread, and to one
-epoch of that. Where the answer is -1, Python takes the slow path.
+A position is an int64 record that its Matcher owns (fields AT_...): Python passes only its address. These kernels also
+check that the position is still valid: it belongs to the state cache of one thread, and to one epoch of that. If the
+result is -1, Python takes the slow path.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from .jit.entry_points import int64s_at
 from .masks import fill_mask
 from .token_steps import advance_token
 
-AT_CONTEXT: Final = 0  # of its state cache
-AT_SET: Final = 1
-AT_EPOCH: Final = 2  # of the state cache, in which the set has its meaning
-AT_THREAD: Final = 3  # whose state cache it is
+AT_CONTEXT: Final = 0  # address of the context of its state cache
+AT_SET: Final = 1  # id of the set of configurations
+AT_EPOCH: Final = 2  # epoch of the state cache in which the id of the set is valid
+AT_THREAD: Final = 3  # thread that owns the state cache
 AT_PLAIN: Final = (
-    4  # tokens below it are taken by their bytes alone; 0: more is to be looked at; -1: the text has ended
+    4  # tokens below this id are stepped by their bytes alone; 0: take the slow path; -1: the text has ended
 )
-AT_OUT: Final = 5  # the array that was masked last (a Python object): what its fields below have to be; 0: none
+AT_OUT: Final = 5  # the latest array that was masked (address of the object) and its fields; 0: none
 AT_OUT_DATA: Final = 6
-AT_OUT_DIMS: Final = 7  # how many
+AT_OUT_DIMS: Final = 7  # number of dimensions
 AT_OUT_TYPE: Final = 8
 AT_OUT_FLAGS: Final = 9
 POSITION_W: Final = 10
 
 OBJECT: Final = object.__basicsize__ // 8
-"""int64s of the head of a Python object. Behind it an array of numpy has (`PyArrayObject_fields`, part of its ABI):"""
+"""int64s in the head of a Python object; in a numpy array the fields below follow (`PyArrayObject_fields`, its ABI)."""
 DATA: Final = OBJECT
 DIMS: Final = OBJECT + 1  # int32
 SHAPE: Final = OBJECT + 2  # address of int64s
@@ -58,9 +58,9 @@ def note_array(position: Any, array: Any) -> Any:
 
 @entry("int64(int64, int64)")
 def repeat_mask(position: Any, thread: Any) -> Any:
-    """Write the mask of a position to the noted array. Return 0; -1 if the array has changed, or as `mask_at`.
+    """Write the mask of a position to the noted array. Return 0, or -1 as `mask_at` or if the array has changed.
 
-    An array may be resized, made read-only or given another type or shape in place; all of these show in its fields.
+    An array may be resized, made read-only or given another type or shape in place; each of these changes its fields.
     """
     p = int64s_at(position)
     if p[AT_PLAIN] <= 0 or is_current(position, thread) == 0:
@@ -115,11 +115,13 @@ def fill_masks(
     positions: Any, rows: Any, first: Any, last: Any, worker: Any, workers: Any, thread: Any,
     out: Any, stride: Any, words: Any,
 ) -> Any:  # fmt: skip
-    """Write the masks of those positions first .. last whose state caches are one worker's: `last`; or k, which lacks
-    what its state cache can provide; or -1 - k, which is to be asked by itself.
+    """Write the masks of those positions first .. last - 1 whose state caches belong to a worker.
 
-    positions: address of addresses. rows: address of the row of each, 0: in order. out: where row 0 begins; rows have
-    `words` words and are `stride` bytes apart.
+    positions: address of the addresses of positions. rows: address of the row of each in the output, 0: in order. out:
+    address of row 0; rows have `words` words and are `stride` bytes apart.
+
+    Return `last`; or k if position k has made a request of its state cache; or -1 - k if the caller must fill the mask
+    of position k itself.
     """
     for k in range(first, last):
         p = int64s_at(int64s_at(positions)[k])

@@ -1,7 +1,7 @@
-"""Object states: the keys seen, and from them which keys may come and whether the object may close (kernels).
+"""Object states: the keys of an object so far, and which keys may come or whether it may close (kernels).
 
-A state is interned like everything else, so objects with the same keys seen, in whatever order, are in one state. A
-key may come only if all keys that are then required still can: an object that began can always be closed.
+States are interned, so objects with the same keys, in whatever order, are in one state. A key may come only if all keys
+that are required after it can still come: an object that has begun can always be completed.
 """
 
 from __future__ import annotations
@@ -53,10 +53,11 @@ def get_bit(c: Any, at: Any, i: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def collect_required(c: Any, block: Any, seen: Any, extra: Any) -> Any:
-    """Write into BUFFER after `seen` the keys that are still required after key `extra` (or -1). Return how many.
+    """Write the bit set of keys that are still required after key `extra` (or -1) to BUFFER. Return their number.
 
-    Closed over needs: a key that must come brings what it needs (JSON Schema 2020-12 validation, 6.5.4). Marks count
-    as keys here.
+    Transitively closed under dependentRequired (JSON Schema 2020-12 validation, 6.5.4). Marks count as keys.
+
+    seen: offset in BUFFER of the bit set of the keys so far; the result follows it.
     """
     code, buffer = view(c, CODE), view(c, BUFFER)
     words, n = code[block + OBJ_WORDS], code[block + OBJ_COUNT]
@@ -86,10 +87,12 @@ def collect_required(c: Any, block: Any, seen: Any, extra: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def intern_object(c: Any, block: Any, next_key: Any, members: Any, names: Any) -> Any:
-    """Return the object state with these, and the keys seen in BUFFER[0 .. words): its offset in OBJECTS, or -1.
+    """Intern an object state whose keys so far are the bit set BUFFER[0 .. words): its offset in OBJECTS, or -1.
 
-    Key i may come if every key that must still come then can still come and the count of members can be met. In
-    schema order the undeclared keys come last, and a declared key that was passed over is gone.
+    Key i may come if all keys that are required after it can still come and the number of members can be met. In
+    schema order the undeclared keys come last, and a declared key that was skipped cannot come any more.
+
+    next_key: in schema order, the first key that may still come. members: their number. names: list of undeclared keys.
     """
     head, objects, table, code = view(c, HEAD), view(c, OBJECTS), view(c, OBJECT_HASH), view(c, CODE)
     buffer = view(c, BUFFER)
@@ -130,7 +133,7 @@ def intern_object(c: Any, block: Any, next_key: Any, members: Any, names: Any) -
             if get_bit(c, words, i):
                 last_key = i
                 break
-    unused = 0  # declared keys that are not used up yet
+    unused = 0  # declared keys that have not come yet
     for i in range(next_key, n):
         unused += 1 - get_bit(c, 0, i)
     for i in range(next_key, last_key + 1):
@@ -177,13 +180,13 @@ def intern_object(c: Any, block: Any, next_key: Any, members: Any, names: Any) -
 
 @kernel("int64(int64, int64)")
 def reserve_buffer(c: Any, block: Any) -> Any:
-    """Make sure that BUFFER holds the bit sets of an object. Return 0 or -1."""
+    """Ensure that BUFFER can hold the bit sets of an object. Return 0 or -1."""
     return 0 if 2 * view(c, CODE)[block + OBJ_WORDS] + 8 < size(c, BUFFER) else request(c, FULL, BUFFER)
 
 
 @kernel("int64(int64, int64)")
 def start_object(c: Any, block: Any) -> Any:
-    """Return the state of an object with no member yet."""
+    """Return the state of an object without members: its offset, or -1."""
     if reserve_buffer(c, block) < 0:
         return -1
     buffer = view(c, BUFFER)
@@ -194,7 +197,10 @@ def start_object(c: Any, block: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def add_member(c: Any, state: Any, key: Any, names: Any) -> Any:
-    """Return the state after a member: declared key number `key`, or its mark or -1 and the new list of names."""
+    """Return the state after a member: its offset, or -1.
+
+    key: a declared key, the mark of an undeclared one, or -1. names: the list of undeclared keys with this one.
+    """
     objects, code, buffer = view(c, OBJECTS), view(c, CODE), view(c, BUFFER)
     block = objects[state + O_BLOCK]
     if reserve_buffer(c, block) < 0:
@@ -213,7 +219,7 @@ def add_member(c: Any, state: Any, key: Any, names: Any) -> Any:
     if code[block + OBJ_ORDER] == 0:
         next_key = key + 1 if 0 <= key < code[block + OBJ_COUNT] else code[block + OBJ_COUNT] + 0
         if code[block + OBJ_NEEDS] == 0:
-            # Keys before `following` are gone whether seen or not: forgetting which keeps the states few.
+            # Keys before `next_key` cannot come any more: counting them as seen merges states.
             for i in range(next_key):
                 buffer[i >> 5] |= 1 << (i & 31)
     return intern_object(c, block, next_key, members, names)
@@ -221,7 +227,7 @@ def add_member(c: Any, state: Any, key: Any, names: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def is_excluded(c: Any, state: Any, n: Any) -> Any:
-    """Return whether the name in BUFFER[0 .. n) is one that no undeclared key of the object may have."""
+    """Return whether the name in BUFFER[0 .. n) is excluded for undeclared keys of the object."""
     code, buffer = view(c, CODE), view(c, BUFFER)
     block = code[view(c, OBJECTS)[state + O_BLOCK] + OBJ_EXCLUDED]
     low, high = 0, code[block + STR_COUNT] + 0
@@ -236,7 +242,7 @@ def is_excluded(c: Any, state: Any, n: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def is_taken_prefix(c: Any, state: Any, n: Any) -> Any:
-    """Return whether BUFFER[0 .. n) begins a name that no further undeclared key of the object may have; or -1."""
+    """Return whether BUFFER[0 .. n) is a prefix of an excluded or present key of the object: 1, 0 or -1."""
     code, objects, names, buffer = view(c, CODE), view(c, OBJECTS), view(c, NAMES), view(c, BUFFER)
     block = code[objects[state + O_BLOCK] + OBJ_EXCLUDED]
     low, high = 0, code[block + STR_COUNT] + 0
@@ -261,7 +267,7 @@ def is_taken_prefix(c: Any, state: Any, n: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def is_name_free(c: Any, pc: Any, state: Any, spelled: Any) -> Any:
-    """Return whether what is spelled can become a key that OTHER at `pc` accepts in that state: 1, 0, or -1."""
+    """Return whether a spelled prefix can become a key that OTHER at `pc` accepts in an object state: 1, 0, or -1."""
     head = view(c, HEAD)
     n = decode_name(c, spelled)
     if n < 0:
@@ -278,7 +284,7 @@ def is_name_free(c: Any, pc: Any, state: Any, spelled: Any) -> Any:
 
 @inlined("int64(int64, int64)")
 def may_repeat(c: Any, state: Any) -> Any:
-    """Return whether an undeclared key of that object may be refused because of its name."""
+    """Return whether the object has excluded or present names, so that an undeclared key may be refused."""
     objects = view(c, OBJECTS)
     excluded = view(c, CODE)[objects[state + O_BLOCK] + OBJ_EXCLUDED]
     return 1 if objects[state + O_NAMES] != NO_NAMES or view(c, CODE)[excluded + STR_COUNT] > 0 else 0
@@ -286,7 +292,7 @@ def may_repeat(c: Any, state: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def may_set_mark(c: Any, state: Any, mark: Any) -> Any:
-    """Return whether an undeclared key of a class with that mark (-1: none) may come."""
+    """Return whether an undeclared key of a class with mark `mark` (-1: none) may come."""
     objects = view(c, OBJECTS)
     flags = objects[state + O_FLAGS]
     if flags & O_OTHER:
@@ -297,7 +303,7 @@ def may_set_mark(c: Any, state: Any, mark: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def add_named_member(c: Any, state: Any, spelled: Any, mark: Any) -> Any:
-    """Return the state after an undeclared key spelled so: its offset, 0 if that key was there already, or -1."""
+    """Return the state after an undeclared key with spelling `spelled`: its offset, 0 if it is a duplicate, or -1."""
     names = view(c, NAMES)
     name_list = view(c, OBJECTS)[state + O_NAMES]
     if name_list == UNKNOWN_NAMES:
@@ -318,6 +324,6 @@ def add_named_member(c: Any, state: Any, spelled: Any, mark: Any) -> Any:
         if names[NAME_W * k + NAME_VALUE] == decoded:
             return 0
         k = names[NAME_W * k + NAME_PARENT]
-    # Values of lists are ids of chains; + 256 would be needed only if lists and chains shared a root.
+    # Values of lists are ids of chains, not bytes: lists and chains have different roots, so they cannot be confused.
     longer_list = extend_chain(c, name_list, decoded)
     return -1 if longer_list < 0 else add_member(c, state, mark, longer_list)

@@ -1,13 +1,13 @@
-"""Parsing: texts that a scanner cuts into lexemes and an LALR table accepts, byte by byte (kernels).
+"""Incremental scanning and LALR(1) parsing, byte by byte (kernels).
 
-The scanner takes the longest lexeme, and how long that is shows only when it cannot go on. Until then there is a list:
-the longest lexeme in the making first, behind it those that begin where an earlier one would have ended, if the ones
-before it come to nothing. Each has the stack of the parser before it and a state of the scanner; a lexeme that is
-complete cuts off all behind it. Mostly the list has one entry. Stacks are chains of pairs, interned, so that a list
-is a few numbers; lists are interned too.
+The scanner takes the longest match (maximal munch), which is known only when no further byte continues it. Until then
+the state is a list of unfinished lexemes: the longest first, then those that begin where an earlier match ended, in
+case the ones before them fail. Each has the parser's stack before it and a scanner state. A lexeme that is a match
+whatever follows discards the entries after it. Usually the list has one entry. Stacks are cons cells, hash-consed;
+lists are interned too.
 
-With indentation, a lexeme that holds the end of a line also carries its column, and each entry the columns of the
-blocks that are open and the number of open brackets, inside which lines do not end (as `lark.indenter.Indenter`).
+With indentation, a lexeme that contains a line break also carries its column, and each entry the columns of the open
+blocks and the number of open brackets, inside which line breaks are ignored (as in `lark.indenter.Indenter`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .record_layout import (  # isort: skip
 
 @kernel("int64(int64, int64, int64)")
 def intern_pair(c: Any, value: Any, below: Any) -> Any:
-    """Return the stack with `value` on top of stack `below`: its id, or -1."""
+    """Push `value` on stack `below`. Return the id of the stack, or -1."""
     head, pairs, table = view(c, HEAD), view(c, PAIRS), view(c, PAIR_HASH)
     last = size(c, PAIR_HASH) - 1
     h = mix_hash(mix_hash(0, value), below) & last
@@ -62,7 +62,7 @@ def intern_pair(c: Any, value: Any, below: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def reduce_stack(c: Any, block: Any, stack: Any, rule: Any) -> Any:
-    """Return the stack after a reduction by `rule`, or -1."""
+    """Reduce by `rule`: pop its right side and push the goto state. Return the stack, or -1."""
     code, pairs = view(c, CODE), view(c, PAIRS)
     for _ in range(code[code[block + P_LENGTH] + rule]):
         stack = pairs[PAIR_W * stack + PAIR_BELOW] + 0
@@ -73,13 +73,13 @@ def reduce_stack(c: Any, block: Any, stack: Any, rule: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def feed_terminal(c: Any, block: Any, stack: Any, terminal: Any) -> Any:
-    """Return the stack after a terminal (shift, after the reductions before it): its id, 0 if it is refused, or -1.
+    """Reduce and shift a terminal. Return the stack, 0 if the terminal is refused, or -1.
 
-    In a grammar in which a symbol can become itself, reductions might never end: then it is refused.
+    In a cyclic grammar (a symbol derives itself) reductions may not terminate: then the terminal is refused.
     """
     code, pairs = view(c, CODE), view(c, PAIRS)
     action, width = code[block + P_ACTION] + terminal, code[block + P_TERMINALS] + 0
-    idle = 0  # reductions in a row that leave the stack as high as it was, or higher
+    idle = 0  # consecutive reductions that do not shorten the stack
     while idle <= code[block + P_STATES]:
         table_entry = code[action + pairs[PAIR_W * stack + PAIR_VALUE] * width]
         if table_entry == 0:
@@ -95,7 +95,7 @@ def feed_terminal(c: Any, block: Any, stack: Any, terminal: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def push_waiting_stack(c: Any, block: Any, stack: Any, top: Any) -> Any:
-    """Push a stack on the worklist of `find_accepted_terminals`, with the terminals that it shifts: its length, or -1."""
+    """Push a stack on the worklist of `find_accepted_terminals`. Return the new length of the worklist, or -1."""
     head, code, pairs, shifts, path = view(c, HEAD), view(c, CODE), view(c, PAIRS), view(c, MAY_SHIFT), view(c, PATH)
     words = code[block + P_WORDS] + 0
     accepted, state = head[N_MAY_SHIFT] + SHIFTS_FIRST, pairs[PAIR_W * stack + PAIR_VALUE] + 0
@@ -108,7 +108,7 @@ def push_waiting_stack(c: Any, block: Any, stack: Any, top: Any) -> Any:
     shifts[accepted - SHIFTS_FIRST + SHIFTS_WORDS] = words
     for w in range(words):
         shifts[accepted + w] = code[code[block + P_SHIFTS] + state * words + w]
-    if top > head[N_PAIRS]:  # some stack waits for itself: a symbol can become itself, as `feed_terminal` says
+    if top > head[N_PAIRS]:  # a stack waits for itself: a cyclic grammar, see `feed_terminal`
         pairs[PAIR_W * stack + PAIR_SHIFTS] = accepted
         return top
     path[WAIT_W * top + WAIT_STACK], path[WAIT_W * top + WAIT_SHIFTS] = stack, accepted
@@ -119,12 +119,12 @@ def push_waiting_stack(c: Any, block: Any, stack: Any, top: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def find_accepted_terminals(c: Any, block: Any, stack: Any) -> Any:
-    """Return the terminals that the parser accepts with this stack, all reductions tried: offset in MAY_SHIFT, or -1.
+    """Return the terminals that the parser accepts with a stack: an offset in MAY_SHIFT, or -1.
 
-    By reductions, not by terminals: what is shifted now, and for each rule that may be reduced, those before which it
-    may that the stack after it accepts. Where the table has dead ends: those that lead into none, as the caller says.
-    A text may end in as many reductions as it is long, so the stacks that wait for others are kept in PATH:
-    [entry, 4] stack, its offset, the rule to try next, the stack after the rule before that or -1.
+    These are the terminals that the top state shifts and, for each rule that may be reduced, those of its lookaheads
+    that the stack after the reduction accepts. If the table has dead ends, the caller computes the terminals that lead
+    into none (NEED_COREACHABLE). The recursion over reductions is as deep as the text is long, so PATH is its stack
+    (fields WAIT_...).
     """
     head, code, pairs, shifts, path = view(c, HEAD), view(c, CODE), view(c, PAIRS), view(c, MAY_SHIFT), view(c, PATH)
     memoised = pairs[PAIR_W * stack + PAIR_SHIFTS]
@@ -166,7 +166,7 @@ def find_accepted_terminals(c: Any, block: Any, stack: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def truncate_pairs(c: Any, pairs_before: Any, shifts_before: Any) -> Any:
-    """Discard the stacks interned since, and all that was computed of stacks since."""
+    """Truncate PAIRS and MAY_SHIFT to earlier lengths, and discard the memos that pointed behind them. Return 0."""
     head, pairs, shifts = view(c, HEAD), view(c, PAIRS), view(c, MAY_SHIFT)
     k = shifts_before
     while k < head[N_MAY_SHIFT]:
@@ -179,7 +179,7 @@ def truncate_pairs(c: Any, pairs_before: Any, shifts_before: Any) -> Any:
 
 @inlined("UniTuple(int64, 3)(int64, int64, int64, int64, int64, int64, int64)")
 def commit_lexeme(c: Any, block: Any, stack: Any, terminal: Any, columns: Any, brackets: Any, column: Any) -> Any:
-    """Return a lexeme is over: the stack (0: refused, -1: see HEAD), open columns and open brackets after it."""
+    """Feed a completed lexeme to the parser. Return the stack (0: refused, -1: see HEAD), columns and open brackets."""
     code, pairs = view(c, CODE), view(c, PAIRS)
     kind = code[code[block + P_KINDS] + terminal]
     if kind == IGNORED or (kind == NEWLINE and brackets > 0):
@@ -191,7 +191,7 @@ def commit_lexeme(c: Any, block: Any, stack: Any, terminal: Any, columns: Any, b
         return stack, columns, brackets + 1
     if kind == CLOSING:
         return stack if brackets > 0 else 0, columns, brackets - 1
-    if column < 0:  # no end of a line in it: the Indenter fails
+    if column < 0:  # no line break in it: the Indenter fails
         return 0, columns, brackets
     if column > pairs[PAIR_W * columns + PAIR_VALUE]:
         stack = feed_terminal(c, block, stack, code[block + P_INDENT])
@@ -207,7 +207,7 @@ def commit_lexeme(c: Any, block: Any, stack: Any, terminal: Any, columns: Any, b
 
 @kernel("int64(int64, int64, int64, int64)")
 def accepts_end(c: Any, block: Any, stack: Any, columns: Any) -> Any:
-    """Return whether the text may end with this stack, all blocks closed: 1, 0 or -1."""
+    """Return whether the text may end with this stack after all blocks are closed: 1, 0 or -1."""
     code, pairs = view(c, CODE), view(c, PAIRS)
     while pairs[PAIR_W * columns + PAIR_VALUE] > 0:
         stack = feed_terminal(c, block, stack, code[block + P_DEDENT])
@@ -221,9 +221,9 @@ def accepts_end(c: Any, block: Any, stack: Any, columns: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def compute_column(c: Any, block: Any, state: Any, column: Any, b: Any) -> Any:
-    """Return the column in a lexeme that goes on with byte b to scanner state `state`; -1: no line has ended in it.
+    """Return the column in a lexeme after byte b, in scanner state `state`; -1: it contains no line break.
 
-    brackets are the caller's affair. 0 for lexemes that end no line.
+    0 for a lexeme that cannot be a line break. The caller handles brackets.
     """
     code = view(c, CODE)
     newline = code[block + P_NEWLINE]
@@ -241,11 +241,9 @@ def compute_column(c: Any, block: Any, state: Any, column: Any, b: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def find_union(c: Any, block: Any, m: Any, list_: Any) -> Any:
-    """Return what lexeme m of the list at `list_` of LISTING can become if those before it fail.
+    """Return the terminals that lexeme m of the list at `list_` of LISTING can become if those before it fail.
 
-
-
-    Offset in MAY_SHIFT, or -1. Rarely needed: the caller computes it, and it is cached in UNIONS.
+    An offset in MAY_SHIFT, or -1. Rarely needed, so the caller computes it (NEED_UNION); UNIONS caches the result.
     """
     head, unions, new = view(c, HEAD), view(c, UNIONS), view(c, LISTING)
     for k in range(head[N_UNIONS]):
@@ -276,7 +274,7 @@ def may_become(c: Any, block: Any, m: Any, list_: Any) -> Any:
         leads_on = leads_on or shifts[accepted_at + w] != 0
     if not leads_on:
         return 0
-    if state < 0:  # nothing was read: anything may come
+    if state < 0:  # nothing was read yet: every terminal is possible
         return 1
     union = 0
     if m > 0:
@@ -306,7 +304,7 @@ def is_new_state(c: Any, m: Any, state: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def intern_list(c: Any, block: Any, m: Any) -> Any:
-    """Return the list of the first m lexemes of LISTING: its id, 0 if none of them leads anywhere, or -1."""
+    """Intern the first m lexemes of LISTING as a list. Return its id, 0 if all of them are dead ends, or -1."""
     head, lists, new, table = view(c, HEAD), view(c, LISTS), view(c, LISTING), view(c, LIST_HASH)
     code = view(c, CODE)
     while m > 0:
@@ -335,7 +333,7 @@ def intern_list(c: Any, block: Any, m: Any) -> Any:
         if is_equal:
             return q
         h = (h + 1) & last
-    # May it end here? The first lexeme that is complete now is the last one.
+    # The text may end here if the parser accepts the end after the first lexeme that is complete.
     complete = 0
     for i in range(m):
         e = LEXEME_W * i
@@ -371,7 +369,7 @@ def intern_list(c: Any, block: Any, m: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def start_parse(c: Any, block: Any) -> Any:
-    """Return the list before any text, or -1."""
+    """Return the list at the start of the text: its id, or -1."""
     code, new = view(c, CODE), view(c, LISTING)
     bottom, columns = intern_pair(c, block, STATES), intern_pair(c, block, COLUMNS)
     if bottom < 0 or columns < 0:
@@ -387,7 +385,7 @@ def start_parse(c: Any, block: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def extend_lexemes(c: Any, q: Any, b: Any) -> Any:
-    """Write into LISTING the lexemes in the making after list q and byte b. Return how many, or -1."""
+    """Write the unfinished lexemes after list q and byte b to LISTING. Return their number, or -1."""
     code, lists, new, pairs = view(c, CODE), view(c, LISTS), view(c, LISTING), view(c, PAIRS)
     block = lists[q + LIST_BLOCK] + 0
     delta, accept, verdicts = code[block + P_DELTA] + 0, code[block + P_ACCEPT] + 0, code[block + P_VERDICTS] + 0
@@ -410,7 +408,7 @@ def extend_lexemes(c: Any, q: Any, b: Any) -> Any:
             new[at + LEXEME_COLUMNS], new[at + LEXEME_BRACKETS] = columns, brackets
             new[at + LEXEME_COLUMN] = 0 if brackets > 0 else compute_column(c, block, after, column, b)
             m += 1
-            if code[accept + after] & 1:  # complete, whatever comes next: all behind it were built on a shorter one
+            if code[accept + after] & 1:  # a match whatever follows: the entries after it assume a shorter one
                 return m
         if is_unread:
             return m

@@ -1,14 +1,15 @@
-"""Sets of configurations: how one byte changes one, met lazily and remembered (kernels).
+"""Steps of sets of configurations by a byte: lazy subset construction with stacks, memoised (kernels).
 
-This is the subset construction (Rabin and Scott, 1959), lazily as text arrives, for a pushdown automaton: equal stacks
-are shared as nodes of a graph-structured stack (Tomita, 1986). A configuration is (pc, place, node, register, extra): a
-byte-consuming instruction, the state inside its leaf or string block (or -1), the stack of callers, the register of the
-running rule, and a number that belongs to the instruction: characters counted, or the name spelled so far. `step_set`
-moves every configuration of a set by a byte; `compute_closure` follows the instructions that consume nothing (the
-epsilon closure); `intern_set` gives equal sets one id. Set x byte -> set is memoised, so most steps are one load.
+This is the subset construction (Rabin and Scott, 1959), computed lazily as text arrives, for a pushdown automaton:
+equal stacks are shared as nodes of a graph-structured stack (Tomita, 1986). A configuration is (pc, state, node,
+register, extra): an instruction that consumes a byte, the state inside its leaf, string block or parsed text (or -1),
+the stack of callers, the register of the running rule, and a number that belongs to the instruction: characters
+counted, or the name spelled so far. `step_set` moves every configuration of a set by a byte; `compute_closure` follows
+the instructions that consume nothing (the epsilon closure); `intern_set` gives equal sets one id. (set, byte) -> set is
+memoised, so most steps are one load.
 
-A kernel that needs something returns -1 and says in HEAD[STATUS] what: the caller provides it and calls again.
-Whatever was appended meanwhile stays valid; a memo is written only when a step is whole.
+A kernel that lacks something writes a request to HEAD[STATUS] and returns -1: the caller provides it and calls again.
+Records that were appended stay valid; a memo is written only when its step is complete.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def start_set(c: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64, int64, int64)")
 def step_leaf(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) -> Any:
-    """Return a byte inside a leaf: 0 or -1."""
+    """Step a configuration inside a leaf by byte b, adding its successor to the closure. Return 0 or -1."""
     code, leaves = view(c, CODE), view(c, LEAVES)
     after = view(c, LEAF_NEXT)[256 * q + b]
     if after < 0:
@@ -100,7 +101,7 @@ def step_leaf(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) ->
     elif high >= 0:
         if ext + leaves[after * LEAF_W + LEAF_NEED] > high:
             return 0
-    elif ext > low:  # no upper bound: no use in counting on
+    elif ext > low:  # no upper bound: counting can stop at the lower one
         ext = low
     return push_item(c, pc, after, node, reg, ext)
 
@@ -110,7 +111,10 @@ NOT_MEMOISED = -(1 << 40)
 
 @kernel("int64(int64, int64, int64)")
 def find_memo(c: Any, s: Any, b: Any) -> Any:
-    """Return where the step of set s by byte b is memoised: in SETS, -place - 2 in WIDE, or NOWHERE; -1: refused."""
+    """Return where the step of set s by byte b is memoised: an offset in SETS, or -2 - offset in WIDE.
+
+    -1: the byte is refused. NOT_MEMOISED: the set has no memo.
+    """
     sets = view(c, SETS)
     r = s * SET_W
     n = sets[r + SET_ALLOWED]
@@ -127,14 +131,14 @@ def find_memo(c: Any, s: Any, b: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def extend_member_text(c: Any, s: Any, b: Any) -> Any:
-    """Carry the text of a member from set s to the current closure, byte b appended. Return 0 or -1."""
+    """Pass the text of a member, extended by byte b, from set s to the current closure. Return 0 or -1."""
     head, sets, configs = view(c, HEAD), view(c, SETS), view(c, CONFIGS)
     if sets[s * SET_W + SET_FLAGS] & IS_OPEN:
         head[TEXT] = OPEN_NAME
         return 0
     k = CONFIG_W * (sets[s * SET_W + SET_FIRST] + sets[s * SET_W + SET_COUNT])
     if sets[s * SET_W + SET_FLAGS] & IS_BEGUN and (b == 32 or 9 <= b <= 13):
-        # White space before a member is no part of any value: the sets before and behind it are one.
+        # White space before a member belongs to no value: the sets before and after it are equal.
         head[TEXT] = configs[k + MEMBER_TEXT]
     else:
         text = extend_chain(c, configs[k + MEMBER_TEXT], b)
@@ -148,7 +152,7 @@ def extend_member_text(c: Any, s: Any, b: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def mark_text_unknown(c: Any, s: Any) -> Any:
-    """Mark the text of members as unknown for a closure that continues set s by an unknown text."""
+    """Mark the text of a member as unknown in a closure that continues set s by an unknown text. Return 0."""
     if view(c, SETS)[s * SET_W + SET_FLAGS] & (IS_MEMBER | IS_OPEN):
         view(c, HEAD)[TEXT] = OPEN_NAME
     return 0
@@ -187,7 +191,7 @@ def compute_step(c: Any, s: Any, b: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def may_allow(c: Any, s: Any, b: Any) -> Any:
-    """Return whether byte b is among those that set s names (perhaps a few too many)."""
+    """Return whether set s allows byte b: 0 is certain, 1 is an upper bound (a step decides)."""
     sets, r = view(c, SETS), s * SET_W
     n = sets[r + SET_ALLOWED]
     if n > NARROW:
@@ -200,9 +204,9 @@ def may_allow(c: Any, s: Any, b: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def compute_live_step(c: Any, s: Any, b: Any) -> Any:
-    """Return the step as `compute_step`, but DEAD if only members equal to earlier ones can follow.
+    """Return the set after set s and byte b as `compute_step`, but DEAD if no unique member can follow.
 
-    Mostly some byte leads on to a member unlike all others; where none does at once, the caller searches.
+    Usually one further byte makes the member unique; if none does, the caller searches (NEED_CAN_DIFFER).
     """
     after = compute_step(c, s, b)
     sets = view(c, SETS)
@@ -229,7 +233,7 @@ def compute_live_step(c: Any, s: Any, b: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def store_step(c: Any, s: Any, b: Any, after: Any) -> Any:
-    """Memoise in the row of set s in WIDE the step by byte b, and by all bytes that move its leaves alike."""
+    """Memoise in the row of set s in WIDE the step by byte b, and by all bytes with the same effect on leaves."""
     sets, configs, code, wide = view(c, SETS), view(c, CONFIGS), view(c, CODE), view(c, WIDE)
     transitions, row = view(c, LEAF_NEXT), 256 * sets[s * SET_W + SET_BYTES]
     if wide[row + b] == UNKNOWN or sets[s * SET_W + SET_FLAGS] & (IS_MEMBER | IS_OPEN):
@@ -273,9 +277,9 @@ def step_set(c: Any, s: Any, b: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def continue_config(c: Any, s: Any, k: Any, pc: Any) -> Any:
-    """Return the set in which configuration k of set s goes on at `pc` (having left its leaf), or -1.
+    """Return the set in which configuration k of set s has left its leaf and continues at `pc`: its id, or -1.
 
-    For an undeclared key whose name is not known (k < 0: configuration -k - 1) the list of names becomes UNKNOWN_NAMES.
+    k < 0: configuration -k - 1, an undeclared key that is unknown, so the list of names becomes UNKNOWN_NAMES.
     """
     configs = view(c, CONFIGS)
     which = k if k >= 0 else -k - 1
@@ -293,7 +297,7 @@ def continue_config(c: Any, s: Any, k: Any, pc: Any) -> Any:
 def make_keyless(c: Any, s: Any) -> Any:
     """Return the keyless variant of set s, in which spelled names and texts of members are unknown: its id, or -1.
 
-    A walk tries thousands of spellings; kept apart, each would be a set of its own.
+    A walk steps through thousands of spellings, each of which would otherwise be a separate set.
     """
     sets, configs, code = view(c, SETS), view(c, CONFIGS), view(c, CODE)
     r = s * SET_W

@@ -1,12 +1,13 @@
-"""Stack nodes: the calls of a closure get ids by which equal stacks are equal (kernels).
+"""Stack nodes: a graph-structured stack whose nodes are interned, so that equal stacks have equal ids (kernels).
 
-Together they are a graph-structured stack (Tomita, 1986). A node is its edges: (return pc, register, node below). Nodes
-are interned from the bottom up; those on a cycle (left recursion) refer to each other and are interned as one block.
+A node of the graph-structured stack (Tomita, 1986) is its edges: (return pc, register, node below). The calls of a
+closure become nodes from the bottom up; those on a cycle (left recursion) refer to each other and are interned as one
+block.
 
 In an ambiguous grammar a node can have as many edges as the text has bytes, most of them those of the node one byte
-before. A node of many edges therefore holds the older ones through other nodes, each of which holds some of them and
-refers to the next: an edge to `RETURN`, which is an END instruction, so that a rule that ends here also ends there. The
-nodes share these chains, and a closure visits each once: n bytes take O(n^2) time instead of O(n^3).
+before. A node with more than MOST_EDGES edges therefore moves the older ones to a chain of shared nodes, linked by an
+edge to `RETURN`, which is an END instruction: a rule that returns to the node also returns to the chain. A closure
+visits each node of a chain once, so n bytes take O(n^2) time instead of O(n^3).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def is_before(c: Any, one: Any, other: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def sort_edges(c: Any, first: Any, n: Any) -> Any:
-    """Sort the n edges in BUFFER from `first` on (Shell, 1959) and remove repeats. Return how many remain."""
+    """Sort the n edges in BUFFER from `first` on (Shell sort) and remove duplicates. Return how many remain."""
     buffer = view(c, BUFFER)
     gap = n // 2
     while gap > 0:
@@ -66,7 +67,7 @@ def sort_edges(c: Any, first: Any, n: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def intern_nodes(c: Any, start: Any, count: Any, end: Any) -> Any:
-    """Return the `count` stack nodes written in BUFFER[start .. end), as one block: the id of the first, or -1."""
+    """Intern the `count` stack nodes in BUFFER[start .. end) as one block. Return the id of the first, or -1."""
     head, nodes, edges, table = view(c, HEAD), view(c, NODES), view(c, EDGES), view(c, NODE_HASH)
     buffer, code = view(c, BUFFER), view(c, CODE)
     last = size(c, NODE_HASH) - 1
@@ -135,9 +136,9 @@ def intern_nodes(c: Any, start: Any, count: Any, end: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def share_edges(c: Any, at: Any, n: Any) -> Any:
-    """Move all but the last of n sorted edges at BUFFER[at] into nodes of their own. Return the offset after it, or -1.
+    """Move all but the last of the n sorted edges at BUFFER[at] to a chain of shared nodes.
 
-    Edges to nodes that have no final id yet come first, and stay.
+    Edges to nodes without a final id come first and stay. Return the offset after the edges, or -1.
     """
     buffer, first = view(c, BUFFER), at + 1
     if first + 2 * EDGE_W * n + EDGE_W * MOST_EDGES + 8 > size(c, BUFFER):
@@ -172,11 +173,9 @@ def share_edges(c: Any, at: Any, n: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def write_edges(c: Any, which: Any, at: Any) -> Any:
-    """Write the edges of call `which` into BUFFER at `at`: their number, then each.
+    """Write the edges of call `which` to BUFFER at `at`: their number, then each.
 
-    Return the offset after them, or -1.
-
-    Nodes below that have their final id are written as that, others as -index - 2 of LOCALS' visit order.
+    A node below without a final id is written as -2 - its index in the block. Return the offset after the edges, or -1.
     """
     calls, pending, buffer = view(c, CALLS), view(c, PENDING_EDGES), view(c, BUFFER)
     n, first = 0, at + 1
@@ -209,12 +208,12 @@ def write_edges(c: Any, which: Any, at: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def intern_cycle(c: Any, which: Any) -> Any:
-    """Intern calls on a cycle: all that `which` reaches and that have no id yet become one block. Return 0 or -1."""
+    """Intern the calls without an id that `which` reaches, some on a cycle, as one block. Return 0 or -1."""
     head, calls, pending, stack = view(c, HEAD), view(c, CALLS), view(c, PENDING_EDGES), view(c, PATH)
     for k in range(head[N_CALLS]):
         if calls[CALL_W * k + CALL_NODE] < 0:
             calls[CALL_W * k + CALL_NODE] = 0
-    # Numbered in the order in which they are reached: index i is written as -i - 2.
+    # Numbered in breadth-first order: index i is written as -i - 2.
     calls[CALL_W * which + CALL_NODE] = -2
     stack[0] = which
     n, done = 1, 0
@@ -245,13 +244,13 @@ def intern_cycle(c: Any, which: Any) -> Any:
 def intern_call(c: Any, which: Any) -> Any:
     """Intern call `which` and all below it: write their final ids to CALL_NODE of CALLS. Return 0 or -1.
 
-    Nodes are interned from below; where calls lie on a cycle (left recursion), all of the closure's calls that are
+    Depth-first, so nodes are interned from the bottom up. If calls are on a cycle (left recursion), all calls that are
     reached are interned as one block.
     """
     calls, pending, stack = view(c, CALLS), view(c, PENDING_EDGES), view(c, PATH)
     if VISIT_W * (view(c, HEAD)[N_CALLS] + 2) > size(c, PATH):
         return request(c, FULL, PATH)
-    # Visit states: 0 new, -1 being visited, > 0 final id. PATH holds (call, edge to look at next).
+    # CALL_NODE: 0: not visited, -1: on the path, > 0: final id. PATH holds (call, next edge).
     top = 0
     stack[VISIT_CALL], stack[VISIT_EDGE] = which, calls[CALL_W * which + CALL_EDGE]
     calls[CALL_W * which + CALL_NODE] = -1

@@ -1,7 +1,7 @@
-"""String points: places in a sorted block of strings (kernels).
+"""String cursors: positions in a sorted block of strings, found by binary search (kernels).
 
-The strings that agree with what was written are a range of the block; with the depth it is the whole state. So a
-thousand enum values or keys are one configuration, and nothing is built for them ahead.
+The strings with the prefix read so far are a range of the sorted block: the range and the length of the prefix are the
+state. So a thousand enum values or keys are one configuration, and no trie is built for them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .record_layout import CURSOR_BLOCK, CURSOR_DEPTH, CURSOR_HIGH, CURSOR_LOW, 
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def intern_cursor(c: Any, block: Any, low: Any, high: Any, depth: Any) -> Any:
-    """Return the cursor `depth` bytes into strings low .. high - 1 of `block`: its id, or -1."""
+    """Intern the cursor `depth` bytes into strings low .. high - 1 of `block`. Return its id, or -1."""
     head, cursors, table = view(c, HEAD), view(c, CURSORS), view(c, CURSOR_HASH)
     last = size(c, CURSOR_HASH) - 1
     h = mix_hash(mix_hash(mix_hash(block, low), high), depth) & last
@@ -46,7 +46,7 @@ def intern_cursor(c: Any, block: Any, low: Any, high: Any, depth: Any) -> Any:
 
 @inlined("int64(int64, int64, int64, int64, int64, int64)")
 def find_bound(c: Any, block: Any, low: Any, high: Any, depth: Any, b: Any) -> Any:
-    """Return the first string of low .. high - 1 whose byte at `depth` is at least `b`; the end counts as -1."""
+    """Return the first string of low .. high - 1 whose byte at `depth` is at least b, or high. The end counts as -1."""
     code = view(c, CODE)
     offsets = block + STR_OFFSETS
     while low < high:
@@ -61,7 +61,7 @@ def find_bound(c: Any, block: Any, low: Any, high: Any, depth: Any, b: Any) -> A
 
 @inlined("int64(int64, int64, int64)")
 def read_code_point(c: Any, at: Any, end: Any) -> Any:
-    """Return the code point in UTF-8 at `at` of CODE, times 8, plus its number of bytes; -1 at the end."""
+    """Decode the UTF-8 at `at` of CODE. Return code point * 8 + number of bytes; -1 at the end."""
     code = view(c, CODE)
     if at >= end:
         return -1

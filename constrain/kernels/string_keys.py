@@ -1,8 +1,8 @@
-"""Keys and constants: one byte inside a block of strings, spelled literally or with any escapes (kernels).
+"""Steps of keys and constants by a byte: strings of a block, spelled literally or with any escapes (kernels).
 
-In the second case the strings are decoded UTF-8, and `extra` of the configuration holds an incomplete escape:
-kind << KIND | digits left << LEFT | value, with the kinds of a leaf's decoder. A digit is refused unless some key that
-is still allowed continues with a character that the digits can spell.
+With escapes, the strings of the block are decoded UTF-8, and `extra` of the configuration holds an incomplete escape:
+kind << KIND | digits left << LEFT | value, with the kinds of a leaf's decoder. A digit is refused unless some allowed
+key continues with a character that the digits can spell.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from .table_layout import ESCAPE, HEX, HIGH, HIGH_ESCAPE, KIND, LEFT, LOW, PLAIN
 
 @inlined("int64(int64, int64, int64)")
 def allow_byte(c: Any, s: Any, b: Any) -> Any:
-    """Add byte b to the allowed bytes of set record s (a bit set in SET_NEXT while the set is being made)."""
+    """Add byte b to the allowed bytes of set record s (a bit set in SET_NEXT while the set is interned). Return 0."""
     view(c, SETS)[s * SET_W + SET_NEXT + (b >> 5)] |= 1 << (b & 31)
     return 0
 
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def finish_key(c: Any, pc: Any, node: Any, reg: Any, rank: Any) -> Any:
-    """Return the declared key of that rank is complete: on with its value. 0 or -1."""
+    """Continue with the value after the declared key of rank `rank` is complete. Return 0 or -1."""
     code, objects = view(c, CODE), view(c, OBJECTS)
     block = code[pc + ARG_OBJECT]
     key = 0
@@ -44,7 +44,10 @@ def finish_key(c: Any, pc: Any, node: Any, reg: Any, rank: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def allow_cursor(c: Any, s: Any, q: Any, state: Any) -> Any:
-    """Add the bytes that may follow at cursor q; `state` is the object state whose keys they are, or -1."""
+    """Add the bytes that may follow at cursor q to those of set record s. Return 0.
+
+    state: the object state whose allowed keys count; -1: all strings do.
+    """
     code, cursors = view(c, CODE), view(c, CURSORS)
     p = CURSOR_W * q
     block, low = cursors[p + CURSOR_BLOCK], cursors[p + CURSOR_LOW] + 0
@@ -65,7 +68,7 @@ def allow_cursor(c: Any, s: Any, q: Any, state: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
 def step_cursor(c: Any, pc: Any, q: Any, node: Any, reg: Any, b: Any) -> Any:
-    """Return a byte inside a string block whose strings are spelled as they stand: 0 or -1."""
+    """Step a configuration in a block of literal strings by byte b. Return 0 or -1."""
     code, cursors = view(c, CODE), view(c, CURSORS)
     block, depth = cursors[CURSOR_W * q + CURSOR_BLOCK], cursors[CURSOR_W * q + CURSOR_DEPTH] + 1
     low = find_bound(c, block, cursors[CURSOR_W * q + CURSOR_LOW], cursors[CURSOR_W * q + CURSOR_HIGH], depth - 1, b)
@@ -107,7 +110,7 @@ def find_key_in_range(c: Any, q: Any, state: Any, least: Any, most: Any, low: An
 
 @kernel("int64(int64, int64, int64, int64)")
 def can_spell_digits(c: Any, q: Any, state: Any, pending: Any) -> Any:
-    """Return whether some allowed key goes on with a character that the pending hexadecimal digits can still spell."""
+    """Return whether some allowed key continues with a character that the pending hexadecimal digits can spell."""
     cursors = view(c, CURSORS)
     low = cursors[CURSOR_W * q + CURSOR_LOW]
     kind, left, value = pending >> KIND, (pending >> LEFT) & 7, pending & VALUE
@@ -133,7 +136,7 @@ def can_spell_digits(c: Any, q: Any, state: Any, pending: Any) -> Any:
 
 @inlined("int64(int64, int64)")
 def is_inside_character(c: Any, q: Any) -> Any:
-    """Return whether point q lies inside a UTF-8 sequence, in all its strings alike: they share the bytes before."""
+    """Return whether cursor q is inside a UTF-8 sequence; its strings share the bytes before, so it is so in all."""
     code, cursors = view(c, CODE), view(c, CURSORS)
     offsets, low = cursors[CURSOR_W * q + CURSOR_BLOCK] + STR_OFFSETS, cursors[CURSOR_W * q + CURSOR_LOW]
     at = code[offsets + low] + cursors[CURSOR_W * q + CURSOR_DEPTH]
@@ -142,7 +145,7 @@ def is_inside_character(c: Any, q: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
 def step_escaped_character(c: Any, pc: Any, q: Any, node: Any, reg: Any, x: Any) -> Any:
-    """Return a whole character x inside keys, written as an escape: 0 or -1."""
+    """Step a configuration in keys by character x, written as an escape. Return 0 or -1."""
     cursors, buffer = view(c, CURSORS), view(c, BUFFER)
     p = CURSOR_W * q
     block, low = cursors[p + CURSOR_BLOCK], cursors[p + CURSOR_LOW] + 0
@@ -160,7 +163,7 @@ def step_escaped_character(c: Any, pc: Any, q: Any, node: Any, reg: Any, x: Any)
 
 @kernel("int64(int64, int64, int64)")
 def find_ended_key(c: Any, q: Any, state: Any) -> Any:
-    """Return the rank of the allowed key that ends at point q, or -1."""
+    """Return the rank of the allowed key that ends at cursor q, or -1."""
     code, cursors = view(c, CODE), view(c, CURSORS)
     p = CURSOR_W * q
     block, low = cursors[p + CURSOR_BLOCK], cursors[p + CURSOR_LOW]
@@ -172,7 +175,7 @@ def find_ended_key(c: Any, q: Any, state: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64, int64, int64)")
 def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) -> Any:
-    """Return a byte of a declared key that may be spelled with escapes: 0 or -1."""
+    """Step a configuration in keys that may be spelled with escapes by byte b. Return 0 or -1."""
     cursors = view(c, CURSORS)
     kind, left, value = ext >> KIND, (ext >> LEFT) & 7, ext & VALUE
     if kind == PLAIN:
@@ -230,11 +233,14 @@ def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any)
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def allow_escaped(c: Any, s: Any, q: Any, reg: Any, ext: Any) -> Any:
-    """Return the bytes that may follow in a key spelled with any escapes (a few too many: a step decides)."""
+    """Add the bytes that may follow in a key spelled with any escapes to those of set record s. Return 0.
+
+    An upper bound: a step decides.
+    """
     kind = ext >> KIND
     if kind == PLAIN:
         allow_cursor(c, s, q, reg)
-        view(c, SETS)[s * SET_W + SET_NEXT] = 0  # control characters are never written as they are
+        view(c, SETS)[s * SET_W + SET_NEXT] = 0  # control characters must be escaped
         allow_byte(c, s, 34)
         allow_byte(c, s, 92)
     elif kind == ESCAPE:

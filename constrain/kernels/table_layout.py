@@ -109,7 +109,7 @@ LOW_UNIFORM: Final = 11
 DONE: Final = 12         # after the closing quote
 
 
-# ---- readers: the results of scanning all tokens ---------------------------------------------------------------------------------
+# ---- readers: the results of scanning all tokens -------------------------------------------------------------------
 READER_W: Final = 10
 READER_SCANNER: Final = 0
 READER_STATE: Final = 1  # of the unfinished lexeme, or -1 - start

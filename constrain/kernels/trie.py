@@ -1,14 +1,14 @@
-"""The vocabulary as tries, and what it says to a leaf state: the tokens that stay inside, and those that leave.
+"""The vocabulary as a trie; rows and suffix tries of leaf states (kernels).
 
-The main trie is laid out depth-first (parents before children, children by byte), with the tokens of a subtree in
-one run; a node's edges are a sorted run of (child, byte). From a leaf state, one walk of the main trie finds
+The main trie is stored in preorder (parents before children, children by byte), so the tokens of a subtree are
+contiguous; the edges of a node are a sorted run of (child, byte). From a leaf state, one walk of the main trie finds
 
 - the *row*: the tokens that end inside the leaf, as a mask; and
-- the places where the leaf may be left inside a token. What follows those places is merged into one small trie,
-  the *suffix trie*: 1,312 tokens of a 128k vocabulary close a JSON string, but at few distinct places and with few
-  distinct rests. A mask then walks the suffix trie once, with the set of configurations that really follows.
+- the *exits*: the trie nodes at which the leaf may end inside a token. The subtrees of the exits are merged into one
+  small trie, the *suffix trie*: 1,312 tokens of a 128k vocabulary close a JSON string, but at few distinct nodes and
+  with few distinct suffixes. A mask then walks the suffix trie once, from the set that follows the leaf.
 
-Only the owner of the table (tokens.mask_table, under a lock) calls these kernels.
+Only the owner of the table (`vocabulary.mask_table`, under a lock) calls these kernels.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .leaves import expand_leaf
 
 TABLE_IS_FULL = -1
 LONG = 4
-"""Characters: many tokens are no longer, and are not looked at if none is refused for so long."""
+"""Characters that must not be refused for a row to begin as that of any JSON string: many tokens are no longer."""
 
 
 @inlined("int64(int64, int64)")
@@ -45,7 +45,7 @@ def read_byte(t: Any, i: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def summarise_subtrees(t: Any, nodes: Any) -> Any:
-    """Write BELOW for all nodes of the main trie, from the last to the first, as children come after their parents."""
+    """Write BELOW for all nodes of the main trie, in reverse preorder: children before parents. Return 0."""
     trie, edges, below = view(t, TRIE), view(t, TRIE_EDGES), view(t, BELOW)
     for node in range(nodes - 1, -1, -1):
         for w in range(4):
@@ -67,7 +67,7 @@ def summarise_subtrees(t: Any, nodes: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def find_self_loops(t: Any, q: Any) -> Any:
-    """Write which bytes lead from leaf state q back to q."""
+    """Write the bytes that lead from leaf state q back to q to LEAF_LOOPS. Return 0."""
     leaves, transitions = view(t, LEAVES), view(t, LEAF_NEXT)
     r = q * LEAF_W + LEAF_LOOPS
     for w in range(3):
@@ -81,13 +81,13 @@ def find_self_loops(t: Any, q: Any) -> Any:
 
 @entry("int64(int64, int32[::1])")
 def build_trie(t: Any, order: Any) -> Any:
-    """Write the main trie of the vocabulary's tokens, taken in `order` (sorted by bytes).
+    """Build the main trie of the vocabulary. Return its number of nodes, or TABLE_IS_FULL.
 
-    Empty tokens must not be in `order`. Returns the number of nodes, or NO_ROOM.
+    order: the tokens, sorted by their bytes, without empty ones.
     """
     counts, trie, edges, tokens = view(t, TABLE), view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS)
     end, path, offsets = view(t, TRIE_END), view(t, TRIE_TEMP), view(t, OFFSETS)
-    # First the nodes in preorder: TRIE[., 0] counts children for now, path holds the open nodes by depth.
+    # First the nodes in preorder: TRIE_FIRST_EDGE counts children for now, `path` holds the open nodes by depth.
     nodes, entries, depth = 1, 0, 0
     trie[TRIE_FIRST_EDGE], trie[TRIE_FIRST_TOKEN], path[0] = 0, 0, 0
     previous_at, previous_end, longest = 0, 0, 0
@@ -120,7 +120,7 @@ def build_trie(t: Any, order: Any) -> Any:
         depth -= 1
     if nodes > size(t, TRIE_EDGES):
         return TABLE_IS_FULL
-    # Then the edges: node 0's are the children counted, in order of their numbers, which is order of bytes.
+    # Then the edges: prefix sums of the counts. Children in preorder are in the order of their bytes.
     total = 0
     for node in range(nodes):
         n = trie[TRIE_W * node + TRIE_FIRST_EDGE] + 0
@@ -132,7 +132,7 @@ def build_trie(t: Any, order: Any) -> Any:
         for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             edges[e] = child << 8
             child = end[child]
-    # The byte of an edge is that of any token of the child's subtree at the child's depth.
+    # The byte of an edge is that of any token of the child's subtree, at the depth of the parent.
     path[0] = 0
     for node in range(nodes):
         for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
@@ -147,12 +147,13 @@ def build_trie(t: Any, order: Any) -> Any:
 
 @entry("int64(int64, int64)")
 def make_row(t: Any, q: Any) -> Any:
-    """Write the row of leaf state q, and to TRIE_TEMP the places where tokens leave the leaf. Return how many places.
+    """Write the row of leaf state q, and the exits of its tokens to TRIE_TEMP. Return the number of exits.
 
-    A place is (main trie node, characters so far | ESCAPED). A subtree all of whose bytes lead a state back to itself
-    is taken whole: most of the vocabulary, where most characters are alike. Where no character is refused for a
-    while, the row begins as that of any JSON string (IN_ROW): only what closes the string is walked, and tokens that
-    are longer than that while. A row that is there already stays as it is. NO_ROOM if the table or scratch is full.
+    An exit is (main trie node, characters so far | ESCAPED). A subtree all of whose bytes lead a state back to itself
+    is added without a walk: most of the vocabulary, if the DFA treats most characters equally. If no character is
+    refused for LEAF_SAFE characters, the row begins as a copy of that of any JSON string (IN_ROW), and only the tokens
+    that close the string or are longer are walked. An existing row is not changed. TABLE_IS_FULL if the table or the
+    scratch is full.
     """
     counts, leaves, transitions, rows = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT), view(t, ROWS)
     trie, edges, tokens, temp = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS), view(t, TRIE_TEMP)
@@ -162,19 +163,19 @@ def make_row(t: Any, q: Any) -> Any:
         return TABLE_IS_FULL
     base = words * row
     quoted = LEAF_BOUNDARY | LEAF_CLOSES
-    # The row of any JSON string says what a token spells from between two characters: no use inside one.
+    # The row of any JSON string holds for states between two characters only.
     free_base = (counts[FREE_ROW] - 1) * words if leaves[q * LEAF_W + LEAF_FLAGS] & quoted == quoted else -1
     copies_free = free_base >= 0 and leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= LONG
     is_free_row = copies_free and leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= below[BELOW_HEIGHT] & (OTHERS - 1)
     if not is_free_row:
         for w in range(words):
             rows[base + w] = rows[free_base + w] if copies_free else 0
-    # The walk's stack stands at the far end of the scratch and grows down: (node, leaf state, characters).
+    # The stack of the walk grows down from the end of the scratch: (node, leaf state, characters).
     n_exits, top, end_of_temp, longest = 0, 1, size(t, TRIE_TEMP), 0
     temp[end_of_temp - 3], temp[end_of_temp - 2], temp[end_of_temp - 1] = 0, q, IN_ROW if copies_free else 0
-    # What is known of the state met last: the next one is mostly the same.
+    # Fields of the latest leaf state: the next one is usually the same.
     last, flags, need, is_done, is_escape, can_continue = -1, 0, 0, False, False, False
-    # A token may stay inside while as many characters must still follow as after any.
+    # The most characters that any state of the DFA needs: a bound for tokens that are not walked.
     dfas, at = view(t, DFAS), view(t, MACHINES)[MACHINE_W * leaves[q * LEAF_W + LEAF_MACHINE] + MACHINE_DFA] + 0
     most_needed = 0
     for k in range(dfas[at]):
@@ -259,7 +260,7 @@ def make_row(t: Any, q: Any) -> Any:
                 at = end_of_temp - DESCENT_W * top
                 temp[at + DESCENT_NODE], temp[at + DESCENT_STATE] = child, after
                 temp[at + DESCENT_CHARACTERS] = count
-    if leaves[q * LEAF_W + LEAF_ROW] >= 0:  # only the places were asked for
+    if leaves[q * LEAF_W + LEAF_ROW] >= 0:  # only the exits were requested
         return n_exits
     if is_free_row:
         row, longest = counts[FREE_ROW] - 1, (below[BELOW_HEIGHT] & (OTHERS - 1)) + most_needed
@@ -268,13 +269,13 @@ def make_row(t: Any, q: Any) -> Any:
         if copies_free:
             longest = (below[BELOW_HEIGHT] & (OTHERS - 1)) + most_needed
     leaves[q * LEAF_W + LEAF_LONGEST] = longest
-    leaves[q * LEAF_W + LEAF_ROW] = row  # last: other threads read all that belongs to a row once they see it
+    leaves[q * LEAF_W + LEAF_ROW] = row  # last, since other threads read the row as soon as this is set
     return n_exits
 
 
 @inlined("int64(int64, int64, int64)")
 def find_child(t: Any, node: Any, b: Any) -> Any:
-    """Return the child of a trie node by byte b, or -1."""
+    """Return the child of a trie node by byte b, or -1, by binary search."""
     trie, edges = view(t, TRIE), view(t, TRIE_EDGES)
     low, high = trie[TRIE_W * node + TRIE_FIRST_EDGE] + 0, trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE] + 0
     while low < high:
@@ -288,11 +289,11 @@ def find_child(t: Any, node: Any, b: Any) -> Any:
 
 @entry("int64(int64, int64, int64, int64)")
 def make_suffix_trie(t: Any, q: Any, n_exits: Any, budget: Any) -> Any:
-    """Make the suffix trie of the tokens that leave at the `places` of `make_row`.
+    """Build the suffix trie of leaf state q from the exits of `make_row`.
 
-    Return its root, -2 if beyond budget, TABLE_IS_FULL.
+    Breadth first: a node of the merged trie is a list of (main trie node, characters).
 
-    The merged trie is built breadth first: a node of it is a list of (main trie node, characters).
+    budget: most tokens below the exits. Return the root, -2 if there are more, or TABLE_IS_FULL.
     """
     counts, leaves, trie, edges = view(t, TABLE), view(t, LEAVES), view(t, TRIE), view(t, TRIE_EDGES)
     tokens, temp, end = view(t, TRIE_TOKENS), view(t, TRIE_TEMP), view(t, TRIE_END)
@@ -306,7 +307,7 @@ def make_suffix_trie(t: Any, q: Any, n_exits: Any, budget: Any) -> Any:
     end_of_temp = size(t, TRIE_TEMP)
     root, node, queued = counts[N_TRIE] + 0, counts[N_TRIE] + 0, counts[N_TRIE] + 1
     n_edges, n_tokens = counts[N_TRIE_EDGES] + 0, counts[N_TRIE_TOKENS] + 0
-    # TRIE_TEMP: lists of (node, chars), each ended by -1; read from `read`, written at `write`.
+    # TRIE_TEMP: a queue of lists of (node, characters), each ended by -1, from `read` to `write`.
     write = MERGED_FIRST + MERGED_W * n_exits
     temp[write] = -1
     read, write = MERGED_FIRST, write + 1
@@ -318,7 +319,7 @@ def make_suffix_trie(t: Any, q: Any, n_exits: Any, budget: Any) -> Any:
         low, high = 255, 0
         while temp[at] >= 0:
             m = temp[at] + 0
-            # At the root stand the places themselves: a token that ends there is in the row, unless the leaf is done.
+            # A token that ends at an exit itself is in the row, unless the exit is a closing quote.
             if node > root or leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_CLOSES:
                 for k in range(trie[TRIE_W * m + TRIE_FIRST_TOKEN], trie[TRIE_W * m + TRIE_W + TRIE_FIRST_TOKEN]):
                     if ENTRY_W * (n_tokens + 1) > size(t, TRIE_TOKENS):
@@ -358,9 +359,10 @@ def make_suffix_trie(t: Any, q: Any, n_exits: Any, budget: Any) -> Any:
 
 @entry("int64(int64, int64)")
 def order_by_length(t: Any, q: Any) -> Any:
-    """Sort the tokens of the row of q by the characters that each needs, those that must follow it included.
+    """Sort the tokens of the row of q by the characters that each needs, including those that must follow it.
 
-    Writes ROOMS + 1 offsets and the tokens into ORDERS: where, or NO_ROOM. The last room stands for all beyond it.
+    A counting sort: writes LENGTH_CLASSES + 1 offsets and the tokens to BY_LENGTH. The last class is open-ended. Return
+    the offset in BY_LENGTH, or TABLE_IS_FULL.
     """
     counts, leaves, transitions = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT)
     trie, edges, tokens = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS)
@@ -377,7 +379,7 @@ def order_by_length(t: Any, q: Any) -> Any:
             chars += 1
         for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             child, after = edges[e] >> 8, transitions[256 * state + (edges[e] & 255)]
-            # A row that began as that of any string was made without a look at most states.
+            # A row that began as a copy was made without expanding most states.
             if after >= 0 and leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand_leaf(t, after) < 0:
                 return TABLE_IS_FULL
             if after < 0 or leaves[after * LEAF_W + LEAF_DECODER] >> KIND == DONE:

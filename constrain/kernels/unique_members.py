@@ -1,14 +1,14 @@
-"""Uniqueness guards: members that must differ (`grammar.nodes.Unique`), equal ones being refused (kernels).
+"""Uniqueness guards: members of an array that must differ (`grammar.nodes.Unique`); equal ones are refused (kernels).
 
-While a member is being written, its set of configurations knows the text since the outermost member began, as a chain
-of bytes; a set outside of all members does not, and is shared. The register of a Unique's rules holds the members
-written so far: a list of (where it began, where it ended) in that text.
+While a member is written, its set of configurations carries the text since the outermost member began, as a chain of
+bytes; a set outside of all members carries none, and is shared. The register of a Unique's rules is the list of the
+members so far: (start, end) of each in that text.
 
-A member that already differs from all earlier ones needs no more checks: nothing in it can be refused. Otherwise the
-earlier members that may still be equal are its *candidates*. The caller (`engine.uniqueness`) tells which candidates
-are left and by which bytes some stay (NEED_CANDIDATES), whether a member that ends is unique (NEED_IS_UNIQUE), and
-whether a set with candidates can still reach a unique member (NEED_CAN_DIFFER). Walks of the trie leave the text
-unknown: they accept each member that ends, and only where that is uncertain are tokens tried one by one.
+A member that differs from all earlier ones needs no more checks. Otherwise the earlier members that may still be equal
+are its *candidates*. The caller (`engine.uniqueness`) answers which candidates remain and after which bytes some may
+(NEED_CANDIDATES), whether a member that ends is unique (NEED_IS_UNIQUE), and whether a set with candidates can still
+reach a unique member (NEED_CAN_DIFFER). Walks of the trie leave the text unknown and accept every member that ends;
+only where that is uncertain are tokens stepped exactly.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .record_layout import (  # isort: skip
 
 @inlined("int64(int64, int64, int64)")
 def find_guard(c: Any, key: Any, text: Any) -> Any:
-    """Return the entry of GUARDS for a key and a text; -slot - 1 of its hash table if there is none."""
+    """Return the record of GUARDS for a key and a text, or -1 - the free slot of the hash table if there is none."""
     head, guards, table = view(c, HEAD), view(c, GUARDS), view(c, GUARD_HASH)
     last = size(c, GUARD_HASH) - 1
     h = mix_hash(mix_hash(0, key), text) & last
@@ -46,7 +46,7 @@ def find_guard(c: Any, key: Any, text: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def add_guard(c: Any, key: Any, text: Any, answer: Any) -> Any:
-    """Add an entry to GUARDS, its bytes all 0. Return its number, or -1."""
+    """Add a record to GUARDS, with GUARD_BYTES all 0. Return its index, or -1."""
     head, guards = view(c, HEAD), view(c, GUARDS)
     k = head[N_GUARDS] + 0
     if GUARD_W * (k + 1) > size(c, GUARDS) or 2 * k > size(c, GUARD_HASH):
@@ -65,9 +65,9 @@ def add_guard(c: Any, key: Any, text: Any, answer: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def begin_member(c: Any, members: Any, endless: Any) -> Any:
-    """Begin a member after those of a list. Return the register while it is written, or -1.
+    """Begin a member after those of list `members`. Return the register while it is written, or -1.
 
-    endless: whether every text that begins such a member begins infinitely many.
+    endless: whether every prefix of a member has infinitely many completions.
     """
     head, names = view(c, HEAD), view(c, NAMES)
     text = head[TEXT] + 0
@@ -96,7 +96,7 @@ def begin_member(c: Any, members: Any, endless: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def end_member(c: Any, register: Any) -> Any:
-    """End the member of that register. Return the list with it, 0 if it equals an earlier one, or -1."""
+    """End the member of a register. Return the list with the member, 0 if it equals an earlier one, or -1."""
     head, names = view(c, HEAD), view(c, NAMES)
     members, text = names[NAME_W * register + NAME_PARENT] + 0, head[TEXT] + 0
     if members == UNKNOWN_MEMBERS:
@@ -116,7 +116,7 @@ def end_member(c: Any, register: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def write_text_to_buffer(c: Any, start: Any, end: Any) -> Any:
-    """Write the bytes of a text from one place to another into BUFFER. Return how many, or -1."""
+    """Write the bytes of a text between two chains, `start` and `end`, to BUFFER. Return their number, or -1."""
     names, buffer = view(c, NAMES), view(c, BUFFER)
     n, k = 0, end
     while k != start:
@@ -133,7 +133,7 @@ def write_text_to_buffer(c: Any, start: Any, end: Any) -> Any:
 
 @kernel("int64(int64)")
 def find_candidates(c: Any) -> Any:
-    """Return the entry of GUARDS with the earlier members that may still be equal to the one being written, or -1."""
+    """Return the record of GUARDS with the remaining candidates of the member being written, or -1."""
     head = view(c, HEAD)
     k = find_guard(c, head[CANDIDATES], head[TEXT])
     return k if k >= 0 else request(c, NEED_CANDIDATES, head[CANDIDATES])
@@ -141,5 +141,5 @@ def find_candidates(c: Any) -> Any:
 
 @inlined("int64(int64, int64, int64)")
 def may_keep_candidates(c: Any, guard: Any, b: Any) -> Any:
-    """Return whether byte b may leave the member equal to a prefix of an earlier one."""
+    """Return whether some candidate may remain after byte b."""
     return view(c, GUARDS)[guard * GUARD_W + GUARD_BYTES + (b >> 5)] >> (b & 31) & 1

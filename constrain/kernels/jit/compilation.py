@@ -1,14 +1,13 @@
-"""How kernels are compiled: each by itself, tied together by symbols, on all cores.
+"""Decorators of compiled functions: separate compilation of kernels, linked by symbols when they are loaded.
 
-numba links whatever a function calls into it and optimises the whole anew, for each caller: with some 150 functions
-that call each other this was two thirds of the time. A `kernel` is compiled alone; those that call it know its name
-and signature, and its address is found when they are loaded, as a linker does. What is tiny and used everywhere is
-`inlined`, and what calls itself is `recursive`: linked into their callers as numba does it. What Python calls is an
-`entry`.
+numba links the callees of a function into it and optimises them again for each caller: with some 150 functions that
+call each other this was two thirds of the compile time. A `kernel` is compiled alone; its callers know its name and
+signature, and its address is resolved when they are loaded. A tiny function is `inlined` and one that calls itself is
+`recursive`: both are linked into their callers by numba. An `entry` is called from Python.
 
-Compiled code is cached on disk (`object_cache`). Since a kernel needs of the others only their signatures, processes
-can compile different ones side by side, each its `Share`: see `precompile`. All this depends on internals of numba;
-where they cannot be used, the same decorators compile through its public API (`numba_internals`, `public_api`).
+Compiled code is cached on disk (`object_cache`). A kernel needs only the signatures of the others, so processes
+compile different kernels in parallel, each its `Share`: see `precompile`. All this depends on internals of numba; if
+they cannot be used, the same decorators compile through its public API (`numba_internals`, `public_api`).
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ __all__ = ["OPTIONS", "Kernel", "entry", "inlined", "kernel", "recursive"]
 
 
 class Share:
-    """Which kernels this process compiles: all, unless it was started to compile a part of them."""
+    """The kernels that this process compiles: all, unless it was started to compile a part of them."""
 
     def __init__(self, text: str) -> None:
         self.part, self.parts = (int(n) for n in text.split("/")) if text else (0, 1)
@@ -50,22 +49,22 @@ class Share:
 
 this_share = Share(os.environ.get(precompile.SHARE, ""))
 IS_COMPILER = precompile.SHARE in os.environ
-"""Whether this process was started to compile, and never runs what it makes."""
+"""Whether this process was started only to compile, and never runs a kernel."""
 if not IS_COMPILER:
     precompile.ensure_compiled()
 
 OPTIONS = public_api.OPTIONS if numba_internals.problems else {**public_api.OPTIONS, "_nrt": False}
-"""Options of numba: without the GIL, division by zero as in numpy, and without reference counts (not documented)."""
+"""Options of numba: without the GIL, division by zero as in numpy, without reference counting (undocumented)."""
 
 
 class Kernel(ExternalFunction):  # type: ignore[misc]
-    """A compiled function, for other kernels a symbol; Python may call it too, more slowly than an `entry`."""
+    """A compiled function: an external symbol for other kernels. Python may call it too, more slowly than an `entry`."""
 
     def __init__(self, symbol: str, signature: Any, function: Any, address: int) -> None:
         super().__init__(symbol, signature)
         self.__doc__ = function.__doc__
         self.address = address
-        # A process that only compiles never runs what it makes: any address will do.
+        # A process that only compiles never runs a kernel: any address will do.
         binding.add_symbol(symbol, address or 1)
 
     def __call__(self, *arguments: int) -> int:
@@ -86,7 +85,7 @@ _compiled: list[Any] = []
 
 
 def _compile_alone(function: Any, signature: str) -> Any:
-    """Compile one function as a C callback, or load it."""
+    """Compile one function as a C callback, or load it from the cache."""
     made = CFunc(function, normalize_signature(signature), locals={}, options=OPTIONS)
     made._cache = object_cache.function_cache(function)
     made.compile()
@@ -95,7 +94,7 @@ def _compile_alone(function: Any, signature: str) -> Any:
 
 
 def _compile_dispatcher(function: Any, signatures: Iterable[Any], **more: Any) -> Any:
-    """Compile one function by its signatures as `numba.njit` does, or load it."""
+    """Compile one function for its signatures as `numba.njit` does, or load it from the cache."""
     made = njit(**OPTIONS, **more)(function)
     made._cache = object_cache.function_cache(function)
     signatures = list(signatures)
@@ -110,7 +109,7 @@ def _compile_dispatcher(function: Any, signatures: Iterable[Any], **more: Any) -
 def _compile_or_fall_back(
     compile_internally: Callable[[], Any], function: Any, signatures: Iterable[Any], **more: Any
 ) -> Any:
-    """Return what a function returns that uses numba's internals; if they fail, compile through the public API."""
+    """Compile by a function that uses numba's internals; if these fail, compile through the public API."""
     if not numba_internals.problems:
         try:
             return compile_internally()
@@ -136,7 +135,7 @@ def _compile_or_load_kernel(function: Any, signature: str) -> Kernel:
 
 
 def kernel(signature: str) -> Callable[[Any], Any]:
-    """Compile a function alone, or load it: what other kernels call. All arguments and the result are int64."""
+    """Compile a function separately, or load it, for calls by other kernels. All arguments and the result are int64."""
 
     def make(function: Any) -> Any:
         return _compile_or_fall_back(lambda: _compile_or_load_kernel(function, signature), function, [signature])
@@ -145,7 +144,7 @@ def kernel(signature: str) -> Callable[[Any], Any]:
 
 
 def entry(signature: Any, **more: Any) -> Callable[[Any], Any]:
-    """Compile what Python calls, by one signature or a list of them; into other kernels it is linked.
+    """Compile a function that Python calls, for one signature or a list of them; kernels that call it link it in.
 
     more: further options of `numba.njit`.
     """
@@ -162,12 +161,12 @@ def entry(signature: Any, **more: Any) -> Callable[[Any], Any]:
 
 
 def inlined(signature: str) -> Callable[[Any], Any]:
-    """Link a function into its callers: one that is tiny, or returns several numbers. It is compiled with them."""
+    """Link a function into its callers, because it is tiny or returns a tuple. It is compiled with them."""
     return partial(_inlined_or_recursive, signatures=[], no_cpython_wrapper=True)
 
 
 def recursive(signature: str) -> Callable[[Any], Any]:
-    """Compile a function that calls itself: numba binds it to itself, and links it into its callers."""
+    """Compile a function that calls itself: numba resolves the recursion, and links the function into its callers."""
     return partial(_inlined_or_recursive, signatures=[signature])
 
 

@@ -1,4 +1,4 @@
-"""Functions whose calls are compiled to given LLVM instructions, with one signature each."""
+"""Functions whose calls are lowered to given LLVM instructions, with one signature each."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ signature: Any = find_or_object("numba.core.typing.templates.signature")
 
 
 def define_call(function: Callable[..., Any], build: Callable[..., Any], result: Any, *arguments: Any) -> None:
-    """Compile calls of a function to the instructions that `build(context, builder, *values)` makes.
+    """Compile calls of a function to the instructions that `build(context, builder, *values)` emits.
 
     result, arguments: numba types; one or two arguments.
 
-    numba asks for the meaning of a call each time that it looks at it. A `ConcreteTemplate` answers quickly; as
-    `intrinsic`s, which numba documents, the functions of `context_views` were an eighth of the time that compiling all
-    kernels takes.
+    Type inference resolves each call again in every pass, which is fast for a `ConcreteTemplate`. As `intrinsic`s, which
+    numba documents, the functions of `context_views` took an eighth of the time of compiling all kernels.
     """
     if numba_internals.problems:
         _overload(function, build, result, *arguments)

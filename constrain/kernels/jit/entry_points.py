@@ -1,7 +1,7 @@
-"""Entry points of kernels: calls without numba's dispatcher, and arrays as the addresses that kernels take.
+"""Entry points of kernels: calls that bypass numba's dispatcher, and addresses of arrays.
 
-The dispatcher inspects the type of every argument to choose among versions; most of our functions have one. Calling
-that version itself saves 100 ns a call. It does not check its arguments: they must have exactly its types.
+The dispatcher inspects the type of every argument to select a specialisation; most of our functions have one. Calling
+that one directly saves 100 ns per call. It does not check its arguments: they must have exactly its types.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["address_of", "entry_point", "int64s_at"]
 
 
 def entry_point(compiled: Any) -> Callable[..., int]:
-    """Return the compiled version of an `entry` with one signature, to be called with exactly its argument types."""
+    """Return the compiled specialisation of an `entry` with one signature, to be called with exactly its argument types."""
     if numba_internals.problems:
         return compiled  # type: ignore[no-any-return]
     (version,) = compiled.overloads.values()

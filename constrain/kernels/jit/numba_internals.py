@@ -1,10 +1,10 @@
-"""The parts of numba and llvmlite that are used here although they are not public, and what happens without one.
+"""The parts of numba and llvmlite that are used here although they are not public, and the fallback without them.
 
 Compiling each kernel alone, and joining all object code in one file (`compilation`, `object_cache`), needs classes and
 attributes that numba does not document. All of them are listed in `INTERNALS` and looked up when this file is
-imported. If one is missing, or if numba or llvmlite is a version with which they were not tried, `report_problems` warns, and
-kernels are compiled through numba's public API (`public_api`): the results are equal, but the first compilation takes
-minutes instead of some twenty seconds, and later processes take seconds instead of milliseconds to load the kernels.
+imported. If one is missing, or if the version of numba or llvmlite was not tested with them, `report_problems` warns
+and kernels are compiled through numba's public API (`public_api`): the results are equal, but the first compilation
+takes minutes instead of some twenty seconds, and loading the kernels takes seconds instead of milliseconds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 VERSIONS = {"numba": ((0, 60), (0, 70)), "llvmlite": ((0, 43), (0, 52))}
-"""The first version of each library with which the internals were tried, and the first with which they were not.
+"""The first version of each library with which the internals were tested, and the first with which they were not.
 
 Equal to the requirements in pyproject.toml (a test compares)."""
 
@@ -58,10 +58,10 @@ INTERNALS = (
     "llvmlite.binding.add_symbol",
     "llvmlite.binding.create_mcjit_compiler",
 )
-"""Dotted names of what is used: module, object, and perhaps an attribute of it."""
+"""Dotted names of the internals that are used: module, object, and perhaps an attribute of it."""
 
 FAULTS = (AttributeError, ImportError, KeyError, TypeError)
-"""What numba raises when it is used in a way that it no longer supports.
+"""Exceptions of numba when it is used in a way that it no longer supports.
 
 Errors in a kernel itself are none of these: numba raises its own `TypingError` and the like."""
 
@@ -88,7 +88,7 @@ def find_or_object(dotted: str) -> Any:
 
 
 def find_problems() -> list[str]:
-    """Return what keeps us from using the internals, in words: versions that were not tried, and missing names."""
+    """Return the reasons not to use the internals: versions that were not tested, and missing names."""
     found = []
     for library, (least, bound) in VERSIONS.items():
         version = {"numba": numba, "llvmlite": llvmlite}[library].__version__
@@ -125,7 +125,7 @@ def object_code(compiled: Any) -> bytes:
 
 
 problems: list[str] = []
-"""Why kernels are compiled through numba's public API; empty if they are not."""
+"""The reasons why kernels are compiled through numba's public API; empty if they are not."""
 
 
 def report_problems(found: list[str]) -> None:

@@ -1,14 +1,14 @@
-"""Object cache: the machine code of all kernels in one file, from which a later process loads them in some 15 ms.
+"""Object cache: the machine code of all kernels in one file, which a process loads in some 15 ms.
 
-numba keeps each compiled function in two files of its own and takes 4 ms to load one. A process that compiles (see
-`precompile`) also writes the object code of each of its kernels; when all are compiled, these parts are joined in one
-file. A kernel that is not in the joined file is taken from numba's files, or compiled.
+numba caches each compiled function in two files and takes 4 ms to load one. A process that compiles (see `precompile`)
+also writes the object code of each of its kernels; when all are compiled, these parts are joined in one file. A kernel
+that is not in the joined file is loaded from numba's files, or compiled.
 
-Everything compiled from the same sources lies in one folder, `kernels-<digest>`, where the digest covers all kernel
-files, Python, numba and the processor. The latest few folders stay. They hold machine code and pickles of numba, so
-their files are sealed (`constrain.cache`): read only if nobody but this user or root can have written them and their
-folder. The folder is the first of these that is trusted and writable: in NUMBA_CACHE_DIR, in `__pycache__` beside the
-kernels, in this user's cache folder. Without any, each process compiles the kernels in memory.
+The code compiled from the same sources is in one folder, `kernels-<digest>`, where the digest covers all kernel files,
+Python, numba and the processor. The latest folders are retained. They hold machine code and pickles of numba, so their
+files are sealed (`constrain.cache`): read only if nobody but this user or root can have written them and their folder.
+The folder is the first of these that is trusted and writable: in NUMBA_CACHE_DIR, in `__pycache__` next to the kernels,
+in this user's cache folder. Without any, each process compiles the kernels in memory.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ JOINED = "joined.objects"
 PART = ".part"
 """End of the names of files that hold the object code of one kernel until it is joined."""
 FAILURE = "failure.txt"
-"""File of a folder: why numba's internals could not compile these sources."""
+"""File of a folder: the reason why numba's internals could not compile these sources."""
 MODE, FOLDER_MODE = 0o644, 0o755
-"""Machine code is no secret: what root compiles beside the installed package, others may load."""
+"""Other users may load the machine code that root compiled next to the installed package."""
 MOST_FOLDERS = 4
-"""Folders that stay, the latest: those of other versions and processors."""
+"""Folders that are retained: the latest, for other versions and processors."""
 
 
 @cache
@@ -76,7 +76,7 @@ def list_sources() -> list[Path]:
 
 @cache
 def compute_identity() -> str:
-    """Return a digest of the kernels as they are, of this Python, numba and processor."""
+    """Return a digest of the kernel sources, this Python, numba and the processor."""
     digest = blake2b(describe_runtime(), digest_size=8)
     processor, features = numba.config.CPU_NAME, numba.config.CPU_FEATURES  # None: of this machine
     if processor is None:
@@ -139,12 +139,12 @@ def prune_folders(parent: Path) -> None:
 
 
 def write_failure(problem: str) -> None:
-    """Note why numba's internals cannot compile these sources, for `read_failure`."""
+    """Write the reason why numba's internals cannot compile these sources, for `read_failure`."""
     write_cached(FAILURE, problem.encode())
 
 
 def read_failure() -> str | None:
-    """Return why numba's internals could not compile these sources with this numba, or None if they could."""
+    """Return the reason why numba's internals could not compile these sources, or None if they could."""
     found = read_cached(FAILURE)
     return None if found is None else found.decode()
 
@@ -153,7 +153,7 @@ def read_failure() -> str | None:
 
 
 class SourceLocator:
-    """What numba calls a locator: where the file of a function is cached, and which text it was compiled from."""
+    """A locator in the sense of numba: the source file of a function, and where it is cached."""
 
     def __init__(self, function: Any) -> None:
         self.path = Path(function.__code__.co_filename)
@@ -164,7 +164,7 @@ class SourceLocator:
         """Do nothing: the folder is made when a file is written."""
 
     def get_disambiguator(self) -> str:
-        """Return what tells apart functions of one name, in different installations too."""
+        """Return a string that distinguishes functions of one name, also between installations."""
         return f"{self.line}-{blake2b(str(self.path).encode(), digest_size=4).hexdigest()}"
 
 
@@ -280,7 +280,7 @@ class LoadedObjects:
 
 
 def is_complete() -> bool:
-    """Whether the joined file of the kernels as they are is there and can be trusted."""
+    """Return whether the joined file of the current sources exists and is trusted."""
     return read_cached(JOINED) is not None
 
 

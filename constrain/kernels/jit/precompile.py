@@ -1,7 +1,7 @@
-"""Precompile: compile all kernels once per install, in as many processes as there are cores, before the first is used.
+"""Precompile: compile all kernels once per install, before the first is used, in one process per core.
 
-What they compile is joined in one file (`object_cache`), which later processes load. Where that cannot be written, or
-no process can be started, only time is lost: kernels are then compiled as they are imported.
+The result is joined in one file (`object_cache`), which later processes load. If that cannot be written, or no process
+can be started, kernels are compiled as they are imported, which only takes longer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from . import numba_internals, object_cache
 __all__ = ["SHARE", "compile_all", "ensure_compiled", "is_compiled", "on_progress"]
 
 SHARE = "CONSTRAIN_KERNELS_SHARE"
-"""Environment variable of a process that only compiles, and only some: "1/3" is the second part of three."""
+"""Environment variable of a process that compiles a part of the kernels: "1/3" is the second part of three."""
 MARKED = re.compile(r"^@(?:kernel|entry)\(", re.M)
 
 
@@ -30,11 +30,11 @@ def _say(done: int, all_: int) -> None:
 
 
 on_progress: Callable[[int, int], None] = _say
-"""Called with how many kernels are compiled, and of how many; the command line shows a bar."""
+"""Callback (compiled kernels, all kernels); the command line shows a progress bar."""
 
 
 def is_compiled() -> bool:
-    """Return whether all kernels are compiled from the present sources, in files that can be trusted."""
+    """Return whether all kernels are compiled from the current sources, in files that are trusted."""
     return object_cache.is_complete()
 
 
@@ -50,9 +50,10 @@ def module_of(path: Path) -> str:
 
 
 def compile_all() -> None:
-    """Compile all kernels, each process a share, and join them on disk; each process prints a line per kernel.
+    """Compile all kernels, each process a share, and join them on disk.
 
-    Do nothing where numba's internals cannot be used: kernels are then compiled as they are imported.
+    Each process prints a line per kernel, to report progress. Do nothing if numba's internals cannot be used: kernels are
+    then compiled as they are imported.
     """
     if numba_internals.problems:
         return

@@ -1,7 +1,7 @@
-"""Compile kernels with what numba documents: `njit` with its cache. Used where numba's internals cannot be used.
+"""Compile kernels through numba's public API: `njit` with its cache. The fallback if internals cannot be used.
 
-numba links whatever a function calls into it and optimises the whole anew for each caller, so this takes several times
-as long as `compilation`, and numba's cache holds two files for each function.
+numba links the callees of a function into it and optimises them again for each caller, so this takes several times as
+long as `compilation`, and numba's cache has two files per function.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def cached_in_folder() -> Iterator[bool]:
 
 
 def compile_function(function: Callable[..., Any], signatures: list[Any], **options: Any) -> Any:
-    """Compile a function by its signatures, or load it; without signatures, when a function that calls it is compiled.
+    """Compile a function for its signatures, or load it; without signatures, it is compiled with its callers.
 
     options: further options of `numba.njit`.
     """
