@@ -1,8 +1,8 @@
 """Byte strings and lists as hash-consed cells: equal ones have equal ids (kernels).
 
 An undeclared key is the chain of the bytes that spell it and, once it is complete, the chain of the bytes that these
-decode to (RFC 8259 section 7). The undeclared keys of an object are a list of decoded chains. `request` and
-`mix_hash`, which every kernel uses, are here too, because no other kernel file is imported by this one.
+decode to (RFC 8259 section 7). The undeclared keys of an object are a list of decoded chains. `request`,
+`mix_hash` and `probe_slot`, which every kernel uses, are here too, because this file imports no other kernels.
 """
 
 from __future__ import annotations
@@ -35,6 +35,22 @@ def mix_hash(h: Any, x: Any) -> Any:
 def mix_config(h: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any) -> Any:
     """Return hash h extended by a configuration."""
     return mix_hash(mix_hash(mix_hash(h, pc << 32 ^ q), node << 32 ^ reg), ext)
+
+
+@inlined("int64(int64, int64, int64, int64, int64, int64, int64, int64)")
+def probe_slot(c: Any, table: Any, h: Any, least: Any, count: Any, records: Any, width: Any, field: Any) -> Any:
+    """Return the record in slot h of a hash table, or -1 if the slot is free: a probe of open addressing.
+
+    A record stores its slot, so an entry is valid only if its record points back (Briggs and Torczon, 1993): records
+    are discarded by lowering their count, and the table need not be cleared.
+
+    table, records: slots of the context. least, count: valid records are least .. count - 1. width: int32s of a record,
+    1 where records are addressed by offset. field: where a record holds its slot.
+    """
+    k = view(c, table)[h]
+    if k < least or k >= count or view(c, records)[width * k + field] != h:
+        return -1
+    return k
 
 
 @inlined("int64(int64)")
@@ -87,8 +103,8 @@ def extend_chain(c: Any, parent: Any, value: Any) -> Any:
     last = size(c, NAME_HASH) - 1
     h = mix_hash(mix_hash(0, parent), value) & last
     while True:
-        k = table[h]
-        if k < 0 or k >= head[N_NAMES] or names[NAME_W * k + NAME_SLOT] != h:
+        k = probe_slot(c, NAME_HASH, h, 0, head[N_NAMES], NAMES, NAME_W, NAME_SLOT)
+        if k < 0:
             break
         if names[NAME_W * k + NAME_PARENT] == parent and names[NAME_W * k + NAME_VALUE] == value:
             return k

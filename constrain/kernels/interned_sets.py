@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import count_ones, lowest_bit, size, view
-from .interned_names import mix_config, mix_hash, request
+from .interned_names import mix_config, mix_hash, probe_slot, request
 from .jit.compilation import kernel
 from .program_layout import ARG_FINITE, LEAF, OTHER, P_ACCEPT, P_BYTES, P_FIRST, PARSE, SET, STR_ESCAPES
 from .stacks import intern_call
@@ -191,8 +191,8 @@ def intern_set(c: Any) -> Any:
     last = size(c, SET_HASH) - 1
     h &= last
     while True:
-        s = table[h]
-        if s <= 0 or s >= head[N_SETS] or sets[s * SET_W + SET_SLOT] != h:
+        s = probe_slot(c, SET_HASH, h, 1, head[N_SETS], SETS, SET_W, SET_SLOT)
+        if s < 0:
             break
         is_equal = sets[s * SET_W + SET_COUNT] == n and sets[s * SET_W + SET_FLAGS] & ~DIFFER_KNOWN == flags
         old = CONFIG_W * sets[s * SET_W + SET_FIRST]

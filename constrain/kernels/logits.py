@@ -123,7 +123,7 @@ def apply_masks(
     """Write `pattern` to the logits of `width` bits that masks first .. last - 1 do not allow. Return 0.
 
     logits, masks: addresses of row 0; stride, mask_stride: in bytes. columns: logits of a row. words: of a mask;
-    columns beyond are not allowed. rows: address of int64s, the row of logits of each mask; 0: in order. width: 16, 32 or 64.
+    columns beyond are not allowed. rows: address of int64s, the row of logits of each mask; 0: in order.
     """
     size = width // 8
     full_words = min(words, columns >> 5)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import size, view
-from .interned_names import decode_name, extend_chain, mix_hash, request, write_name_to_buffer
+from .interned_names import decode_name, extend_chain, mix_hash, probe_slot, request, write_name_to_buffer
 from .jit.compilation import inlined, kernel
 
 from .context_layout import (  # isort: skip
@@ -104,8 +104,8 @@ def intern_object(c: Any, block: Any, next_key: Any, members: Any, names: Any) -
         h = mix_hash(h, buffer[w])
     h &= last
     while True:
-        k = table[h]
-        if k < 0 or k >= head[N_OBJECTS] or objects[k + O_SLOT] != h:
+        k = probe_slot(c, OBJECT_HASH, h, 0, head[N_OBJECTS], OBJECTS, 1, O_SLOT)
+        if k < 0:
             break
         is_equal = objects[k + O_BLOCK] == block and objects[k + O_NEXT] == next_key
         is_equal = is_equal and objects[k + O_MEMBERS] == members and objects[k + O_NAMES] == names

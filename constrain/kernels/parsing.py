@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import size, view
-from .interned_names import mix_hash, request
+from .interned_names import mix_hash, probe_slot, request
 from .jit.compilation import inlined, kernel
 
 from .context_layout import (  # isort: skip
@@ -42,8 +42,8 @@ def intern_pair(c: Any, value: Any, below: Any) -> Any:
     last = size(c, PAIR_HASH) - 1
     h = mix_hash(mix_hash(0, value), below) & last
     while True:
-        k = table[h]
-        if k <= 0 or k >= head[N_PAIRS] or pairs[PAIR_W * k + PAIR_SLOT] != h:
+        k = probe_slot(c, PAIR_HASH, h, 1, head[N_PAIRS], PAIRS, PAIR_W, PAIR_SLOT)
+        if k < 0:
             break
         if pairs[PAIR_W * k + PAIR_VALUE] == value and pairs[PAIR_W * k + PAIR_BELOW] == below:
             return k
@@ -322,8 +322,8 @@ def intern_list(c: Any, block: Any, m: Any) -> Any:
         h = mix_hash(h, new[i])
     h &= last
     while True:
-        q = table[h]
-        if q <= 0 or q >= head[N_LISTS] or lists[q + LIST_SLOT] != h:
+        q = probe_slot(c, LIST_HASH, h, 1, head[N_LISTS], LISTS, 1, LIST_SLOT)
+        if q < 0:
             break
         is_equal = lists[q] == m and lists[q + LIST_BLOCK] == block
         i = 0

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import size, view
-from .interned_names import mix_hash, request
+from .interned_names import mix_hash, probe_slot, request
 from .jit.compilation import inlined, kernel
 from .program_layout import MEMBER_END
 
@@ -76,8 +76,8 @@ def intern_nodes(c: Any, start: Any, count: Any, end: Any) -> Any:
         h = mix_hash(h, buffer[k])
     h &= last
     while True:
-        base = table[h]
-        if base <= 0 or base >= head[N_NODES] or nodes[NODE_W * base + NODE_SLOT] != h:
+        base = probe_slot(c, NODE_HASH, h, 1, head[N_NODES], NODES, NODE_W, NODE_SLOT)
+        if base < 0:
             break
         is_equal = nodes[NODE_W * base + NODE_BLOCK] & ~IN_MEMBER == count
         at = start

@@ -10,7 +10,7 @@ from typing import Any
 
 from .context_layout import CODE, CURSOR_HASH, CURSORS, FULL, HEAD, N_CURSORS
 from .context_views import size, view
-from .interned_names import mix_hash, request
+from .interned_names import mix_hash, probe_slot, request
 from .jit.compilation import inlined, kernel
 from .program_layout import STR_OFFSETS
 from .record_layout import CURSOR_BLOCK, CURSOR_DEPTH, CURSOR_HIGH, CURSOR_LOW, CURSOR_SLOT, CURSOR_W
@@ -23,8 +23,8 @@ def intern_cursor(c: Any, block: Any, low: Any, high: Any, depth: Any) -> Any:
     last = size(c, CURSOR_HASH) - 1
     h = mix_hash(mix_hash(mix_hash(block, low), high), depth) & last
     while True:
-        k = table[h]
-        if k < 0 or k >= head[N_CURSORS] or cursors[CURSOR_W * k + CURSOR_SLOT] != h:
+        k = probe_slot(c, CURSOR_HASH, h, 0, head[N_CURSORS], CURSORS, CURSOR_W, CURSOR_SLOT)
+        if k < 0:
             break
         p = CURSOR_W * k
         is_equal = cursors[p + CURSOR_BLOCK] == block and cursors[p + CURSOR_LOW] == low

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import size, view
-from .interned_names import extend_chain, mix_hash, request
+from .interned_names import extend_chain, mix_hash, probe_slot, request
 from .jit.compilation import inlined, kernel
 
 from .context_layout import (  # isort: skip
@@ -32,12 +32,12 @@ from .record_layout import (  # isort: skip
 @inlined("int64(int64, int64, int64)")
 def find_guard(c: Any, key: Any, text: Any) -> Any:
     """Return the record of GUARDS for a key and a text, or -1 - the free slot of the hash table if there is none."""
-    head, guards, table = view(c, HEAD), view(c, GUARDS), view(c, GUARD_HASH)
+    head, guards = view(c, HEAD), view(c, GUARDS)
     last = size(c, GUARD_HASH) - 1
     h = mix_hash(mix_hash(0, key), text) & last
     while True:
-        k = table[h]
-        if k < 0 or k >= head[N_GUARDS] or guards[k * GUARD_W + GUARD_SLOT] != h:
+        k = probe_slot(c, GUARD_HASH, h, 0, head[N_GUARDS], GUARDS, GUARD_W, GUARD_SLOT)
+        if k < 0:
             return -h - 1
         if guards[k * GUARD_W + GUARD_KEY] == key and guards[k * GUARD_W + GUARD_TEXT] == text:
             return k

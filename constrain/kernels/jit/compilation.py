@@ -58,7 +58,7 @@ OPTIONS = public_api.OPTIONS if numba_internals.problems else {**public_api.OPTI
 
 
 class Kernel(ExternalFunction):  # type: ignore[misc]
-    """A compiled function: an external symbol for other kernels. Python may call it too, more slowly than an `entry`."""
+    """A compiled function: an external symbol for other kernels. Python may call it, more slowly than an `entry`."""
 
     def __init__(self, symbol: str, signature: Any, function: Any, address: int) -> None:
         super().__init__(symbol, signature)

@@ -22,8 +22,8 @@ def define_call(function: Callable[..., Any], build: Callable[..., Any], result:
 
     result, arguments: numba types; one or two arguments.
 
-    Type inference resolves each call again in every pass, which is fast for a `ConcreteTemplate`. As `intrinsic`s, which
-    numba documents, the functions of `context_views` took an eighth of the time of compiling all kernels.
+    Type inference resolves each call again in every pass, which is fast for a `ConcreteTemplate`. As `intrinsic`s,
+    which numba documents, the functions of `context_views` took an eighth of the time of compiling all kernels.
     """
     if numba_internals.problems:
         _overload(function, build, result, *arguments)

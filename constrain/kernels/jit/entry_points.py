@@ -19,7 +19,7 @@ __all__ = ["address_of", "entry_point", "int64s_at"]
 
 
 def entry_point(compiled: Any) -> Callable[..., int]:
-    """Return the compiled specialisation of an `entry` with one signature, to be called with exactly its argument types."""
+    """Return the specialisation of an `entry` with one signature, to be called with exactly its argument types."""
     if numba_internals.problems:
         return compiled  # type: ignore[no-any-return]
     (version,) = compiled.overloads.values()

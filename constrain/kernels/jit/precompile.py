@@ -52,8 +52,8 @@ def module_of(path: Path) -> str:
 def compile_all() -> None:
     """Compile all kernels, each process a share, and join them on disk.
 
-    Each process prints a line per kernel, to report progress. Do nothing if numba's internals cannot be used: kernels are
-    then compiled as they are imported.
+    Each process prints a line per kernel, to report progress. Do nothing if numba's internals cannot be used: kernels
+    are then compiled as they are imported.
     """
     if numba_internals.problems:
         return
