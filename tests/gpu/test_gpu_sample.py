@@ -30,7 +30,7 @@ def words(given, out):  # type: ignore[no-untyped-def]
 
 
 def test_philox_gives_its_known_answers() -> None:
-    """Those of Random123's kat_vectors (Salmon et al. 2011), and the reference's; `scale_to_total` is an exact product."""
+    """Those of Random123's kat_vectors (Salmon et al. 2011) and of the reference; `scale_to_total` is exact."""
     known = {
         (0,) * 6: (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8),
         (0xFFFFFFFF,) * 6: (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD),

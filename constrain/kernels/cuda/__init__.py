@@ -1,17 +1,17 @@
-"""Kernels for NVIDIA cards, by numba's CUDA target: flat arrays, written in place, and nothing waits for the host.
+"""Kernels for NVIDIA GPUs, by numba's CUDA target: flat arrays, written in place, without host synchronisation.
 
-    device      the one file in which the card and numba's simulator differ: bits of floats, a store of 16 bytes
-    apply       a batch of logits under packed masks: bits are read, and only what is masked is written
-    order       floats and token ids as one number: which token comes first
-    look        the tokens of a row under its mask, four at a time
-    philox_generator  random numbers that are a function of (seed, step): Philox4x32-10
-    block       sums, maxima and prefix sums of one block of threads
-    select      the k-th of V in an order, or where their mass reaches a goal: by counting, without sorting
-    sample      mask, temperature, top-k, top-p, min-p to one token, its log-probability and the feasible mass
-    race        the first few tokens of a race by the clocks of `sampling.exponential_race`, for rejection sampling
-    automaton   a step of constraints whose token automaton lies on the card
+    cuda_device       the differences between the GPU and numba's simulator: bits of floats, a store of 16 bytes
+    cuda_apply        packed masks applied to a batch of logits: only masked logits are written
+    cuda_order        floats and token ids as one sortable integer, the rank
+    cuda_rows         loads of the tokens of a row under its mask, four at a time
+    philox_generator  counter-based random numbers, Philox4x32-10
+    cuda_block        sums, maxima and prefix sums of one block of threads
+    cuda_select       radix selection: the k-th of V tokens, or the one at which their mass reaches a goal
+    cuda_sample       mask, temperature, top-k, top-p, min-p to one token, its log-probability and the feasible mass
+    cuda_race         the first tokens of an exponential race (`sampling.exponential_race`), for rejection sampling
+    cuda_automaton    a step of constraints whose token automaton is in GPU memory
 
 Rows of logits come as the bits of their floats: int32 for float32, int16 for bfloat16 and float16, flat, with a
-stride. Each kernel is a pure function of its arguments, bit for bit the same in whatever order blocks and threads run.
-With NUMBA_ENABLE_CUDASIM=1 they run without a card: so they are tested.
+stride. Each kernel is a pure function of its arguments: the result is bitwise the same in whatever order blocks and
+threads run. With NUMBA_ENABLE_CUDASIM=1 they run in numba's simulator, in which they are tested.
 """

@@ -1,14 +1,14 @@
-"""Logits under packed masks, in place: the bits are read once, and only what is masked is written.
+"""Apply packed masks to logits in place: the bits are read once, and only masked logits are written.
 
     bits     int32 [R, words]     token t of a row is bit t % 32 of word t // 32
-    rows     int32 [B]            the row of bits of each row of logits; -1: that row is left alone
+    rows     int32 [B]            the row of bits of each row of logits; -1: that row is not changed
     logits   [B, V]               float bits, flat, row b from b * stride on; masked tokens become -inf
 
-A block takes TILE words of a row to shared memory, by one coalesced load. Then neighbouring threads take neighbouring
-pieces of 16 bytes: 4 tokens of float32, 8 of 16-bit floats. Where no token of a piece is allowed it is one store, so
-an empty word is 128 (64) contiguous bytes of its warp; where all are, nothing is touched; else only the masked tokens
-are written. No logit is ever read. Rows need not begin at a multiple of 16 bytes: the pieces do, and the bits are
-shifted to them. What is beyond the bits (a padded vocabulary) is masked; bits beyond the row are ignored.
+A block loads TILE words of a row into shared memory, coalesced. Then adjacent threads handle adjacent chunks of 16
+bytes: 4 tokens of float32, 8 of 16-bit floats. If no token of a chunk is allowed it is one store, so an empty word is
+128 (64) contiguous bytes of its warp; if all are, nothing is written; else only the masked tokens are. No logit is
+read. Rows need not begin at a multiple of 16 bytes: the chunks do, and the bits are shifted accordingly. Tokens beyond
+the bits (a padded vocabulary) are masked; bits beyond the row are ignored.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from .cuda_device import cuda, kernel, store16
 __all__ = ["TILE", "apply_masks", "count_tiles"]
 
 TILE = 64
-"""Words of a block: 63 blocks for one row of 128k, so that even a single row fills half of a large card."""
+"""Words per block: 63 blocks for one row of 128k, so that even a single row occupies half of a large GPU."""
 TILE_WORDS = TILE + 1
-"""Pieces that begin in the last word of a tile may end in the word behind it."""
+"""Words in shared memory: chunks that begin in the last word of a tile may end in the next word."""
 
 
 def count_tiles(width: int) -> int:
-    """Blocks of a row of `width` tokens; they are numbered row by row."""
+    """Return the number of blocks for a row of `width` tokens; blocks are numbered row by row."""
     return -(-width // (32 * TILE))
 
 
@@ -38,12 +38,11 @@ def apply_masks(
     bits: Any, words: Any, rows: Any,
     minus_infinity: Any, pattern: Any,
 ) -> None:  # fmt: skip
-    """Writes -inf to the masked tokens. Blocks: B * tiles(width).
+    """Write -inf to the masked tokens. Blocks: B * count_tiles(width).
 
-    logits: int32 or int16, flat; stride, width: elements from row to row, and tokens of one.
-    head: elements of row 0 before its first multiple of 16 bytes; head_step: how many more each row has, modulo those
-    of 16 bytes.
-    bits: int32, flat [R * words]; rows: int32 [B]. one: -inf, an element; four: 4 bytes of it, int32.
+    logits: int32 or int16, flat. stride: elements from row to row. width: tokens of a row. head: elements of row 0
+    before its first multiple of 16 bytes. head_step: additional ones per row, modulo those of 16 bytes. bits: int32,
+    flat [R * words]. rows: int32 [B]. minus_infinity: one element. pattern: 4 bytes of minus infinity, int32.
     """
     shared = cuda.shared.array(TILE_WORDS, np.int32)
     thread, threads = cuda.threadIdx.x, cuda.blockDim.x
@@ -69,7 +68,7 @@ def apply_masks(
             return
         word_index = (skew + i * piece) >> 5
         low = np.int64(shared[word_index]) & 0xFFFFFFFF
-        high = np.int64(shared[word_index + 1]) & 0x7FFFFFFF  # of which at most 7 bits are looked at
+        high = np.int64(shared[word_index + 1]) & 0x7FFFFFFF  # of which at most 7 bits are used
         allowed = ((high << 32 | low) >> ((skew + i * piece) & 31)) & all_set
         if allowed == 0 and token + piece <= width:
             store16(logits, start + token, pattern)

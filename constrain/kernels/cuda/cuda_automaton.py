@@ -1,12 +1,12 @@
-"""A step of every row's constraint on the card: from (state, token) to the next state, by four loads.
+"""A step of the constraint of every row on the GPU: from (state, token) to the next state, by four loads.
 
     states   int32 [S, 4]        home, base, otherwise, row
-    classes  int32 [sum of V]    home + token -> the token's class: tokens that no state tells apart have the same
+    classes  int32 [sum of V]    home + token -> class of the token: tokens that no state distinguishes share one
     slots    int32 [n, 2]        base + class -> (owner, next): next if the owner is the base, else `otherwise`
 
-So a state's row of the table is its commonest successor, and the exceptions, fitted between those of other states
-(row displacement, Tarjan and Yao 1979). Many constraints lie in one pool: their states are numbered through.
-`integrations.cuda.automaton` builds it. State 0 is refused for good, and refuses all that follows.
+A row of the transition table is stored as its most frequent successor and the exceptions, which are overlaid with those
+of other states (row displacement, Tarjan and Yao 1979). The constraints of a pool share one numbering of states.
+`integrations.cuda.token_tables` builds the tables. State 0 is the sink of refused texts.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ REFUSED = 0
 
 @kernel
 def advance(states: Any, classes: Any, slots: Any, width: Any, tokens: Any, current: Any, rows: Any) -> None:
-    """Takes tokens[b] in state current[b], and tells the mask's row of the next one. Threads in all: at least B.
+    """Step state current[b] by tokens[b], and write the row of its mask. Total threads: at least B.
 
-    tokens: int32 [B], -1: none was found. current: int32 [B], overwritten; rows: int32 [B], written. width: V.
+    tokens: int32 [B], -1: no token. current: int32 [B], overwritten; rows: int32 [B], written. width: V.
     """
     batch = cuda.grid(1)
     if batch >= current.size:

@@ -1,7 +1,7 @@
-"""What the threads of one block find out together: sums, maxima, prefix sums, by trees in shared memory.
+"""Reductions and scans of one block of threads: sums, maxima, prefix sums, by trees in shared memory.
 
-`scratch` is int64 or float64 [threads] of shared memory, threads a power of 2. Every function ends with all threads at
-the same place, and `scratch` free again. A tree adds in one order only, so floats come out the same each time too.
+`scratch` is int64 or float64 [threads] of shared memory, threads a power of 2. Every function ends with a barrier,
+after which `scratch` is free again. The order of additions is fixed, so sums of floats are deterministic too.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def block_max(value: Any, scratch: Any) -> Any:
 
 @device
 def block_prefix(value: Any, scratch: Any) -> Any:
-    """(sum of the values of the threads before this one, sum of all): Hillis and Steele's scan."""
+    """Return (sum of the values of the threads before this one, sum of all): the scan of Hillis and Steele (1986)."""
     thread, threads, step = cuda.threadIdx.x, cuda.blockDim.x, 1
     scratch[thread] = value
     cuda.syncthreads()

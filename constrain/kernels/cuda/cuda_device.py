@@ -1,9 +1,9 @@
-"""Where the card and numba's CUDA simulator differ, and nothing else: everything above is one text for both.
+"""The differences between a GPU and numba's CUDA simulator; all other files of this package are the same for both.
 
-On a card `cuda` is numba's module, and what no Python expression says (the bits of a float, a store of 16 bytes) is an
-intrinsic. In the simulator (NUMBA_ENABLE_CUDASIM=1) a kernel is plain Python, one thread of the host for each of a
-block; `cuda` then asks for the kernel under way each time. (The simulator's own way, to swap a module's `cuda` while a
-device function runs, is a race between threads as soon as kernels call functions of another file.)
+On a GPU `cuda` is numba's module, and operations without a Python expression (the bits of a float, a store of 16 bytes)
+are intrinsics. In the simulator (NUMBA_ENABLE_CUDASIM=1) a kernel is plain Python, with a host thread for each thread
+of a block; `cuda` then looks up the running kernel at each access. (The simulator itself replaces the `cuda` of a
+module while a device function runs, which is a race between threads if kernels call functions of another file.)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Function = Callable[..., Any]
 
 
 class _Underway:
-    """`cuda` as the simulated kernel that runs just now sees it."""
+    """Proxy of `cuda` in the context of the running simulated kernel."""
 
     def __getattr__(self, name: str) -> Any:
         from numba.cuda.simulator.kernel import _get_kernel_context
@@ -33,23 +33,23 @@ if SIMULATED:
     cuda: Any = _Underway()
 
     def kernel(function: Function) -> Any:
-        """A kernel: launched as kernel[blocks, threads, stream](...)."""
+        """Compile a kernel, launched as kernel[blocks, threads, stream](...)."""
         return numba_cuda.jit(function)
 
     def device(function: Function) -> Any:
-        """A function for kernels to call."""
+        """Compile a device function, which kernels call."""
         return function
 
     def float_of(bits: Any) -> Any:
-        """The float32 that an int32 spells."""
+        """Return the float32 with the bits of an int32."""
         return np.int32(bits).view(np.float32)
 
     def bits_of(value: Any) -> Any:
-        """The int32 that spells a float32."""
+        """Return the bits of a float32 as an int32."""
         return np.float32(value).view(np.int32)
 
     def store16(array: Any, index: Any, pattern: Any) -> None:
-        """Writes an int32 four times from array[index] on (int32 or int16), which lies at a multiple of 16 bytes."""
+        """Write an int32 four times from array[index] on (int32 or int16), which must be aligned to 16 bytes."""
         array[index : index + 16 // array.dtype.itemsize] = np.full(4, pattern, np.int32).view(array.dtype)
 
 else:
@@ -63,16 +63,16 @@ else:
     cuda = numba_cuda
 
     def kernel(function: Function) -> Any:
-        """A kernel: launched as kernel[blocks, threads, stream](...)."""
+        """Compile a kernel, launched as kernel[blocks, threads, stream](...)."""
         return numba_cuda.jit(function)
 
     def device(function: Function) -> Any:
-        """A function for kernels to call."""
+        """Compile a device function, which kernels call."""
         return numba_cuda.jit(device=True)(function)
 
     @intrinsic  # type: ignore[untyped-decorator]
     def float_of(typingctx: Any, bits: Any) -> Any:
-        """The float32 that an int32 spells."""
+        """Return the float32 with the bits of an int32."""
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return builder.bitcast(args[0], context.get_value_type(types.float32))
@@ -81,7 +81,7 @@ else:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def bits_of(typingctx: Any, value: Any) -> Any:
-        """The int32 that spells a float32."""
+        """Return the bits of a float32 as an int32."""
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return builder.bitcast(args[0], context.get_value_type(types.int32))
@@ -90,7 +90,7 @@ else:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def store16(typingctx: Any, array: Any, index: Any, pattern: Any) -> Any:
-        """Writes an int32 four times from array[index] on (int32 or int16), which lies at a multiple of 16 bytes."""
+        """Write an int32 four times from array[index] on (int32 or int16), which must be aligned to 16 bytes."""
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             word = context.get_value_type(types.int32)

@@ -1,13 +1,13 @@
-"""The first few tokens of a race, in order of arrival, on the card: AWRS checks these and no others.
+"""The first arrivals of an exponential race on the GPU: the tokens that adaptive rejection sampling (AWRS) checks.
 
-Each token has a clock Exp(1) / p; who goes off first was drawn from p, who is next from p without the first, and so on
-(see `sampling.exponential_race`). The minus log of a clock is log p plus Gumbel noise, the same order from the largest
-on, and the noise is Philox of (seed, step, token): so the race goes on where it stopped. What has arrived are the ranks
-from `ceiling` on; nothing is wound anew, and no list of tokens that were tried is kept.
+Each token has a clock Exp(1) / p. The first arrival is a draw from p, the second one from p without the first, and so
+on: sampling without replacement by Gumbel top-k (see `sampling.exponential_race`). Minus the log of a clock is log p
+plus Gumbel noise, and the noise is Philox of (seed, step, token), so a later round can continue the race: the tokens of
+ranks from `ceiling` on have arrived, and no list of them is stored.
 
-Of every arrival the kernel writes the log of its mass, and once for the row the mass of all that had not arrived
-before this round, added up explicitly: nothing is lost where little is left. Clocks are float32 logs of 64 random bits:
-a probability is off by some 1e-6 of itself, and tokens of p >= 1e-17 stay possible.
+The kernel writes the log mass of every arrival, and per row the mass of all tokens that had not arrived before this
+round, summed explicitly to avoid cancellation. Clocks are float32 logs of 64 random bits: the relative error of a
+probability is about 1e-6, and tokens of p >= 1e-17 remain possible.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .philox_generator import philox
 __all__ = ["MOST_ARRIVALS", "find_arrivals"]
 
 MOST_ARRIVALS = 256
-"""Tokens of a row in one round."""
+"""Most arrivals of a row in one round."""
 ALL = 1 << 62
 LOW, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 MIDDLE = np.uint64(1 << 31)
@@ -37,7 +37,7 @@ STEPS_PER_NAT = np.float32(8.0)
 
 @device
 def draw_gumbel(token: Any, seed: Any, step: Any) -> Any:
-    """-log(E), E of Exp(1), float32: from 64 bits, counted from the nearer end, so that both tails are fine."""
+    """Return Gumbel noise -log(E), E ~ Exp(1), float32: 64 bits, counted from the nearer end for accurate tails."""
     high, low, _, _ = philox(step & LOW, step >> HALF, np.uint64(token), np.uint64(1), seed & LOW, seed >> HALF)
     if high < MIDDLE:
         clock = -math.log1p(-(np.float32(high) * FINE + (np.float32(low) + np.float32(0.5)) * FINER))
@@ -48,13 +48,13 @@ def draw_gumbel(token: Any, seed: Any, step: Any) -> Any:
 
 @device
 def draw_clock(row: Any, value: Any, token: Any) -> Any:
-    """When a token of some value arrives, larger is earlier; -inf if it takes no part."""
+    """Return the perturbed log-probability of a token (larger: earlier arrival); -inf if it is excluded."""
     return (value - row[7]) + draw_gumbel(token, row[8], row[9]) if value > EXCLUDED else EXCLUDED
 
 
 @device
 def draw_clocks(row: Any, first: Any, threads: Any) -> Any:
-    """Of four tokens, as of `load_values`."""
+    """Return the results of `draw_clock` for the four tokens of `load_values`."""
     a, b, c, d = load_values(row, first, threads)
     return (
         draw_clock(row, a, first), draw_clock(row, b, first + threads),
@@ -64,7 +64,7 @@ def draw_clocks(row: Any, first: Any, threads: Any) -> Any:
 
 @device
 def ignore_mass(row: Any, value: Any) -> Any:
-    """Tokens are counted here, not weighed."""
+    """Return 0: arrivals are selected by their number, not by mass."""
     return np.int64(0)
 
 
@@ -76,10 +76,10 @@ def find_arrivals(
     logits: Any, stride: Any, width: Any, kind: Any, bits: Any, words: Any, rows: Any, which: Any, wanted: Any,
     seeds: Any, steps: Any, ceilings: Any, tokens: Any, logs: Any, lefts: Any,
 ) -> None:  # fmt: skip
-    """Blocks: one for each of the rows in `which` (int32), of a power of 2 of threads, at most 1024.
+    """Find the next arrivals of the rows in `which` (int32): a block each, of 2^k <= 1024 threads.
 
     logits, stride, width, kind, bits, words, rows, seeds, steps: as of `cuda_sample`. wanted: at most MOST.
-    ceilings: int64 [B], ranks that have arrived; 2^62 at first; the next round's are written.
+    ceilings: int64 [B], the least rank that has arrived, 2^62 at first; updated for the next round.
     tokens: int32 [n, wanted], in order, then -1; logs: float64 [n, wanted], nats, of the softmax over all tokens;
     lefts: float64 [n], the mass that had not arrived before; NaN where a logit is NaN or no logit is above -inf.
     """

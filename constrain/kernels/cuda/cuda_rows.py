@@ -1,13 +1,13 @@
-"""The tokens of a row, four at a time: their logits, -inf where the mask does not allow them.
+"""Loads of the tokens of a row under its mask, four at a time: their logits, -inf if the mask excludes them.
 
-A thread waits for one load from memory as long as for four that do not need each other. So four tokens, a block of
-threads apart, are loaded before any of them is looked at, without a branch in between: what lies behind the row or
-behind the mask is loaded from its end, and then not used. Neighbouring threads take neighbouring tokens.
+Four independent loads take as long as one (memory-level parallelism). So a thread loads four tokens, a block of threads
+apart, before it uses any of them, without branches: indices beyond the row or the mask are clamped, and the values not
+used. Adjacent threads load adjacent tokens.
 
     row = (logits, start, width, kind, bits, at, limit, ...)
 
-    start, at   where the row of logits begins, and its mask; at < 0: there is no mask
-    limit       tokens from it on are not allowed, since the mask or the row ends there
+    start, at   where the row of logits and its mask begin; at < 0: no mask
+    limit       tokens from it on are excluded, since the mask or the row ends there
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ EXCLUDED = np.float32(-np.inf)
 
 @device
 def compute_limit(width: Any, at: Any, words: Any) -> Any:
-    """`limit` of a row."""
+    """Return the `limit` of a row."""
     return width if at < 0 else min(np.int64(width), 32 * words)
 
 
 @device
 def mask_value(row: Any, raw: Any, word: Any, token: Any) -> Any:
-    """Return the value of a token from the bits of its float and the word of its mask."""
+    """Return the value of a token given the bits of its float and its word of the mask; -inf if it is excluded."""
     if token >= row[6] or (word >> (token & 31)) & 1 == 0:
         return EXCLUDED
     return value_of(raw, row[3])
@@ -41,7 +41,7 @@ def mask_value(row: Any, raw: Any, word: Any, token: Any) -> Any:
 
 @device
 def load_value(row: Any, token: Any) -> Any:
-    """Return the value of one token, -inf if it is not allowed."""
+    """Load one token. Return its value, -inf if it is excluded."""
     if token >= row[6] or (row[5] >= 0 and (row[4][row[5] + (token >> 5)] >> (token & 31)) & 1 == 0):
         return EXCLUDED
     return value_of(row[0][row[1] + token], row[3])
@@ -49,7 +49,7 @@ def load_value(row: Any, token: Any) -> Any:
 
 @device
 def load_values(row: Any, first: Any, threads: Any) -> Any:
-    """Return the values (float32) of tokens first, first + threads, ...: four of them."""
+    """Load tokens first, first + threads, ...: four of them. Return their values, float32."""
     logits, start, last, bits, at, end = row[0], row[1], row[2] - 1, row[4], row[5], row[6] - 1
     second, third, fourth = first + threads, first + 2 * threads, first + 3 * threads
     a, b = logits[start + min(first, last)], logits[start + min(second, last)]

@@ -1,21 +1,21 @@
-"""From logits and a packed mask to a token, in one kernel: a block of threads to a row, which is never written.
+"""Sample a token from logits under a packed mask, in one kernel with a block of threads per row.
 
-    law        w(t) = round(2^44 exp((x(t) - best allowed x) / temperature)) for allowed t: an integer
+    mass       w(t) = round(2^44 exp((x(t) - best allowed x) / temperature)) for allowed t: an integer
     cut        the shortest of three prefixes of the order (larger x first, ties by id): top_k tokens; of those, as many
-               as hold top_p of their mass; the tokens of at least min_p times the best one's probability
-    token      P(t) = w(t) / W, W the sum over what is left; by 64 bits of Philox under (seed, step)
+               as hold top_p of their mass; the tokens with at least min_p times the largest probability
+    token      P(t) = w(t) / W, W the sum over the cut; by 64 bits of Philox under (seed, step)
     logprob    log P(token)
-    logmass    log of the mass that the mask leaves of the tempered softmax over the whole row, before the cut
+    logmass    log of the feasible mass: of allowed tokens in the tempered softmax over the row, before the cut
 
-Because masses are integers, every sum is exact in any order: the law is w / W to within 2^-64, and a draw is a function
-of (row, mask, parameters, seed, step) and of the threads of a block, which are 512 on all cards: tokens stand in the
-order of the threads that look after them. The reference in the tests finds the same token always. w differs from the
+Masses are integers, so every sum is exact in any order: the distribution is w / W to within 2^-64, and a draw is a
+function of (row, mask, parameters, seed, step) and of the number of threads of a block, which is 512 on all GPUs: the
+cumulative sums are in the order of threads. The reference in the tests always draws the same token. w differs from the
 real mass by half a unit and the error of a float32 exp: |P - p| <= p (|z| + 6) 2^-23 + V 2^-44, z nats below the best.
 A token some 31 nats below the best one is not drawn.
 
-Three passes: the best; masses and their sums; the part of one thread, in which the token is. A cut takes two more, and
-two or so for each of top_k and top_p (see `select_rank`). All but the first find the row in the L2 cache; all but the first
-two leave out what is not allowed.
+Three passes: the maximum; masses and their sums; the tokens of the thread that owns the draw. A cut takes two more, and
+about two for each of top_k and top_p (see `select_rank`). After the first pass the row is in the L2 cache; after the
+second, excluded tokens are skipped.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ from .philox_generator import philox, scale_to_total
 __all__ = ["UNIT", "sample"]
 
 UNIT = 2.0**44
-"""Mass of the best token: 2^19 of them stay below 2^63."""
+"""Mass of the best token: the sum of 2^19 of them is below 2^63."""
 COLDEST = np.float32(1e-30)
-"""A temperature below it is 0: the best token is taken."""
+"""Temperatures below are taken as 0: greedy decoding."""
 STEPS_PER_NAT = np.float32(8.0)
-"""First bins of a cut: the last of 256 begins where masses are 0."""
+"""Linear bins per nat in the first pass of a cut: the last of 256 begins where masses are 0."""
 ONE, ALL = np.float32(1.0), (1 << 62)
 LOW, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 @device
 def compute_mass(value: Any, best: Any, warmth: Any) -> Any:
-    """Return the mass of a value beside the best one's, which is UNIT; warmth: 1 / temperature."""
+    """Return the integer mass of a value, relative to UNIT for the best one. warmth: 1 / temperature."""
     return np.int64(np.float64(np.float32(math.exp((value - best) * warmth))) * UNIT + 0.5)
 
 
 @device
 def mass_of(row: Any, value: Any) -> Any:
-    """Return the mass of a value in its row."""
+    """Return the integer mass of a value in a row."""
     return compute_mass(value, row[7], row[8])
 
 
@@ -61,7 +61,7 @@ count_bins, select_rank = build_selector(load_values, mass_of)
 
 @device
 def compute_kept_mass(row: Any, value: Any, token: Any, cutoff: Any, coldest: Any) -> Any:
-    """Return the mass of a token, 0 if it was cut."""
+    """Return the integer mass of a token, 0 if the cut removes it."""
     if not value > EXCLUDED or rank_of(value, token) < cutoff or (value - row[7]) * row[8] < coldest:
         return np.int64(0)
     return compute_mass(value, row[7], row[8])
@@ -73,14 +73,14 @@ def sample(
     temperature: Any, top_k: Any, top_p: Any, min_p: Any, seeds: Any, steps: Any,
     tokens: Any, logprobs: Any, logmasses: Any,
 ) -> None:  # fmt: skip
-    """Blocks: B, of a power of 2 of threads, at least width / 1024 and at most 1024.
+    """Sample a token of each row. Blocks: B, of a power of 2 of threads, at least width / 1024 and at most 1024.
 
-    logits: int32 or int16, flat; kind: of `order`; stride, width: elements from row to row, tokens of one (< 2^19).
+    logits: int32 or int16, flat; kind: float format; stride, width: elements from row to row, tokens of a row (< 2^19).
     bits: int32 [R * words]; rows: int32 [B], the row of bits, -1: none. temperature, top_p, min_p: float32 [B]; top_k:
     int32 [B]; 0 for top_k and min_p, 1 for top_p: no cut. seeds, steps: int64 [B].
-    tokens: int32 [B], -1 where nothing has any mass (logprob and logmass -inf), or where something is no number, among
-    the logits or the parameters (NaN). logprobs, logmasses: float64 [B], nats. Temperature 0: logprob 0, and logmass
-    that of temperature 1.
+    tokens: int32 [B], written; -1 if no token is feasible (logprob and logmass -inf), or if a logit or a parameter is
+    NaN (logprob and logmass NaN). logprobs, logmasses: float64 [B], nats, written. Temperature 0: logprob 0, and the
+    logmass of temperature 1.
     """
     scratch = cuda.shared.array(MOST_THREADS, np.int64)
     linear = cuda.shared.array(BINS, np.int32)

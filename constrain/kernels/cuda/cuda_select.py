@@ -1,12 +1,12 @@
-"""The k-th of V tokens in their order, or the one with which their mass reaches a goal: by counting, without sorting.
+"""Radix selection: the k-th of V tokens in their order, or the one at which their mass reaches a goal.
 
-    selector(values_of, mass_of) -> count, select      the first pass, and those that follow
+    build_selector(values_of, mass_of) -> count, select      the first pass, and those that follow
 
-A token has a float32 value and an int64 mass; those of value -inf take no part. Larger values
-come first, ties by token id (see `order`). One pass counts tokens and mass in BINS bins; the bin in which the goal is
-reached becomes the range of the next pass, until it holds one token. The first bins are linear in the value, below the
-best one: logits lie there evenly enough that few threads meet in one bin; the others are digits of the rank, 8 bits a
-pass. Masses are integers, so that sums do not depend on the order of threads: the set found is exact, always the same.
+A token has a float32 value and an int64 mass; those of value -inf are ignored. Larger values come first, ties by token
+id (see `cuda_order`). A pass makes a histogram of tokens and mass in BINS bins; the bin in which the goal is reached
+becomes the range of the next pass, until it holds one token. The bins of the first pass are linear in the value, below
+the best one, where logits are spread evenly enough that few atomic additions collide; later passes use 8 bits of the
+rank. Masses are integers, so sums do not depend on the order of threads: the selection is exact and deterministic.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from .cuda_rows import EXCLUDED, LANES
 __all__ = ["BINS", "bin_of", "build_selector"]
 
 BINS = 256
-LAST_PLACE = (1 << 32) - 1
+LAST_ORDINAL = (1 << 32) - 1
 
 
 @device
 def bin_of(value: Any, best: Any, step: Any) -> Any:
-    """Return the linear bin of a value, 0 for the best; monotone in the value, as each operation is."""
+    """Return the linear bin of a value, 0 for the best; monotone in the value, because each operation is."""
     below = (best - value) * step
     return np.int64(below) if below < np.float32(BINS - 1) else np.int64(BINS - 1)
 
 
 @device
-def first_place(which: Any, best: Any, step: Any) -> Any:
-    """Return the lowest place of a value in linear bin `which` or a better one, by bisection over all floats."""
+def find_first_ordinal(which: Any, best: Any, step: Any) -> Any:
+    """Return the lowest ordinal of a value in linear bin `which` or a better one, by bisection over all floats."""
     low, high = rank_of(np.float32(-np.inf), 0) >> ID_BITS, rank_of(best, 0) >> ID_BITS
     while low < high:
         middle = (low + high) // 2
@@ -48,11 +48,11 @@ def first_place(which: Any, best: Any, step: Any) -> Any:
 
 @device
 def find_goal_bin(counts: Any, masses: Any, first: Any, goal_count: Any, goal_mass: Any, found: Any) -> None:
-    """One thread: the first bin, from the best on, in which either goal is reached, and what came before it.
+    """Find the first bin, from the best one on, in which either goal is reached. Called by one thread.
 
-    first: the best bin, 0 or BINS - 1, from which the others are counted up or down.
-    found: [0] count and [1] mass before; [2] the bin, BINS if no goal is reached; [3, 4] its own. The range of ranks
-    that it stands for is put in [5, 6] by `select`.
+    first: the best bin, 0 or BINS - 1: the direction of the scan.
+    found: updated; [0] count and [1] mass before the bin; [2] the bin, BINS if no goal is reached; [3, 4] its count and
+    mass. `select` writes its range of ranks to [5, 6].
     """
     found[2] = BINS
     for i in range(BINS):
@@ -66,15 +66,15 @@ def find_goal_bin(counts: Any, masses: Any, first: Any, goal_count: Any, goal_ma
 
 
 def build_selector(values_of: Callable[..., Any], mass_of: Callable[..., Any]) -> Any:
-    """`count` and `select` for one way to look at tokens, by two device functions.
+    """Return the device functions `count` and `select` for given values and masses of tokens.
 
-    values_of(row, first, threads): the values of four tokens, float32, as of `look`; -inf: takes no part.
-    mass_of(row, value): its mass, int64.
+    values_of(row, first, threads): the values of four tokens, float32, as `load_values`; -inf: ignored.
+    mass_of(row, value): the mass of a token, int64.
     """
 
     @device
     def count(row: Any, width: Any, ceiling: Any, best: Any, step: Any, counts: Any, masses: Any) -> None:
-        """The linear bins: how many tokens of ranks below `ceiling` lie in each, and their mass."""
+        """Write the number and mass of the tokens of ranks below `ceiling` in each linear bin."""
         thread, threads = cuda.threadIdx.x, cuda.blockDim.x
         for i in range(thread, BINS, threads):
             counts[i] = 0
@@ -87,7 +87,7 @@ def build_selector(values_of: Callable[..., Any], mass_of: Callable[..., Any]) -
                 value = values[lane]
                 if value > EXCLUDED and rank_of(value, first + lane * threads) < ceiling:
                     which, mass = bin_of(value, best, step), mass_of(row, value)
-                    if which == BINS - 1:  # where most tokens are: added up by each thread on its own
+                    if which == BINS - 1:  # most tokens: summed per thread, to avoid contention
                         n_last += 1
                         mass_last += mass
                     else:
@@ -102,11 +102,11 @@ def build_selector(values_of: Callable[..., Any], mass_of: Callable[..., Any]) -
         row: Any, width: Any, ceiling: Any, best: Any, step: Any, linear: Any, linear_mass: Any,
         goal_count: Any, goal_mass: Any, counts: Any, masses: Any, found: Any,
     ) -> Any:  # fmt: skip
-        """A rank so that the tokens from it on up are the shortest prefix of the order with goal_count or goal_mass.
+        """Return the least rank of the shortest prefix of the order that has goal_count tokens or mass goal_mass.
 
-        0 if all together reach neither goal; else found[0] + found[3] and found[1] + found[4] are its count and mass.
-        ceiling: only ranks below it take part. linear, linear_mass: what `count` made; counts, masses: for the rest;
-        int32 and int64 [BINS]. found: int64 [7]. best: not below any value.
+        0 if all tokens together reach neither goal; else found[0] + found[3] and found[1] + found[4] are the count and
+        mass of the prefix. ceiling: only ranks below it count. linear, linear_mass: written by `count`. counts, masses:
+        scratch of the later passes, int32 and int64 [BINS]. found: int64 [7]. best: not below any value.
         """
         thread, threads = cuda.threadIdx.x, cuda.blockDim.x
         cuda.syncthreads()
@@ -116,8 +116,10 @@ def build_selector(values_of: Callable[..., Any], mass_of: Callable[..., Any]) -
             find_goal_bin(linear, linear_mass, 0, goal_count, goal_mass, found)
             which = found[2]
             if which < BINS:
-                found[5] = first_place(which, best, step) << ID_BITS if which < BINS - 1 else 0
-                top = first_place(which - 1, best, step) << ID_BITS if which > 0 else (LAST_PLACE + 1) << ID_BITS
+                found[5] = find_first_ordinal(which, best, step) << ID_BITS if which < BINS - 1 else 0
+                top = (
+                    find_first_ordinal(which - 1, best, step) << ID_BITS if which > 0 else (LAST_ORDINAL + 1) << ID_BITS
+                )
                 found[6] = min(top, ceiling) - 1
         cuda.syncthreads()
         if found[2] == BINS:
