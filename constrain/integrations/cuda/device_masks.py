@@ -64,8 +64,8 @@ def apply_mask(
         sources = invert_rows(list(rows), 1 if masks.ndim == 1 else len(masks), layout)
     bits, words, chosen = flatten_masks(masks, sources, layout)
     launch_kernel(
-        apply_masks, layout.count * count_tiles(layout.width), THREADS, layout.bits, layout.stride, layout.width, layout.head,
-        -layout.stride % layout.piece, bits, words, chosen, layout.one, layout.four,
+        apply_masks, layout.count * count_tiles(layout.width), THREADS, layout.bits, layout.stride, layout.width,
+        layout.head, -layout.stride % layout.piece, bits, words, chosen, layout.one, layout.four,
     )  # fmt: skip
     return logits
 

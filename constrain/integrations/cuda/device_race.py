@@ -61,7 +61,8 @@ class KernelRace:
         logs = torch.empty((len(rows), self.round_size), dtype=torch.float64, device=device)
         lefts = torch.empty(len(rows), dtype=torch.float64, device=device)
         launch_kernel(
-            find_arrivals, len(rows), THREADS, layout.bits, layout.stride, layout.width, layout.kind, self.bits, self.words,
+            find_arrivals, len(rows), THREADS, layout.bits, layout.stride, layout.width, layout.kind, self.bits,
+            self.words,
             self.sources, which, self.round_size, self.seeds, self.steps, self.ceilings, tokens, logs, lefts,
         )  # fmt: skip
         left: list[float] = lefts.tolist()
