@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import constrain
-from constrain import Limits, Vocabulary
+from constrain import Limits, Style, Vocabulary
 from constrain.base.errors import ConstrainError, LimitError, SchemaError, SchemaWarning
 from constrain.base.json_documents import parse_json, plain_document
 from constrain.base.work import work_budget
@@ -27,6 +27,7 @@ from constrain.frontends.json_schema import KEYWORDS, describe_keywords, to_gram
 from constrain.frontends.json_schema.core.json_values import to_constant
 from constrain.frontends.json_schema.reports.schema_faults import find_faults
 from tests.recogniser_oracle import accepts
+from tests.schema_strategies import valid
 
 pytestmark = pytest.mark.filterwarnings("ignore::constrain.base.errors.SchemaWarning")
 
@@ -488,3 +489,39 @@ def test_warnings_of_a_document_are_bounded() -> None:
     with pytest.warns(SchemaWarning) as caught:
         constrain.compile(BYTES, schema=schema)
     assert len(caught) < 30
+
+
+def recursive_alternatives(count: int, keys: int) -> dict[str, Any]:
+    """Alternatives of which one refers to the root, beside their complement: their product needs its own emptiness."""
+
+    def branch(i: int) -> dict[str, Any]:
+        properties = {f"k{i}{j}": {"type": "string"} for j in range(keys)}
+        inner = {"properties": properties, "required": [f"k{i}0"], "additionalProperties": False}
+        more = {"$ref": "#"} if i == count // 2 else False
+        return {"type": "object", "properties": {f"f{i}": inner}, "required": [f"f{i}"], "additionalProperties": more}
+
+    view = {"type": "object", "properties": {"z": {"type": "number"}}, "required": ["z"]}
+    other = {"type": "object", "properties": {"label": {"minLength": 3}, "view": view}, "required": ["label", "view"]}
+    one, two = {"$ref": "#/$defs/one"}, {"$ref": "#/$defs/two"}
+    return {
+        "$defs": {"one": {"anyOf": [branch(i) for i in range(count)]}, "two": other},
+        "allOf": [{"anyOf": [one, two]}, {"anyOf": [one, {"not": one}]}],
+    }
+
+
+@pytest.mark.parametrize("count", [1, 3, 4])
+@pytest.mark.parametrize("keys", [1, 3])
+def test_simplifying_a_shape_does_not_unfold_it_again(count: int, keys: int) -> None:
+    schema = recursive_alternatives(count, keys)
+    inner = {f"f{count // 2}": {f"k{count // 2}0": "x"}}
+    values = (inner, {**inner, "more": inner}, {**inner, "more": 1}, {"label": "abc", "view": {"z": 1}}, {}, 1)
+    for style in (Style.any(), Style()):
+        constraint = constrain.compile(BYTES, schema=schema, style=style, limits=Limits(work=1_000_000))
+        for value in values:
+            matcher = constraint.matcher()
+            try:
+                matcher.advance_bytes(json.dumps(value).encode())
+            except constrain.TokenRefused:
+                assert not valid(schema, value)
+            else:
+                assert matcher.is_complete == valid(schema, value)

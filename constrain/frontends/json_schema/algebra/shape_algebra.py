@@ -92,6 +92,8 @@ class ShapeAlgebra(SchemaAlgebra):
         self._open: dict[SchemaSet, int] = {}
         self._lowest_assumed = 0
         self._unfolding: list[int] = []
+        self._unfolding_sets: frozenset[SchemaSet] = frozenset()
+        self._probes = 0
         self._complements: dict[SchemaSet, SchemaSet] = {ANY: NEVER, NEVER: ANY}
         self._bounds: dict[SchemaSet, StaticBound] = {}
         self._normalised: dict[SchemaSet, NonEmptyShape] = {ANY: ANYTHING}
@@ -109,8 +111,23 @@ class ShapeAlgebra(SchemaAlgebra):
         shape = self._shapes.get(schemas)
         if shape is None:
             spend_work(30 + len(schemas), "a combination of subschemas")
-            shape = self._shapes[schemas] = self._recurse(self._unfold, schemas)
+            self._check_progress(schemas)
+            outer, self._unfolding_sets = self._unfolding_sets, self._unfolding_sets | {schemas}
+            try:
+                shape = self._shapes[schemas] = self._recurse(self._unfold, schemas)
+            finally:
+                self._unfolding_sets = outer
         return shape
+
+    def _check_progress(self, schemas: SchemaSet) -> None:
+        """Raise CircularSchema if a probe (`is_case_possible`) asks for the Shape that the probe is to simplify.
+
+        A probe forgets which sets are assumed to be empty, so that nothing else would end such a recursion.
+        """
+        if self._probes and schemas in self._unfolding_sets:
+            node = self.nodes[abs(schemas[0])]
+            assert node is not None
+            raise CircularSchema(node)
 
     def _unfold(self, schemas: SchemaSet) -> Shape:
         return self._unfold_one(schemas[0]) if len(schemas) == 1 else self._unfold_set(schemas)
@@ -202,6 +219,7 @@ class ShapeAlgebra(SchemaAlgebra):
         except CircularSchema:  # Not known yet: to subtract what may not overlap is exact all the same.
             return True
         finally:
+            self._probes -= 1
             self._open, self._lowest_assumed = opened, lowest
 
     def normalise(self, schemas: SchemaSet) -> NonEmptyShape:
@@ -298,6 +316,7 @@ class ShapeAlgebra(SchemaAlgebra):
     def is_case_possible(self, case: Any) -> bool:
         """Return whether some value is in the case, or True where that is not known yet."""
         opened, self._open, lowest = self._open, {}, self._lowest_assumed
+        self._probes += 1
         try:
             return (
                 self._is_object_satisfiable(case) if isinstance(case, ObjectCase) else self._is_array_satisfiable(case)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ....automata.dfa import Dfa
 from ....base.errors import LimitError
+from ....base.work import spend_work
 from ..core.schema_sets import NEVER, SchemaSet
 from ..shapes.object_case import Cell, ObjectCase
 from ..shapes.schema_algebra import SchemaAlgebra
@@ -75,6 +76,7 @@ def satisfy_constraint(resolved: ResolvedObject, existential: Cell, algebra: Sch
     """Return the cases in which some key of a language has a value in a set."""
     case, classes = resolved
     lang, schemas = existential
+    spend_work(10 + len(case.names) + len(case.cells), "members that an object must have")
     matching = [(name, value) for name, value in case.names if algebra.languages.accepts(lang, name)]
     if any(name in case.required and algebra.intersect(value, schemas) == value for name, value in matching):
         return [resolved]
@@ -149,7 +151,8 @@ def is_satisfied_by_any_member(case: ObjectCase, existential: Cell, algebra: Sch
                 return False
         elif not (matches and algebra.intersect(value, schemas) == value) and algebra.is_satisfiable(value):
             return False
-    declared = Dfa.from_strings([name for name, _ in case.names]) if case.names else Dfa.empty()
+    names = tuple(sorted(name for name, _ in case.names))
+    declared = algebra.languages.dfa(frozenset(((True, "texts", names),))) if names else Dfa.empty()
     for cell, value in case.cells:
         if value == NEVER or (cell >= lang and algebra.intersect(value, schemas) == value):
             continue
