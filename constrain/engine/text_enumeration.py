@@ -1,7 +1,7 @@
-"""List all texts of a Grammar where there are few of them, and compare texts as JSON values.
+"""List all texts of a Grammar with a small language, and compare texts as JSON values.
 
-A node's texts are the products and unions of its parts' texts. White space counts as none, keys come in the order of
-the schema, so that a value has few texts; what is endless, or more than asked for, is not begun.
+The texts of a node are products and unions of the texts of its parts. Optional white space is left out and keys are in
+the order of the schema, so that each value has few texts. The listing stops as soon as there are too many.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ __all__ = ["hashable_json", "is_blank", "list_texts"]
 
 WHITE = frozenset(" \t\n\r")
 MOST_SUBSETS = 12
-"""Optional members beyond which an object surely has too many texts to be listed: 2^12."""
+"""Most optional members of an object: more than 12 have more than 2^12 subsets, too many texts to list."""
 
 Texts = frozenset[bytes]
 
 
-class Many(Exception):
-    """There are more than asked for, or it would take as much to know."""
+class TooManyTexts(Exception):
+    """There are more texts than requested, or counting them would take as long as listing them."""
 
 
 def list_texts(grammar: Grammar, most: int) -> list[bytes] | None:
-    """All texts, shorter ones first, if the nodes that they are made of have no more than `most` texts each; else None.
+    """Return all texts, shorter ones first, or None if a node that they are made of has more than `most` texts.
 
-    White space that may be left out is left out, and keys stand in the order of the schema.
+    Optional white space is left out, and keys are in the order of the schema.
     """
     try:
         return sorted(_TextLister(grammar, most).visit(grammar.start), key=lambda text: (len(text), text))
-    except (Many, RecursionError):
+    except (TooManyTexts, RecursionError):
         return None
 
 
 class _TextLister(NodeVisitor[Texts]):
-    """The texts of a node. `visit` raises Many if there are more than `most`, or if that cannot be decided easily."""
+    """The texts of a node. `visit` raises TooManyTexts if there are more than `most`, or possibly more."""
 
     def __init__(self, grammar: Grammar, most: int) -> None:
         self.rules, self.most = grammar.rules, most
@@ -64,13 +64,13 @@ class _TextLister(NodeVisitor[Texts]):
         self.open: set[Hashable] = set()
 
     def gather(self, texts: Iterable[bytes]) -> Texts:
-        """A set of them, as long as they are few."""
-        found: set[bytes] = set()
+        """Return the set of the texts. Raise TooManyTexts if there are more than `most`."""
+        distinct: set[bytes] = set()
         for text in texts:
-            found.add(text)
-            if len(found) > self.most:
-                raise Many
-        return frozenset(found)
+            distinct.add(text)
+            if len(distinct) > self.most:
+                raise TooManyTexts
+        return frozenset(distinct)
 
     def visit_literal(self, node: Literal) -> Texts:
         return frozenset((node.data,))
@@ -89,7 +89,7 @@ class _TextLister(NodeVisitor[Texts]):
         return self.gather(map(_quote, self.enumerate(node)))
 
     def visit_sequence(self, node: Sequence) -> Texts:
-        return self.joined([self.visit(part) for part in node.parts])
+        return self.concatenate([self.visit(part) for part in node.parts])
 
     def visit_choice(self, node: Choice) -> Texts:
         return self.gather(chain.from_iterable(map(self.visit, node.options)))
@@ -101,52 +101,53 @@ class _TextLister(NodeVisitor[Texts]):
         return frozenset(filter(are_distinct, self.visit(node.body)))
 
     def visit_object(self, node: Object) -> Texts:
-        return self.gather(self.object(node))
+        return self.gather(self.enumerate_object(node))
 
     def generic_visit(self, node: Node, *context: Any) -> Texts:
-        raise Many  # Texts of a parser, of tokens, with equal members: not counted.
+        raise TooManyTexts  # parsers, special tokens and members that must be equal are not supported
 
-    def joined(self, parts: list[Texts]) -> Texts:
-        """One of each, one after the other."""
+    def concatenate(self, parts: list[Texts]) -> Texts:
+        """Return all concatenations of one text of each part."""
         return self.gather(map(b"".join, product(*parts)))
 
     def enumerate(self, node: Chars | JsonString) -> Iterator[str]:
-        """Yield the texts of a Dfa of which there are few."""
+        """Yield the texts of a Dfa. Raise TooManyTexts if there are more than `most`."""
         dfa = node.dfa.with_length(node.low, node.high) if node.low or node.high is not None else node.dfa
         if dfa.count(self.most + 1) > self.most:
-            raise Many
+            raise TooManyTexts
         yield from dfa.enumerate(self.most)
 
     def visit_repeat(self, node: Repeat) -> Texts:
         if node.high == 0:
             return frozenset((b"",))
-        one = self.visit(node.node)
-        if one <= {b""}:
-            return one | ({b""} if node.low == 0 else set())
+        body = self.visit(node.node)
+        if body <= {b""}:
+            return body | ({b""} if node.low == 0 else set())
         if node.high is None or node.high > self.most:
-            raise Many
-        found, texts = frozenset((b"",)), set[bytes]()
+            raise TooManyTexts
+        power, texts = frozenset((b"",)), set[bytes]()
         for count in range(node.high + 1):
-            texts |= found if count >= node.low else frozenset()
-            found = self.joined([found, one]) if count < node.high else found
+            texts |= power if count >= node.low else frozenset()
+            power = self.concatenate([power, body]) if count < node.high else power
         return self.gather(texts)
 
     def visit_rule(self, node: Rule) -> Texts:
         name = node.name
         if name not in self.done:
-            if name in self.open:  # recursion: endless, or as good as that
-                raise Many
+            if name in self.open:  # a recursive rule has infinitely many texts, or nearly always too many
+                raise TooManyTexts
             self.open.add(name)
             self.done[name] = self.visit(self.rules[name])
             self.open.discard(name)
         return self.done[name]
 
-    def object(self, node: Object) -> Iterator[bytes]:
+    def enumerate_object(self, node: Object) -> Iterator[bytes]:
+        """Yield the texts of an object: for each subset of its optional members, those in the order of the schema."""
         if node.others and (node.high is None or node.high > 0):
-            raise Many
+            raise TooManyTexts
         free = [item.name for item in node.properties if not item.required]
         if len(free) > MOST_SUBSETS:
-            raise Many
+            raise TooManyTexts
         lay = node.layout
         for size in range(len(free) + 1):
             for chosen in combinations(free, size):
@@ -169,19 +170,19 @@ def _quote(text: str) -> bytes:
 
 
 def are_distinct(items: bytes) -> bool:
-    """Whether items with commas between, as they stand in an array, are different JSON values."""
+    """Return whether the items of an array, given as its text without brackets, are distinct JSON values."""
     _, values = to_constant(parse_json(f"[{items.decode()}]"), "")
     return len(set(values)) == len(values)
 
 
 def is_blank(node: Chars) -> bool:
-    """Whether only white space may stand there, or nothing: what JSON allows between its tokens."""
+    """Return whether a node matches only white space or nothing, as JSON allows between its tokens."""
     dfa = node.dfa
     return node.low == 0 and bool(dfa.accepting.all()) and _only_white(node)
 
 
 def _only_white(node: Chars) -> bool:
-    """Whether no character but white space keeps a state of its Dfa alive."""
+    """Return whether no character but white space has a transition in the Dfa of a node."""
     table = node.dfa.table
     ends = [*table.bounds[1:], 0x110000]
     kinds = {kind for kind in set(table.classes) if any(row[kind] >= 0 for row in table.rows)}

@@ -1,6 +1,6 @@
 """Linking: code generation for nodes, one rule at a time.
 
-A counted repetition uses the register of its rule, so a nested one becomes a rule of its own; the register of an object
+A counted repetition uses the register of its rule, so a nested one becomes a separate rule; the register of an object
 holds its state. Addresses within a rule are generated relative to its start and relocated when it is appended.
 """
 
@@ -40,7 +40,7 @@ __all__ = ["RuleLinker"]
 MOST_COUNT = (1 << 31) - 1
 MODES = {"utf8": at.UTF8, "json": at.JSON_INSIDE, "bytes": at.BYTES}
 MOST_DEPTH = 64
-"""Nesting depth of sequences and choices in the code of one rule; deeper nodes become rules of their own."""
+"""Most nesting of sequences and choices in the code of one rule; deeper nodes become separate rules."""
 NEVER_TEXT = 0xFF
 """A byte that does not occur in UTF-8; in a vocabulary it starts the name of a special token."""
 
@@ -54,30 +54,30 @@ class RuleLinker(NodeVisitor[None]):
 
     def __init__(self, program: ByteCode, within: bool = False) -> None:
         self.program = program
-        self.within = within  # the register holds the members of a Unique
+        self.is_within_unique = within  # the register holds the members of a Unique
         self.words: list[int] = []
-        self.places: list[int] = []  # words that hold an address within the rule
+        self.relocations: list[int] = []  # words that hold an address within the rule
         self.depth = 0  # nesting depth of sequences and choices
-        self.later: list[tuple[int, Rule]] = []  # (word to patch, rule called after the end)
-        self.naming = False  # within the expansion of a node that names tokens
-        self.counting = within  # the rule's register is in use: a counted repetition inside one has a rule of its own
+        self.appended_calls: list[tuple[int, Rule]] = []  # (word to patch, rule called after the end)
+        self.names_tokens = False  # within the expansion of a node that names special tokens
+        self.uses_register = within  # the rule's register is in use: a counted repetition becomes a separate rule
 
-    def rule(self, node: Node) -> int:
-        """Append the code of a whole rule and return its entry address."""
+    def link(self, node: Node) -> int:
+        """Append the code of a rule with this body and return its entry address."""
         _RuleBodies(self).visit(node)
         self.words.append(at.END)
-        for place, named in self.later:
-            self.here(place)
-            self.words += (at.CALL, self.program.cell(named), at.END)
+        for operand, rule in self.appended_calls:
+            self.set_target(operand)
+            self.words += (at.CALL, self.program.cell(rule), at.END)
         base = len(self.program.words)
-        for place in self.places:
-            self.words[place] += base
+        for operand in self.relocations:
+            self.words[operand] += base
         return self.program.append(self.words)
 
     def visit_literal(self, node: Literal, last: bool = False) -> None:
-        if NEVER_TEXT in node.data and not self.naming:
+        if NEVER_TEXT in node.data and not self.names_tokens:
             raise UnsupportedError(
-                f"the literal {node.data!r} holds a byte 0xFF, which no UTF-8 has",
+                f"the literal {node.data!r} contains a byte 0xFF, which does not occur in UTF-8",
                 hint="Bytes 0xFF name special tokens here; text is UTF-8.",
             )
         self.words.extend(node.data)
@@ -86,11 +86,11 @@ class RuleLinker(NodeVisitor[None]):
         self.words += (at.SET, self.program.strings(node.options, 0))
 
     def visit_chars(self, node: Chars, last: bool = False) -> None:
-        self.leaf(node.dfa, MODES[node.encoding], node.low, node.high)
+        self.emit_leaf(node.dfa, MODES[node.encoding], node.low, node.high)
 
     def visit_json_string(self, node: JsonString, last: bool = False) -> None:
         self.words.append(34)
-        self.leaf(node.dfa, at.JSON_STRING, node.low, node.high)
+        self.emit_leaf(node.dfa, at.JSON_STRING, node.low, node.high)
 
     def visit_parsed(self, node: Parsed, last: bool = False) -> None:
         self.words += (at.PARSE, self.program.parser(node.parser))
@@ -99,7 +99,7 @@ class RuleLinker(NodeVisitor[None]):
         self.words += (at.PASS if last else at.CALL, self.program.cell(node, within=last))
 
     def visit_object(self, node: Object | Unique | Token | Mark | Free, last: bool = False) -> None:
-        """Generate a call of a node that is a rule of its own."""
+        """Generate a call of a node that is linked as a separate rule."""
         self.words += (at.CALL, self.program.cell(node))
 
     visit_unique = visit_token = visit_mark = visit_free = visit_object
@@ -118,61 +118,66 @@ class RuleLinker(NodeVisitor[None]):
             self.words += (at.CALL, self.program.cell(node))
             return
         self.depth += 1
-        self.choice(node.options, last)
+        self.emit_choice(node.options, last)
         self.depth -= 1
 
     def is_too_deep(self) -> bool:
-        """Return whether a sequence or choice here becomes a rule of its own."""
-        return self.depth >= MOST_DEPTH and not (self.within or self.naming)
+        """Return whether a sequence or choice at this depth becomes a separate rule."""
+        return self.depth >= MOST_DEPTH and not (self.is_within_unique or self.names_tokens)
 
     def visit_member(self, node: Member, last: bool = False) -> None:
         """Generate a Member and the address at which an equal value continues: after the end of the rule, or 0 for
         none.
 
-        If equality is possible, tokens that extend beyond the value are tried one by one, as if others could be
-        rejected.
+        If it may equal an earlier one, tokens that extend beyond the value are tested individually, since some of them
+        may be rejected.
         """
-        assert self.within, "A Member stands in a Unique, or in a rule that one of its rules names in last place."
+        assert self.is_within_unique, (
+            "A Member must be within a Unique, or in a rule that one of its rules references last."
+        )
         endless = node.again is None and _is_endless(node.node)
         self.words += (at.MEMBER, int(endless), at.CALL, self.program.cell(node.node), at.MEMBER_END, 0)
         if node.again is not None:
-            self.places.append(len(self.words) - 1)
-            self.later.append((len(self.words) - 1, node.again))
+            self.relocations.append(len(self.words) - 1)
+            self.appended_calls.append((len(self.words) - 1, node.again))
 
-    def leaf(self, dfa: Dfa, mode: int, low: int, high: int | None) -> None:
+    def emit_leaf(self, dfa: Dfa, mode: int, low: int, high: int | None) -> None:
+        """Generate a leaf of `low` to `high` characters."""
         _countable(low, high)
         self.words += (at.LEAF, self.program.leaf(dfa, mode), low, -1 if high is None else high)
 
-    def jump(self, op: int) -> int:
+    def emit_jump(self, op: int) -> int:
         """Generate an instruction whose operand is an unknown address; return the position of the operand."""
         self.words += (op, 0)
-        self.places.append(len(self.words) - 1)
+        self.relocations.append(len(self.words) - 1)
         return len(self.words) - 1
 
-    def split(self, n: int) -> int:
+    def emit_split(self, n: int) -> int:
         """Generate a SPLIT with n unknown targets; return the position of the first."""
         self.words += (at.SPLIT, n)
         first = len(self.words)
         self.words += [0] * n
-        self.places.extend(range(first, first + n))
+        self.relocations.extend(range(first, first + n))
         return first
 
-    def here(self, place: int) -> None:
-        self.words[place] = len(self.words)
+    def set_target(self, operand: int) -> None:
+        """Store the current address in the operand at a position."""
+        self.words[operand] = len(self.words)
 
-    def choice(self, options: tuple[Node, ...], last: bool = False) -> None:
+    def emit_choice(self, options: tuple[Node, ...], last: bool = False) -> None:
+        """Generate a choice of nodes."""
         if len(options) == 1:
             self.visit(options[0], last)
             return
-        first = self.split(len(options))
+        first = self.emit_split(len(options))
         ends = []
         for k, option in enumerate(options):
-            self.here(first + k)
+            self.set_target(first + k)
             self.visit(option, last)
             if k < len(options) - 1:
-                ends.append(self.jump(at.JUMP))
-        for place in ends:
-            self.here(place)
+                ends.append(self.emit_jump(at.JUMP))
+        for operand in ends:
+            self.set_target(operand)
 
     def visit_repeat(self, node: Repeat, last: bool = False) -> None:
         low, high = node.low, node.high
@@ -181,75 +186,76 @@ class RuleLinker(NodeVisitor[None]):
         if (low, high) == (1, 1):
             self.visit(node.node)
         elif (low, high) == (0, 1):
-            first = self.split(2)
-            self.here(first)
+            first = self.emit_split(2)
+            self.set_target(first)
             self.visit(node.node)
-            self.here(first + 1)
+            self.set_target(first + 1)
         elif high is None and low <= 1:
-            self.loop(node.node, low)
-        elif self.counting:
+            self.emit_loop(node.node, low)
+        elif self.uses_register:
             self.words += (at.CALL, self.program.cell(node))
         else:
-            self.counted(node.node, low, high)
+            self.emit_counted(node.node, low, high)
 
-    def loop(self, body: Node, low: int) -> None:
+    def emit_loop(self, body: Node, low: int) -> None:
+        """Generate an unbounded repetition of at least `low` (0 or 1) times, which needs no counter."""
         start = len(self.words)
-        first = self.split(2) if low == 0 else -1
+        first = self.emit_split(2) if low == 0 else -1
         if low == 0:
-            self.here(first)
+            self.set_target(first)
         self.visit(body)
         if low == 0:
-            self.words[self.jump(at.JUMP)] = start
+            self.words[self.emit_jump(at.JUMP)] = start
         else:
-            first = self.split(2)
+            first = self.emit_split(2)
             self.words[first] = start
-        self.here(first + 1)
+        self.set_target(first + 1)
 
-    def counted(self, body: Node, low: int, high: int | None) -> None:
+    def emit_counted(self, body: Node, low: int, high: int | None) -> None:
         """Generate a repetition counted in the register. Empty iterations add nothing: a nullable body has no
         minimum.
         """
         _countable(low, high)
         if self.program.is_nullable(body):
             low = 0
-        self.counting = True
+        self.uses_register = True
         self.words.append(at.ENTER)
         start = len(self.words)
         self.words += (at.TEST, low, -1 if high is None else high, 0)
-        exit_place = len(self.words) - 1
-        self.places.append(exit_place)
+        exit_operand = len(self.words) - 1
+        self.relocations.append(exit_operand)
         self.visit(body)
         self.words += (at.COUNT, low if high is None else high)
-        self.words[self.jump(at.JUMP)] = start
-        self.here(exit_place)
-        self.counting = False
+        self.words[self.emit_jump(at.JUMP)] = start
+        self.set_target(exit_operand)
+        self.uses_register = False
 
-    def object(self, node: Object) -> None:
+    def emit_object(self, node: Object) -> None:
         """Generate `{`, nothing or members, `}`; the state of the object determines which keys may follow."""
         block, classes = _object_block(self.program, node)
         _countable(node.low, node.high)
         lay, words = node.layout, self.words
-        self.counting = True  # the register holds the object's state
+        self.uses_register = True  # the register holds the object's state
         words += (at.INIT, block, 123)
-        first = self.split(2)
-        self.here(first)
+        first = self.emit_split(2)
+        self.set_target(first)
         words += (at.CLOSE, block)
         self.visit(lay.empty)
         words += (125, at.END)
-        self.here(first + 1)
+        self.set_target(first + 1)
         words += (at.MORE, block)
         self.visit(lay.open)
         keys = len(words)
         words.append(34)
-        choice = self.split(1 + len(node.others))
-        self.here(choice)
+        choice = self.emit_split(1 + len(node.others))
+        self.set_target(choice)
         words += (at.KEYS, block)
         names = []
         for k, (leaf, mark, is_finite) in enumerate(classes):
-            self.here(choice + 1 + k)
+            self.set_target(choice + 1 + k)
             words += (at.OTHER, block, leaf, 0, mark, is_finite)
             names.append(len(words) - 3)
-            self.places.append(len(words) - 3)
+            self.relocations.append(len(words) - 3)
         after = []
         targets = self.program.words[block + at.OBJ_TARGETS]
         offsets: list[int] = []
@@ -257,24 +263,24 @@ class RuleLinker(NodeVisitor[None]):
         for k, value in enumerate([p.value for p in node.properties] + [c.value for c in node.others]):
             offsets.append(len(words))
             if k >= len(node.properties):
-                self.here(names[k - len(node.properties)])
+                self.set_target(names[k - len(node.properties)])
             if colon:
                 words += colon
             else:
-                places = len(self.places)
+                before = len(self.relocations)
                 self.visit(lay.colon)
-                if len(self.places) == places:  # position-independent: reuse it before every value
+                if len(self.relocations) == before:  # position-independent: reuse it before every value
                     colon = words[offsets[-1] :]
             words += (at.CALL, self.program.cell(value))
-            after.append(self.jump(at.JUMP))
-        for place in after:
-            self.here(place)
-        first = self.split(2)
-        self.here(first)
+            after.append(self.emit_jump(at.JUMP))
+        for operand in after:
+            self.set_target(operand)
+        first = self.emit_split(2)
+        self.set_target(first)
         words += (at.MORE, block)
         self.visit(lay.comma)
-        self.words[self.jump(at.JUMP)] = keys
-        self.here(first + 1)
+        self.words[self.emit_jump(at.JUMP)] = keys
+        self.set_target(first + 1)
         words += (at.CLOSE, block)
         self.visit(lay.close)
         words.append(125)
@@ -290,21 +296,21 @@ class _RuleBodies(NodeVisitor[None]):
         self.linker = linker
 
     def visit_token(self, node: Token | Mark | Free) -> None:
-        self.linker.naming = True
+        self.linker.names_tokens = True
         self.visit(self.linker.program.bound(node))
 
     visit_mark = visit_free = visit_token
 
     def visit_object(self, node: Object) -> None:
-        self.linker.object(node)
+        self.linker.emit_object(node)
 
     def visit_unique(self, node: Unique) -> None:
         self.linker.words.append(at.UNIQUE)
-        self.linker.within = self.linker.counting = True
+        self.linker.is_within_unique = self.linker.uses_register = True
         self.linker.visit(node.body, True)
 
     def generic_visit(self, node: Node, *context: Any) -> None:
-        self.linker.visit(node, self.linker.within)
+        self.linker.visit(node, self.linker.is_within_unique)
 
 
 def _object_block(program: ByteCode, node: Object) -> tuple[int, list[tuple[int, int, int]]]:

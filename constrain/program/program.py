@@ -115,7 +115,7 @@ class Program(ByteCode):
         node = self._targets[cell]
         if isinstance(node, Rule):
             node = self.grammar.rules[node.name]
-        entry = RuleLinker(self, cell in self._within).rule(node)
+        entry = RuleLinker(self, cell in self._within).link(node)
         spend_work(LINK + (len(self.words) - self.used) // WORDS, "the byte-code of a rule")
         return entry
 

@@ -42,17 +42,17 @@ def chown(path: Path) -> None:
     os.chown(path, OTHER, -1, follow_symlinks=False)
 
 
-def linked(path: Path) -> None:
+def replace_by_link(path: Path) -> None:
     path.rename(path.with_name("target"))
     path.symlink_to("target")
 
 
-def fifo(path: Path) -> None:
+def replace_by_fifo(path: Path) -> None:
     path.unlink()
     os.mkfifo(path, 0o600)
 
 
-def a_folder(path: Path) -> None:
+def replace_by_folder(path: Path) -> None:
     path.unlink()
     path.mkdir(mode=0o700)
 
@@ -61,9 +61,9 @@ UNTRUSTED: dict[str, Callable[[Path], None]] = {
     "group may write": lambda path: path.chmod(0o620),
     "others may write": lambda path: path.chmod(0o602),
     "another owner": chown,
-    "a symbolic link": linked,
-    "a pipe": fifo,
-    "a folder": a_folder,
+    "a symbolic link": replace_by_link,
+    "a pipe": replace_by_fifo,
+    "a folder": replace_by_folder,
     "the folder, group": lambda path: path.parent.chmod(0o770),
     "the folder, others": lambda path: path.parent.chmod(0o707),
     "the folder, another owner": lambda path: chown(path.parent),
@@ -178,7 +178,7 @@ def test_the_digest_is_over_all_bytes_in_order(parts: list[bytes], piece: int) -
         assert sealed_files.seal_file(KEY, "m", [content]) != wanted
 
 
-def broken(call: str, code: int) -> Callable[..., None]:
+def break_call(call: str, code: int) -> Callable[..., None]:
     def fail(*arguments: object, **more: object) -> None:
         raise OSError(code, call)
 
@@ -192,9 +192,9 @@ def test_a_write_that_fails_leaves_all_as_it_was(
 ) -> None:
     before = {one.name: one.read_bytes() for one in path.parent.iterdir()}
     with monkeypatch.context() as patch:
-        patch.setattr(os, call, broken(call, code))
+        patch.setattr(os, call, break_call(call, code))
         if call == "mkdir":
-            patch.setattr(Path, "mkdir", broken(call, code))
+            patch.setattr(Path, "mkdir", break_call(call, code))
             assert not write_sealed(path.parent / "new" / "one", KEY, [CONTENT])
         else:
             assert not write_sealed(path, KEY, [b"new"])
@@ -222,35 +222,35 @@ def touch(folder: Path, ages: dict[str, float], size: int = 100) -> None:
         os.utime(folder / name, (then, then))
 
 
-def names(folder: Path) -> set[str]:
+def list_names(folder: Path) -> set[str]:
     return {one.name for one in folder.iterdir()}
 
 
 def test_the_latest_files_stay(folder: Path) -> None:
     touch(folder, {f"{k}.x": 100 * k for k in range(9)} | {"other.y": 10_000})
     prune_folder(folder, ".x", 5, 1 << 20)
-    assert names(folder) == {*(f"{k}.x" for k in range(5)), "other.y"}
+    assert list_names(folder) == {*(f"{k}.x" for k in range(5)), "other.y"}
     prune_folder(folder, ".x", 5, 250)
-    assert names(folder) == {"0.x", "1.x", "other.y"}
+    assert list_names(folder) == {"0.x", "1.x", "other.y"}
 
 
 def test_times_in_the_future_are_the_oldest(folder: Path) -> None:
     """A clock that was wrong once: its files go first, and do not drive out those of today."""
     touch(folder, {"now.x": 0, "hour.x": 3600, "tomorrow.x": -86_400, "next year.x": -31_536_000})
     prune_folder(folder, ".x", 2, 1 << 20)
-    assert names(folder) == {"now.x", "hour.x"}
+    assert list_names(folder) == {"now.x", "hour.x"}
 
 
 def test_a_clock_that_was_set_back_loses_nothing_for_good(folder: Path) -> None:
     touch(folder, {f"{k}.x": -86_400 - k for k in range(5)})
     touch(folder, {"new.x": 0})
     prune_folder(folder, ".x", 3, 1 << 20)
-    assert "new.x" in names(folder)
-    assert len(names(folder)) == 3
+    assert "new.x" in list_names(folder)
+    assert len(list_names(folder)) == 3
 
 
 @pytest.mark.parametrize("age", [ABANDONED + 10, -ABANDONED - 10, 30 * ABANDONED])
 def test_abandoned_temporary_files_go(folder: Path, age: float) -> None:
     touch(folder, {f"{TEMPORARY}1-x": age, f"{TEMPORARY}2-y": 5})
     prune_folder(folder, ".x", 9, 1 << 20)
-    assert names(folder) == {f"{TEMPORARY}2-y"}
+    assert list_names(folder) == {f"{TEMPORARY}2-y"}

@@ -56,7 +56,7 @@ def masks() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def wanted() -> list[str]:
+def expected_masks() -> list[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, "off")
         warm_up(Vocabulary.bytes())  # so that nothing more is imported later
@@ -72,7 +72,7 @@ def open_store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield Path(folder) / "store"
 
 
-def in_child(work: Callable[[], Any], *, before: Callable[[], Any] = lambda: None) -> Any:
+def run_in_child(work: Callable[[], Any], *, before: Callable[[], Any] = lambda: None) -> Any:
     """What a child gives, in which something was done before."""
 
     def run() -> Any:
@@ -82,22 +82,22 @@ def in_child(work: Callable[[], Any], *, before: Callable[[], Any] = lambda: Non
     return forked(run)[0]
 
 
-def names(folder: Path) -> list[str]:
+def list_names(folder: Path) -> list[str]:
     return sorted(one.name for one in folder.iterdir()) if folder.exists() else []
 
 
 KINDS = {".program", ".table", ".parser"}
 
 
-def test_what_is_written_is_read(store: Path, wanted: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert masks() == wanted
-    assert {Path(name).suffix for name in names(store)} == KINDS
+def test_what_is_written_is_read(store: Path, expected_masks: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert masks() == expected_masks
+    assert {Path(name).suffix for name in list_names(store)} == KINDS
     monkeypatch.setattr(MaskTable, "prepare", lambda *_: pytest.fail("the table on disk was not used"))
-    assert masks() == wanted
+    assert masks() == expected_masks
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 4_000, 100_000])
-def test_a_full_store(store: Path, wanted: list[str], size: int) -> None:
+def test_a_full_store(store: Path, expected_masks: list[str], size: int) -> None:
     """Files beyond some bytes cannot be written (which is an error in the middle of a write, as a full disk is)."""
 
     def full() -> None:
@@ -105,13 +105,13 @@ def test_a_full_store(store: Path, wanted: list[str], size: int) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
     def work() -> bool:  # What is given back goes through a pipe, which has no size.
-        return masks() == wanted
+        return masks() == expected_masks
 
-    assert in_child(work, before=full)
-    assert not [name for name in names(store) if name.startswith(TEMPORARY)]
-    assert all((store / name).stat().st_size <= size for name in names(store))
-    assert masks() == wanted
-    assert {Path(name).suffix for name in names(store)} == KINDS
+    assert run_in_child(work, before=full)
+    assert not [name for name in list_names(store) if name.startswith(TEMPORARY)]
+    assert all((store / name).stat().st_size <= size for name in list_names(store))
+    assert masks() == expected_masks
+    assert {Path(name).suffix for name in list_names(store)} == KINDS
 
 
 def as_nobody() -> None:
@@ -123,56 +123,58 @@ def as_nobody() -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 @pytest.mark.parametrize("mode", [0o700, 0o755, 0o000, 0o555])
-def test_no_right_to_read_or_write(open_store: Path, wanted: list[str], mode: int) -> None:
+def test_no_right_to_read_or_write(open_store: Path, expected_masks: list[str], mode: int) -> None:
     """A store of root's: it is read where it may be, and nothing is written."""
     masks()
     for one in open_store.iterdir():
         one.chmod(0o644)
     open_store.chmod(mode)
-    before = names(open_store)
-    assert in_child(lambda: masks() == wanted, before=as_nobody)
-    assert names(open_store) == before
+    before = list_names(open_store)
+    assert run_in_child(lambda: masks() == expected_masks, before=as_nobody)
+    assert list_names(open_store) == before
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_a_store_of_somebody_else_is_not_used(open_store: Path, wanted: list[str]) -> None:
-    assert in_child(lambda: masks() == wanted, before=as_nobody)
-    assert {Path(name).suffix for name in names(open_store)} == KINDS
+def test_a_store_of_somebody_else_is_not_used(open_store: Path, expected_masks: list[str]) -> None:
+    assert run_in_child(lambda: masks() == expected_masks, before=as_nobody)
+    assert {Path(name).suffix for name in list_names(open_store)} == KINDS
     assert open_store.stat().st_uid == NOBODY
-    before = {name: (open_store / name).stat().st_mtime_ns for name in names(open_store)}
-    assert masks() == wanted
-    assert {name: (open_store / name).stat().st_mtime_ns for name in names(open_store)} == before
+    before = {name: (open_store / name).stat().st_mtime_ns for name in list_names(open_store)}
+    assert masks() == expected_masks
+    assert {name: (open_store / name).stat().st_mtime_ns for name in list_names(open_store)} == before
 
 
 @pytest.mark.parametrize("home", [None, "", "/nonexistent/home", "/dev/null"])
-def test_no_home(home: str | None, wanted: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_home(home: str | None, expected_masks: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE)
     monkeypatch.delenv("HOME")
     if home is not None:
         monkeypatch.setenv("HOME", home)
-    assert in_child(lambda: masks() == wanted, before=as_nobody)
+    assert run_in_child(lambda: masks() == expected_masks, before=as_nobody)
 
 
 @pytest.mark.parametrize("named", ["/dev/null", "/proc/self/mem", "/nonexistent/\udcff/x", "x" * 5_000, "~", "."])
-def test_a_store_that_cannot_be(named: str, wanted: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_cannot_be(
+    named: str, expected_masks: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(VARIABLE, named)
     monkeypatch.chdir(tmp_path)
-    assert in_child(lambda: masks() == wanted, before=as_nobody)
+    assert run_in_child(lambda: masks() == expected_masks, before=as_nobody)
 
 
-def test_deleted_while_running(store: Path, wanted: list[str]) -> None:
+def test_deleted_while_running(store: Path, expected_masks: list[str]) -> None:
     for _ in range(3):
-        assert masks() == wanted
+        assert masks() == expected_masks
         shutil.rmtree(store)
     vocabulary = Vocabulary.from_tokens(TOKENS, eos_ids=(len(TOKENS) - 1,))
     compile(vocabulary, schema=SCHEMA).matcher().mask()
     shutil.rmtree(store)
     store.write_text("no folder any more")
     programs.flush()
-    assert masks() == wanted
+    assert masks() == expected_masks
 
 
-def test_truncated_in_place_while_it_is_in_use(store: Path, wanted: list[str]) -> None:
+def test_truncated_in_place_while_it_is_in_use(store: Path, expected_masks: list[str]) -> None:
     """What was read is a copy: a map of a file that becomes shorter would kill the process."""
     masks()
     recent.clear()
@@ -183,11 +185,11 @@ def test_truncated_in_place_while_it_is_in_use(store: Path, wanted: list[str]) -
     matcher = constraint.matcher()
     matcher.advance_bytes(TEXT)
     assert matcher.is_complete
-    assert masks() == wanted
+    assert masks() == expected_masks
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_damaged_anywhere(store: Path, wanted: list[str], kind: str) -> None:
+def test_damaged_anywhere(store: Path, expected_masks: list[str], kind: str) -> None:
     """Each kind of file, cut and flipped at places all over it (every byte of a small file: see test_cache)."""
     masks()
     (path,) = store.glob(f"*{kind}")
@@ -200,7 +202,7 @@ def test_damaged_anywhere(store: Path, wanted: list[str], kind: str) -> None:
         ):
             path.write_bytes(damaged)
             assert read_sealed(path, digest_code()) is None
-            assert masks() == wanted
+            assert masks() == expected_masks
             assert path.read_bytes() == whole, "it is written anew"
 
 
@@ -223,13 +225,13 @@ def test_written_and_pruned_by_many_at_once(tmp_path: Path) -> None:
         return found
 
     assert sum(forked(*(lambda s=s: work(s) for s in range(4)))) > 0  # type: ignore[misc]
-    assert not [name for name in names(folder) if name.startswith(TEMPORARY)]
+    assert not [name for name in list_names(folder) if name.startswith(TEMPORARY)]
 
 
 CALLS = ("open", "fchmod", "fsync", "replace", "close", "mkdir", "fdopen", "unlink", "lstat")
 
 
-def killed(work: Callable[[], Any], call: int, when: str) -> bool:
+def run_killed(work: Callable[[], Any], call: int, when: str) -> bool:
     """Runs work in a child that is killed before or after its n-th call of the system; whether it came so far."""
     child = os.fork()
     if not child:
@@ -266,14 +268,14 @@ def test_killed_at_any_point_of_a_save(tmp_path: Path, when: str) -> None:
     path, seen = tmp_path / "it", set[str]()
     for call in range(30):
         first.save(path)
-        if not killed(lambda: second.save(path), call, when):
+        if not run_killed(lambda: second.save(path), call, when):
             break
         found = Constraint.load(path, vocabulary).source
         assert found in (first.source, second.source)
         seen.add(str(found))
     assert call > 3
     assert str(first.source) in seen
-    left = [name for name in names(tmp_path) if name.startswith(TEMPORARY)]
+    left = [name for name in list_names(tmp_path) if name.startswith(TEMPORARY)]
     assert len(left) <= call + 1
 
 
@@ -282,14 +284,14 @@ def test_killed_at_any_point_of_a_write_to_the_cache(tmp_path: Path, when: str) 
     path, old, new = tmp_path / "cache" / "it.x", b"old" * 99, b"new" * 9_999
     for call in range(30):
         assert write_sealed(path, b"k", [old])
-        if not killed(lambda: write_sealed(path, b"k", [new]), call, when):
+        if not run_killed(lambda: write_sealed(path, b"k", [new]), call, when):
             break
         assert read_sealed(path, b"k") in (old, new)
     assert call > 3
     for left in path.parent.glob(f"{TEMPORARY}*"):
         os.utime(left, (1, 1))
     prune_folder(path.parent, ".x", 9, 1 << 20)
-    assert names(path.parent) == ["it.x"], "temporary files of who was killed are removed after a while"
+    assert list_names(path.parent) == ["it.x"], "temporary files of who was killed are removed after a while"
 
 
 # ---- machine code

@@ -20,7 +20,7 @@ NAMED = {"type": "object", "properties": {"name": {"type": "string"}}, "required
 
 
 @pytest.fixture(autouse=True)
-def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def recent_cache(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(recent, "most", 8)
     yield
     recent.clear()
@@ -75,7 +75,7 @@ def test_an_equal_vocabulary_is_still_another() -> None:
     assert compile(VOCABULARY, regex="a").vocabulary is VOCABULARY
 
 
-def test_who_changes_his_schema_changes_nothing_that_is_kept() -> None:
+def test_a_change_of_the_schema_does_not_change_the_cache() -> None:
     mine: dict[str, Any] = {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "null"}}}}
     made = compile(VOCABULARY, schema=mine)
     mine["items"]["properties"]["a"]["type"] = "string"
@@ -158,7 +158,7 @@ def test_threads_get_one_and_the_same() -> None:
         assert made.matcher().forced() == str(made.source["schema"]["enum"][0]).encode()
 
 
-class Thing:
+class SizedObject:
     """Something to write that can be referred to weakly."""
 
 
@@ -168,13 +168,13 @@ def test_one_thread_writes_however_long_it_takes(monkeypatch: pytest.MonkeyPatch
     threads: set[int] = set()
     holding = threading.Lock()
 
-    def write(path: str, made: Thing) -> None:
+    def write(path: str, made: SizedObject) -> None:
         threads.add(threading.get_ident())
         with holding:
             written.append(path)
 
     monkeypatch.setattr(write_behind, "PAUSE", 0.01)
-    behind, things = write_behind.WriteBehind(write, lambda made: 1), [Thing() for _ in range(20)]
+    behind, things = write_behind.WriteBehind(write, lambda made: 1), [SizedObject() for _ in range(20)]
     with holding:
         for k, made in enumerate(things):
             behind.later(str(k), made)()

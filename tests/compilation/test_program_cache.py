@@ -68,7 +68,7 @@ def masks(constraint: Constraint, text: bytes) -> list[bytes]:
     return found
 
 
-def kept(text: bytes = b"", **source: Any) -> list[bytes]:
+def list_stored_masks(text: bytes = b"", **source: Any) -> list[bytes]:
     """Compiles a source, goes so far in a text, and writes what that took: the masks on the way."""
     constraint = compile(VOCABULARY, **source)
     found = masks(constraint, text)
@@ -76,7 +76,7 @@ def kept(text: bytes = b"", **source: Any) -> list[bytes]:
     return found
 
 
-def fresh(text: bytes, **source: Any) -> list[bytes]:
+def list_uncached_masks(text: bytes, **source: Any) -> list[bytes]:
     """The masks along a text of a Constraint that has nothing to do with the store."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(programs, "most", 0)
@@ -101,8 +101,8 @@ def is_restored(constraint: Constraint) -> bool:
     ],
 )
 def test_masks_along_a_text_are_those_of_a_fresh_one(source: dict[str, Any], text: bytes) -> None:
-    wanted = kept(text, **source)
-    assert wanted == fresh(text, **source)
+    wanted = list_stored_masks(text, **source)
+    assert wanted == list_uncached_masks(text, **source)
     again = compile(VOCABULARY, **source)
     assert is_restored(again)
     assert masks(again, text) == wanted
@@ -112,8 +112,8 @@ def test_masks_along_a_text_are_those_of_a_fresh_one(source: dict[str, Any], tex
 @pytest.mark.parametrize("known", [0, 1, 12, 40, 70])
 def test_a_rule_is_linked_late(known: int) -> None:
     """The text goes beyond what is kept: sets keep their meaning, since the same code comes out again."""
-    wanted = fresh(TEXT, schema=TREE)
-    kept(TEXT[:known], schema=TREE)
+    wanted = list_uncached_masks(TEXT, schema=TREE)
+    list_stored_masks(TEXT[:known], schema=TREE)
     again = compile(VOCABULARY, schema=TREE)
     assert is_restored(again)
     state_cache = again.state_cache()
@@ -145,7 +145,7 @@ def test_any_schema(tmp_path_factory: pytest.TempPathFactory, schema: Any) -> No
 
 
 def test_what_needs_the_grammar_makes_it() -> None:
-    kept(TEXT[:5], schema=TREE)
+    list_stored_masks(TEXT[:5], schema=TREE)
     assert compile(VOCABULARY, schema=TREE).grammar.rules
     again = compile(VOCABULARY, schema=TREE)
     assert is_restored(again)
@@ -154,10 +154,10 @@ def test_what_needs_the_grammar_makes_it() -> None:
     assert type(again.program) is Program
 
 
-def test_if_other_code_comes_out_arenas_begin_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_state_caches_are_evicted_if_the_code_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A front end that were not the same each time would cost time, and no mask would be wrong."""
-    wanted = fresh(TEXT, schema=TREE)
-    kept(TEXT[:12], schema=TREE)
+    wanted = list_uncached_masks(TEXT, schema=TREE)
+    list_stored_masks(TEXT[:12], schema=TREE)
     again = compile(VOCABULARY, schema=TREE)
     matcher = again.matcher()
     matcher.advance_bytes(TEXT[:9])
@@ -176,10 +176,10 @@ def test_if_other_code_comes_out_arenas_begin_anew(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "text", "other", "long", "foreign"])
 def test_a_damaged_file_is_made_anew(folder: Path, damage: str) -> None:
-    wanted = kept(TEXT, schema=TREE)
+    wanted = list_stored_masks(TEXT, schema=TREE)
     (path,) = folder.glob("*.program")
     data = path.read_bytes()
-    kept(regex="a")
+    list_stored_masks(regex="a")
     (other,) = (one.read_bytes() for one in folder.glob("*.program") if one != path)
     middle = len(data) // 2 + 1
     flipped = data[:middle] + bytes([data[middle] ^ 16]) + data[middle + 1 :]
@@ -199,7 +199,7 @@ def test_a_damaged_file_is_made_anew(folder: Path, damage: str) -> None:
 @pytest.mark.parametrize("place", range(5))
 def test_a_head_that_says_nonsense_is_no_program(folder: Path, place: int) -> None:
     """With a right digest, even: numbers of a head are looked at before they are used."""
-    kept(TEXT, schema=TREE)
+    list_stored_masks(TEXT, schema=TREE)
     (path,) = folder.glob("*.program")
     content = cache.read_sealed(path, cache.digest_code())
     assert content is not None
@@ -211,13 +211,13 @@ def test_a_head_that_says_nonsense_is_no_program(folder: Path, place: int) -> No
 
 
 def test_lark_is_kept_elsewhere(folder: Path) -> None:
-    kept(form=lark("start: A\nA: /a+/"))
-    kept(form=lark("start: A\nA: /a+/", lexer="dynamic"))
+    list_stored_masks(form=lark("start: A\nA: /a+/"))
+    list_stored_masks(form=lark("start: A\nA: /a+/", lexer="dynamic"))
     assert not list(folder.glob("*.program"))
 
 
 def test_code_of_another_version_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept(regex="ab")
+    list_stored_masks(regex="ab")
     assert is_restored(compile(VOCABULARY, regex="ab"))
     monkeypatch.setattr(cache, "digest_code", lambda: b"another version.")
     assert not is_restored(compile(VOCABULARY, regex="ab"))
@@ -239,24 +239,24 @@ def test_tokens_are_those_of_the_vocabulary() -> None:
 def test_few_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "most", 5)
     for k in range(70):
-        kept(choices=[str(k)])
+        list_stored_masks(choices=[str(k)])
     assert 5 <= len(list(folder.glob("*.program"))) <= 5 + 32
 
 
 def test_it_can_be_switched_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "most", 0)
-    kept(regex="a")
+    list_stored_masks(regex="a")
     assert not folder.exists()
     monkeypatch.setattr(programs, "most", 5)
     monkeypatch.setenv(cache.VARIABLE, "off")
-    kept(regex="a")
+    list_stored_masks(regex="a")
     assert not is_restored(compile(VOCABULARY, regex="a"))
 
 
 def test_no_right_to_write_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "file" / "below"))
-    assert kept(regex="a") == masks(compile(VOCABULARY, regex="a"), b"")
+    assert list_stored_masks(regex="a") == masks(compile(VOCABULARY, regex="a"), b"")
 
 
 def test_errors_come_each_time() -> None:
@@ -316,4 +316,4 @@ def test_processes_write_at_once(folder: Path) -> None:
     again = compile(VOCABULARY, schema=json.dumps(TREE))
     assert is_restored(again)
     for text in texts:
-        assert masks(again, text) == fresh(text, schema=TREE)
+        assert masks(again, text) == list_uncached_masks(text, schema=TREE)

@@ -84,13 +84,13 @@ def walk(constraint: Constraint, seed: int, steps: int = 40) -> list[bytes]:
     return found
 
 
-def saved(constraint: Constraint, folder: Path) -> Constraint:
+def save_to_folder(constraint: Constraint, folder: Path) -> Constraint:
     constraint.save(folder / "it")
     return Constraint.load(folder / "it", VOCABULARY, limits=Limits())
 
 
 WAYS: dict[str, Callable[[Constraint, Path], Constraint]] = {
-    "save": saved,
+    "save": save_to_folder,
     "pickle": lambda constraint, folder: pickle.loads(pickle.dumps(constraint)),
     "copy": lambda constraint, folder: copy.copy(constraint),
     "deepcopy": lambda constraint, folder: copy.deepcopy(constraint),
@@ -109,7 +109,7 @@ def test_masks_are_the_same_afterwards(way: Callable[..., Constraint], source: d
 
 
 def test_the_order_of_keys_is_kept(tmp_path: Path) -> None:
-    again = saved(compile(VOCABULARY, schema=ORDERED), tmp_path)
+    again = save_to_folder(compile(VOCABULARY, schema=ORDERED), tmp_path)
     assert again.matcher().shortest_completion() == b'{"b":0,"a":null}'
 
 
@@ -265,18 +265,18 @@ WRONG = [
 ]
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def list_paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The path of every value in a JSON document."""
     yield path
     for key, one in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        yield from places(one, (*path, key))
+        yield from list_paths(one, (*path, key))
 
 
-def replaced(value: Any, path: tuple[Any, ...], other: Any) -> Any:
+def replace_at(value: Any, path: tuple[Any, ...], other: Any) -> Any:
     if not path:
         return other
     value = copy.copy(value)
-    value[path[0]] = replaced(value[path[0]], path[1:], other)
+    value[path[0]] = replace_at(value[path[0]], path[1:], other)
     return value
 
 
@@ -284,9 +284,9 @@ def replaced(value: Any, path: tuple[Any, ...], other: Any) -> Any:
 def test_a_wrong_type_anywhere(source: dict[str, Any], tmp_path: Path) -> None:
     body = body_of(compile(VOCABULARY, **source), tmp_path / "it")
     rng = random.Random(0)
-    for path in places(body):
+    for path in list_paths(body):
         for other in WRONG if path[:1] != ("source",) or len(path) < 4 else rng.sample(WRONG, 4):
-            loads(write(tmp_path / "it", replaced(body, path, other)))
+            loads(write(tmp_path / "it", replace_at(body, path, other)))
         if path:
             *most, last = path
             holder = body
@@ -294,9 +294,9 @@ def test_a_wrong_type_anywhere(source: dict[str, Any], tmp_path: Path) -> None:
                 holder = holder[key]
             fewer = copy.copy(holder)
             del fewer[last]
-            loads(write(tmp_path / "it", replaced(body, tuple(most), fewer)))
+            loads(write(tmp_path / "it", replace_at(body, tuple(most), fewer)))
             if isinstance(holder, dict):
-                loads(write(tmp_path / "it", replaced(body, tuple(most), {**holder, "other": 1})))
+                loads(write(tmp_path / "it", replace_at(body, tuple(most), {**holder, "other": 1})))
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=range(len(SOURCES)))

@@ -13,7 +13,7 @@ BITS = {"float16": (np.uint16, 0xFC00), "bfloat16": (np.uint16, 0xFF80), "float3
         "float64": (np.uint64, 0xFFF0000000000000)}  # fmt: skip
 
 
-def slow(patterns: np.ndarray, masks: np.ndarray, rows: list[int], infinity: int) -> np.ndarray:
+def apply_slowly(patterns: np.ndarray, masks: np.ndarray, rows: list[int], infinity: int) -> np.ndarray:
     """The obvious way, token by token, on the bit patterns of logits."""
     out = patterns.copy()
     for mask, row in zip(masks.tolist(), rows):
@@ -23,7 +23,7 @@ def slow(patterns: np.ndarray, masks: np.ndarray, rows: list[int], infinity: int
     return out
 
 
-def masks_of(rng: np.random.Generator, count: int, size: int, words: int) -> np.ndarray:
+def make_random_masks(rng: np.random.Generator, count: int, size: int, words: int) -> np.ndarray:
     """int32 [count, words] of tokens below `size`: none, few, half, most, all or all but runs, row by row."""
     bits = np.zeros((count, 32 * words), bool)
     for row in bits:
@@ -50,13 +50,13 @@ def test_as_token_by_token(kind: str, count: int, size: int, padding: int, seed:
     gap = int(rng.integers(0, 40))
     around = rng.integers(0, np.iinfo(whole).max, (count + 2, size + padding + gap), dtype=whole, endpoint=True)
     before = around.copy()
-    masks = masks_of(rng, count, size, (size + 31) // 32)
+    masks = make_random_masks(rng, count, size, (size + 31) // 32)
     rows = rng.permutation(count + 2)[:count].tolist() if rng.random() < 0.5 else None
     logits = around[:, : size + padding].view(np.dtype(kind))
     assert apply_mask(logits, masks, rows=rows, threads=threads) is logits
     wanted = before.copy()
     columns = slice(0, size + padding)
-    wanted[:, columns] = slow(before[:, columns], masks, rows or list(range(count)), infinity)
+    wanted[:, columns] = apply_slowly(before[:, columns], masks, rows or list(range(count)), infinity)
     assert (around == wanted).all()
 
 
@@ -64,7 +64,7 @@ def test_as_token_by_token(kind: str, count: int, size: int, padding: int, seed:
 def test_tensors(kind: str) -> None:
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(5)
-    masks = masks_of(rng, 6, 1000, 32)
+    masks = make_random_masks(rng, 6, 1000, 32)
     wide = torch.randn(6, 2000).to(getattr(torch, kind))
     logits = wide[:, 400:1424]
     allowed = torch.from_numpy(np.unpackbits(masks.view(np.uint8), axis=1, bitorder="little").astype(bool))
@@ -79,9 +79,9 @@ def test_tensors(kind: str) -> None:
 def test_large_batches_go_over_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LEAST_SHARE", 1 << 10)
     monkeypatch.setattr(module, "count_cores", lambda: 4)
-    masks = masks_of(np.random.default_rng(1), 9, 3000, 94)
+    masks = make_random_masks(np.random.default_rng(1), 9, 3000, 94)
     logits = np.zeros((9, 3010), np.float32)
-    wanted = slow(logits.view(np.uint32), masks, list(range(9)), BITS["float32"][1])
+    wanted = apply_slowly(logits.view(np.uint32), masks, list(range(9)), BITS["float32"][1])
     assert (apply_mask(logits, masks).view(np.uint32) == wanted).all()
 
 

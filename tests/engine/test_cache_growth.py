@@ -38,7 +38,7 @@ Then another table takes its place, and the state cache begins anew.
 """
 
 
-def smallest(slot: int, records: int) -> int:
+def find_least_length(slot: int, records: int) -> int:
     """A length to begin with."""
     if slot == at.LISTING:
         return WIDTHS[slot]
@@ -90,7 +90,7 @@ class MarkedStateCache(state_cache.StateCache):
         super()._put(slot, array if slot == at.CODE else self.marked.between(slot, array))
 
 
-def agree(make: Callable[[], Constraint], text: bytes, records: int) -> None:
+def assert_same_masks(make: Callable[[], Constraint], text: bytes, records: int) -> None:
     """What a matcher says before each byte of a text, until one is refused, with little room and with enough.
 
     Nothing is there twice: what was interned before its hash table grew is found again.
@@ -99,7 +99,9 @@ def agree(make: Callable[[], Constraint], text: bytes, records: int) -> None:
     patch = pytest.MonkeyPatch()
     with patch.context() as patched:
         patched.setattr(
-            state_cache, "INITIAL_LENGTHS", {slot: smallest(slot, records) for slot in state_cache.INITIAL_LENGTHS}
+            state_cache,
+            "INITIAL_LENGTHS",
+            {slot: find_least_length(slot, records) for slot in state_cache.INITIAL_LENGTHS},
         )
         patched.setattr(bound_program, "StateCache", MarkedStateCache)
         for constant, value in TABLE.items():
@@ -166,13 +168,15 @@ CASES: list[tuple[str, Any, bytes]] = [
 @pytest.mark.parametrize(("name", "schema", "text"), CASES, ids=[name for name, *_ in CASES])
 @pytest.mark.parametrize("style", [Style(), Style.any()], ids=["default", "any"])
 def test_schemas(name: str, schema: Any, text: bytes, style: Style, records: int) -> None:
-    agree(lambda: compile(Vocabulary.bytes(), schema=schema, style=style), text, records)
+    assert_same_masks(lambda: compile(Vocabulary.bytes(), schema=schema, style=style), text, records)
 
 
 @pytest.mark.parametrize("records", [1, 3])
 @pytest.mark.parametrize("parser", ["lalr", "earley"])
 def test_lark(parser: str, records: int) -> None:
-    agree(lambda: compile(Vocabulary.bytes(), lark(SUMS, parser=parser)), b"f(1, 2.5) + (3 * g(4)) - h()", records)
+    assert_same_masks(
+        lambda: compile(Vocabulary.bytes(), lark(SUMS, parser=parser)), b"f(1, 2.5) + (3 * g(4)) - h()", records
+    )
 
 
 PATTERNS = [
@@ -184,7 +188,7 @@ PATTERNS = [
 
 @pytest.mark.parametrize(("pattern", "text"), PATTERNS)
 def test_regexes(pattern: str, text: bytes) -> None:
-    agree(lambda: compile(Vocabulary.bytes(), regex(pattern)), text, 1)
+    assert_same_masks(lambda: compile(Vocabulary.bytes(), regex(pattern)), text, 1)
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -194,4 +198,4 @@ def test_many_rules(made: LeftLinear, records: int, letters: str) -> None:
     for letter in letters.encode():
         if made.step(items, bytes([letter])):
             items, text = made.step(items, bytes([letter])), text + bytes([letter])
-    agree(lambda: compile_grammar(made.grammar(), VOCABULARY), text, records)
+    assert_same_masks(lambda: compile_grammar(made.grammar(), VOCABULARY), text, records)

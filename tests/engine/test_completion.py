@@ -17,7 +17,7 @@ VOCABULARY = Vocabulary.bytes()
 MOST_STEPS = 8
 
 
-def walked(grammar: Grammar, data: st.DataObject) -> Matcher:
+def walk_randomly(grammar: Grammar, data: st.DataObject) -> Matcher:
     """A matcher some random bytes into a text."""
     matcher = compile_grammar(grammar, VOCABULARY).matcher()
     for _ in range(data.draw(st.integers(0, MOST_STEPS))):
@@ -28,7 +28,7 @@ def walked(grammar: Grammar, data: st.DataObject) -> Matcher:
     return matcher
 
 
-def shortest(matcher: Matcher, most: int) -> int | None:
+def find_shortest_length(matcher: Matcher, most: int) -> int | None:
     """Length of the shortest completion, by breadth first search; None if it is longer than `most`."""
     todo, seen = deque([(matcher, 0)]), {matcher._set}
     while todo:
@@ -47,7 +47,7 @@ def shortest(matcher: Matcher, most: int) -> int | None:
 @given(st.one_of(make.rules, make.characters, make.objects), st.data())
 def test_it_completes(grammar: Grammar, data: st.DataObject) -> None:
     assume(make.sound(grammar))
-    matcher = walked(grammar, data)
+    matcher = walk_randomly(grammar, data)
     text = matcher.shortest_completion()
     assert text is not None
     matcher.advance_bytes(text)
@@ -112,10 +112,10 @@ def test_blanks_are_no_way_to_what_is_still_due() -> None:
 @given(make.rules, st.data())
 def test_it_is_the_shortest_where_rules_are_made_of_bytes(grammar: Grammar, data: st.DataObject) -> None:
     assume(make.sound(grammar))
-    matcher = walked(grammar, data)
+    matcher = walk_randomly(grammar, data)
     text = matcher.shortest_completion()
     assert text is not None
-    least = shortest(matcher, 6)
+    least = find_shortest_length(matcher, 6)
     if least is not None:
         assert len(text) == least
         assert matcher.shortest_completion(limit=least) == text
@@ -142,10 +142,10 @@ def test_it_is_the_shortest_inside_nested_counts(node: Node, low: int, data: st.
         Repeat(node, 0, 0),
         Sequence((node, Repeat(node, 1, low + 1), Literal(b";"))),
     ):
-        matcher = walked(Grammar(outer, {}), data)
+        matcher = walk_randomly(Grammar(outer, {}), data)
         text = matcher.shortest_completion()
         assert text is not None
-        least = shortest(matcher, 8)
+        least = find_shortest_length(matcher, 8)
         assert least is None or len(text) == least
         matcher.advance_bytes(text)
         assert matcher.is_complete

@@ -14,7 +14,7 @@ from constrain.engine import state_cache
 from constrain.engine.batches import worker_threads
 from constrain.engine.matcher import Matcher
 from tests import grammar_factory as make
-from tests.engine.test_matcher_laws import members
+from tests.engine.test_matcher_laws import list_tokens
 
 WORDS = 9
 """Of a mask over single bytes and an end token."""
@@ -26,18 +26,18 @@ SCHEMAS = [
 ]
 
 
-def walked(constraint: constrain.Constraint, seed: int, steps: int) -> Matcher:
+def walk_randomly(constraint: constrain.Constraint, seed: int, steps: int) -> Matcher:
     """A matcher after that many tokens by chance, or fewer."""
     rng, matcher = np.random.default_rng(seed), constraint.matcher()
     for _ in range(steps):
-        allowed = sorted(members(matcher.mask()))
+        allowed = sorted(list_tokens(matcher.mask()))
         if not allowed:
             break
         matcher.advance(int(rng.choice(allowed)))
     return matcher
 
 
-def single(matchers: list[Matcher], words: int = WORDS) -> np.ndarray:
+def compute_masks_singly(matchers: list[Matcher], words: int = WORDS) -> np.ndarray:
     """What each says by itself, in this thread."""
     out = np.zeros((len(matchers), words), np.int32)
     for row, matcher in zip(out, matchers):
@@ -60,7 +60,7 @@ def test_each_row_is_the_mask_of_its_matcher(data: st.DataObject) -> None:
         for _ in range(data.draw(st.integers(0, 6))):
             matcher = data.draw(st.sampled_from(matchers))
             move = data.draw(st.sampled_from(["advance", "advance", "fork", "rollback", "new"]))
-            allowed = sorted(members(matcher.mask()))
+            allowed = sorted(list_tokens(matcher.mask()))
             if move == "advance" and allowed:
                 matcher.advance(data.draw(st.sampled_from(allowed)))
             elif move == "rollback":
@@ -70,30 +70,30 @@ def test_each_row_is_the_mask_of_its_matcher(data: st.DataObject) -> None:
         threads = data.draw(st.sampled_from([None, 1, 2, 3, 5]))
         out = np.full((len(matchers), words + data.draw(st.integers(0, 1))), 77, np.int32)
         assert fill_masks(matchers, out, threads=threads) is out
-        wanted = single([matcher.fork() for matcher in matchers], out.shape[1])
+        wanted = compute_masks_singly([matcher.fork() for matcher in matchers], out.shape[1])
         assert (out == wanted).all()
-        assert (out == single(matchers, out.shape[1])).all()
+        assert (out == compute_masks_singly(matchers, out.shape[1])).all()
 
 
 @pytest.fixture(scope="module")
-def mixed() -> list[Matcher]:
+def mixed_matchers() -> list[Matcher]:
     """120 matchers of four constraints, at places all over the texts."""
     vocabulary = Vocabulary.bytes()
     constraints = [compile(vocabulary, schema=schema, style=Style.any()) for schema in SCHEMAS]
-    return [walked(constraints[k % 4], k, k % 23) for k in range(120)]
+    return [walk_randomly(constraints[k % 4], k, k % 23) for k in range(120)]
 
 
 @pytest.mark.parametrize("threads", [None, 1, 2, 4, 7, 16])
-def test_any_number_of_threads(mixed: list[Matcher], threads: int | None) -> None:
-    out = np.full((len(mixed), WORDS), -1, np.int32)
-    fill_masks(mixed, out, threads=threads)
-    assert (out == single(mixed)).all()
+def test_any_number_of_threads(mixed_matchers: list[Matcher], threads: int | None) -> None:
+    out = np.full((len(mixed_matchers), WORDS), -1, np.int32)
+    fill_masks(mixed_matchers, out, threads=threads)
+    assert (out == compute_masks_singly(mixed_matchers)).all()
 
 
 def test_matchers_of_one_constraint_are_spread_once() -> None:
     constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[0])
-    matchers = [walked(constraint, k, k % 11) for k in range(40)]
-    wanted = single(matchers)
+    matchers = [walk_randomly(constraint, k, k % 11) for k in range(40)]
+    wanted = compute_masks_singly(matchers)
     out = np.zeros((40, WORDS), np.int32)
     places = []
     for _ in range(3):
@@ -104,36 +104,36 @@ def test_matchers_of_one_constraint_are_spread_once() -> None:
     for matcher in matchers:  # and all go on as if nothing had been
         assert matcher.fork()._state_cache is matcher._state_cache
         matcher.rollback(min(1, len(matcher.tokens)))
-    assert (fill_masks(matchers, out, threads=2) == single(matchers)).all()
+    assert (fill_masks(matchers, out, threads=2) == compute_masks_singly(matchers)).all()
 
 
-def test_rows_are_written_where_they_are_wanted(mixed: list[Matcher]) -> None:
-    some = mixed[:20]
+def test_rows_are_written_where_they_are_wanted(mixed_matchers: list[Matcher]) -> None:
+    some = mixed_matchers[:20]
     rows = [3 * k + 1 for k in range(20)][::-1]
     wide = np.full((64, 2 * WORDS), 5, np.int32)
     out = wide[:, :WORDS]  # rows with something between them
     fill_masks(some, out, rows=rows, threads=3)
-    assert (out[rows] == single(some)).all()
+    assert (out[rows] == compute_masks_singly(some)).all()
     others = sorted(set(range(64)) - set(rows))
     assert (wide[others] == 5).all() and (wide[:, WORDS:] == 5).all()
 
 
-def test_a_tensor_is_written_too(mixed: list[Matcher]) -> None:
+def test_a_tensor_is_written_too(mixed_matchers: list[Matcher]) -> None:
     torch = pytest.importorskip("torch")
-    out = torch.full((len(mixed), WORDS), -1, dtype=torch.int32)
-    assert fill_masks(mixed, out) is out
-    assert (out.numpy() == single(mixed)).all()
-    fill_masks(mixed[:2], out[::40], threads=2)
-    assert (out[::40].numpy()[:2] == single(mixed[:2])).all()
+    out = torch.full((len(mixed_matchers), WORDS), -1, dtype=torch.int32)
+    assert fill_masks(mixed_matchers, out) is out
+    assert (out.numpy() == compute_masks_singly(mixed_matchers)).all()
+    fill_masks(mixed_matchers[:2], out[::40], threads=2)
+    assert (out[::40].numpy()[:2] == compute_masks_singly(mixed_matchers[:2])).all()
 
 
 def test_a_vocabulary_without_single_bytes() -> None:
     """Where more is asked than bytes: each row is made as `mask` makes it."""
     vocabulary = Vocabulary.from_tokens([b"a", b"ab", b"b", b"cd", None], eos_ids=[4])
     constraint = compile(vocabulary, regex="(abc|abcd|ab|bb)*")
-    matchers = [walked(constraint, k, k % 5) for k in range(12)]
+    matchers = [walk_randomly(constraint, k, k % 5) for k in range(12)]
     out = np.full((12, 1), -1, np.int32)
-    assert (fill_masks(matchers, out, threads=3) == single(matchers, 1)).all()
+    assert (fill_masks(matchers, out, threads=3) == compute_masks_singly(matchers, 1)).all()
     assert any(matcher._ended for matcher in matchers)
 
 
@@ -166,13 +166,15 @@ def test_what_does_not_fit_is_refused() -> None:
 
 def test_arenas_that_forget_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     """State caches so small that each forgets many times: the masks are the same, in every worker_slot."""
-    wanted = single([walked(compile(Vocabulary.bytes(), schema=SCHEMAS[1]), k, 12) for k in range(24)])
+    wanted = compute_masks_singly(
+        [walk_randomly(compile(Vocabulary.bytes(), schema=SCHEMAS[1]), k, 12) for k in range(24)]
+    )
     small = {slot: max(64, length // 512) for slot, length in state_cache.INITIAL_LENGTHS.items()}
     for slot in (*state_cache.HASHES.values(), state_cache.at.SEEN, state_cache.at.WIDE, state_cache.at.ROUTE):
         small[slot] = 512 if slot == state_cache.at.ROUTE else 256
     monkeypatch.setattr(state_cache, "INITIAL_LENGTHS", small)
     constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[1], limits=Limits(state_cache_bytes=60_000))
-    matchers = [walked(constraint, k, 12) for k in range(24)]
+    matchers = [walk_randomly(constraint, k, 12) for k in range(24)]
     before = constraint.state_cache().epoch
     for threads in (1, 3, 2):
         assert (fill_masks(matchers, np.zeros((24, WORDS), np.int32), threads=threads) == wanted).all()
@@ -181,7 +183,7 @@ def test_arenas_that_forget_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_one_worker_raises_the_caller_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[2])
-    matchers = [walked(constraint, k, 8) for k in range(20)]
+    matchers = [walk_randomly(constraint, k, 8) for k in range(20)]
 
     def refuse(*_: object) -> int:
         raise LimitError("no more")
@@ -248,11 +250,11 @@ def test_a_refused_token_leaves_a_matcher_in_its_lane() -> None:
     assert (fill_masks(matchers, out.copy(), threads=4) == out).all()
 
 
-def test_matchers_of_other_threads_come_over(mixed: list[Matcher]) -> None:
-    matchers = [matcher.fork() for matcher in mixed]
-    wanted, out = single(mixed), np.zeros((len(mixed), WORDS), np.int32)
+def test_matchers_of_other_threads_come_over(mixed_matchers: list[Matcher]) -> None:
+    matchers = [matcher.fork() for matcher in mixed_matchers]
+    wanted, out = compute_masks_singly(mixed_matchers), np.zeros((len(mixed_matchers), WORDS), np.int32)
     with ThreadPoolExecutor(1) as pool:
         assert (pool.submit(fill_masks, matchers, out, threads=3).result() == wanted).all()
         assert (pool.submit(fill_masks, matchers, out.copy(), threads=2).result() == wanted).all()
-    half = [*matchers[:60], *mixed[60:]]
+    half = [*matchers[:60], *mixed_matchers[60:]]
     assert (fill_masks(half, out * 0, threads=3) == wanted).all()

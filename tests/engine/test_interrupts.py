@@ -63,7 +63,7 @@ class Interrupter:
         return self
 
 
-def interrupted(work: Callable[[], None], at: int) -> int:
+def run_interrupted(work: Callable[[], None], at: int) -> int:
     """Runs something, interrupted at the n-th line: how many lines were run."""
     tracer, before = Interrupter(at), sys.gettrace()
     sys.settrace(tracer)
@@ -105,7 +105,7 @@ def test_an_interrupt_at_any_line(scene: str) -> None:
     wanted = masks(make(source).matcher(), text)
     shortest = make(source).matcher().shortest_completion(50)
     constraint = make(source)
-    lines = interrupted(lambda: walk(constraint.matcher(), text), -1)
+    lines = run_interrupted(lambda: walk(constraint.matcher(), text), -1)
     assert lines > 200
     for at in range(1, lines + 1, max(1, lines // 150)):
         constraint = make(source)
@@ -114,7 +114,7 @@ def test_an_interrupt_at_any_line(scene: str) -> None:
         def work(made: Constraint = constraint, known: Matcher | None = matcher) -> None:
             walk(made.matcher() if known is None else known, text)
 
-        interrupted(work, at)
+        run_interrupted(work, at)
         if matcher is not None:
             taken = b"".join(item if isinstance(item, bytes) else bytes([item]) for item in matcher._accepted)
             assert text.startswith(taken)
@@ -142,7 +142,7 @@ def test_an_interrupt_between_any_two_lines_of_a_step(at: int) -> None:
         matcher.advance(end)
         matcher.rollback(1)
 
-    interrupted(work, at)
+    run_interrupted(work, at)
     taken = [item for item in matcher._accepted if item != end]
     done = b"".join(item if isinstance(item, bytes) else bytes([item]) for item in taken)
     if len(taken) < len(matcher._accepted):

@@ -40,27 +40,27 @@ from tests.grammar_oracle import Reference
 STEPS = 6
 
 
-def members(mask: np.ndarray) -> set[int]:
+def list_tokens(mask: np.ndarray) -> set[int]:
     """The tokens of a mask."""
     return {32 * int(word) + bit for word in np.flatnonzero(mask) for bit in range(32) if int(mask[word]) >> bit & 1}
 
 
-def described(tokens: Iterable[int], vocabulary: Vocabulary) -> list[str]:
+def describe_tokens(tokens: Iterable[int], vocabulary: Vocabulary) -> list[str]:
     return [f"{token}={vocabulary.tokens[token]!r}" for token in sorted(tokens)]
 
 
-def compare(matcher: Matcher, oracle: Reference, vocabulary: Vocabulary, text: bytes) -> set[int]:
+def compare_masks(matcher: Matcher, oracle: Reference, vocabulary: Vocabulary, text: bytes) -> set[int]:
     """All that the matcher says at one place; the allowed tokens that match text."""
     complete = oracle.accepts(text)
     wanted = oracle.mask(text, vocabulary.tokens)
-    found = members(matcher.mask())
+    found = list_tokens(matcher.mask())
     ends = set(vocabulary.eos_ids)
     assert matcher.is_complete == complete, text
     assert found & ends == (ends if complete else set()), text
     found -= ends
     assert found == wanted, (
-        f"after {text!r}: missing {described(wanted - found, vocabulary)}, "
-        f"too many {described(found - wanted, vocabulary)}"
+        f"after {text!r}: missing {describe_tokens(wanted - found, vocabulary)}, "
+        f"too many {describe_tokens(found - wanted, vocabulary)}"
     )
     assert matcher.next_bytes() == oracle.next_bytes(text), text
     assert matcher.is_finished == (complete and not wanted), text
@@ -81,7 +81,7 @@ def walk(grammar: Grammar, vocabulary: Vocabulary, data: st.DataObject) -> None:
     matcher = compile_grammar(grammar, vocabulary).matcher()
     text = b""
     for _ in range(STEPS):
-        allowed = compare(matcher, oracle, vocabulary, text)
+        allowed = compare_masks(matcher, oracle, vocabulary, text)
         refused = set(range(vocabulary.size)) - allowed - (set(vocabulary.eos_ids) if oracle.accepts(text) else set())
         for token in data.draw(st.lists(st.sampled_from(sorted(refused)), max_size=3), label="refused"):
             assert not matcher.allows(token)
@@ -149,8 +149,8 @@ def test_a_vocabulary_that_cannot_spell_everything(
             with pytest.raises(VocabularyError):
                 matcher.mask()
             return
-        found = members(matcher.mask()) - set(vocabulary.eos_ids)
-        assert found == wanted, (text, described(wanted, vocabulary), described(found, vocabulary))
+        found = list_tokens(matcher.mask()) - set(vocabulary.eos_ids)
+        assert found == wanted, (text, describe_tokens(wanted, vocabulary), describe_tokens(found, vocabulary))
         assert {token for token in range(len(vocabulary) - 1) if matcher.allows(token)} == wanted
         if not wanted:
             return
@@ -192,7 +192,7 @@ def test_long_counts(dfa: Dfa, bounds: tuple[int, int | None], kind: str, data: 
         matcher.advance_bytes(byte)
         text += byte
     for _ in range(3):
-        allowed = sorted(compare(matcher, oracle, vocabulary, text))
+        allowed = sorted(compare_masks(matcher, oracle, vocabulary, text))
         if not allowed:
             return
         token = data.draw(st.sampled_from(allowed), label="token")
@@ -206,33 +206,33 @@ def test_long_counts(dfa: Dfa, bounds: tuple[int, int | None], kind: str, data: 
 TIGHT = Layout(EMPTY, EMPTY, Literal(b","), Literal(b":"), EMPTY)
 
 
-def agree_on(node: Node, *texts: bytes) -> None:
+def assert_oracle_agrees(node: Node, *texts: bytes) -> None:
     """Compares after every byte of these texts, all of which the oracle calls viable."""
     oracle, vocabulary = Reference(Grammar(node, {})), Vocabulary.bytes()
     for text in texts:
         matcher = compile_grammar(oracle.grammar, vocabulary).matcher()
-        compare(matcher, oracle, vocabulary, b"")
+        compare_masks(matcher, oracle, vocabulary, b"")
         for end in range(len(text)):
             assert oracle.viable(text[: end + 1])
             matcher.advance_bytes(text[end : end + 1])
-            compare(matcher, oracle, vocabulary, text[: end + 1])
+            compare_masks(matcher, oracle, vocabulary, text[: end + 1])
 
 
 def test_no_escape_inside_a_character_of_a_declared_key() -> None:
     """Spelled with any escapes: after the first byte of `é` only its second may come."""
     node = Object((Property('é"', Literal(b"1")),), (), TIGHT, 1, None, "schema", "any")
-    agree_on(node, '{"é\\"":1}'.encode(), rb'{"\u00e9\u0022":1}')
+    assert_oracle_agrees(node, '{"é\\"":1}'.encode(), rb'{"\u00e9\u0022":1}')
 
 
 def test_what_is_forced_is_all_that_is() -> None:
     """A string that has all its characters: the quote, and what follows it."""
-    agree_on(Sequence((JsonString(Dfa.any_text(), 3, 4), Literal(b"}"))), '"# é'.encode() + b'b"}')
+    assert_oracle_agrees(Sequence((JsonString(Dfa.any_text(), 3, 4), Literal(b"}"))), '"# é'.encode() + b'b"}')
 
 
 def test_a_token_that_leads_nowhere_is_not_allowed() -> None:
     poor = Vocabulary.from_tokens([b"a", b"b", b"aa", None], (3,))
     matcher = compile_grammar(Grammar(Strings((b"ac", b"ba")), {}), poor).matcher()
-    assert members(matcher.mask()) == {1} and not matcher.allows(0) and matcher.allows(1)
+    assert list_tokens(matcher.mask()) == {1} and not matcher.allows(0) and matcher.allows(1)
 
 
 def test_tokens_that_meet_again_are_allowed() -> None:
@@ -240,9 +240,9 @@ def test_tokens_that_meet_again_are_allowed() -> None:
     poor = Vocabulary.from_tokens([b"abxa", b")", b"a", b"b", b"ba", b"aa", None], (6,))
     node = Sequence((Literal(b")aba)"), Strings((b"a", b"ba"))))
     matcher = compile_grammar(Grammar(node, {}), poor).matcher()
-    assert members(matcher.mask()) == {1}
+    assert list_tokens(matcher.mask()) == {1}
     matcher.advance_bytes(b")a")
-    assert members(matcher.mask()) == {3, 4}
+    assert list_tokens(matcher.mask()) == {3, 4}
 
 
 def test_an_arena_too_small_for_a_text_makes_progress_or_says_so() -> None:

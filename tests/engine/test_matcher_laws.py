@@ -20,7 +20,7 @@ from constrain.vocabulary.vocabulary import Vocabulary
 from tests import grammar_factory as make
 
 
-def members(mask: np.ndarray) -> set[int]:
+def list_tokens(mask: np.ndarray) -> set[int]:
     return {32 * int(word) + bit for word in np.flatnonzero(mask) for bit in range(32) if int(mask[word]) >> bit & 1}
 
 
@@ -55,7 +55,8 @@ class Moves(RuleBasedStateMachine):
     def advance(self, data: st.DataObject) -> None:
         index = data.draw(st.integers(0, len(self.matchers) - 1))
         allowed = sorted(
-            members(self.matchers[index].mask()), key=lambda token: (-len(self.vocabulary.tokens[token] or b""), token)
+            list_tokens(self.matchers[index].mask()),
+            key=lambda token: (-len(self.vocabulary.tokens[token] or b""), token),
         )
         if allowed:
             token = data.draw(st.one_of(st.sampled_from(allowed[:5]), st.sampled_from(allowed)))
@@ -82,7 +83,7 @@ class Moves(RuleBasedStateMachine):
         index = data.draw(st.integers(0, len(self.matchers) - 1))
         matcher = self.matchers[index]
         mask = matcher.mask().copy()
-        refused = sorted(set(range(-1, self.vocabulary.size + 2)) - members(mask))
+        refused = sorted(set(range(-1, self.vocabulary.size + 2)) - list_tokens(mask))
         token = data.draw(st.sampled_from(refused))
         with pytest.raises(TokenRefused):
             matcher.advance(token)
@@ -119,7 +120,7 @@ class Moves(RuleBasedStateMachine):
     @invariant()
     def what_it_says_agrees(self) -> None:
         for index, matcher in enumerate(getattr(self, "matchers", [])):
-            allowed = members(matcher.mask())
+            allowed = list_tokens(matcher.mask())
             ends = set(self.vocabulary.eos_ids)
             assert all(matcher.allows(token) == (token in allowed) for token in range(-1, self.vocabulary.size + 1))
             if self.ended(index):

@@ -23,7 +23,7 @@ SCHEMA = {
 TEXT = b'{"name": "Ann \\u00e9\xc3\xa9", "more": {"x": [1, 2.5, null]}, "other": {"y": "z", "name": 3}}'
 
 
-def masks(constraint: constrain.Constraint, text: bytes) -> list[bytes]:
+def list_masks(constraint: constrain.Constraint, text: bytes) -> list[bytes]:
     """The mask before each byte of a text, and behind the last."""
     matcher = constraint.matcher()
     found = [matcher.mask().tobytes()]
@@ -44,23 +44,23 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_growing_changes_nothing(tiny: None) -> None:
     vocabulary = Vocabulary.bytes()
-    grown = masks(compile(vocabulary, schema=SCHEMA, style=Style.any()), TEXT)
+    grown = list_masks(compile(vocabulary, schema=SCHEMA, style=Style.any()), TEXT)
     assert len(set(grown)) > 10
     fresh = Vocabulary.bytes()
-    assert grown == masks(compile(fresh, schema=SCHEMA, style=Style.any()), TEXT)
+    assert grown == list_masks(compile(fresh, schema=SCHEMA, style=Style.any()), TEXT)
 
 
 def test_growing_is_the_same_as_room_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    wide = masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
+    wide = list_masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
     small = {slot: 256 if length > 256 else length for slot, length in state_cache.INITIAL_LENGTHS.items()}
     monkeypatch.setattr(state_cache, "INITIAL_LENGTHS", small)
-    assert wide == masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
+    assert wide == list_masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
 
 
 def test_a_matcher_finds_its_place_again_when_its_arena_forgets() -> None:
     constraint = compile(Vocabulary.bytes(), schema=SCHEMA)
     matcher = constraint.matcher()
-    wanted = masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
+    wanted = list_masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
     for place, byte in enumerate(TEXT):
         assert matcher.mask().tobytes() == wanted[place]
         if place % 7 == 3:
@@ -81,9 +81,9 @@ def test_an_arena_too_small_for_one_text_says_so() -> None:
 def test_threads_share_a_constraint() -> None:
     """Sets grow while masking: each thread has its own, and all see the same masks."""
     constraint = compile(Vocabulary.bytes(), schema=SCHEMA)
-    wanted = masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
+    wanted = list_masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
     found: list[list[bytes]] = []
-    threads = [threading.Thread(target=lambda: found.append(masks(constraint, TEXT))) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: found.append(list_masks(constraint, TEXT))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -110,8 +110,8 @@ def test_an_arena_has_room_for_leaves_that_others_linked() -> None:
     constraint = compile(Vocabulary.bytes(), schema=schema, style=Style(whitespace="compact"))
     early = constraint.matcher()
     early._move_to_slot(1)
-    wanted = masks(compile(Vocabulary.bytes(), schema=schema, style=Style(whitespace="compact")), text.encode())
-    assert masks(constraint, text.encode()) == wanted
+    wanted = list_masks(compile(Vocabulary.bytes(), schema=schema, style=Style(whitespace="compact")), text.encode())
+    assert list_masks(constraint, text.encode()) == wanted
     assert len(constraint.program.leaves) > 64
     for place, byte in enumerate(text.encode()):
         assert early.mask().tobytes() == wanted[place]

@@ -42,7 +42,7 @@ from constrain.grammar.nodes import (
     Unique,
 )
 from constrain.vocabulary.vocabulary import Vocabulary
-from tests.engine.test_mask_oracle import members
+from tests.engine.test_mask_oracle import list_tokens
 
 SPELLINGS = [
     rb'"a"', rb'"\u0061"', rb'"ab"', rb'"\n"', '"é"'.encode(), rb'"\u00e9"', rb'"\ud83d\ude00"', '"😀"'.encode(), b'""',
@@ -51,7 +51,7 @@ SPELLINGS = [
 ]  # fmt: skip
 
 
-def plain(value: Any) -> Any:
+def make_comparable(value: Any) -> Any:
     """A JSON value in which equal ones are equal, by Python's own arithmetic."""
     if isinstance(value, bool) or value is None:
         return str(value), ()
@@ -60,15 +60,15 @@ def plain(value: Any) -> Any:
     if isinstance(value, str):
         return "string", value
     if isinstance(value, list):
-        return "array", tuple(map(plain, value))
-    return "object", tuple(sorted((name, plain(item)) for name, item in value.items()))
+        return "array", tuple(map(make_comparable, value))
+    return "object", tuple(sorted((name, make_comparable(item)) for name, item in value.items()))
 
 
 def value(text: bytes) -> Any:
-    return plain(json.loads(text, parse_float=Fraction, parse_int=Fraction))
+    return make_comparable(json.loads(text, parse_float=Fraction, parse_int=Fraction))
 
 
-def chain_of(items: Node, low: int, high: int) -> tuple[Node, dict[Any, Node]]:
+def make_chain(items: Node, low: int, high: int) -> tuple[Node, dict[Any, Node]]:
     """low to high members with commas, one rule for each number of them."""
     rules: dict[Any, Node] = {}
     for done in range(high, 0, -1):
@@ -78,7 +78,7 @@ def chain_of(items: Node, low: int, high: int) -> tuple[Node, dict[Any, Node]]:
     return Sequence((Member(items), Rule(("more", 1)))), rules
 
 
-def arrays(items: list[bytes], low: int, high: int, unique: bool) -> set[bytes]:
+def list_array_texts(items: list[bytes], low: int, high: int, unique: bool) -> set[bytes]:
     """All arrays of low to high of these items (low > 0)."""
     out = set()
     for size in range(low, high + 1):
@@ -88,14 +88,16 @@ def arrays(items: list[bytes], low: int, high: int, unique: bool) -> set[bytes]:
     return out
 
 
-def check(node: Node, rules: dict[Any, Node], texts: set[bytes], vocabulary: Vocabulary, data: st.DataObject) -> None:
+def check_masks(
+    node: Node, rules: dict[Any, Node], texts: set[bytes], vocabulary: Vocabulary, data: st.DataObject
+) -> None:
     """Walks along listed texts and compares every mask."""
     viable = {text[:end] for text in texts for end in range(len(text) + 1)}
     constraint = compile_grammar(Grammar(node, rules), vocabulary)
     matcher, text = constraint.matcher(), b""
     for _ in range(12):
         wanted = {k for k, token in enumerate(vocabulary.tokens) if token and text + token in viable}
-        found = members(matcher.mask()) - set(vocabulary.eos_ids)
+        found = list_tokens(matcher.mask()) - set(vocabulary.eos_ids)
         note(f"{text!r}")
         assert found == wanted, (
             text,
@@ -137,43 +139,43 @@ def accepts(constraint: Constraint, text: bytes) -> bool:
 chosen = st.lists(st.sampled_from(SPELLINGS), min_size=1, max_size=6, unique=True)
 
 
-def distinct(items: list[bytes]) -> int:
+def are_distinct(items: list[bytes]) -> int:
     return len({value(text) for text in items})
 
 
 @given(chosen, st.integers(1, 3), st.integers(0, 2), st.data())
 def test_few_values(items: list[bytes], low: int, more: int, data: st.DataObject) -> None:
     """Also where members run out: the front end promises only that as many as must come can."""
-    low = min(low, distinct(items))
-    high = min(low + more, distinct(items), 3)
-    body, rules = chain_of(Strings(tuple(sorted(items))), low, high)
+    low = min(low, are_distinct(items))
+    high = min(low + more, are_distinct(items), 3)
+    body, rules = make_chain(Strings(tuple(sorted(items))), low, high)
     node = Sequence((Literal(b"["), Unique(body), Literal(b"]")))
-    check(node, rules, arrays(items, low, high, True), data.draw(vocabularies(items)), data)
+    check_masks(node, rules, list_array_texts(items, low, high, True), data.draw(vocabularies(items)), data)
 
 
 @given(chosen, chosen, st.data())
 def test_beside_an_array_that_may_repeat(unique: list[bytes], free: list[bytes], data: st.DataObject) -> None:
     """A union: what the one refuses the other may still allow."""
-    high = min(3, distinct(unique))
-    body, rules = chain_of(Strings(tuple(sorted(unique))), 1, high)
+    high = min(3, are_distinct(unique))
+    body, rules = make_chain(Strings(tuple(sorted(unique))), 1, high)
     again = Strings(tuple(sorted(free)))
     loose = Sequence((again, Repeat(Sequence((Literal(b","), again)), 1, 1)))
     node = Sequence((Literal(b"["), Choice((Unique(body), loose)), Literal(b"]")))
-    texts = arrays(unique, 1, high, True) | arrays(free, 2, 2, False)
-    check(node, rules, texts, data.draw(vocabularies(unique + free)), data)
+    texts = list_array_texts(unique, 1, high, True) | list_array_texts(free, 2, 2, False)
+    check_masks(node, rules, texts, data.draw(vocabularies(unique + free)), data)
 
 
 @settings(max_examples=settings.default.max_examples // 3)
 @given(chosen.map(lambda items: items[:3]), st.data())
 def test_one_inside_the_other(items: list[bytes], data: st.DataObject) -> None:
     """Arrays of different arrays of different items."""
-    high = min(2, distinct(items))
-    body, rules = chain_of(Strings(tuple(sorted(items))), 1, high)
+    high = min(2, are_distinct(items))
+    body, rules = make_chain(Strings(tuple(sorted(items))), 1, high)
     inner: Node = Sequence((Literal(b"["), Unique(body), Literal(b"]")))
     rules["inner"] = inner
-    texts = sorted(arrays(items, 1, high, True))
+    texts = sorted(list_array_texts(items, 1, high, True))
     outer = Sequence((Member(Rule("inner")), Repeat(Sequence((Literal(b","), Member(Rule("inner")))), 0, None)))
-    matching = arrays(texts, 1, 2, True)
+    matching = list_array_texts(texts, 1, 2, True)
     limit = max(map(len, matching))
     # The outer array has no bound: viable are the beginnings of those with two items, and what begins a third.
     constraint = compile_grammar(

@@ -11,7 +11,7 @@ from constrain.automata.dfa import Dfa
 from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.grammar.nodes import EMPTY, Grammar, Layout, Literal, NameClass, Object
 from constrain.vocabulary.vocabulary import Vocabulary
-from tests.engine.test_mask_oracle import members
+from tests.engine.test_mask_oracle import list_tokens
 
 WORDS = ["", "a", "ab", "abc", "b", "é", "è", "éa", "ß", "😀", "😁", '"', "\\", "\n", "a\nb", "\u20ac", "\u20ad"]
 TIGHT = Layout(EMPTY, EMPTY, Literal(b","), Literal(b":"), EMPTY)
@@ -63,7 +63,7 @@ def test_no_key_is_begun_that_cannot_be_new(
     for text in texts:  # nothing that may come is masked
         matcher, place = constraint.matcher(), 0
         while place < len(text):
-            found = members(matcher.mask())
+            found = list_tokens(matcher.mask())
             fitting = [k for k, token in enumerate(vocabulary.tokens) if token and text.startswith(token, place)]
             assert set(fitting) <= found, (text[:place], [vocabulary.tokens[k] for k in set(fitting) - found])
             token = choice.choice(fitting)
@@ -74,7 +74,7 @@ def test_no_key_is_begun_that_cannot_be_new(
     for _ in range(3):  # nothing that is not masked leads nowhere
         matcher, text = constraint.matcher(), b""
         while not matcher.is_complete or (len(text) < 120 and choice.random() < 0.5):
-            found = members(matcher.mask()) - {0}
+            found = list_tokens(matcher.mask()) - {0}
             assert found or matcher.is_complete, text
             if not found:
                 break

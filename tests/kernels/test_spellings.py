@@ -14,7 +14,7 @@ from constrain.automata.dfa import Dfa
 from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.grammar.nodes import EMPTY, Chars, Grammar, JsonString, Layout, Literal, Node, Object, Property, Sequence
 from constrain.vocabulary.vocabulary import Vocabulary
-from tests.engine.test_mask_oracle import members
+from tests.engine.test_mask_oracle import list_tokens
 from tests.grammar_oracle import Reference
 
 CODES = [
@@ -54,7 +54,7 @@ def agree(node: Node, begun: bytes, text: bytes) -> None:
         here = begun + text[:end]
         assert matcher.next_bytes() == oracle.next_bytes(here), here
         end_token = {VOCABULARY.size - 1} if oracle.accepts(here) else set()
-        assert members(matcher.mask()) == oracle.mask(here, VOCABULARY.tokens) | end_token, here
+        assert list_tokens(matcher.mask()) == oracle.mask(here, VOCABULARY.tokens) | end_token, here
         if text[end : end + 1] == b"" or text[end] not in matcher.next_bytes():
             return
         matcher.advance(text[end])

@@ -132,12 +132,12 @@ def test_a_set_of_too_many_places_is_refused_and_the_matcher_stays(monkeypatch: 
     monkeypatch.setattr("constrain.engine.state_cache.MOST_ITEMS", 1_000)
     matcher = compile(VOCABULARY, gbnf('root ::= "a" root root | "a" | "a" root "b"')).matcher()
     taken = 0
-    with pytest.raises(LimitError, match="places of the grammar"):
+    with pytest.raises(LimitError, match="positions of the grammar"):
         while True:
             matcher.advance_bytes(b"a")
             taken += 1
     before = matcher.state, matcher.tokens
-    with pytest.raises(LimitError, match="places of the grammar"):
+    with pytest.raises(LimitError, match="positions of the grammar"):
         matcher.advance_bytes(b"a")
     assert (matcher.state, matcher.tokens) == before
     assert taken > 100

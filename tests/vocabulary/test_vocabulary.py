@@ -16,12 +16,12 @@ from constrain.vocabulary.vocabulary import Vocabulary
 TOKENS: list[bytes | None] = [b"a", b"b", b"ab", b"", b"ab", None, b"bc", b"c", b"\xc3", b"\xa9"]
 
 
-def made(**changes: object) -> Vocabulary:
+def make_vocabulary(**changes: object) -> Vocabulary:
     return Vocabulary.from_tokens(TOKENS, (5,), **changes)  # type: ignore[arg-type]
 
 
 def test_blob_and_offsets_are_the_tokens() -> None:
-    vocabulary = made()
+    vocabulary = make_vocabulary()
     assert vocabulary.size == len(vocabulary) == len(TOKENS)
     assert vocabulary.offsets.dtype == np.int32 and not vocabulary.offsets.flags.writeable
     for index, token in enumerate(vocabulary.tokens):
@@ -38,15 +38,15 @@ def test_end_tokens_and_special_tokens_never_match_text() -> None:
 
 @pytest.mark.parametrize("size", [len(TOKENS), len(TOKENS) + 1, len(TOKENS) + 54])
 def test_wider_logits_are_padded_with_tokens_that_never_match(size: int) -> None:
-    vocabulary = made(size=size)
+    vocabulary = make_vocabulary(size=size)
     assert vocabulary.size == size and len(vocabulary.offsets) == size + 1
     assert set(vocabulary.tokens[len(TOKENS) :]) <= {None}
 
 
 def test_narrower_logits_leave_out_the_tokens_that_the_model_cannot_write() -> None:
-    assert made(size=6).tokens == tuple(TOKENS[:6])
+    assert make_vocabulary(size=6).tokens == tuple(TOKENS[:6])
     with pytest.raises(VocabularyError, match="end token 5"):
-        made(size=5)
+        make_vocabulary(size=5)
 
 
 @pytest.mark.parametrize(
@@ -69,21 +69,21 @@ def test_tokens_must_be_bytes() -> None:
 
 
 def test_the_fingerprint_tells_vocabularies_apart() -> None:
-    same, other = made(), made()
+    same, other = make_vocabulary(), make_vocabulary()
     assert same == other and hash(same) == hash(other) and same != "vocabulary"
-    assert same.fingerprint == made(name="another", leading_space="stripped").fingerprint
+    assert same.fingerprint == make_vocabulary(name="another", leading_space="stripped").fingerprint
     differing = [
         Vocabulary.from_tokens(TOKENS, (6,)),
         Vocabulary.from_tokens(TOKENS, (5, 6)),
-        made(size=11),
-        made(special={"x": 0}),
+        make_vocabulary(size=11),
+        make_vocabulary(special={"x": 0}),
         Vocabulary.from_tokens([b"ab", b"", *TOKENS[2:]], (5,)),  # the same blob, cut elsewhere
     ]
     assert len({same.fingerprint, *(v.fingerprint for v in differing)}) == len(differing) + 1
 
 
 def test_missing_bytes_are_those_without_a_token_of_their_own() -> None:
-    assert made().missing_bytes == frozenset(range(255)) - set(b"abc\xc3\xa9")
+    assert make_vocabulary().missing_bytes == frozenset(range(255)) - set(b"abc\xc3\xa9")
     assert Vocabulary.bytes().missing_bytes == frozenset()
 
 

@@ -32,7 +32,7 @@ def ranks(tmp_path: Path) -> Path:
     return path
 
 
-def facts(vocabulary: Vocabulary) -> dict[str, Any]:
+def read_fields(vocabulary: Vocabulary) -> dict[str, Any]:
     found = {one.name: getattr(vocabulary, one.name) for one in fields(vocabulary)}
     found["offsets"] = found["offsets"].tolist()
     found["special"], found["names"] = list(found["special"].items()), dict(found["names"])
@@ -55,7 +55,7 @@ def test_what_is_read_again_is_the_same(
     assert len(list(folder.glob("*.vocabulary"))) == 1
     monkeypatch.setattr(token_files, "read_ranks", lambda *_: pytest.fail("the file in the store was not used"))
     again = Vocabulary.from_tiktoken(ranks, **how)
-    assert facts(again) == facts(made)
+    assert read_fields(again) == read_fields(made)
     assert (again.encode is None) == (made.encode is None) == ("pattern" not in how)
     if made.encode is not None and again.encode is not None:
         pytest.importorskip("tiktoken")
@@ -84,7 +84,7 @@ def test_a_damaged_file_is_read_anew(folder: Path, ranks: Path, damage: str) -> 
     middle = len(data) // 2
     flipped = data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
     path.write_bytes({"cut": data[:middle], "flip": flipped, "empty": b"", "text": b"{}\n"}[damage])
-    assert facts(Vocabulary.from_tiktoken(ranks, eos_ids=[9_258], size=9_259)) == facts(wanted)
+    assert read_fields(Vocabulary.from_tiktoken(ranks, eos_ids=[9_258], size=9_259)) == read_fields(wanted)
     assert path.read_bytes() == data
 
 
