@@ -151,7 +151,7 @@ def test_prompts() -> None:
     assert loaded.prompt_ids(None) == loaded.prompt_ids([]) == [loaded.tokenizer.bos_token_id]
     with pytest.raises(ConstrainError, match="no chat template"):
         loaded.prompt_ids([{"role": "user", "content": "name"}])
-    with pytest.raises(ConstrainError, match="holds token 99999"):
+    with pytest.raises(ConstrainError, match="contains token 99999"):
         loaded.prompt_ids([99999])
     bare = as_loaded(loaded.model, loaded.vocabulary)
     assert bare.prompt_ids("name") == ids
