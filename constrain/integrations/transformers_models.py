@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union, cast
 
 from .. import demo
-from ..base.errors import ArgumentError, ConstrainError, VocabularyError, shorten_text
+from ..base.errors import ArgumentError, ConstrainError, VocabularyError, check_type, shorten_text
 from ..vocabulary.vocabulary import Vocabulary
 from .end_tokens import ids_of
 from .model_hub import foreign_errors, is_hub_id, locally_first
@@ -115,6 +115,7 @@ def load_model(source: str | PathLike[str], *, dtype: Any = None, device: Any = 
     ConstrainError
         If the model cannot be loaded.
     """
+    check_type("source", source, (str, PathLike), 'give "demo", a folder or a hub id')
     kind = None if dtype is None else str(dtype).removeprefix("torch.")
     return _load(str(fspath(source)), kind, None if device is None else str(device))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import sys
@@ -41,6 +42,7 @@ def grow() -> None:
 
 
 def die() -> None:
+    faulthandler.disable()  # pytest's would print a stack that looks like a fault of the tests
     os.kill(os.getpid(), signal.SIGSEGV)
 
 

@@ -160,6 +160,7 @@ CALLS: dict[str, Call] = {
         )
         for name in ("schema", "grammar", "choices", "type")
     },
+    "load_model": (constrain.load_model, lambda: {"source": "demo", "dtype": None, "device": "cpu"}),
     "Vocabulary.from_tokens": (
         Vocabulary.from_tokens,
         lambda: {"tokens": [b"a", None], "eos_ids": [1], "special": {"x": 1}, "size": 2, "encode": None,
