@@ -29,7 +29,7 @@ def cache_folder_path() -> Path | None:
 
 
 def default_cache_folder() -> Path | None:
-    """Return `~/.cache/constrain`; None if there is no home."""
+    """Return `~/.cache/constrain`; None if there is no home directory."""
     return _folder(None, os.environ.get("HOME"))
 
 

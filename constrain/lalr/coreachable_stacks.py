@@ -1,7 +1,7 @@
 """The co-reachable stacks of an LALR parser (those from which acceptance is reachable), after resolved conflicts.
 
 A table without conflicts over productive rules has no dead ends: every viable prefix can be completed. If a shift won a
-conflict, or a rule is unproductive, the parser is a deterministic pushdown automaton that may get stuck for good
+conflict, or a rule is unproductive, the parser is a deterministic pushdown automaton that may get stuck
 (`start: x "b"`, `x: | "b" x`: every b is shifted and nothing is accepted). The stacks that can still accept form a
 regular language (Büchi 1964; Bouajjani, Esparza and Maler, "Reachability analysis of pushdown automata", 1997), which
 is computed here by saturation.

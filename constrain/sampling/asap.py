@@ -48,7 +48,7 @@ def draw_asap(
     trie : SuccessTrie, optional
         Success masses learnt so far, updated in place; a new trie by default.
     accepts : callable, optional
-        Validator of complete texts, called with their bytes; see `success_walks.Judge`.
+        Validator of complete texts, called with their bytes; see `success_walks.Validator`.
     viable : callable, optional
         Validator of prefixes, called with their bytes. It may refuse only prefixes that no accepted text continues.
 

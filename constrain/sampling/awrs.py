@@ -78,8 +78,8 @@ def draw_token(
     allowed : int64 [k], optional
         The only tokens that are tried: those of a sound mask, whose mass counts into the weight.
     mask : callable, optional
-        Returns what `check` decides, as a Mask; used where many checks in a row fail.
-    many : callable, optional
+        Returns the results of `check` for all tokens, as an int32 bit mask; used where many checks in a row fail.
+    check_many : callable, optional
         `check` for several tokens at once, for methods that use it.
     ends : tuple of int
         Tokens that count as one, the first of them, with the sum of their probabilities.
@@ -219,7 +219,7 @@ def draw_awrs(
         When the mask of a Constraint is used: "late", where many checks fail; "first", and checks only of the tokens
         that it leaves (for slow validators); or "never".
     accepts : callable, optional
-        Validator of complete texts, called with their bytes; see `success_walks.Judge`.
+        Validator of complete texts, called with their bytes; see `success_walks.Validator`.
     viable : callable, optional
         Validator of prefixes, called with their bytes. It may refuse only prefixes that no accepted text continues.
     seconds : float, optional

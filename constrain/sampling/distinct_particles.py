@@ -58,7 +58,7 @@ def grow_distinct_population(
         nodes = [nodes[k] for k in chosen]
     if not nodes:
         return Population([prefixes.root], np.full(1, -np.inf), 0, settings.max_tokens)
-    # The sum of these weights estimates Z, but in a Population the mean does.
+    # Here the sum of the weights estimates Z; in a Population their mean does.
     return Population(nodes, log_weights + np.log(len(nodes)), len(nodes), settings.max_tokens)
 
 

@@ -25,7 +25,8 @@ __all__ = ["FAINTEST", "ExponentialRace", "Row"]
 HEAD = 5e-4
 """Smallest share of the mass at which a token has its own clock; at most 2,000 tokens have one."""
 ROOM = 1.25
-"""Capacity of the list of likely tokens, as a multiple of the total mass; a row that exceeds it is no distribution."""
+"""Capacity of the list of likely tokens, as a multiple of the total mass; only a row that is not a distribution exceeds
+it."""
 SMALL = 1024
 """In rows up to this length every token has its own clock, which is as fast and needs no subtraction."""
 BATCH = 256

@@ -71,7 +71,7 @@ def draw_without_replacement(
     trie : SuccessTrie, optional
         Success masses learnt so far, updated in place; a new trie by default.
     accepts : callable, optional
-        Validator of complete texts, called with their bytes; see `success_walks.Judge`.
+        Validator of complete texts, called with their bytes; see `success_walks.Validator`.
     viable : callable, optional
         Validator of prefixes, called with their bytes. It may refuse only prefixes that no accepted text continues.
     together : int, optional
@@ -84,7 +84,7 @@ def draw_without_replacement(
     -------
     Draws
         With the stats missing, log_time (log of the time reached; inf if all texts arrived, so that the weights are the
-        model's own mass) and those of `Laws.stats`.
+        model's own mass) and those of `DistributionSource.stats`.
 
     Raises
     ------

@@ -52,9 +52,9 @@ class RepeatedMember(Exception):
 
 
 class DocumentWriter(NodeVisitor["Node | None"], PartialDocument):
-    """Writes the nodes of a Grammar.
+    """Writes a text of the nodes of a Grammar.
 
-    `visit` writes a text of a node up to a node in last position, which it returns; None if there is none.
+    `visit` writes all of a node but its last part, which it returns for the caller to write; None if nothing is left.
     """
 
     def node(self, node: Node) -> None:

@@ -278,7 +278,7 @@ class ConflictFinder:
         return None
 
     def next_of(self, *stacks: Stack) -> list[int]:
-        """Return the terminals, without the end, for which each of the stacks has an action."""
+        """Return the terminals except $END for which every stack has an action."""
         rows = [self.table.action[stack[-1]] != 0 for stack in stacks]
         both = rows[0] if len(rows) == 1 else rows[0] & rows[1]
         return [t for t in both.nonzero()[0].tolist() if t != self.end]

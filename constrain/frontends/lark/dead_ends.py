@@ -34,7 +34,7 @@ def find_dead_ends(
     LimitError
         If the analysis takes too much work.
     """
-    # A lexeme that could continue, but not over what follows, forbids nothing: this suffices for most lexers.
+    # First without obligations, on an upper bound of the restrictions: this suffices for most lexers.
     if not LexemeBoundaries(scanner, table, scan, ignored, max_obligations=0).is_free:
         boundaries = LexemeBoundaries(scanner, table, scan, ignored, max_obligations=None)
         if not boundaries.is_free and lexer_forbids(table, boundaries.merged[1], MOST_STACK_STATES):

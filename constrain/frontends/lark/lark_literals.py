@@ -1,4 +1,4 @@
-"""Diagnosis of literals of lark's grammar language that are no valid string or no valid pattern for `re`."""
+"""Diagnosis of literals of lark's grammar language that are not a valid string or not a valid pattern for `re`."""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ class ShapeAlgebra(SchemaAlgebra):
         opened, self._open, lowest = self._open, {}, self._lowest_assumed
         try:
             return self.is_satisfiable(schemas)
-        except CircularSchema:  # Not known yet: to subtract what may not overlap is exact all the same.
+        except CircularSchema:  # Not known yet: subtracting a disjoint set is exact, too.
             return True
         finally:
             self._probes -= 1
@@ -307,7 +307,7 @@ class ShapeAlgebra(SchemaAlgebra):
             elif known[0] < 0 < known[-1]:
                 positive = tuple(literal for literal in known if literal > 0)
                 bound = self.bound_of(positive)
-                # A and not M is A, if A and M share nothing.
+                # A and not M is A if A and M are disjoint.
                 relevant = [m for m in known if m < 0 and not are_disjoint(bound, self.bound_of((-m,)))]
                 known = (*relevant, *positive)
             self._intersections[one, other] = known
@@ -446,7 +446,7 @@ class ShapeAlgebra(SchemaAlgebra):
         return candidates[0].pointer or "" if candidates else ""
 
     def irregular_names(self, schemas: SchemaSet) -> Language | None:
-        """Return the formula of the texts in a set that is no regular language; None for a regular one."""
+        """Return the formula of the texts in a set that is not a regular language; None for a regular one."""
         cases = self._find_string_cases(schemas)
         if len(cases) != 1 or not self.languages.irregular(cases[0].lang):
             return None

@@ -64,7 +64,7 @@ def count_widest_part(shape: Shape) -> int:
 
 
 def intersect_shapes(*shapes: Shape, algebra: SchemaAlgebra) -> Shape:
-    """Return the values that are in all Shapes."""
+    """Return the intersection of Shapes."""
     if any(shape is NOTHING for shape in shapes):
         return NOTHING
     constraining = [shape for shape in shapes if shape is not EVERYTHING]
@@ -286,7 +286,7 @@ def unite_overlapping_shapes(shapes: list[Shape], algebra: SchemaAlgebra) -> Sha
 
 
 def unite_shapes(shapes: list[Shape]) -> Shape:
-    """Return the values that are in at least one Shape."""
+    """Return the union of Shapes."""
     if len(shapes) == 1:
         return shapes[0]
     scalars = 0

@@ -1,7 +1,7 @@
 """Arrays with two equal items, the complement of `uniqueItems`, where infinitely many values may be the repeated one.
 
-"Some two items are equal" is no context-free language. So the items are written as `Member`s of a `Unique` node until
-one equals an earlier one (`grammar.nodes.Member.again`); after that nothing has to be compared any more, and the array
+"Some two items are equal" is not a context-free language. So the items are written as `Member`s of a `Unique` node
+until one equals an earlier one (`grammar.nodes.Member.again`); after that nothing has to be compared, and the array
 may end. Without an upper bound of the length there is no dead end, since any item after the prefix can be repeated.
 """
 

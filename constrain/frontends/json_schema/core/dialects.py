@@ -77,7 +77,7 @@ VOCABULARIES = {
 def resolve_dialect(raw: dict[str, Any], inherited: Dialect, pointer: str, registry: Mapping[str, Any]) -> Dialect:
     """Return the dialect that `$schema` names, or the inherited one.
 
-    Raise SchemaError if it is no string, and UnsupportedError for draft 3 and older and for a meta-schema of the
+    Raise SchemaError if it is not a string, and UnsupportedError for draft 3 and older and for a meta-schema of the
     registry that requires an unknown vocabulary.
     """
     name = raw.get("$schema")

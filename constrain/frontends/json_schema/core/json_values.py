@@ -41,7 +41,7 @@ MOST_LEVELS = 1_000
 def parse_rational(value: Any, pointer: str) -> Fraction:
     """Return the exact value of a JSON number.
 
-    A float denotes its shortest decimal, as it was most likely written. Raise SchemaError if it is no number,
+    A float denotes its shortest decimal, as it was most likely written. Raise SchemaError if it is not a number,
     LimitError if it has more than `MOST_DIGITS` digits before or after the point.
     """
     kind = type(value)
@@ -67,7 +67,7 @@ def parse_rational(value: Any, pointer: str) -> Fraction:
 
 
 def to_constant(value: Any, pointer: str) -> Constant:
-    """Return the hashable form of a JSON value. Raise SchemaError if it is none."""
+    """Return the hashable form of a JSON value. Raise SchemaError if it is not one."""
     kind = type(value)  # The usual types first: a schema may list many values.
     if kind is str and value.isascii():
         return (STRING, value)

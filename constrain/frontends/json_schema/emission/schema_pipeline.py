@@ -36,7 +36,7 @@ def to_grammar(
     counts). registry: documents by URI that `$ref` may name; nothing is fetched. Rules are made on demand, but
     everything that can be reached is checked now.
 
-    Raise SchemaError for what is no schema, UnsupportedError for a keyword that is not enforced (by JSON pointer),
+    Raise SchemaError for what is not a schema, UnsupportedError for a keyword that is not enforced (by JSON pointer),
     UnsatisfiableError if no value is an instance, LimitError if a budget of `limits` is spent.
     """
     document = load_document(schema, limits)

@@ -169,7 +169,7 @@ def _multiples(numbers: NumberInterval, step: Fraction) -> Iterator[Fraction]:
     """Yield the numbers of the set that are multiples of step, those nearest to zero first.
 
     k * step is a multiple of n exactly if k is a multiple of lcm(step, n) / step. So unless that is 1, among any few
-    consecutive k there is one that is no multiple of any n: results are never far apart.
+    consecutive k there is one that is not a multiple of any n: results are never far apart.
     """
     periods = [int(lcm_of((step, other)) / step) for other in numbers.not_multiples]
     if 1 in periods:
@@ -305,7 +305,7 @@ def _exponent_row(read: Any, most: float) -> tuple[Sequence[Any], bool]:
 def _build_conditions(
     numbers: NumberInterval, values: list[Fraction] | None, fraction: bool, digits: int | None
 ) -> list[DigitCondition]:
-    """Return the conditions on a magnitude, multiples excepted. A lower bound of 0 is no condition."""
+    """Return the conditions on a magnitude other than multiples. A lower bound of 0 needs none."""
     parts: list[DigitCondition] = []
     low, high = numbers.low, numbers.high
     if values is not None:

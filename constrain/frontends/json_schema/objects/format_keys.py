@@ -1,4 +1,4 @@
-"""Objects with keys of a format that is no regular language: members written by rules.
+"""Objects with keys of a format that is not a regular language: members written by rules.
 
 An `Object` node reads keys by automata, which cannot match parentheses. Here each state is a rule: the declared keys so
 far, the number of members, the required classes that have one. Undeclared keys are `Member`s of one `Unique` node, so

@@ -55,8 +55,8 @@ class ReferenceIndex(NamedTuple):
 class ReferenceResolver:
     """Resolves the references of a document with a registry. The meta-schemas of the drafts are always available.
 
-    registry: schema documents by URI, perhaps as `References`. Raise SchemaError for a URI that is none, and for a
-    document that is no schema.
+    registry: schema documents by URI, perhaps as `References`. Raise SchemaError for an invalid URI, and for a
+    document that is not a schema.
     """
 
     def __init__(self, document: Any, registry: Mapping[str, Any] | None, limits: Limits = Limits()) -> None:
@@ -137,7 +137,7 @@ class ReferenceResolver:
         raw, location, base = scope.root, scope.pointer, scope
         for part in fragment[1:].split("/"):
             name = part.replace("~1", "/").replace("~0", "~")
-            # An id that is no string is a key of a map of schemas, such as `properties`.
+            # An id that is not a string is a key of a map of schemas, such as `properties`.
             if isinstance(raw, dict) and (isinstance(raw.get("$id"), str) or isinstance(raw.get("id"), str)):
                 base = self.enter(raw, base, location)
             if isinstance(raw, dict) and name in raw:
@@ -263,7 +263,7 @@ HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def split_uri(uri: str, pointer: str) -> tuple[str, str]:
-    """Return a URI without its fragment, and the fragment. Raise SchemaError if it is no URI."""
+    """Return a URI without its fragment, and the fragment. Raise SchemaError if it is not a URI."""
     try:
         urlsplit(uri)
         absolute, fragment = urldefrag(uri)
@@ -273,7 +273,7 @@ def split_uri(uri: str, pointer: str) -> tuple[str, str]:
 
 
 def resolve_uri(base: str, uri: str, pointer: str) -> str:
-    """Resolve a URI against a base (RFC 3986, section 5). Raise SchemaError if one of them is no URI."""
+    """Resolve a URI against a base (RFC 3986, section 5). Raise SchemaError if one of them is not a URI."""
     try:
         return urljoin(base, uri)
     except ValueError as error:

@@ -37,7 +37,7 @@ def find_faults(
 ) -> list[SchemaFault]:
     """Return all faults of the keywords, those that prevent compiling first; [] if every keyword can be parsed.
 
-    Raise SchemaError if the document itself is no JSON or no schema. Contradictions between keywords and exceeded
+    Raise SchemaError if the document itself is not JSON or not a schema. Contradictions between keywords and exceeded
     budgets are not faults of a keyword; `to_grammar` raises them.
     """
     document = load_document(schema, limits)
@@ -81,7 +81,7 @@ class FaultCollector(UnsharedSchemaParser):
                     node.keywords[keyword.field] = errors
 
     def parse_subschema(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
-        """Return the set of a subschema; ANY if it is no schema."""
+        """Return the set of a subschema; ANY if it is not a schema."""
         try:
             return super().parse_subschema(raw, scope, pointer)
         except (SchemaError, UnsupportedError) as error:

@@ -89,7 +89,7 @@ SYNONYMS = {
     "regexp": "regex", "iso8601": "date-time", "iso-date": "date", "emailaddress": "email", "link": "uri",
     "color": "", "phone": "", "style": "", "utc-millisec": "",
 }  # fmt: skip
-"""Formats by their names elsewhere and in draft 3; "" if there is no equivalent."""
+"""Formats by their names in other specifications and in draft 3; "" if there is no equivalent."""
 
 
 # ---- names that are nearly keywords --------------------------------------------------------------------------------

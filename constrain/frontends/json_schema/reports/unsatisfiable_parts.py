@@ -1,6 +1,6 @@
 """Find parts of a schema that nothing satisfies, although the schema can be satisfied.
 
-A property with an unsatisfiable schema can never be written, an unsatisfiable branch never be taken. That is no error,
+A property with an unsatisfiable schema can never be written, an unsatisfiable branch never taken. That is not an error,
 and sometimes intended (`false`), but more often it is a mistake that nothing else shows.
 """
 

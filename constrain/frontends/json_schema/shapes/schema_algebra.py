@@ -74,11 +74,11 @@ class SchemaAlgebra(ABC):
 
     @abstractmethod
     def irregular_names(self, schemas: SchemaSet) -> Language | None:
-        """Return the formula of the texts in a set that is no regular language; None for a regular one."""
+        """Return the formula of the texts in a set that is not a regular language; None for a regular one."""
 
     @abstractmethod
     def item_automata(self, case: ArrayCase) -> list[Any]:
-        """Return the `arrays.item_counts.Plan` of every normalised case of some arrays."""
+        """Return the `arrays.item_counts.ItemAutomaton` of every normalised case of some arrays."""
 
     @abstractmethod
     def unsupported(self, cause: str, field: str) -> UnsupportedError:

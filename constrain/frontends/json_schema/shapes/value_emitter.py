@@ -32,4 +32,4 @@ class ValueEmitter(ABC):
 
     @abstractmethod
     def plan(self, case: ArrayCase) -> Any:
-        """Return the `arrays.item_counts.Plan` of a normalised case whose items are counted or must differ."""
+        """Return the `arrays.item_counts.ItemAutomaton` of a normalised case whose items are counted or must differ."""

@@ -38,7 +38,7 @@ NAME = r"[A-Za-z_$\x80-\U0010ffff][0-9A-Za-z_$\x80-\U0010ffff]*"
 
 @cache
 def build_symbols(sign: bool) -> Alternatives:
-    """Return the grammar. sign: False for texts that are no regular expressions.
+    """Return the grammar. sign: False for texts that are not regular expressions.
 
     It is the same for all schemas, so it is not charged to any budget.
     """

@@ -1,6 +1,6 @@
 """The format `regex`: the texts that are regular expressions of ECMA-262, as far as an automaton can decide.
 
-Parentheses nest, so this is no regular language, but it is one between parentheses: a Disjunction is flat text
+Parentheses nest, so this is not a regular language, but it is one between parentheses: a Disjunction is flat text
 (`flat_regex_format`), then any number of groups, each followed by flat text. So several leaves and one recursive rule
 suffice. What they accept is what `pattern` reads: Unicode mode, with a lone `{`, `}` and `]` and escaped punctuation.
 

@@ -56,7 +56,7 @@ def read_pattern(pattern: str) -> SchemaPattern:
 def _has_match(term: Term) -> bool:
     """Return whether some text certainly matches a tree without anchors."""
     if isinstance(term, OneOf):
-        # A lone surrogate is no character, although a pattern may contain it.
+        # A lone surrogate is not a character, although a pattern may contain it.
         return any(first < SURROGATES[0] or last >= SURROGATES[1] for first, last in list_ranges(term.charset))
     if isinstance(term, Concatenation):
         return all(map(_has_match, term.parts))

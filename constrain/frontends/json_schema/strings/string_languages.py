@@ -94,7 +94,7 @@ class LanguageCache:
         return known
 
     def irregular(self, lang: Language) -> bool:
-        """Return whether an atom of the formula is a format that is no regular language."""
+        """Return whether an atom of the formula is a format that is not a regular language."""
         return any(kind == "format" and payload in IRREGULAR_FORMATS for _, kind, payload in lang)
 
     def nested(self, lang: Language, low: int = 0, high: int | None = None) -> NestedTexts | Dfa | None:
@@ -216,7 +216,7 @@ class LanguageCache:
             return pattern_dfa(payload, self.limits.dfa_states)
         if kind == "letters":
             return letters_dfa(payload, self.limits.dfa_states)
-        # What a complement leaves out must be all of the format; for the rest see `formats` on leap seconds.
+        # A complement needs the whole format, including the dates that "plain" leaves out (see `formats`).
         try:
             known = format_dfa(payload, spelling="plain" if sign else "any")
         except UnsupportedError as error:

@@ -1,8 +1,8 @@
 """Sets of texts: `minLength`, `maxLength`, `pattern`, `format`, and the texts of `enum` and `const`.
 
 A `StringCase` is a finite tuple of texts, or a formula of atoms (`string_languages`) with an interval of lengths.
-Lengths count code points of the decoded text. A length beside a pattern is counted beside the automaton of the pattern
-wherever that cannot lead to a dead end (`_lengths`), and multiplied into it elsewhere; neither is ever dropped.
+Lengths count code points of the decoded text. Where that cannot lead to a dead end (`_separate_lengths`), the length is
+counted in addition to the automaton of the pattern; elsewhere it is multiplied into the automaton.
 """
 
 from __future__ import annotations
