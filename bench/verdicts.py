@@ -1,10 +1,10 @@
-"""Does a run of MaskBench meet the targets? Each one is a ratio to a peer, on the schemas common to all engines.
+"""Compare a run of MaskBench with the targets, each a ratio to a peer on the schemas common to all engines.
 
-    found = judge(times)      times: the rows of `report.summarise`; a row a target and engine of ours
-    show(found, console)
+    rows = judge_targets(times)      times: the rows "time" of `report.summarise_runs`; returns a row per target and
+    print_verdicts(rows, console)    engine of ours
 
-A target that names no peer is of the better one. What cannot be judged, a peer or a mode being absent, is not met and
-not missed: the verdict says what is lacking.
+Where a target names several peers, the better one counts. A target whose peer or mode is absent is neither met nor
+missed: the verdict names what is missing.
 """
 
 from __future__ import annotations

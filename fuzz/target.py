@@ -1,8 +1,8 @@
 """A fuzz target: a strategy that draws inputs, and a check that raises if a promise is broken.
 
-Any input is drawn by Hypothesis, so one target serves three engines: Hypothesis' own generation (`engine.generate`),
-coverage-guided mutation of the choices that a strategy draws from (`engine.guide`, by atheris or in Python), and the
-minimisation of what was found.
+Any input is drawn by Hypothesis, so one target serves three engines: Hypothesis' own generation
+(`engine.generate_inputs`), coverage-guided mutation of the choices that a strategy draws from (`engine.run_guided`, by
+atheris or in Python), and the minimisation of findings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Small random models of every family, made on the spot, with tokenizers of `tokenizers_made` to match.
+"""Small random models of every family, made on the spot, with tokenizers of `tokenizer_factory` to match.
 
 `made("llama")` is a LoadedModel whose logits are wider than its tokenizer, as real ones are. `TableModel` is a
 `LanguageModel` without a network: its law depends on the last token only, so that exact answers can be computed.

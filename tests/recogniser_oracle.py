@@ -1,6 +1,6 @@
 """A plain recogniser of nodes: from a place in a text to the places where a node may end.
 
-Slower than the engine and faster than the oracle of `reference`; it knows nothing about prefixes, and shares no code
+Slower than the engine and faster than `grammar_oracle`; it knows nothing about prefixes, and shares no code
 with either. For tests of front ends, which ask whether whole texts are in a Grammar.
 """
 

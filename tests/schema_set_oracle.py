@@ -1,4 +1,4 @@
-"""A few literal sets with a plain meaning, for tests of cases of the algebra: which values they hold is known by hand.
+"""A few SchemaSets with an obvious meaning, for tests of cases of the algebra: it is known which values they contain.
 
 Two predicates tell the values apart: being the number 1, and being a string. So a set is one of three kinds of values,
 and `VALUES` has one of each.
@@ -23,7 +23,7 @@ __all__ = ["ONE", "TEXT", "VALUES", "holds", "in_object_case", "language_holds",
 VALUES = (1, "x", None)
 SCHEMAS: tuple[Any, ...] = ({"const": 1}, {"type": "string"})
 ONE, TEXT = 0, 1
-"""Places of the predicates in SCHEMAS; `made` returns their literal sets."""
+"""Indices of the predicates in SCHEMAS; `made` returns their SchemaSets."""
 
 KINDS = {bool: BOOLEAN, int: NUMBER, str: STRING, type(None): NULL}
 
@@ -43,7 +43,7 @@ def made(style: Style | None = None, **limits: int) -> tuple[ShapeAlgebra, list[
 
 @lru_cache(maxsize=10_000, typed=True)  # True is not 1.
 def holds(algebra: ShapeAlgebra, schemas: SchemaSet, value: Any) -> bool:
-    """Whether a value, which is no list nor object, is in a literal set."""
+    """Return whether a value, neither a list nor an object, is in a SchemaSet."""
     return schemas != NEVER and all(_in_node(algebra, abs(literal), value) == (literal > 0) for literal in schemas)
 
 

@@ -103,7 +103,7 @@ def grow_nesting() -> Iterator[Growing]:
 
 
 def grow_tagged_unions(levels: int) -> dict[str, Any]:
-    """Two kinds of object, told apart by a constant; one holds the next level."""
+    """Two kinds of object, distinguished by a constant; one holds the next level."""
     inner = grow_tagged_unions(levels - 1) if levels else {"type": "string"}
     kinds = {"leaf": {"value": {"type": "string"}}, "node": {"next": inner}}
     return {"oneOf": [

@@ -1,4 +1,4 @@
-"""Plots of `bench faithful` and `bench faithful.shapes`, drawn from the facts that they store as JSON."""
+"""Plots of `bench faithful` and `bench faithful.shapes`, drawn from the results that they store as JSON."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def draw_sentences(name: str, count: int, seed: int) -> Iterator[Text]:
 
     from tests.sentence_factory import Maker
 
-    lark.lexer.has_interegular = False  # see `oracle.parser`
+    lark.lexer.has_interegular = False  # see `oracle.build_parser_of`
     drawn = Maker(grammars.read(name)).draw(random.Random(f"{seed} {name}"), 4 * count)
     drawn = sorted(drawn, key=len, reverse=True)[:count]
     for index, text in enumerate(drawn):

@@ -25,7 +25,7 @@ class Row:
     """name, origin: what it is and where it is from. kind: what `text` is; "ours" for a scenario that peers have not.
 
     check: for ours, called with a Constraint of the text (or with nothing, for a scenario), raises `answers.Wrong` if
-    what is answered is wrong; by default a walk, see `answers.used`. seconds: CPU time, where it is not the default.
+    what is answered is wrong; by default a walk, see `answers.use_constraint`. seconds: CPU time, where it is not the default.
     refusal: whether a typed error is a right answer.
     """
 

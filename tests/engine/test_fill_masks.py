@@ -49,7 +49,7 @@ def compute_masks_singly(matchers: list[Matcher], words: int = WORDS) -> np.ndar
 @settings(max_examples=40)
 @given(data=st.data())
 def test_each_row_is_the_mask_of_its_matcher(data: st.DataObject) -> None:
-    """Any mix of constraints, forks, what was rolled back and what has ended; several rounds, as worker_slots stay."""
+    """Mixed constraints, forked, rolled back and ended matchers; several rounds, since worker slots are reused."""
     kind = data.draw(st.sampled_from(["rules", "characters", "objects"]))
     vocabulary = data.draw(make.vocabularies(kind))
     grammars = data.draw(st.lists(getattr(make, kind).filter(make.sound), min_size=1, max_size=3))
@@ -165,7 +165,7 @@ def test_what_does_not_fit_is_refused() -> None:
 
 
 def test_arenas_that_forget_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
-    """State caches so small that each forgets many times: the masks are the same, in every worker_slot."""
+    """State caches so small that each is evicted many times: the masks are the same in every worker slot."""
     wanted = compute_masks_singly(
         [walk_randomly(compile(Vocabulary.bytes(), schema=SCHEMAS[1]), k, 12) for k in range(24)]
     )

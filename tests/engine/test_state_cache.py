@@ -1,4 +1,4 @@
-"""A state cache grows, forgets and serves one thread; what Matchers see of it must not change."""
+"""A state cache grows, is evicted and serves one thread; the results of Matchers must not depend on that."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tests of what runs on a card: on one, or in numba's CUDA simulator, else not at all.
 
-    make gpu                                                        on a card: these tests, then bench/gpu.py
+    make gpu                                                        on a card: these tests, then bench/gpu
     NUMBA_ENABLE_CUDASIM=1 python -m pytest tests/gpu               in the simulator, as tests/kernels/test_cuda.py does
 
 numba reads that variable when it is imported, so that a process has either the simulator or compiled kernels.

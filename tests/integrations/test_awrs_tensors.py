@@ -1,4 +1,4 @@
-"""AWRS on tensors: E[w 1{token = a}] = p(a) [a valid], by many rows at once, as `awrs.step` has it."""
+"""AWRS on tensors: E[w 1{token = a}] = p(a) [a valid], for many rows at once, as for `awrs.draw_token`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recipes: masks come back as they were kept, in no more room than they take, and no word is written beyond it."""
+"""Mask deltas: masks are restored as they were stored, take no more room than needed, and no word beyond is written."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def test_an_array_that_was_changed_in_place_is_not_written(matcher: Matcher, nam
 
 
 def many(matchers: list[Matcher], rows: list[int], worker: int, workers: int, words: int) -> tuple[int, np.ndarray]:
-    """What `fill_many` answers and writes, rows being one word longer than what belongs to them."""
+    """Return the result of `matcher_calls.fill_masks` and the rows, each one word longer than its mask."""
     places = np.array([address(one) for one in matchers], np.int64)
     out, order = np.full((len(matchers), words + 1), MARK, np.int32), np.array(rows, np.int64)
     where = order.ctypes.data if rows else 0

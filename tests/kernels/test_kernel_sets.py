@@ -277,7 +277,7 @@ def test_a_step_tells_of_all_bytes_by_which_leaves_go_the_same_ways(name: str) -
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_twin_of_a_set_leaves_names_and_texts_open(name: str) -> None:
-    """Else it is the same, and the twin of a twin is itself."""
+    """All else is equal, and the keyless variant of a keyless variant is itself."""
     cache = filled(name)
     sets = Sets(cache)
     kept = at.IS_ACCEPTING | at.IS_UNSURE | at.IS_NAMED

@@ -156,7 +156,7 @@ def closures(draw: st.DrawFn) -> Calls:
 
 
 def begin(context: Context, calls: Calls) -> None:
-    """Put calls where `closure.call` would: the callers of one are a list, the last first."""
+    """Write calls as `closure.call_rule` does: the callers of each are a linked list, the last one first."""
     edges = [(*edge, k) for k, callers in enumerate(calls) for edge in callers]
     first, ledges = [-1] * len(calls), list[int]()
     for e, (pc, reg, below, k) in enumerate(edges):

@@ -23,7 +23,7 @@ from tests.kernel_context_factory import Context
 
 @dataclass(frozen=True)
 class Table:
-    """A kernel that interns. width: int32s of a record; arguments: of a key, the first `stored` fields of the record.
+    """A kernel that interns records. width: int32s of a record; arguments: fields of its key, which come first.
 
     allowance: a record more fits while twice the number of records is at most the last place of the hash table, or,
     if 1, at most the length of the hash table.

@@ -302,7 +302,7 @@ def test_a_trie_of_another_length_is_refused() -> None:
 
 
 def test_memory_is_bounded_and_the_law_stays() -> None:
-    """A trie too small for the language forgets again and again; the draws are still exact."""
+    """A trie too small for the language evicts nodes repeatedly; the draws are still exact."""
     case, trie = cases()["palindromes"], SuccessTrie(9, max_bytes=1 << 16)
     draws = trie_rejection.draw_exact(
         case.lm, case.constraint, n=2500, rng=np.random.default_rng(3), max_tokens=9, trie=trie

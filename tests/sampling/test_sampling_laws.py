@@ -1,4 +1,4 @@
-"""Laws that hold for every sampler of the table, on small models whose exact law is enumerated (`markov_made`).
+"""Laws that hold for every sampler of the table, on small models whose exact law is enumerated (`markov_factory`).
 
 Proper weights, on vocabularies and languages that are odd; the same draws however the model is asked and whatever is
 remembered; the same law where what is remembered changes the draws; the same draws for the same seed.
@@ -330,7 +330,7 @@ def test_moves_twists_and_resampling_compose(name: str, resample: str, move: str
 
 
 def played_race(logs: NDArray[Any], rng: Script, *, tokens: Any = None, total: float = 1.0) -> PlayedRace:
-    """In the place of `awrs.Race`: its order is played through."""
+    """Replace `awrs.ExponentialRace` by a race whose order is enumerated."""
     named = range(len(logs)) if tokens is None else tokens.tolist()
     race = PlayedRace([], Played(rng))
     race.rest = {int(token): math.exp(log) for token, log in zip(named, logs) if log > -math.inf}

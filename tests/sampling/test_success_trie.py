@@ -1,4 +1,4 @@
-"""The trie of success mass: always a bound, exact where all was seen, sound when it forgets, the same after loading."""
+"""The trie of success mass: always a bound, exact where all was seen, sound after evictions, the same after loading."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def test_saving_is_whole_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_saved_trie_is_opened_or_a_new_one(tmp_path: Path) -> None:
-    """`asap` learns, `exact` goes on with it in another session; what is too large forgets."""
+    """`asap` learns, `exact` continues with it in another session; a trie that is too large evicts nodes."""
     case, path = cases()["counting"], tmp_path / "trie.npz"
     given = {"n": 200, "max_tokens": case.max_tokens}
     trie = SuccessTrie.open(path, key="k", max_tokens=case.max_tokens)

@@ -1,6 +1,6 @@
 """Strategies for users: everything drawn is valid, simple first, edge cases among it; nearly valid breaks what it says.
 
-The recogniser of `recogniser` judges texts by their Grammar, `jsonschema` values by their schema.
+The recogniser of `recogniser_oracle` judges texts by their Grammar, `jsonschema` values by their schema.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def tally_answers(task: Task, method: Method, n: int, seed: int) -> Tally:
 
 
 def measure_methods(tasks: list[Task], n: int, seed: int) -> list[Row]:
-    """Measure all methods on tasks of one kind. The model's answers to a task are forgotten when it is done."""
+    """Measure all methods on tasks of one kind. The model's answers to a task are dropped when it is done."""
     found: dict[str, list[Tally]] = {method.name: [] for method in METHODS}
     for task in tasks:
         for method in METHODS:

@@ -1,4 +1,4 @@
-"""Cases of arrays against their definition, over all short lists: products, complements, settled cases, automata."""
+"""Cases of arrays against their definition, over all short lists: products, complements, normalised cases, automata."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.schema_set_oracle import holds, made
 
 ALGEBRA, SETS = made()
 VALUES = (1, "x", "y", None, True)
-"""Two values of each kind that `literal_sets` tells apart, where there are two."""
+"""Two values, where there are two, of each kind that the predicates of `schema_set_oracle` distinguish."""
 MOST = 4
 LISTS = [list(values) for length in range(MOST + 1) for values in product(VALUES, repeat=length)]
 ALL_LISTS = frozenset(range(len(LISTS)))
@@ -145,7 +145,7 @@ def test_syntactic_subset() -> None:
             assert not array_cases.is_array_subset(one, case) or meaning(one) <= meaning(case)
 
 
-# ---- settled cases ---------------------------------------------------------------------------------------------
+# ---- normalised cases ------------------------------------------------------------------------------------------
 
 
 def test_settled_cases() -> None:

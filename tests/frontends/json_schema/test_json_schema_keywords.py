@@ -1,4 +1,4 @@
-"""The keyword table is true: it is what the reader dispatches from, and what `describe` and the docs say."""
+"""The keyword table is true: the parser dispatches from it, and `describe_keywords` and the docs agree with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases of objects against their definition, over all small objects: products, complements, clauses, settled cases."""
+"""Cases of objects against their definition, over all small objects: products, complements, clauses, normal forms."""
 
 from __future__ import annotations
 
@@ -239,11 +239,11 @@ def test_a_product_split_by_a_key() -> None:
     assert count > 10
 
 
-# ---- settled cases ---------------------------------------------------------------------------------------------
+# ---- normalised cases ------------------------------------------------------------------------------------------
 
 
 def in_settled(case: NormalisedObject, value: dict[str, Any]) -> bool:
-    """Whether an object is in a settled case, as its docstring says."""
+    """Return whether an object is in a normalised case, as its docstring says."""
     names = dict(case.names)
     if not case.low <= len(value) <= (len(value) if case.high is None else case.high):
         return False

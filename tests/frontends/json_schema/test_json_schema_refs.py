@@ -132,7 +132,7 @@ def test_meta_schemas_are_available(uri: str, good: Any, bad: Any) -> None:
         return
     try:
         assert judge({"$ref": uri}, good) and not judge({"$ref": uri}, bad)
-    except UnsupportedError as error:  # For a meta-schema that asks for what another room does not do yet.
+    except UnsupportedError as error:  # The meta-schema uses a keyword that is not supported.
         pytest.skip(error.cause)
 
 

@@ -1,8 +1,7 @@
-"""Random Lark grammars with random terminals: the machine against Lark's own parser, on every short text.
+"""Random Lark grammars with random terminals, compared with Lark's own parser on every short text.
 
-A text is accepted exactly if Lark parses it; what Lark refuses to load we refuse; every prefix of an accepted text is
-alive; a mask holds exactly the tokens that can be taken; and what is alive can be finished, by a text that Lark parses
-(but in grammars with terminals that cannot be spelled apart, see `docs/tour.md`).
+A text is accepted exactly if Lark parses it; grammars that Lark refuses to load are refused; every prefix of an
+accepted text is allowed; and a mask contains exactly the tokens that `allows` accepts.
 """
 
 from __future__ import annotations
