@@ -51,7 +51,7 @@ RULES: dict[str, Rule] = {
         lambda case: not case.exact and bool(BEYOND_DOUBLES.search(case.instance)),
     ),
     "lone surrogate": Rule(
-        "A JSON text may escape half of a surrogate pair; such a string is no Unicode text, and masks never write it.",
+        "A JSON text may escape half of a surrogate pair; such a string is not Unicode text, and masks never write it.",
         lambda case: not case.ours and bool(SURROGATE.search(case.instance)),
     ),
 }

@@ -76,5 +76,5 @@ def walk(constraint: Constraint, seed: int, steps: int = STEPS) -> bytes | None:
         return None
     matcher.advance_bytes(rest)
     if not matcher.is_complete:
-        raise Disagreement("shortest completion is no completion", f"{text!r} + {rest!r}")
+        raise Disagreement("shortest completion is not a completion", f"{text!r} + {rest!r}")
     return text + rest

@@ -28,7 +28,7 @@ VERDICTS = {
     "refused": "does not take the schema, and says so (an error of its own, not a slip of its code)",
     "over-constrains": "a valid document cannot be written",
     "lets through": "an invalid document can be written",
-    "fails": "breaks off with an internal error, at the schema or while a document is written",
+    "fails": "an internal error, when compiling the schema or while a document is written",
     "time-out": "no answer in 5 s of computing",
     "crash": "the process died",
 }
@@ -155,7 +155,7 @@ Each row is a small schema with documents that satisfy it and documents that bre
 
 *How* is how constrain enforces the keyword **in this schema**, exactly as `constrain check` prints it for yours:
 
-- **automaton**: it is in the states themselves, as digits of numbers, letters of texts, and ways through a grammar.
+- **automaton**: it is in the states themselves, that is, in positions within numbers, strings and rules.
 - **frame**: the string, array or object that is being written has a frame on the stack, and the frame counts its
   characters, items or members (*counter*), or holds the keys that it has seen (*keys seen*). So `maxItems: 10000000`
   costs what `maxItems: 10` costs, and keys may come in any order.

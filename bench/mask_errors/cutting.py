@@ -20,7 +20,7 @@ class Cutter:
         self.ids = {token: number for number, token in enumerate(tokens) if token}
         missing = [byte for byte in range(256) if bytes((byte,)) not in self.ids]
         if missing:
-            raise ValueError(f"{len(missing)} bytes are no tokens")
+            raise ValueError(f"{len(missing)} bytes are not tokens")
         self.longest = max(map(len, self.ids))
         self.begun = {token[:end] for token in self.ids for end in range(1, len(token))}
 

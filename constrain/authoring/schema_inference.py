@@ -132,10 +132,10 @@ def check_value(example: Any, number: int) -> None:
             return
         odd = next((one for one in level if not isinstance(one, (dict, list, str, int, float, type(None)))), None)
         if odd is not None:
-            raise SourceError(f"Example {number} is no JSON value: it holds {describe_value(odd)}.")
+            raise SourceError(f"Example {number} is not a JSON value: it holds {describe_value(odd)}.")
         names = [key for one in level if isinstance(one, dict) for key in one]
         if not all(isinstance(key, str) for key in names):
-            raise SourceError(f"Example {number} is no JSON value: a key in it is not a text.")
+            raise SourceError(f"Example {number} is not a JSON value: a key in it is not a text.")
         level = [
             item for one in level if isinstance(one, (dict, list))
             for item in (one.values() if isinstance(one, dict) else one)
@@ -150,7 +150,7 @@ def spell_example(example: Any, number: int) -> bytes:
     try:
         return json.dumps(example, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, TypeError, RecursionError) as error:  # UnicodeEncodeError is a ValueError
-        raise SourceError(f"Example {number} is no JSON value: {error}.") from None
+        raise SourceError(f"Example {number} is not a JSON value: {error}.") from None
 
 
 def check_examples(schema: dict[str, Any], texts: list[bytes]) -> None:

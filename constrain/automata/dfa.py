@@ -33,7 +33,7 @@ MAX_STATES = 20_000
 MAX_WORD_STATES = 200_000
 """Default limit of the states of `from_strings`; their number is at most one more than the characters of its words."""
 
-ON_SURROGATES = "a Table must be dead on surrogates: they are no characters"
+ON_SURROGATES = "a Table must be dead on surrogates: they are not characters"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -76,7 +76,7 @@ def _arrays(nodes: list[_Node]) -> Arrays:
             columns.setdefault(char, []).extend((source, names[target]))
     starts: dict[int, tuple[int, ...]] = {ord(char): tuple(column) for char, column in columns.items()}
     if any(SURROGATES[0] <= point < SURROGATES[1] for point in starts):
-        raise ValueError("a lone surrogate is no character")
+        raise ValueError("a lone surrogate is not a character")
     for point in (-1, *map(ord, columns)):
         starts.setdefault(point + 1, ())  # Code points between two characters of the words have the empty column.
     starts.pop(LAST, None)

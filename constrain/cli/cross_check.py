@@ -197,7 +197,7 @@ def describe_json_deviation(instance: bytes) -> str:
         value = json.loads(instance.decode(), object_pairs_hook=pairs, parse_constant=constant)
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        reasons.append("an escape spells half of a surrogate pair, which is no character")
+        reasons.append("an escape spells half of a surrogate pair, which is not a character")
     except (ValueError, RecursionError):
         return ""
     return reasons[0] if reasons else ""

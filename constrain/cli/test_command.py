@@ -129,7 +129,7 @@ def in_blocks(names: list[str] | None) -> Iterator[Example]:
             try:
                 examples = grammars.examples(read_bytes(name).decode())
             except UnicodeDecodeError as error:
-                raise SourceError(f"not text: byte {error.start} is no UTF-8.") from None
+                raise SourceError(f"not text: byte {error.start} is not valid UTF-8.") from None
         yield from list_examples(name, examples)
 
 

@@ -168,7 +168,7 @@ def check_body(body: Any) -> dict[str, Any]:
     source = dict(parts["source"])
     style = source.pop("style", {})
     if not isinstance(style, dict):
-        raise ValueError("its style is no object")
+        raise ValueError("its style is not an object")
     check_source(source)
     return {**parts, "source": source, "style": style}
 

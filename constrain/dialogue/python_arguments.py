@@ -196,7 +196,7 @@ class _ArgumentLists(NodeVisitor[Node]):
             raise refuse_arguments("the number of members is bounded", 'Leave out "minProperties" and "maxProperties".')
         for prop in node.properties:
             if not prop.name.isidentifier() or iskeyword(prop.name):
-                raise refuse_arguments(f"{prop.name!r} is no Python identifier", "Rename it, or use another envelope.")
+                raise refuse_arguments(f"{prop.name!r}is not a Python identifier", "Rename it, or use another envelope.")
             if not prop.needs <= required:
                 raise refuse_arguments(f"{prop.name!r} depends on others", 'Leave out "dependentRequired".')
         return self.writer.member(("members", len(self.writer.rules)), node.properties, 0, True)
@@ -236,7 +236,7 @@ def respell_as_python(data: bytes, inside: bool) -> tuple[bytes, bool]:
 def common_state(states: set[bool]) -> bool:
     """Return the state that all alternatives agree on. Raise UnsupportedError if they differ."""
     if len(states) > 1:
-        raise refuse_arguments("a string is open in one alternative of the schema and not in another")
+        raise refuse_arguments("one alternative ends inside a string, another does not")
     return states.pop()
 
 

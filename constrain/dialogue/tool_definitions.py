@@ -71,7 +71,7 @@ def read_tools(definitions: Any) -> list[Tool]:
         )
     tools = [read_tool(one, f"{pointer}/{k}") for k, one in enumerate(definitions)]
     if not tools:
-        raise SchemaError("there are no tools", pointer=pointer, hint="Give one or more definitions.")
+        raise SchemaError("the list of tools is empty", pointer=pointer, hint="Give one or more definitions.")
     seen: dict[str, int] = {}
     for k, tool in enumerate(tools):
         if tool.name in seen:
@@ -96,7 +96,7 @@ def read_tool(given: Any, pointer: str) -> Tool:
         return read_function(given, pointer)
     if not isinstance(given, Mapping):
         raise SchemaError(
-            f"a tool is {given!r}", pointer=pointer, hint="Give a definition as a dict, a Python function or a class."
+            f"not a tool definition: {given!r}", pointer=pointer, hint="Give a definition as a dict, a Python function or a class."
         )
     kind = given.get("type", "function")
     if "function" in given:

@@ -129,7 +129,7 @@ class _LarkWriter(GrammarTextWriter):
         return f"~{low}" if high == low else f"~{low}..{high}" if high is not None else f"~{low}.."
 
     def visit_token(self, node: Token) -> WrittenText:
-        raise UnsupportedError("export to Lark: tokens are no text there", hint="Export to GBNF, which has them.")
+        raise UnsupportedError("export to Lark: Lark has no special tokens", hint="Export to GBNF, which has them.")
 
     def write_repetition(self, body: WrittenText, low: int, high: int | None) -> WrittenText:
         if high is None and low > 1:  # Lark has no ~2.. without an end.

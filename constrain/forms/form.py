@@ -314,7 +314,7 @@ def literal(text: str) -> Form:
         text.encode()
     except UnicodeEncodeError as error:
         raise SourceError(
-            "a literal holds half of a surrogate pair, which is no character.",
+            "a literal holds half of a surrogate pair, which is not a character.",
             source=repr(text),
             position=error.start + 1,
         ) from None

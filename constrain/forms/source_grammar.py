@@ -70,7 +70,7 @@ def encode_choice(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         raise SourceError(
-            "A choice holds half of a surrogate pair, which is no character.",
+            "A choice holds half of a surrogate pair, which is not a character.",
             source=repr(text),
             position=error.start + 1,
         ) from None

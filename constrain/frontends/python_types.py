@@ -140,7 +140,7 @@ class _TypeConverter:
         if origin is Union or origin is getattr(types, "UnionType", None):
             return {"anyOf": [self.of(item) for item in args]}
         if isinstance(tp, (str, ForwardRef, TypeVar)):
-            raise UnsupportedError(f"{tp!r} stands for no type by itself.", hint="Give the class itself.")
+            raise UnsupportedError(f"{tp!r} is not a type by itself.", hint="Give the class itself.")
         if origin is tuple and not args:
             return {"type": "array", "items": False, "maxItems": 0}
         return self.collection(origin or tp, args) or self.instance(tp)

@@ -45,7 +45,7 @@ def prepare_model(
         loaded = as_loaded(model, tokenizer)
     else:
         raise ConstrainError(
-            f"model is of type {model.__class__.__name__}, which is no model",
+            f"model is of type {model.__class__.__name__}, which is not a language model",
             hint='Give "demo", a folder, a hub id, a loaded transformers model, or an object with next_logprobs.',
         )
     if loaded.compose is not None and (prompt is None or isinstance(prompt, str)):

@@ -50,7 +50,7 @@ class _JsonEscaper(NodeRebuilder):
         return Choice(tuple(map(self.escape, node.options)))
 
     def visit_token(self, node: Token, parts: list[Node]) -> Node:
-        raise UnsupportedError(f"{OPERATION}: a token is no text", hint="Leave tokens outside of JSON.")
+        raise UnsupportedError(f"{OPERATION}: a token is not text", hint="Leave tokens outside of JSON.")
 
     def escape(self, data: bytes) -> Node:
         """Return a node for the spellings of a text."""

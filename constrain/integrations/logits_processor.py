@@ -326,7 +326,7 @@ def checked_constraints(constraint: Any) -> list[Any]:
     for index, one in enumerate(listed):
         if isinstance(one, type) or not (hasattr(one, "matcher") and hasattr(one, "vocabulary")):
             raise ConstrainError(
-                f"{describe_value(one)}, constraint {index}, is no Constraint",
+                f"{describe_value(one)}, constraint {index}, is not a Constraint",
                 hint="Give constrain.compile(vocabulary, schema=...), or a list of those.",
             )
         if one.vocabulary != listed[0].vocabulary:

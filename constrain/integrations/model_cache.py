@@ -196,7 +196,7 @@ class PromptedModel:
     def normalise(self, logits: torch.Tensor) -> NDArray[np.float64]:
         """Return log-probabilities, float64 [n, width], of logits [n, V >= width] of any floating-point dtype."""
         if logits.shape[-1] < self.width:
-            raise ConstrainError(f"the model gives {logits.shape[-1]} logits for a vocabulary of {self.width} tokens")
+            raise ConstrainError(f"the model produces {logits.shape[-1]} logits for a vocabulary of {self.width} tokens")
         exact = torch.log_softmax(logits.float().cpu().double(), dim=-1)
         return np.asarray(exact[:, : self.width].numpy())
 

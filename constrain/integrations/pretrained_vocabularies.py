@@ -68,7 +68,7 @@ def from_file(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) ->
     if path.suffix == ".json":
         return from_tokenizer(load_fast(path), size=size, eos_ids=eos_ids)
     raise VocabularyError(
-        f"{path} is no tokenizer file that constrain knows by name",
+        f"{path} is not a tokenizer file with a name that constrain knows",
         hint="Known: tokenizer.json, tekken*.json, *.model, *.tiktoken, or the folder of a model.",
     )
 
@@ -187,6 +187,6 @@ def load_fast(path: Path) -> Any:
         from tokenizers import Tokenizer
     except ImportError as error:
         raise VocabularyError(f"{path} needs the package that reads it", hint="pip install tokenizers") from error
-    with foreign_errors(f"{shorten_text(path)} is no tokenizer.json"):
+    with foreign_errors(f"{shorten_text(path)} is not a tokenizer.json"):
         check_tokenizer_json(read_object(check_file(path)), path)
         return Tokenizer.from_file(str(path))

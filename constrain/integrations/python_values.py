@@ -263,7 +263,7 @@ def convert_instance(tp: type, value: Any) -> Any:
         for member in tp:
             if equal_json(member.value, value):
                 return member
-        raise Misfit(f"{value!r} is no value of {tp.__name__}")
+        raise Misfit(f"{value!r} is not a value of {tp.__name__}")
     if is_typeddict(tp) or is_dataclass(tp) or hasattr(tp, "_fields"):
         return convert_record(tp, value)
     if tp in (list, tuple, set, frozenset, dict):

@@ -174,7 +174,7 @@ def from_mistral(
         inner = getattr(inner, name, inner)
     file = getattr(inner, "file_path", None)
     if file is None:
-        raise VocabularyError(f"{type(source).__name__} is no tokenizer of mistral-common, or names no file")
+        raise VocabularyError(f"{type(source).__name__} is not a tokenizer of mistral-common, or does not name its file")
     return from_mistral(file, size=size, eos_ids=eos_ids)
 
 
@@ -196,7 +196,7 @@ def from_tekken(path: Path, *, size: int | None, eos_ids: Iterable[int] | None) 
         if not isinstance(pattern, str):
             raise ValueError("the pattern is not a text")
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        raise VocabularyError(f"{shorten_text(path)} is no Tekken file: {shorten_text(repr(error))}") from error
+        raise VocabularyError(f"{shorten_text(path)} is not a Tekken file: {shorten_text(repr(error))}") from error
     used_ids = set(special.values())
     special.update({f"<SPECIAL_{i}>": i for i in range(count) if i not in used_ids})
     ends = [special["</s>"]] if eos_ids is None and "</s>" in special else eos_ids or ()
@@ -268,7 +268,7 @@ def load_sentencepiece(path: Path) -> Any:
     try:
         return SentencePieceProcessor(model_file=str(path))
     except (RuntimeError, OSError) as error:
-        raise VocabularyError(f"{shorten_text(path)} is no SentencePiece model: {shorten_text(error)}") from error
+        raise VocabularyError(f"{shorten_text(path)} is not a SentencePiece model: {shorten_text(error)}") from error
 
 
 def read_ranks(data: bytes, path: str) -> list[bytes | None]:
@@ -281,7 +281,7 @@ def read_ranks(data: bytes, path: str) -> list[bytes | None]:
         return by_rank(zip(tokens, ranks), path)
     except (Base64Error, ValueError) as error:
         raise VocabularyError(
-            f"{shorten_text(path)} is no rank file: {shorten_text(error)}",
+            f"{shorten_text(path)} is not a rank file: {shorten_text(error)}",
             hint="Each line is the base64 of a token, a space, its rank.",
         ) from error
 

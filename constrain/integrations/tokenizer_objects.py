@@ -59,7 +59,7 @@ def from_tokenizer(tokenizer: Any, *, size: int | None = None, eos_ids: Iterable
         return from_fast(tokenizer, fast, size=size, eos_ids=eos_ids)
     if hasattr(tokenizer, "convert_ids_to_tokens"):
         return from_slow(tokenizer, size=size, eos_ids=eos_ids)
-    raise VocabularyError(f"{type(tokenizer).__name__} is no tokenizer that constrain can read", hint=LIST_HINT)
+    raise VocabularyError(f"{type(tokenizer).__name__} is not a tokenizer that constrain can read", hint=LIST_HINT)
 
 
 def from_fast(tokenizer: Any, fast: Any, *, size: int | None, eos_ids: Iterable[int] | None) -> Vocabulary:

@@ -229,7 +229,7 @@ def check_missing(tokenizer: Any, width: int) -> None:
     missing = [index for index in range(width, len(tokenizer)) if index not in added]
     if missing:
         raise VocabularyError(
-            f"the model gives {width:,} logits, and the tokenizer {name_tokenizer(tokenizer)} "
+            f"the model produces {width:,} logits, and the tokenizer {name_tokenizer(tokenizer)} "
             f"has {len(tokenizer):,} tokens",
             hint="Give the tokenizer of this model.",
         )

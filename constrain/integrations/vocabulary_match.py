@@ -35,7 +35,7 @@ def check_padding(tokens: int, width: int, name: str, model: str = "the model") 
     """Raise VocabularyError if `width` logits are too many for the tokens of the vocabulary `name`."""
     if width - tokens > most_padding(tokens):
         raise VocabularyError(
-            f"{model} gives {width:,} logits, and {name} has {tokens:,} tokens: more than padding explains", hint=HINT
+            f"{model} produces {width:,} logits, and {name} has {tokens:,} tokens: more than padding explains", hint=HINT
         )
 
 
@@ -47,7 +47,7 @@ def check_logits(vocabulary: Vocabulary, width: int, model: str = "the model") -
     tokens = vocabulary.tokens
     if width < len(tokens) and (any(token is not None for token in tokens[width:]) or vocabulary.eos_ids[-1] >= width):
         raise VocabularyError(
-            f"{model} gives {width:,} logits, the vocabulary {vocabulary.name} has {len(tokens):,} tokens", hint=HINT
+            f"{model} produces {width:,} logits, the vocabulary {vocabulary.name} has {len(tokens):,} tokens", hint=HINT
         )
     check_padding(len(tokens), width, f"the vocabulary {vocabulary.name}", model)
 

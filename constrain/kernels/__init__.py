@@ -25,5 +25,5 @@ A kernel that lacks something (space, a rule, a row) writes a request to HEAD[ST
 the caller provides it and calls again. Nothing is undone: records that were appended stay valid.
 
 Machine code is cached in a folder named by a digest of all these files (`jit.object_cache`): after an edit of one
-file all kernels are compiled anew.
+file all kernels are recompiled.
 """

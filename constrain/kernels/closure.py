@@ -113,7 +113,7 @@ def find_call(c: Any, cell: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def add_call(c: Any, cell: Any, which: Any) -> Any:
-    """Add call `which` to the hash table for `find_call`, as an item that is no configuration. Return 0 or -1."""
+    """Add call `which` to the hash table for `find_call`, as an item that is not a configuration. Return 0 or -1."""
     head, items, seen = view(c, HEAD), view(c, ITEMS), view(c, SEEN)
     last, n = size(c, SEEN) // 2 - 1, head[N_ITEMS] + 0
     if CONFIG_W * (n + 1) > size(c, ITEMS) or 2 * n > last:

@@ -49,7 +49,7 @@ def is_current(position: Any, thread: Any) -> Any:
 
 @entry("int64(int64, int64)")
 def note_array(position: Any, array: Any) -> Any:
-    """Note in a position the fields of a one-dimensional numpy array, the object at `array`. Return its length."""
+    """Store in a position the fields of a one-dimensional numpy array, the object at `array`. Return its length."""
     p, a = int64s_at(position), int64s_at(array)
     p[AT_OUT], p[AT_OUT_DATA], p[AT_OUT_DIMS] = array, a[DATA], a[DIMS] & LOW
     p[AT_OUT_TYPE], p[AT_OUT_FLAGS] = a[TYPE], a[FLAGS] & LOW

@@ -166,7 +166,7 @@ def find_accepted_terminals(c: Any, block: Any, stack: Any) -> Any:
 
 @kernel("int64(int64, int64, int64)")
 def truncate_pairs(c: Any, pairs_before: Any, shifts_before: Any) -> Any:
-    """Truncate PAIRS and MAY_SHIFT to earlier lengths, and discard the memos that pointed behind them. Return 0."""
+    """Truncate PAIRS and MAY_SHIFT to earlier lengths, and discard the memos that pointed beyond them. Return 0."""
     head, pairs, shifts = view(c, HEAD), view(c, PAIRS), view(c, MAY_SHIFT)
     k = shifts_before
     while k < head[N_MAY_SHIFT]:

@@ -79,7 +79,7 @@ STR_ESCAPES: Final = 1
 STR_OFFSETS: Final = 2
 
 
-# ---- parser blocks in CODE: see automata.parser --------------------------------------------------------------------
+# ---- parser blocks in CODE: see lalr.parser_code -------------------------------------------------------------------
 P_STATES: Final = 0      # of the LALR table
 P_TERMINALS: Final = 1   # the last is the end of the text
 P_NONTERMINALS: Final = 2

@@ -45,7 +45,7 @@ def as_checker(check: Any, vocabulary: Vocabulary) -> Checker:
         return checker
     if not callable(check):
         raise ConstrainError(
-            f"a {check.__class__.__name__} is no checker",
+            f"a {check.__class__.__name__} is not a checker",
             hint="A checker is a function of a complete text, or one of sampling.checkers.",
         )
     validator: Callable[[bytes], bool] = check

@@ -172,7 +172,7 @@ def add_post_filter(
         return constraint
     row = SAMPLERS.get(sampler)
     if row is not None and row.post_filter == "none":
-        raise UnsupportedError("a checker has no states to compute with", hint='Use sampler="exact".')
+        raise UnsupportedError("sampler 'markov' does not support checkers", hint='Use sampler="exact".')
     if (row is not None and row.post_filter == "token") or not hasattr(constraint.matcher(), "mask"):
         return BothCheckers(constraint, second)
     return PostFilter(constraint, second, dead=None if row is not None and row.uses_trie else {})  # type: ignore[arg-type]

@@ -85,7 +85,7 @@ def _decimal(digits: str) -> int:
 
 
 def _constant(name: str) -> Any:
-    raise NotJson(f"{name} is no JSON")
+    raise NotJson(f"{name} is not JSON")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def escape(pattern: str, at: int, inside: bool) -> tuple[str, int]:
     if char in "bBfnrtvx" or char in "123456789k":
         return ("\\x08" if char == "b" and inside else "\\" + char), at + 1
     if char.isalpha():
-        raise NotPortable(f"\\{char} is no escape")
+        raise NotPortable(f"\\{char} is not an escape")
     return "\\" + char, at + 1
 
 

@@ -64,7 +64,7 @@ class Validator:
         if isinstance(node.schema, bool):
             return Result(node.schema)
         if not isinstance(node.schema, dict):
-            raise UnresolvedReference(f"{node.schema!r} is no schema")
+            raise UnresolvedReference(f"{node.schema!r} is not a schema")
         if scope[-1] != node.resource:
             scope = (*scope, node.resource)
         key = (id(node.schema), id(value))

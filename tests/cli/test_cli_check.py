@@ -208,7 +208,7 @@ def test_infer(run: Run, tmp_path: Any) -> None:
         ("[]", "no example"),
         ('{"a": 1}\n{"a": }\n', "line 2, column 7"),
         ('{"a": NaN}', "NaN is not a JSON number"),
-        ('"\\ud800"', "is no JSON value"),
+        ('"\\ud800"', "is not a JSON value"),
     ],
 )
 def test_infer_of_what_is_no_example(run: Run, text: str, said: str) -> None:

@@ -132,7 +132,7 @@ def test_tokens() -> None:
     grammar = Grammar(Sequence((Token(("<think>",)), Repeat(Token((7,), True)), Token((7, 8)))), {})
     text = to_gbnf(grammar)
     assert text == "root ::= <think> !<[7]>* (<[7]> | <[8]>)\n"
-    with pytest.raises(UnsupportedError, match="tokens are no text"):
+    with pytest.raises(UnsupportedError, match="Lark has no special tokens"):
         to_lark(grammar)
 
 

@@ -138,7 +138,7 @@ def test_what_cannot_work_is_refused() -> None:
         ConstraintLogitsProcessor(CONSTRAINT, prompt_length=-1)
     with pytest.raises(ConstrainError, match="on_refused"):
         ConstraintLogitsProcessor(CONSTRAINT, on_refused="ignore")
-    with pytest.raises(VocabularyError, match="gives 3 logits"):
+    with pytest.raises(VocabularyError, match="produces 3 logits"):
         ConstraintLogitsProcessor(CONSTRAINT)(torch.tensor([[9]]), torch.zeros(1, 3))
     with pytest.raises(ConstrainError, match="do not match"):
         ConstraintLogitsProcessor(CONSTRAINT)(torch.tensor([[9]]), torch.zeros(2, 7))

@@ -248,7 +248,7 @@ def test_files_that_are_something_else(tmp_path: Path) -> None:
         file.write_bytes(b"? ?")
         with pytest.raises(VocabularyError, match=says):
             Vocabulary.from_pretrained(file)
-    with pytest.raises(VocabularyError, match="int is no tokenizer"):
+    with pytest.raises(VocabularyError, match="int is not a tokenizer"):
         Vocabulary.from_tokenizer(3)
 
 

@@ -289,6 +289,6 @@ def _find_terminal_problems(written: WrittenGrammar) -> Iterator[GrammarFinding]
             loaded.terminals[b].position,
             f"the rules allow {name(b)} directly after {name(a)}, but no text is tokenised so: "
             f"the lexer continues {name(a)} or finds a longer match{ends}",
-            "Ignore white space between them, or make sure that a text of one is no prefix of the other's.",
+            "Ignore white space between them, or make sure that no text of one is a prefix of a text of the other.",
             (("tokenised differently", show_example(speller.beside(a, b))),),
         )

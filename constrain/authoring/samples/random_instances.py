@@ -83,7 +83,7 @@ def random_text(constraint: Constraint, rng: np.random.Generator, *, size: int =
     if not walker.matcher.is_complete:
         closing = walker.matcher.shortest_completion()
         if closing is None:
-            raise LimitError("the text cannot be closed")
+            raise LimitError("the text cannot be completed within the limit")
         walker.written += closing
     return bytes(walker.written)
 

@@ -225,7 +225,7 @@ class GbnfParser:
                 return PLAIN[kind]
             if kind not in HEX or not kind:
                 escapes = '\\n \\r \\t \\xHH \\uHHHH \\UHHHHHHHH \\\\ \\" \\[ \\] \\-'
-                self.fail(f"\\{kind} is no escape sequence", position, f"The escape sequences are {escapes}.")
+                self.fail(f"\\{kind} is not an escape sequence", position, f"The escape sequences are {escapes}.")
             digits = self.text[self.at : self.at + HEX[kind]]
             if len(digits) < HEX[kind] or not all(digit in string.hexdigits for digit in digits):
                 self.fail(f"\\{kind} needs {HEX[kind]} hexadecimal digits", position, "Fill up with zeros at the left.")
@@ -235,7 +235,7 @@ class GbnfParser:
             point = ord(char)
         if SURROGATES[0] <= point < SURROGATES[1] or point >= LAST:
             self.fail(
-                f"U+{point:04X} is no character", position, "Write a character beyond U+FFFF as \\U and 8 digits."
+                f"U+{point:04X} is not a character", position, "Write a character beyond U+FFFF as \\U and 8 digits."
             )
         return chr(point)
 
@@ -301,7 +301,7 @@ class GbnfParser:
         low, comma, high = (part.strip() for part in content.partition(","))
         numbers = [number for number in (low, high) if number]
         if not numbers or not all(number.isascii() and number.isdigit() for number in numbers):
-            self.fail("this is no repetition count", position, 'Write {m}, {m,}, {m,n} or {,n}; "{" for the character.')
+            self.fail("not a repetition count", position, 'Write {m}, {m,}, {m,n} or {,n}; "{" for the character.')
         if max(map(len, numbers)) > DIGITS:
             raise LimitError(f"A count has more than {DIGITS} digits.", source=self.text, position=position)
         self.at = end + 1

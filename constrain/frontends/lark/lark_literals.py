@@ -34,7 +34,7 @@ def explain_literal(kind: str, written: str) -> tuple[int, str, str] | None:
             try:
                 made = ast.literal_eval(f"'{escape}'")
             except (SyntaxError, ValueError):
-                return position, f"`{escape}` is no character of Unicode", "The last character is \\U0010FFFF."
+                return position, f"`{escape}` is not a Unicode character", "The last character is \\U0010FFFF."
         text += made
         offsets += [position] * len(made)
     offsets.append(len(inner) + 1)

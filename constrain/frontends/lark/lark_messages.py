@@ -97,7 +97,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         r"Wrong number of template arguments used for (?P<name>\S+) \(expected 0, got \d+\) \(in \w+ (?P<inside>.+)\)",
-        "`{name}` is no template, yet something in braces follows it",
+        "`{name}` is not a template, but is followed by arguments in braces",
         "used inside",
         "For a repetition write `{name}~2` or `{name}~2..5`; for a template define `{name}{{x}}: ...`",
     ),
@@ -176,7 +176,7 @@ ROWS: tuple[tuple[str, str, str, str], ...] = (
     ),
     (
         r"Bad Range for .* \((?P<low>-?\d+)\.\.(?P<high>-?\d+) isn't allowed\)",
-        "`~ {low}..{high}` repeats from {low} to {high} times, which is no range",
+        "`~ {low}..{high}` is not a valid range of repetitions",
         "range",
         "The first number is 0 or more, and the second is not smaller.",
     ),

@@ -126,14 +126,14 @@ class EscapeParser:
         if self.dialect == "ecma":
             if char != "0" or self.source[end : end + 1] in tuple("0123456789"):
                 raise self.wrong(
-                    "digits after a backslash are no character", position - 1, "Write \\xHH for a character."
+                    "digits after a backslash are not a character", position - 1, "Write \\xHH for a character."
                 )
             return 0, end
         while end < position + 3 and self.source[end : end + 1] in tuple(OCTAL):
             end += 1
         digits = self.source[position:end]
         if not OCTAL.issuperset(digits) or int(digits, 8) > 0o377:
-            raise self.wrong(f"\\{digits} is no octal escape", position - 1)
+            raise self.wrong(f"\\{digits} is not an octal escape", position - 1)
         return int(digits, 8), end
 
     def named(self, position: int) -> tuple[int, int]:

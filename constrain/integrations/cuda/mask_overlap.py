@@ -197,7 +197,7 @@ def decode_batch(
             if out.ended[row]:
                 continue
             if token < 0:
-                raise ArgumentError(f"row {row}: the model gives nothing that is allowed any mass, or NaN")
+                raise ArgumentError(f"row {row}: the model assigns no probability to any allowed token, or NaN")
             if token in vocabulary.eos_ids:
                 out.ended[row] = True
             else:

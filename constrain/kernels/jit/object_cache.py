@@ -194,7 +194,7 @@ class SealedFiles(IndexDataCacheFile):  # type: ignore[misc]
     def _load_data(self, name: str) -> Any:
         data = read_cached(name)
         if data is None:
-            raise FileNotFoundError(name)  # numba compiles anew
+            raise FileNotFoundError(name)  # numba recompiles it
         return pickle.loads(data)
 
     @contextmanager

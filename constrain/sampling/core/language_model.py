@@ -70,7 +70,7 @@ def check_mass(logmass: float) -> None:
     """Raise ValueError if `logmass`, the log of the summed probability of some tokens, is above 0."""
     if logmass > TOLERANCE:
         raise ArgumentError(
-            f"the model's row is no distribution: the allowed tokens alone sum to {np.exp(min(logmass, 700)):.4g}"
+            f"the model's row is not a distribution: the allowed tokens alone sum to {np.exp(min(logmass, 700)):.4g}"
         )
 
 

@@ -104,7 +104,7 @@ def _classes(case: ObjectCase, names: list[str], langs: list[Language], algebra:
     open_langs = [lang for lang in langs if not any(sign and kind == "texts" for sign, kind, _ in lang)]
     for lang in dict.fromkeys(frozenset(atom for atom in lang if atom[1] != "texts") for lang in open_langs):
         if algebra.languages.irregular(lang):
-            raise _too_complex("keys of a format that is no regular language", algebra)
+            raise _too_complex("keys of a format that is not a regular language", algebra)
         parts = _split(parts, algebra.languages.dfa(lang), algebra) if lang else parts
     most = max(one.low for one in _iterate_cases(case))
     existentials = [lang for one in _iterate_cases(case) for lang, _ in one.existentials]

@@ -268,7 +268,7 @@ def split_uri(uri: str, pointer: str) -> tuple[str, str]:
         urlsplit(uri)
         absolute, fragment = urldefrag(uri)
     except ValueError as error:
-        raise SchemaError(f"{echo_value(uri)} is no URI: {error}.", pointer=pointer) from None
+        raise SchemaError(f"{echo_value(uri)} is not a URI: {error}.", pointer=pointer) from None
     return absolute, fragment
 
 
@@ -277,4 +277,4 @@ def resolve_uri(base: str, uri: str, pointer: str) -> str:
     try:
         return urljoin(base, uri)
     except ValueError as error:
-        raise SchemaError(f"{echo_value(uri)} is no URI: {error}.", pointer=pointer) from None
+        raise SchemaError(f"{echo_value(uri)} is not a URI: {error}.", pointer=pointer) from None

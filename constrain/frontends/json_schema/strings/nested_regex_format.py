@@ -28,7 +28,7 @@ from .flat_regex_format import flat_regex_dfa
 
 __all__ = ["NestedTexts", "NestedPart"]
 
-SUBJECT = "a format that is no regular language, beside other conditions"
+SUBJECT = "a format that is not a regular language, combined with other conditions"
 
 Symbol = Union[str, Dfa]
 Alternatives = dict[str, tuple[tuple[Symbol, ...], ...]]
