@@ -22,9 +22,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import values as v
-from asked import call, extraction
 from families import dress, family
 from fields import pattern
+from tool_requests import call, extraction
 from values import Facts, Pools
 
 from constrain.demo import compose_prompt

@@ -196,7 +196,9 @@ class _ArgumentLists(NodeVisitor[Node]):
             raise refuse_arguments("the number of members is bounded", 'Leave out "minProperties" and "maxProperties".')
         for prop in node.properties:
             if not prop.name.isidentifier() or iskeyword(prop.name):
-                raise refuse_arguments(f"{prop.name!r}is not a Python identifier", "Rename it, or use another envelope.")
+                raise refuse_arguments(
+                    f"{prop.name!r}is not a Python identifier", "Rename it, or use another envelope."
+                )
             if not prop.needs <= required:
                 raise refuse_arguments(f"{prop.name!r} depends on others", 'Leave out "dependentRequired".')
         return self.writer.member(("members", len(self.writer.rules)), node.properties, 0, True)

@@ -96,7 +96,9 @@ def read_tool(given: Any, pointer: str) -> Tool:
         return read_function(given, pointer)
     if not isinstance(given, Mapping):
         raise SchemaError(
-            f"not a tool definition: {given!r}", pointer=pointer, hint="Give a definition as a dict, a Python function or a class."
+            f"not a tool definition: {given!r}",
+            pointer=pointer,
+            hint="Give a definition as a dict, a Python function or a class.",
         )
     kind = given.get("type", "function")
     if "function" in given:

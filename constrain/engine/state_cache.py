@@ -369,7 +369,7 @@ class StateCache(GuardedSets):
     def _load_code(self) -> None:
         """Use newly linked code, and allocate entries for its leaves and parsers."""
         self._put(at.CODE, self.program.code)
-        for slot, room in ((at.SCANNERS, self.program.parser_room), (at.STARTS, self.program.leaf_room)):
+        for slot, room in ((at.SCANNERS, self.program.parser_capacity), (at.STARTS, self.program.leaf_capacity)):
             known = self.arrays[slot]
             if len(known) < room:
                 self._put(slot, np.concatenate([known, np.full(room - len(known), -1, np.int32)]))

@@ -65,9 +65,9 @@ def compile_request(
 
 def limit_tokens(lm: LanguageModel, max_tokens: int) -> int:
     """Return max_tokens, lowered to the number of positions the model has left. Raise LimitError if it has none."""
-    room: int | None = getattr(lm, "room", None)
-    if room is not None and room < max_tokens:
-        max_tokens = room
+    positions_left: int | None = getattr(lm, "max_new_tokens", None)
+    if positions_left is not None and positions_left < max_tokens:
+        max_tokens = positions_left
     if max_tokens < 1:
         raise LimitError("the prompt fills all the positions that the model has", hint="Shorten the prompt.")
     return max_tokens

@@ -124,7 +124,9 @@ class _ObjectExpander(NodeVisitor[Node]):
         raise self.refuse("members that must differ are beyond rules", "Leave out uniqueItems.")
 
     def visit_mark(self, node: Mark | Free) -> NoReturn:
-        raise self.refuse("special tokens, and text that no rule describes, cannot be quoted", "Use free_text() and literals.")
+        raise self.refuse(
+            "special tokens, and text that no rule describes, cannot be quoted", "Use free_text() and literals."
+        )
 
     def visit_parsed(self, node: Parsed) -> NoReturn:
         raise self.refuse("a grammar with a lexer is more than rules", "Read it with lexer='dynamic_complete'.")

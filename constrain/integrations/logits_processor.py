@@ -136,7 +136,7 @@ class ConstraintLogitsProcessor:
         self.known: OrderedDict[tuple[int, bytes], RowPosition] = OrderedDict()
         self.width: int | None = None
         self.all_ended = False
-        self.ahead: ScoreMasker | None = None  # set by `masks_ahead.Ahead`
+        self.prefetcher: ScoreMasker | None = None  # set by `masks_ahead.Ahead`
 
     def __len__(self) -> int:
         """Return 1: `generate` merges its processors with a sequence of processors."""
@@ -181,8 +181,8 @@ class ConstraintLogitsProcessor:
             raise TypeError("input_ids and scores are torch tensors, as model.generate hands them over")
         if scores.ndim != 2 or not scores.is_floating_point() or input_ids.is_floating_point():
             raise TypeError(f"scores are floating-point [rows, V], not {scores.dtype}{list(scores.shape)}")
-        if self.ahead is not None:
-            out = self.ahead.masked(input_ids, scores)
+        if self.prefetcher is not None:
+            out = self.prefetcher.masked(input_ids, scores)
         else:
             masks = torch.from_numpy(self.masks(input_ids.detach().cpu().numpy(), scores.shape))
             out = mask_scores(scores, masks.to(scores.device))

@@ -40,8 +40,9 @@ class PromptedModel:
 
     prompt: token ids; of an encoder-decoder, the input of the encoder. width: number of columns of the result; a model
     with fewer logits is refused, and further logits are padding, dropped after normalisation, so that their mass is
-    missing. calls, tokens_fed: number of forward passes so far, and of tokens fed to them. room: most tokens of a text,
-    end token included, that the model has positions for after the prompt; None if there is no limit.
+    missing. calls, tokens_fed: number of forward passes so far, and of tokens fed to them. max_new_tokens:
+    most tokens of a text, end token included, that the model has positions for after the prompt; None if there is no
+    limit.
     """
 
     def __init__(self, model: Any, prompt: list[int], width: int) -> None:
@@ -56,7 +57,7 @@ class PromptedModel:
             with torch.inference_mode():
                 self.decoding["encoder_outputs"] = model.get_encoder()(input_ids=ids, return_dict=True)
         limit = count_positions(model)
-        self.room = None if limit is None else limit - len(self.prompt_ids) + 1
+        self.max_new_tokens = None if limit is None else limit - len(self.prompt_ids) + 1
         self.cached: list[int] = []
         self.cache: Any = None
         self.batch: Any = None
@@ -196,7 +197,9 @@ class PromptedModel:
     def normalise(self, logits: torch.Tensor) -> NDArray[np.float64]:
         """Return log-probabilities, float64 [n, width], of logits [n, V >= width] of any floating-point dtype."""
         if logits.shape[-1] < self.width:
-            raise ConstrainError(f"the model produces {logits.shape[-1]} logits for a vocabulary of {self.width} tokens")
+            raise ConstrainError(
+                f"the model produces {logits.shape[-1]} logits for a vocabulary of {self.width} tokens"
+            )
         exact = torch.log_softmax(logits.float().cpu().double(), dim=-1)
         return np.asarray(exact[:, : self.width].numpy())
 

@@ -174,7 +174,9 @@ def from_mistral(
         inner = getattr(inner, name, inner)
     file = getattr(inner, "file_path", None)
     if file is None:
-        raise VocabularyError(f"{type(source).__name__} is not a tokenizer of mistral-common, or does not name its file")
+        raise VocabularyError(
+            f"{type(source).__name__} is not a tokenizer of mistral-common, or does not name its file"
+        )
     return from_mistral(file, size=size, eos_ids=eos_ids)
 
 

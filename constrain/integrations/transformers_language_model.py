@@ -56,9 +56,9 @@ class TransformersModel:
         self.prompted: PromptedModel = loaded.on(prompt)
 
     @property
-    def room(self) -> int | None:
+    def max_new_tokens(self) -> int | None:
         """Most tokens of a text that the model has positions for, or None if there is no limit."""
-        return self.prompted.room
+        return self.prompted.max_new_tokens
 
     def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
         """Return the log-probabilities (nats) of the next token after each prefix, float64 [n, V]."""

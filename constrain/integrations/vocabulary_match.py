@@ -35,7 +35,8 @@ def check_padding(tokens: int, width: int, name: str, model: str = "the model") 
     """Raise VocabularyError if `width` logits are too many for the tokens of the vocabulary `name`."""
     if width - tokens > most_padding(tokens):
         raise VocabularyError(
-            f"{model} produces {width:,} logits, and {name} has {tokens:,} tokens: more than padding explains", hint=HINT
+            f"{model} produces {width:,} logits, and {name} has {tokens:,} tokens: more than padding explains",
+            hint=HINT,
         )
 
 

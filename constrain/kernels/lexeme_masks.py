@@ -23,7 +23,7 @@ from .context_layout import (  # isort: skip
 )  # fmt: skip
 from .program_layout import (  # isort: skip
     BY_LETTERS, END, P_ACCEPT, P_DEAD_ENDS, P_DELTA, P_IGNORED, P_INDEX, P_KINDS_OF_CLASS, P_NEWLINE, P_ROWS, P_SCAN,
-    P_SHIFTS, P_VERDICTS, P_WORDS,
+    P_SHIFTS, P_ACCEPT_TABLE, P_WORDS,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
     CONFIG_NODE, CONFIG_PC, CONFIG_STATE, CONFIG_W, LEXEME_BRACKETS, LEXEME_COLUMN, LEXEME_COLUMNS, LEXEME_STACK,
@@ -219,7 +219,7 @@ def add_two_lexemes(c: Any, s: Any, q: Any, out: Any) -> Any:
     for e in range(trie[TRIE_FIRST_EDGE], trie[TRIE_W + TRIE_FIRST_EDGE]):
         b, child = edges[e] & 255, edges[e] >> 8
         takes = code[code[block + P_DELTA] + 256 * state + b] >= 0
-        if takes or code[code[block + P_VERDICTS] + 257 * row + b] >= 0:
+        if takes or code[code[block + P_ACCEPT_TABLE] + 257 * row + b] >= 0:
             after = step_set(c, s, b)
             if after < 0 or clear_subtree(c, child, out, 0, NO_LIMIT) < 0:
                 return -1

@@ -17,7 +17,7 @@ from typing import Any
 from .context_views import size, view
 from .interned_names import request
 from .jit.compilation import inlined, kernel
-from .program_layout import P_ACCEPT, P_CLASS, P_CLASSES, P_DELTA, P_NEWLINE, P_TAB, P_TERMINALS, P_VERDICTS
+from .program_layout import P_ACCEPT, P_ACCEPT_TABLE, P_CLASS, P_CLASSES, P_DELTA, P_NEWLINE, P_TAB, P_TERMINALS
 from .trie import read_byte
 
 from .context_layout import (  # isort: skip
@@ -56,7 +56,11 @@ def read_token(c: Any, block: Any, state: Any, item: Any, out: Any, exits: Any) 
     the number of terminals; keys of exits from there on are columns of lexemes that end a line.
     """
     code, offsets, temp = view(c, CODE), view(c, OFFSETS), view(c, TRIE_TEMP)
-    delta, accept, verdicts = code[block + P_DELTA] + 0, code[block + P_ACCEPT] + 0, code[block + P_VERDICTS] + 0
+    delta, accept, accept_table = (
+        code[block + P_DELTA] + 0,
+        code[block + P_ACCEPT] + 0,
+        code[block + P_ACCEPT_TABLE] + 0,
+    )
     newline, tab = code[block + P_NEWLINE] + 0, code[block + P_TAB] + 0
     token, bytes_read = item >> 8, item & 255
     i, last = offsets[token] + bytes_read, offsets[token + 1] + 0
@@ -67,8 +71,8 @@ def read_token(c: Any, block: Any, state: Any, item: Any, out: Any, exits: Any) 
         b = read_byte(c, i)
         if i > first:
             row = code[accept + state] >> 1
-            if row and code[verdicts + 257 * row + b] >= 0:
-                terminal, end, column_end = code[verdicts + 257 * row + b] + 0, i, column * 2 + has_line_end
+            if row and code[accept_table + 257 * row + b] >= 0:
+                terminal, end, column_end = code[accept_table + 257 * row + b] + 0, i, column * 2 + has_line_end
             state = code[delta + 256 * state + b] + 0
             if state < 0:
                 break
@@ -126,7 +130,7 @@ def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any
         table[LEX_CACHED] = scanner + 1
         for i in range(size(c, OFFSETS) - 1):
             cache[CACHED_W * i + CACHED_STATE] = -1
-    verdict_row = code[code[block + P_ACCEPT] + d] >> 1 if state >= 0 else 0
+    accept_row = code[code[block + P_ACCEPT] + d] >> 1 if state >= 0 else 0
     for i in range(count):
         item = lex_words[first + i] + 0 if exit_ >= 0 else i << 8
         token, p = item >> 8, READ_W * i
@@ -155,10 +159,10 @@ def make_reader(c: Any, block: Any, scanner: Any, state: Any, exit_: Any) -> Any
             kind, item_left, doubt = temp[p + READ_END], temp[p + READ_ITEM], temp[p + READ_DOUBT]
             cache[k + CACHED_END], cache[k + CACHED_ITEM], cache[k + CACHED_DOUBT] = kind, item_left, doubt
         if (
-            verdict_row and code[code[block + P_VERDICTS] + 257 * verdict_row + b] >= 0
+            accept_row and code[code[block + P_ACCEPT_TABLE] + 257 * accept_row + b] >= 0
         ):  # the lexeme may end before the token
             if temp[p + READ_END] == -1:
-                t = code[code[block + P_VERDICTS] + 257 * verdict_row + b]
+                t = code[code[block + P_ACCEPT_TABLE] + 257 * accept_row + b]
                 temp[p + READ_END] = -2 - (t if t != code[block + P_NEWLINE] else terminals)
                 temp[p + READ_ITEM] = item
             elif temp[p + READ_DOUBT] == OPEN_END:
@@ -260,7 +264,7 @@ def make_bounds(c: Any, block: Any, reader: Any, state: Any) -> Any:
         temp[t] = -1
     first, n = table[N_LEX_WORDS] + 0, 0
     for b in range(256):
-        t = code[code[block + P_VERDICTS] + 257 * row + b]
+        t = code[code[block + P_ACCEPT_TABLE] + 257 * row + b]
         if row and t >= 0 and code[code[block + P_DELTA] + 256 * state + b] < 0 and temp[t] < 0:
             bound = first + 1 + n * (1 + words)
             if bound + 1 + words > size(c, LEX_WORDS):
@@ -275,7 +279,7 @@ def make_bounds(c: Any, block: Any, reader: Any, state: Any) -> Any:
         for token in range(size(c, OFFSETS) - 1):
             if offsets[token] < offsets[token + 1]:
                 b = read_byte(c, offsets[token])
-                t = code[code[block + P_VERDICTS] + 257 * row + b]
+                t = code[code[block + P_ACCEPT_TABLE] + 257 * row + b]
                 if t >= 0 and code[code[block + P_DELTA] + 256 * state + b] < 0:
                     out[temp[t] + (token >> 5)] |= 1 << (token & 31)
     table[N_LEX_WORDS] = first + 1 + n * (1 + words)

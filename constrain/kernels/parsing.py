@@ -25,7 +25,7 @@ from .context_layout import (  # isort: skip
 from .program_layout import (  # isort: skip
     CLOSING, IGNORED, NEWLINE, OPENING, P_ACCEPT, P_ACTION, P_DEAD_ENDS, P_DEDENT, P_DELTA, P_GOTO, P_IGNORED, P_INDENT,
     P_KINDS, P_LEFT, P_LENGTH, P_NEWLINE, P_NONTERMINALS, P_POSSIBLE, P_REDUCES, P_RULES, P_SCAN, P_SHIFTS, P_START,
-    P_STATES, P_TAB, P_TERMINALS, P_VERDICTS, P_WORDS,
+    P_STATES, P_TAB, P_TERMINALS, P_ACCEPT_TABLE, P_WORDS,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
     COLUMNS, LEXEME_BRACKETS, LEXEME_COLUMN, LEXEME_COLUMNS, LEXEME_STACK, LEXEME_STATE, LEXEME_W, LIST_BLOCK,
@@ -342,7 +342,7 @@ def intern_list(c: Any, block: Any, m: Any) -> Any:
             new[e + LEXEME_BRACKETS] + 0, new[e + LEXEME_COLUMN] + 0,
         )  # fmt: skip
         if state >= 0:
-            terminal = code[code[block + P_VERDICTS] + 257 * (code[code[block + P_ACCEPT] + state] >> 1) + 256]
+            terminal = code[code[block + P_ACCEPT_TABLE] + 257 * (code[code[block + P_ACCEPT] + state] >> 1) + 256]
             if terminal < 0:
                 continue
             stack, columns, brackets = commit_lexeme(c, block, stack, terminal, columns, brackets, column)
@@ -388,7 +388,11 @@ def extend_lexemes(c: Any, q: Any, b: Any) -> Any:
     """Write the unfinished lexemes after list q and byte b to LISTING. Return their number, or -1."""
     code, lists, new, pairs = view(c, CODE), view(c, LISTS), view(c, LISTING), view(c, PAIRS)
     block = lists[q + LIST_BLOCK] + 0
-    delta, accept, verdicts = code[block + P_DELTA] + 0, code[block + P_ACCEPT] + 0, code[block + P_VERDICTS] + 0
+    delta, accept, accept_table = (
+        code[block + P_DELTA] + 0,
+        code[block + P_ACCEPT] + 0,
+        code[block + P_ACCEPT_TABLE] + 0,
+    )
     m = 0
     for i in range(lists[q]):
         e = q + LIST_FIRST + LEXEME_W * i
@@ -412,7 +416,7 @@ def extend_lexemes(c: Any, q: Any, b: Any) -> Any:
                 return m
         if is_unread:
             return m
-        terminal = code[verdicts + 257 * (code[accept + state] >> 1) + b]
+        terminal = code[accept_table + 257 * (code[accept + state] >> 1) + b]
         if terminal >= 0:
             stack, columns, brackets = commit_lexeme(c, block, stack, terminal, columns, brackets, column)
             if stack < 0:

@@ -79,12 +79,12 @@ class LexemeBoundaries:
     ) -> None:
         self.table, self.scan, self.ignored, self.max_obligations = table, scan, ignored, max_obligations
         self.end = len(table.terminals) - 1
-        columns = np.concatenate([scanner.delta, scanner.verdicts[:, :END_OF_TEXT]])
+        columns = np.concatenate([scanner.delta, scanner.accept_table[:, :END_OF_TEXT]])
         _, first, self.class_of = np.unique(columns, axis=1, return_index=True, return_inverse=True)
         self.class_of = self.class_of.ravel()
         self.delta = np.ascontiguousarray(scanner.delta[:, first])
-        self.verdicts = np.ascontiguousarray(scanner.verdicts[scanner.accept][:, first])
-        self.at_end = scanner.verdicts[scanner.accept, END_OF_TEXT]
+        self.accepted = np.ascontiguousarray(scanner.accept_table[scanner.accept][:, first])
+        self.at_end = scanner.accept_table[scanner.accept, END_OF_TEXT]
         spend_work(self.delta.size // 16, WORK)
         self.width = self.delta.shape[1]
         self.obligations: list[tuple[int, ...]] = []
@@ -110,7 +110,7 @@ class LexemeBoundaries:
         number = self.obligation_numbers.get(states)
         if number is None:
             rows = list(states)
-            violated = (self.verdicts[rows] >= 0).any(axis=0)
+            violated = (self.accepted[rows] >= 0).any(axis=0)
             may_end = not (self.at_end[rows] >= 0).any()
             spend_work(50 + len(states) * self.width // 4, WORK)
             if (violated.all() and not may_end) or (
@@ -190,12 +190,12 @@ class LexemeBoundaries:
         pairs = np.unique(np.stack([obligations_after[open_], moves[open_]]), axis=1)
         self.edges.append([self.item(o, q) for o, q in pairs.T.tolist()])
         bits = 0
-        verdicts, end = self.verdicts[state], int(self.at_end[state])
-        terminals = {*np.unique(verdicts[self.advance[obligations] != -1]).tolist(), end} - {-1}
+        accepted, end = self.accepted[state], int(self.at_end[state])
+        terminals = {*np.unique(accepted[self.advance[obligations] != -1]).tolist(), end} - {-1}
         if terminals:
             row = self.advance_obligations(obligations, state)
             for t in sorted(terminals):
-                context = np.where(verdicts == t, row, np.int32(-1))
+                context = np.where(accepted == t, row, np.int32(-1))
                 may_end = end == t and self.may_end[obligations]
                 if may_end or (context >= 0).any():
                     bits |= 1 << self.letter(t, (context.tobytes(), may_end))

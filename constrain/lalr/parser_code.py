@@ -127,7 +127,7 @@ class Parser:
         """
         scanner = self.scanner
         digest = blake2b(digest_size=16)
-        for part in (scanner.delta, scanner.accept, scanner.verdicts, self.possible):
+        for part in (scanner.delta, scanner.accept, scanner.accept_table, self.possible):
             digest.update(np.ascontiguousarray(part).tobytes())
         digest.update(repr((self.layout.newline, self.layout.tab) if self.layout else None).encode())
         return digest.digest()
@@ -178,7 +178,7 @@ class Parser:
             kinds[list(self.layout.opening)] = at.OPENING
             kinds[list(self.layout.closing)] = at.CLOSING
         kinds[list(self.ignored)] = at.IGNORED  # Last: ignored terminals do not reach the Indenter.
-        certain = (scanner.verdicts >= 0).all(1) & (scanner.verdicts == scanner.verdicts[:, :1]).all(1)
+        certain = (scanner.accept_table >= 0).all(1) & (scanner.accept_table == scanner.accept_table[:, :1]).all(1)
         live_bytes = np.packbits(scanner.delta >= 0, axis=1, bitorder="little").view(np.int32)
         kinds_of_class, class_of = np.unique(possible, axis=0, return_inverse=True)
         first = np.bitwise_or.reduce(live_bytes[np.unique(scan)], axis=0)
@@ -194,7 +194,7 @@ class Parser:
             at.P_SCAN: scan,
             at.P_DELTA: scanner.delta,
             at.P_ACCEPT: scanner.accept << 1 | certain[scanner.accept],
-            at.P_VERDICTS: scanner.verdicts,
+            at.P_ACCEPT_TABLE: scanner.accept_table,
             at.P_POSSIBLE: possible,
             at.P_BYTES: live_bytes,
             at.P_FIRST: first,
@@ -238,14 +238,14 @@ class Parser:
         """Return int32[words]: the letters that the last of several partial lexemes can end in, given the others.
 
         `states` are the scanner states of the lexemes, none negative. None of the others may be complete at any
-        position up to the end of the last. Breadth-first search of the product of all of them: a verdict of the last
+        position up to the end of the last. Breadth-first search of the product of all of them: a terminal of the last
         state after w is included if none of the others accepts a prefix of w, w included.
         """
         if self.dead_ends == "lexer":
             mapped, _ = self.boundaries.merged
             bits = self.boundaries.ends_of(tuple(sorted(set(states[:-1]))), states[-1], mapped)
             return np.frombuffer(bits.to_bytes(4 * self.words, "little"), np.int32)
-        delta, verdicts, accept = self.scanner.delta, self.scanner.verdicts, self.scanner.accept
+        delta, accept_table, accept = self.scanner.delta, self.scanner.accept_table, self.scanner.accept
         others, last = frozenset(states[:-1]), states[-1]
         letters, maximum = np.zeros(self.words, np.int32), self.possible[last]
         queue = deque([(others, last)])
@@ -256,7 +256,7 @@ class Parser:
                 letters = letters | self.possible[last]
                 continue
             rows = [*sorted(others), last]
-            after, accepted = delta[rows], verdicts[accept[rows]]
+            after, accepted = delta[rows], accept_table[accept[rows]]
             open_ = np.asarray((accepted[:-1] < 0).all(axis=0))  # Before byte b none of the others may be complete.
             ends = accepted[-1][open_]
             letters = letters | self.set_of(np.unique(ends[ends >= 0]).tolist())

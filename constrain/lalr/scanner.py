@@ -32,7 +32,7 @@ from .dominated_matches import is_dominated
 __all__ = ["END_OF_TEXT", "Scanner", "TerminalList", "build_scanner"]
 
 END_OF_TEXT = 256
-"""Column of `verdicts` for the end of the text."""
+"""Column of `accept_table` for the end of the text."""
 
 WORK = 64
 """Listed threads allowed per state of the limit, as in the regex front end."""
@@ -76,8 +76,8 @@ class Scanner:
     delta : int32[n, 256]
         Next state, or -1 (dead).
     accept : int32[n]
-        Row of `verdicts`; row 0 is all -1, for a state that accepts nothing.
-    verdicts : int32[k, 257]
+        Row of `accept_table`; row 0 is all -1, for a state that accepts nothing.
+    accept_table : int32[k, 257]
         The terminal accepted given the next byte (256: end of text), or -1.
     possible : uint64[n, words]
         The terminals that the state or a later one accepts, bit t % 64 of word t // 64.
@@ -87,7 +87,7 @@ class Scanner:
 
     delta: NDArray[np.int32]
     accept: NDArray[np.int32]
-    verdicts: NDArray[np.int32]
+    accept_table: NDArray[np.int32]
     possible: NDArray[np.uint64]
     starts: NDArray[np.int32]
 
@@ -369,17 +369,17 @@ def _to_scanner(
                 if mask not in columns:
                     columns[mask] = np.array(list_bytes(mask), dtype=np.intp)
                 row[columns[mask]] = numbers[target]
-    verdicts = np.full((len(rows), END_OF_TEXT + 1), -1, dtype=np.int32)
-    for verdict, matches in zip(verdicts, rows):
+    accept_table = np.full((len(rows), END_OF_TEXT + 1), -1, dtype=np.int32)
+    for row, matches in zip(accept_table, rows):
         for tag, mask, at_end in reversed(matches):
-            verdict[list_bytes(mask) + [END_OF_TEXT] * at_end] = tag
+            row[list_bytes(mask) + [END_OF_TEXT] * at_end] = tag
     words = -(-terminals // 64)
     bits = b"".join([possible[state].to_bytes(8 * words, "little") for state in coreachable])
     possible_bits = np.frombuffer(bits, dtype="<u8").astype(np.uint64).reshape(len(coreachable), words)
     return Scanner(
         delta=_read_only(delta),
         accept=_read_only(np.array([accept[state] for state in coreachable], dtype=np.int32)),
-        verdicts=_read_only(verdicts),
+        accept_table=_read_only(accept_table),
         possible=_read_only(possible_bits),
         starts=_read_only(np.array([numbers.get(start, -1) for start in starts], dtype=np.int32)),
     )

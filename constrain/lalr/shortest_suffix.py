@@ -39,8 +39,8 @@ class ShortestSuffixes:
         scanner, terminals = self.parser.scanner, self.parser.terminals
         n = len(scanner.delta)
         out = np.full((n, terminals), NEVER, np.int32)
-        for row in range(1, len(scanner.verdicts)):
-            terminals_accepted = np.unique(scanner.verdicts[row])
+        for row in range(1, len(scanner.accept_table)):
+            terminals_accepted = np.unique(scanner.accept_table[row])
             out[np.ix_(scanner.accept == row, terminals_accepted[terminals_accepted >= 0])] = 0
         pairs = np.unique(np.stack([np.repeat(np.arange(n), 256), scanner.delta.ravel()], 1), axis=0)
         source, target = pairs[pairs[:, 1] >= 0].T

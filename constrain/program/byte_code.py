@@ -91,7 +91,7 @@ class ByteCode(ABC):
     def __init__(self, grammar: Grammar, bind: Bind | None = None) -> None:
         self.grammar = grammar
         self._bind = bind
-        self.leaf_room, self.parser_room = 64, 16
+        self.leaf_capacity, self.parser_capacity = 64, 16
         self.code: NDArray[np.int32] = np.empty(FIRST_CAPACITY, np.int32)
         self.used = 0
         self.words = array("i", (at.END,))  # at address `layout.RETURN`

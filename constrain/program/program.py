@@ -5,8 +5,8 @@ whose first word is the entry address of the rule, or 0 while it is not linked. 
 of leaves (a Dfa and its encoding each), for which a vocabulary has rows.
 
 A Program is independent of tokens and shared by all threads. Linking writes to `words` under a lock and then copies new
-words to the array that kernels read, the cell last. Users of the code have tables of `leaf_room` leaves and
-`parser_room` parsers; when these grow, the code continues in a copy, so that no user reaches a leaf for which its
+words to the array that kernels read, the cell last. Users of the code have tables of `leaf_capacity` leaves and
+`parser_capacity` parsers; when these grow, the code continues in a copy, so that no user reaches a leaf for which its
 tables have no room.
 """
 
@@ -81,9 +81,9 @@ class Program(ByteCode):
                 return
             entry = self._generate(cell)
             self._publish()
-            if len(self.leaves) > self.leaf_room or len(self.parsers) > self.parser_room:
-                self.leaf_room = max(self.leaf_room, 2 * len(self.leaves))
-                self.parser_room = max(self.parser_room, 2 * len(self.parsers))
+            if len(self.leaves) > self.leaf_capacity or len(self.parsers) > self.parser_capacity:
+                self.leaf_capacity = max(self.leaf_capacity, 2 * len(self.leaves))
+                self.parser_capacity = max(self.parser_capacity, 2 * len(self.parsers))
                 self.code = self.code.copy()
             self.links.append(cell)
             self.words[cell] = entry  # marks the rule as linked: it must not get a second copy of its code

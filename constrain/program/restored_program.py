@@ -105,7 +105,7 @@ class RestoredProgram(Program):
         self.code, self.used, self.entry = linked.code, len(linked.code), linked.entry
         self.leaves = LinkedLeaves(linked)  # type: ignore[assignment]
         self.parsers, self.generation, self.on_link = {}, 0, None
-        self.leaf_room, self.parser_room = max(64, 2 * len(linked.records)), 16
+        self.leaf_capacity, self.parser_capacity = max(64, 2 * len(linked.records)), 16
         self._linked, self._make_grammar, self._bind = linked, make_grammar, bind
         fork_handlers.add(self)
 

@@ -1,4 +1,4 @@
-"""The rule by which ``sampler="auto"`` selects a sampler, from a few facts and a short pilot of masked draws.
+"""The rule by which ``sampler="auto"`` selects a sampler, from the request and a short pilot of masked draws.
 
     the first row that holds                                              sampler
     --------------------------------------------------------------------  -----------------------------------
@@ -14,7 +14,7 @@
                                                                           at first, fewer with use
     otherwise                                                             smc, with particles by the pilot's ESS
 
-`apply_rule` implements the table as a pure function; `choose_sampler` gathers the facts, each only when needed.
+`apply_rule` implements the table as a pure function; `choose_sampler` determines its inputs, each only when needed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .research.markov_exact import Product
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
 
-__all__ = ["SamplerChoice", "Facts", "choose_sampler", "apply_rule"]
+__all__ = ["SamplerChoice", "ChoiceInputs", "choose_sampler", "apply_rule"]
 
 FEW = 500
 """Number of texts that `exact` can learn completely from a few thousand rows of the model."""
@@ -57,8 +57,8 @@ FEWEST, MOST = 16, 256
 
 
 @dataclass(frozen=True)
-class Facts:
-    """The facts that the choice depends on. None: not determined yet.
+class ChoiceInputs:
+    """The values that the choice depends on. None: not determined yet.
 
     wants: requested options that only "masked" supports. repeats: whether texts may repeat. masks: whether the
     constraint makes masks. states: size of the product with a Markov model; 0 if there is none or it is too large.
@@ -86,39 +86,39 @@ class SamplerChoice:
     calls: int = 0
 
 
-def apply_rule(facts: Facts) -> SamplerChoice | str:
-    """Return the choice by the table above, or the name of the fact that is needed next."""
-    if facts.wants:
-        return SamplerChoice("masked", f"{facts.wants}: supported by masking only")
-    if facts.repeats == "never":
+def apply_rule(inputs: ChoiceInputs) -> SamplerChoice | str:
+    """Return the choice by the table above, or the name of the input that is needed next."""
+    if inputs.wants:
+        return SamplerChoice("masked", f"{inputs.wants}: supported by masking only")
+    if inputs.repeats == "never":
         return SamplerChoice("without_replacement", "texts must not repeat")
-    if not facts.masks:
+    if not inputs.masks:
         return SamplerChoice("awrs", "the constraint checks single tokens and computes no masks")
-    if facts.states is None:
+    if inputs.states is None:
         return "states"
-    if facts.states:
+    if inputs.states:
         return SamplerChoice(
-            "markov", f"the model is Markov, and its product with the constraint has only {facts.states} states"
+            "markov", f"the model is Markov, and its product with the constraint has only {inputs.states} states"
         )
-    if facts.texts is None:
+    if inputs.texts is None:
         return "texts"
-    if facts.texts:
-        return SamplerChoice("exact", f"the constraint has only {facts.texts} texts, which are learnt quickly")
-    if facts.pilot is None:
+    if inputs.texts:
+        return SamplerChoice("exact", f"the constraint has only {inputs.texts} texts, which are learnt quickly")
+    if inputs.pilot is None:
         return "pilot"
-    pilot = f"{facts.drawn} masked draws"
-    if not facts.pilot["ess"]:
+    pilot = f"{inputs.drawn} masked draws"
+    if not inputs.pilot["ess"]:
         return SamplerChoice("exact", f"none of {pilot} ended in time: where texts end has to be learnt")
-    divergence, ess_share = facts.pilot["kl_to_target"], facts.pilot["ess"] / facts.drawn
-    if facts.pilot["trusted"] and divergence <= SMALL and not facts.pilot["dead_ends"] and not facts.checked:
+    divergence, ess_share = inputs.pilot["kl_to_target"], inputs.pilot["ess"] / inputs.drawn
+    if inputs.pilot["trusted"] and divergence <= SMALL and not inputs.pilot["dead_ends"] and not inputs.checked:
         return SamplerChoice("masked", f"{pilot} show that masking diverges by only {divergence:.2g} nats")
-    if facts.pilot["log_z"] >= -math.log(ATTEMPTS):
-        attempts = math.exp(-facts.pilot["log_z"])
+    if inputs.pilot["log_z"] >= -math.log(ATTEMPTS):
+        attempts = math.exp(-inputs.pilot["log_z"])
         evidence = f"{pilot} show that the model satisfies the constraint once in {attempts:.3g} texts"
         return SamplerChoice("exact", f"{evidence} (and that masking diverges by about {divergence:.2g} nats)")
     particles = min(MOST, max(FEWEST, math.ceil(EFFECTIVE / ess_share)))
     evidence = (
-        f"{pilot} have an effective sample size of {facts.pilot['ess']:.1f} "
+        f"{pilot} have an effective sample size of {inputs.pilot['ess']:.1f} "
         f"(masking diverges by about {divergence:.2g} nats)"
     )
     return SamplerChoice("smc", f"{evidence}: {particles} particles", {"particles": particles})
@@ -133,26 +133,27 @@ def choose_sampler(
     repeats: Literal["may", "never"] = "may",
     wants: str = "",
 ) -> SamplerChoice:
-    """Gather facts until `apply_rule` returns a choice. The draws of the pilot are not reused: the choice depends on
-    them.
+    """Determine inputs until `apply_rule` returns a choice.
+
+    The draws of the pilot are not reused: the choice depends on them.
     """
     checked = isinstance(constraint, PostFilter)
-    facts = Facts(wants=wants, repeats=repeats, masks=hasattr(constraint.matcher(), "mask"), checked=checked)
-    if repeats == "never" and not facts.masks:
+    inputs = ChoiceInputs(wants=wants, repeats=repeats, masks=hasattr(constraint.matcher(), "mask"), checked=checked)
+    if repeats == "never" and not inputs.masks:
         raise UnsupportedError(
             "sampling without replacement needs masks, which this constraint does not compute",
             hint='Give a Constraint, or repeats="may".',
         )
     calls = 0
-    while isinstance(choice := apply_rule(facts), str):
+    while isinstance(choice := apply_rule(inputs), str):
         if choice == "states":
-            facts = replace(facts, states=count_product_states(lm, constraint, max_tokens))
+            inputs = replace(inputs, states=count_product_states(lm, constraint, max_tokens))
         elif choice == "texts":
-            facts = replace(facts, texts=len(list_texts(constraint.grammar, FEW) or ()))
+            inputs = replace(inputs, texts=len(list_texts(constraint.grammar, FEW) or ()))
         else:
             pilot = masked_sampling.draw_masked(lm, constraint, n=PILOT, rng=rng, max_tokens=max_tokens)
             calls = int(pilot.stats["model_calls"])
-            facts = replace(facts, pilot=pilot.stats, drawn=PILOT)
+            inputs = replace(inputs, pilot=pilot.stats, drawn=PILOT)
     return replace(choice, calls=calls)
 
 

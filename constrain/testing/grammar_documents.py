@@ -30,7 +30,7 @@ from ..grammar.nodes import (  # fmt: skip
 from ..grammar.visitor import NodeVisitor
 from .choice_source import HARDER, TRIES, Chooser, NoMember, Seeded
 from .dfa_texts import build_language, draw_text
-from .document_recipe import BUDGET, PartialDocument, Recipe
+from .document_plan import BUDGET, DocumentPlan, PartialDocument
 from .number_texts import as_float, number_language
 from .object_documents import write_object
 
@@ -39,10 +39,10 @@ __all__ = ["DocumentWriter", "write_document"]
 SPACES = ("", " ", "\n", "\n  ", "\t", "\r\n  ")
 
 
-def write_document(recipe: Recipe, chooser: Chooser) -> bytes:
+def write_document(plan: DocumentPlan, chooser: Chooser) -> bytes:
     """Write one document. Raise NoMember if members that must differ were not found."""
-    writer = DocumentWriter(recipe, chooser)
-    writer.node(recipe.grammar.start)
+    writer = DocumentWriter(plan, chooser)
+    writer.node(plan.grammar.start)
     return bytes(writer.out)
 
 
@@ -69,7 +69,7 @@ class DocumentWriter(NodeVisitor["Node | None"], PartialDocument):
                 node, following = following, self.methods[type(following)](self, following)
                 if self.differ is not None and isinstance(node, Choice):
                     # If no member is left that differs, the array may end here.
-                    fallback = (len(self.out), node.options[self.recipe.endings.pick(node)])
+                    fallback = (len(self.out), node.options[self.plan.endings.pick(node)])
             except NoMember:
                 if fallback is None:
                     raise
@@ -92,8 +92,8 @@ class DocumentWriter(NodeVisitor["Node | None"], PartialDocument):
     def visit_choice(self, node: Choice) -> Node:
         """Return one of the options; the deeper the nesting, the less likely are options that open further levels."""
         if self.ending:
-            return node.options[self.recipe.endings.pick(node)]
-        order = self.recipe.order(node)
+            return node.options[self.plan.endings.pick(node)]
+        order = self.plan.order(node)
         index = self.choose(len(order))
         if index and self.level > 2 and self.choose(self.level) < self.level - 2:
             index = 0
@@ -117,24 +117,24 @@ class DocumentWriter(NodeVisitor["Node | None"], PartialDocument):
             write_object(self, node)
 
     def generic_visit(self, node: Node, *context: Any) -> None:
-        """Write nothing: recipes have no other nodes."""
+        """Write nothing: plans have no other nodes."""
 
     def string(self, node: JsonString) -> str:
         """Return a text of the node; in half of the cases one of the hints, if any of them fit."""
         texts = build_language(node.dfa, node.low, node.high)
-        if self.recipe.hints and self.choose(2):
-            fitting = [text for text in self.recipe.hints if texts.accepts(text)]
+        if self.plan.hints and self.choose(2):
+            fitting = [text for text in self.plan.hints if texts.accepts(text)]
             if fitting:
                 return fitting[self.choose(len(fitting))]
         return draw_text(texts, self.choose)
 
     def visit_chars(self, node: Chars) -> None:
-        kind = self.recipe.kind(node)
+        kind = self.plan.kind(node)
         if kind == "blank":
             text = self.space(node)
         elif kind == "number":
             text = draw_text(number_language(node.dfa), self.choose)
-            text = as_float(text, node.dfa) if self.recipe.floats else text
+            text = as_float(text, node.dfa) if self.plan.floats else text
         else:
             text = draw_text(build_language(node.dfa, node.low, node.high), self.choose)
         self.out += self.quoted(text)[1:-1] if node.encoding == "json" else text.encode()

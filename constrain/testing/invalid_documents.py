@@ -19,7 +19,7 @@ from ..base.options import Limits, Style
 from ..compilation.constraint_compiler import to_grammar
 from ..frontends import python_types
 from .choice_source import NoMember, Seeded
-from .document_recipe import Recipe
+from .document_plan import DocumentPlan
 from .grammar_documents import write_document
 from .keyword_violations import ORIGINAL, find_violations
 from .strategies import Form, document_strategy, spelling_of
@@ -97,10 +97,10 @@ def nearly_valid(
         dialect = {"$schema": document["$schema"]} if isinstance(document, dict) and "$schema" in document else {}
         compact = replace(style, whitespace="compact", escapes="canonical")
         try:
-            recipe = Recipe(
+            plan = DocumentPlan(
                 to_grammar(schema={**dialect, "allOf": [part]}, style=compact, registry=beside), floats=True
             )
-            return [parse_json(write_document(recipe, Seeded(seed)).decode()) for seed in range(n)]
+            return [parse_json(write_document(plan, Seeded(seed)).decode()) for seed in range(n)]
         except (ConstrainError, NoMember):
             return []
 
@@ -117,14 +117,16 @@ def nearly_valid(
         hints = (
             near_misses(examples({"type": "string", one.keyword: one.value}, MODELS)) if one.keyword in TEXTUAL else ()
         )
-        recipe = document_strategy(Recipe(grammar, floats=spelling.floats, hints=tuple(hints))).map(spelling.read)
+        documents = document_strategy(DocumentPlan(grammar, floats=spelling.floats, hints=tuple(hints))).map(
+            spelling.read
+        )
         known = {"keyword": one.keyword, "pointer": one.pointer, "schema_pointer": one.schema_pointer}
-        return st.builds(NearlyValid, document=recipe, **{name: st.just(text) for name, text in known.items()})
+        return st.builds(NearlyValid, document=documents, **{name: st.just(text) for name, text in known.items()})
 
     def possible(index: int) -> Made | None:
         """Return the strategy of this violation, or of the next possible one."""
         tried = (strategy((index + step) % len(breakages)) for step in range(len(breakages)))
-        return next((recipe for recipe in tried if recipe is not None), None)
+        return next((strategy for strategy in tried if strategy is not None), None)
 
     if possible(0) is None:
         raise UnsatisfiableError("No keyword of this schema can be broken alone.", hint="Ask for other keywords.")

@@ -9,7 +9,7 @@ from functools import partial
 from ..grammar.nodes import NameClass, Object, Property
 from .choice_source import TRIES, NoMember
 from .dfa_texts import build_language, draw_text
-from .document_recipe import PartialDocument
+from .document_plan import PartialDocument
 
 __all__ = ["write_object"]
 
@@ -103,7 +103,7 @@ def fill_members(
 
     Only those that terminate soon are added once the budget is exhausted.
     """
-    height = writer.recipe.endings.height
+    height = writer.plan.endings.height
     if writer.ending and len(chosen) + len(extra) < node.low:
         free = sorted(free, key=lambda item: height(item.value))
     while free and len(chosen) + len(extra) < node.low:

@@ -20,7 +20,7 @@ from ..compilation.constraint_compiler import to_grammar
 from ..engine.constraint import Constraint
 from ..grammar.nodes import Grammar
 from .choice_source import NoMember
-from .document_recipe import Recipe
+from .document_plan import DocumentPlan
 from .grammar_documents import write_document
 
 __all__ = ["Form", "DocumentForm", "document_strategy", "from_grammar", "from_regex", "from_schema", "spelling_of"]
@@ -71,7 +71,7 @@ def from_schema(
     """
     spelling = spelling_of(style, form)
     grammar = to_grammar(schema=schema, style=spelling.style, registry=registry, limits=limits)
-    return document_strategy(Recipe(grammar, floats=spelling.floats)).map(spelling.read)
+    return document_strategy(DocumentPlan(grammar, floats=spelling.floats)).map(spelling.read)
 
 
 class DocumentForm(NamedTuple):
@@ -134,14 +134,14 @@ def from_grammar(grammar: Grammar | Constraint) -> st.SearchStrategy[str]:
     """
     if isinstance(grammar, Constraint):
         grammar = grammar.grammar
-    return document_strategy(Recipe(to_grammar(grammar=grammar), floats=False)).map(bytes.decode)
+    return document_strategy(DocumentPlan(to_grammar(grammar=grammar), floats=False)).map(bytes.decode)
 
 
 @st.composite
-def document_strategy(draw: st.DrawFn, recipe: Recipe) -> bytes:
+def document_strategy(draw: st.DrawFn, plan: DocumentPlan) -> bytes:
     """Draw a document, as bytes."""
     try:
-        return write_document(recipe, Drawing(draw))
+        return write_document(plan, Drawing(draw))
     except NoMember:
         reject()
 

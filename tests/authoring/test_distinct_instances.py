@@ -70,12 +70,12 @@ RECURSIVE = {"$ref": "#/$defs/n", "$defs": {"n": {"items": {"$ref": "#/$defs/n"}
 @pytest.mark.parametrize(
     "schema", [True, {"type": "number"}, {"type": "object"}, {"minItems": 1, "type": "array"}, RECURSIVE]
 )
-def test_what_is_endless_is_not_listed(schema: Any) -> None:
+def test_infinite_languages_are_not_enumerated(schema: Any) -> None:
     assert list_texts(to_grammar(schema=schema), 100) is None
     assert len({hashable_json(text) for text in drawn(schema, 50)}) == 50
 
 
-def test_a_list_is_what_brute_force_finds() -> None:
+def test_an_enumeration_is_that_of_brute_force() -> None:
     schema = {"type": "array", "items": {"enum": ["x", None, 2]}, "minItems": 1, "maxItems": 3}
     listed = list_texts(to_grammar(schema=schema), 1000)
     assert listed is not None
@@ -85,7 +85,7 @@ def test_a_list_is_what_brute_force_finds() -> None:
     assert all(value in values for value in every)
 
 
-def test_the_opinion_of_another_counts() -> None:
+def test_a_cross_check_can_reject_an_instance() -> None:
     constraint = constrain.compile(BYTES, schema={"type": "integer", "minimum": 0, "maximum": 9})
     made = distinct_texts(constraint, 20, rng=np.random.default_rng(0), agree=lambda text: int(text) % 2 == 0)
     assert sorted(map(int, made)) == [0, 2, 4, 6, 8]
@@ -173,7 +173,7 @@ def test_members_of_a_list_differ(values: list[bytes], more: bool) -> None:
     assert set(list_texts(Grammar(node, {}), 100) or ()) == wanted
 
 
-def test_what_is_too_much_to_know_is_not_listed() -> None:
+def test_languages_beyond_the_limit_are_not_enumerated() -> None:
     other = (NameClass(to_dfa("[xy]"), DIGIT),)
     member = Member(DIGIT, again=Rule("end"))
     for node in (
@@ -186,7 +186,7 @@ def test_what_is_too_much_to_know_is_not_listed() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_as_many_as_asked_for_are_listed(count: int) -> None:
+def test_the_requested_number_is_listed(count: int) -> None:
     options = tuple(b"%d" % i for i in range(count))
     pattern = to_dfa("|".join(map(str, range(count))))
     for node in (Strings(options), Chars(pattern), Choice(tuple(map(Literal, options)))):

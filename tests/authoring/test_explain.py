@@ -117,7 +117,7 @@ def test_a_valid_text_is_not_refused() -> None:
         (b'{"name": "\xff', (10, 1, 11), "the byte 0xff"),
     ],
 )
-def test_the_place_of_a_refusal(text: str | bytes, place: tuple[int, int, int], found: str) -> None:
+def test_the_position_of_a_refusal(text: str | bytes, place: tuple[int, int, int], found: str) -> None:
     refusal = refused(PERSON, text)
     assert refusal is not None
     assert (refusal.offset, refusal.line, refusal.column) == place
@@ -125,7 +125,7 @@ def test_the_place_of_a_refusal(text: str | bytes, place: tuple[int, int, int], 
     assert refusal.expected
 
 
-def test_a_wrong_string_is_named_as_a_whole() -> None:
+def test_a_wrong_string_is_reported_completely() -> None:
     refusal = refused({"enum": ["red", "rose"]}, '"ruby"')
     assert refusal is not None
     assert (refusal.offset, refusal.found, refusal.expected) == (2, '"ruby"', ('"red"', '"rose"', "white space")[:2])

@@ -84,7 +84,7 @@ def test_a_format_that_all_have(seen: list[str], form: str | None) -> None:
     assert "format" not in of(*seen, formats="ignore")
 
 
-def test_an_enum_where_few_texts_repeat() -> None:
+def test_an_enum_where_the_same_texts_repeat() -> None:
     assert of(*["on", "off"] * 3) == {"type": "string", "enum": ["on", "off"]}
     assert of(*["on", "off", None] * 3) == {"enum": ["on", "off", None]}
     assert of("on", "off", "on", "off", "on") == {"type": "string"}

@@ -127,7 +127,7 @@ KEYED = {"type": "object", "properties": {"k": {"type": "string", "pattern": "^[
          "additionalProperties": False}  # fmt: skip
 
 
-def test_a_walk_goes_on_behind_an_object() -> None:
+def test_a_walk_continues_after_an_object() -> None:
     """What stands behind an object that is closed is not the shortest there is."""
     made = [json.loads(text) for text in texts({"type": "array", "items": KEYED, "minItems": 3}, 15)]
     for place in range(3):
@@ -169,7 +169,7 @@ def test_plans_keep_to_the_counts(
         assert all(one.needs <= set(names) or one.name in needed for one in wanted)
 
 
-def test_plans_are_shuffled_where_order_is_free_and_have_a_part_of_what_is_optional() -> None:
+def test_plans_shuffle_free_orders_and_include_some_optional_members() -> None:
     constraint = constrain.compile_grammar(Grammar(Literal(b"x"), {}), BYTES)
     layout = Layout(EMPTY, EMPTY, COMMA, COLON, EMPTY)
     walker = Walker(constraint, np.random.default_rng(0), 600)

@@ -197,7 +197,7 @@ def test_the_liked_characters_come_more_often() -> None:
     ("(ab)*", 7, 8), ("(ab)*", 6, 6), ("a{0,4}", 9, 4), ("a{0,4}", 2, 2), ("[ab]*", 5, 5), ("x(yy)+", 1, 3),
     ("a|bbb", 2, 3),
 ])  # fmt: skip
-def test_strolls_are_about_as_long_as_asked_for(pattern: str, target: int, length: int) -> None:
+def test_random_walks_have_about_the_requested_length(pattern: str, target: int, length: int) -> None:
     """As long as can be up to the target, then by the shortest way to the end."""
     dfa = to_dfa(pattern)
     for seed in range(20):

@@ -20,7 +20,7 @@ CLOSED = {"additionalProperties": False}
 STRING = {"type": "string"}
 
 
-def told(schema: Any, target: str) -> set[tuple[str, str, str]]:
+def list_incompatibilities(schema: Any, target: str) -> set[tuple[str, str, str]]:
     return {
         (finding.pointer, finding.keyword, finding.verdict)
         for finding in targets.find_incompatibilities(schema, target)
@@ -81,7 +81,7 @@ def test_a_table_says_what_was_read_and_when(target: str) -> None:
     ],
 )  # fmt: skip
 def test_openai(schema: Any, found: set[tuple[str, str, str]]) -> None:
-    assert told(schema, "openai") == found
+    assert list_incompatibilities(schema, "openai") == found
 
 
 RECURSIVE = {"$defs": {"node": obj(value=STRING, next={"$ref": "#/$defs/node"})}, "$ref": "#/$defs/node"}
@@ -127,13 +127,13 @@ LIST = {**obj(value=STRING), "properties": {"value": STRING, "next": {"$ref": "#
         ("llamacpp", {"type": "array", "items": True}, {("/items", "true", "refused")}),
     ],
 )  # fmt: skip
-def test_the_others(target: str, schema: Any, found: set[tuple[str, str, str]]) -> None:
-    assert told(schema, target) == found
+def test_the_other_targets(target: str, schema: Any, found: set[tuple[str, str, str]]) -> None:
+    assert list_incompatibilities(schema, target) == found
 
 
 def test_a_value_that_looks_like_a_keyword_is_none() -> None:
     innocent = obj(minLength=STRING, allOf={"type": "string", "enum": ["not"]})
-    assert told(innocent, "openai") == set()
+    assert list_incompatibilities(innocent, "openai") == set()
 
 
 def test_what_is_no_schema_is_refused() -> None:

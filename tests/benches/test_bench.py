@@ -56,7 +56,7 @@ def job(schema: str, *tests: tuple[list[int], bool]) -> Job:
     )
 
 
-def test_measure_judges_every_instance() -> None:
+def test_measure_checks_every_instance() -> None:
     result = measure_schema(
         Toy(), job("s", ([1, 2], True), ([1], True), ([3], False), ([1, 1], False), ([2], False), ([2, 4], True))
     )
@@ -65,7 +65,7 @@ def test_measure_judges_every_instance() -> None:
     assert result.first > 0 and all(step > 0 for step in result.steps)
 
 
-def test_measure_keeps_refusals_and_mistakes_apart() -> None:
+def test_measure_separates_refusals_from_mistakes() -> None:
     refused, broken = measure_schema(Toy(), job("refused")), measure_schema(Toy(), job("broken"))
     assert refused.refused == ("no keyword … at line #", "no keyword 'foo' at line 3")
     assert broken.refused is None and broken.error == "while compiling: IndexError: a bug"

@@ -62,7 +62,7 @@ def test_every_road_of_applying_gives_the_same_logits() -> None:
     assert all(torch.equal(logits, found["constrain"]) for logits in found.values())
 
 
-def test_a_run_is_kept_with_its_plot(tmp_path: Path) -> None:
+def test_a_run_is_stored_with_its_plot(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     parser = build_parser("apply_masks", None, "vocabulary", "results")
     path = write_result(parser.parse_args(["--results", str(tmp_path)]), {"runs": [1]})

@@ -61,7 +61,7 @@ class Bytes:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_notes_along_a_text_give_the_verdicts_of_whole_readings(seed: int) -> None:
+def test_incremental_results_are_those_of_complete_parses(seed: int) -> None:
     """Edits of an indented text, with strings over several lines: where an edit's effect ends is found rightly."""
     judge, made, rng = oracle("lines"), bytes_only("lines"), random.Random(seed)
     trace, marks = judge.trace(TEXT), ours.Marks(made, TEXT)
@@ -96,7 +96,7 @@ def test_what_became_of_a_text() -> None:
     assert found(b"[1,]").edits == 0
 
 
-def test_a_disagreement_is_found_counted_and_told() -> None:
+def test_a_disagreement_is_counted_and_reported() -> None:
     """Our constraint is of another grammar: digits may begin with 0."""
     tongue = Language("n", "start: N\nN: /[1-9][0-9]*|0/", "start", "contextual", False, True)
     wider = Language("n", "start: N\nN: /[0-9]+/", "start", "contextual", False, True)

@@ -24,7 +24,7 @@ def timed(engine: str, mode: str, value: float) -> dict[str, Any]:
     return {"engine": engine, "mode": mode, "schemas": "common to all", "step µs": figures, "first mask µs": figures}
 
 
-def test_targets_are_judged_by_the_better_peer() -> None:
+def test_targets_compare_with_the_better_peer() -> None:
     times = [timed("constrain", mode, 10.0) for mode in ("warm", "cold")]
     times += [timed("llguidance", "warm", 100.0), timed("llguidance", "cold", 30.0), timed("xgrammar", "warm", 49.0)]
     found = verdicts.judge_targets(times)
@@ -32,7 +32,7 @@ def test_targets_are_judged_by_the_better_peer() -> None:
     assert found[2]["peer"] == "xgrammar" and found[2]["part"] == pytest.approx(10 / 49)
 
 
-def test_what_is_lacking_is_not_judged() -> None:
+def test_missing_targets_are_not_evaluated() -> None:
     found = verdicts.judge_targets([timed("constrain", "warm", 1.0), timed("llguidance", "warm", 100.0)])
     assert [row["verdict"] for row in found] == ["met", "not judged", *4 * ["met"], *3 * ["not judged"]]
     assert found[1]["lacking"] == ["xgrammar"] and found[2]["lacking"] == ["xgrammar"] and found[6]["lacking"]
@@ -67,7 +67,7 @@ def test_curves_are_of_common_schemas_and_always_the_same_file(tmp_path: Path) -
     assert one == two and b"step, warm" in one
 
 
-def test_slopes_and_their_verdicts() -> None:
+def test_slopes_and_their_outcomes() -> None:
     sizes = [10, 100, 1_000]
     assert scaling.compute_slope(sizes, [3.0, 30.0, 300.0]) == pytest.approx(1.0)
     assert scaling.compute_slope(sizes, [3.0, 3.0, 3.0]) == pytest.approx(0.0)

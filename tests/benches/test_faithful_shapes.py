@@ -39,7 +39,7 @@ def test_what_is_no_molecule(text: str) -> None:
     assert not molecules.is_valid(text.encode())
 
 
-def test_sqlite_judges_queries_and_their_beginnings() -> None:
+def test_sqlite_checks_queries_and_their_prefixes() -> None:
     database = sql.Database(sql.DATABASES["places"])
     assert database.finds(b"SELECT name FROM city WHERE people > 9")
     assert not database.finds(b"SELECT name FROM city WHERE people > 99"), "it finds nothing"
@@ -92,7 +92,7 @@ def test_checks_grow_with_what_is_lost() -> None:
     assert checks.correlate_ranks(np.array([1.0, 2.0, 2.0, 5.0]), np.array([0.0, 3.0, 3.0, 9.0])) == pytest.approx(1.0)
 
 
-def test_the_law_that_asap_has_learnt_is_that_of_masking_at_first_and_right_at_last() -> None:
+def test_asap_starts_from_the_masked_distribution_and_converges_to_the_exact_one() -> None:
     from bench.faithful.fixtures import build_fixture
 
     case = cases()["traps"]

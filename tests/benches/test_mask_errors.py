@@ -174,7 +174,7 @@ def test_far_exponents_are_brought_near_and_stay_apart() -> None:
     assert fraction_of("-2.50E+0002") == -250
 
 
-def test_the_judges() -> None:
+def test_validity_checkers() -> None:
     cents = Judge('{"multipleOf": 0.01}')
     assert cents("4.35") == (False, True, "multipleOf, at $, by multipleOf") and cents("4.35").differ
     assert cents("4.355").invalid and cents("7").valid

@@ -43,7 +43,7 @@ def test_what_is_read_masks_as_what_was_made(folder: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "text"])
-def test_a_damaged_file_is_made_anew(folder: Path, damage: str) -> None:
+def test_a_damaged_file_is_rebuilt(folder: Path, damage: str) -> None:
     wanted = mask(b'"a')
     (path,) = folder.glob("*.table")
     data = path.read_bytes()
@@ -68,7 +68,7 @@ def test_it_can_be_switched_off(off: str, tmp_path: Path, monkeypatch: pytest.Mo
     assert not list(tmp_path.iterdir())
 
 
-def test_few_files_are_kept(folder: Path) -> None:
+def test_old_files_are_pruned(folder: Path) -> None:
     folder.mkdir(mode=0o700)
     for k in range(mask_table_cache.MOST_FILES + 4):
         (folder / f"{k}.table").write_bytes(b"")

@@ -62,7 +62,7 @@ COMMANDS = ("generate", "check", "validate", "sample", "infer", "explain", "demo
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
-def test_help_tells_the_exit_codes(run: Run, command: str) -> None:
+def test_help_lists_the_exit_codes(run: Run, command: str) -> None:
     answer = run(*([command] if command else []), "--help")
     assert answer.code == 0
     assert "Exit codes" in answer.out
@@ -133,14 +133,14 @@ def test_bad_schemas(
     assert found["file"] == path and found["message"]
 
 
-def test_places_that_are_no_files(run: Run, tmp_path: Path) -> None:
+def test_paths_that_are_not_files(run: Run, tmp_path: Path) -> None:
     for path, said in ((tmp_path, "Is a directory"), (tmp_path / "none", "No such file or directory")):
         for arguments in (("check", str(path)), ("validate", PERSON, str(path))):
             answer = run(*arguments)
             assert (answer.code, answer.err) == (2, f"error: {path}: {said}\n")
 
 
-def test_a_caret_shows_the_place_in_a_regex(run: Run) -> None:
+def test_a_caret_shows_the_position_in_a_regex(run: Run) -> None:
     answer = run("generate", "--regex", "a(b")
     assert answer.code == 2
     assert answer.err.splitlines()[2:4] == ["    a(b", "     ^"]
@@ -172,7 +172,7 @@ def test_check_names_the_keywords_that_clash(run: Run) -> None:
     assert found.code == 1 and found.document["satisfiable"] is False
 
 
-def test_check_tells_what_is_not_supported(run: Run) -> None:
+def test_check_reports_unsupported_keywords(run: Run) -> None:
     answer = run("check", UNSUPPORTED)
     assert answer.code == 3
     assert "/items/const\tnot supported" in answer.out
@@ -360,7 +360,7 @@ def test_warmup(run: Run) -> None:
     assert kernel_notice.are_kernels_compiled() in (True, False)
 
 
-def test_text_of_others_does_not_steer_the_terminal(run: Run, file: Callable[..., str]) -> None:
+def test_untrusted_text_does_not_control_the_terminal(run: Run, file: Callable[..., str]) -> None:
     answer = run("validate", '{"const": 1}', file('"\x1b[31m"'))
     assert answer.code == 1
     assert "\x1b" not in answer.out

@@ -106,7 +106,7 @@ def test_nothing_to_look_at(run: Run) -> None:
     assert "/required\tby the set of keys" in answer.out
 
 
-def test_all_that_is_wrong_is_told_at_once(run: Run) -> None:
+def test_all_errors_are_reported_at_once(run: Run) -> None:
     schema = '{"type": "strng",\n "minLength": -1,\n "properties": {"a": {"enum": 3}}}'
     answer = run("check", schema)
     assert answer.code == 2 and answer.out == ""
@@ -129,7 +129,7 @@ def test_names_in_dependencies_are_no_schema(run: Run) -> None:
     assert noted(run("check", json.dumps(schema), "--json")) == {}
 
 
-def test_all_that_is_not_supported_is_told(run: Run) -> None:
+def test_all_unsupported_keywords_are_reported(run: Run) -> None:
     answer = run("check", '{"prefixItems": [{"const": "\\ud800"}, {"const": "\\udfff"}]}')
     assert answer.code == 3 and answer.out.count("\tnot supported\t") == 2
 

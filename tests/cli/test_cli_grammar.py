@@ -89,7 +89,7 @@ def test_findings(name: str) -> None:
         assert re.match(r"\w", at) or at.startswith(('"', "%")), (one, at)
 
 
-def test_terminals_that_a_basic_lexer_cannot_tell_apart() -> None:
+def test_terminals_that_a_basic_lexer_cannot_distinguish() -> None:
     text = 'start: A B | C AB\nA: "a"\nB: "b"\nAB: "ab"\nC: "c"'
     assert {one.kind for one in find_problems(read_grammar(text, lexer="basic"))} == {"cannot follow"}
     assert not find_problems(read_grammar(text))
@@ -178,7 +178,7 @@ def test_gbnf_is_searched_character_by_character() -> None:
 # ---- check: what a user sees -------------------------------------------------------------------------------------
 
 
-def test_everything_is_told_with_its_place(run: Run) -> None:
+def test_every_finding_has_a_position(run: Run) -> None:
     answer = run("check", "g.lark", files={"g.lark": ELSE + '\nlost: "y"\n'})
     assert answer.code == 0
     assert "ambiguous text: if c if c x else x" in answer.out
@@ -191,7 +191,7 @@ def test_everything_is_told_with_its_place(run: Run) -> None:
     assert document["sizes"]["lalr_states"] > 5
 
 
-def test_all_that_is_wrong_is_told_at_once(run: Run) -> None:
+def test_all_errors_are_reported_at_once(run: Run) -> None:
     lines = ["start: item+", 'item: name "=" vlaue', "name: NAEM", "value: 'x' | NUMBER", 'other: ("b"']
     text = "\n".join([*lines, "NUMBER: /[0-9+/", "%ignore WS\n"])
     answer = run("check", "g.lark", "--json", files={"g.lark": text})
@@ -307,7 +307,7 @@ def test_sampling_ends_and_repeats(run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", ["json", "arithmetic", "iso8601"])
-def test_diagrams_are_whole(run: Run, name: str) -> None:
+def test_diagrams_are_complete(run: Run, name: str) -> None:
     assert run("view", name, "-o", "a.svg").code == 0
     tree = Xml.parse("a.svg")
     ids = {node.get("id") for node in tree.iter() if node.get("id")}

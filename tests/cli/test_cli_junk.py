@@ -195,7 +195,9 @@ def test_every_command_has_a_right_call(command: str, junk: Junk, answer: Callab
 
 
 @pytest.mark.parametrize(("command", "parameter"), list(parameters()))
-def test_junk_is_refused_in_a_few_words(command: str, parameter: str, junk: Junk, answer: Callable[..., str]) -> None:
+def test_junk_is_refused_with_a_short_message(
+    command: str, parameter: str, junk: Junk, answer: Callable[..., str]
+) -> None:
     wrong = []
     for name, value in values(command, parameter, junk).items():
         if said := answer(call(command, junk, parameter, value)):

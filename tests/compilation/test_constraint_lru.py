@@ -99,7 +99,7 @@ def test_what_has_no_spelling_is_compiled_each_time() -> None:
     assert copy_source(spelled)[1] is not NAMED
 
 
-def test_so_many_are_kept_and_the_latest_used() -> None:
+def test_the_least_recently_used_are_evicted() -> None:
     made = [compile(VOCABULARY, regex="a" * k) for k in range(1, 9)]
     assert compile(VOCABULARY, regex="a") is made[0]
     compile(VOCABULARY, regex="b")
@@ -108,7 +108,7 @@ def test_so_many_are_kept_and_the_latest_used() -> None:
     assert compile(VOCABULARY, regex="aa") is not made[1]
 
 
-def test_so_many_bytes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_bytes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recent, "most_bytes", 1)
     made = compile(VOCABULARY, regex="a")
     made.matcher().mask()

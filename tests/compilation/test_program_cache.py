@@ -175,7 +175,7 @@ def test_state_caches_are_evicted_if_the_code_differs(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "text", "other", "long", "foreign"])
-def test_a_damaged_file_is_made_anew(folder: Path, damage: str) -> None:
+def test_a_damaged_file_is_rebuilt(folder: Path, damage: str) -> None:
     wanted = list_stored_masks(TEXT, schema=TREE)
     (path,) = folder.glob("*.program")
     data = path.read_bytes()
@@ -210,7 +210,7 @@ def test_a_head_that_says_nonsense_is_no_program(folder: Path, place: int) -> No
         assert not is_restored(compile(VOCABULARY, schema=TREE))
 
 
-def test_lark_is_kept_elsewhere(folder: Path) -> None:
+def test_lark_parsers_have_their_own_cache(folder: Path) -> None:
     list_stored_masks(form=lark("start: A\nA: /a+/"))
     list_stored_masks(form=lark("start: A\nA: /a+/", lexer="dynamic"))
     assert not list(folder.glob("*.program"))
@@ -236,7 +236,7 @@ def test_tokens_are_those_of_the_vocabulary() -> None:
         assert again.matcher().allows(257 if vocabulary is with_it else ord("<"))
 
 
-def test_few_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_programs_are_pruned(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "most", 5)
     for k in range(70):
         list_stored_masks(choices=[str(k)])
@@ -265,7 +265,7 @@ def test_errors_come_each_time() -> None:
             compile(VOCABULARY, regex=r"(a*)\1")
 
 
-def test_writing_waits_and_is_done_by_itself(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writing_is_deferred_to_a_background_thread(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     naps: list[float] = []
     behind = write_behind.WriteBehind(programs._write, programs.writing.progress)
     monkeypatch.setattr(programs, "writing", behind)

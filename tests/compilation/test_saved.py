@@ -108,7 +108,7 @@ def test_masks_are_the_same_afterwards(way: Callable[..., Constraint], source: d
         assert walk(again, seed) == walk(constraint, seed)
 
 
-def test_the_order_of_keys_is_kept(tmp_path: Path) -> None:
+def test_the_order_of_keys_is_preserved(tmp_path: Path) -> None:
     again = save_to_folder(compile(VOCABULARY, schema=ORDERED), tmp_path)
     assert again.matcher().shortest_completion() == b'{"b":0,"a":null}'
 
@@ -129,7 +129,7 @@ def test_a_file_is_private_and_replaces_a_link(tmp_path: Path) -> None:
     assert sorted(one.name for one in tmp_path.iterdir()) == ["it", "victim"]
 
 
-def test_saving_over_a_file_fails_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saving_over_a_file_is_atomic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compile(VOCABULARY, regex="a").save(tmp_path / "it")
     before = (tmp_path / "it").read_bytes()
 
@@ -312,7 +312,7 @@ def test_random_flips_under_a_right_digest(source: dict[str, Any], tmp_path: Pat
         )
 
 
-def test_what_has_no_source_says_so(tmp_path: Path) -> None:
+def test_a_constraint_without_a_source_raises(tmp_path: Path) -> None:
     constraint = compile_grammar(Grammar(Literal(b"a"), {}), VOCABULARY)
     for how in (lambda: constraint.save(tmp_path / "it"), lambda: pickle.dumps(constraint)):
         with pytest.raises(UnsupportedError, match="Grammar nodes"):
@@ -327,7 +327,7 @@ def test_what_has_no_source_says_so(tmp_path: Path) -> None:
 # ---- vocabularies and matchers
 
 
-def test_a_vocabulary_is_pickled_whole() -> None:
+def test_a_vocabulary_is_pickled_completely() -> None:
     tokens = [b"a", b"", None, b"\xff\x00", b"a", "é".encode(), None, None]
     special = {"<s>": 2, "<end>": 6}
     made = Vocabulary.from_tokens(tokens, [6], special=special, leading_space="stripped", name="n", encode=encode_bytes)

@@ -108,7 +108,7 @@ def test_a_model_that_never_ends_is_ended() -> None:
     assert enough.finish_reason == "complete"
 
 
-def test_a_long_closing_is_asked_for_in_parts() -> None:
+def test_a_long_completion_is_scored_in_parts() -> None:
     """One text of 200 bytes, or of 300: the budget is for the short one, and the model wants the other."""
     short, long = b"a" + b"s" * 199, b"b" * 300
     lm = TableModel(BYTES.size)
@@ -154,7 +154,7 @@ def test_without_a_known_completion_nothing_is_promised_until_there_is_one() -> 
     assert (out.finish_reason, out.data) == ("budget", b"aaaa")
 
 
-def test_what_is_streamed_is_whole_characters() -> None:
+def test_streamed_text_consists_of_complete_characters() -> None:
     pieces: list[Piece] = []
     out = generate_text(
         TableModel(BYTES.size), FiniteConstraint(BYTES, ["aé世🙂".encode()]), rng=np.random.default_rng(0),

@@ -91,7 +91,7 @@ def test_an_object_that_no_shortest_text_needs_is_closed_too() -> None:
         assert matcher.is_complete
 
 
-def test_blanks_are_no_way_to_what_is_still_due() -> None:
+def test_blanks_are_not_a_prefix_of_a_required_part() -> None:
     """The chain must be three links long: the least cost of a link alone is too low a bound before its key."""
     link = {"type": "object", "additionalProperties": False}
     schema = {

@@ -164,7 +164,7 @@ def test_what_does_not_fit_is_refused() -> None:
 # ---- what goes wrong meanwhile ---------------------------------------------------------------------------------------
 
 
-def test_arenas_that_forget_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_state_caches_that_are_evicted_while_masks_are_filled(monkeypatch: pytest.MonkeyPatch) -> None:
     """State caches so small that each is evicted many times: the masks are the same in every worker slot."""
     wanted = compute_masks_singly(
         [walk_randomly(compile(Vocabulary.bytes(), schema=SCHEMAS[1]), k, 12) for k in range(24)]
@@ -239,7 +239,7 @@ def test_many_threads_with_shared_constraints_and_a_growing_table() -> None:
             assert list(pool.map(lambda seed, c=shared: masks(c, seed, 3), range(6))) == wanted  # type: ignore[misc]
 
 
-def test_a_refused_token_leaves_a_matcher_in_its_lane() -> None:
+def test_a_refused_token_leaves_a_matcher_in_its_worker_slot() -> None:
     constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[3])
     matchers = [constraint.matcher() for _ in range(8)]
     out = np.zeros((8, WORDS), np.int32)

@@ -235,7 +235,7 @@ def test_a_token_that_leads_nowhere_is_not_allowed() -> None:
     assert list_tokens(matcher.mask()) == {1} and not matcher.allows(0) and matcher.allows(1)
 
 
-def test_tokens_that_meet_again_are_allowed() -> None:
+def test_tokens_with_a_common_continuation_are_allowed() -> None:
     """Two spellings of the same text: the search for an end reaches the one place on both."""
     poor = Vocabulary.from_tokens([b"abxa", b")", b"a", b"b", b"ba", b"aa", None], (6,))
     node = Sequence((Literal(b")aba)"), Strings((b"a", b"ba"))))
@@ -245,7 +245,7 @@ def test_tokens_that_meet_again_are_allowed() -> None:
     assert list_tokens(matcher.mask()) == {3, 4}
 
 
-def test_an_arena_too_small_for_a_text_makes_progress_or_says_so() -> None:
+def test_a_state_cache_too_small_for_a_text_makes_progress_or_raises() -> None:
     """A text that meets more sets than `Limits.state_cache_bytes` has room for: taken all the same, or LimitError."""
     text = bytes(index * 7919 % 251 for index in range(5_000))
     matcher = compile_grammar(Grammar(Literal(text), {}), Vocabulary.bytes(), Limits(state_cache_bytes=1)).matcher()
@@ -257,7 +257,7 @@ def test_an_arena_too_small_for_a_text_makes_progress_or_says_so() -> None:
         assert matcher.is_complete
 
 
-def test_a_character_that_no_byte_can_begin_needs_no_room() -> None:
+def test_a_character_that_no_byte_can_begin_is_not_allowed() -> None:
     """E0 and F0 begin no character of one or two bytes: where only those would fit, they may not come."""
     node = JsonString(to_dfa("[aA][12].*[zZ]", match="search"), 0, 8)
     matcher = compile_grammar(Grammar(node, {}), Vocabulary.bytes()).matcher()

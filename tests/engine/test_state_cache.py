@@ -50,14 +50,14 @@ def test_growing_changes_nothing(tiny: None) -> None:
     assert grown == list_masks(compile(fresh, schema=SCHEMA, style=Style.any()), TEXT)
 
 
-def test_growing_is_the_same_as_room_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_growing_arrays_give_the_masks_of_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     wide = list_masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
     small = {slot: 256 if length > 256 else length for slot, length in state_cache.INITIAL_LENGTHS.items()}
     monkeypatch.setattr(state_cache, "INITIAL_LENGTHS", small)
     assert wide == list_masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
 
 
-def test_a_matcher_finds_its_place_again_when_its_arena_forgets() -> None:
+def test_a_matcher_replays_its_tokens_when_its_state_cache_is_evicted() -> None:
     constraint = compile(Vocabulary.bytes(), schema=SCHEMA)
     matcher = constraint.matcher()
     wanted = list_masks(compile(Vocabulary.bytes(), schema=SCHEMA), TEXT)
@@ -70,7 +70,7 @@ def test_a_matcher_finds_its_place_again_when_its_arena_forgets() -> None:
     assert matcher.mask().tobytes() == wanted[0]
 
 
-def test_an_arena_too_small_for_one_text_says_so() -> None:
+def test_a_state_cache_too_small_for_one_text_raises() -> None:
     constraint = compile(Vocabulary.bytes(), choices=["x" * 20_000], limits=Limits(state_cache_bytes=1))
     matcher = constraint.matcher()
     with pytest.raises(LimitError, match="state_cache_bytes"):
@@ -102,7 +102,7 @@ def test_a_matcher_may_go_on_in_another_thread() -> None:
     assert (result[0] == matcher.mask()).all()
 
 
-def test_an_arena_has_room_for_leaves_that_others_linked() -> None:
+def test_a_state_cache_grows_for_leaves_that_others_linked() -> None:
     """Rules are linked for all: also for a state cache made when there were few leaves, which runs the same code."""
     items = [{"type": "string", "pattern": f"^{chr(97 + k % 26)}{{{k // 26 + 1}}}[xyz]*$"} for k in range(70)]
     schema = {"type": "array", "prefixItems": items, "items": False}
@@ -118,7 +118,7 @@ def test_an_arena_has_room_for_leaves_that_others_linked() -> None:
         early.advance(byte)
 
 
-def test_a_row_stays_where_it_is_while_its_remainders_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_does_not_move_while_its_suffix_trie_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other threads read it meanwhile, without a lock."""
     table = MaskTable(Vocabulary.bytes())
     state = table.start(Dfa.any_text(), at.UTF8)

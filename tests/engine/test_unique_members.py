@@ -144,7 +144,7 @@ def are_distinct(items: list[bytes]) -> int:
 
 
 @given(chosen, st.integers(1, 3), st.integers(0, 2), st.data())
-def test_few_values(items: list[bytes], low: int, more: int, data: st.DataObject) -> None:
+def test_small_enumerations(items: list[bytes], low: int, more: int, data: st.DataObject) -> None:
     """Also where members run out: the front end promises only that as many as must come can."""
     low = min(low, are_distinct(items))
     high = min(low + more, are_distinct(items), 3)
@@ -220,7 +220,7 @@ def test_values_of_different_types_differ(pair: tuple[bytes, bytes]) -> None:
     assert parse_value(pair[0]) != parse_value(pair[1])
 
 
-def test_a_search_that_gives_up_leaves_a_matcher_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_matcher_repeats_the_error_of_an_exhausted_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """And a text that is generated backs out of it."""
     monkeypatch.setattr("constrain.engine.uniqueness.uniqueness_queries.MOST_TRIED", 0)
     item = Choice((Literal(b'"ab"'), Literal(b'"ca"'), Literal(b'"cb"')))
@@ -269,7 +269,7 @@ plain_values = st.one_of(
 
 
 @given(st.lists(plain_values, max_size=12), st.data())
-def test_an_index_finds_what_a_look_at_each_value_finds(some: list[Any], data: st.DataObject) -> None:
+def test_an_index_finds_what_a_linear_search_finds(some: list[Any], data: st.DataObject) -> None:
     """For every beginning of a spelling of one of the values, or of another value."""
     index, values = ValueIndex(), {parse_value(json.dumps(value).encode()) for value in some}
     for value in values:

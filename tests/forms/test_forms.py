@@ -93,7 +93,7 @@ def test_what_forms_mean(form: Form, inside: list[str], outside: list[str]) -> N
     assert hash(again) == hash(form)
 
 
-def test_the_same_rule_names_do_not_meet() -> None:
+def test_equal_rule_names_do_not_collide() -> None:
     form = gbnf("root ::= x\nx ::= [a] x | [b]") + gbnf("root ::= x x\nx ::= [c]")
     constraint = form.compile(VOCABULARY)
     assert takes(constraint, "aabcc")

@@ -184,7 +184,7 @@ def test_text_before_a_trigger_is_what_the_model_writes(loaded: object, temperat
     assert triggers > 1
 
 
-def test_drawing_again_where_nearly_all_is_allowed_keeps_the_masked_law() -> None:
+def test_rejection_where_most_tokens_are_allowed_keeps_the_masked_distribution() -> None:
     rng, size, n = np.random.default_rng(0), 130, 40_000
     row = np.log(rng.dirichlet(np.ones(size)))
     row[5] = np.log(0.3)  # of what is refused

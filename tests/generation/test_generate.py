@@ -307,10 +307,10 @@ def test_a_model_with_few_positions_ends_within_them() -> None:
         g = constrain.generate(loaded, prompt, schema={"type": "string", "minLength": 20}, seed=seed)
         assert len(g.tokens) <= 30
         assert len(g.value) >= 20
-    assert loaded.on(prompt[:10]).room > 400
+    assert loaded.on(prompt[:10]).max_new_tokens > 400
     with pytest.raises(LimitError, match="fills all the positions"):
         constrain.generate(loaded, prompt + [5] * 60, regex="a")
-    assert made("llama").on(prompt).room is None
+    assert made("llama").on(prompt).max_new_tokens is None
 
 
 def test_the_embedded_model() -> None:

@@ -62,7 +62,7 @@ def drawn(lm: Any, constraint: Constraint, sampler: str) -> list[tuple[tuple[int
 
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("at", [1, 2, 4, 7])
-def test_an_exception_in_the_model_call_leaves_nothing_behind(error: type[BaseException], at: int) -> None:
+def test_an_exception_in_the_model_call_leaves_no_state(error: type[BaseException], at: int) -> None:
     lm = failing(error, at)
     wanted = generate(ChainModel.random(TWO, 1, 4), **GIVEN)
     with pytest.raises(error):
@@ -112,7 +112,7 @@ def test_an_exception_in_the_check_reaches_the_caller(error: type[BaseException]
     assert generate(lm, **GIVEN, sampler="exact", check=lambda text: True) == wanted
 
 
-def test_a_closed_generator_that_draws_leaves_nothing_behind() -> None:
+def test_a_closed_generator_that_draws_leaves_no_state() -> None:
     """Texts one by one out of a generator, which is closed in the middle of a text by an exception in the stream."""
     lm = ChainModel.random(TWO, 1, 4)
     constraint = compile(TWO, regex=REGEX)

@@ -43,7 +43,7 @@ def test_every_sampler_writes_texts_in_the_form(sampler: str) -> None:
 
 
 @pytest.mark.parametrize("sampler", [name for name in SAMPLERS if name != "markov"])
-def test_every_generation_says_what_the_weights_of_all_tell(sampler: str) -> None:
+def test_every_generation_reports_the_statistics_of_all_weights(sampler: str) -> None:
     """Also where spans are forced: the a's of the texts leave the mask one token, and cost what they cost the model."""
     made = generate(LM, **{**GIVEN, "regex": "(b*aaa){2}b"}, sampler=sampler, n=5)
     weights = made[0].stats.weights
@@ -59,7 +59,7 @@ def test_every_generation_says_what_the_weights_of_all_tell(sampler: str) -> Non
     assert set(weights) >= {"log_z", "kl_to_target", "kl_from_target", "ess", "trusted"}
 
 
-def test_the_weight_of_a_masked_text_is_what_its_mask_left_at_every_step() -> None:
+def test_the_weight_of_a_masked_text_is_the_product_of_its_allowed_masses() -> None:
     """By the model's own rows, one by one, forced ones too."""
     vocabulary = TWO
     constraint = compile(vocabulary, regex="(b*aaa){2}b")
@@ -169,7 +169,7 @@ def test_a_text_that_never_passes_the_check_is_an_error() -> None:
                  check=lambda text: False)  # fmt: skip
 
 
-def test_log_z_of_texts_that_were_drawn_anew_is_that_of_the_exact_law() -> None:
+def test_log_z_of_resampled_texts_is_that_of_the_exact_distribution() -> None:
     """Drawing until n texts have ended is inverse sampling: n of m ended says (n - 1) / (m - 1), and not n / m."""
     given = {"regex": REGEX, "tokenizer": TWO, "max_tokens": 7, "sampler": "awrs"}
     accepts = re.compile(REGEX.encode()).fullmatch
@@ -187,7 +187,7 @@ def test_log_z_of_texts_that_were_drawn_anew_is_that_of_the_exact_law() -> None:
     assert abs(np.mean(naive) - true) > FAR * np.std(naive) / math.sqrt(REPEATS), "the test sees the bias"
 
 
-def test_one_text_that_was_drawn_anew_is_not_trusted() -> None:
+def test_one_resampled_text_is_not_trusted() -> None:
     found = [generate(LM, **{**GIVEN, "max_tokens": 7, "seed": seed}, sampler="awrs") for seed in range(30)]
     redrawn = [one.stats for one in found if one.stats.counts["unfinished"]]
     assert redrawn

@@ -44,7 +44,7 @@ def test_tokens_arrive_in_the_order_of_their_clocks(dtype: torch.dtype, device: 
             assert rest == pytest.approx(law[row, orders[row][start:]].sum(), rel=1e-6, abs=1e-300)
 
 
-def test_the_reference_races_by_the_law() -> None:
+def test_the_reference_draws_from_the_distribution() -> None:
     """Who is first, and who is second behind the likeliest, as Plackett and Luce say: chi-squares below 1 - 1e-6."""
     x, everything = np.log(P).astype(np.float32), np.ones(6, bool)
     orders = [race(x, everything, seed) for seed in range(5000)]
@@ -100,7 +100,7 @@ def test_awrs_on_a_card_is_weighted_properly(device: str) -> None:
     assert (np.abs(weights.mean(axis=0) - np.where(np.arange(6) % 2, P, 0)) <= FAR * error).all()
 
 
-def test_next_to_no_mass_is_found(device: str) -> None:
+def test_tiny_valid_mass_is_found(device: str) -> None:
     """By sums of what is left; and no token is asked about twice."""
     rare = torch.tensor(np.log([1 - 3e-13, 1e-13, 1e-13, 1e-13]), dtype=torch.float32, device=device).expand(2, -1)
     for one in step_batch(rare, lambda row, token: token == 2, race=KernelRace(rare, seeded(device), None, 4)):

@@ -127,7 +127,7 @@ def test_every_token_has_its_probability(device: str) -> None:
 @pytest.mark.parametrize(
     "cut", [{}, {"top_k": 5}, {"top_p": 0.7}, {"min_p": 0.02}, {"top_k": 20, "top_p": 0.6, "min_p": 0.1}]
 )
-def test_the_law_is_the_exact_one_within_its_bound(temperature: float, cut: dict) -> None:
+def test_the_distribution_is_the_exact_one_within_its_bound(temperature: float, cut: dict) -> None:
     """Integer masses beside float64: |P - p| <= p (|z| + 6) 2^-23 + V 2^-44, as `kernels.cuda.cuda_sample` has it."""
     rng = np.random.default_rng(3)
     for scale in (0.5, 5.0):
@@ -142,7 +142,7 @@ def test_the_law_is_the_exact_one_within_its_bound(temperature: float, cut: dict
         assert (np.abs(got - want) <= want * (np.abs(z) + 6) * 2.0**-23 + 300 * 2.0**-44).all()
 
 
-def test_draws_of_the_reference_follow_its_law() -> None:
+def test_draws_of_the_reference_follow_its_distribution() -> None:
     """Over 20,000 steps: a chi-square of 7 degrees of freedom below its 1 - 1e-6 quantile."""
     x = np.log(np.array([0.3, 0.05, 0.1, 0.2, 0.05, 0.1, 0.15, 0.05], np.float32))
     law = cut_law(x, np.ones(8, bool), 1.0)
@@ -168,7 +168,7 @@ def test_rows_without_a_token_say_so(device: str) -> None:
     assert torch.isnan(found.logprobs[2:]).all() and torch.isnan(found.logmasses[2:]).all()
 
 
-def test_a_draw_does_not_depend_on_its_place(device: str) -> None:
+def test_a_draw_does_not_depend_on_its_row(device: str) -> None:
     """The same row, seed and step: the same token, wherever it stands in a batch."""
     x = torch.from_numpy(np.random.default_rng(9).normal(size=(3, 50)).astype(np.float32)).to(device)
     seeds, steps = torch.tensor([4, 5, 6], device=device), torch.tensor([7, 8, 9], device=device)

@@ -88,7 +88,7 @@ def test_rows_may_stay_on_a_gpu() -> None:
     assert (np.abs(mean - GAMMA) <= FAR * error).all()
 
 
-def test_it_is_the_law_of_the_step_on_the_host() -> None:
+def test_it_has_the_distribution_of_the_step_on_the_host() -> None:
     """Tokens, weights and checks: their means agree within errors, and so do the weights' squares."""
     rng = np.random.default_rng(1)
     method = DesRaj(terms=4, slack=0.0)
@@ -102,7 +102,7 @@ def test_it_is_the_law_of_the_step_on_the_host() -> None:
         assert abs(a.mean() - b.mean()) <= FAR * math.hypot(a.std(), b.std()) / math.sqrt(N)
 
 
-def test_no_token_is_asked_about_twice_and_all_are_if_none_is_valid() -> None:
+def test_no_token_is_checked_twice_and_all_are_if_none_is_valid() -> None:
     asked: list[tuple[int, int]] = []
 
     def refuses(row: int, token: int) -> bool:

@@ -72,7 +72,7 @@ def test_decode_writes_what_a_plain_loop_writes() -> None:
     assert len({len(tokens) for tokens in got.tokens}) > 1
 
 
-def test_decode_stops_in_time_and_says_where_nothing_is_found() -> None:
+def test_decode_stops_in_time_and_reports_rows_without_tokens() -> None:
     one = constrain.compile(VOCABULARY, regex="[ab]{3,9}")
     model = Model(1)
     got = decode_batch(
@@ -88,7 +88,7 @@ def test_decode_stops_in_time_and_says_where_nothing_is_found() -> None:
         decode_batch(Model(1), [one.matcher()], "cpu", max_tokens=2, seeds=torch.zeros(1), sample=finds_none)
 
 
-def test_masks_stay_until_those_of_the_next_step_are_asked_for() -> None:
+def test_masks_stay_until_those_of_the_next_step_are_requested() -> None:
     """Two buffers: the next masks can be written and sent while the last ones are still in use."""
     overlap = Overlap(2, 1, "cpu")
     overlap.buffer()[:] = 1

@@ -25,7 +25,7 @@ def allowed(processor, *rows: list[int], width: int = 9) -> list[set[int]]:
     return [set((row > -torch.inf).nonzero().flatten().tolist()) for row in out]
 
 
-def test_allowed_scores_stay_the_rest_goes() -> None:
+def test_allowed_scores_stay_and_others_are_masked() -> None:
     for kind in (torch.float32, torch.float16, torch.bfloat16, torch.float64):
         scores = torch.randn(1, 9).to(kind)
         before = scores.clone()
@@ -103,11 +103,11 @@ def test_rows_belong_to_their_constraints() -> None:
     with pytest.raises(ConstrainError, match="3 rows cannot be shared out"):
         allowed(processor, [9], [9], [9])
     alike = ConstraintLogitsProcessor([CONSTRAINT, LETTERS])
-    assert allowed(alike, [9], [9]) == [{A, B, AB}, {C}], "equal prompts are told apart by place"
+    assert allowed(alike, [9], [9]) == [{A, B, AB}, {C}], "equal prompts are distinguished by row"
     assert allowed(alike, [9, A], [9, C]) == [{B}, {C, END}]
 
 
-def test_what_is_forgotten_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evicted_states_are_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CAPACITY", 1)
     processor = ConstraintLogitsProcessor(CONSTRAINT)
     allowed(processor, [9])
@@ -121,7 +121,7 @@ def test_what_is_forgotten_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(processor.known) <= 8
 
 
-def test_where_nothing_is_left_it_says_so() -> None:
+def test_a_row_without_an_allowed_token_raises() -> None:
     processor = ConstraintLogitsProcessor(CONSTRAINT)
     scores = torch.zeros(1, 7)
     scores[0, [A, B, AB]] = -torch.inf

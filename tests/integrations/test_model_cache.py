@@ -119,7 +119,7 @@ def test_no_prefixes_no_rows() -> None:
     assert loaded.on("name").next_logprobs([]).shape == (0, loaded.vocabulary.size)
 
 
-def test_a_model_whose_cache_cannot_be_taken_back_is_computed_anew() -> None:
+def test_a_model_whose_cache_cannot_be_cropped_is_recomputed() -> None:
     loaded = made("llama")
     lm = loaded.on("name")
     lm.crops = False

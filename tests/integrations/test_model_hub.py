@@ -27,7 +27,7 @@ class Session:
 
 @pytest.mark.parametrize("kind", [VocabularyError, ConstrainError])
 @pytest.mark.parametrize("error", [OSError("no route to host"), TimeoutError("timed out"), RuntimeError("x" * 9_000)])
-def test_a_hub_without_an_answer_is_asked_once(
+def test_a_hub_that_does_not_answer_is_queried_once(
     error: Exception, kind: type[ConstrainError], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = Session(error)
@@ -46,7 +46,7 @@ def test_a_hub_without_an_answer_is_asked_once(
     assert caught.value.hint == "a hint"
 
 
-def test_a_hub_that_answers_is_asked_for_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_that_answers_is_queried_for_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     session = Session(None)
     monkeypatch.setattr(utils, "get_session", lambda: session)
 

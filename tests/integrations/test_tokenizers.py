@@ -60,7 +60,7 @@ def test_tokens_are_what_they_add_in_the_middle_of_a_text(name: str) -> None:
             assert shown == f"x{token.decode('utf-8', 'replace')}x" or not token.isascii(), (index, token)
 
 
-def test_a_leading_space_is_recorded_and_kept() -> None:
+def test_a_leading_space_is_recorded_and_preserved() -> None:
     """`▁the` is " the": a constrained text "the" takes the token without the space, and decodes to itself."""
     vocabulary = vocabulary_of("sentencepiece_bpe")
     assert vocabulary.strips_leading_space
@@ -178,7 +178,7 @@ def saved(folder: Path, **configs: dict[str, Any]) -> Path:
     return folder
 
 
-def test_a_folder_tells_end_tokens_and_width(tmp_path: Path) -> None:
+def test_a_folder_gives_end_tokens_and_width(tmp_path: Path) -> None:
     config = {"model_type": "llama", "vocab_size": 640, "eos_token_id": 7}
     assert Vocabulary.from_pretrained(saved(tmp_path)).eos_ids == (0,)
     one = Vocabulary.from_pretrained(saved(tmp_path, config=config))

@@ -136,22 +136,22 @@ def test_a_batch_of_eight_with_different_constraints(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_masks_made_ahead_are_the_same(family: str) -> None:
+def test_prefetched_masks_are_the_same(family: str) -> None:
     """Another thread makes the masks between the steps; all steps but the first find them ready, beams do not."""
-    from constrain.integrations.masks_ahead import Ahead
+    from constrain.integrations.mask_prefetching import MaskPrefetcher
 
     loaded = made(family)
     constraint = constraint_for(loaded)
     inputs = inputs_for(loaded, *PROMPTS[:3])
     want = model_generate(loaded, inputs, ConstraintLogitsProcessor(constraint))
     processor = ConstraintLogitsProcessor(constraint)
-    ahead = Ahead(processor)
+    prefetcher = MaskPrefetcher(processor)
     for _ in range(2):
-        output = model_generate(loaded, inputs, processor, stopping_criteria=[ahead])
+        output = model_generate(loaded, inputs, processor, stopping_criteria=[prefetcher])
         assert torch.equal(output, want)
     start = 1 if family == "t5" else inputs["input_ids"].shape[1]
-    assert ahead.ready_count >= 2 * (output.shape[1] - start - 1) > 0
-    beams = model_generate(loaded, inputs, processor, num_beams=2, stopping_criteria=[ahead])
+    assert prefetcher.ready_count >= 2 * (output.shape[1] - start - 1) > 0
+    beams = model_generate(loaded, inputs, processor, num_beams=2, stopping_criteria=[prefetcher])
     assert torch.equal(beams, model_generate(loaded, inputs, ConstraintLogitsProcessor(constraint), num_beams=2))
 
 
@@ -172,7 +172,7 @@ def test_beams_find_the_likeliest_text_of_all(family: str) -> None:
         assert [tuple(tokens) for tokens in found[3 * row : 3 * row + 3]] == best
 
 
-def test_few_beams_stay_inside() -> None:
+def test_beam_search_stays_inside_the_constraint() -> None:
     loaded = made("llama")
     inputs = inputs_for(loaded, *PROMPTS)
     for beams in (2, 3, 5):
@@ -183,7 +183,7 @@ def test_few_beams_stay_inside() -> None:
 
 
 @pytest.mark.parametrize("family", ["llama", "t5"])
-def test_sampling_follows_the_masked_law(family: str) -> None:
+def test_sampling_follows_the_masked_distribution(family: str) -> None:
     """400 texts by num_return_sequences, against the exact law of masked sampling."""
     loaded = made(family)
     constraint = constraint_for(loaded, b"true", b"to", b"red")
@@ -236,14 +236,14 @@ def test_a_processor_is_used_again() -> None:
 
 
 def test_a_text_that_was_cut_short_is_continued() -> None:
-    """The ids that came out go in again: the same processor knows the prompt; a new one is told its length."""
+    """The ids that came out go in again: the same processor knows the prompt; a new one is given its length."""
     loaded = made("gpt2")
     constraint, inputs = constraint_for(loaded), inputs_for(loaded, "name")
     whole = greedy_by_hand(loaded, "name", constraint)
     processor = ConstraintLogitsProcessor(constraint)
     part = model_generate(loaded, inputs, processor, max_new_tokens=3)
-    told = ConstraintLogitsProcessor(constraint, prompt_length=inputs["input_ids"].shape[1])
-    for one in (processor, told):
+    with_length = ConstraintLogitsProcessor(constraint, prompt_length=inputs["input_ids"].shape[1])
+    for one in (processor, with_length):
         again = {"input_ids": part, "attention_mask": torch.ones_like(part)}
         assert written(loaded, inputs, model_generate(loaded, again, one)) == [whole]
 

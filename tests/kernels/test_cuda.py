@@ -75,13 +75,13 @@ def test_kernels_compile_for_cards(
         assert not re.findall(r"ld\.global\.\S*v\d", text)
     path = tmp_path / "kernel.ptx"
     path.write_text(text)
-    told = subprocess.run(
+    report = subprocess.run(
         [str(assembler()), "-v", f"-arch=sm_{capability[0]}{capability[1]}", str(path), "-o", str(tmp_path / "out")],
         capture_output=True, text=True, check=True,
     ).stderr  # fmt: skip
-    registers = int(re.search(r"Used (\d+) registers", told)[1])  # type: ignore[index]
-    assert "0 bytes spill stores, 0 bytes spill loads" in told
-    assert -(-registers // 8) * 8 * threads <= REGISTERS, told
+    registers = int(re.search(r"Used (\d+) registers", report)[1])  # type: ignore[index]
+    assert "0 bytes spill stores, 0 bytes spill loads" in report
+    assert -(-registers // 8) * 8 * threads <= REGISTERS, report
 
 
 def test_the_simulator_runs_the_tests_of_cards(root: Path) -> None:

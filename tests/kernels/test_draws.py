@@ -76,7 +76,7 @@ def test_the_exponential_is_within_its_bound(kind: Any) -> None:
 
 @settings(deadline=None)
 @given(rows_and_masks(), st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=20))
-def test_places_are_those_of_the_running_sum(
+def test_positions_are_those_of_the_running_sum(
     given_: tuple[NDArray[Any], NDArray[np.int32]], uniforms: list[float]
 ) -> None:
     row, mask = given_
@@ -107,7 +107,7 @@ def test_what_is_removed_is_as_if_it_had_never_been(given_: tuple[NDArray[Any], 
 
 @settings(deadline=None)
 @given(rows_and_masks(), st.integers(0, 6000))
-def test_listed_are_the_tokens_of_a_mask(given_: tuple[NDArray[Any], NDArray[np.int32]], room: int) -> None:
+def test_list_tokens_returns_the_tokens_of_a_mask(given_: tuple[NDArray[Any], NDArray[np.int32]], room: int) -> None:
     row, mask = given_
     wanted = np.flatnonzero(bits_of(mask, len(row)))
     tokens = np.full(room, -1)

@@ -120,7 +120,7 @@ def test_leaving_a_repetition_inside_another(reg: int, ext: int, low: int, jumps
 
 @settings(max_examples=40)
 @given(registers, extras, st.lists(st.integers(0, 5), min_size=1, max_size=12))
-def test_ways_are_followed_once_each(reg: int, ext: int, ways: list[int]) -> None:
+def test_edges_are_followed_once_each(reg: int, ext: int, ways: list[int]) -> None:
     first = 2 + len(ways)
     code = [at.SPLIT, len(ways), *[first + way for way in ways], A, A + 1, A + 2, A + 3, A + 4, A + 5]
     found, context = both(code, (0, -1, 3, reg, ext))
@@ -146,7 +146,7 @@ def test_objects_go_on_by_what_their_state_allows(reg: int, ext: int, flags: int
 @given(
     st.integers(0, 4), st.integers(-1, 4), st.integers(-1, 5), extras, st.integers(0, 15), st.sampled_from([0, 1, 9])
 )
-def test_leaves_are_left_after_enough_characters(
+def test_leaves_exit_after_enough_characters(
     low: int, high: int, count: int, ext: int, flags: int, allowed: int
 ) -> None:
     """And go on while there may be more; a leaf that was just come to has none yet, and its round may be empty.
@@ -180,7 +180,7 @@ def test_leaves_are_left_after_enough_characters(
     assert found == inside | ({(8, -1, 0, 6, 0)} if leaves and not is_empty_round else set())
 
 
-def test_leaves_that_are_not_known_are_asked_for() -> None:
+def test_unknown_leaves_are_requested() -> None:
     context = Context(ROOMY)
     context.put(at.CODE, [at.LEAF, 1, 0, -1, A])
     context[at.STARTS][:] = -1
@@ -196,7 +196,7 @@ def test_leaves_that_are_not_known_are_asked_for() -> None:
 
 @settings(max_examples=30)
 @given(st.integers(1, 12))
-def test_all_rules_that_are_missing_are_asked_for_at_once(count: int) -> None:
+def test_all_missing_rules_are_requested_at_once(count: int) -> None:
     code = [at.SPLIT, 2 * count]
     cells = 2 + 2 * count + 6 * count
     for k in range(2 * count):
@@ -424,7 +424,7 @@ def test_a_closure_begins_with_nothing() -> None:
 
 
 @pytest.mark.parametrize(("items", "places"), [(1, 8), (3, 4), (8, 8), (20, 8)])
-def test_room_for_calls(items: int, places: int) -> None:
+def test_space_for_calls(items: int, places: int) -> None:
     """They are found among the items, which SEEN has to have places for."""
     context = Context(ROOMY | {at.ITEMS: 5 * items, at.SEEN: 2 * places}, rubbish=7)
     context.call(begin_closure)

@@ -120,8 +120,8 @@ def start(folder, prepare):
                 prepare()
                 few = importlib.import_module("few_kernels")
                 held = sum(few.compute.stats.cache_hits.values())
-                told = [str(one.message) for one in caught if one.category is RuntimeWarning]
-                print(held, len(told), *told, sep="\\n", file=out, flush=True)
+                messages = [str(one.message) for one in caught if one.category is RuntimeWarning]
+                print(held, len(messages), *messages, sep="\\n", file=out, flush=True)
             except BaseException:
                 traceback.print_exc(file=out)
                 out.flush()

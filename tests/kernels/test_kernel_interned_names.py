@@ -66,7 +66,7 @@ def test_equal_names_have_equal_ids_and_are_written_out_again(names: list[bytes]
 
 
 @given(st.integers(0, 12), st.integers(1, 40), st.sampled_from([16, 32, 64]))
-def test_where_there_is_no_room_it_is_asked_for(extra: int, count: int, hashes: int) -> None:
+def test_a_full_array_is_requested_to_grow(extra: int, count: int, hashes: int) -> None:
     """Of chains: while the hash table is not half full. Of a name in the buffer: all of it, from a place on."""
     slots = Slots(at.ROOTS + extra, buffer=24, hashes=hashes)
     name, made = at.DECODED, 0
@@ -131,7 +131,7 @@ def test_a_name_is_decoded_as_json_and_a_begun_escape_is_left_out(text: bytes, d
 
 
 @pytest.mark.parametrize("length", range(12))
-def test_decoding_asks_for_room_before_it_writes(length: int) -> None:
+def test_decoding_requests_space_before_it_writes(length: int) -> None:
     for room in range(40):
         slots = Slots(buffer=room)
         found = decode_name(slots.address, slots.chained(at.SPELLED, b"x" * length))

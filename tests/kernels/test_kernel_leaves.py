@@ -273,15 +273,15 @@ def test_each_byte_of_each_spelling(name: str, mode: int, spellings: dict[int, l
                 need, exits = after.need(), False
             assert bool(flags & at.LEAF_EXITS) == exits and bool(flags & at.LEAF_BOUNDARY) == (begun_2 == b"")
             assert record(leaf_2)[at.LEAF_NEED] == need, (state, begun, b)
-            told = set(np.flatnonzero(following[256 * leaf_2 : 256 * leaf_2 + 256] >= 0).tolist())
-            assert told == with_upper_case(after.following(), is_in_digits(begun_2)) | closes, (state, begun, b)
+            stored = set(np.flatnonzero(following[256 * leaf_2 : 256 * leaf_2 + 256] >= 0).tolist())
+            assert stored == with_upper_case(after.following(), is_in_digits(begun_2)) | closes, (state, begun, b)
             if leaf_2 not in found:
                 found.add(leaf_2)
                 todo.append((leaf_2, state_2, begun_2, after))
 
 
 @pytest.mark.parametrize(("mode", "count"), [(at.UTF8, 8), (at.JSON_INSIDE, 88), (at.JSON_STRING, 89)])
-def test_any_text_has_few_states(mode: int, count: int) -> None:
+def test_the_any_text_language_has_a_small_automaton(mode: int, count: int) -> None:
     """In UTF-8 those of the automaton of RFC 3629; in JSON most are of a high surrogate, whose digits are kept."""
     table = MaskTable(Vocabulary.bytes())
     todo, found = [table.start(Dfa.any_text(), mode)], set[int]()

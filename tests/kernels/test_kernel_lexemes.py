@@ -135,7 +135,7 @@ def test_tokens_are_read_as_their_bytes(name: str, how: str) -> None:
 ONE = 'start: "(" start ")" | A start | A\nA: "%s"\n'
 
 
-def test_scanners_of_one_vocabulary_are_told_apart() -> None:
+def test_scanners_of_one_vocabulary_are_distinguished() -> None:
     """What was read of tokens is remembered for the scanner that was read last."""
     listed = [*(bytes([byte]) for byte in range(256)), b"ab", b"ac", b"ad", b"abc", b"(ab", b"(ac", b"((ad)", b"acac"]
     vocabulary = Vocabulary.from_tokens([*listed, None], (len(listed),))

@@ -14,7 +14,7 @@ Words = NDArray[np.int32]
 
 
 class Slots:
-    """The slots of a context that recipes use, MASKS between marks."""
+    """The slots of a context that mask deltas use, MASKS between marks."""
 
     def __init__(self, rows: list[Words], room: int) -> None:
         words = len(rows[0])
@@ -28,16 +28,16 @@ class Slots:
 
     def keep(self, base: int, mask: Words, parsed: bool) -> int:
         before = mask.copy()
-        recipe = store_delta(data_address(self.context), base, data_address(mask), parsed)  # type: ignore[arg-type]
+        delta = store_delta(data_address(self.context), base, data_address(mask), parsed)  # type: ignore[arg-type]
         assert (mask == before).all()
         assert (self.memory[:1000] == 77).all() and (self.memory[1000 + len(self.arrays[at.MASKS]) :] == 77).all()
-        return recipe
+        return delta
 
-    def follow(self, recipe: int) -> Words:
+    def follow(self, delta: int) -> Words:
         between = np.full(len(self.arrays[at.ROWS]) + 20, 55, np.int32)
         words = int(self.arrays[at.TABLE][at.T_WORDS])
         out = between[10 : 10 + words]
-        assert apply_delta(data_address(self.context), recipe, data_address(out)) == 0  # type: ignore[arg-type]
+        assert apply_delta(data_address(self.context), delta, data_address(out)) == 0  # type: ignore[arg-type]
         assert (between[:10] == 55).all() and (between[10 + words :] == 55).all()
         return out
 
@@ -63,28 +63,28 @@ def rows_and_masks(draw: st.DrawFn) -> tuple[list[Words], list[tuple[int, Words]
 
 
 @given(rows_and_masks(), st.integers(0, 3000), st.booleans())
-def test_masks_come_back_and_take_no_more_room_than_they_are_long(
+def test_masks_are_restored_and_take_no_more_space_than_their_length(
     given_: tuple[list[Words], list[tuple[int, Words]]], room: int, parsed: bool
 ) -> None:
     rows, masks = given_
     slots, words = Slots(rows, room), len(rows[0])
-    head, kept = slots.arrays[at.HEAD], []
+    head, stored = slots.arrays[at.HEAD], []
     for base, mask in masks:
         used = int(head[at.N_MASKS])
-        recipe = slots.keep(base, mask, parsed)
+        delta = slots.keep(base, mask, parsed)
         if used + 2 + words > room:
             asked = parsed and room < at.MOST_MASKS * words
-            assert recipe == (-1 if asked else NOT_STORED) and head[at.N_MASKS] == used
+            assert delta == (-1 if asked else NOT_STORED) and head[at.N_MASKS] == used
             assert (head[at.STATUS], head[at.ARGUMENT]) == ((at.FULL, at.MASKS) if asked else (0, 0))
             head[at.STATUS] = head[at.ARGUMENT] = 0
             continue
-        assert recipe == used
+        assert delta == used
         against = np.zeros(words, np.int32) if base == NO_ROW else rows[base]
         flips = int(np.unpackbits((mask ^ against).view(np.uint8)).sum())
         size = int(head[at.N_MASKS]) - used
         assert size == (2 + flips if size < 2 + words else 2 + words)
         if 2 + flips + 32 * BLOCK_WORDS <= words:
             assert size == 2 + flips
-        kept.append((recipe, mask))
-    for recipe, mask in kept:
-        assert (slots.follow(recipe) == mask).all()
+        stored.append((delta, mask))
+    for delta, mask in stored:
+        assert (slots.follow(delta) == mask).all()

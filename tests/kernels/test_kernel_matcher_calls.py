@@ -65,7 +65,7 @@ def test_a_position_moves_on_by_tokens_that_are_allowed(matcher: Matcher) -> Non
 
 
 @pytest.mark.parametrize("name", MEANINGLESS)
-def test_a_position_that_means_nothing_is_left_alone(matcher: Matcher, name: str) -> None:
+def test_an_invalid_position_is_not_changed(matcher: Matcher, name: str) -> None:
     out, memory = with_marks()
     again = np.full(WORDS, MARK, np.int32)
     matcher_calls.note_array(address(matcher), id(again))
@@ -135,7 +135,7 @@ def test_rows_of_many_positions(words: int, rows: list[int]) -> None:
 
 @pytest.mark.parametrize("which", range(3))
 @pytest.mark.parametrize("name", ["of another epoch", "more to be looked at", "another thread's"])
-def test_the_first_row_that_is_to_be_asked_by_itself_is_named(which: int, name: str) -> None:
+def test_the_first_row_that_needs_a_separate_call_is_returned(which: int, name: str) -> None:
     matchers = [compile(VOCABULARY, schema={"type": kind}).matcher() for kind in ("array", "string", "integer")]
     wanted = [matcher.mask().copy() for matcher in matchers]
     MEANINGLESS[name](matchers[which])

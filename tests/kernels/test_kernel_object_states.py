@@ -170,11 +170,11 @@ def test_a_key_may_come_if_the_object_can_still_be_closed(rules: Rules, data: st
         record = context[at.OBJECTS][place:]
         flags, words = int(record[at.O_FLAGS]), int(context[at.CODE][1 + at.OBJ_WORDS])
         bits = record[at.O_BITS + words :]
-        told = {key for key in range(rules.count) if int(bits[ranks[key] >> 5]) >> (ranks[key] & 31) & 1}
+        stored = {key for key in range(rules.count) if int(bits[ranks[key] >> 5]) >> (ranks[key] & 31) & 1}
         if can_close(rules, state):
             wanted = {key for key in rules.next_keys(state) if can_close(rules, rules.after(state, key))}
             declared = {key for key in wanted if 0 <= key < rules.count}
-            assert told == declared
+            assert stored == declared
             assert bool(flags & at.O_KEYS) == bool(declared)
             assert bool(flags & at.O_CLOSE) == rules.is_complete(state.seen, state.members)
             assert bool(flags & at.O_OTHER) == (-1 in wanted)
@@ -269,7 +269,7 @@ def test_names_that_are_taken(excluded: list[bytes], seen: list[bytes], asked: l
 
 
 @pytest.mark.parametrize("words", [1, 2, 5])
-def test_room_for_the_bits_of_an_object(words: int) -> None:
+def test_space_for_the_bits_of_an_object(words: int) -> None:
     """BUFFER has to hold the keys seen and those that must come; more is not asked for."""
     rules = Rules(32 * words, 0, 0, frozenset(), (), True, False, 0, -1)
     for length in range(2 * words, 2 * words + 16):

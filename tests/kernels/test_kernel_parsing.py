@@ -266,7 +266,7 @@ def test_equal_lists_of_lexemes_have_one_number(choices: list[int], name: str) -
 
 @pytest.mark.parametrize("name", GRAMMARS)
 @pytest.mark.parametrize("records", range(1, 7))
-def test_a_text_begins_with_the_first_stack_whatever_room_there_is(name: str, records: int) -> None:
+def test_a_text_begins_with_the_first_stack_at_any_capacity(name: str, records: int) -> None:
     """And with one column: both are made again where there was room for a part of them only."""
     cache, block, parser = made.__wrapped__(name)
     head = cache.arrays[at.HEAD]

@@ -191,8 +191,8 @@ class Sets:
             found |= live(state if state >= 0 else -1 - state)
             if state >= 0:
                 row = int(code[code[block + at.P_ACCEPT] + state]) >> 1
-                verdicts = code[code[block + at.P_VERDICTS] + 257 * row :][:257]
-                if (verdicts >= 0).any():
+                accepted = code[code[block + at.P_ACCEPT_TABLE] + 257 * row :][:257]
+                if (accepted >= 0).any():
                     for start in code[code[block + at.P_SCAN] :][: code[block + at.P_STATES]].tolist():
                         found |= live(start)
         return found
@@ -214,7 +214,7 @@ def test_a_set_names_the_bytes_of_its_configurations(name: str) -> None:
     assert len({sets.key(s) for s in range(1, sets.count)}) == sets.count - 1
 
 
-def told_apart(sets: Sets, s: int) -> set[int]:
+def distinguished_bytes(sets: Sets, s: int) -> set[int]:
     """Bytes that other configurations than leaves (and those whose classes have few names) may go on with."""
     ops = [(config, int(sets.code[config[0]])) for config in sets.configs(s)]
     others = [c for c, op in ops if op != at.LEAF and not (op == at.OTHER and sets.code[c[0] + 5] == 0)]
@@ -249,7 +249,7 @@ def remembered(sets: Sets, s: int, allowed: set[int]) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_step_tells_of_all_bytes_by_which_leaves_go_the_same_ways(name: str) -> None:
+def test_a_step_is_stored_for_all_bytes_with_equal_leaf_transitions(name: str) -> None:
     """A string has one step for all letters; a byte that anything else waits for is worked out by itself."""
     cache = filled(name)
     sets = Sets(cache)
@@ -261,22 +261,26 @@ def test_a_step_tells_of_all_bytes_by_which_leaves_go_the_same_ways(name: str) -
             continue
         if any(sets.wanted(config) is None for config in configs):
             continue
-        wide, apart = cache.arrays[at.WIDE], told_apart(sets, s)
+        wide, apart = cache.arrays[at.WIDE], distinguished_bytes(sets, s)
         for b in sorted(sets.allowed(s))[::7]:
             for x in range(256):
                 wide[256 * row + x] = -1 if x in apart else -2
             assert store_step(cache.address, s, b, 12345) == 0
-            told = {x for x in range(256) if wide[256 * row + x] == 12345}
-            ways = [sets.table[at.LEAF_NEXT][256 * q : 256 * q + 256] for q in leaves]
-            alike = {x for x in range(256) if x not in apart and all(way[x] == way[b] for way in ways)}
+            written = {x for x in range(256) if wide[256 * row + x] == 12345}
+            transitions = [sets.table[at.LEAF_NEXT][256 * q : 256 * q + 256] for q in leaves]
+            equivalent = {
+                x
+                for x in range(256)
+                if x not in apart and all(row_of_leaf[x] == row_of_leaf[b] for row_of_leaf in transitions)
+            }
             is_open = sets.field(s, at.SET_FLAGS) & (at.IS_MEMBER | at.IS_OPEN)
-            assert told == ({b} if b in apart or is_open else alike)
-            rest = {x: int(wide[256 * row + x]) for x in range(256) if x not in told}
-            assert rest == {x: -1 if x in apart else -2 for x in rest}
+            assert written == ({b} if b in apart or is_open else equivalent)
+            others = {x: int(wide[256 * row + x]) for x in range(256) if x not in written}
+            assert others == {x: -1 if x in apart else -2 for x in others}
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_twin_of_a_set_leaves_names_and_texts_open(name: str) -> None:
+def test_the_keyless_variant_of_a_set_leaves_names_and_texts_open(name: str) -> None:
     """All else is equal, and the keyless variant of a keyless variant is itself."""
     cache = filled(name)
     sets = Sets(cache)

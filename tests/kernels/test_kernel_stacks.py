@@ -121,7 +121,7 @@ def test_equal_blocks_of_nodes_have_one_number(wanted: list[Block], rubbish: int
 
 @settings(max_examples=30)
 @given(st.integers(1, 4), st.integers(1, 12), st.sampled_from([16, 32]))
-def test_room_is_asked_for_only_where_nodes_do_not_fit(count: int, room: int, places: int) -> None:
+def test_space_is_requested_only_where_nodes_do_not_fit(count: int, room: int, places: int) -> None:
     context, made = small(-1, nodes=1 + room, edges=500, places=places, buffer=64), 1
     while True:
         flat = [number for i in range(count) for number in (1, 1 + i, made, 0)]
@@ -158,11 +158,11 @@ def closures(draw: st.DrawFn) -> Calls:
 def begin(context: Context, calls: Calls) -> None:
     """Write calls as `closure.call_rule` does: the callers of each are a linked list, the last one first."""
     edges = [(*edge, k) for k, callers in enumerate(calls) for edge in callers]
-    first, ledges = [-1] * len(calls), list[int]()
+    first, pending_edges = [-1] * len(calls), list[int]()
     for e, (pc, reg, below, k) in enumerate(edges):
-        ledges += [pc, reg, 0, below, first[k]]
+        pending_edges += [pc, reg, 0, below, first[k]]
         first[k] = e
-    context.put(at.PENDING_EDGES, ledges)
+    context.put(at.PENDING_EDGES, pending_edges)
     context.put(at.CALLS, [number for k in range(len(calls)) for number in (100 + k, first[k], 0, 0)])
     context.head[at.N_CALLS], context.head[at.N_PENDING_EDGES] = len(calls), len(edges)
 

@@ -123,7 +123,7 @@ def plain(texts: Iterable[bytes]) -> list[Spelled]:
     return [(text, frozenset()) for text in texts]
 
 
-def test_what_follows_a_string_is_one_place() -> None:
+def test_the_state_after_a_string_is_stored_once() -> None:
     """However it was come to: the set holds it once."""
     node = Sequence((Choice((Strings((b"a", b"ab")), Literal(b"a"))), Literal(b"x")))
     matcher = read(node, b"a")

@@ -42,7 +42,7 @@ class Table:
 TABLES = {
     "pairs": Table(intern_pair, at.PAIRS, at.PAIR_HASH, at.N_PAIRS, at.PAIR_W, 2, first=1),
     "names": Table(extend_chain, at.NAMES, at.NAME_HASH, at.N_NAMES, 3, 2, first=at.ROOTS),
-    "points": Table(intern_cursor, at.CURSORS, at.CURSOR_HASH, at.N_CURSORS, 5, 4),
+    "string cursors": Table(intern_cursor, at.CURSORS, at.CURSOR_HASH, at.N_CURSORS, 5, 4),
 }
 rubbish = st.sampled_from([0, -1, 1, 2, 3, 7, 1 << 30])
 
@@ -90,7 +90,7 @@ def test_equal_keys_have_one_number(name: str, data: st.DataObject, rubbish: int
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_room_is_asked_for_only_where_there_is_none(name: str) -> None:
+def test_space_is_requested_only_where_an_array_is_full(name: str) -> None:
     """Neither a record sooner nor one later: a hash table that is full would be searched for ever."""
     table = TABLES[name]
     for length, places in ((9, 32), (32, 16), (17, 32)):
@@ -116,7 +116,7 @@ def known_number(known: dict[tuple[int, int], int], key: int, text: int) -> int:
 
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(-6, 3), st.integers(-2, 3), st.integers(0, 1)), max_size=40), rubbish)
-def test_answers_about_members_are_found_again(questions: list[tuple[int, int, int]], rubbish: int) -> None:
+def test_stored_answers_about_members_are_reused(questions: list[tuple[int, int, int]], rubbish: int) -> None:
     """By their key and text, with their bytes cleared; also after the table was filled anew."""
     table = Table(add_guard, at.GUARDS, at.GUARD_HASH, at.N_GUARDS, at.GUARD_W, 2, allowance=1)
     context = small(table, rubbish)

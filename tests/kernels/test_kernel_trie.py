@@ -191,13 +191,13 @@ def assert_leaf(table: MaskTable, leaf: int, tokens: Sequence[bytes]) -> None:
     first, orders = field(table, leaf, at.LEAF_BY_LENGTH), table.arrays[at.BY_LENGTH]
     offsets = orders[first : first + at.LENGTH_CLASSES + 1].tolist()
     for room in range(at.LENGTH_CLASSES):
-        told = orders[first + at.LENGTH_CLASSES + 1 :][offsets[room] : offsets[room + 1]].tolist()
-        assert sorted(told) == [t for t, needed in stays.items() if min(needed, at.LENGTH_CLASSES - 1) == room]
+        ordered = orders[first + at.LENGTH_CLASSES + 1 :][offsets[room] : offsets[room + 1]].tolist()
+        assert sorted(ordered) == [t for t, needed in stays.items() if min(needed, at.LENGTH_CLASSES - 1) == room]
 
 
 @settings(max_examples=80)
 @given(tokens_lists, st.sampled_from(PATTERNS), st.sampled_from(MODES))
-def test_rows_remainders_and_orders(tokens: list[bytes], pattern: str, mode: int) -> None:
+def test_rows_suffix_tries_and_tokens_by_length(tokens: list[bytes], pattern: str, mode: int) -> None:
     tokens = [*tokens, *(b"%c" % byte for byte in range(32, 127))]
     table = table_of(tokens)
     for leaf in list(leaves_from(table, table.start(to_dfa(pattern), mode), 8)):
@@ -209,7 +209,7 @@ def test_rows_remainders_and_orders(tokens: list[bytes], pattern: str, mode: int
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_remainders_beyond_the_budget_are_not_merged(mode: int) -> None:
+def test_suffixes_beyond_the_budget_are_not_merged(mode: int) -> None:
     """It counts the tokens at all places and below, of which each is a step of work."""
     tokens = [*PIECES, b'"a', b'"ab', b"ab", b"abc"]
     for budget_more in (-1, 0):
@@ -231,10 +231,10 @@ def test_remainders_beyond_the_budget_are_not_merged(mode: int) -> None:
 
 
 @contextmanager
-def lengths(table: MaskTable, **told: int) -> Iterator[None]:
-    """While the kernels are told of shorter slots, what lies behind must stay as it is."""
+def lengths(table: MaskTable, **shorter: int) -> Iterator[None]:
+    """While the kernels are given shorter slots, the memory beyond them must stay as it is."""
     marks = {}
-    for name, length in told.items():
+    for name, length in shorter.items():
         slot = getattr(at, name)
         array = table.arrays[slot]
         marks[slot] = array[length : length + 4096].copy()
@@ -273,7 +273,7 @@ def grown(table: MaskTable, name: str, call: Callable[[], int], least: int = 8) 
 @pytest.mark.parametrize(
     "slot", ["TRIE_TEMP", "ROWS", "TRIE", "TRIE_EDGES", "TRIE_TOKENS", "BY_LENGTH", "LEAVES", "LEAF_NEXT"]
 )
-def test_without_room_nothing_is_written_and_the_call_can_be_repeated(pattern: str, mode: int, slot: str) -> None:
+def test_without_space_nothing_is_written_and_the_call_can_be_repeated(pattern: str, mode: int, slot: str) -> None:
     tokens = [piece for piece in PIECES if len(piece) < 5] + [b'"', b'a"', b'a",', b'ab"a', b'b"', b"aab", b"a@"]
     table = table_of(tokens)
     leaf = table.start(to_dfa(pattern), mode)
@@ -307,7 +307,7 @@ def test_without_room_nothing_is_written_and_the_call_can_be_repeated(pattern: s
 
 
 @pytest.mark.parametrize("slot", ["TRIE", "TRIE_EDGES", "TRIE_TOKENS"])
-def test_a_trie_is_built_where_there_is_room(slot: str) -> None:
+def test_a_trie_is_built_where_there_is_space(slot: str) -> None:
     tokens = [b"abc", b"abd", b"b", b"", b"bcde"]
     vocabulary = Vocabulary.from_tokens([*tokens, None], (len(tokens),))
     wanted, table = MaskTable(vocabulary), MaskTable(vocabulary)
@@ -319,7 +319,7 @@ def test_a_trie_is_built_where_there_is_room(slot: str) -> None:
 
 
 @pytest.mark.parametrize("length", [1, 30, 200])
-def test_any_vocabulary_has_room_for_its_trie(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bounds_suffice_for_the_trie_of_any_vocabulary(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A node for each byte, and the root: so many are reserved, and not many more here."""
     monkeypatch.setattr(mask_table, "TRIE_WORDS", 64 * (length + 1))
     tokens = [b"%c" % byte * length for byte in range(255)]

@@ -43,7 +43,7 @@ def after(cache: StateCache, s: int, text: bytes) -> int:
     return s
 
 
-def told(mask: NDArray[np.int32]) -> set[int]:
+def list_mask_tokens(mask: NDArray[np.int32]) -> set[int]:
     """The tokens of a mask."""
     return {t for t in range(VOCABULARY.size) if int(mask[t >> 5]) >> (t & 31) & 1}
 
@@ -94,9 +94,9 @@ def test_tokens_are_tried(name: str, small: bool) -> None:
         for before in (0, -1):
             for t in range(0, len(TOKENS), 5):
                 mask = np.full(WORDS, before, np.int32)
-                all_bits = told(mask)
+                all_bits = list_mask_tokens(mask)
                 assert cache.run(try_token, s, t, data_address(mask)) == 0
-                assert told(mask) == (all_bits | {t} if t in good else all_bits - {t})
+                assert list_mask_tokens(mask) == (all_bits | {t} if t in good else all_bits - {t})
             for prefix in (b"", b'"', b"1", b"]", b"a", b'{"', b"], ["):
                 below = {t for t, token in enumerate(TOKENS) if token.startswith(prefix) and token != NEVER}
                 wanted = all_bits - below | good & below
@@ -107,7 +107,7 @@ def test_tokens_are_tried(name: str, small: bool) -> None:
                     mask, stack = np.full(WORDS, before, np.int32), cache.arrays[at.STACK]
                     stack[: len(stack) // 2] = -7
                     assert cache.run(kernel, node, start, data_address(mask)) == 0
-                    assert told(mask) == wanted, (prefix, kernel)
+                    assert list_mask_tokens(mask) == wanted, (prefix, kernel)
                     assert (stack[: len(stack) // 2] == -7).all()  # of the walk that came here
 
 
@@ -128,7 +128,7 @@ def test_a_walk_finds_the_tokens_that_a_set_takes(name: str) -> None:
             mask = np.zeros(WORDS, np.int32)
             head[at.STEPS], visited = 0, int(head[at.VISITED])
             assert cache.run(walk_trie, 0, s, 1, s, data_address(mask), 0, NO_LIMIT) == 0
-            assert told(mask) == good
+            assert list_mask_tokens(mask) == good
             assert head[at.VISITED] > visited
             spent.append(int(head[at.STEPS]))
         most = int(head[at.MOST_STEPS])
@@ -158,7 +158,7 @@ def ends_when_spent(cache: StateCache, kernel: Callable[..., int], *arguments: i
 
 
 @pytest.mark.parametrize("name", ["object", "any style", "strings", "few names"])
-def test_rows_by_room(name: str) -> None:
+def test_rows_by_token_length(name: str) -> None:
     """A row's tokens that need no more characters than there is room for, those that must still follow included."""
     cache = filled(name)
     leaves, following = cache.table.arrays[at.LEAVES], cache.table.arrays[at.LEAF_NEXT]
@@ -179,9 +179,9 @@ def test_rows_by_room(name: str) -> None:
         for room in (-1, 0, 1, 2, 3, 4, 5, 6, 40, NO_LIMIT):
             mask = np.full(WORDS, 0, np.int32)
             mask[-1] = 1 << 30
-            kept = told(mask)
+            kept = list_mask_tokens(mask)
             assert cache.run(add_row, q, room, data_address(mask)) == 0
-            assert told(mask) == {t for t, need in needed.items() if need <= room} | kept
+            assert list_mask_tokens(mask) == {t for t, need in needed.items() if need <= room} | kept
 
 
 @settings(max_examples=40)
@@ -190,7 +190,7 @@ def test_rows_by_room(name: str) -> None:
     st.lists(st.text('abc\\"', max_size=4), min_size=1, max_size=6),
     st.sampled_from(["", "x", '{"q": ']),
 )
-def test_a_name_on_the_way_is_free_unless_it_is_taken(there: list[str], asked: list[str], before: str) -> None:
+def test_a_partial_name_is_free_unless_it_is_taken(there: list[str], asked: list[str], before: str) -> None:
     """Between the last two quotes that a walk has read, of which the first is not escaped; only without an escape."""
     matcher = OBJECT.matcher()
     matcher.advance_bytes(b"{" + "".join(f'"{name}":1,' for name in there).encode())
@@ -217,7 +217,7 @@ OBJECT = compile(VOCABULARY, schema={"type": "object", "properties": {"ab": True
                  style=Style(whitespace="compact"))  # fmt: skip
 
 
-def test_questions_are_put_off_until_there_is_no_room() -> None:
+def test_questions_are_deferred_until_the_queue_is_full() -> None:
     """Each once in a row; and nothing but questions about members and names."""
     context = Context({at.QUESTIONS: 3 * at.QUESTION_W + 2})
     head, questions = context.head, context[at.QUESTIONS]
@@ -243,7 +243,7 @@ def test_questions_are_put_off_until_there_is_no_room() -> None:
 
 
 @pytest.mark.parametrize("length", range(4, 16))
-def test_sets_are_kept_for_later_while_there_is_room(length: int) -> None:
+def test_sets_are_queued_while_the_worklist_has_space(length: int) -> None:
     context, wanted = Context({at.WORKLIST: length}), list[int]()
     for k in range(length // 5):
         record = [10 * k + field for field in range(5)]

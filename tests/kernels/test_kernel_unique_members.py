@@ -51,7 +51,7 @@ texts = st.binary(max_size=4)
 
 @settings(max_examples=40)
 @given(texts, texts, st.sampled_from([0, -1, 8]))
-def test_the_bytes_between_two_places(before: bytes, between: bytes, rubbish: int) -> None:
+def test_the_bytes_between_two_positions(before: bytes, between: bytes, rubbish: int) -> None:
     context = Context(SMALL, rubbish)
     start = chained(context, at.SPELLED, before)
     end = chained(context, start, between)
@@ -119,7 +119,7 @@ def test_a_member_ends(kind: int, is_open: bool, is_watched: bool, answer: int |
 
 @settings(max_examples=6)
 @given(st.lists(st.sets(st.integers(0, 255), max_size=20), min_size=1, max_size=3))
-def test_bytes_that_keep_a_member_watched(kept: list[set[int]]) -> None:
+def test_bytes_that_keep_a_uniqueness_check_pending(kept: list[set[int]]) -> None:
     context = Context(SMALL)
     for k, some in enumerate(kept):
         guard = context.run(add_guard, k, 100 + k, 1)

@@ -57,9 +57,9 @@ def test_a_row_holds_the_tokens_that_stay_inside(pattern: str, mode: int) -> Non
             continue
         table.row(state)
         row = table.arrays[at.ROWS][record[at.LEAF_ROW] * table.words :][: table.words]
-        told = [bool(row[t >> 5] >> (t & 31) & 1) for t in range(len(PIECES))]
+        stored = [bool(row[t >> 5] >> (t & 31) & 1) for t in range(len(PIECES))]
         taken = [followed(table, state, piece) for piece in PIECES]
-        assert told == [inside for inside, _ in taken], (pattern, state)
+        assert stored == [inside for inside, _ in taken], (pattern, state)
         if mode == at.JSON_STRING:
             first, last = record[at.LEAF_SUFFIXES], record[at.LEAF_SUFFIXES_END]
             trie, tokens = table.arrays[at.TRIE], table.arrays[at.TRIE_TOKENS]
@@ -68,7 +68,7 @@ def test_a_row_holds_the_tokens_that_stay_inside(pattern: str, mode: int) -> Non
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_rows_are_ordered_by_the_room_that_tokens_need(pattern: str) -> None:
+def test_rows_are_ordered_by_the_length_of_tokens(pattern: str) -> None:
     """Characters that are read, and at least as many as must still follow; by the transitions alone."""
     vocabulary = Vocabulary.from_tokens([*PIECES, None], (len(PIECES),))
     table = MaskTable(vocabulary)
@@ -82,8 +82,8 @@ def test_rows_are_ordered_by_the_room_that_tokens_need(pattern: str) -> None:
     table.order(state)
     first = int(record[at.LEAF_BY_LENGTH])
     for room in range(30):
-        told = set(orders[first + at.LENGTH_CLASSES + 1 :][: orders[first + room + 1]].tolist())
-        assert told == {t for t, piece in enumerate(PIECES) if needed(table, state, piece) <= room}, (pattern, room)
+        ordered = set(orders[first + at.LENGTH_CLASSES + 1 :][: orders[first + room + 1]].tolist())
+        assert ordered == {t for t, piece in enumerate(PIECES) if needed(table, state, piece) <= room}, (pattern, room)
 
 
 def needed(table: MaskTable, state: int, token: bytes) -> float:

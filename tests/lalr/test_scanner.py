@@ -29,7 +29,7 @@ def found_by_us(made: LexerTables, lexer: int, text: str) -> tuple[int, int] | N
     for place, byte in enumerate([*text.encode(), END_OF_TEXT]):
         if state < 0:
             break
-        tag = scanner.verdicts[scanner.accept[state], byte]
+        tag = scanner.accept_table[scanner.accept[state], byte]
         best = (int(tag), place) if tag >= 0 else best
         state = scanner.delta[state, byte] if byte != END_OF_TEXT else -1
     return best
@@ -262,7 +262,7 @@ def test_random_terminals_that_look_around(terminals: list[TerminalDef], texts: 
 def assert_possible(scanner: Scanner) -> None:
     """What is said to be possible is what the states that can be reached accept; there are few terminals."""
     bits = np.where(
-        scanner.verdicts >= 0, np.uint64(1) << np.maximum(scanner.verdicts, 0).astype(np.uint64), np.uint64(0)
+        scanner.accept_table >= 0, np.uint64(1) << np.maximum(scanner.accept_table, 0).astype(np.uint64), np.uint64(0)
     )
     found = np.bitwise_or.reduce(bits, axis=1)[scanner.accept]
     while True:
@@ -295,7 +295,7 @@ def assert_possible(scanner: Scanner) -> None:
         ("ab(?<=a(?=b)b)", "a lookbehind for texts of several lengths, or with assertions"),
     ],
 )
-def test_refused_with_name_and_place(pattern: str, cause: str) -> None:
+def test_refused_with_name_and_position(pattern: str, cause: str) -> None:
     grammar = f"start: (B | NAME)+\nB: /b/\nNAME: /{pattern}/"
     with pytest.raises(UnsupportedError) as caught:
         build_lexers(load_grammar(grammar))

@@ -128,7 +128,7 @@ def test_deep_and_long_texts_end_in_an_answer_or_an_error(text: str) -> None:
         assert len(str(error)) < 1_000
 
 
-def test_a_set_of_too_many_places_is_refused_and_the_matcher_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_set_of_too_many_configurations_is_refused_and_the_matcher_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("constrain.engine.state_cache.MOST_ITEMS", 1_000)
     matcher = compile(VOCABULARY, gbnf('root ::= "a" root root | "a" | "a" root "b"')).matcher()
     taken = 0

@@ -78,7 +78,7 @@ def test_a_mask_asks_all_that_it_cannot_know_at_once(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("line", ['r{} ::= r{} | "b{}"', 'r{} ::= r{} "c" | "b{}"'])
-def test_a_chain_of_rules_is_linked_in_few_rounds(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chain_of_rules_is_linked_in_a_bounded_number_of_rounds(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A closure begins anew after each round: one rule a round would cost the square of their number."""
     count = 2_000
     rules = "\n".join(line.format(i, i + 1, i) for i in range(count))

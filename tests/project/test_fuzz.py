@@ -65,13 +65,13 @@ def findings(name: str) -> list[Finding]:
 
 
 @pytest.mark.parametrize("name", list(TARGETS))
-def test_nothing_is_found(name: str) -> None:
+def test_fuzz_targets_report_no_disagreement(name: str) -> None:
     if name.startswith("peers"):
         pytest.importorskip("llguidance" if name == "peers-schema" else "xgrammar")
     if name == "sentencepiece":
         pytest.importorskip("sentencepiece")
-    told = [f"{one.kind}: {one.signature}\n{one.shown[:500]}\n{one.detail[:1500]}" for one in findings(name)]
-    assert not told, "\n\n".join(told[:3])
+    reports = [f"{one.kind}: {one.signature}\n{one.shown[:500]}\n{one.detail[:1500]}" for one in findings(name)]
+    assert not reports, "\n\n".join(reports[:3])
 
 
 def test_the_reference_validator_agrees_with_the_official_suite(shared: Path) -> None:
@@ -112,7 +112,7 @@ def test_the_reference_says_when_it_does_not_know() -> None:
         parse('{"a": 1, "a": 2}')
 
 
-def test_a_finding_is_kept_once_by_its_shortest_input(tmp_path: Path) -> None:
+def test_a_finding_is_stored_once_with_its_shortest_input(tmp_path: Path) -> None:
     def one(shown: str) -> Finding:
         return build_finding("schema-text", Disagreement("a rule", shown), shown)
 

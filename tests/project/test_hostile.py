@@ -75,7 +75,7 @@ def test_a_refusal_may_be_wrong() -> None:
     assert judge_row(row(refuse, refusal="wrong"), OURS, {}).verdict == "wrong"
 
 
-def test_rows_are_told_apart_and_have_an_origin() -> None:
+def test_rows_have_distinct_names_and_an_origin() -> None:
     names = [one.name for one in ROWS]
     assert len(set(names)) == len(names)
     assert all(one.origin for one in ROWS)

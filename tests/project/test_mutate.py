@@ -169,7 +169,7 @@ def test_compiled_code_reads_the_switch(monkeypatch: pytest.MonkeyPatch) -> None
         switch.activate(0)
 
 
-def test_survivors_are_asked_further_tests() -> None:
+def test_survivors_run_further_tests() -> None:
     for file in list_files()[::5]:
         later = choose_further_tests(file)
         assert not set(later).intersection(choose_nearest_tests(file)) and all((ROOT / test).exists() for test in later)
@@ -204,7 +204,7 @@ def test_that_fails_anyhow():
 """
 
 
-def test_the_fork_server_tells_killed_from_alive(tmp_path: Path) -> None:
+def test_the_fork_server_distinguishes_killed_from_surviving_mutants(tmp_path: Path) -> None:
     """By a failing test, by a loop, by none. What fails without a mutant is not asked, nor what does not reach it."""
     for folder in ("constrain", "tests"):
         (tmp_path / folder).mkdir()

@@ -31,7 +31,7 @@ def test_a_cached_result_costs_what_it_cost_to_make(calls: list[int], nested: in
 
 
 @given(st.lists(st.integers(0, 6)), st.lists(st.integers(0, 6), min_size=1))
-def test_what_others_have_left_in_a_cache_does_not_matter(before: list[int], calls: list[int]) -> None:
+def test_earlier_cache_contents_do_not_change_the_work(before: list[int], calls: list[int]) -> None:
     @memoize_work(3)
     def triangle(n: int) -> int:
         spend_work(n, "a triangle")

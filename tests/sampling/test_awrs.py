@@ -191,7 +191,7 @@ CUTS = {
 
 
 @pytest.mark.parametrize("cut", CUTS)
-def test_a_race_is_a_race_however_it_is_cut(cut: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_race_does_not_depend_on_its_chunks(cut: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """G-test of the first four to arrive, 3,000 races, error 1e-6; order, masses and bounds agree at every place."""
     for name, value in CUTS[cut].items():
         monkeypatch.setattr(race_file, name, value)
@@ -236,7 +236,7 @@ def test_a_long_race_ends_with_every_token_once() -> None:
     assert terms == [0.0] * 4999
 
 
-def test_what_rounding_leaves_is_listed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mass_lost_to_rounding_ends_the_race(monkeypatch: pytest.MonkeyPatch) -> None:
     """The likely tokens have all the mass, but for rounding: the others are not drawn by sums, one by one."""
     fired: list[ExponentialRace] = []
     fire = ExponentialRace._draw_from_pool
@@ -268,7 +268,7 @@ def test_the_largest_come_by_size() -> None:
         assert race.left == pytest.approx(1 - np.exp(logs[taken]).sum())
 
 
-def test_rows_that_are_no_law_are_refused() -> None:
+def test_rows_that_are_not_distributions_are_refused() -> None:
     rng = np.random.default_rng(0)
     flat = np.full(2000, -math.log(2000))
     for row, words in (

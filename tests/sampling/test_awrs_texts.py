@@ -57,7 +57,7 @@ def test_logprobs_are_the_models() -> None:
             assert one.logprob == pytest.approx(math.log(law[one.tokens]))
 
 
-def test_the_law_of_tokens_is_that_of_masking_and_weights_correct_it() -> None:
+def test_tokens_follow_the_masked_distribution_and_weights_correct_it() -> None:
     """Masking, and AWRS without its weights, fail the G-test that weighted AWRS passes (n = 160, error 1e-6)."""
     case, rng = cases()["pieces"], np.random.default_rng(1)
     law = {tokens: p / case.z for tokens, p in case.law().items()}
@@ -91,7 +91,7 @@ def test_functions_over_bytes_are_checkers() -> None:
     assert_proper(drawn(case, 700, constraint=wider, accepts=accepts, viable=viable, masks="first"), case.law())
 
 
-def test_a_late_validator_is_found_out_once() -> None:
+def test_a_late_rejection_is_learnt_once() -> None:
     """Prefixes from which nothing leads on are not gone to again: fewer draws die than do one by one."""
     rows = np.log(np.array([[0.5, 0.4, 0.1]] * 4))
     late = ValidatorChecker(TWO, lambda text: text == b"bb", lambda text: len(text) < 3)
@@ -188,7 +188,7 @@ def masked_law(case: Case) -> dict[tuple[int, ...], float]:
     return law
 
 
-def test_divergences_of_masking_are_those_of_the_exact_laws() -> None:
+def test_divergences_of_masking_are_those_of_the_exact_distributions() -> None:
     """Where they are trusted, both are within 10 % of the truth; elsewhere within 6 standard errors."""
     trusted = 0
     for case in (cases()[name] for name in ("traps, trigram", "pieces", "bytes", "counting")):

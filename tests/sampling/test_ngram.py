@@ -33,7 +33,7 @@ def laws_of(rows: list[tuple[list[int], np.ndarray]], order: int, most: int) -> 
 
 @settings(max_examples=60, deadline=None)
 @given(texts=TEXTS, order=st.integers(0, 3), most=st.integers(0, 6))
-def test_laws_are_means_by_context(texts: list[list[int]], order: int, most: int) -> None:
+def test_distributions_are_means_by_context(texts: list[list[int]], order: int, most: int) -> None:
     end = SIZE - 1
     rows = [(text[:i], np.eye(SIZE)[token]) for text in texts for i, token in enumerate([*text, end])]
     expected = laws_of(rows, order, most)

@@ -77,14 +77,14 @@ def test_weights_are_proper_for_what_the_checker_accepts(sampler: str, kind: str
         assert abs(np.mean(values) - expected) < 4.5 * np.std(values) / math.sqrt(calls) + 1e-12
 
 
-def test_exact_draws_have_the_law_and_masked_ones_not() -> None:
+def test_exact_draws_have_the_target_distribution_and_masked_ones_not() -> None:
     for kind, make in CHECKERS.items():
         assert g_test(Counter(one.tokens for one in drawn("exact", 800, make())), EXPECTED) > ALARM, kind
     masked = drawn("masked", 2500, CHECKERS["early"]())
     assert g_test(Counter(one.tokens for one in masked if one.log_weight > -math.inf), EXPECTED) < ALARM
 
 
-def test_what_is_dead_is_found_once() -> None:
+def test_dead_ends_are_found_once() -> None:
     """With a memory of it, later draws do not go where the checker has refused; the first ones had to."""
     guarded = PostFilter(CASE.constraint, ValidatorChecker(TWO, accepts, viable), dead={})
     given = {"n": 60, "max_tokens": CASE.max_tokens}
@@ -164,7 +164,7 @@ def merged(data: bytes) -> list[int]:
 
 @pytest.mark.parametrize("checked", ["end", "pairs"])
 @pytest.mark.parametrize("sampler", ["exact", "masked", "smc", "awrs"])
-def test_canonical_spellings_have_the_law_of_enumeration(sampler: str, checked: str) -> None:
+def test_canonical_spellings_have_the_distribution_of_enumeration(sampler: str, checked: str) -> None:
     law = {x: p for x, p in SPELLED.law().items() if merged(b"".join(PIECES.tokens[t] or b"" for t in x)) == list(x)}
     z = math.fsum(law.values())
     assert 0 < len(law) < len(SPELLED.law())
@@ -243,7 +243,7 @@ def test_real_json() -> None:
     assert {json.dumps(value) for value, _ in made.by_value()} <= {"1", "true"}
 
 
-def test_the_oldest_dead_ends_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_dead_ends_are_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound is of prefixes: more tokens behind one that is kept take no place; an end token is never dead."""
     monkeypatch.setattr(sys.modules[PostFilter.__module__], "REMEMBERED", 3)
     dead: dict[Tokens, set[int]] = {}

@@ -68,7 +68,7 @@ def test_the_published_sampler_first_gets_worse_than_masking_and_then_better() -
 
 
 @pytest.mark.parametrize("name", ["a^n b^n", "sums"])
-def test_its_law_is_the_one_that_the_trie_says_and_the_weight_undoes_it(name: str) -> None:
+def test_its_distribution_is_that_of_the_trie_and_the_weight_corrects_it(name: str) -> None:
     """By playing all outcomes of the walk after 3 others: P(takes x) = Q(x), P(takes x) w(x) = p(x), E[w] = Z."""
     case = cases()[name]
 

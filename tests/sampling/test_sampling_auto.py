@@ -9,7 +9,7 @@ from constrain import compile, generate
 from constrain.base.errors import UnsupportedError
 from constrain.sampling import Hmm, ValidatorChecker, draw
 from constrain.sampling.core.weight_statistics import weight_stats
-from constrain.sampling.sampler_choice import FEW, PILOT, SMALL, Facts, SamplerChoice, apply_rule, choose_sampler
+from constrain.sampling.sampler_choice import FEW, PILOT, SMALL, ChoiceInputs, SamplerChoice, apply_rule, choose_sampler
 from tests.markov_factory import LETTERS, TWO, ChainModel, cases
 
 GOOD = weight_stats(np.full(PILOT, -9.0))
@@ -19,47 +19,48 @@ OPEN = {"states": 0, "texts": 0, "drawn": PILOT}
 
 
 @pytest.mark.parametrize(
-    ("facts", "sampler", "because"),
+    ("inputs", "sampler", "because"),
     [
-        (Facts(wants="a temperature", repeats="never"), "masked", "a temperature"),
-        (Facts(repeats="never", masks=False), "without_replacement", "repeat"),
-        (Facts(masks=False), "awrs", "no masks"),
-        (Facts(states=12), "markov", "12 states"),
-        (Facts(states=0, texts=7), "exact", "only 7 texts"),
-        (Facts(**OPEN, pilot=DEAD), "exact", "none of 32"),
-        (Facts(**OPEN, pilot=GOOD), "masked", "only 0 nats"),
-        (Facts(**OPEN, pilot={**GOOD, "trusted": 0.0}), "smc", "16 particles"),
-        (Facts(**OPEN, pilot={**GOOD, "kl_to_target": 2 * SMALL}), "smc", "16 particles"),
-        (Facts(**OPEN, pilot=UNEVEN), "smc", "particles"),
-        (Facts(**OPEN, pilot={**UNEVEN, "log_z": -3.0}), "exact", "once in 20.1 texts"),
-        (Facts(**OPEN, pilot={**GOOD, "log_z": -3.0}), "masked", "only 0 nats"),
-        (Facts(**OPEN, pilot={**GOOD, "dead_ends": 0.1}), "smc", "16 particles"),
-        (Facts(**OPEN, pilot=GOOD, checked=True), "smc", "16 particles"),
+        (ChoiceInputs(wants="a temperature", repeats="never"), "masked", "a temperature"),
+        (ChoiceInputs(repeats="never", masks=False), "without_replacement", "repeat"),
+        (ChoiceInputs(masks=False), "awrs", "no masks"),
+        (ChoiceInputs(states=12), "markov", "12 states"),
+        (ChoiceInputs(states=0, texts=7), "exact", "only 7 texts"),
+        (ChoiceInputs(**OPEN, pilot=DEAD), "exact", "none of 32"),
+        (ChoiceInputs(**OPEN, pilot=GOOD), "masked", "only 0 nats"),
+        (ChoiceInputs(**OPEN, pilot={**GOOD, "trusted": 0.0}), "smc", "16 particles"),
+        (ChoiceInputs(**OPEN, pilot={**GOOD, "kl_to_target": 2 * SMALL}), "smc", "16 particles"),
+        (ChoiceInputs(**OPEN, pilot=UNEVEN), "smc", "particles"),
+        (ChoiceInputs(**OPEN, pilot={**UNEVEN, "log_z": -3.0}), "exact", "once in 20.1 texts"),
+        (ChoiceInputs(**OPEN, pilot={**GOOD, "log_z": -3.0}), "masked", "only 0 nats"),
+        (ChoiceInputs(**OPEN, pilot={**GOOD, "dead_ends": 0.1}), "smc", "16 particles"),
+        (ChoiceInputs(**OPEN, pilot=GOOD, checked=True), "smc", "16 particles"),
     ],
 )
-def test_every_row_of_the_table(facts: Facts, sampler: str, because: str) -> None:
-    found = apply_rule(facts)
+def test_every_row_of_the_table(inputs: ChoiceInputs, sampler: str, because: str) -> None:
+    found = apply_rule(inputs)
     assert isinstance(found, SamplerChoice)
     assert found.sampler == sampler
     assert because in found.reason
 
 
 @pytest.mark.parametrize(
-    ("facts", "needed"), [(Facts(), "states"), (Facts(states=0), "texts"), (Facts(states=0, texts=0), "pilot")]
+    ("inputs", "needed"),
+    [(ChoiceInputs(), "states"), (ChoiceInputs(states=0), "texts"), (ChoiceInputs(states=0, texts=0), "pilot")],
 )
-def test_what_it_asks_for_next(facts: Facts, needed: str) -> None:
-    assert apply_rule(facts) == needed
+def test_the_input_that_is_needed_next(inputs: ChoiceInputs, needed: str) -> None:
+    assert apply_rule(inputs) == needed
 
 
 def test_the_less_a_pilot_is_worth_the_more_particles() -> None:
     few, many, most = (
-        apply_rule(Facts(**OPEN, pilot={**UNEVEN, "ess": ess})).options["particles"]  # type: ignore[union-attr]
+        apply_rule(ChoiceInputs(**OPEN, pilot={**UNEVEN, "ess": ess})).options["particles"]  # type: ignore[union-attr]
         for ess in (16.0, 4.0, 1.0)
     )
     assert (few, many, most) == (16, 64, 256)
 
 
-# ---- the facts ---------------------------------------------------------------------------------------------------
+# ---- the inputs ---------------------------------------------------------------------------------------------------
 
 LONG = compile(LETTERS, regex="[abc]{1,12}")  # all texts but the empty one and long ones: masking is nearly right
 TRAP = cases()["counting"]
@@ -76,7 +77,7 @@ def test_markov_and_hidden_models_are_computed() -> None:
     assert chosen(hidden, TRAP.constraint, TRAP.max_tokens).sampler == "markov"
 
 
-def test_few_texts_need_no_pilot() -> None:
+def test_a_small_number_of_texts_needs_no_pilot() -> None:
     found = chosen(TRAP.lm, compile(TWO, choices=["ab", "ba", "b"]))
     assert (found.sampler, found.calls) == ("exact", 0)
 

@@ -203,7 +203,7 @@ ROWS: dict[str, tuple[Callable[[Rows, Any], Any], str]] = {
 
 @pytest.mark.parametrize("bad", ROWS)
 @pytest.mark.parametrize("sampler", OF_ONE_KIND)
-def test_rows_that_are_no_law_are_errors(sampler: str, bad: str) -> None:
+def test_rows_that_are_not_distributions_are_errors(sampler: str, bad: str) -> None:
     """From the first one on, and where only later ones are bad."""
     spoil, says = ROWS[bad]
     with pytest.raises(ValueError, match=says):
@@ -453,7 +453,7 @@ def test_generate_says_the_same(sampler: str, bad: str) -> None:
         constrain.generate(Table(spoil), regex="(b*a){2}b+", tokenizer=TWO, max_tokens=8, seed=1, sampler=sampler)
 
 
-def test_a_product_is_asked_with_sense() -> None:
+def test_a_product_beyond_its_limits_raises() -> None:
     with pytest.raises(LimitError, match="more than 2 states"):
         run("markov", most_states=2)
     with pytest.raises(LimitError, match="not even an end token"):

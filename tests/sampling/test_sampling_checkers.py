@@ -60,7 +60,7 @@ MADE: dict[str, Callable[[Asked, Asked], Any]] = {
 @pytest.mark.parametrize("kind", MADE)
 @settings(max_examples=60, deadline=None)
 @given(walks=st.lists(WALKS, max_size=4))
-def test_walks_are_told_what_the_functions_say(kind: str, walks: list[list[int]]) -> None:
+def test_walks_get_the_results_of_the_functions(kind: str, walks: list[list[int]]) -> None:
     """All tokens at every place of some walks, of which each starts anew; `asked` counts the calls."""
     end, prefix = Asked(accepts), Asked(viable)
     checker = MADE[kind](end, prefix)
@@ -86,7 +86,7 @@ def test_walks_are_told_what_the_functions_say(kind: str, walks: list[list[int]]
     assert set(end.calls.values()) | set(prefix.calls.values()) <= {1}
 
 
-def test_all_is_allowed_where_nothing_is_judged() -> None:
+def test_all_is_allowed_where_nothing_is_checked() -> None:
     position = ValidatorChecker(VOCABULARY).matcher()
     assert [position.allows(token) for token in range(-1, 7)] == [False, True, True, True, True, True, False, False]
 
@@ -116,7 +116,7 @@ def test_both_allow_what_each_allows(walk: list[int]) -> None:
     assert all(viable(asked) for asked in prefix.calls)
 
 
-def test_the_oldest_verdicts_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_results_are_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkers, "REMEMBERED", 3)
     end = Asked(lambda text: text != b"b")
     memo = ValidatorChecker(VOCABULARY, end).answers

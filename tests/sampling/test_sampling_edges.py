@@ -33,7 +33,7 @@ ANY = compile(LETTERS, regex="[abc]*")
 END = LETTERS.eos_ids[0]
 
 
-def test_a_product_needs_room_for_an_end() -> None:
+def test_a_product_needs_a_token_for_the_end() -> None:
     """With no token at all there is no text, and one token is an end."""
     model = Hmm.random(2, LETTERS.size, rng=RNG(0))
     with pytest.raises(LimitError, match="max_tokens is 0: not even an end token fits"):
@@ -42,7 +42,7 @@ def test_a_product_needs_room_for_an_end() -> None:
     assert math.exp(HiddenProduct(model, ANY, max_tokens=1).log_z) == pytest.approx(ends, rel=1e-12)
 
 
-def test_a_row_without_counts_becomes_the_even_law() -> None:
+def test_a_row_without_counts_becomes_uniform() -> None:
     made = smooth_counts(np.array([[0.0, 0.0, 0.0, 0.0], [3.0, 1.0, 0.0, 0.0]]))
     assert made[0] == pytest.approx([0.25] * 4, rel=1e-12)
     assert made[1] == pytest.approx([0.75, 0.25, 0.0, 0.0], abs=2e-9)
@@ -91,7 +91,7 @@ def test_the_mass_of_some_tokens_is_that_of_the_allowed_ones(asked: tuple[int, .
 
 
 @pytest.mark.parametrize("burn, thin", [(1, 1), (2, 1), (2, 3), (3, 2)])
-def test_a_chain_drops_its_first_states_and_keeps_every_so_manieth(burn: int, thin: int) -> None:
+def test_a_chain_applies_burn_in_and_thinning(burn: int, thin: int) -> None:
     """Beside the same chain with all of its states kept."""
     lm = ChainModel.random(LETTERS, 1, 0)
     n = 6
@@ -112,7 +112,7 @@ def test_characters_inside_quotes_are_written_as_json_spells_them(text: str, mon
     assert made == json.dumps(text, ensure_ascii=False).encode()
 
 
-def test_a_law_has_no_token_without_probability() -> None:
+def test_a_distribution_has_no_token_without_probability() -> None:
     class Model:
         def next_logprobs(self, prefixes: list[list[int]]) -> Any:
             with np.errstate(divide="ignore"):

@@ -114,7 +114,7 @@ def test_attempts_side_by_side_and_after_each_other_are_independent() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_draws_have_the_exact_law_and_masking_has_not(name: str) -> None:
+def test_draws_have_the_exact_distribution_and_masking_has_not(name: str) -> None:
     case = cases()[name]
     more = {"n": 2000, "max_tokens": case.max_tokens}
     draws = trie_rejection.draw_exact(case.lm, case.constraint, rng=np.random.default_rng(11), **more)
@@ -131,7 +131,7 @@ def test_draws_have_the_exact_law_and_masking_has_not(name: str) -> None:
         assert g_test(valid, case.exact()) < 1e-12
 
 
-def test_the_first_draw_of_a_fresh_trie_has_the_exact_law() -> None:
+def test_the_first_draw_of_a_fresh_trie_has_the_exact_distribution() -> None:
     """No draw is used up for learning: 600 times, the one draw of a trie that nobody taught."""
     case, rng = cases()["sums"], np.random.default_rng(2)
     more = {"rng": rng, "n": 1, "max_tokens": case.max_tokens}
@@ -177,7 +177,7 @@ def judged():
 
 
 @pytest.mark.parametrize("late", [True, False], ids=["final only", "prefixes too"])
-def test_a_validator_behind_the_mask_shapes_the_law_and_is_asked_once_a_text(late: bool) -> None:
+def test_a_validator_after_the_mask_changes_the_distribution_and_runs_once_a_text(late: bool) -> None:
     case, law, z = judged()
     asked: list[bytes] = []
 
@@ -239,7 +239,7 @@ def test_a_validator_that_refuses_all_ends_by_proof_or_by_budget() -> None:
         trie_rejection.draw_exact(case.lm, case.constraint, **more, seconds=0.0)
 
 
-def test_a_budget_gives_what_was_found() -> None:
+def test_an_exhausted_budget_returns_the_texts_found() -> None:
     case = cases()["counting"]
     draws = trie_rejection.draw_exact(
         case.lm, case.constraint, n=10, rng=np.random.default_rng(1), max_tokens=10, attempts=2
@@ -284,7 +284,7 @@ class Faulty:
         (-1.0, "rows of at least 4 log-probabilities"),
     ],
 )
-def test_rows_that_are_no_law_are_errors(row: object, message: str) -> None:
+def test_rows_that_are_not_distributions_are_errors(row: object, message: str) -> None:
     case = regular("letters", LETTERS, "[ab]+", 4)
     for draw in (trie_rejection.draw_exact, asap.draw_asap):
         with pytest.raises(ValueError, match=message):
@@ -301,7 +301,7 @@ def test_a_trie_of_another_length_is_refused() -> None:
         trie_rejection.draw_exact(case.lm, case.constraint, n=1, rng=np.random.default_rng(0), max_tokens=0)
 
 
-def test_memory_is_bounded_and_the_law_stays() -> None:
+def test_memory_is_bounded_and_the_distribution_unchanged() -> None:
     """A trie too small for the language evicts nodes repeatedly; the draws are still exact."""
     case, trie = cases()["palindromes"], SuccessTrie(9, max_bytes=1 << 16)
     draws = trie_rejection.draw_exact(

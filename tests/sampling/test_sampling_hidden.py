@@ -31,7 +31,7 @@ def by_paths(hmm: Hmm, tokens: tuple[int, ...]) -> float:
     return float(total)
 
 
-def test_its_laws_are_sums_over_hidden_paths() -> None:
+def test_its_distributions_are_sums_over_hidden_paths() -> None:
     prefixes = [list(p) for k in range(5) for p in product(range(2), repeat=k)]
     rows = HMM.next_logprobs(prefixes)
     assert np.allclose(np.exp(rows).sum(axis=1), 1.0)
@@ -43,7 +43,7 @@ def test_its_laws_are_sums_over_hidden_paths() -> None:
     assert HMM.logprob([0, 1, 1, 2]) == pytest.approx(math.log(by_paths(HMM, (0, 1, 1, 2))), rel=1e-12)
 
 
-def test_a_long_text_neither_underflows_nor_is_forgotten_wrongly() -> None:
+def test_a_long_text_neither_underflows_nor_loses_its_state() -> None:
     text = RNG(0).integers(0, 2, 3000).tolist()
     hmm = Hmm(HMM.start, HMM.move, HMM.emit)
     direct = hmm.next_logprobs([text])
@@ -67,7 +67,7 @@ def law(hmm: Hmm) -> dict[tuple[int, ...], float]:
     }  # fmt: skip
 
 
-def test_the_product_has_the_law_of_enumeration() -> None:
+def test_the_product_has_the_distribution_of_enumeration() -> None:
     known = law(HMM)
     z = math.fsum(known.values())
     made = HiddenProduct(HMM, CASE.constraint, max_tokens=8)
@@ -120,7 +120,7 @@ def test_fit_finds_a_hidden_alternation() -> None:
     assert score[5] > score[1] + 20
 
 
-def test_what_is_no_law_is_refused() -> None:
+def test_invalid_distributions_are_refused() -> None:
     for given in ((np.ones(2), np.eye(2), np.eye(2)), (np.array([1.0]), np.eye(2), np.eye(2))):
         with pytest.raises(ValueError, match=r"sum to 1|must be"):
             Hmm(*given)

@@ -130,7 +130,7 @@ def test_weights_are_proper_on_odd_vocabularies(sampler: str, name: str) -> None
 
 
 @pytest.mark.parametrize("name", list(odd()))
-def test_the_chain_ends_up_in_the_exact_law_on_odd_vocabularies(name: str) -> None:
+def test_the_chain_converges_to_the_exact_distribution_on_unusual_vocabularies(name: str) -> None:
     case = odd()[name]
     draws = drawn("pimh", case, 1, 120, particles=8, thin=3, burn=20)
     counts = Counter(one.tokens for one in draws)
@@ -172,7 +172,7 @@ def odd_checkers() -> dict[str, tuple[Callable[[Vocabulary], Any], Callable[[Cas
 @pytest.mark.parametrize("kind", list(odd_checkers()))
 @pytest.mark.parametrize("name", ["twins", "tokens that never come"])
 @pytest.mark.parametrize("sampler", [name for name in PROPER if name != "markov"])
-def test_weights_are_proper_behind_a_checker(sampler: str, name: str, kind: str) -> None:
+def test_weights_are_proper_with_a_checker(sampler: str, name: str, kind: str) -> None:
     """E[w 1{x}] = p(x) [x in L] [the checker accepts x]; draws of one call share what was found to be dead."""
     case, (make, right) = odd()[name], odd_checkers()[kind]
     law = {tokens: p for tokens, p in case.law().items() if right(case, tokens)}
@@ -183,7 +183,7 @@ def test_weights_are_proper_behind_a_checker(sampler: str, name: str, kind: str)
 
 @pytest.mark.parametrize("name", ["ends", "twins", "edge"])
 @pytest.mark.parametrize("sampler", ["masked", "asap", "smc"])
-def test_what_one_draw_finds_dead_another_may_know(sampler: str, name: str) -> None:
+def test_draws_share_the_dead_ends_that_they_find(sampler: str, name: str) -> None:
     """Two draws behind a checker that is late, every outcome played through."""
     case = TINY[name] if name == "edge" else replace(TINY[name], max_tokens=2)
 
@@ -208,7 +208,7 @@ def test_what_one_draw_finds_dead_another_may_know(sampler: str, name: str) -> N
     assert_same(mean_of(run), {x: p for x, p in case.law().items() if right(text(x))})
 
 
-def test_twists_know_the_constraint_behind_a_checker() -> None:
+def test_twists_know_the_constraint_under_a_checker() -> None:
     case = odd()["three ends"]
     future = Future(Product.of(case.lm.as_ngram(), case.constraint, max_tokens=case.max_tokens))
     learnt = Learnt.of(case.lm, case.constraint, n=20, rng=np.random.default_rng(1), max_tokens=case.max_tokens)
@@ -436,7 +436,7 @@ def test_shared_nodes_change_nothing(name: str, options: dict[str, Any]) -> None
 # ---- the same law, whatever is remembered ----------------------------------------------------------------------------
 
 
-def test_what_is_forgotten_changes_no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_eviction_does_not_change_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows and laws of particles, verdicts of checkers, laws of a trie: all of them asked for again."""
     case = cases()["pieces"]
 
@@ -460,7 +460,7 @@ def test_what_is_forgotten_changes_no_draw(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("taught", ["nothing", "by some draws", "by all"])
 @pytest.mark.parametrize("sampler", ["asap", "exact", "without_replacement"])
-def test_a_trie_that_was_taught_keeps_weights_proper(sampler: str, taught: str) -> None:
+def test_a_trained_trie_keeps_weights_proper(sampler: str, taught: str) -> None:
     case = odd()["three ends"]
 
     def trie(seed: int) -> SuccessTrie:
@@ -476,7 +476,7 @@ def test_a_trie_that_was_taught_keeps_weights_proper(sampler: str, taught: str) 
 
 @pytest.mark.parametrize("together", [1, 3, 40])
 @pytest.mark.parametrize("max_bytes", [1 << 16, 256 << 20])
-def test_the_exact_law_with_many_attempts_side_by_side_and_a_trie_that_forgets(max_bytes: int, together: int) -> None:
+def test_the_exact_distribution_with_parallel_attempts_and_an_evicting_trie(max_bytes: int, together: int) -> None:
     case = cases()["traps"]
     trie = SuccessTrie(case.max_tokens, max_bytes=max_bytes)
     draws = drawn("exact", case, 1, 1200, trie=trie, together=together)
@@ -486,7 +486,7 @@ def test_the_exact_law_with_many_attempts_side_by_side_and_a_trie_that_forgets(m
 
 
 @pytest.mark.parametrize("name", ["ends", "twins", "split", "impossible"])
-def test_forced_spans_change_no_law(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forced_spans_do_not_change_the_distribution(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The generation loop with drafts of forced text and without: the law of its texts, every outcome played through,
     is masking's, and so are the weights."""
     case = replace(TINY[name], max_tokens=6)

@@ -70,7 +70,7 @@ def test_allowed_tokens_reads_the_bits_of_a_mask(tokens: set[int]) -> None:
 
 
 @given(st.lists(st.floats(-8, 0), min_size=1, max_size=12), st.data())
-def test_pick_draws_by_the_law_it_declares(logs: list[float], data: st.DataObject) -> None:
+def test_pick_draws_from_the_distribution_it_declares(logs: list[float], data: st.DataObject) -> None:
     row = np.array(logs) - log_sum(np.array(logs))
     allowed = np.array(sorted(data.draw(st.sets(st.sampled_from(range(len(row))), min_size=1))))
     few, most = st.sampled_from([None, 1, 2, 3]), st.sampled_from([None, 0.3, 0.9])
@@ -115,7 +115,7 @@ def test_an_end_token_counts_for_all_of_them() -> None:
     assert math.exp(choice.logproposal) == pytest.approx(0.7 / 0.9)
 
 
-def test_without_any_probability_all_allowed_tokens_are_alike_and_weigh_nothing() -> None:
+def test_without_any_probability_allowed_tokens_are_uniform_and_weigh_nothing() -> None:
     row = np.array([0.0, -np.inf, -np.inf])
     picks = [pick_token(row, np.array([1, 2]), Uniforms(u)) for u in (0.2, 0.8)]
     assert [choice.token for choice in picks] == [1, 2]
@@ -127,7 +127,7 @@ def test_nan_is_an_error() -> None:
         pick_token(np.array([0.0, np.nan]), np.array([0, 1]), Uniforms(0.5))
 
 
-def test_draws_follow_the_masked_law_and_their_weights_undo_it() -> None:
+def test_draws_follow_the_masked_distribution_and_their_weights_correct_it() -> None:
     """G-test of the drawn sequences against q by enumeration; log p, log w by enumeration; mean weight against Z."""
     exact = sequences(CONSTRAINT)
     draws = draw_masked(TableModel(VOCABULARY.size), CONSTRAINT, n=4000, rng=np.random.default_rng(1), max_tokens=8)

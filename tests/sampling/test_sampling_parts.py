@@ -70,7 +70,7 @@ def test_a_checker_counts_the_questions_that_it_asks() -> None:
         assert checker.calls == len(calls) == len(set(calls))
 
 
-def test_a_checker_forgets_the_oldest_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checker_evicts_the_oldest_results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkers, "REMEMBERED", 3)
     checker = ValidatorChecker(BYTES, viable=lambda text: True)
     position = checker.matcher()
@@ -84,7 +84,7 @@ def test_a_checker_forgets_the_oldest_verdicts(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("sampler", ["asap", "without_replacement"])
 @pytest.mark.parametrize("name", ["accepts", "viable"])
-def test_validators_are_looked_at_before_the_model_is_asked(sampler: str, name: str) -> None:
+def test_validators_are_checked_before_the_model_is_called(sampler: str, name: str) -> None:
     model = Even(BYTES.size)
     with pytest.raises(TypeError, match=f"{name} is .*a function of bytes"):
         draw(
@@ -94,7 +94,7 @@ def test_validators_are_looked_at_before_the_model_is_asked(sampler: str, name: 
     assert not model.asked
 
 
-def test_dead_tokens_are_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dead_tokens_are_stored_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[PostFilter.__module__], "REMEMBERED", 2)
     dead: dict[tuple[int, ...], set[int]] = {}
     behind = PostFilter(compile(BYTES, regex="[ab]*"), ValidatorChecker(BYTES), dead=dead)
@@ -103,7 +103,7 @@ def test_dead_tokens_are_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> 
     assert dead == {(97,): {97, 98}, (98,): {98}}
 
 
-def test_the_shortest_completion_behind_a_checker_is_that_of_the_constraint() -> None:
+def test_the_shortest_completion_under_a_checker_is_that_of_the_constraint() -> None:
     constraint = compile(BYTES, regex="ab*cd")
     position = PostFilter(constraint, ValidatorChecker(BYTES)).matcher()
     alone = constraint.matcher()
@@ -126,7 +126,7 @@ def test_the_shortest_completion_behind_a_checker_is_that_of_the_constraint() ->
     ],
 )
 @pytest.mark.parametrize("freedom", [1.0, 3.0, 4.5, 20.0, 1e9])
-def test_quantiles_of_students_law(p: float, terms: tuple[float, ...], freedom: float) -> None:
+def test_quantiles_of_students_t_distribution(p: float, terms: tuple[float, ...], freedom: float) -> None:
     """terms: of the quantile's expansion in 1 / freedom, found from exact quantiles of even degrees to 80 digits."""
     normal = {0.9: 1.2815515655446, 0.975: 1.95996398454005, 0.995: 2.5758293035489}[p]
     wanted = normal + sum(term / freedom ** (k + 1) for k, term in enumerate(terms))
@@ -236,7 +236,7 @@ def test_checks_of_particles_are_counted(monkeypatch: pytest.MonkeyPatch) -> Non
     assert draws.stats["checks"] == sum(spent) > 0
 
 
-def test_a_state_never_met_counts_as_an_average_one() -> None:
+def test_an_unseen_state_counts_as_an_average_one() -> None:
     constraint, model = compile(BYTES, regex="a(b|cd)"), Even(BYTES.size)
     learnt = Learnt.of(model, constraint, n=5, rng=np.random.default_rng(0), max_tokens=5)
     matcher = compile(BYTES, regex="x{40}y").matcher()
@@ -286,7 +286,7 @@ def test_tokens_without_probability_are_never_checked() -> None:
 # ---- n-grams ---------------------------------------------------------------------------------------------------
 
 
-def test_laws_of_an_n_gram_model_by_counting() -> None:
+def test_distributions_of_an_n_gram_model_by_counting() -> None:
     size, end = 4, 3
     for seed in range(12):
         random = Random(seed)

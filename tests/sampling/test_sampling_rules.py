@@ -72,7 +72,7 @@ def test_a_chain_goes_on_until_its_estimates_are_unbiased(planned: int, chance: 
 
 
 @pytest.mark.parametrize(("burn", "thin", "n"), [(0, 1, 3), (2, 3, 4), (5, 2, 3)])
-def test_a_chain_keeps_every_so_many(burn: int, thin: int, n: int) -> None:
+def test_a_chain_is_thinned(burn: int, thin: int, n: int) -> None:
     made = pimh.draw_pimh(
         CASE.lm, CASE.constraint, n=n, rng=np.random.default_rng(0), max_tokens=CASE.max_tokens, burn=burn, thin=thin
     )
@@ -93,7 +93,7 @@ def test_the_largest_come_by_size_from_a_flat_row() -> None:
     assert left == pytest.approx(masses[rest])
 
 
-def test_where_nearly_all_tokens_are_allowed_the_law_is_the_same() -> None:
+def test_where_nearly_all_tokens_are_allowed_the_distribution_is_the_same() -> None:
     """Of 128 tokens, all but a likely one; 4,000 draws, within 5 standard errors."""
     law = np.full(128, 0.4 / 126)
     law[[5, 9]] = 0.35, 0.25
@@ -138,7 +138,7 @@ def test_after_what_cannot_be_nothing_is_believed() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 4, 9])
-def test_no_more_are_listed_than_asked_for(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_are_listed_than_requested(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the walk always comes to the same text, the others are listed."""
     monkeypatch.setattr(distinct_instances, "random_text", lambda *given, **more: b"3")
     constraint = constrain.compile(constrain.Vocabulary.bytes(), schema={"enum": [1, 2, 3, 4]})
@@ -156,7 +156,7 @@ def test_without_checks_there_is_nothing(method: Method) -> None:
     assert not asked
 
 
-def test_laws_are_of_one_token_at_least() -> None:
+def test_distributions_have_at_least_one_token() -> None:
     assert DistributionSource(CASE.lm, CASE.constraint, None, 1).trie.max_tokens == 1
     for wrong in (0, -1):
         with pytest.raises(LimitError, match="max_tokens"):

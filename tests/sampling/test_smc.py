@@ -106,7 +106,7 @@ def means(case: Case, particles: int, **options: Any) -> tuple[float, dict[Any, 
 @pytest.mark.parametrize("resample", [*RESAMPLERS, "without_replacement"])
 @pytest.mark.parametrize("case", [SMALL, SPELLED], ids=lambda case: case.name)
 @pytest.mark.parametrize("twist", [None, half_wrong])
-def test_whole_runs_are_unbiased(case: Case, resample: str, twist: Any) -> None:
+def test_complete_runs_are_unbiased(case: Case, resample: str, twist: Any) -> None:
     z, mass = means(case, 2, resample=resample, twist=twist, threshold=0.9)
     assert z == pytest.approx(case.z, abs=1e-12)
     assert close(mass, case.law())
@@ -144,7 +144,7 @@ def test_the_twists_that_are_there_are_unbiased(twist: str) -> None:
         assert close(mass, SMALL.law())
 
 
-def test_a_step_of_the_chain_keeps_the_law() -> None:
+def test_a_step_of_the_chain_keeps_the_distribution() -> None:
     """(x0, Z0) of a first population, weighted by Z0, stands for the target; so does x1 one step later."""
     chosen, prefixes = Settings.of(2, threshold=1.0), Prefixes(SMALL.lm, SMALL.constraint)
     law = {x: p for x, p in SMALL.law().items() if len(x) < 2}
@@ -179,7 +179,7 @@ def test_twisted_by_the_right_model_every_draw_is_exact(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["traps", "sums"])
-def test_the_chain_draws_from_the_exact_law_with_few_particles(name: str) -> None:
+def test_the_chain_draws_from_the_exact_distribution_with_few_particles(name: str) -> None:
     case = cases()[name]
     draws = pimh.draw_pimh(
         case.lm, case.constraint, n=400, rng=np.random.default_rng(1), max_tokens=case.max_tokens, particles=4,
@@ -243,7 +243,7 @@ def test_caches_are_gathered_and_change_nothing(resample: str) -> None:
     assert list(plain) == list(cached)
 
 
-def test_the_model_is_asked_once_for_each_distinct_text() -> None:
+def test_the_model_is_called_once_for_each_distinct_text() -> None:
     case = cases()["traps"]
     asked: list[tuple[int, ...]] = []
 

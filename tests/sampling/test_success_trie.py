@@ -88,7 +88,7 @@ def test_theta_comes_down_to_the_truth(name: str) -> None:
             assert node.theta == h(node)
 
 
-def test_what_is_forgotten_counts_in_full_again() -> None:
+def test_evicted_prefixes_count_in_full_again() -> None:
     """Little memory: nodes go, theta stays a bound and a sum, and draws stay within the budget."""
     case = cases()["palindromes"]
     trie = learnt(case, 400)
@@ -106,7 +106,7 @@ def test_what_is_forgotten_counts_in_full_again() -> None:
     assert small.bound >= case.z
 
 
-def test_those_forgotten_first_matter_least() -> None:
+def test_the_least_important_nodes_are_evicted_first() -> None:
     """The 20 nodes kept of 400 draws hold more of what theta(root) came down by than any smaller part by chance."""
     case = cases()["counting"]
     trie = learnt(case, 400)
@@ -117,7 +117,7 @@ def test_those_forgotten_first_matter_least() -> None:
     assert 1 - trie.bound > 0.9 * down
 
 
-def test_laws_are_dropped_before_nodes() -> None:
+def test_distributions_are_dropped_before_nodes() -> None:
     trie = SuccessTrie(4, max_bytes=1 << 16)
     nodes = [trie.root, *(TrieNode(trie.root, i, 0.1) for i in range(3))]
     law = PrefixDistribution(np.arange(2000), np.full(2000, 1e-4))  # 32 kB: two fit
@@ -241,7 +241,7 @@ def test_a_trie_is_used_with_validators_or_without(first: str, later: str) -> No
             trie.belongs_to(guarded if behind else constraint, validated=judged)
 
 
-def test_saving_is_whole_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saving_is_atomic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trie, path = learnt(cases()["pieces"], 20), tmp_path / "trie.npz"
     trie.save(path)
     before = path.read_bytes()
@@ -277,7 +277,7 @@ def test_a_saved_trie_is_opened_or_a_new_one(tmp_path: Path) -> None:
     assert small.bound >= big.bound
 
 
-def test_keys_tell_apart_what_theta_depends_on() -> None:
+def test_keys_cover_everything_that_theta_depends_on() -> None:
     one, other = cases()["counting"].constraint, cases()["pieces"].constraint
     keys = {
         trie_key(one, model="a"), trie_key(one, model="b"), trie_key(other, model="a"),

@@ -57,7 +57,7 @@ def random_node(random: Random, depth: int) -> Node:
     return Repeat(random_node(random, depth - 1), low, low + random.randint(0, 1))
 
 
-def test_the_few_texts_of_a_grammar() -> None:
+def test_the_texts_of_a_small_grammar() -> None:
     short = [bytes(text) for length in range(6) for text in product(b"ab", repeat=length)]
     for seed in range(60):
         grammar = Grammar(Rule("r"), {"r": random_node(Random(seed), 3)})
@@ -80,13 +80,13 @@ def few_of(node: Node) -> list[bytes] | None:
     return list_texts(Grammar(node, {"r": node}), 100)
 
 
-def test_the_few_texts_of_members_that_differ() -> None:
+def test_the_texts_of_unique_members() -> None:
     member = Member(ONE_OF)
     assert few_of(Unique(Sequence((member, COMMA, member)))) == [b"1,2", b"2,1"]
     assert few_of(Unique(Sequence((Member(ONE_OF, Rule("r")), COMMA, member)))) is None
 
 
-def test_the_few_texts_of_objects() -> None:
+def test_the_texts_of_small_objects() -> None:
     a, b = Property("a", ONE_OF, False), Property("b", Literal(b"0"), False, frozenset("a"))
     others = (NameClass(Dfa.from_strings(["x"]).star(), ONE_OF),)
     assert few_of(Object((a, b), (), LAYOUT)) == [b"{}", b'{"a":1}', b'{"a":2}', b'{"a":1,"b":0}', b'{"a":2,"b":0}']

@@ -75,7 +75,7 @@ def test_the_order_is_that_of_drawing_from_p_given_l_without_replacement(shared:
     assert g_test(counts, pairs) > 1e-6
 
 
-def test_the_masked_order_is_that_of_the_masked_law() -> None:
+def test_the_masked_order_is_that_of_the_masked_distribution() -> None:
     """The first answer is a masked draw that did not end nowhere; it is not one of p given L."""
     case = cases()["a^n b^n"]
     draws = masked_sampling.draw_masked(

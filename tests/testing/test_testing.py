@@ -39,7 +39,7 @@ from constrain.grammar.nodes import (  # fmt: skip
 from constrain.testing import NearlyValid, from_grammar, from_regex, from_schema, nearly_valid
 from constrain.testing.choice_source import Chooser, Seeded
 from constrain.testing.dfa_texts import Language, build_language, draw_text
-from constrain.testing.document_recipe import Recipe
+from constrain.testing.document_plan import DocumentPlan
 from constrain.testing.grammar_documents import write_document
 from constrain.testing.number_texts import as_float, number_language
 from tests.grammar_strategies import dfas
@@ -78,8 +78,8 @@ def some(strategy: st.SearchStrategy[Any], n: int) -> list[Any]:
 
 
 def documents(grammar: Grammar, choosers: list[Chooser], *, floats: bool = False) -> list[bytes]:
-    recipe = Recipe(grammar, floats=floats)
-    return [write_document(recipe, chooser) for chooser in choosers]
+    plan = DocumentPlan(grammar, floats=floats)
+    return [write_document(plan, chooser) for chooser in choosers]
 
 
 def judge(schema: Any) -> Any:
@@ -150,7 +150,7 @@ def test_text_and_style() -> None:
     assert re.search(r'"b"\s*:.*"a"\s*:', free)
 
 
-def test_edges_are_met() -> None:
+def test_boundary_values_are_generated() -> None:
     texts = some(from_schema({"type": "string", "maxLength": 20}), 300)
     for edge in ("", "\x7f", '"', "\\"):
         assert edge in texts
@@ -255,7 +255,7 @@ class Used(Zero):
     """A chooser whose document is to be ended at once."""
 
 
-def test_long_chains_of_rules_in_last_place_need_no_stack() -> None:
+def test_long_chains_of_rules_in_tail_position_need_no_stack() -> None:
     class Chain(dict[Any, Any]):
         def __missing__(self, k: int) -> Any:
             return ONE if k == 5000 else Sequence((ONE, Literal(b","), Rule(k + 1)))
@@ -284,13 +284,13 @@ def test_a_class_of_names_of_which_one_must_be_there() -> None:
         assert any(len(name) % 2 and value == 2 for name, value in pairs)
 
 
-def test_excluded_names_and_classes_of_few() -> None:
+def test_excluded_names_and_small_classes() -> None:
     node = Object((), (NameClass(to_dfa("[abc]"), ONE),), LAYOUT, 2, 2, excluded=("b",))
     for text in documents(Grammar(node, {}), [Zero(), *map(Seeded, range(30))]):
         assert set(json.loads(text)) == {"a", "c"}
 
 
-def test_once_the_budget_is_spent_the_rest_is_written_at_once() -> None:
+def test_once_the_budget_is_spent_documents_terminate() -> None:
     (text,) = documents(Grammar(Repeat(Strings((b"a", b"bb")), 1_000_000, None), {}), [Seeded(1)])
     assert len(text) >= 1_000_000
 
@@ -329,7 +329,7 @@ def test_pools_hold_the_ends_of_intervals(schema: Any, ends: list[str]) -> None:
     assert set(ends) <= set(number_language(node.dfa).pool)
 
 
-def test_numbers_that_no_float_holds_give_way() -> None:
+def test_numbers_that_no_float_represents_are_replaced() -> None:
     any_number: Any = to_grammar(schema={"type": "number"}, style=Style.any()).start
     dfa = next(part.dfa for part in any_number.parts if hasattr(part, "dfa") and part.dfa.accepts("1e5"))
     for text in ("0." + "1" * 40, "1e999", "-1e-999", "123456789012345678.25"):

@@ -57,7 +57,7 @@ def test_missing_and_wrong_end_tokens_are_refused(ends: tuple[int, ...], says: s
         Vocabulary.from_tokens(TOKENS, ends)
 
 
-def test_several_end_tokens_are_sorted_and_told_once() -> None:
+def test_several_end_tokens_are_sorted_without_duplicates() -> None:
     assert Vocabulary.from_tokens(TOKENS, (7, 5, 7)).eos_ids == (5, 7)
 
 
@@ -68,7 +68,7 @@ def test_tokens_must_be_bytes() -> None:
         Vocabulary.from_tokens([], ())
 
 
-def test_the_fingerprint_tells_vocabularies_apart() -> None:
+def test_the_fingerprint_distinguishes_vocabularies() -> None:
     same, other = make_vocabulary(), make_vocabulary()
     assert same == other and hash(same) == hash(other) and same != "vocabulary"
     assert same.fingerprint == make_vocabulary(name="another", leading_space="stripped").fingerprint

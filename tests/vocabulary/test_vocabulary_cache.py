@@ -62,14 +62,14 @@ def test_what_is_read_again_is_the_same(
         assert again.encode(" word17 word") == made.encode(" word17 word")
 
 
-def test_what_else_was_asked_for_is_another(folder: Path, ranks: Path) -> None:
+def test_other_arguments_have_another_cache_key(folder: Path, ranks: Path) -> None:
     first = Vocabulary.from_tiktoken(ranks, eos_ids=[9_258], size=9_259)
     assert Vocabulary.from_tiktoken(ranks, eos_ids=[9_259], size=9_260) != first
     ranks.write_bytes(ranks.read_bytes() + b64encode(b"more") + b" 9258\n")
     assert Vocabulary.from_tiktoken(ranks, eos_ids=[9_259], size=9_260).tokens[9_258] == b"more"
 
 
-def test_ranks_that_end_a_text_are_not_kept(folder: Path, ranks: Path) -> None:
+def test_ranks_that_end_a_text_are_not_cached(folder: Path, ranks: Path) -> None:
     """Their bytes are needed to encode, and are no more in the Vocabulary."""
     for _ in range(2):
         assert Vocabulary.from_tiktoken(ranks, eos_ids=[10]).tokens[10] is None
@@ -77,7 +77,7 @@ def test_ranks_that_end_a_text_are_not_kept(folder: Path, ranks: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty", "text"])
-def test_a_damaged_file_is_read_anew(folder: Path, ranks: Path, damage: str) -> None:
+def test_a_damaged_file_is_read_again(folder: Path, ranks: Path, damage: str) -> None:
     wanted = Vocabulary.from_tiktoken(ranks, eos_ids=[9_258], size=9_259)
     (path,) = folder.glob("*.vocabulary")
     data = path.read_bytes()

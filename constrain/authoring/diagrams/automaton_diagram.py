@@ -59,10 +59,10 @@ def draw_automaton(parser: Parser, name: dict[int, str]) -> Automaton | None:
         if len(starts) > 1:
             parts.append(f'<text class="label" x="{x - 44:g}" y="{y - 6:g}" text-anchor="start">{number + 1}</text>')
     for state, (x, y) in coordinates.items():
-        verdicts = sorted({int(t) for t in scanner.verdicts[scanner.accept[state]].tolist() if t >= 0})
+        terminals = sorted({int(t) for t in scanner.accept_table[scanner.accept[state]].tolist() if t >= 0})
         parts.append(f'<circle class="state" cx="{x:g}" cy="{y:g}" r="{RADIUS}"/>')
-        if verdicts:
-            label_text = " / ".join(name[t] for t in verdicts)
+        if terminals:
+            label_text = " / ".join(name[t] for t in terminals)
             parts.append(f'<circle class="accepts" cx="{x:g}" cy="{y:g}" r="{RADIUS - 4}"/>')
             label = label_text if len(label_text) <= LONGEST else label_text[: LONGEST - 1] + "…"
             parts.append(f'<text class="verdict" x="{x:g}" y="{y + RADIUS + 13:g}">{escape(label)}</text>')

@@ -119,7 +119,7 @@ def scan_lexeme(parser: Parser, state: int, text: bytes, first: int) -> tuple[in
     position = first
     while state >= 0:
         after = text[position] if position < len(text) else END_OF_TEXT
-        terminal = int(scanner.verdicts[scanner.accept[state], after])
+        terminal = int(scanner.accept_table[scanner.accept[state], after])
         if terminal >= 0:
             lexeme = position, terminal
         if after == END_OF_TEXT:

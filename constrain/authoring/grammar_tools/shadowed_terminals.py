@@ -1,6 +1,6 @@
 """Find terminals that a lexer never produces, and pairs of terminals that are adjacent in no text.
 
-Both are read from the scanner: a terminal that is the verdict of no state is never produced; and `B` can directly
+Both are read from the scanner: a terminal that no state accepts is never produced; and `B` can directly
 follow `A` if some text of B, or of an ignored terminal, makes the scanner end a text of A where A ends.
 """
 
@@ -44,7 +44,7 @@ class Shadow:
 def find_shadowed(loaded: LoadedGrammar, parser: Parser) -> list[Shadow]:
     """Return the terminals that the scanner never produces."""
     scanner = parser.scanner
-    given = set(np.unique(scanner.verdicts[np.unique(scanner.accept)]).tolist())
+    given = set(np.unique(scanner.accept_table[np.unique(scanner.accept)]).tolist())
     # a terminal that is ignored and also found as a keyword has a number of its own
     given |= {loaded.productions.terminals.index(name) for t, name in enumerate(parser.table.terminals[:-1])
               if t in given and t >= len(loaded.terminals)}  # fmt: skip
@@ -175,7 +175,7 @@ def find_inseparable(parser: Parser) -> list[tuple[int, int, bool]]:
 
 def _accepting_states(parser: Parser, terminal: int) -> list[int]:
     """Return the states that may accept a terminal."""
-    rows = (parser.scanner.verdicts == terminal).any(1)
+    rows = (parser.scanner.accept_table == terminal).any(1)
     states: list[int] = np.flatnonzero(rows[parser.scanner.accept]).tolist()
     return states
 
@@ -183,10 +183,10 @@ def _accepting_states(parser: Parser, terminal: int) -> list[int]:
 def _list_end_bytes(parser: Parser) -> dict[int, list[NDArray[np.bool_]]]:
     """Return, for each terminal, the sets of next bytes before which it ends because no longer match is possible."""
     scanner, out = parser.scanner, {}
-    for terminal in np.unique(scanner.verdicts).tolist():
+    for terminal in np.unique(scanner.accept_table).tolist():
         if terminal >= 0:
             sets = {
-                ((scanner.delta[d] < 0) & (scanner.verdicts[scanner.accept[d], :256] == terminal)).tobytes()
+                ((scanner.delta[d] < 0) & (scanner.accept_table[scanner.accept[d], :256] == terminal)).tobytes()
                 for d in _accepting_states(parser, terminal)
             }
             out[terminal] = [np.frombuffer(one, np.bool_) for one in sorted(sets)]
@@ -199,15 +199,15 @@ def _separates(parser: Parser, a: int, b: int, d: int, e: int) -> bool:
     d: the state of the scanner after the text of a. e: the start state for b.
     """
     scanner = parser.scanner
-    delta, verdicts, accept = scanner.delta, scanner.verdicts, scanner.accept
+    delta, accept_table, accept = scanner.delta, scanner.accept_table, scanner.accept
     bit, word = np.uint64(b % 64), b // 64
     todo = [(d, e, True)]
     seen = {(d, e)}
     while todo:
         state_a, state_b, is_first = todo.pop()
         for byte in np.flatnonzero(delta[state_b] >= 0).tolist():
-            verdict = int(verdicts[accept[state_a], byte])
-            if (verdict != a) if is_first else verdict >= 0:
+            terminal = int(accept_table[accept[state_a], byte])
+            if (terminal != a) if is_first else terminal >= 0:
                 continue
             after, then = int(delta[state_a, byte]), int(delta[state_b, byte])
             if not scanner.possible[then, word] >> bit & np.uint64(1):
@@ -220,6 +220,6 @@ def _separates(parser: Parser, a: int, b: int, d: int, e: int) -> bool:
                 if len(seen) > MOST_PAIRS:
                     return True
         # b may be complete here, depending on the next byte: then d must not accept either
-        if not is_first and (verdicts[accept[state_b]] == b).any() and (verdicts[accept[state_a]] < 0).any():
+        if not is_first and (accept_table[accept[state_b]] == b).any() and (accept_table[accept[state_a]] < 0).any():
             return True
     return False

@@ -175,15 +175,15 @@ class Speller:
             return True
         assert self.parser is not None
         scanner, state = self.parser.scanner, scanner_state
-        verdict = int(scanner.verdicts[scanner.accept[state], text[0]])
-        if verdict < 0 or (verdict != last and last != -2):
+        terminal = int(scanner.accept_table[scanner.accept[state], text[0]])
+        if terminal < 0 or (terminal != last and last != -2):
             return False
         for index, byte in enumerate(text):
             state = int(scanner.delta[state, byte])
             if state < 0:
                 return True
             after = text[index + 1] if index + 1 < len(text) else END_OF_TEXT
-            if scanner.verdicts[scanner.accept[state], after] >= 0:
+            if scanner.accept_table[scanner.accept[state], after] >= 0:
                 return False
         return False
 
@@ -192,7 +192,7 @@ class Speller:
         assert self.parser is not None
         for byte in text:
             state = int(self.parser.scanner.delta[state, byte]) if state >= 0 else -1
-        ends = state >= 0 and (self.parser.scanner.verdicts[self.parser.scanner.accept[state]] == terminal).any()
+        ends = state >= 0 and (self.parser.scanner.accept_table[self.parser.scanner.accept[state]] == terminal).any()
         return (text, state) if ends else None
 
     def _find_separator(self, state: int) -> Spelled | None:

@@ -37,7 +37,7 @@ WORK = "the search for texts that a conflict loses"
 
 def find_lost_text(parser: Parser, loaded: LoadedGrammar, limits: Limits) -> str | None:
     """Return a text of the rules that the parser rejects, with terminals spelled out; None if the search finds none."""
-    matched = {int(t) for t in np.unique(parser.scanner.verdicts)}
+    matched = {int(t) for t in np.unique(parser.scanner.accept_table)}
     if len(parser.table.terminals) == len(loaded.terminals) + 1:  # Else ignored ones may reach the table as keywords.
         matched -= parser.ignored & {s for right in loaded.productions.right for s in right}
     hidden = [t for t, terminal in enumerate(loaded.terminals) if t not in matched and terminal.kind != "declared"]
@@ -98,7 +98,7 @@ class _ConflictSearch:
         scanner = self.parser.scanner
         for start in np.unique(self.parser.scan[self.parser.scan >= 0]).tolist():
             after = int(scanner.delta[start, 32])
-            if after >= 0 and int(scanner.verdicts[scanner.accept[after], END_OF_TEXT]) == t:
+            if after >= 0 and int(scanner.accept_table[scanner.accept[after], END_OF_TEXT]) == t:
                 return True
         return False
 
@@ -230,7 +230,7 @@ def find_shortest_texts(scanner: Scanner, starts: list[int]) -> dict[int, str]:
     queue = [(start, b"") for start in starts]
     visited = set(starts)
     for state, text in queue:  # Grows during the iteration: breadth-first, shortest texts first.
-        t = int(scanner.verdicts[scanner.accept[state], END_OF_TEXT])
+        t = int(scanner.accept_table[scanner.accept[state], END_OF_TEXT])
         if t >= 0:
             texts.setdefault(t, text.decode(errors="replace"))
         spend_work(20, WORK)
@@ -253,7 +253,7 @@ def accepts_text(parser: Parser, text: bytes) -> bool:
                 state = int(scanner.delta[state, text[k]])
                 k += 1
                 if state >= 0:
-                    match = int(scanner.verdicts[scanner.accept[state], text[k] if k < len(text) else END_OF_TEXT])
+                    match = int(scanner.accept_table[scanner.accept[state], text[k] if k < len(text) else END_OF_TEXT])
                     if match >= 0:
                         terminal, after = match, k
             if terminal < 0:

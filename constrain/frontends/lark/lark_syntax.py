@@ -150,7 +150,7 @@ def _character(text: str, position: int, accepted: set[str]) -> tuple[int, str, 
         near = difflib.get_close_matches(word, DIRECTIVES, 1, 0.5)
         return (
             position,
-            f "`{word}` is not at a directive",
+            f"`{word}` is not a directive",
             f"Did you mean {near[0]}?" if near else f"There are {', '.join(DIRECTIVES)}.",
         )
     for pattern, cause, cure in HABITS:

@@ -142,7 +142,7 @@ class _TerminalLists:
         scanner, state = self._alone[t]
         for byte in text.encode(errors="surrogatepass"):
             state = int(scanner.delta[state, byte]) if state >= 0 else -1
-        return state >= 0 and bool(scanner.verdicts[scanner.accept[state], END_OF_TEXT] >= 0)
+        return state >= 0 and bool(scanner.accept_table[scanner.accept[state], END_OF_TEXT] >= 0)
 
     def make_list(self, accepted: frozenset[int]) -> TerminalList:
         """Return the list of a lexer with these terminals."""

@@ -27,7 +27,7 @@ def find_terminal_dfa(scanner: Scanner, start: int) -> Dfa | None:
 
 class _TerminalConverter:
     def __init__(self, scanner: Scanner) -> None:
-        self.delta, self.accept, self.verdicts = scanner.delta, scanner.accept, scanner.verdicts
+        self.delta, self.accept, self.accept_table = scanner.delta, scanner.accept, scanner.accept_table
         self.known: dict[tuple[int, int], list[Run]] = {}
 
     def dfa(self, start: int) -> Dfa | None:
@@ -35,10 +35,10 @@ class _TerminalConverter:
         changes: list[list[tuple[int, int]]] = []
         accepting = []
         for state in order:  # Grows during the iteration.
-            verdict = self.verdicts[self.accept[state]]
-            if (verdict != verdict[-1]).any():
+            accepted = self.accept_table[self.accept[state]]
+            if (accepted != accepted[-1]).any():
                 return None
-            accepting.append(bool(verdict[-1] >= 0))
+            accepting.append(bool(accepted[-1] >= 0))
             row = []
             for point, target in self.characters(state):
                 if target >= 0 and target not in numbers:

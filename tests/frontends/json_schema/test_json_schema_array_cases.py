@@ -36,8 +36,8 @@ ALL_LISTS = frozenset(range(len(LISTS)))
 
 def equal_pair(values: list[Any]) -> bool:
     """Whether two values are equal, where true is not 1."""
-    told = [(type(value), value) for value in values]
-    return len(set(told)) < len(told)
+    typed = [(type(value), value) for value in values]
+    return len(set(typed)) < len(typed)
 
 
 def in_case(case: ArrayCase, values: list[Any]) -> bool:
@@ -148,7 +148,7 @@ def test_syntactic_subset() -> None:
 # ---- normalised cases ------------------------------------------------------------------------------------------
 
 
-def test_settled_cases() -> None:
+def test_normalised_cases() -> None:
     for random in randoms(250):
         case = random_case(random, has_duplicates=False)
         found = array_items.normalise_array(case, ALGEBRA)

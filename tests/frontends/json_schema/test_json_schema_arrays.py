@@ -240,7 +240,7 @@ def test_a_search_that_is_out_of_hand_is_given_up(monkeypatch: pytest.MonkeyPatc
     assert caught.value.pointer == "/allOf/0/contains"
 
 
-def test_too_many_demands_are_refused() -> None:
+def test_too_many_contains_constraints_are_refused() -> None:
     schema = {"type": "array", "allOf": [{"contains": {"const": value}} for value in range(9)]}
     with pytest.raises(UnsupportedError) as caught:
         to_grammar(schema)
@@ -270,7 +270,7 @@ def test_cases_have_one_form() -> None:
     assert is_array_subset(merged, one) and is_array_subset(merged, other) and not is_array_subset(one, merged)
 
 
-def test_demands_have_one_form() -> None:
+def test_contains_constraints_have_one_normal_form() -> None:
     assert simplify_array(ArrayCase(contains=(ContainsConstraint(1, ANY, 2, 4),))) == ArrayCase(low=3, high=5)
     assert simplify_array(ArrayCase(contains=(ContainsConstraint(0, (1,), 0, None),))) == ArrayCase()
     one = ArrayCase(contains=(ContainsConstraint(0, (1,), 1, 5),))

@@ -1,4 +1,4 @@
-"""What a user is told: every keyword with how it is enforced, and which keywords exclude each other."""
+"""`describe_keywords`: every keyword with how it is enforced, and which keywords exclude each other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from constrain.base.options import Style
 from constrain.frontends.json_schema import describe_keywords, to_grammar
 
 
-def told(schema: Any, **options: Any) -> dict[str, tuple[str, str]]:
+def describe_rows(schema: Any, **options: Any) -> dict[str, tuple[str, str]]:
     return {row.pointer: (row.how, row.note) for row in describe_keywords(schema, **options)}
 
 
@@ -24,7 +24,7 @@ def test_every_keyword_has_a_row() -> None:
         "dependencies": {},
         "$defs": {"x": {"maxItems": 3}},
     }
-    assert told(schema) == {
+    assert describe_rows(schema) == {
         "/title": ("annotation", ""),
         "/properties": ("mask", ""),
         "/required": ("keys", ""),
@@ -42,22 +42,25 @@ def test_every_keyword_has_a_row() -> None:
 
 
 def test_keywords_ignored_by_style_or_dialect() -> None:
-    assert told({"format": "date"}, style=Style(formats="annotate"))["/format"] == ("annotation", "not asserted")
+    assert describe_rows({"format": "date"}, style=Style(formats="annotate"))["/format"] == (
+        "annotation",
+        "not asserted",
+    )
     old = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "$ref": "#/definitions/a",
         "type": "null",
         "definitions": {"a": {}},
     }
-    assert told(old)["/type"] == ("annotation", "ignored beside $ref, as the dialect has it")
-    assert told(old)["/$ref"][0] == "mask"
+    assert describe_rows(old)["/type"] == ("annotation", "ignored beside $ref, as the dialect has it")
+    assert describe_rows(old)["/$ref"][0] == "mask"
 
 
 def test_refused_keywords_get_a_row() -> None:
-    rows = told({"properties": {"a": {"const": "\ud800"}}, "maxItems": 3})
+    rows = describe_rows({"properties": {"a": {"const": "\ud800"}}, "maxItems": 3})
     assert rows["/properties/a/const"] == ("refused", "A lone surrogate cannot be written as UTF-8.")
     assert rows["/maxItems"][0] == "counter"
-    assert told({"uniqueItems": True, "maxItems": 1})["/uniqueItems"][0] == "mask"
+    assert describe_rows({"uniqueItems": True, "maxItems": 1})["/uniqueItems"][0] == "mask"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +84,7 @@ def test_refused_keywords_get_a_row() -> None:
     ],
 )  # fmt: skip
 def test_notes_that_depend_on_the_schema(schema: Any, where: str, how: str, says: str) -> None:
-    row = told(schema)[where]
+    row = describe_rows(schema)[where]
     assert row[0] == how and says in row[1]
 
 

@@ -19,7 +19,7 @@ WRONG: list[tuple[str, Any]] = [
 ]  # fmt: skip
 
 
-def told(schema: Any) -> list[tuple[str | None, bool]]:
+def list_faults(schema: Any) -> list[tuple[str | None, bool]]:
     return [(fault.error.pointer, fault.reached) for fault in find_faults(schema)]
 
 
@@ -30,7 +30,7 @@ def test_all_faults_are_reported() -> None:
         "properties": {"a": {"pattern": "a(", "required": 5}, "b": 7, "c": {"$ref": "#/nope"}},
         "$defs": {"unused": {"enum": 3}, "fine": {"type": "null"}},
     }
-    assert set(told(schema)) == {
+    assert set(list_faults(schema)) == {
         ("/type", True),
         ("/minLength", True),
         ("/properties/a/pattern", True),
@@ -43,7 +43,7 @@ def test_all_faults_are_reported() -> None:
 
 def test_unreferenced_faults_come_last() -> None:
     schema = {"$defs": {"unused": {"type": 5}}, "maxItems": -1}
-    assert told(schema) == [("/maxItems", True), ("/$defs/unused/type", False)]
+    assert list_faults(schema) == [("/maxItems", True), ("/$defs/unused/type", False)]
     assert to_grammar({"$defs": {"unused": {"type": 5}}, "type": "null"})
 
 

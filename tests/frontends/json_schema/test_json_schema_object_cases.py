@@ -133,9 +133,9 @@ def test_clauses_are_narrowed_and_resolved() -> None:
         narrowed = object_cases.propagate_units(case, ALGEBRA)
         assert union([narrowed]) == meaning(case)
         assert narrowed is None or object_cases.propagate_units(narrowed, ALGEBRA) == narrowed
-        told = list(resolve_clauses(case, ALGEBRA))
-        assert not any(one.clauses for one in told)
-        assert union(told) == meaning(case)
+        resolved = list(resolve_clauses(case, ALGEBRA))
+        assert not any(one.clauses for one in resolved)
+        assert union(resolved) == meaning(case)
 
 
 def test_factored_product_of_unions() -> None:
@@ -153,7 +153,7 @@ def test_factored_product_of_unions() -> None:
             assert meaning(case._replace(clauses=())) & intersection(left) == wanted
 
 
-def test_cases_within_others_are_left_out() -> None:
+def test_subsumed_cases_are_removed() -> None:
     for random in randoms(300):
         given = [random_case(random) for _ in range(random.randint(0, 5))]
         found = object_cases.drop_subsumed(given)
@@ -242,7 +242,7 @@ def test_a_product_split_by_a_key() -> None:
 # ---- normalised cases ------------------------------------------------------------------------------------------
 
 
-def in_settled(case: NormalisedObject, value: dict[str, Any]) -> bool:
+def in_normalised_case(case: NormalisedObject, value: dict[str, Any]) -> bool:
     """Return whether an object is in a normalised case, as its docstring says."""
     names = dict(case.names)
     if not case.low <= len(value) <= (len(value) if case.high is None else case.high):
@@ -256,19 +256,19 @@ def in_settled(case: NormalisedObject, value: dict[str, Any]) -> bool:
         return False
     # Undeclared members: of each class at least one, a different one for each; each in some cell or class.
     kinds = [*case.classes, *case.cells]
-    ways = [
+    candidates = [
         [
-            resolve_constraints
-            for resolve_constraints, (lang, said) in enumerate(kinds)
+            kind
+            for kind, (lang, said) in enumerate(kinds)
             if language_holds(lang, name) and holds(ALGEBRA, said, value[name])
         ]
         for name in others
     ]
     wanted = set(range(len(case.classes)))
-    return any(wanted <= set(chosen) for chosen in product(*ways))
+    return any(wanted <= set(chosen) for chosen in product(*candidates))
 
 
-def test_settled_cases() -> None:
+def test_normalised_cases() -> None:
     for random in randoms(300):
         case = random_case(random)
         found = object_members.normalise_object(case, ALGEBRA)
@@ -277,7 +277,7 @@ def test_settled_cases() -> None:
             assert flags == sorted(flags)
         assert not any(isinstance(one, ClausalObject) for one in found)
         for number, value in enumerate(OBJECTS):
-            assert any(in_settled(one, value) for one in found) == (number in meaning(case)), value  # type: ignore[arg-type]
+            assert any(in_normalised_case(one, value) for one in found) == (number in meaning(case)), value  # type: ignore[arg-type]
         assert object_members.is_object_satisfiable(case, ALGEBRA) == bool(found)
 
 
@@ -307,7 +307,7 @@ def test_object_satisfiability() -> None:
         (ObjectCase((("a", SETS[3]),), cells=((START_A, SETS[2]),)), (START_A, SETS[2]), False),
     ],
 )
-def test_a_demand_that_any_member_meets_is_a_number_of_members(case: ObjectCase, some: Cell, will_do: bool) -> None:
+def test_a_constraint_that_any_member_satisfies_becomes_a_count(case: ObjectCase, some: Cell, will_do: bool) -> None:
     assert is_satisfied_by_any_member(case, some, ALGEBRA) == will_do
     placed = list(resolve_constraints(case._replace(existentials=(some,)), ALGEBRA))
     if will_do:
@@ -316,14 +316,14 @@ def test_a_demand_that_any_member_meets_is_a_number_of_members(case: ObjectCase,
         assert all(one.classes or len(one.case.required) > len(case.required) for one in placed)
 
 
-def test_each_key_of_a_settled_case_can_be_there() -> None:
+def test_each_key_of_a_normalised_case_can_occur() -> None:
     for random in randoms(50):
         for one in object_members.normalise_object(random_case(random, clauses=False, most=2), ALGEBRA):
             assert isinstance(one, NormalisedObject)
             left = {name for name, _ in one.names}
             found = False
             for value in MORE_OBJECTS:
-                if (not found or not left.isdisjoint(value)) and in_settled(one, value):
+                if (not found or not left.isdisjoint(value)) and in_normalised_case(one, value):
                     found, left = True, left.difference(value)
             assert found and not left
             if one.low:
@@ -335,9 +335,9 @@ def test_dependencies_are_closed_transitively() -> None:
     for random in randoms(100):
         needs = {name: frozenset(random.sample(names, random.choice([0, 1, 1, 2]))) - {name} for name in names}
         required = frozenset(random.sample(names, 1))
-        told = tuple((name, needed) for name, needed in needs.items() if needed)
+        dependencies = tuple((name, needed) for name, needed in needs.items() if needed)
         [found] = object_members.normalise_object(
-            ObjectCase(tuple((name, ANY) for name in names), required, needs=told), ALGEBRA
+            ObjectCase(tuple((name, ANY) for name in names), required, needs=dependencies), ALGEBRA
         )
         reached = {name: {name} for name in names}
         for _ in names:

@@ -52,7 +52,7 @@ def random_schema(random: Random) -> Any:
 
 
 @pytest.mark.parametrize("first_seed", range(0, 24, 2))
-def test_listed_values_beside_others(first_seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_enum_values_and_not_in_enum(first_seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(value_keywords, "MANY_VALUES", 10)
     for seed in range(first_seed, first_seed + 2):
         random = Random(seed)
@@ -60,7 +60,7 @@ def test_listed_values_beside_others(first_seed: int, monkeypatch: pytest.Monkey
         algebra, (left, right) = algebra_of(one, other)
         shapes = [algebra.unfold(left), algebra.unfold(right)]
         assert len(shapes[0].enums) == 2
-        told = {
+        expected = {
             "meet": intersect_shapes(*shapes, algebra=algebra), "join": unite_shapes(shapes),
             "negate": intersect_shapes(complement_shape(shapes[0], algebra), algebra.unfold(right), algebra=algebra),
             "spread": expand_enums(shapes[0], algebra.table),
@@ -75,7 +75,7 @@ def test_listed_values_beside_others(first_seed: int, monkeypatch: pytest.Monkey
                 "negate": second and not first,
                 "spread": first,
             }
-            for name, shape in told.items():
+            for name, shape in expected.items():
                 met = intersect_shapes(
                     expand_enums(shape, algebra.table), expand_enums(exact, algebra.table), algebra=algebra
                 )

@@ -77,7 +77,7 @@ def test_a_trie_is_the_same_as_a_case_each(style: Style, rng: random.Random, mon
     assert taken > 10
 
 
-def test_keys_once_and_only_listed_combinations() -> None:
+def test_keys_occur_once_and_in_enumerated_combinations_only() -> None:
     values = [{"id": k, "name": f"n{k % 7}", "tags": [k % 3]} for k in range(200)]
     grammar = to_grammar({"type": "object", "enum": values}, style=Style.any())
     assert accepts(grammar, '{"tags": [1.0e0], "n\\u0061me": "n3", "id": 1.0e1}')
@@ -187,7 +187,7 @@ def test_many_numbers_beside_other_keywords(style: Style, beside: dict[str, Any]
             assert accepts(grammar, text) == fits, text
 
 
-def test_numbers_listed_in_every_place() -> None:
+def test_numbers_enumerated_at_every_position() -> None:
     values = [k * 5 for k in range(1_000)]
     schema = {
         "properties": {"a": {"enum": values}, "b": {"anyOf": [{"enum": values}, {"enum": ["x"]}, {"minimum": 10**6}]}},
@@ -227,7 +227,7 @@ def test_all_but_many_numbers(values: list[Decimal], style: Style, only: bool, d
 
 
 @pytest.mark.parametrize("style", [Style.any(), Style(numbers="any", digits=1)], ids=str)
-def test_nothing_but_a_listed_number_is_refused_at_its_end(style: Style) -> None:
+def test_only_an_enumerated_number_is_refused_at_its_end(style: Style) -> None:
     grammar = to_grammar({"type": "number", "not": {"enum": [*range(-9, 10), 12.5]}}, style=style)
     for begun in ("0", "-0", "-3", "3.0", "9"):
         matcher = Matcher(constrain_compile(Vocabulary.bytes(), grammar=grammar))

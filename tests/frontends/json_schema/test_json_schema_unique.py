@@ -111,7 +111,7 @@ def test_json_equality() -> None:
         assert accepts(grammar, text), text
 
 
-def test_inner_arrays_are_guarded_by_themselves() -> None:
+def test_inner_arrays_have_their_own_uniqueness_checks() -> None:
     inner = {"type": "array", "items": {"type": "array", "uniqueItems": True}, "uniqueItems": True}
     grammar = to_grammar(inner)
     assert accepts(grammar, "[[1, 2], [2, 1]]") and accepts(grammar, "[[1], []]")
@@ -124,7 +124,7 @@ def is_guarded(schema: dict[str, Any]) -> bool:
     return any(isinstance(node, Unique) for node in nodes_in(grammar.rules[start.name]))
 
 
-def test_enumerated_values_need_no_guard() -> None:
+def test_enumerated_values_need_no_uniqueness_check() -> None:
     assert not is_guarded({"items": {"enum": [1, [2], {"a": 3}]}})
     assert not is_guarded({"items": OBJECTS})
     assert not is_guarded({"prefixItems": [{"type": "string"}, {"type": "integer"}], "items": False})
@@ -253,7 +253,7 @@ def test_matching_agrees_with_enumeration(places: list[list[int]]) -> None:
 
 
 @pytest.mark.parametrize("low", [0, 1])
-def test_an_empty_list_meets_a_demand_for_none(low: int) -> None:
+def test_an_empty_list_satisfies_contains_with_minimum_zero(low: int) -> None:
     """`maxContains` alone asks for no item, so lists without any are values that may differ."""
     inner = {"type": "array", "items": False, "contains": {"uniqueItems": True}, "minContains": low, "maxContains": low}
     constraint = compile(Vocabulary.bytes(), schema={"type": "array", "uniqueItems": True, "items": inner})

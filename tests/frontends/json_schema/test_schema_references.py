@@ -166,7 +166,7 @@ def test_circular_references_are_reported(schema: Any) -> None:
         to_grammar(schema)
 
 
-def test_circular_definitions_need_few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_circular_definitions_need_a_bounded_number_of_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which keywords exclude each other is found by halves: in few trials, not one for each keyword."""
     from constrain.frontends.json_schema.emission import unsatisfiable_core
 

@@ -186,15 +186,15 @@ def test_dead_ends_of_a_table_are_refused() -> None:
 
 def becomes(parser: Parser, states: tuple[int, ...]) -> set[int]:
     """`Parser.joint`, slow and obvious: byte by byte over all states together."""
-    delta, verdicts = parser.scanner.delta, parser.scanner.verdicts[parser.scanner.accept]
+    delta, accept_table = parser.scanner.delta, parser.scanner.accept_table[parser.scanner.accept]
     found, seen, todo = set[int](), {states}, [states]
     while todo:
         here = todo.pop()
         for b in range(257):
-            if any(d >= 0 and verdicts[d, b] >= 0 for d in here[:-1]):
+            if any(d >= 0 and accept_table[d, b] >= 0 for d in here[:-1]):
                 continue
-            if verdicts[here[-1], b] >= 0:
-                found.add(int(verdicts[here[-1], b]))
+            if accept_table[here[-1], b] >= 0:
+                found.add(int(accept_table[here[-1], b]))
             if b < 256 and delta[here[-1], b] >= 0:
                 after = tuple(int(delta[d, b]) if d >= 0 else -1 for d in here)
                 if after not in seen:

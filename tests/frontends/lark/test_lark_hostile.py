@@ -28,7 +28,7 @@ def test_reductions_without_end_are_refused() -> None:
 @pytest.mark.parametrize(
     "text", ['start: x | "a"\nx: start', 'start: "(" start+ ")" | "a"?', 'start: (x "b")+\nx: x? | "c"', BLOCKS]
 )
-def test_circles_that_are_cut_are_not(text: str) -> None:
+def test_cycles_that_are_resolved_are_accepted(text: str) -> None:
     """Lark parses these: where it might go round, something else is preferred."""
     vocabulary = Vocabulary.from_tokens([bytes([i]) for i in range(256)] + [None], eos_ids=[256])
     matcher = compile_grammar(to_grammar(text), vocabulary).matcher()

@@ -60,7 +60,7 @@ def assert_as_lark(loaded: LoadedGrammar, theirs: lark.Lark) -> None:
     assert spelled == [(r.origin.name, [s.name for s in r.expansion], r.options.priority or 0) for r in theirs.rules]
 
 
-def test_all_that_a_grammar_can_say() -> None:
+def test_all_constructs_of_a_grammar() -> None:
     loaded = load_grammar(CALCULATOR)
     assert_as_lark(loaded, lark.Lark(CALCULATOR, parser="earley", lexer="basic"))
     assert [loaded.terminals[t].name for t in loaded.declared] == ["_INDENT"]
@@ -89,7 +89,7 @@ def test_flags_hold_for_all_patterns() -> None:
         load_grammar("start: /a b/", flags="q")
 
 
-def test_places() -> None:
+def test_source_positions() -> None:
     text = '// start: no\nstart: list{"+"} NUMBER\nlist{x}: x* "a b"\n%import common.NUMBER\n'
     loaded = load_grammar(text)
     at = {terminal.name: terminal.position for terminal in loaded.terminals}
@@ -191,7 +191,7 @@ def damaged(draw: st.DrawFn) -> str:
 
 @settings(max_examples=150)
 @given(damaged())
-def test_whatever_lark_refuses_is_refused_with_a_place(text: str) -> None:
+def test_what_lark_refuses_is_refused_with_a_position(text: str) -> None:
     try:
         theirs = lark.Lark(text, parser="earley", lexer="basic", source_path="<grammar>")
     except Exception:  # assertions and look-up errors too

@@ -73,7 +73,7 @@ def test_a_changed_import_is_noticed(place: Path) -> None:
     assert kept(place).fetch() is not None
 
 
-def test_a_damaged_file_is_made_anew(place: Path) -> None:
+def test_a_damaged_file_is_rebuilt(place: Path) -> None:
     write(place)
     path = kept(place).path
     whole = path.read_bytes()

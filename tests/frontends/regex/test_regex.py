@@ -304,7 +304,7 @@ def test_unknown_flags_are_refused() -> None:
         "a" * 30_000,
     ],
 )
-def test_large_patterns_meet_a_limit(pattern: str) -> None:
+def test_large_patterns_have_a_limit(pattern: str) -> None:
     with pytest.raises(LimitError, match="max_states"):
         to_dfa(pattern, max_states=2_000)
 

@@ -268,7 +268,7 @@ def test_nodes_of_patterns_that_look_around() -> None:
         "(?:(?=a)b{1000}){1000}",
     ],
 )  # fmt: skip
-def test_looking_around_meets_a_limit(pattern: str) -> None:
+def test_lookaround_has_a_limit(pattern: str) -> None:
     with pytest.raises(LimitError, match="max_states") as caught:
         to_dfa(pattern, max_states=1_000)
     assert caught.value.source == pattern

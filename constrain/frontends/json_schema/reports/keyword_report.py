@@ -145,7 +145,7 @@ def _unasserted(name: str) -> str:
     note = format_note(name)
     if note is None:
         return "not asserted"
-    if not note.slip:
+    if not note.is_mistake:
         return note.cause
     return f"no known format: {name}" + (f"; did you mean {note.hint}?" if note.hint else "")
 

@@ -36,7 +36,7 @@ class KeywordNote(NamedTuple):
 
     cause: str
     hint: str
-    slip: bool
+    is_mistake: bool
 
 
 class SuspiciousName(NamedTuple):
@@ -396,7 +396,7 @@ def _in_schema(raw: dict[str, Any], scope: Scope, pointer: str, style: Style) ->
             said = format_note(value)
         else:
             continue
-        if said is not None and said.slip:
+        if said is not None and said.is_mistake:
             cause, hint = said.cause, said.hint
             subject = f"`{shorten_text(name)}` is"
             if name in table:
@@ -405,16 +405,16 @@ def _in_schema(raw: dict[str, Any], scope: Scope, pointer: str, style: Style) ->
 
 
 MOST_WARNINGS = 20
-"""Most names with a warning of their own."""
+"""Largest number of names that get a separate warning."""
 
 
-def build_warnings(slips: list[SuspiciousName]) -> tuple[str, ...]:
+def build_warnings(findings: list[SuspiciousName]) -> tuple[str, ...]:
     """Return one message for each kind of finding: its first occurrence, and the number of others."""
-    has_duplicates: dict[tuple[str, str, str], list[str]] = {}
-    for slip in slips:
-        has_duplicates.setdefault((slip.subject, slip.cause, slip.hint), []).append(slip.pointer)
+    occurrences: dict[tuple[str, str, str], list[str]] = {}
+    for finding in findings:
+        occurrences.setdefault((finding.subject, finding.cause, finding.hint), []).append(finding.pointer)
     messages = []
-    for (subject, cause, hint), pointers in list(has_duplicates.items())[:MOST_WARNINGS]:
+    for (subject, cause, hint), pointers in list(occurrences.items())[:MOST_WARNINGS]:
         guess = cause in ("unknown keyword", "not known")
         cure = "." if not hint else f": did you mean {hint}?" if guess else f"; write {hint}."
         more = f" and at {len(pointers) - 1:,} more" if len(pointers) > 1 else ""
@@ -422,8 +422,6 @@ def build_warnings(slips: list[SuspiciousName]) -> tuple[str, ...]:
         messages.append(
             f"{subject} {article}{cause}, so it asserts nothing{cure}\n  at {shorten_text(pointers[0])}{more}"
         )
-    if len(has_duplicates) > MOST_WARNINGS:
-        messages.append(
-            f"{len(has_duplicates) - MOST_WARNINGS:,} more names assert nothing: `constrain check` lists all."
-        )
+    if len(occurrences) > MOST_WARNINGS:
+        messages.append(f"{len(occurrences) - MOST_WARNINGS:,} more names assert nothing: `constrain check` lists all.")
     return tuple(messages)

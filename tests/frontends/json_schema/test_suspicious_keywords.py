@@ -26,12 +26,12 @@ DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"
 
 
-def told(schema: Any, **style: Any) -> list[str]:
-    """Subjects and pointers."""
-    return [f"{slip.subject} {slip.pointer}" for slip in find_suspicious_names(schema, None, Style(**style), Limits())]
+def list_suspicious(schema: Any, **style: Any) -> list[str]:
+    """Return the subject and the pointer of each suspicious name."""
+    return [f"{one.subject} {one.pointer}" for one in find_suspicious_names(schema, None, Style(**style), Limits())]
 
 
-# ---- what is a slip ------------------------------------------------------------------------------------------------
+# ---- misspelt keywords -------------------------------------------------------------------------------------------------
 
 
 def edits(name: str) -> list[str]:
@@ -49,15 +49,17 @@ NAMES = sorted({row.name for row in KEYWORDS})
 
 @pytest.mark.parametrize("name", [name for name in NAMES if len(name) >= 5])
 def test_every_name_one_edit_from_a_keyword_is_near_it(name: str) -> None:
-    for slip in edits(name):
-        near = find_near_keyword(slip)
-        assert near == name or slip in NAMES or (near and sum(a != b for a, b in zip(near, name)) <= 2), slip
+    for misspelling in edits(name):
+        near = find_near_keyword(misspelling)
+        assert near == name or misspelling in NAMES or (near and sum(a != b for a, b in zip(near, name)) <= 2), (
+            misspelling
+        )
     for written in (name.upper(), name.lower(), name.replace("$", ""), name.replace("I", "_i").replace("P", "-p")):
         assert find_near_keyword(written) == name
 
 
 @pytest.mark.parametrize(
-    ("slip", "meant"),
+    ("misspelling", "meant"),
     [
         ("maxlenght", "maxLength"),
         ("propertys", "properties"),
@@ -74,8 +76,8 @@ def test_every_name_one_edit_from_a_keyword_is_near_it(name: str) -> None:
         ("unevalutedPropertes", "unevaluatedProperties"),
     ],
 )
-def test_common_misspellings(slip: str, meant: str) -> None:
-    assert find_near_keyword(slip) == meant
+def test_common_misspellings(misspelling: str, meant: str) -> None:
+    assert find_near_keyword(misspelling) == meant
 
 
 @pytest.mark.parametrize(
@@ -113,9 +115,9 @@ def test_common_misspellings(slip: str, meant: str) -> None:
         "a" * 1_000,
     ],
 )
-def test_annotations_are_no_slips(name: str) -> None:
+def test_annotations_are_not_suspicious(name: str) -> None:
     for value in ("text", 1, True, ["a"], {"a": {}}):
-        assert not told({name: value})
+        assert not list_suspicious({name: value})
 
 
 @pytest.mark.parametrize(
@@ -135,8 +137,8 @@ def test_annotations_are_no_slips(name: str) -> None:
         ({"inclusiveMaximum": 2}, ["`inclusiveMaximum` is /inclusiveMaximum"]),
     ],
 )
-def test_slips_have_a_pointer(schema: Any, found: list[str]) -> None:
-    assert told(schema) == found
+def test_suspicious_names_have_a_pointer(schema: Any, found: list[str]) -> None:
+    assert list_suspicious(schema) == found
 
 
 @pytest.mark.parametrize(
@@ -174,16 +176,16 @@ def test_slips_have_a_pointer(schema: Any, found: list[str]) -> None:
     ids=str,
 )
 def test_no_false_alarms(schema: Any) -> None:
-    assert told(schema) == []
+    assert list_suspicious(schema) == []
 
 
 def test_formats_are_not_looked_at_where_they_are_annotations() -> None:
-    assert told({"format": "phone"}, formats="annotate") == []
+    assert list_suspicious({"format": "phone"}, formats="annotate") == []
 
 
 def test_a_dialect_below_has_its_own_keywords() -> None:
     inner = {"$id": "http://x/a", "$schema": DRAFT_7, "prefixItems": [{}], "dependencies": {}}
-    assert told({"properties": {"a": inner}}) == ["`prefixItems` is /properties/a/prefixItems"]
+    assert list_suspicious({"properties": {"a": inner}}) == ["`prefixItems` is /properties/a/prefixItems"]
 
 
 def test_equal_misspellings_are_one_warning() -> None:

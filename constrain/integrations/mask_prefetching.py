@@ -1,4 +1,4 @@
-"""`Ahead`: compute the masks of a ConstraintLogitsProcessor while the model runs, inside transformers'
+"""`MaskPrefetcher`: compute the masks of a ConstraintLogitsProcessor while the model runs, inside transformers'
 `model.generate`.
 
 A logits processor is called after the forward pass has been launched, so reading the ids there waits for that pass. A
@@ -24,10 +24,10 @@ from .cuda.device_masks import apply_mask
 from .cuda.tensor_launch import KINDS
 from .logits_processor import ConstraintLogitsProcessor, mask_scores
 
-__all__ = ["Ahead"]
+__all__ = ["MaskPrefetcher"]
 
 
-class Ahead:
+class MaskPrefetcher:
     """A stopping criterion that starts computing the masks of the next step.
 
     ready_count: number of steps whose masks were ready.
@@ -35,12 +35,12 @@ class Ahead:
 
     def __init__(self, processor: ConstraintLogitsProcessor) -> None:
         self.processor, self.ready_count = processor, 0
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="constrain-ahead")
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="constrain-prefetch")
         self._shape: tuple[int, ...] | None = None
         self._ids: torch.Tensor | None = None
         self._made: Future[tuple[torch.Tensor, Any]] | None = None
         self._stream: Any = None
-        processor.ahead = self
+        processor.prefetcher = self
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:
         """Return bool [rows], all False. input_ids: int64 [rows, length], the ids that the processor receives next."""

@@ -106,7 +106,7 @@ def test_references_into_another_file(run: Run, common: str, command: str) -> No
     assert code == 2 and "at /properties/c/$ref" in err and "--registry" in err
 
 
-def test_both_judges_see_the_registry(run: Run, common: str) -> None:
+def test_both_validators_use_the_registry(run: Run, common: str) -> None:
     for text, code in (('{"c": "AB"}', 0), ('{"c": "ab"}', 1)):
         found, out, _ = run("validate", ORDER, "-", "--registry", common, stdin=text)
         assert found == code and "jsonschema agrees" in out

@@ -1,4 +1,4 @@
-"""The preparation for drawing documents of a Grammar (`Recipe`), and a partly written document.
+"""The preparation for drawing documents of a Grammar (`DocumentPlan`), and a partly written document.
 
 `grammar_documents` writes the nodes of a Grammar, `object_documents` the members of objects; both work on one
 `PartialDocument`, which holds the text written so far and the budget of choices.
@@ -17,7 +17,7 @@ from .choice_source import Chooser
 from .number_texts import is_number
 from .terminating_choices import TerminatingChoices, simplest_first
 
-__all__ = ["BUDGET", "PartialDocument", "Recipe"]
+__all__ = ["BUDGET", "PartialDocument", "DocumentPlan"]
 
 BUDGET = 500
 """Maximum number of choices of a document: Hypothesis rejects inputs beyond 8 KiB, and small documents show more."""
@@ -25,7 +25,7 @@ DEEP = 12
 """Depth of nesting beyond which no optional part is written."""
 
 
-class Recipe:
+class DocumentPlan:
     """What all documents of a Grammar share: the options that terminate, and the order of options.
 
     floats: whether numbers are restricted to those that a Python float represents, for documents that are parsed with
@@ -66,9 +66,9 @@ class PartialDocument(ABC):
     white space, -1 before it is chosen. differ: for members that must differ, the text and the node of each, by value.
     """
 
-    def __init__(self, recipe: Recipe, chooser: Chooser) -> None:
-        self.recipe, self.chooser = recipe, chooser
-        self.rules = recipe.grammar.rules
+    def __init__(self, plan: DocumentPlan, chooser: Chooser) -> None:
+        self.plan, self.chooser = plan, chooser
+        self.rules = plan.grammar.rules
         self.out = bytearray()
         self.left, self.level = BUDGET, 0
         self.spacing = -1
@@ -103,7 +103,7 @@ class PartialDocument(ABC):
 
         It is spelled as by `json.dumps`, or rarely with other escapes if the consumer can see the spelling.
         """
-        style = 0 if self.recipe.floats else self.choose(6)
+        style = 0 if self.plan.floats else self.choose(6)
         if style == 4:
             return json.dumps(text).encode()
         if style == 5:
