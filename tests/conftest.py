@@ -40,7 +40,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def find_shared(config: pytest.Config) -> Path | None:
-    """The folder of public data, or None. A path that was asked for and does not exist is an error."""
+    """Return the folder of public data, or None. A given path that does not exist is an error."""
     asked = config.getoption("--shared")
     if asked is not None:
         folder = Path(asked).expanduser().resolve()

@@ -38,7 +38,7 @@ class FiniteMatcher:
         return copy
 
     def rests(self) -> list[bytes]:
-        """What may still be written, as whole completions."""
+        """The possible completions."""
         return [text[len(self.data) :] for text in self.constraint.texts if text.startswith(self.data)]
 
     def allowed(self) -> set[int]:

@@ -68,7 +68,7 @@ def cut_law(
 
 
 def draw(law: dict[int, int], seed: int, step: int, threads: int) -> int:
-    """The token of a step: tokens stand in the order of the threads that look after them, then by id."""
+    """The token of a step: tokens are ordered by their threads, then by id."""
     target = uniform(seed, step) * sum(law.values()) >> 64
     for token in sorted(law, key=lambda token: (token % threads, token)):
         if target < law[token]:
@@ -80,7 +80,7 @@ def draw(law: dict[int, int], seed: int, step: int, threads: int) -> int:
 def exact_law(
     x: np.ndarray, allowed: np.ndarray, temperature: float, top_k: int = 0, top_p: float = 1.0, min_p: float = 0.0
 ) -> np.ndarray:
-    """float64 [V]: the law that is meant, of exponentials in float64."""
+    """Return float64 [V]: the expected distribution, from exponentials in float64."""
     out = np.zeros(len(x))
     tokens = np.flatnonzero(allowed & (x > -np.inf))
     law = np.exp((x[tokens].astype(np.float64) - float(x[tokens].max())) / temperature)

@@ -268,7 +268,7 @@ def vocabularies(kind: str) -> st.SearchStrategy[Vocabulary]:
 
 
 def poor_vocabularies(kind: str) -> st.SearchStrategy[Vocabulary]:
-    """A few tokens only: many texts cannot be spelled at all."""
+    """A small vocabulary: many texts cannot be spelled."""
     token = st.lists(st.sampled_from(FRAGMENTS[kind]), max_size=3).map(b"".join)
     return st.lists(token, min_size=1, max_size=12).map(
         lambda made: Vocabulary.from_tokens([*made, None], (len(made),))

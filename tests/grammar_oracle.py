@@ -81,7 +81,7 @@ class Reference:
         return {byte for byte in range(256) if self.holds("productive", self.derive(here, byte))}
 
     def spelled_mask(self, prefix: bytes, tokens: Sequence[bytes | None]) -> set[int]:
-        """As `mask`, where a completion must be spelled by tokens too. Searches for one: only for few places."""
+        """As `mask`, where a completion must be spelled by tokens too. Searches for one: for small tests only."""
         here = self.after(prefix)
         return {i for i, token in enumerate(tokens) if token and self.spelled(self.after(token, here), tokens)}
 
@@ -167,7 +167,7 @@ class Reference:
         return self.never if dfa.is_empty else self.make("text", dfa, encoding, low, high, 0, 0, b"")
 
     def definition(self, var: Expr) -> Expr:
-        """What a name stands for: a rule, or the derivative of one by a word."""
+        """Return the definition of a name: a rule, or the derivative of one by a word."""
         if var not in self.definitions:
             name, word = var.fields
             self.definitions[var] = (
@@ -299,7 +299,7 @@ class Reference:
     # "member": a member is complete. `seen` are the decoded names so far, `met` the required classes with a member.
 
     def object(self, node: Object) -> Expr:
-        """The whole object."""
+        """Return the complete object."""
         layout, none = node.layout, frozenset[str]()
         self.objects.append(node)
         first = self.cat(self.expr(layout.open), self.make("key", len(self.objects) - 1, none, NO_CLASS, None))
@@ -338,7 +338,7 @@ class Reference:
     def member(
         self, number: int, seen: frozenset[str], met: frozenset[int], name: str, owner: Property | NameClass
     ) -> tuple[Expr, ...]:
-        """What stands after the key `name`, as one of the owner's."""
+        """Return what follows the key `name`, as one of the owner's."""
         node = self.objects[number]
         if isinstance(owner, NameClass) and owner.required:
             met |= {next(index for index, other in enumerate(node.others) if other is owner)}
@@ -382,7 +382,7 @@ class Reference:
                     yield self.member(number, seen, met, name, owner)
 
     def member_if(self, number: int, seen: frozenset[str], met: frozenset[int]) -> Iterator[tuple[Expr, ...]]:
-        """The object ends here, or goes on; an undeclared member helps only to reach the numbers that must be."""
+        """The object ends here or continues; undeclared members only help to reach the required counts."""
         node = self.objects[number]
         if self.may_close(node, seen, met):
             yield (self.expr(node.layout.close),)

@@ -76,7 +76,9 @@ _MEMBERS = ["a", "b", "A-B", "a-b", "\\w", "\\n", "\\S", "_", "1", "i", "s", "\\
 
 
 def regexes() -> st.SearchStrategy[str]:
-    """Patterns valid in `re`, with anchors in odd places, scoped flags and classes. No backreferences, no looking."""
+    """Patterns valid in `re`, with anchors at unusual positions, scoped flags and classes. No backreferences, no
+    lookaround.
+    """
     literal = st.sampled_from(CHARACTERS).map(re.escape)
     escape = st.sampled_from([".", "\\d", "\\w", "\\s", "\\D", "\\W", "\\S"])
     members = st.lists(st.sampled_from(_MEMBERS), min_size=1, max_size=3).map("".join)

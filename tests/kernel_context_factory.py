@@ -1,4 +1,4 @@
-"""A context of small arrays, to call single kernels on: each array stands between marks, which must stay."""
+"""A context of small arrays, to call single kernels on: each array is between guard words, which must not change."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Context:
         return int(result)
 
     def run(self, kernel: Callable[..., int], *arguments: int) -> int:
-        """The same with room made as it is asked for: -1 if the kernel asks for anything else."""
+        """As `call`, growing arrays on request. Return -1 if the kernel requests anything else."""
         while True:
             result = self.call(kernel, *arguments)
             if result != -1 or self.asked[0] != at.FULL:

@@ -1,8 +1,9 @@
-"""Small models under small constraints, whose exact law is known by brute force; and what compares a sampler with it.
+"""Small models under small constraints, whose exact distribution is known by brute force, and the comparison of a
+sampler with it.
 
 CASES                    fixtures: a Markov model, a real Constraint, an oracle that does not know the engine
 case.law()               every token sequence of at most max_tokens and its p(x) [x in L], end tokens summed up
-g_test(counts, law)      how likely draws are as far from the law as these
+g_test(counts, law)      how likely draws are as far from the distribution as these
 outcomes(run)            every outcome of `run(rng)` with its probability: randomness is played through, not drawn
 """
 
@@ -37,7 +38,7 @@ ALARM = 1e-6
 
 
 class ChainModel:
-    """A `LanguageModel` that sees the last `order` tokens. logs: float64 [(V + 1)**order, V]; V stands for no token."""
+    """A `LanguageModel` that sees the last `order` tokens. logs: float64 [(V + 1)**order, V]; V means no token."""
 
     def __init__(self, logs: NDArray[np.float64], order: int) -> None:
         self.logs, self.order, self.size = logs, order, logs.shape[1]
@@ -191,7 +192,7 @@ def is_sum(text: bytes) -> bool:
 
 @lru_cache(maxsize=1)
 def cases() -> dict[str, Case]:
-    """All fixtures with a law, by name."""
+    """All fixtures with a distribution, by name."""
     dyck = {"s": Choice((Literal(b""), Sequence((Literal(b"("), Rule("s"), Literal(b")"), Rule("s")))))}
     nested = {"s": Choice((Literal(b"ab"), Sequence((Literal(b"a"), Rule("s"), Literal(b"b")))))}
     halves = {b"a" * n + b"b" * n for n in range(1, 10)}
@@ -235,13 +236,13 @@ def empty() -> Case:
 
 
 def masked_fails(case: Case, n: int, rng: np.random.Generator) -> bool:
-    """The negative control: n masked draws, those that end in time, are told from the exact law."""
+    """The negative control: n masked draws, those that end in time, are distinguished from the exact distribution."""
     draws = masked_sampling.draw_masked(case.lm, case.constraint, n=n, rng=rng, max_tokens=case.max_tokens)
     return g_test(Counter(draw.tokens for draw in draws if draw.log_weight > -np.inf), case.exact()) < SURELY
 
 
 def resampled(draws: Iterable[Draw], rng: np.random.Generator) -> Tokens:
-    """The tokens of one of them, by weight: the one draw that a weighted set stands for."""
+    """The tokens of one of them, by weight: the single draw that represents a weighted set."""
     listed = list(draws)
     logs = np.array([draw.log_weight for draw in listed])
     weights = np.exp(logs - logs.max())
@@ -249,9 +250,10 @@ def resampled(draws: Iterable[Draw], rng: np.random.Generator) -> Tokens:
 
 
 def g_test(counts: Mapping[Tokens, int], law: Mapping[Tokens, float], least: float = 5.0) -> float:
-    """P-value of the G-test that counts were drawn from a law (summing to 1): cells expecting fewer than `least` are
-    pooled, and an outcome that the law does not have gives 0. Where the pool expects too few as well, too many in it
-    are judged by Poisson's tail, and the p-value is twice the smaller one (Bonferroni)."""
+    """P-value of the G-test that counts were drawn from a distribution (summing to 1): cells expecting fewer than
+    `least` are pooled, and an outcome with probability 0 gives 0. Where the pool expects too few as well, too many in
+    it are judged by Poisson's tail, and the p-value is twice the smaller one (Bonferroni).
+    """
     n = sum(counts.values())
     if any(count and law.get(tokens, 0.0) <= 0 for tokens, count in counts.items()):
         return 0.0
@@ -270,13 +272,13 @@ def g_test(counts: Mapping[Tokens, int], law: Mapping[Tokens, float], least: flo
 
 
 def poisson_tail(seen: int, mean: float) -> float:
-    """P(at least so many), for a mean below what was seen or near it: its terms fall fast."""
+    """P(at least `seen`), for a mean below or near `seen`: its terms fall fast."""
     terms = (math.exp(k * math.log(mean) - mean - math.lgamma(k + 1)) for k in range(seen, seen + 300))
     return min(1.0, math.fsum(terms)) if mean > 0 else 0.0
 
 
 def chi_square_tail(x: float, freedom: int) -> float:
-    """P(chi-square of `freedom` degrees > x), by the finite series for whole degrees (Abramowitz & Stegun 26.4.4-5)."""
+    """P(chi-square of `freedom` degrees > x), by the finite series for integer degrees (Abramowitz & Stegun 26.4.4-5)."""
     if freedom < 1:
         return 1.0
     if x <= 0:
@@ -433,7 +435,7 @@ def _array(base: Any) -> Any:
 
 
 def outcomes(run: Callable[[Any], Any]) -> Iterator[tuple[float, Any]]:
-    """(probability, result) for everything that `run(rng)` can come to, with `rng` a Script."""
+    """Yield (probability, result) for every outcome of `run(rng)`, with `rng` a Script."""
     choices: list[int] = []
     while True:
         script = Script(choices)

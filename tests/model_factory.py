@@ -1,7 +1,8 @@
 """Small random models of every family, made on the spot, with tokenizers of `tokenizer_factory` to match.
 
 `made("llama")` is a LoadedModel whose logits are wider than its tokenizer, as real ones are. `TableModel` is a
-`LanguageModel` without a network: its law depends on the last token only, so that exact answers can be computed.
+`LanguageModel` without a network: its distribution depends on the last token only, so that exact answers can be
+computed.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def tokenizer_for(family: str) -> Any:
 
 
 def configured(family: str, width: int, start: int) -> Any:
-    """A small model: two layers, random weights, made larger than usual so that its law is far from flat."""
+    """A small model: two layers, random weights, larger than usual, so that its distribution is far from uniform."""
     transformers = pytest.importorskip("transformers")
     shape = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
     if family == "llama":
@@ -72,7 +73,9 @@ def made(family: str, seed: int = 0) -> LoadedModel:
 
 
 class TableModel:
-    """A `LanguageModel` whose law depends on the last token. table: float64 [V + 1, V], logs; last row: the start."""
+    """A `LanguageModel` whose distribution depends on the last token. table: float64 [V + 1, V], logs; last row: the
+    start.
+    """
 
     def __init__(self, size: int, seed: int = 0, spread: float = 1.5) -> None:
         logits = np.random.default_rng(seed).normal(0, spread, (size + 1, size))
@@ -84,6 +87,6 @@ class TableModel:
         return self.table[[prefix[-1] if prefix else len(self.table) - 1 for prefix in prefixes]]
 
     def logprob(self, tokens: list[int]) -> float:
-        """Of a whole sequence."""
+        """Return the log-probability of a complete sequence."""
         before = [len(self.table) - 1, *tokens[:-1]]
         return float(self.table[before, tokens].sum())

@@ -1,4 +1,4 @@
-"""A plain recogniser of nodes: from a place in a text to the places where a node may end.
+"""A plain recogniser of nodes: from a position in a text to the positions where a node may end.
 
 Slower than the engine and faster than `grammar_oracle`; it knows nothing about prefixes, and shares no code
 with either. For tests of front ends, which ask whether whole texts are in a Grammar.
@@ -31,7 +31,7 @@ __all__ = ["accepts"]
 
 
 def accepts(grammar: Grammar, text: str | bytes) -> bool:
-    """Whether the whole text is in the Grammar."""
+    """Return whether the text is in the Grammar."""
     data = text.encode() if isinstance(text, str) else text
     return len(data) in _Recogniser(grammar, data).ends(grammar.start, 0)
 

@@ -13,7 +13,7 @@ __all__ = ["names_except"]
 
 
 def names_except(words: Iterable[str], *, first: str, rest: str) -> str:
-    """A pattern for [first][rest]* without `words`. first, rest: what stands in brackets; `\\w` or ASCII ranges."""
+    """A pattern for [first][rest]* without `words`. first, rest: the content of the brackets; `\\w` or ASCII ranges."""
     trie: dict[str, Any] = {}
     for word in words:
         node = trie

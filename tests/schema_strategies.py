@@ -1,4 +1,4 @@
-"""Random JSON Schemas and values for them, small enough that they often meet, and the verdict of `jsonschema`.
+"""Random JSON Schemas and values for them, small enough to interact often, and the validity by `jsonschema`.
 
 Names, texts and numbers come from tiny universes, so that keywords overlap, exclude each other and are satisfied by
 chance. A schema may refer to itself below `properties` and `items`, never with no value in between.

@@ -109,7 +109,7 @@ def clip(low: int, high: int, ranges: Iterable[tuple[int, int]]) -> list[tuple[i
 
 @lru_cache(maxsize=65536)
 def samples(dfa: Dfa, ranges: tuple[tuple[int, int], ...], each: int = 1) -> list[str]:
-    """Up to `each` characters of every stretch of the ranges that the Dfa does not tell apart."""
+    """Up to `each` characters of every stretch of the ranges that the Dfa does not distinguish."""
     out = []
     ends = [*dfa.bounds.tolist()[1:], 0x110000]
     for start, end in zip(dfa.bounds.tolist(), ends):

@@ -11,7 +11,7 @@ __all__ = ["compare", "members", "taken"]
 
 
 def taken(matcher: Matcher, tokens: list[tuple[bytes, int]]) -> set[int]:
-    """The tokens whose bytes a matcher over single bytes takes one by one; tokens are in order of bytes."""
+    """The tokens whose bytes a matcher over single bytes accepts in turn; tokens are in order of bytes."""
     found, path, refused = set[int](), b"", b""
     for token, number in tokens:
         if refused and token.startswith(refused):

@@ -105,7 +105,7 @@ def metaspace_unigram() -> Tokenizer:
 
 @lru_cache(maxsize=1)
 def word_piece() -> Tokenizer:
-    """As BERT: where its spaces were cannot be told."""
+    """As BERT: the positions of spaces are lost."""
     made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     made.decoder = decoders.WordPiece()

@@ -135,7 +135,7 @@ def check_value(example: Any, number: int) -> None:
             raise SourceError(f"Example {number} is not a JSON value: it holds {describe_value(odd)}.")
         names = [key for one in level if isinstance(one, dict) for key in one]
         if not all(isinstance(key, str) for key in names):
-            raise SourceError(f"Example {number} is not a JSON value: a key in it is not a text.")
+            raise SourceError(f"Example {number} is not a JSON value: one of its keys is not a str.")
         level = [
             item for one in level if isinstance(one, (dict, list))
             for item in (one.values() if isinstance(one, dict) else one)

@@ -125,7 +125,7 @@ class _ObjectExpander(NodeVisitor[Node]):
 
     def visit_mark(self, node: Mark | Free) -> NoReturn:
         raise self.refuse(
-            "special tokens, and text that no rule describes, cannot be quoted", "Use free_text() and literals."
+            "free text and special tokens cannot be expanded into rules", "Use free_text() and literals."
         )
 
     def visit_parsed(self, node: Parsed) -> NoReturn:

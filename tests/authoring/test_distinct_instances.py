@@ -1,4 +1,4 @@
-"""Different instances, and the list of all where there are few: beside brute force over what a schema can mean."""
+"""Distinct instances, and the enumeration of small languages, against brute force over the values of a schema."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def test_a_piece_after_a_position() -> None:
 
 @given(st.text(alphabet='{}[]",:0123456789aeflnrstu \\\n', max_size=30))
 def test_a_refusal_is_where_the_matcher_stops(text: str) -> None:
-    """Oracle: bytes one by one. And asking never raises."""
+    """Oracle: single bytes. No query raises."""
     constraint = made("true", ANY)
     matcher, offset = constraint.matcher(), 0
     for byte in text.encode():

@@ -24,7 +24,7 @@ def found(*documents: Any, **options: Any) -> dict[str, Any]:
 
 
 def of(*values: Any, **options: Any) -> dict[str, Any]:
-    """What is found for the values of one property."""
+    """Return what is inferred for the values of one property."""
     schema: dict[str, Any] = found(*({"a": value} for value in values), **options)["properties"]["a"]
     return schema
 

@@ -128,7 +128,7 @@ KEYED = {"type": "object", "properties": {"k": {"type": "string", "pattern": "^[
 
 
 def test_a_walk_continues_after_an_object() -> None:
-    """What stands behind an object that is closed is not the shortest there is."""
+    """The text after a closed object is not always the shortest one."""
     made = [json.loads(text) for text in texts({"type": "array", "items": KEYED, "minItems": 3}, 15)]
     for place in range(3):
         assert len({len(value[place]["k"]) for value in made}) > 1
@@ -147,7 +147,7 @@ DECLARED = st.tuples(*(st.builds(Property, st.just(name), st.just(EMPTY), st.boo
 def test_plans_keep_to_the_counts(
     declared: tuple[Property, ...], classes: int, low: int, high: int | None, order: Any, seed: int
 ) -> None:
-    """All required members, what optional ones need, as many as counts allow; others only behind, where there are."""
+    """All required members, what optional ones need, as many as counts allow; undeclared members come last."""
     kinds = tuple(NameClass(to_dfa(f"{i}"), EMPTY) for i in range(classes))
     layout = Layout(EMPTY, EMPTY, COMMA, COLON, EMPTY)
     required = {one.name for one in declared if one.required}

@@ -66,7 +66,7 @@ def is_uuid(text: str) -> bool:
 
 
 def is_number(text: str) -> bool:
-    """As JSON writes it, with no zeros behind that say nothing."""
+    """Spelled as JSON, without trailing zeros."""
     return re.fullmatch(r"-?(0|[1-9]\d*)(\.\d*[1-9])?", text) is not None and text != "-0"
 
 
@@ -198,7 +198,7 @@ def test_the_liked_characters_come_more_often() -> None:
     ("a|bbb", 2, 3),
 ])  # fmt: skip
 def test_random_walks_have_about_the_requested_length(pattern: str, target: int, length: int) -> None:
-    """As long as can be up to the target, then by the shortest way to the end."""
+    """Walk up to the target length, then follow the shortest completion."""
     dfa = to_dfa(pattern)
     for seed in range(20):
         made = walk_towards(dfa, target, np.random.default_rng(seed))

@@ -55,7 +55,7 @@ def test_distances(dfa: Dfa) -> None:
 
 
 def test_like_numbers_do_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With random numbers that are all equal the partition is no congruence, and that is seen."""
+    """With equal random numbers the partition is not a congruence, and that is detected."""
 
     class Same:
         def integers(self, most: int, size: object, dtype: type) -> np.ndarray:  # type: ignore[type-arg]

@@ -1,4 +1,4 @@
-"""The benchmark measures what it says: judged right, limited, and nothing lost when an engine misbehaves."""
+"""The benchmark: outcomes are correct, runs are limited, and results survive an engine that misbehaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benches of batches and of applied masks: what is compared gives the same, and figures are kept."""
+"""The benches of batches and of applied masks: compared engines give equal results, and figures are stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.record import write_result
 
 
 class Toy:
-    """Allows every token; what it was asked is kept."""
+    """Allow every token, and record the calls."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[int, bool]] = []

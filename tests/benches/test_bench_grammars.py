@@ -1,4 +1,4 @@
-"""The benchmark of grammars finds what it looks for: notes along a text give the verdicts of whole readings."""
+"""The benchmark of grammars: incremental results along a text are those of complete parses."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Bytes:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_incremental_results_are_those_of_complete_parses(seed: int) -> None:
-    """Edits of an indented text, with strings over several lines: where an edit's effect ends is found rightly."""
+    """Edits of an indented text, with strings over several lines: the end of the effect of an edit is found correctly."""
     judge, made, rng = oracle("lines"), bytes_only("lines"), random.Random(seed)
     trace, marks = judge.trace(TEXT), ours.Marks(made, TEXT)
     kept = 0

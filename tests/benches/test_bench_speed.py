@@ -1,4 +1,4 @@
-"""The benches of speed judge, draw and count what they are given: targets, curves, slopes, instructions, slow steps."""
+"""The speed benches: targets, curves, slopes, instruction counts and slow steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bench of the papers' shapes: judges are right, tasks run on tiny sizes, and plots show what was stored."""
+"""The bench of the papers' shapes: checkers are correct, tasks run at tiny sizes, and plots show the stored results."""
 
 from __future__ import annotations
 

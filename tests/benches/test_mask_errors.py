@@ -1,4 +1,4 @@
-"""The count of wrong masks finds what is wrong, and nothing else: with engines that err in a known way."""
+"""The count of wrong masks, with engines that err in a known way."""
 
 from __future__ import annotations
 

@@ -190,7 +190,9 @@ def test_truncated_in_place_while_it_is_in_use(store: Path, expected_masks: list
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_damaged_anywhere(store: Path, expected_masks: list[str], kind: str) -> None:
-    """Each kind of file, cut and flipped at places all over it (every byte of a small file: see test_cache)."""
+    """Each kind of file, truncated, and with flipped bits at positions throughout (every byte of a small file: see
+    test_cache).
+    """
     masks()
     (path,) = store.glob(f"*{kind}")
     whole = path.read_bytes()
@@ -207,7 +209,7 @@ def test_damaged_anywhere(store: Path, expected_masks: list[str], kind: str) -> 
 
 
 def test_written_and_pruned_by_many_at_once(tmp_path: Path) -> None:
-    """Whoever reads finds nothing or a whole file."""
+    """A reader finds no file or a complete one."""
     folder = tmp_path / "many"
     contents = [bytes([k]) * (50_000 * k + 1) for k in range(4)]
 

@@ -23,7 +23,7 @@ def vocabulary() -> Vocabulary:
 
 
 def mask(text: bytes) -> bytes:
-    """The mask behind a text, by a vocabulary that has no table in this process yet."""
+    """Return the mask after a text, for a vocabulary that has no table in this process yet."""
     matcher = compile(vocabulary(), schema={"type": ["string", "number"]}).matcher()
     matcher.advance_bytes(text)
     return matcher.mask().tobytes()

@@ -1,4 +1,4 @@
-"""`constrain check` and `constrain infer` as a user has them: what they tell, and their exit codes."""
+"""`constrain check` and `constrain infer` from the command line: their output and exit codes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command line in this process; a first argument that is no text is a schema."""
+    """Runs a command line in this process; a first argument that is not a str is a schema."""
 
     def running(*arguments: str, stdin: str = "") -> Answer:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))

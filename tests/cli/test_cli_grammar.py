@@ -1,4 +1,4 @@
-"""`constrain check | test | sample | view` on grammars, as a user has them; lark's own parsers judge the examples."""
+"""`constrain check | test | sample | view` on grammars; lark's own parsers are the reference for the examples."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.command_line_factory import Answer, Run
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """Runs a command line in a folder of its own; files={name: text} are written there first."""
+    """Run a command line in a separate folder; files={name: text} are written there first."""
     monkeypatch.chdir(tmp_path)
 
     def running(*arguments: str, files: dict[str, str] | None = None, stdin: str = "") -> Answer:
@@ -257,7 +257,7 @@ def test_a_last_line_end_may_be_left_out(run: Run) -> None:
 
 @pytest.mark.parametrize("name", ["json", "arithmetic", "toml", "csv"])
 def test_the_reader_and_the_machine_agree(name: str) -> None:
-    """`parse_text` finds a text complete exactly where the machine does, and stops nowhere behind it."""
+    """`parse_text` finds a text complete exactly where the matcher does, and stops nowhere after that."""
     ready, rng = grammars.read(name), random.Random(5)
     trial = Recogniser(read_grammar(ready.text, lexer=ready.lexer))
     assert trial.parser is not None
@@ -360,7 +360,7 @@ def parser_of(name: str) -> Parser:
 
 @given(st.sampled_from(["json", "arithmetic", "lisp", "python"]), st.data())
 def test_a_stack_that_is_changed_in_place(name: str, data: st.DataObject) -> None:
-    """Takes and refuses what the definition does, and goes back to where it was kept."""
+    """Accept and refuse the same as the definition, and return to a saved state."""
     parser = parser_of(name)
     stack = ParseStack(parser)
     kept = now = tuple(stack.states)

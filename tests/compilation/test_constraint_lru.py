@@ -1,4 +1,4 @@
-"""Constraints of this process: an equal source is the same Constraint, another never; no more is kept than may be."""
+"""Constraints of this process: equal sources share a Constraint, different ones never do; the cache is bounded."""
 
 from __future__ import annotations
 

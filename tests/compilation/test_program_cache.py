@@ -56,7 +56,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def masks(constraint: Constraint, text: bytes) -> list[bytes]:
-    """The mask before each byte of a text, and behind the last; as far as it goes."""
+    """Return the mask before each byte of a text and after the last, up to a refused byte."""
     matcher = constraint.matcher()
     found = [matcher.mask().tobytes()]
     for byte in text:
@@ -69,7 +69,7 @@ def masks(constraint: Constraint, text: bytes) -> list[bytes]:
 
 
 def list_stored_masks(text: bytes = b"", **source: Any) -> list[bytes]:
-    """Compiles a source, goes so far in a text, and writes what that took: the masks on the way."""
+    """Compile a source, advance over a text, write the program, and return the masks."""
     constraint = compile(VOCABULARY, **source)
     found = masks(constraint, text)
     programs.flush()
@@ -111,7 +111,7 @@ def test_masks_along_a_text_are_those_of_a_fresh_one(source: dict[str, Any], tex
 
 @pytest.mark.parametrize("known", [0, 1, 12, 40, 70])
 def test_a_rule_is_linked_late(known: int) -> None:
-    """The text goes beyond what is kept: sets keep their meaning, since the same code comes out again."""
+    """The text goes beyond the stored sets, which keep their meaning because compiling gives the same code again."""
     wanted = list_uncached_masks(TEXT, schema=TREE)
     list_stored_masks(TEXT[:known], schema=TREE)
     again = compile(VOCABULARY, schema=TREE)
@@ -298,7 +298,7 @@ print(matcher.is_complete)
 
 
 def test_processes_write_at_once(folder: Path) -> None:
-    """Two that write one file, each its own part of it first; what is there in the end is whole."""
+    """Two processes write one file, each a different part first; the final file is complete."""
     texts = (TEXT, b'{"name": "q", "far": {"x": 7}}')
     root = Path(__file__).resolve().parents[2]
     environment = {**os.environ, cache.VARIABLE: str(folder), "PYTHONPATH": str(root)}

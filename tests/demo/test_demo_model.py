@@ -39,7 +39,7 @@ def test_prompt(arguments: dict[str, Any], form: str) -> None:
 
 
 def test_every_prompt_ends_at_a_token() -> None:
-    """The answer starts with a token of its own whatever it starts with, as it did in training."""
+    """The answer starts at a token boundary, as it did in training."""
     tokenizer = pytest.importorskip("tokenizers").Tokenizer.from_file(str(demo.model_folder() / "tokenizer.json"))
     for file in sorted(SCHEMAS.glob("*.json")):
         head = demo.compose_prompt("Write one.", json.loads(file.read_text()))

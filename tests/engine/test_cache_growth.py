@@ -1,4 +1,4 @@
-"""Kernels write where they have room and nowhere else, however little there is at first.
+"""Kernels write within their arrays and nowhere else, however small these are at first.
 
 Compiled code does not check an index: it compares what it is about to write with the length of the slot and asks for
 room. Here every slot of a state cache begins as small as one record and stands between marks, which must stay.
@@ -54,21 +54,21 @@ class Marked:
         self.memories: dict[int, NDArray[np.int32]] = {}
 
     def between(self, slot: int, array: NDArray[np.int32]) -> NDArray[np.int32]:
-        """A copy of an array that stands between marks."""
+        """Return a copy of an array between guard words."""
         memory = np.full(len(array) + 2 * GAP, MARK, np.int32)
         memory[GAP:-GAP] = array
         self.memories[slot] = memory
         return memory[GAP:-GAP]
 
     def check(self) -> None:
-        """That all marks stand."""
+        """Assert that no guard word has changed."""
         for slot, memory in self.memories.items():
             for gap in (memory[:GAP], memory[-GAP:]):
                 assert (gap == MARK).all(), f"written beyond slot {slot}: {np.flatnonzero(gap != MARK)[:4]}"
 
 
 class MarkedStateCache(state_cache.StateCache):
-    """A state cache all of whose slots stand between marks."""
+    """A state cache with guard words around all slots."""
 
     marked: Marked
 
@@ -91,7 +91,7 @@ class MarkedStateCache(state_cache.StateCache):
 
 
 def assert_same_masks(make: Callable[[], Constraint], text: bytes, records: int) -> None:
-    """What a matcher says before each byte of a text, until one is refused, with little room and with enough.
+    """Return the results of a matcher before each byte of a text, until one is refused, with small and large arrays.
 
     Nothing is there twice: what was interned before its hash table grew is found again.
     """

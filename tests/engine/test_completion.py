@@ -65,7 +65,7 @@ def test_a_deep_text_is_closed() -> None:
 
 
 def test_many_keys_are_closed_as_fast_as_they_are_written() -> None:
-    """What an object still needs is worked out once a state, not once a key and byte."""
+    """The missing keys of an object are computed once a state, not once a key and byte."""
     properties = {f"k{i}": {"type": "integer"} for i in range(300)}
     matcher = compile(
         VOCABULARY, schema={"properties": properties, "required": list(properties), "type": "object"}
@@ -76,7 +76,7 @@ def test_many_keys_are_closed_as_fast_as_they_are_written() -> None:
 
 
 def test_an_object_that_no_shortest_text_needs_is_closed_too() -> None:
-    """Its rule is not read for the least costs of the start; the costs inside it are asked for all the same."""
+    """Its rule is not needed for the least costs of the start, but the costs inside it are still queried."""
     kinds = {
         f"k{i}": {"type": "object", "properties": {"key": {"minimum": i, "type": "integer"}}, "minProperties": 1}
         for i in range(80)
@@ -135,7 +135,7 @@ counted = st.recursive(
 
 @given(counted, st.integers(0, 2), st.data())
 def test_it_is_the_shortest_inside_nested_counts(node: Node, low: int, data: st.DataObject) -> None:
-    """Counts inside counts, inside loops, of nothing, and of what may be nothing: from wherever a text may stand."""
+    """Counts inside counts, inside loops, of nothing, and of what may be nothing: from every prefix."""
     for outer in (
         node,
         Repeat(node, low),
@@ -155,7 +155,7 @@ def test_it_is_the_shortest_inside_nested_counts(node: Node, low: int, data: st.
 @pytest.mark.parametrize("items", [{}, {"type": "integer"}, {"type": "boolean"}, {"enum": [1, 1.0, "1", [1]]}])
 @pytest.mark.parametrize("begun", [b"", b"[", b"[ ", b"[1", b"[1,", b"[1,1", b"[true", b'["1"', b"[[1"])
 def test_members_that_differ_are_short(style: Style, items: dict[str, object], begun: bytes) -> None:
-    """What must differ from members before it costs a few bytes more than what need not."""
+    """A member that must differ from earlier ones costs a few bytes more than one that need not."""
     schema = {"type": "array", "uniqueItems": True, "minItems": 2, "items": items}
     matcher = compile(VOCABULARY, schema=schema, style=style).matcher()
     free = compile(VOCABULARY, schema={**schema, "uniqueItems": False}, style=style).matcher()

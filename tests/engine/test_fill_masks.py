@@ -77,7 +77,7 @@ def test_each_row_is_the_mask_of_its_matcher(data: st.DataObject) -> None:
 
 @pytest.fixture(scope="module")
 def mixed_matchers() -> list[Matcher]:
-    """120 matchers of four constraints, at places all over the texts."""
+    """Return 120 matchers of four constraints, at positions throughout the texts."""
     vocabulary = Vocabulary.bytes()
     constraints = [compile(vocabulary, schema=schema, style=Style.any()) for schema in SCHEMAS]
     return [walk_randomly(constraints[k % 4], k, k % 23) for k in range(120)]
@@ -128,7 +128,7 @@ def test_a_tensor_is_written_too(mixed_matchers: list[Matcher]) -> None:
 
 
 def test_a_vocabulary_without_single_bytes() -> None:
-    """Where more is asked than bytes: each row is made as `mask` makes it."""
+    """With tokens of several bytes: each row equals that of `mask`."""
     vocabulary = Vocabulary.from_tokens([b"a", b"ab", b"b", b"cd", None], eos_ids=[4])
     constraint = compile(vocabulary, regex="(abc|abcd|ab|bb)*")
     matchers = [walk_randomly(constraint, k, k % 5) for k in range(12)]

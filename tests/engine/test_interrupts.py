@@ -77,7 +77,7 @@ def run_interrupted(work: Callable[[], None], at: int) -> int:
 
 
 def walk(matcher: Matcher, text: bytes) -> None:
-    """Takes a text, and asks everything on the way."""
+    """Advance over a text, and call every query at each position."""
     for byte in text:
         matcher.mask()
         matcher.advance(byte)
@@ -100,7 +100,7 @@ def make(source: dict[str, Any]) -> Constraint:
 
 @pytest.mark.parametrize("scene", SCENES)
 def test_an_interrupt_at_any_line(scene: str) -> None:
-    """What was interrupted goes on from what it says that it took, and new matchers are not disturbed."""
+    """An interrupted matcher continues from its reported tokens, and new matchers are not affected."""
     source, text = SCENES[scene]
     wanted = masks(make(source).matcher(), text)
     shortest = make(source).matcher().shortest_completion(50)
@@ -127,7 +127,7 @@ def test_an_interrupt_at_any_line(scene: str) -> None:
 
 @pytest.mark.parametrize("at", range(1, 40))
 def test_an_interrupt_between_any_two_lines_of_a_step(at: int) -> None:
-    """Of steps that are taken by the short way, which is nearly all there is."""
+    """On the fast path, which takes nearly all steps."""
     constraint = make(SCENES["object"][0])
     text = SCENES["object"][1]
     wanted = masks(constraint.matcher(), text)

@@ -50,7 +50,7 @@ def describe_tokens(tokens: Iterable[int], vocabulary: Vocabulary) -> list[str]:
 
 
 def compare_masks(matcher: Matcher, oracle: Reference, vocabulary: Vocabulary, text: bytes) -> set[int]:
-    """All that the matcher says at one place; the allowed tokens that match text."""
+    """Check all results of the matcher at one position. Return the allowed tokens that match text."""
     complete = oracle.accepts(text)
     wanted = oracle.mask(text, vocabulary.tokens)
     found = list_tokens(matcher.mask())
@@ -236,7 +236,7 @@ def test_a_token_that_leads_nowhere_is_not_allowed() -> None:
 
 
 def test_tokens_with_a_common_continuation_are_allowed() -> None:
-    """Two spellings of the same text: the search for an end reaches the one place on both."""
+    """Two spellings of the same text: the search for a completion reaches one state by both."""
     poor = Vocabulary.from_tokens([b"abxa", b")", b"a", b"b", b"ba", b"aa", None], (6,))
     node = Sequence((Literal(b")aba)"), Strings((b"a", b"ba"))))
     matcher = compile_grammar(Grammar(node, {}), poor).matcher()
@@ -246,7 +246,7 @@ def test_tokens_with_a_common_continuation_are_allowed() -> None:
 
 
 def test_a_state_cache_too_small_for_a_text_makes_progress_or_raises() -> None:
-    """A text that meets more sets than `Limits.state_cache_bytes` has room for: taken all the same, or LimitError."""
+    """A text with more sets than fit into `Limits.state_cache_bytes`: accepted anyway, or LimitError."""
     text = bytes(index * 7919 % 251 for index in range(5_000))
     matcher = compile_grammar(Grammar(Literal(text), {}), Vocabulary.bytes(), Limits(state_cache_bytes=1)).matcher()
     try:

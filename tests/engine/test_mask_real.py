@@ -1,4 +1,4 @@
-"""Masks of real vocabularies against the oracle: rows, remainders and whole subtrees only show with many tokens.
+"""Masks of real vocabularies against the oracle: rows, suffix tries and complete subtrees need many tokens.
 
 A sample of the tokens is compared along a text that has everything in it: nesting, escapes, characters
 of several bytes, numbers, a pattern, keys in any spelling, white space.
@@ -71,7 +71,7 @@ def mistral(name: str) -> Vocabulary:
 
 
 def compare_along(vocabulary: Vocabulary, made: Grammar, text: bytes) -> None:
-    """At every STRIDE-th place: the mask, for a sample of the tokens and for those that go on as the text does."""
+    """At every STRIDE-th position: the mask, for a sample of the tokens and for those that go on as the text does."""
     oracle, matcher, rng = Reference(made), compile_grammar(made, vocabulary).matcher(), random.Random(0)
     for at in range(0, len(text) + STRIDE, STRIDE):
         mask = matcher.mask()

@@ -1,4 +1,4 @@
-"""The laws of a Matcher, whatever the grammar: a machine of random moves, checked against fresh matchers.
+"""Invariants of a Matcher for any grammar: a state machine of random moves, checked against fresh matchers.
 
 rollback undoes advance; forks do not disturb each other; a refused token leaves everything as it was; allows, mask,
 next_bytes, forced and is_complete agree with each other, and with a matcher that takes the same text at once.

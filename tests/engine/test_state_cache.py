@@ -24,7 +24,7 @@ TEXT = b'{"name": "Ann \\u00e9\xc3\xa9", "more": {"x": [1, 2.5, null]}, "other":
 
 
 def list_masks(constraint: constrain.Constraint, text: bytes) -> list[bytes]:
-    """The mask before each byte of a text, and behind the last."""
+    """Return the mask before each byte of a text and after the last."""
     matcher = constraint.matcher()
     found = [matcher.mask().tobytes()]
     for byte in text:
@@ -35,7 +35,7 @@ def list_masks(constraint: constrain.Constraint, text: bytes) -> list[bytes]:
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    """State caches that begin with next to no room: every array has to grow, and every hash table with it."""
+    """State caches with minimal arrays: every array has to grow, and every hash table with it."""
     small = {slot: max(64, length // 256) for slot, length in state_cache.INITIAL_LENGTHS.items()}
     for slot in (*state_cache.HASHES.values(), state_cache.at.SEEN, state_cache.at.WIDE):
         small[slot] = 256

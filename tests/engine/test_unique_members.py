@@ -1,4 +1,4 @@
-"""Members that must differ: masks against all texts of small arrays, written out one by one.
+"""Members that must differ: masks against the enumeration of all texts of small arrays.
 
 The items are texts from a short list, so that every array of up to three of them can be listed, the ones with equal
 values dropped by a plain comparison, and "some completion exists" is "some listed text begins so".
@@ -285,7 +285,9 @@ def test_an_index_finds_what_a_linear_search_finds(some: list[Any], data: st.Dat
 
 @pytest.mark.parametrize("make", [lambda k: f"item {k:06}", lambda k: 10**9 + k, lambda k: -k / 7])
 def test_strings_and_numbers_cost_no_more_where_there_are_more(make: Callable[[int], Any]) -> None:
-    """Many values that begin alike: the work to find those that a text may become does not grow with them."""
+    """Many values with a common prefix: the work of finding the possible values of a text does not grow with their
+    number.
+    """
     spent = []
     for n in (100, 10_000):
         index, units = ValueIndex(), list[int]()
@@ -370,7 +372,7 @@ def all_differ(value: Any) -> bool:
 
 @given(st.lists(nested_values, max_size=4), st.data())
 def test_lists_within_lists_with_white_space_anywhere(value: list[Any], data: st.DataObject) -> None:
-    """Each list within a member has members of its own, and the space before them is no part of any value."""
+    """Each list within a member has separate members, and the space before them is not part of any value."""
     parts = re.findall(r'"\w*"|\d+|[^\s\w"]', json.dumps(value))
     space = st.sampled_from(["", "", " ", "\t", "\n "])
     text = "".join(part + data.draw(space) for part in parts).encode()

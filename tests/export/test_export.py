@@ -1,4 +1,4 @@
-"""Exports read again: GBNF by our reader, Lark by lark itself; the same texts come back, or a refusal by name."""
+"""Exports read again: GBNF by our reader, Lark by lark itself; the same language, or a refusal by name."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ EMPTY = [
 
 @pytest.mark.parametrize("empty", EMPTY)
 def test_an_empty_operand(empty: Form) -> None:
-    """Only a form that has no text as a whole is refused."""
+    """A form is refused only if it has no text."""
     for whole in (empty, empty + "x", "x" + empty, empty & "x", empty.repeat(1), empty.quoted(), empty | empty):
         with pytest.raises(UnsatisfiableError):
             compile(VOCABULARY, whole)

@@ -50,7 +50,7 @@ def takes(form: Form, text: bytes, vocabulary: Vocabulary = BYTES) -> bool:
 
 
 def slow(text: str, forms: dict[str, set[str]], least: int, most: int | None, after: str) -> bool:
-    """Whether a text is free text with forms behind the triggers that are whole first."""
+    """Return whether a text is free text with a form after each trigger that is completed first."""
 
     @lru_cache(None)
     def reads(at: int, count: int) -> bool:

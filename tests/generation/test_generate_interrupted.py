@@ -113,7 +113,7 @@ def test_an_exception_in_the_check_reaches_the_caller(error: type[BaseException]
 
 
 def test_a_closed_generator_that_draws_leaves_no_state() -> None:
-    """Texts one by one out of a generator, which is closed in the middle of a text by an exception in the stream."""
+    """Texts from a generator, which is closed in the middle of a text by an exception in the stream."""
     lm = ChainModel.random(TWO, 1, 4)
     constraint = compile(TWO, regex=REGEX)
 

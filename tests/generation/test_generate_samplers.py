@@ -60,7 +60,7 @@ def test_every_generation_reports_the_statistics_of_all_weights(sampler: str) ->
 
 
 def test_the_weight_of_a_masked_text_is_the_product_of_its_allowed_masses() -> None:
-    """By the model's own rows, one by one, forced ones too."""
+    """Computed from the model's rows, forced tokens included."""
     vocabulary = TWO
     constraint = compile(vocabulary, regex="(b*aaa){2}b")
     one = generate(LM, **{**GIVEN, "regex": "(b*aaa){2}b", "max_tokens": 200})

@@ -13,7 +13,7 @@ WHOLE = {torch.float32: torch.int32, torch.bfloat16: torch.int16, torch.float16:
 
 
 def masks_of(rng: np.random.Generator, rows: int, words: int) -> np.ndarray:
-    """Empty words, whole ones, and any."""
+    """Empty words, full ones, and any."""
     bits = rng.integers(-(2**31), 2**31, (rows, words)).astype(np.int32)
     kind = rng.integers(0, 3, (rows, words))
     bits[kind == 0] = 0
@@ -37,7 +37,7 @@ def logits_of(rng: np.random.Generator, shape: tuple[int, int], dtype: torch.dty
     ("width", "words", "gap", "offset"), [(70, 3, 0, 0), (2085, 66, 3, 1), (131, 4, 1, 5), (9, 1, 0, 0)]
 )
 def test_it_is_the_plain_loop(dtype: torch.dtype, width: int, words: int, gap: int, offset: int, device: str) -> None:
-    """Rows at any distance and place in memory; more logits than bits are masked, more bits than logits ignored."""
+    """Rows at any stride and offset in memory; more logits than bits are masked, more bits than logits ignored."""
     rng = np.random.default_rng(width)
     whole = logits_of(rng, (3, width + gap + offset), dtype, device)
     before = whole.clone()

@@ -45,7 +45,7 @@ def test_tokens_arrive_in_the_order_of_their_clocks(dtype: torch.dtype, device: 
 
 
 def test_the_reference_draws_from_the_distribution() -> None:
-    """Who is first, and who is second behind the likeliest, as Plackett and Luce say: chi-squares below 1 - 1e-6."""
+    """The first token, and the second one after the likeliest, by the Plackett-Luce model: chi-squares below 1 - 1e-6."""
     x, everything = np.log(P).astype(np.float32), np.ones(6, bool)
     orders = [race(x, everything, seed) for seed in range(5000)]
     first = np.bincount([order[0] for order in orders], minlength=6)
@@ -77,7 +77,7 @@ def valid(row: int, token: int) -> bool:
 
 
 def test_awrs_by_the_kernel_is_awrs_by_the_reference(device: str) -> None:
-    """Tokens, checks and weights: whose law is shown over all orders in test_awrs_tensors.py."""
+    """Tokens, checks and weights: whose distribution is tested over all orders in test_awrs_tensors.py."""
     count = 4 if SIMULATED else 100
     logits = torch.tensor(np.log(P) + 3.0, dtype=torch.float32, device=device).expand(count, -1)
     there = KernelRace(logits, seeded(device), None, 2)
@@ -101,7 +101,7 @@ def test_awrs_on_a_card_is_weighted_properly(device: str) -> None:
 
 
 def test_tiny_valid_mass_is_found(device: str) -> None:
-    """By sums of what is left; and no token is asked about twice."""
+    """By sums of the remaining mass; no token is checked twice."""
     rare = torch.tensor(np.log([1 - 3e-13, 1e-13, 1e-13, 1e-13]), dtype=torch.float32, device=device).expand(2, -1)
     for one in step_batch(rare, lambda row, token: token == 2, race=KernelRace(rare, seeded(device), None, 4)):
         assert one.token == 2 and math.exp(one.log_weight) <= 3.1e-13

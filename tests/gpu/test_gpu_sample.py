@@ -1,4 +1,4 @@
-"""mask_softmax_sample: its law against exact sums, its draws against a plain reference, number for number."""
+"""mask_softmax_sample: its distribution against exact sums, its draws against a reference implementation."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_draws_are_those_of_the_reference(width: int, dtype: torch.dtype, device
 
 
 def test_cuts_go_through_ties_by_token_id(device: str) -> None:
-    """Where hundreds of tokens are alike, a cut is found pass by pass down to one of them."""
+    """Where hundreds of tokens are equal, a cutoff is found pass by pass down to one of them."""
     width = 600
     x = np.stack([np.zeros(width), np.arange(width) % 2 * 1.0]).astype(np.float32)
     k, p = np.array([77, 0], np.int32), np.array([1, 0.4], np.float32)
@@ -109,7 +109,7 @@ def test_cuts_go_through_ties_by_token_id(device: str) -> None:
 
 
 def test_every_token_has_its_probability(device: str) -> None:
-    """Drawn until all were seen: what the kernel says of each is the law that is meant, and sums to 1."""
+    """Draw until all tokens were seen: the probabilities that the kernel reports are the expected ones and sum to 1."""
     x = torch.tensor([1.0, 0.5, -9.0, 0.5, 2.0, 0.25], device=device).expand(6, 6).contiguous()
     mask = torch.tensor([0b011011], dtype=torch.int32, device=device)
     seen: dict[int, float] = {}
@@ -153,7 +153,7 @@ def test_draws_of_the_reference_follow_its_distribution() -> None:
 
 
 def test_rows_without_a_token_say_so(device: str) -> None:
-    """-inf where nothing has any mass, NaN where something is no number."""
+    """-inf where nothing has any mass, NaN where a value is NaN."""
     x = torch.zeros((6, 40), device=device)
     x[1] = -torch.inf
     x[2, 39] = torch.nan
@@ -169,7 +169,7 @@ def test_rows_without_a_token_say_so(device: str) -> None:
 
 
 def test_a_draw_does_not_depend_on_its_row(device: str) -> None:
-    """The same row, seed and step: the same token, wherever it stands in a batch."""
+    """The same row, seed and step give the same token at any row of a batch."""
     x = torch.from_numpy(np.random.default_rng(9).normal(size=(3, 50)).astype(np.float32)).to(device)
     seeds, steps = torch.tensor([4, 5, 6], device=device), torch.tensor([7, 8, 9], device=device)
     one = mask_softmax_sample(x, seeds=seeds, steps=steps)

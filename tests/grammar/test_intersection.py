@@ -167,7 +167,7 @@ def test_spellings(dfa: Dfa, text: str) -> None:
 
 
 def readable(text: str) -> bool:
-    """Whether it is the inside of one JSON string of whole characters."""
+    """Return whether it is the content of one JSON string, without partial characters."""
     try:
         json.loads(f'"{text}"').encode()
     except ValueError:

@@ -1,4 +1,4 @@
-"""A transformers model after a prompt gives the law that the bare model gives, whatever was asked of it before."""
+"""A transformers model after a prompt gives the distribution of the bare model, whatever the earlier calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.model_factory import FAMILIES, PADDING, made, tokenizer_for
 
 
 def plainly(loaded, prompt: list[int], prefix: list[int]) -> np.ndarray:
-    """The law by one forward pass over everything, without a cache."""
+    """Return the distribution by one forward pass over the whole context, without a cache."""
     with torch.inference_mode():
         if loaded.model.config.is_encoder_decoder:
             start = [loaded.model.config.decoder_start_token_id]
@@ -54,7 +54,9 @@ def test_what_is_known_is_not_fed_again() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_particles_go_on_from_the_rows_of_the_last_step(family: str) -> None:
-    """Copied, dropped and in another order: the law stays that of the bare model, each step feeds one token a text."""
+    """Texts copied, dropped and reordered: the distribution stays that of the bare model, and each step feeds one
+    token a text.
+    """
     loaded = made(family)
     prompt = loaded.prompt_ids("name and age of people")
     lm = loaded.on("name and age of people")
@@ -100,7 +102,7 @@ def test_a_step_that_fails_leaves_nothing_half_done() -> None:
 
 
 def test_a_population_feeds_each_distinct_text_once() -> None:
-    """smc over a model of transformers: contexts asked about, each one token, but for the prompt."""
+    """smc over a model of transformers: contexts after the prompt are fed one token at a time."""
     import constrain
     from constrain.integrations.transformers_language_model import TransformersModel
     from constrain.sampling import draw

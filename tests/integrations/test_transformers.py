@@ -157,7 +157,7 @@ def test_prefetched_masks_are_the_same(family: str) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_beams_find_the_likeliest_text_of_all(family: str) -> None:
-    """Beams enough for every sequence: what comes first is the argmax by enumeration, and so is the rest."""
+    """With beams for every sequence, the ranking is that of enumeration."""
     loaded = made(family)
     constraints = [constraint_for(loaded, b"true", b"to"), constraint_for(loaded, b"in", b"red", b"1")]
     inputs = inputs_for(loaded, *PROMPTS[:2])
@@ -184,7 +184,7 @@ def test_beam_search_stays_inside_the_constraint() -> None:
 
 @pytest.mark.parametrize("family", ["llama", "t5"])
 def test_sampling_follows_the_masked_distribution(family: str) -> None:
-    """400 texts by num_return_sequences, against the exact law of masked sampling."""
+    """400 texts by num_return_sequences, against the exact distribution of masked sampling."""
     loaded = made(family)
     constraint = constraint_for(loaded, b"true", b"to", b"red")
     inputs = inputs_for(loaded, "name")

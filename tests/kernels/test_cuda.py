@@ -1,4 +1,4 @@
-"""The kernels for cards where there is no card: run in numba's simulator, and compiled for one.
+"""The CUDA kernels without a GPU: run in numba's simulator, and compiled.
 
 numba reads NUMBA_ENABLE_CUDASIM when it is imported, so tests/gpu runs in a process of its own. Compiling needs
 NVIDIA's compiler, which comes with the extra `cuda`, and no card: types, registers and widths are looked at.

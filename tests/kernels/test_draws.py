@@ -1,4 +1,4 @@
-"""The kernels that draw from a row under a mask, against numpy doing it the long way."""
+"""The kernels that draw from a row under a mask, against numpy."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_masses_are_sums_of_exponentials(given_: tuple[NDArray[Any], NDArray[np.
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_the_exponential_is_within_its_bound(kind: Any) -> None:
-    """Token by token, over the whole range: 0 where it says so, and never off by more."""
+    """Token by token, over the whole range: 0 where documented, and otherwise within the bound."""
     row = np.concatenate([np.linspace(-90, 0.01, 60_000), -np.logspace(-30, 0, 4_000)]).astype(kind)
     bound = 2e-7 if kind is np.float32 else 1e-15
     for at in range(0, len(row), 32):

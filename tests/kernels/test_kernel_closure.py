@@ -1,4 +1,4 @@
-"""Closures (kernels): which places of a program are reached without a byte, and what the instructions keep.
+"""Closures (kernels): which instructions are reached without a byte, and the state that they record.
 
 Programs are written here word by word. A closure begins anew where it lacks room, and finds the same with more.
 """
@@ -36,7 +36,7 @@ A, B = 97, 98
 
 
 def grown(context: Context) -> None:
-    """Give the room that a closure asks for."""
+    """Grow the array that a closure requests."""
     status, slot = context.asked
     assert status == at.FULL
     context.double(slot)
@@ -63,7 +63,7 @@ def closed(context: Context, *items: Config) -> set[Config]:
 
 
 def both(code: Sequence[int], *items: Config) -> tuple[set[Config], Context]:
-    """What is found with next to no room, which is what is found with enough."""
+    """Return the result with minimal arrays, which must equal that with large ones."""
     contexts = []
     for lengths, rubbish in ((SMALL, -1), (ROOMY, 0), (ROOMY, 7)):
         context = Context(lengths, rubbish)
@@ -149,7 +149,7 @@ def test_objects_go_on_by_what_their_state_allows(reg: int, ext: int, flags: int
 def test_leaves_exit_after_enough_characters(
     low: int, high: int, count: int, ext: int, flags: int, allowed: int
 ) -> None:
-    """And go on while there may be more; a leaf that was just come to has none yet, and its round may be empty.
+    """And continue while more are allowed; a leaf that was just entered has none yet, and its round may be empty.
 
     count: characters in the leaf, -1: just come to.
     """
@@ -217,14 +217,14 @@ Rules = Sequence[Sequence[Sequence[int]]]
 
 @dataclass
 class Program:
-    """The code of rules: where each way of each rule begins, and their cells."""
+    """Return the code of rules: the addresses of the alternatives of each rule, and their cells."""
 
     code: list[int]
     cells: list[int] = field(default_factory=list)
 
 
 def written(rules: Rules) -> Program:
-    """The code of rules: a SPLIT into its ways each, which end with END."""
+    """Return the code of rules: a SPLIT into the alternatives of each, which end with END."""
     code = [at.END, *[0] * len(rules)]
     cells = list(range(1, 1 + len(rules)))
     for cell, ways in zip(cells, rules):
@@ -277,7 +277,7 @@ class Reached:
 
 @st.composite
 def some_rules(draw: st.DrawFn) -> Rules:
-    """Few rules or so many that calls are hashed, recursive on either side and through each other."""
+    """Sets of rules, some so large that calls are hashed, recursive on either side and through each other."""
     count = draw(st.sampled_from([1, 2, 3, 5, 20, 40]))
     # Many rules are called one by one, beside what is drawn.
     symbol = st.integers(-1, min(count - 1, 4)) | st.integers(0, count - 1)
@@ -325,7 +325,7 @@ def test_rules_that_call_each_other(rules: Rules) -> None:
     st.lists(st.tuples(st.integers(0, 50), st.integers(1, 3), st.integers(0, 2), extras), max_size=60), st.booleans()
 )
 def test_calls_of_a_closure(wanted: list[tuple[int, int, int, int]], is_nullable: bool) -> None:
-    """Each rule has one call with its callers; who comes after it has ended goes on at once."""
+    """Each rule has one call with its callers; a caller that is added after it has ended continues at once."""
     context = Context(ROOMY)
     context.put(at.CODE, [at.END, *[100 + cell for cell in range(51)], at.END])
     context.call(begin_closure)
@@ -375,7 +375,7 @@ def test_the_end_of_a_rule_goes_on_with_every_caller(count: int) -> None:
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(-3, 2), st.integers(-1, 2), st.integers(-3, 1), st.integers(0, 1), extras)))
 def test_items_are_on_the_list_once(items: list[Config]) -> None:
-    """In the order in which they came; as many as fit, and as half of SEEN has places."""
+    """In the order in which they came; as many as fit, and at most half the capacity of SEEN."""
     context = Context(SMALL)
     for stamp in (0, 1 << 30):
         context.head[at.CLOSURES] = stamp
@@ -425,7 +425,7 @@ def test_a_closure_begins_with_nothing() -> None:
 
 @pytest.mark.parametrize(("items", "places"), [(1, 8), (3, 4), (8, 8), (20, 8)])
 def test_space_for_calls(items: int, places: int) -> None:
-    """They are found among the items, which SEEN has to have places for."""
+    """They are stored among the items, for which SEEN needs capacity."""
     context = Context(ROOMY | {at.ITEMS: 5 * items, at.SEEN: 2 * places}, rubbish=7)
     context.call(begin_closure)
     n = 0
@@ -443,7 +443,7 @@ NONE_LEFT = {at.NAMES: 3 * at.ROOTS, at.OBJECTS: 1, at.CURSORS: 1} | SMALL | {at
 
 @pytest.mark.parametrize("lengths", [NONE_LEFT, ROOMY | {at.NAMES: 300, at.OBJECTS: 300, at.CURSORS: 300}])
 def test_registers_that_begin(lengths: dict[int, int]) -> None:
-    """An object begins with nothing seen, a list of members with none; both where there is no room at first."""
+    """An object begins with no keys seen, an array with no members; both also with arrays that have to grow first."""
     block = code_of(ObjectRules(0, 2, 0, frozenset(), (frozenset(), frozenset()), True, False, 0, -1), [1, 0])
     start = len(block)
     context = Context(lengths)

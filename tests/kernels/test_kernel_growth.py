@@ -1,4 +1,4 @@
-"""After the hash tables of a state cache are filled anew, all that was interned is found again, nothing is added."""
+"""After the hash tables of a state cache are rebuilt, all interned records are found again, and none is added."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read(constraint: Constraint, text: bytes) -> list[int]:
 
 
 def forget_steps(constraint: Constraint) -> None:
-    """Forget where bytes lead from all sets: every step is made anew, and what it leads to is looked for."""
+    """Clear the transitions of all sets: every step is computed again, and its target looked up."""
     arrays = constraint.state_cache().arrays
     for number in range(arrays[at.HEAD][at.N_SETS]):
         record = arrays[at.SETS][number * at.SET_W : (number + 1) * at.SET_W]

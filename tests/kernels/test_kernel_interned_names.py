@@ -46,7 +46,7 @@ class Slots:
             assert (memory[:1000] == -9).all() and (memory[1000 + len(self.arrays[slot]) :] == -9).all()
 
     def asks_for(self, slot: int) -> bool:
-        """Whether the last call asked for more room there."""
+        """Return whether the last call requested more space there."""
         head = self.arrays[at.HEAD]
         return (int(head[at.STATUS]), int(head[at.ARGUMENT])) == (at.FULL, slot)
 
@@ -67,7 +67,7 @@ def test_equal_names_have_equal_ids_and_are_written_out_again(names: list[bytes]
 
 @given(st.integers(0, 12), st.integers(1, 40), st.sampled_from([16, 32, 64]))
 def test_a_full_array_is_requested_to_grow(extra: int, count: int, hashes: int) -> None:
-    """Of chains: while the hash table is not half full. Of a name in the buffer: all of it, from a place on."""
+    """Of chains: while the hash table is not half full. Of a name in the buffer: all of it, from an offset on."""
     slots = Slots(at.ROOTS + extra, buffer=24, hashes=hashes)
     name, made = at.DECODED, 0
     for value in range(count):

@@ -42,21 +42,21 @@ def small_tables() -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Spellings:
-    """One way to spell characters: ascending code points, and the bytes of each, END behind the last."""
+    """One spelling of characters: ascending code points, and the bytes of each, followed by END."""
 
     codes: Ints
     rows: NDArray[np.uint8]
 
     @cache  # noqa: B019  (there are a handful of them)
     def children(self, begin: int, end: int, place: int) -> list[tuple[int, int, int]]:
-        """The bytes at a place of rows begin .. end, which are alike before it, and which rows have each."""
+        """Return the bytes at one position of rows begin .. end, which are equal before it, and the rows with each."""
         column = self.rows[begin:end, place]
         cuts = [0, *(np.flatnonzero(column[1:] != column[:-1]) + 1).tolist(), end - begin]
         return [(int(column[low]), begin + low, begin + high) for low, high in pairwise(cuts) if column[low] != END]
 
 
 def texts(codes: Ints, encoding: str, dtype: str) -> NDArray[Any]:
-    """The code units of all characters, one behind the other."""
+    """Return the code units of all characters, concatenated."""
     return np.frombuffer(codes.astype("<u4").tobytes().decode("utf-32-le").encode(encoding), dtype)
 
 
@@ -98,7 +98,7 @@ def spellings() -> dict[int, list[Spellings]]:
 
 
 class Law:
-    """What a Dfa says of the characters of each way to spell, in one state: where they lead, what must follow."""
+    """The transitions of a Dfa on the characters of each spelling in one state, and what must follow."""
 
     def __init__(self, dfa: Dfa, state: int, spellings: list[Spellings]) -> None:
         self.spellings = spellings
@@ -118,7 +118,7 @@ class Law:
 
 @dataclass
 class Oracle:
-    """Inside one character: of each way to spell that fits the bytes so far, the rows that begin so."""
+    """Inside one character: for each spelling that fits the bytes so far, the rows with this prefix."""
 
     law: Law
     place: int
@@ -144,7 +144,7 @@ class Oracle:
         return set(self.ways)
 
     def after(self, b: int) -> Oracle | int:
-        """After one more byte; the state of the Dfa if the character is whole."""
+        """After one more byte; the state of the Dfa if the character is complete."""
         spans = self.ways[b]
         way, begin, end = spans[0]
         if end == begin + 1 and self.law.spellings[way].rows[begin, self.place + 1] == END:
@@ -187,7 +187,7 @@ def fork(first: Dfa, second: Dfa) -> Dfa:
 
 
 def by_blocks(size: int, firsts: list[int]) -> Dfa:
-    """At some places eight blocks of characters, of which every other one needs more behind it."""
+    """Eight blocks of characters, of which every other one needs further characters."""
     even = [between(first + k * size, first + (k + 1) * size - 1) for first in firsts for k in range(0, 8, 2)]
     odd = [between(first + k * size, first + (k + 1) * size - 1) for first in firsts for k in range(1, 8, 2)]
     return fork(Dfa.union_of(even), Dfa.union_of(odd))
@@ -282,7 +282,9 @@ def test_each_byte_of_each_spelling(name: str, mode: int, spellings: dict[int, l
 
 @pytest.mark.parametrize(("mode", "count"), [(at.UTF8, 8), (at.JSON_INSIDE, 88), (at.JSON_STRING, 89)])
 def test_the_any_text_language_has_a_small_automaton(mode: int, count: int) -> None:
-    """In UTF-8 those of the automaton of RFC 3629; in JSON most are of a high surrogate, whose digits are kept."""
+    """In UTF-8 those of the automaton of RFC 3629; in JSON most are of a high surrogate, whose digits are part of the
+    state.
+    """
     table = MaskTable(Vocabulary.bytes())
     todo, found = [table.start(Dfa.any_text(), mode)], set[int]()
     while todo:

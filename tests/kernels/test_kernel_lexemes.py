@@ -1,4 +1,4 @@
-"""Masks of texts that are parsed: by readers of whole tokens, against taking every token byte by byte.
+"""Masks of texts that are parsed: by tables of complete tokens, against advancing every token byte by byte.
 
 A token may be many lexemes, too long to be read at once, or end in a lexeme that may come to nothing.
 """
@@ -110,7 +110,7 @@ HOW: dict[str, dict[str, str]] = {"contextual": {}, "basic": {"lexer": "basic"},
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("name", CASES)
 def test_tokens_are_read_as_their_bytes(name: str, how: str) -> None:
-    """What was read of tokens is kept in the table: nothing is read a second time."""
+    """Scanned tokens are cached in the table: nothing is scanned twice."""
     grammar, texts = CASES[name]
     if how == "earley" and name not in EARLEY:
         return

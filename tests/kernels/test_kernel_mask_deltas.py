@@ -1,4 +1,4 @@
-"""Mask deltas: masks are restored as they were stored, take no more room than needed, and no word beyond is written."""
+"""Mask deltas: masks are restored as they were stored, take no more space than needed, and no word beyond is written."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Slots:
 
 @st.composite
 def rows_and_masks(draw: st.DrawFn) -> tuple[list[Words], list[tuple[int, Words]]]:
-    """Some rows, and masks that differ from a row, or from nothing, in few or in many bits."""
+    """Some rows, and masks that differ from a row, or from nothing, in a small or large number of bits."""
     words, seed = draw(st.sampled_from([1, 15, 16, 17, 33, 700])), draw(st.integers(0, 2**32))
     rng = np.random.default_rng(seed)
     rows = [rng.integers(-(2**31), 2**31, words).astype(np.int32) for _ in range(3)]

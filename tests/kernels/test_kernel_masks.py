@@ -88,7 +88,7 @@ SCHEMAS: dict[str, tuple[Any, list[str]]] = {
 
 
 def vocabulary_of(texts: list[str], extra: tuple[str, ...] = ()) -> Vocabulary:
-    """Single bytes, and pieces of texts, also such as do not stand there."""
+    """Single bytes, and pieces of texts, also pieces that do not occur there."""
     rng, pieces = random.Random(texts[0]), set[bytes]()
     for text in map(str.encode, texts):
         pieces |= {text[k : k + size] for k in range(len(text)) for size in range(2, 9)}
@@ -138,7 +138,7 @@ NAMES = Dfa.from_strings(["a", "ab", "abc", "abd", "b", "é", "éa", '"', '"a', 
 
 
 def few_but(*excluded: str, language: Dfa = NAMES) -> Node:
-    """An object of members whose names are some of few, and not those that are excluded."""
+    """An object with member names from a small set, without the excluded ones."""
     return Object((), (NameClass(language, Literal(b"1")),), TIGHT, 0, 5, excluded=excluded)
 
 
@@ -168,7 +168,7 @@ def test_nodes(name: str) -> None:
 
 @pytest.mark.parametrize("count", [MOST_ROWS, MOST_ROWS + 1])
 def test_a_mask_is_made_of_a_bounded_number_of_rows(count: int) -> None:
-    """Different ones: the same leaf at many places counts once."""
+    """Distinct ones: a leaf that occurs several times counts once."""
     leaves = [Chars(to_dfa(f"[a-z]{{{number + 1}}}")) for number in range(count)]
     options = [Sequence((leaf, Literal(b"%d" % place))) for leaf in leaves for place in range(2)]
     matcher = compile_grammar(Grammar(Choice(tuple(options)), {}), Vocabulary.bytes()).matcher()

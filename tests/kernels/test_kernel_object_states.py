@@ -87,7 +87,7 @@ class State:
 
 @lru_cache(maxsize=100_000)
 def can_close(rules: Rules, state: State) -> bool:
-    """Whether some way to go on ends in an object that may close."""
+    """Return whether some continuation ends in an object that may close."""
     if rules.high >= 0 and state.members > rules.high:
         return False
     if rules.is_complete(state.seen, state.members):
@@ -110,7 +110,7 @@ def words_of(bits: Sequence[int] | frozenset[int], words: int) -> list[int]:
 
 
 def string_block(base: int, strings: Sequence[bytes]) -> list[int]:
-    """A block of sorted strings that stands at `base`."""
+    """Return a block of sorted strings for the address `base`."""
     offsets, texts = [base + at.STR_OFFSETS + len(strings) + 1], list[int]()
     for string in sorted(strings):
         texts += string
@@ -119,7 +119,7 @@ def string_block(base: int, strings: Sequence[bytes]) -> list[int]:
 
 
 def code_of(rules: Rules, ranks: Sequence[int], excluded: Sequence[bytes] = ()) -> list[int]:
-    """The object block of these rules, at place 1 of CODE."""
+    """Return the object block of these rules, for address 1 of CODE."""
     words = (rules.count + rules.marks + 31) // 32
     head, rest = [0] * at.OBJ_W, list[int]()
 
@@ -141,7 +141,7 @@ def code_of(rules: Rules, ranks: Sequence[int], excluded: Sequence[bytes] = ()) 
 
 @st.composite
 def rules(draw: st.DrawFn) -> Rules:
-    """Small objects, some behind many keys. Members are counted from below only where others can make up for it:
+    """Small objects, some after many keys. Members are counted from below only where others can make up for it:
 
     keys that come together might else overshoot the most members on the way to the least.
     """
@@ -227,7 +227,9 @@ NAMES = st.lists(st.binary(max_size=3).map(lambda name: bytes(97 + b % 3 for b i
 @settings(max_examples=50)
 @given(NAMES, NAMES, NAMES, st.sampled_from([0, -1, 1 << 20]))
 def test_names_that_are_taken(excluded: list[bytes], seen: list[bytes], asked: list[bytes], rubbish: int) -> None:
-    """An undeclared key has neither an excluded name nor one that is there; what begins one may have no way on."""
+    """An undeclared key has neither an excluded name nor one that is present; a prefix of one may have no
+    continuation.
+    """
     context = Context(LENGTHS, rubbish)
     rules = Rules(0, 0, 1, frozenset(), (), True, True, 0, -1)
     context.put(at.CODE, code_of(rules, [], excluded))
@@ -270,7 +272,7 @@ def test_names_that_are_taken(excluded: list[bytes], seen: list[bytes], asked: l
 
 @pytest.mark.parametrize("words", [1, 2, 5])
 def test_space_for_the_bits_of_an_object(words: int) -> None:
-    """BUFFER has to hold the keys seen and those that must come; more is not asked for."""
+    """BUFFER has to hold the keys seen and the required ones; no more is requested."""
     rules = Rules(32 * words, 0, 0, frozenset(), (), True, False, 0, -1)
     for length in range(2 * words, 2 * words + 16):
         context = Context(LENGTHS | {at.BUFFER: length})
@@ -283,7 +285,7 @@ def test_space_for_the_bits_of_an_object(words: int) -> None:
 @pytest.mark.parametrize("is_free", [True, False])
 @pytest.mark.parametrize("high", range(7))
 def test_keys_bring_what_they_need_in_turn(high: int, is_free: bool) -> None:
-    """A key of a chain comes only if all of the chain behind it can."""
+    """A key of a chain is allowed only if the remaining chain is."""
     needs = tuple(frozenset({k - 1} if is_free else {k + 1}) - {-1, 5} for k in range(5))
     rules = Rules(0, 5, 0, frozenset(), needs, is_free, False, 0, high)
     context = Context(LENGTHS)

@@ -93,7 +93,7 @@ def bits(cache: StateCache, place: int, words: int) -> set[int]:
 @settings(max_examples=15)
 @given(st.data())
 def test_stacks_take_terminals_as_lists_of_states_do(name: str, data: st.DataObject) -> None:
-    """And accept those that some reductions lead on with; also when what was found out is forgotten."""
+    """And accept those that some reductions lead on with; also after the memos are cleared."""
     cache, block, parser = made(name)
     table, head = parser.table, cache.arrays[at.HEAD]
     wanted: Stack = (table.start,)
@@ -246,7 +246,7 @@ def test_blocks_are_as_deep_as_their_columns(depths: list[int], has_brackets: bo
 @settings(max_examples=40)
 @given(st.lists(st.integers(0, 30), max_size=30), st.sampled_from(sorted(GRAMMARS)))
 def test_equal_lists_of_lexemes_have_one_number(choices: list[int], name: str) -> None:
-    """Whatever way led there; a list is that of the lexemes of which the last leads on."""
+    """Independent of the path; a list is that of the lexemes of which the last leads on."""
     cache, block, _ = made(name)
     q = cache.run(start_parse, block)
     assert cache.run(start_parse, block) == q
@@ -267,7 +267,7 @@ def test_equal_lists_of_lexemes_have_one_number(choices: list[int], name: str) -
 @pytest.mark.parametrize("name", GRAMMARS)
 @pytest.mark.parametrize("records", range(1, 7))
 def test_a_text_begins_with_the_first_stack_at_any_capacity(name: str, records: int) -> None:
-    """And with one column: both are made again where there was room for a part of them only."""
+    """And with one column: both are made again where only a part of them fits."""
     cache, block, parser = made.__wrapped__(name)
     head = cache.arrays[at.HEAD]
     head[at.N_PAIRS], head[at.N_LISTS], head[at.N_MAY_SHIFT] = 1, 1, 0

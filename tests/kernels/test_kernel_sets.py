@@ -1,4 +1,4 @@
-"""Sets of configurations (kernels): what is kept with a set is what its configurations say, one by one.
+"""Sets of configurations (kernels): the stored fields of a set are those computed from its configurations.
 
 Texts are taken and masks made, which fills a state cache with sets and memos. Each is then compared with plain loops:
 the bytes that a set names, the steps that it remembers, its keyless variant, and that no set is there twice.
@@ -138,7 +138,7 @@ class Sets:
         return records
 
     def text(self, s: int) -> list[int]:
-        """What stands behind the configurations of a set inside a member."""
+        """Return the continuations of the configurations of a set inside a member."""
         end = 5 * (self.field(s, at.SET_FIRST) + self.field(s, at.SET_COUNT))
         is_member = self.field(s, at.SET_FLAGS) & at.IS_MEMBER
         return self.arrays[at.CONFIGS][end : end + 5].tolist() if is_member else []
@@ -179,7 +179,9 @@ class Sets:
         return bool(int(self.arrays[at.OBJECTS][state + at.O_BITS + words + (rank >> 5)]) >> (rank & 31) & 1)
 
     def lexemes(self, q: int) -> set[int]:
-        """Bytes by which some lexeme of a list may go on, and, if it may be whole, those that begin another."""
+        """Return the bytes by which some lexeme of a list may continue, and, if it may be complete, those that begin
+        another.
+        """
         lists, code, found = self.arrays[at.LISTS], self.code, set[int]()
         block = int(lists[q + at.LIST_BLOCK])
 
@@ -200,7 +202,7 @@ class Sets:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_set_names_the_bytes_of_its_configurations(name: str) -> None:
-    """Those refused after all (too few characters, a name that is taken) included, and no others."""
+    """Including those that are refused later (too few characters, a name that is taken), and no others."""
     sets = Sets(filled(name))
     for s in range(1, sets.count):
         by_config = [sets.wanted(config) for config in sets.configs(s)]
@@ -215,7 +217,7 @@ def test_a_set_names_the_bytes_of_its_configurations(name: str) -> None:
 
 
 def distinguished_bytes(sets: Sets, s: int) -> set[int]:
-    """Bytes that other configurations than leaves (and those whose classes have few names) may go on with."""
+    """Return the bytes that configurations other than leaves (and those whose classes have few names) accept."""
     ops = [(config, int(sets.code[config[0]])) for config in sets.configs(s)]
     others = [c for c, op in ops if op != at.LEAF and not (op == at.OTHER and sets.code[c[0] + 5] == 0)]
     return set[int]().union(*[sets.wanted(config) or set() for config in others])
@@ -241,7 +243,7 @@ def test_a_step_that_is_remembered_is_that_of_each_configuration(name: str) -> N
 
 
 def remembered(sets: Sets, s: int, allowed: set[int]) -> dict[int, int]:
-    """What stands in the memos of a set for each byte that it names."""
+    """Return the memo of a set for each byte that it names."""
     if len(allowed) <= at.NARROW:
         return {b: sets.field(s, at.SET_NEXT + k) for k, b in enumerate(sorted(allowed))}
     row = sets.field(s, at.SET_BYTES)
@@ -250,7 +252,7 @@ def remembered(sets: Sets, s: int, allowed: set[int]) -> dict[int, int]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_step_is_stored_for_all_bytes_with_equal_leaf_transitions(name: str) -> None:
-    """A string has one step for all letters; a byte that anything else waits for is worked out by itself."""
+    """A string has one step for all letters; a byte that another configuration accepts is computed separately."""
     cache = filled(name)
     sets = Sets(cache)
     for s in range(1, sets.count):
@@ -329,7 +331,7 @@ def test_parts_of_a_set(name: str) -> None:
 
 
 def check_names_forgotten(sets: Sets, state: int, before: int, mark: int) -> None:
-    """The object state behind a name that is not known: its mark is set, and names are not known any more."""
+    """The object state after an unknown name: its mark is set, and names are unknown from then on."""
     objects = sets.arrays[at.OBJECTS]
     assert objects[state + at.O_NAMES] == at.UNKNOWN_NAMES
     was, now = int(objects[before + at.O_BITS]), int(objects[state + at.O_BITS])

@@ -1,4 +1,4 @@
-"""Stack nodes (kernels): what returns to the same places has one number, and each node leads to its callers.
+"""Stack nodes (kernels): equal sets of return addresses share one number, and each node leads to its callers.
 
 Nodes are read back from NODES and EDGES. A node with many edges has some of them through others: `edges_of` follows
 these, and finds the set that the node stands for.
@@ -25,7 +25,7 @@ Edge = tuple[int, int, int]
 def small(
     rubbish: int, nodes: int = 2, edges: int = 4, places: int = 16, buffer: int = 8, path: int = 8, mark: int = 0
 ) -> Context:
-    """A context with room for so many records, and so many int32s of scratch."""
+    """Return a context with the given capacities, and `buffer` int32s of scratch."""
     lengths = {at.NODES: 4 * nodes, at.EDGES: 3 * edges, at.NODE_HASH: places, at.BUFFER: buffer, at.PATH: path}
     context = Context(lengths, rubbish, mark)
     context.put(at.CODE, [at.MEMBER_END if pc > 0 and pc % 7 == 0 else at.END for pc in range(PLACES)])
@@ -33,7 +33,7 @@ def small(
 
 
 def records(context: Context, node: int) -> list[Edge]:
-    """The edges of a node as they stand."""
+    """Return the edges of a node in stored order."""
     first, count = context[at.NODES][4 * node : 4 * node + 2].tolist()
     return [tuple(row) for row in context[at.EDGES][3 * first : 3 * (first + count)].reshape(-1, 3).tolist()]
 
@@ -47,7 +47,7 @@ def edges_of(context: Context, node: int) -> set[Edge]:
 
 
 def provide(context: Context) -> None:
-    """Give the room that is asked for."""
+    """Grow the requested array."""
     status, slot = context.asked
     assert status == at.FULL
     context.double(slot)
@@ -63,7 +63,7 @@ rubbish = st.sampled_from([0, -1, 1, 2, 5, 1 << 30])
 @settings(max_examples=40)
 @given(st.lists(edge, min_size=1, max_size=70), st.integers(0, 3))
 def test_edges_are_sorted_by_the_node_below(edges: list[Edge], first: int) -> None:
-    """Then by pc and register; repeats are left out, and what stands before is left alone."""
+    """Then by pc and register; repeats are removed, and earlier records are unchanged."""
     context = small(0, buffer=3 * 70 + 4)
     flat = [number for one in edges for number in one]
     context[at.BUFFER][: first + len(flat)] = [9] * first + flat
@@ -89,7 +89,7 @@ def blocks(draw: st.DrawFn) -> Block:
 @settings(max_examples=35)
 @given(st.lists(blocks(), min_size=1, max_size=24), rubbish)
 def test_equal_blocks_of_nodes_have_one_number(wanted: list[Block], rubbish: int) -> None:
-    """However little room there is at first, and again in the memory of a state cache that was emptied."""
+    """With any initial capacity, and again in the memory of a state cache that was cleared."""
     context = small(rubbish, buffer=64)
     for _ in range(2):
         known, inside, edges = dict[Block, int](), [False], 0
@@ -181,7 +181,7 @@ def reached(calls: Calls, which: int) -> set[int]:
 @settings(max_examples=35)
 @given(st.lists(closures(), min_size=1, max_size=3), rubbish, st.data())
 def test_each_call_becomes_a_node_with_its_callers(several: list[Calls], rubbish: int, data: st.DataObject) -> None:
-    """From small room on and, the same calls, with all the room there is: the same nodes."""
+    """The same calls with small arrays that grow and with large ones give the same nodes."""
     grown, roomy = (
         small(rubbish),
         small(rubbish, nodes=4_000, edges=40_000, places=16_384, buffer=16_000, path=400, mark=MARK),
@@ -216,7 +216,7 @@ def test_each_call_becomes_a_node_with_its_callers(several: list[Calls], rubbish
 
 
 def check_shape(context: Context, node: int, unsettled: int) -> None:
-    """A node and those that it has edges through have few edges each, none of them twice."""
+    """A node and those that it has edges through have a bounded number of edges, none of them twice."""
     edges = records(context, node)
     assert len(edges) == len(set(edges))
     assert len(edges) <= at.MOST_EDGES + 1 + PLACES * 3 * unsettled

@@ -51,7 +51,7 @@ def spellings_of_character(char: str) -> list[Spelled]:
 
 
 def walk(matcher: Matcher, texts: list[Spelled], begun: bytes = b"") -> None:
-    """That just these texts may follow what the matcher has read, by all ways."""
+    """Assert that exactly these texts may follow, by all queries."""
     here = [(text, places) for text, places in texts if text.startswith(begun)]
     place = len(begun)
     wanted = set[int]()
@@ -124,7 +124,7 @@ def plain(texts: Iterable[bytes]) -> list[Spelled]:
 
 
 def test_the_state_after_a_string_is_stored_once() -> None:
-    """However it was come to: the set holds it once."""
+    """By any path: the set holds it once."""
     node = Sequence((Choice((Strings((b"a", b"ab")), Literal(b"a"))), Literal(b"x")))
     matcher = read(node, b"a")
     sets = matcher._state_cache.arrays[at.SETS]

@@ -48,12 +48,12 @@ rubbish = st.sampled_from([0, -1, 1, 2, 3, 7, 1 << 30])
 
 
 def small(table: Table, rubbish: int) -> Context:
-    """A context in which that table has next to no room, and hash tables hold rubbish."""
+    """Return a context in which that table has minimal capacity, and hash tables hold rubbish."""
     return Context({table.slot: (table.first + 1) * table.width, table.hash_slot: 16}, rubbish)
 
 
 def fits(table: Table, context: Context) -> bool:
-    """Whether one record more has room."""
+    """Return whether one more record fits."""
     count = int(context.head[table.count])
     room = table.width * (count + 1) <= len(context[table.slot])
     return room and 2 * count <= len(context[table.hash_slot]) - 1 + table.allowance
@@ -117,7 +117,7 @@ def known_number(known: dict[tuple[int, int], int], key: int, text: int) -> int:
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(-6, 3), st.integers(-2, 3), st.integers(0, 1)), max_size=40), rubbish)
 def test_stored_answers_about_members_are_reused(questions: list[tuple[int, int, int]], rubbish: int) -> None:
-    """By their key and text, with their bytes cleared; also after the table was filled anew."""
+    """By their key and text, with their bytes cleared; also after the table was rebuilt."""
     table = Table(add_guard, at.GUARDS, at.GUARD_HASH, at.N_GUARDS, at.GUARD_W, 2, allowance=1)
     context = small(table, rubbish)
     for _ in range(2):

@@ -132,7 +132,9 @@ def row_of(table: MaskTable, leaf: int, tokens: Sequence[bytes]) -> set[int]:
 
 
 def staying(table: MaskTable, leaf: int, tokens: Sequence[bytes]) -> dict[int, int]:
-    """The tokens that end inside the leaf, each with the room that it needs: characters, and what must follow."""
+    """Return the tokens that end inside the leaf, each with the length that it needs: characters, and what must
+    follow.
+    """
     found = {}
     for number, token in enumerate(tokens):
         steps = list(path(table, leaf, token))
@@ -142,7 +144,7 @@ def staying(table: MaskTable, leaf: int, tokens: Sequence[bytes]) -> dict[int, i
 
 
 def leaving(table: MaskTable, leaf: int, tokens: Sequence[bytes]) -> Counter[tuple[bytes, int, int]]:
-    """(what follows a place in a token where the leaf may be left, the token, characters before it | ESCAPED).
+    """(the suffix of a token after a position where the leaf may end, the token, characters before it | ESCAPED).
 
     A token that ends where the leaf may also go on is not among them: it stays inside.
     """
@@ -156,7 +158,7 @@ def leaving(table: MaskTable, leaf: int, tokens: Sequence[bytes]) -> Counter[tup
 
 
 def remainders(table: MaskTable, leaf: int) -> Counter[tuple[bytes, int, int]]:
-    """The same, as it stands in the merged trie of a leaf state."""
+    """The same, read from the merged trie of a leaf state."""
     trie, tokens = table.arrays[at.TRIE], table.arrays[at.TRIE_TOKENS]
     found, todo = Counter[tuple[bytes, int, int]](), [(field(table, leaf, at.LEAF_SUFFIXES), b"")]
     nodes = 0
@@ -171,7 +173,7 @@ def remainders(table: MaskTable, leaf: int) -> Counter[tuple[bytes, int, int]]:
 
 
 def assert_loops(table: MaskTable) -> None:
-    """That what is noted of bytes 32 .. 127 that lead a state back to itself is so, where it was worked out."""
+    """Assert that the stored self-loops on bytes 32 .. 127 are correct, where they were computed."""
     for leaf in range(int(table.arrays[at.TABLE][at.N_LEAVES])):
         if field(table, leaf, at.LEAF_FLAGS) & at.LEAF_EXPANDED and field(table, leaf, at.LEAF_LOOPS + 3):
             record = table.arrays[at.LEAVES][leaf * at.LEAF_W + at.LEAF_LOOPS :][:3]
@@ -180,7 +182,7 @@ def assert_loops(table: MaskTable) -> None:
 
 
 def assert_leaf(table: MaskTable, leaf: int, tokens: Sequence[bytes]) -> None:
-    """That the row, the remainders and the order by room of a leaf state are those of its tokens one by one."""
+    """Assert that the row, the suffix trie and the tokens by length of a leaf state are those of its single tokens."""
     stays = staying(table, leaf, tokens)
     assert row_of(table, leaf, tokens) == set(stays)
     room, most = field(table, leaf, at.LEAF_LONGEST), max(stays.values(), default=0)
@@ -210,7 +212,7 @@ def test_rows_suffix_tries_and_tokens_by_length(tokens: list[bytes], pattern: st
 
 @pytest.mark.parametrize("mode", MODES)
 def test_suffixes_beyond_the_budget_are_not_merged(mode: int) -> None:
-    """It counts the tokens at all places and below, of which each is a step of work."""
+    """It counts the tokens at all positions and below, each of which is a step of work."""
     tokens = [*PIECES, b'"a', b'"ab', b"ab", b"abc"]
     for budget_more in (-1, 0):
         table = table_of(tokens)
@@ -247,7 +249,7 @@ def lengths(table: MaskTable, **shorter: int) -> Iterator[None]:
 
 
 def grown(table: MaskTable, name: str, call: Callable[[], int], least: int = 8) -> None:
-    """Call a kernel with more and more room in a slot until it has enough: from none that is free, or from `least`.
+    """Call a kernel with growing space in a slot until it suffices: from no free space, or from `least`.
 
     Until then it says so, and has written nothing that counts.
     """
@@ -320,7 +322,7 @@ def test_a_trie_is_built_where_there_is_space(slot: str) -> None:
 
 @pytest.mark.parametrize("length", [1, 30, 200])
 def test_the_bounds_suffice_for_the_trie_of_any_vocabulary(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A node for each byte, and the root: so many are reserved, and not many more here."""
+    """A node for each byte, and the root: this number is reserved, and hardly more is used here."""
     monkeypatch.setattr(mask_table, "TRIE_WORDS", 64 * (length + 1))
     tokens = [b"%c" % byte * length for byte in range(255)]
     assert table_of(tokens).arrays[at.TABLE][at.N_TRIE] == 255 * length + 2

@@ -113,7 +113,7 @@ def test_tokens_are_tried(name: str, small: bool) -> None:
 
 @pytest.mark.parametrize("name", SURE)
 def test_a_walk_finds_the_tokens_that_a_set_takes(name: str) -> None:
-    """With little room at first too; and it ends where it may take no more steps."""
+    """Also with small arrays at first; the walk ends at its bound of steps."""
     cache = filled(name)
     sets = Sets(cache)
     for s in some_sets(cache, 25):
@@ -159,7 +159,7 @@ def ends_when_spent(cache: StateCache, kernel: Callable[..., int], *arguments: i
 
 @pytest.mark.parametrize("name", ["object", "any style", "strings", "few names"])
 def test_rows_by_token_length(name: str) -> None:
-    """A row's tokens that need no more characters than there is room for, those that must still follow included."""
+    """A row's tokens that need no more characters than fit, including those that must still follow."""
     cache = filled(name)
     leaves, following = cache.table.arrays[at.LEAVES], cache.table.arrays[at.LEAF_NEXT]
     made = [q for q in range(cache.table.arrays[at.TABLE][at.N_LEAVES]) if leaves[q * at.LEAF_W + at.LEAF_ROW] >= 0]

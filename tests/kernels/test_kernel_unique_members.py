@@ -1,4 +1,4 @@
-"""Members that must differ (kernels): what is kept and asked about them, and what is sure without asking."""
+"""Members that must differ (kernels): the stored records and queries about them, and what is certain without a query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Undeclared keys of a class with few names: no key is begun that could only end as one that is there already."""
+"""Undeclared keys of a class with few names: no prefix is allowed that can only become a key that is already present."""
 
 from __future__ import annotations
 

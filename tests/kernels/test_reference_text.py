@@ -37,7 +37,7 @@ TEXTS = st.lists(PIECES, max_size=7).map(b"".join)
 
 
 def json_text(data: bytes) -> str | None:
-    """The text of a whole JSON string, None if it is none or holds a lone surrogate."""
+    """Return the text of a complete JSON string, None if it is not one or contains a lone surrogate."""
     try:
         value = json.loads(data.decode())
     except ValueError:
@@ -59,7 +59,7 @@ def test_json_strings_are_those_that_python_reads(data: bytes) -> None:
 
 @given(TEXTS)
 def test_what_can_be_completed_is_completed_by_some_character(data: bytes) -> None:
-    """`viable` of an unfinished character: some character of its completions, written out, goes on from there."""
+    """`viable` of an unfinished character: some character of its completions continues from there."""
     read = decode(data)
     assert ANY.viable(b'"' + data) == (read is not None or json_text(b'"' + data) is not None)
     if read is None or not read[1]:

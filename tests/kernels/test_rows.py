@@ -1,4 +1,4 @@
-"""Rows and remainders of leaf states, against taking every token byte by byte.
+"""Rows and suffix tries of leaf states, against advancing every token byte by byte.
 
 A row is made by a walk that skips whole subtrees where nothing is refused, and begins as the row of any string where
 hardly anything is; here each token goes through the leaf's transitions alone.

@@ -27,7 +27,7 @@ def fed(table: Lalr, stack: Stack, terminal: int) -> Stack | None:
 
 
 def finishes(table: Lalr, stack: Stack, most: int) -> bool | None:
-    """Whether a text from here is accepted, by trying all, shortest first; None if that is not known after so many."""
+    """Whether a text from here is accepted, by trying all, shortest first; None if that is unknown after `most` texts."""
     todo, met = [stack], {stack}
     end = len(table.terminals) - 1
     for one in todo:  # grows while it is read
@@ -44,7 +44,7 @@ def finishes(table: Lalr, stack: Stack, most: int) -> bool | None:
 
 
 def check(table: Lalr, length: int, most: int) -> int:
-    """Compares at every stack that up to so many terminals lead to; returns how many answers were certain."""
+    """Compare at every stack that a bounded number of terminals leads to. Return the number of certain answers."""
     alive, certain = CoReachableStacks(table), 0
     end = len(table.terminals) - 1
     todo: list[Stack] = [(table.start,)]

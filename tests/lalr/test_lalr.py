@@ -70,7 +70,7 @@ def analysed(rules: list[Rule], start: str) -> LALR_Analyzer:
 
 
 def assert_same(table: Any, rules: list[Rule], start: str, ours: Lalr) -> None:
-    """Walks both tables in step from the start states; every state of both is met, and every action is the same."""
+    """Walks both tables in step from the start states; every state of both is visited, and every action is the same."""
     places = {(rule.origin.name, tuple(rule.expansion)): number for number, rule in enumerate(rules)}
     columns = {name: ("action", t) for t, name in enumerate(ours.terminals)}
     columns |= {name: ("goto", n) for n, name in enumerate(ours.nonterminals)}
@@ -141,7 +141,9 @@ def test_small_grammars(name: str) -> None:
 
 @st.composite
 def grammars(draw: st.DrawFn) -> list[Rule]:
-    """Random rules over few symbols, some with priorities; most grammars have conflicts, nullable or dead symbols."""
+    """Random rules over a small alphabet, some with priorities; most grammars have conflicts, nullable or dead
+    symbols.
+    """
     nonterminals = [NonTerminal(f"n{i}") for i in range(draw(st.integers(1, 6)))]
     terminals = [Terminal(f"T{i}") for i in range(draw(st.integers(1, 5)))]
     rules: dict[tuple[str, tuple[Any, ...]], Rule] = {}

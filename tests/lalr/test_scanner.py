@@ -153,7 +153,7 @@ def compare(lark: Lark, loaded: LoadedGrammar, always: tuple[str, ...], texts: l
 
 
 def test_lexers_of_python() -> None:
-    """All of Python's lexers, on what its texts are made of, whole and broken."""
+    """All of Python's lexers, on the pieces of its texts, complete and broken."""
     lark = Lark.open_from_package("lark", "python.lark", ["grammars"], start="file_input", parser="lalr",
                                   postlex=PythonIndenter())  # fmt: skip
     loaded = load_grammar(lark.source_grammar, start="file_input", keep=["_NEWLINE"])
@@ -260,7 +260,7 @@ def test_random_terminals_that_look_around(terminals: list[TerminalDef], texts: 
 
 
 def assert_possible(scanner: Scanner) -> None:
-    """What is said to be possible is what the states that can be reached accept; there are few terminals."""
+    """`possible` is the set of terminals that the reachable states accept."""
     bits = np.where(
         scanner.accept_table >= 0, np.uint64(1) << np.maximum(scanner.accept_table, 0).astype(np.uint64), np.uint64(0)
     )

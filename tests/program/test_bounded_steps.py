@@ -192,7 +192,7 @@ def test_deep_texts_need_no_deep_stack(front: str) -> None:
 
 @pytest.mark.parametrize("n", [10, 200, 2_000])
 def test_tuples_of_any_length_are_linked_without_a_deep_stack(n: int) -> None:
-    """What nests deeper than one rule's code holds becomes rules of its own, and means the same."""
+    """What nests deeper than one rule's code holds becomes separate rules with the same meaning."""
     schema = {"type": "array", "prefixItems": [{"type": "integer"}] * n, "items": False}
     constraint = compile(VOCABULARY, json_schema(schema), style=Style.any())
     for count in (0, 1, n - 1, n, n + 1):

@@ -53,7 +53,9 @@ def test_keys_that_depend_on_each_other_are_charged() -> None:
 
 
 def test_a_mask_asks_all_that_it_cannot_know_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tokens that hold members are tried from one set: questions about them are answered together, in few rounds."""
+    """Tokens that hold members are tried from one set: questions about them are answered together, in a bounded number
+    of rounds.
+    """
     tokens = [bytes([b]) for b in range(256)] + [b"%d," % i for i in range(60)]
     vocabulary = Vocabulary.from_tokens([*tokens, None], eos_ids=[len(tokens)])
     matcher = constrain.compile(vocabulary, schema={"type": "array", "uniqueItems": True}).matcher()
@@ -79,7 +81,7 @@ def test_a_mask_asks_all_that_it_cannot_know_at_once(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("line", ['r{} ::= r{} | "b{}"', 'r{} ::= r{} "c" | "b{}"'])
 def test_a_chain_of_rules_is_linked_in_a_bounded_number_of_rounds(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A closure begins anew after each round: one rule a round would cost the square of their number."""
+    """A closure starts again after each round: one rule a round would cost the square of their number."""
     count = 2_000
     rules = "\n".join(line.format(i, i + 1, i) for i in range(count))
     text = f'root ::= "x" r0\n{rules}\nr{count} ::= "a"'

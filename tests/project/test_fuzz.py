@@ -48,7 +48,7 @@ def ended(seconds: float = HANG) -> Iterator[None]:
 
 
 def findings(name: str) -> list[Finding]:
-    """What the target's corpus and a few drawn inputs find."""
+    """Return the findings of the target's corpus and some drawn inputs."""
     found: list[Finding] = []
     shown: list[str] = []
     run = engine.Run(TARGETS[name], shown.append, lambda: None, found.append)

@@ -1,4 +1,4 @@
-"""`bench.hostile`: its verdicts are right for each way to fail, and a few of its rows, run as it runs them."""
+"""`bench.hostile`: its outcomes are correct for each kind of failure; some of its rows, run as it runs them."""
 
 from __future__ import annotations
 

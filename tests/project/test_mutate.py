@@ -1,4 +1,4 @@
-"""The mutation runner: its mutants are Python, each is one change, and it tells killed from surviving."""
+"""The mutation runner: its mutants are Python, each is one change, and it distinguishes killed from surviving mutants."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_that_fails_anyhow():
 
 
 def test_the_fork_server_distinguishes_killed_from_surviving_mutants(tmp_path: Path) -> None:
-    """By a failing test, by a loop, by none. What fails without a mutant is not asked, nor what does not reach it."""
+    """By a failing test, by a loop, by none. Tests that fail without a mutant, or do not reach it, do not run."""
     for folder in ("constrain", "tests"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "__init__.py").touch()

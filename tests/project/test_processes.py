@@ -73,7 +73,7 @@ def wanted() -> list[list[bytes]]:
 
 
 def forked(*tasks: Any) -> list[Any]:
-    """What each function gives in a child of its own, all of them at the same time."""
+    """Return the result of each function in a separate child process, all at the same time."""
     pipes = []
     for one in tasks:
         reading, writing = os.pipe()
@@ -105,7 +105,7 @@ def hexed(number: int, constraint: Constraint | None = None) -> list[str]:
 
 
 def test_children_of_a_warm_process(wanted: list[list[bytes]]) -> None:
-    """Each with a schema of its own, in memory that all inherited; and the parent goes on with one meanwhile."""
+    """Each with a separate schema, in memory that all inherited, while the parent continues with another."""
     warm_up(VOCABULARY)
     for _ in range(2):
         found = forked(*(lambda k=k: hexed(k) for k in range(4)), lambda: hexed(0))  # type: ignore[misc]
@@ -189,7 +189,7 @@ def in_a_thread(work: Any) -> Any:
 
 
 def test_fork_while_a_table_grows() -> None:
-    """A table that another thread was just growing is made anew in the child, and its lock is free."""
+    """A table that another thread was growing is rebuilt in the child, and its lock is free."""
     vocabulary = Vocabulary.bytes()
     constraint = compile(vocabulary, schema=SCHEMAS[0])
     matcher = constraint.matcher()
@@ -235,14 +235,14 @@ def test_fork_with_parsers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def private_dirty() -> int:
-    """Kilobytes of this process that are no one else's, and were written."""
+    """Return the private dirty memory of this process in kilobytes."""
     lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
     return sum(int(line.split()[1]) for line in lines if line.startswith("Private_Dirty"))
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="the kernel does not say what is shared")
 def test_forks_share_the_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A child that masks writes to few of the pages on which tokens, tries and rows stand."""
+    """A child that computes masks writes to few of the pages of tokens, tries and rows."""
     monkeypatch.setenv("CONSTRAIN_STORE", "off")
     tokens: list[bytes | None] = [bytes([b]) for b in range(256)] + [f"token{k}".encode() for k in range(60_000)]
     vocabulary = Vocabulary.from_tokens([*tokens, None], (len(tokens),))

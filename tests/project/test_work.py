@@ -1,4 +1,4 @@
-"""Work is counted alike whether results were cached or not, and refused by name."""
+"""Work is counted equally whether results were cached or not, and refused by name."""
 
 from __future__ import annotations
 

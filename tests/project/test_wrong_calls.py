@@ -34,14 +34,14 @@ class Person(BaseModel):
 
 
 class Hostile:
-    """Answers no question without an error of its own kind."""
+    """Raise a distinct error at every access."""
 
     def __repr__(self) -> str:
         return "x" * 1_000_000
 
 
 def junk() -> dict[str, Any]:
-    """Values that are wrong nearly everywhere; made anew each time, since some can be used up."""
+    """Values that are wrong nearly everywhere; created again each time, since some can be used up."""
     return {
         "None": None, "True": True, "5": 5, "-1": -1, "0": 0, "huge": 10**30, "1.5": 1.5, "nan": math.nan,
         "inf": math.inf, "complex": 1j, "Decimal": Decimal("1.5"), "Fraction": Fraction(1, 3), "''": "", "'x'": "x",
@@ -125,7 +125,7 @@ def methods(kind: str, made: Callable[[], Any], **rights: dict[str, Any]) -> dic
 
 
 def saved(path: Any) -> Any:
-    """Saves into a folder of its own, so that a junk relative path leaves nothing behind."""
+    """Save into a temporary folder, so that a junk relative path leaves no file."""
     with TemporaryDirectory() as folder:
         return constraint().save(Path(folder, path) if isinstance(path, (str, Path)) else path)
 

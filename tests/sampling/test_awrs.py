@@ -1,4 +1,4 @@
-"""AWRS: weights are proper for every method and every budget, shown by playing all orders; the race is a race."""
+"""AWRS: weights are proper for every method and every budget, tested over all orders; exponential races."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MANY = 6
 
 
 class Played:
-    """A Script that also knows geometric numbers, as far as budgets tell them apart."""
+    """A Script that also knows geometric numbers, as far as budgets distinguish them."""
 
     def __init__(self, script: Script) -> None:
         self.branch, self.random = script.branch, script.random
@@ -147,7 +147,7 @@ def test_weights_of_the_geometric_method_are_proper_over_all_orders(law: str, ac
 
 
 def test_a_wrong_weight_is_noticed() -> None:
-    """The mean of a number of terms that is settled after they are seen is not Z."""
+    """The mean of a number of terms that is decided after seeing them is not Z."""
 
     def until_it_falls(race: ExponentialRace, ask: CheckBudget) -> CheckedToken:
         token, terms = None, []
@@ -192,7 +192,7 @@ CUTS = {
 
 @pytest.mark.parametrize("cut", CUTS)
 def test_a_race_does_not_depend_on_its_chunks(cut: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """G-test of the first four to arrive, 3,000 races, error 1e-6; order, masses and bounds agree at every place."""
+    """G-test of the first four to arrive, 3,000 races, error 1e-6; order, masses and bounds agree at every position."""
     for name, value in CUTS[cut].items():
         monkeypatch.setattr(race_file, name, value)
     rng, counts = np.random.default_rng(5), Counter()
@@ -237,7 +237,7 @@ def test_a_long_race_ends_with_every_token_once() -> None:
 
 
 def test_a_mass_lost_to_rounding_ends_the_race(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The likely tokens have all the mass, but for rounding: the others are not drawn by sums, one by one."""
+    """The likely tokens have all the mass, but for rounding: the others are not drawn by sums."""
     fired: list[ExponentialRace] = []
     fire = ExponentialRace._draw_from_pool
     monkeypatch.setattr(ExponentialRace, "_draw_from_pool", lambda race: (fired.append(race), fire(race)))

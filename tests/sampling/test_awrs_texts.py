@@ -1,4 +1,4 @@
-"""AWRS along a text, checkers without masks, and what weights say by themselves: against exact laws."""
+"""AWRS along a text, checkers without masks, and statistics of weights: against exact distributions."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_tokens_follow_the_masked_distribution_and_weights_correct_it() -> None:
 
 
 def test_functions_over_bytes_are_checkers() -> None:
-    """(b*a)?b+ as a function of all bytes, as a state, as complete texts only, and behind a grammar that is wider."""
+    """(b*a)?b+ as a function of all bytes, as a state, as complete texts only, and after a grammar that is wider."""
 
     def viable(text: bytes) -> bool:
         return text.count(b"a") <= 1
@@ -92,7 +92,7 @@ def test_functions_over_bytes_are_checkers() -> None:
 
 
 def test_a_late_rejection_is_learnt_once() -> None:
-    """Prefixes from which nothing leads on are not gone to again: fewer draws die than do one by one."""
+    """Dead prefixes are not visited again: fewer draws fail than in separate calls."""
     rows = np.log(np.array([[0.5, 0.4, 0.1]] * 4))
     late = ValidatorChecker(TWO, lambda text: text == b"bb", lambda text: len(text) < 3)
     options = {"max_tokens": 8, "masks": "never"}

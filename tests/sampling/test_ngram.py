@@ -1,4 +1,4 @@
-"""N-gram models beside their definition: contexts by count, laws by means, states by the longest suffix."""
+"""N-gram models against their definition: contexts by count, distributions by means, states by the longest suffix."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXTS = st.lists(st.lists(st.integers(0, SIZE - 2), max_size=6), min_size=1, max
 
 
 def laws_of(rows: list[tuple[list[int], np.ndarray]], order: int, most: int) -> dict[Context, np.ndarray]:
-    """The laws by context, as `NGram.of_rows` defines them."""
+    """Return the distributions by context, as `NGram.of_rows` defines them."""
     seen: dict[Context, list[np.ndarray]] = defaultdict(list)
     for before, law in rows:
         for length in range(min(order, len(before)) + 1):
@@ -64,7 +64,7 @@ def test_the_state_is_the_longest_suffix(texts: list[list[int]], order: int, tex
 
 @pytest.mark.parametrize("size", [4096, 4097])
 def test_large_vocabularies_are_learnt_from_too(size: int) -> None:
-    """Beyond some size rows are made one by one: the law of the first token is the same mean."""
+    """Beyond some size rows are computed on demand: the distribution of the first token is the same mean."""
     model = NGram.of_texts([[7], [7], [size - 2]], end=size - 1, size=size, order=1, contexts=1)
     assert list(model.contexts) == [(), (7,)]
     first = np.exp(model.logs[0])

@@ -1,4 +1,6 @@
-"""A checker behind the mask, for every sampler: the law is p(x) [x in L] [accepted]; canonical spellings; merging."""
+"""A checker after the mask, for every sampler: the distribution is p(x) [x in L] [accepted]; canonical spellings;
+merging.
+"""
 
 from __future__ import annotations
 
@@ -183,7 +185,7 @@ def test_canonical_spellings_have_the_distribution_of_enumeration(sampler: str, 
 
 
 def test_canonical_by_the_tokenizer_at_hand() -> None:
-    """Without an encoder of its own a Vocabulary's choice is the fewest tokens; `spellings` says the same in short."""
+    """Without an encoder, a Vocabulary chooses the fewest tokens; `spellings` is the short form."""
     made = draw(
         SPELLED.lm, SPELLED.constraint, sampler="exact", n=50, rng=np.random.default_rng(0),
         max_tokens=SPELLED.max_tokens, spellings="canonical",
@@ -200,7 +202,7 @@ def test_canonical_by_the_tokenizer_at_hand() -> None:
 
 
 def test_spellings_of_a_text_are_added_up() -> None:
-    """All there are, each with its mass: what is added up is then the law of texts itself."""
+    """All texts, each with its mass: the sums are the distribution of texts itself."""
     made = draw(
         SPELLED.lm, SPELLED.constraint, sampler="masked", n=2000, rng=np.random.default_rng(0),
         max_tokens=SPELLED.max_tokens,
@@ -244,7 +246,7 @@ def test_real_json() -> None:
 
 
 def test_the_oldest_dead_ends_are_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bound is of prefixes: more tokens behind one that is kept take no place; an end token is never dead."""
+    """The bound is on prefixes: further tokens after a stored one are free; an end token is never dead."""
     monkeypatch.setattr(sys.modules[PostFilter.__module__], "REMEMBERED", 3)
     dead: dict[Tokens, set[int]] = {}
     guarded = PostFilter(CASE.constraint, ValidatorChecker(TWO, accepts, viable), dead=dead)

@@ -1,4 +1,4 @@
-"""ASAp as published: its law can be read off the trie, comes down to p given L, and first goes away from it."""
+"""ASAp as published: its distribution is that of the trie, and converges to p given L after first diverging from it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def distance(case: Case, trie: SuccessTrie) -> float:
 
 
 def curve(case: Case, after: list[int], seed: int) -> list[float]:
-    """KL after so many draws."""
+    """Return the KL divergence after n draws."""
     trie, rng, done, found = SuccessTrie(case.max_tokens), np.random.default_rng(seed), 0, []
     for n in after:
         asap.draw_asap(case.lm, case.constraint, n=n - done, rng=rng, max_tokens=case.max_tokens, trie=trie)
@@ -59,7 +59,7 @@ def curve(case: Case, after: list[int], seed: int) -> list[float]:
 
 def test_the_published_sampler_first_gets_worse_than_masking_and_then_better() -> None:
     """Exactly three a, at most 8 letters: the median of the exact KL over 7 models, after 0 (masking), 1 and 300 draws.
-    Ten draws of trie rejection from the same trie have the right law all the while (test_sampling_exact)."""
+    Ten draws of trie rejection from the same trie have the exact distribution throughout (test_sampling_exact)."""
     curves = [curve(regular("counting", TWO, "(b*a){3}b+", 9, seed=seed), [0, 1, 300], seed) for seed in range(7)]
     start, bump, end = (float(np.median(values)) for values in zip(*curves))
     assert bump > 1.05 * start

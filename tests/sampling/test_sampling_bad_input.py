@@ -393,7 +393,7 @@ NOTHING: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("why", NOTHING)
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_where_there_is_nothing_draws_weigh_nothing_or_it_is_said(sampler: str, why: str) -> None:
-    """What draws once for each draw says so by weights; what goes on until it has a text says that there is none."""
+    """A sampler with one attempt a draw reports failure by weights; one that repeats until success raises."""
     given = {**NOTHING[why], **({"attempts": 50} if sampler == "pimh" else {})}
     lm = Table(given.pop("lm", Table()).spoil)
     rows = lm.next_logprobs([[0], [1], [2], []])

@@ -1,4 +1,4 @@
-"""Checkers beside the functions that they are made of: the same answers, and every question asked once."""
+"""Checkers against the functions that they are made of: equal results, and each function is called once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def viable(text: bytes) -> bool:
 
 
 def allowed(text: bytes, token: int, viable: Callable[[bytes], bool] = viable) -> bool:
-    """Whether a token may come behind a text."""
+    """Return whether a token may follow a text."""
     if not 0 <= token < VOCABULARY.size:
         return False
     if token in VOCABULARY.eos_ids:
@@ -61,7 +61,7 @@ MADE: dict[str, Callable[[Asked, Asked], Any]] = {
 @settings(max_examples=60, deadline=None)
 @given(walks=st.lists(WALKS, max_size=4))
 def test_walks_get_the_results_of_the_functions(kind: str, walks: list[list[int]]) -> None:
-    """All tokens at every place of some walks, of which each starts anew; `asked` counts the calls."""
+    """All tokens at every position of some walks, each from the start; `asked` counts the calls."""
     end, prefix = Asked(accepts), Asked(viable)
     checker = MADE[kind](end, prefix)
     for walk in walks:
@@ -94,7 +94,7 @@ def test_all_is_allowed_where_nothing_is_checked() -> None:
 @settings(max_examples=60, deadline=None)
 @given(walk=WALKS)
 def test_both_allow_what_each_allows(walk: list[int]) -> None:
-    """The second is asked only about what the first allows; a refused token moves neither."""
+    """The second is called only for tokens that the first allows; a refused token advances neither."""
     prefix = Asked(lambda text: len(text) < 5)
     position = BothCheckers(
         ValidatorChecker(VOCABULARY, accepts, viable), ValidatorChecker(VOCABULARY, None, prefix)

@@ -1,4 +1,4 @@
-"""Rules of samplers where little is left to count: no room, no mass, no prefix, a text that was never explored."""
+"""Edge cases of samplers: no tokens left, no mass, no prefix, a text that was never explored."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_hidden_model_answers_a_row_for_each_prefix() -> None:
 
 
 def test_a_text_that_was_not_explored_has_no_future() -> None:
-    """Six letters where three tokens fit: nothing is known behind them, least of all what is known of the start."""
+    """Six letters where three tokens fit: nothing is known after them, and the values of the start do not apply."""
     made = Product.of(NGram([()], np.log([[0.25] * 4])), compile(LETTERS, regex="a{0,9}b"), max_tokens=3)
     matcher = made.automaton.constraint.matcher()
     assert made.futures(matcher, [], 3)[0].tolist() == [0, 1]
@@ -92,7 +92,7 @@ def test_the_mass_of_some_tokens_is_that_of_the_allowed_ones(asked: tuple[int, .
 
 @pytest.mark.parametrize("burn, thin", [(1, 1), (2, 1), (2, 3), (3, 2)])
 def test_a_chain_applies_burn_in_and_thinning(burn: int, thin: int) -> None:
-    """Beside the same chain with all of its states kept."""
+    """Against the same chain with all of its states."""
     lm = ChainModel.random(LETTERS, 1, 0)
     n = 6
     last = burn + 1 + (n - 1) * thin
@@ -104,7 +104,7 @@ def test_a_chain_applies_burn_in_and_thinning(burn: int, thin: int) -> None:
 
 @pytest.mark.parametrize("text", ["abc", 'say "é"', "\\", "\n\x01"])
 def test_characters_inside_quotes_are_written_as_json_spells_them(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The text that was thought of stands there, without further quotes, and the walk goes on behind it."""
+    """The chosen text is written without further quotes, and the walk continues after it."""
     inside = Chars(to_dfa(r"[\s\S]*"), "json", 1, 9)
     grammar = Grammar(Sequence((Literal(b'"'), inside, Literal(b'"'))), {})
     monkeypatch.setattr(random_instances, "draw_readable_text", lambda *_: text)
@@ -127,7 +127,7 @@ def test_a_distribution_has_no_token_without_probability() -> None:
 
 
 def test_a_stroll_ends_where_nothing_follows() -> None:
-    """Even if the text is shorter than was asked for."""
+    """Even if the text is shorter than requested."""
     assert readable_texts.walk_towards(to_dfa("ab"), 9, RNG(0)) == "ab"
 
 
@@ -135,7 +135,7 @@ def test_a_stroll_ends_where_nothing_follows() -> None:
 def test_a_saved_file_is_closed_before_it_is_moved_or_removed(
     fails: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not every system moves or removes a file that is open. What is moved is whole by then."""
+    """Not every system moves or removes a file that is open. A moved file is complete by then."""
     files: list[Any] = []
     done: list[tuple[str, bool]] = []
     make, replace, unlink, savez = tempfile.NamedTemporaryFile, os.replace, Path.unlink, np.savez

@@ -265,7 +265,7 @@ def test_the_same_seed_gives_the_same_draws() -> None:
 
 
 class Faulty:
-    """A model whose rows are wrong in one way."""
+    """A model with one kind of invalid rows."""
 
     def __init__(self, row: object) -> None:
         self.row = row

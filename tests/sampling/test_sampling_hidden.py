@@ -1,4 +1,6 @@
-"""Hmm: its laws against sums over all hidden paths; crossed with an automaton, exact answers against enumeration."""
+"""Hmm: its distributions against sums over all hidden paths; crossed with an automaton, exact answers against
+enumeration.
+"""
 
 from __future__ import annotations
 

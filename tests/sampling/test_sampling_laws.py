@@ -1,4 +1,4 @@
-"""Laws that hold for every sampler of the table, on small models whose exact law is enumerated (`markov_factory`).
+"""Properties of every sampler of the table, on small models whose exact distribution is enumerated (`markov_factory`).
 
 Proper weights, on vocabularies and languages that are odd; the same draws however the model is asked and whatever is
 remembered; the same law where what is remembered changes the draws; the same draws for the same seed.
@@ -147,7 +147,7 @@ def test_the_chain_knows_z_without_bias_where_most_populations_die() -> None:
 
 
 def odd_checkers() -> dict[str, tuple[Callable[[Vocabulary], Any], Callable[[Case, tuple[int, ...]], bool]]]:
-    """What makes a checker, and the same of whole texts, said otherwise: late; step by step; of spellings."""
+    """Return a checker, and the same condition on complete texts: late; step by step; of spellings."""
 
     def few(state: int, more: bytes) -> int | None:
         count = state + more.count(b"a")
@@ -173,7 +173,7 @@ def odd_checkers() -> dict[str, tuple[Callable[[Vocabulary], Any], Callable[[Cas
 @pytest.mark.parametrize("name", ["twins", "tokens that never come"])
 @pytest.mark.parametrize("sampler", [name for name in PROPER if name != "markov"])
 def test_weights_are_proper_with_a_checker(sampler: str, name: str, kind: str) -> None:
-    """E[w 1{x}] = p(x) [x in L] [the checker accepts x]; draws of one call share what was found to be dead."""
+    """E[w 1{x}] = p(x) [x in L] [the checker accepts x]; draws of one call share the dead ends found."""
     case, (make, right) = odd()[name], odd_checkers()[kind]
     law = {tokens: p for tokens, p in case.law().items() if right(case, tokens)}
     options = {"checker": make(case.constraint.vocabulary)}
@@ -184,7 +184,7 @@ def test_weights_are_proper_with_a_checker(sampler: str, name: str, kind: str) -
 @pytest.mark.parametrize("name", ["ends", "twins", "edge"])
 @pytest.mark.parametrize("sampler", ["masked", "asap", "smc"])
 def test_draws_share_the_dead_ends_that_they_find(sampler: str, name: str) -> None:
-    """Two draws behind a checker that is late, every outcome played through."""
+    """Two draws with a checker that rejects late, over every outcome."""
     case = TINY[name] if name == "edge" else replace(TINY[name], max_tokens=2)
 
     def right(text: bytes) -> bool:
@@ -239,7 +239,7 @@ def test_however_little_a_language_has_it_is_not_nothing(sampler: str, length: i
 
 
 def tiny_cases() -> dict[str, Case]:
-    """Few enough texts that whole runs can be played through."""
+    """Cases small enough to enumerate complete runs."""
     ends = regular("ends", ENDS, "(ab|b)?a?", 3, seed=21)
     return {
         "ends": ends,
@@ -254,7 +254,7 @@ TINY = tiny_cases()
 
 
 def mean_of(run: Callable[[Any], Draws]) -> dict[tuple[int, ...], float]:
-    """E[mean of w 1{x}] over everything that a run can come to."""
+    """Return E[mean of w 1{x}] over every outcome of a run."""
     out: dict[tuple[int, ...], float] = defaultdict(float)
     total = 0.0
     for probability, draws in outcomes(run):
@@ -293,7 +293,7 @@ def test_masked_draws_are_proper_under_every_proposal(name: str) -> None:
 
 @pytest.mark.parametrize("name", TINY)
 def test_draws_one_after_the_other_are_proper_though_each_learns_from_the_one_before(name: str) -> None:
-    """ASAp, two draws: the second one's law depends on the first, its weight undoes that."""
+    """ASAp, two draws: the second one's distribution depends on the first, its weight corrects that."""
     case = TINY[name]
     more = {"n": 2, "max_tokens": case.max_tokens}
     assert_same(mean_of(lambda rng: asap.draw_asap(case.lm, case.constraint, rng=rng, **more)), case.law())
@@ -343,7 +343,7 @@ def played_race(logs: NDArray[Any], rng: Script, *, tokens: Any = None, total: f
 )
 @pytest.mark.parametrize("name", ["ends", "twins", "edge"])
 def test_rejection_composes_along_a_text(name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """AWRS along whole texts, all orders of all steps: E[w 1{x}] = p(x) [x in L], also with a validator behind."""
+    """AWRS along whole texts, all orders of all steps: E[w 1{x}] = p(x) [x in L], also with a validator."""
     case = TINY[name] if name == "edge" else replace(TINY[name], max_tokens=2)
     given = {**options, "method": {"chunks": awrs.Chunks(2)}.get(options.get("method", ""), awrs.DesRaj(terms=1))}
     monkeypatch.setattr(awrs, "ExponentialRace", played_race)
@@ -404,7 +404,7 @@ def test_batches_and_precision_change_nothing(sampler: str, name: str) -> None:
 
 
 class Unshared(Prefixes):
-    """Every particle at a node of its own: nothing is known at a node but what it was asked itself."""
+    """Every particle at a separate node: a node knows only its own checks."""
 
     def child(self, node: Any, move: Any) -> Any:
         node.children.clear()
@@ -416,7 +416,7 @@ class Unshared(Prefixes):
 )
 @pytest.mark.parametrize("name", ["counting", "pieces", "sums"])
 def test_shared_nodes_change_nothing(name: str, options: dict[str, Any]) -> None:
-    """Populations on one trie, each on a trie of its own, and on tries where no two particles share a node."""
+    """Populations on one trie, each on a separate trie, and on tries where no two particles share a node."""
     case = cases()[name]
     chosen = Settings.of(case.max_tokens, **options)
 
@@ -437,7 +437,7 @@ def test_shared_nodes_change_nothing(name: str, options: dict[str, Any]) -> None
 
 
 def test_eviction_does_not_change_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows and laws of particles, verdicts of checkers, laws of a trie: all of them asked for again."""
+    """Rows and distributions of particles, results of checkers, distributions of a trie: all are computed again."""
     case = cases()["pieces"]
 
     def all_draws() -> list[list[Any]]:
@@ -487,8 +487,9 @@ def test_the_exact_distribution_with_parallel_attempts_and_an_evicting_trie(max_
 
 @pytest.mark.parametrize("name", ["ends", "twins", "split", "impossible"])
 def test_forced_spans_do_not_change_the_distribution(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The generation loop with drafts of forced text and without: the law of its texts, every outcome played through,
-    is masking's, and so are the weights."""
+    """The generation loop with drafts of forced text and without: the distribution of its texts, over every
+    outcome, is that of masking, and so are the weights.
+    """
     case = replace(TINY[name], max_tokens=6)
 
     def law_of() -> tuple[dict[tuple[int, ...], float], dict[tuple[int, ...], float]]:
@@ -511,7 +512,7 @@ def test_forced_spans_do_not_change_the_distribution(name: str, monkeypatch: pyt
 
 
 def test_forced_spans_change_no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same on a text with long forced spans, draw by draw: drafts are made, and kept or dropped."""
+    """The same on a text with long forced spans, draw by draw: drafts are made, and accepted or dropped."""
     constraint = constrain.compile(Vocabulary.bytes(), regex='\\{"name": "[ab]{1,3}", "kind": (null|true)\\}')
     rows = np.random.default_rng(2).dirichlet(np.full(257, 0.3), 258)
     lm = ChainModel(np.log(np.maximum(rows, 1e-9) / np.maximum(rows, 1e-9).sum(axis=1, keepdims=True)), 1)

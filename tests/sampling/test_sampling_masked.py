@@ -1,4 +1,4 @@
-"""Masked sampling: the law is the model's on the allowed tokens, and the weight says how far that is from it."""
+"""Masked sampling: the distribution is the model's on the allowed tokens, and the weight records the difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of the samplers one by one against their definitions, without any statistics of draws."""
+"""Parts of the samplers against their definitions, without statistics of draws."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BYTES = Vocabulary.bytes()
 
 
 class Even:
-    """A model for which all tokens are alike. asked: how often."""
+    """A model with uniform rows. asked: number of calls."""
 
     def __init__(self, size: int) -> None:
         self.size, self.asked = size, 0
@@ -183,7 +183,7 @@ def weighing(given: list[float]) -> Mover:
 
 
 def listening(seen: list[list[float]]) -> Resampler:
-    """A resampler that keeps the last particle, and what it was given in `seen`."""
+    """A resampler that selects the last particle, and records its arguments in `seen`."""
 
     def resample(weights: NDArray[np.float64], n: int, rng: Any) -> NDArray[np.int64]:
         seen.append(weights.tolist())

@@ -1,4 +1,4 @@
-"""Rules of single samplers and their parts: what is counted, when a chain has settled, which tokens are largest."""
+"""Rules of single samplers and their parts: counts, convergence of a chain, the largest tokens."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_chain_is_thinned(burn: int, thin: int, n: int) -> None:
 
 
 def test_the_largest_come_by_size_from_a_flat_row() -> None:
-    """No token is likely enough for a clock of its own: the largest is among those that are not in the queue."""
+    """No token is likely enough for a separate clock: the largest is among those that are not in the queue."""
     masses = 1 + np.random.default_rng(0).random(5000) / 10
     masses /= masses.sum()
     race = ExponentialRace(np.log(masses), np.random.default_rng(1))

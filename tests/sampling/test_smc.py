@@ -1,4 +1,4 @@
-"""SMC and PIMH: whole runs played through, so that what is unbiased is seen to be so; then laws, by statistics."""
+"""SMC and PIMH: complete runs enumerated, to test unbiasedness exactly; then distributions, by statistics."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def shouting(text: str) -> float:
 
 
 def means(case: Case, particles: int, **options: Any) -> tuple[float, dict[Any, float]]:
-    """E[Z-hat] and E[mean of w 1{x}], over everything that a population can come to."""
+    """E[Z-hat] and E[mean of w 1{x}], over every outcome of a population."""
     chosen, z, mass = Settings.of(case.max_tokens, **options), 0.0, defaultdict(float)
     prefixes = Prefixes(case.lm, case.constraint)
     for probability, population in outcomes(lambda rng: grow_population(prefixes, particles, chosen, rng)):
@@ -145,7 +145,7 @@ def test_the_twists_that_are_there_are_unbiased(twist: str) -> None:
 
 
 def test_a_step_of_the_chain_keeps_the_distribution() -> None:
-    """(x0, Z0) of a first population, weighted by Z0, stands for the target; so does x1 one step later."""
+    """(x0, Z0) of a first population, weighted by Z0, represents the target; so does x1 one step later."""
     chosen, prefixes = Settings.of(2, threshold=1.0), Prefixes(SMALL.lm, SMALL.constraint)
     law = {x: p for x, p in SMALL.law().items() if len(x) < 2}
 
@@ -218,7 +218,7 @@ def test_one_population_is_a_weighted_set() -> None:
 
 
 class Cached:
-    """A model with a cache that is gathered: row i is a text's tokens so far, which must be what it is asked about."""
+    """A model with a cache that is gathered: row i is a text's tokens so far, which must equal the requested prefix."""
 
     def __init__(self, lm: Any) -> None:
         self.lm, self.cache = lm, [[]]

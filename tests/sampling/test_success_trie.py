@@ -40,7 +40,9 @@ def learnt(case: Case, n: int, seed: int = 0, max_bytes: int = 1 << 24) -> Succe
 
 
 def future(case: Case) -> Callable[[TrieNode], float]:
-    """h of any node, from the enumerated law: the mass of the texts behind a prefix over the mass of the prefix."""
+    """h of any node, from the enumerated distribution: the mass of the texts after a prefix over the mass of the
+    prefix.
+    """
     law, rows = case.law(), np.exp(case.lm.logs)
 
     def h(node: TrieNode) -> float:
@@ -107,7 +109,7 @@ def test_evicted_prefixes_count_in_full_again() -> None:
 
 
 def test_the_least_important_nodes_are_evicted_first() -> None:
-    """The 20 nodes kept of 400 draws hold more of what theta(root) came down by than any smaller part by chance."""
+    """The nodes that are left hold nearly all of the decrease of theta(root)."""
     case = cases()["counting"]
     trie = learnt(case, 400)
     down, size = 1 - trie.bound, trie.size
@@ -227,7 +229,7 @@ USES: dict[str, tuple[bool, bool]] = {
 @pytest.mark.parametrize("later", USES)
 @pytest.mark.parametrize("first", USES)
 def test_a_trie_is_used_with_validators_or_without(first: str, later: str) -> None:
-    """Validators may come as arguments, or stand behind the constraint: it is the same."""
+    """Validators given as arguments or attached to the constraint are equivalent."""
     constraint = cases()["counting"].constraint
     guarded: Any = PostFilter(constraint, ValidatorChecker(constraint.vocabulary, lambda text: True))
     trie = SuccessTrie(4)

@@ -1,4 +1,4 @@
-"""Texts made of a Grammar's nodes: all of them where they are few, and single ones by a random walk."""
+"""Texts made of a Grammar's nodes: all of them in small languages, and single ones by a random walk."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BYTES = Vocabulary.bytes()
 
 
 def random_node(random: Random, depth: int) -> Node:
-    """A node of few short texts over a and b."""
+    """A node with a small number of short texts over a and b."""
     kind = random.randrange(9 if depth else 3)
     if kind == 0:
         return Literal(random.choice([b"", b"a", b"b", b"ab"]))

@@ -1,4 +1,4 @@
-"""A Vocabulary is its bytes: what is None, what is joined, what is refused, and what a fingerprint tells apart."""
+"""A Vocabulary is its bytes: tokens that are None, joined or refused, and what a fingerprint distinguishes."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_tokenize_prefers_the_spelling_of_the_tokenizer() -> None:
 
 @pytest.mark.parametrize("more", [0, 1])
 def test_a_vocabulary_has_no_more_bytes_than_its_trie_may_have_nodes(more: int) -> None:
-    """A node and a byte stand in 31 bits, and as much again is reserved for what is merged from the trie."""
+    """A node and a byte fit into 31 bits, and the same space is reserved for the merged trie."""
     assert (MOST_BYTES + 2 + mask_table.TRIE_WORDS) << 8 <= 2**31 and MOST_BYTES + 2 <= 4 * mask_table.TRIE_WORDS
     tokens = [b"%c" % letter * (1 << 20) for letter in b"ABCD"]
     tokens[0] = tokens[0][: MOST_BYTES - 3 * (1 << 20) - 2 + more]

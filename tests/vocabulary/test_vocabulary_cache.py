@@ -70,7 +70,7 @@ def test_other_arguments_have_another_cache_key(folder: Path, ranks: Path) -> No
 
 
 def test_ranks_that_end_a_text_are_not_cached(folder: Path, ranks: Path) -> None:
-    """Their bytes are needed to encode, and are no more in the Vocabulary."""
+    """Their bytes are needed to encode, and are no longer in the Vocabulary."""
     for _ in range(2):
         assert Vocabulary.from_tiktoken(ranks, eos_ids=[10]).tokens[10] is None
     assert not folder.exists()

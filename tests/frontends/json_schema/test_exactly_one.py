@@ -18,7 +18,7 @@ VOCABULARY = Vocabulary.bytes()
 
 
 def pairwise(parts: list[Dfa]) -> tuple[Dfa, bool]:
-    """The union of each language without all others; whether any two meet."""
+    """Return the union of each language without all others, and whether any two intersect."""
     alone = []
     for place, part in enumerate(parts):
         for other in parts[:place] + parts[place + 1 :]:

@@ -57,7 +57,7 @@ def in_case(case: ArrayCase, values: list[Any]) -> bool:
 
 @lru_cache(maxsize=10_000)
 def meaning(case: ArrayCase) -> frozenset[int]:
-    """The lists of a case, by their places in LISTS."""
+    """Return the lists of a case, by their indices in LISTS."""
     return frozenset(n for n, values in enumerate(LISTS) if in_case(case, values))
 
 

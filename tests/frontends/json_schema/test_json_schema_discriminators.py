@@ -1,4 +1,4 @@
-"""Products of many unions: split by the key that tells their cases apart, and still exactly the product."""
+"""Products of many unions: split by the key that distinguishes their cases, and still exactly the product."""
 
 from __future__ import annotations
 

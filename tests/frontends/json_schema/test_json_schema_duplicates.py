@@ -1,4 +1,4 @@
-"""Arrays with two equal items, which no list of values tells: the complement of `uniqueItems`."""
+"""Arrays with two equal items, which cannot be enumerated: the complement of `uniqueItems`."""
 
 from __future__ import annotations
 

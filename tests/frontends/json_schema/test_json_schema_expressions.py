@@ -1,4 +1,4 @@
-"""The format `regex`: tables, our own reader of patterns as the judge, and the engine against the recogniser."""
+"""The format `regex`: tables, the pattern parser as the reference, and the engine against the recogniser."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_rules_are_emitted_on_demand_and_cached() -> None:
 
 
 def test_public_schemas(shared: Path) -> None:
-    """A slice of the public benchmark: every instance is judged as its label says."""
+    """A slice of the public benchmark: every instance is accepted or rejected as labelled."""
     judged = 0
     with gzip.open(shared / "data" / "maskbench-dev.jsonl.gz", "rt") as lines:
         for number, line in enumerate(lines):

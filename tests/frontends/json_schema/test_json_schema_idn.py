@@ -1,4 +1,4 @@
-"""The format `idn-hostname`: tables, the package `idna` as the judge of labels, and the engine."""
+"""The format `idn-hostname`: tables, the package `idna` as the reference for labels, and the engine."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ sets = st.fixed_dictionaries(
 
 
 def near(value: Fraction) -> st.SearchStrategy[str]:
-    """Decimal texts of about this value, with zeros behind."""
+    """Decimal texts near this value, with trailing zeros."""
     shifts = st.builds(lambda digits, scale: F(digits) / 10**scale, st.integers(-20, 20), st.integers(0, 5))
     return st.builds(lambda shift, zeros: spell(value + shift, zeros), shifts, st.integers(0, 3))
 
@@ -342,7 +342,7 @@ def test_limits_are_named() -> None:
 
 
 def test_many_residues() -> None:
-    """Powers of ten are no residues; of factors that divide one another one is enough; what is too much is named."""
+    """Powers of ten need no residues; of factors that divide one another one is enough; too large ones are named."""
     billions = number_dfa(style=PLAIN, multiple_of=F(10) ** 9, integer=True)
     assert billions.accepts("7" + "0" * 9) and not billions.accepts("7" + "0" * 8)
     factors = tuple(map(F, (2, 5, 7, 11, 77, 1001, "6.5")))

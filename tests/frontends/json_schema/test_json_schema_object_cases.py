@@ -93,7 +93,7 @@ def randoms(count: int) -> Iterator[Random]:
 
 @lru_cache(maxsize=10_000)
 def meaning(case: ObjectCase) -> frozenset[int]:
-    """The objects of a case, by their places in OBJECTS."""
+    """Return the objects of a case, by their indices in OBJECTS."""
     return frozenset(n for n, value in enumerate(OBJECTS) if in_object_case(ALGEBRA, case, value))
 
 

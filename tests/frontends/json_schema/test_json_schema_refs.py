@@ -1,4 +1,4 @@
-"""References beyond pointers: base URIs, dynamic scopes, vocabularies, and the meta-schemas that are always at hand."""
+"""References beyond pointers: base URIs, dynamic scopes, vocabularies, and the meta-schemas that are built in."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def judge(schema: Any, value: Any, formats: str = "annotate", **options: Any) ->
 
 
 def list_of(kind: str, draft: str = DRAFT2020) -> dict[str, Any]:
-    """A generic list that is told what its items are by a dynamic anchor (draft 2020-12)."""
+    """A generic list whose items are defined by a dynamic anchor (draft 2020-12)."""
     generic = {"$id": "list", "items": {"$dynamicRef": "#item"}, "$defs": {"any": {"$dynamicAnchor": "item"}}}
     return {
         "$schema": draft,

@@ -1,4 +1,4 @@
-"""uniqueItems: few values are listed in rules, others guarded by the machine; and how many values a set has."""
+"""uniqueItems: small sets of values are enumerated in rules, others compared by the engine; and the sizes of sets."""
 
 from __future__ import annotations
 

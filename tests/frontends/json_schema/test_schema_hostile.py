@@ -41,7 +41,7 @@ def deep(wrap: Callable[[Any], Any], levels: int, core: Any) -> Any:
 
 
 def called_deep(frames: int, function: Callable[[], Any]) -> Any:
-    """The function's result, called with so many frames more on the stack."""
+    """Return the function's result, called with `frames` more frames on the stack."""
     return function() if frames == 0 else called_deep(frames - 1, function)
 
 
@@ -408,7 +408,7 @@ def test_any_text_ends_in_an_answer_or_an_error_of_ours(text: str) -> None:
 
 
 def mutations(seed: int) -> Iterator[Any]:
-    """A schema with every keyword, with values swapped between places."""
+    """A schema with every keyword, with values swapped between keywords."""
     whole: dict[str, Any] = {
         "type": ["object", "array"],
         "properties": {"a": {"$ref": "#/$defs/a"}},

@@ -167,7 +167,7 @@ def test_circular_references_are_reported(schema: Any) -> None:
 
 
 def test_circular_definitions_need_a_bounded_number_of_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which keywords exclude each other is found by halves: in few trials, not one for each keyword."""
+    """Which keywords exclude each other is found by bisection, not by one trial for each keyword."""
     from constrain.frontends.json_schema.emission import unsatisfiable_core
 
     trials = 0
@@ -207,7 +207,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """order.json refers to common/code.json by place, and that to a document by its $id."""
+    """order.json refers to common/code.json by path, and that to a document by its $id."""
     here = tmp_path / "schemas"
     (here / "common").mkdir(parents=True)
     (here / "order.json").write_text(json.dumps({"$ref": "common/code.json"}), "utf-8")

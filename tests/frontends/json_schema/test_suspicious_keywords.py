@@ -31,11 +31,11 @@ def list_suspicious(schema: Any, **style: Any) -> list[str]:
     return [f"{one.subject} {one.pointer}" for one in find_suspicious_names(schema, None, Style(**style), Limits())]
 
 
-# ---- misspelt keywords -------------------------------------------------------------------------------------------------
+# ---- misspelt keywords ------------------------------------------------------------------------------------------
 
 
 def edits(name: str) -> list[str]:
-    """Names one edit away: a letter left out, doubled, replaced, or two that changed places."""
+    """Names one edit away: a letter left out, doubled, replaced, or two letters transposed."""
     out = []
     for k in range(len(name)):
         out += [name[:k] + name[k + 1 :], name[:k] + name[k] + name[k:], name[:k] + "q" + name[k + 1 :]]

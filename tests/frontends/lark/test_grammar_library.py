@@ -1,4 +1,4 @@
-"""The library of grammars: each is read by Lark without conflicts, keeps to its examples, and a judge agrees.
+"""The library of grammars: each is read by Lark without conflicts, accepts its examples, and agrees with a reference.
 
 The judge is whatever knows the language independently: `json`, `ast`, `sqlite3`, ... It reads the texts that the
 grammar must accept, and sentences drawn at random from the grammar's rules.

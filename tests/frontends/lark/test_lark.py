@@ -59,7 +59,7 @@ def accepted(parser: lark.Lark, text: str) -> bool:
 
 
 def after(matcher: Matcher, text: str) -> Matcher | None:
-    """The matcher behind a text, None if it is refused."""
+    """Return the matcher after a text, None if it is refused."""
     there = matcher.fork()
     try:
         there.advance_bytes(text.encode())
@@ -136,7 +136,7 @@ STRING: /"([^"\\\n]|\\.)*"/
 
 
 def same_masks(made: Constraint, text: bytes) -> None:
-    """At every place of a text the mask holds those tokens that can be taken, and no other."""
+    """At every position of a text the mask holds the tokens that can be accepted, and no others."""
     matcher = made.matcher()
     for k in range(len(text) + 1):
         bits = np.unpackbits(matcher.mask().view(np.uint8), bitorder="little")[: made.vocabulary.size]

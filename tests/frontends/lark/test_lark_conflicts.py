@@ -96,7 +96,7 @@ def rules(draw: st.DrawFn) -> str:
 @settings(max_examples=150, deadline=None, phases=[Phase.generate])
 @given(rules())
 def test_reported_texts_are_rejected_by_the_parser(text: str) -> None:
-    """A witness is a text of the rules; and where none is told, none of the shortest texts is lost."""
+    """A witness is a text of the rules; where none is reported, none of the shortest texts is lost."""
     try:
         theirs = lark.Lark(text, parser="earley", lexer="dynamic_complete")
         table = lark.Lark(text, parser="lalr")

@@ -51,7 +51,7 @@ def test_a_tiny_vocabulary_closes_brackets() -> None:
 
 
 def test_a_search_that_fills_the_state_cache_is_reported() -> None:
-    """No token ends what is opened here, and there is no end of opening."""
+    """No token closes these brackets, and the nesting is unbounded."""
     words = Vocabulary.from_tokens([b"a", b"(", None], eos_ids=[2])
     grammar = to_grammar('start: "(" start ")" | "a"')
     matcher = compile_grammar(grammar, words, Limits(state_cache_bytes=1 << 20)).matcher()

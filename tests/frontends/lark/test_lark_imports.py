@@ -21,7 +21,7 @@ WAYS = ["%import secret.A", "%import .secret.A", "%import .secret (A)", "%import
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A current folder with modules in it, and one in a folder of its own."""
+    """A current folder with modules in it, and one in a separate folder."""
     (tmp_path / "sub").mkdir()
     for place in (tmp_path, tmp_path / "sub"):
         (place / "secret.lark").write_text(SECRET, "utf-8")

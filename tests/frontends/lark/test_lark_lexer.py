@@ -1,4 +1,4 @@
-"""Masks count the lexer in: a token is allowed exactly if Lark accepts some text that goes on from there.
+"""Masks include the lexer: a token is allowed exactly if Lark accepts some text that continues after it.
 
 The judge is brute force with Lark's own parser over all short texts of a small alphabet: it knows nothing of boundaries
 or stacks. What it finds alive must be allowed, and what is allowed must have an end that Lark takes.
@@ -115,7 +115,7 @@ TERMINALS = [
 
 @st.composite
 def grammars(draw: st.DrawFn) -> str:
-    """A Lark grammar over ALPHABET whose terminals get in each other's way."""
+    """A Lark grammar over ALPHABET whose terminals overlap."""
     terminals = draw(st.lists(st.sampled_from(TERMINALS), min_size=2, max_size=4, unique=True))
     names = [terminal.split(":")[0].split(".")[0] for terminal in terminals]
     rules = ["start", "x"][: draw(st.integers(1, 2))]

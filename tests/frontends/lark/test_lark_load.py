@@ -181,7 +181,7 @@ PIECES = [
 
 @st.composite
 def damaged(draw: st.DrawFn) -> str:
-    """A grammar with some pieces cut out and others put in their place."""
+    """A grammar with some pieces replaced by others."""
     text = draw(st.sampled_from([CALCULATOR, *(grammar for grammar, _ in FAULTS)]))
     for _ in range(draw(st.integers(1, 2))):
         at = draw(st.integers(0, len(text)))

@@ -1,4 +1,4 @@
-"""From JSON text back to what the user asked for."""
+"""Conversion of JSON texts to values of Python types."""
 
 from __future__ import annotations
 

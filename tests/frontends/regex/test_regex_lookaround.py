@@ -99,7 +99,7 @@ FIXED = ["a", "b", "ab", "^", "a\\b", "(?=a).", "(?:a|b)", "(?<!a)b", "a(?=b)", 
 
 
 def patterns(variable: bool) -> st.SearchStrategy[str]:
-    """Patterns that look around anywhere; with `variable` also for texts of any width behind, which `re` refuses."""
+    """Patterns with lookaround anywhere; with `variable` also lookbehind of any width, which `re` refuses."""
 
     def extend(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         behind = inner if variable else st.sampled_from(FIXED)
