@@ -75,7 +75,7 @@ def canonicalize_arrays(
             bounds, classes, quotient = _merged(bounds, classes, reached)
             quotient, again = _ordered(quotient, 0)
             return _arrays(bounds, classes, quotient, accepting[kept[order[again]]])
-    raise AssertionError("Unlike states got equal random numbers of 64 bits, time after time.")
+    raise AssertionError("Distinct states received equal 64-bit random numbers repeatedly.")
 
 
 def product_of_arrays(

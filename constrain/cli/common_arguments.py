@@ -108,7 +108,7 @@ def whitespace_of(given: str) -> Literal["flexible", "compact", "any"] | int:
         return int(given)
     if given not in ("flexible", "compact", "any"):
         raise typer.BadParameter(
-            f"{shorten_text(repr(given))} is none of flexible, compact, any, and no number up to {MOST_INDENT}.",
+            f"{shorten_text(repr(given))} is not one of flexible, compact and any, nor a number up to {MOST_INDENT}.",
             param_hint="'--whitespace'",
         )
     return cast(Literal["flexible", "compact", "any"], given)

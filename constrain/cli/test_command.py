@@ -106,7 +106,7 @@ def collect_texts(names: list[str] | None, accept: bool, lines: bool, strip: boo
         if Path(name).is_dir():
             files = sorted(str(path) for path in Path(name).rglob("*") if path.is_file() and not is_hidden(path))
             if not files:
-                raise SourceError(f"the folder {name} holds no file")
+                raise SourceError(f"the folder {name} contains no files")
         for file in files:
             data = read_bytes(file)
             if lines:

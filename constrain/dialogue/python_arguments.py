@@ -197,7 +197,7 @@ class _ArgumentLists(NodeVisitor[Node]):
         for prop in node.properties:
             if not prop.name.isidentifier() or iskeyword(prop.name):
                 raise refuse_arguments(
-                    f"{prop.name!r}is not a Python identifier", "Rename it, or use another envelope."
+                    f"{prop.name!r} is not a Python identifier", "Rename it, or use another envelope."
                 )
             if not prop.needs <= required:
                 raise refuse_arguments(f"{prop.name!r} depends on others", 'Leave out "dependentRequired".')

@@ -52,7 +52,7 @@ def pythonic_form(request: ToolRequest) -> Form:
     for tool in request.tools:
         if not all(part.isidentifier() for part in tool.name.split(".")):
             raise UnsupportedError(
-                f"the name of the tool {tool.name!r}is not a Python identifier",
+                f"the name of the tool {tool.name!r} is not a Python identifier",
                 hint="Rename it, or use another envelope.",
             )
     bodies = [(f"{tool.name}(", call_arguments_form(tool, request.style)) for tool in request.tools]

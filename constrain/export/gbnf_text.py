@@ -99,7 +99,7 @@ class _GbnfWriter(GrammarTextWriter):
 
     def visit_token(self, node: Token) -> WrittenText:
         if node.negated and len(node.names) > 1:
-            raise UnsupportedError("export to GBNF: any token but several", hint="Exclude one.")
+            raise UnsupportedError("export to GBNF: a negated set of several tokens", hint="Exclude one.")
         marks = [name if isinstance(name, str) else f"<[{name}]>" for name in node.names]
         for mark in marks:
             if not (mark.startswith("<") and mark.find(">") == len(mark) - 1):

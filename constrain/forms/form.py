@@ -386,7 +386,7 @@ class Intersection(Form):
                 raise error from None
             product = intersect_grammar(second, dfa, limits)
         if product is None:
-            raise UnsatisfiableError("no text is of both forms of an `&`", hint="Loosen one of them.")
+            raise UnsatisfiableError("the intersection of both forms of an `&` is empty", hint="Relax one of them.")
         return product
 
 
@@ -402,7 +402,7 @@ class Complement(Form):
         except UnsatisfiableError:
             dfa = Dfa.any_text()
         if dfa.is_empty:
-            raise UnsatisfiableError("every text is of the form that `~` excludes")
+            raise UnsatisfiableError("the form that `~` excludes matches every text")
         return Grammar(Chars(dfa), {})
 
 

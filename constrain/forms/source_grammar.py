@@ -47,7 +47,7 @@ def read_source(
     if choices is not None:
         options = tuple(sorted({encode_choice(choice) for choice in choices}))
         if not options:
-            raise UnsatisfiableError("choices is empty: no text can be one of none.", hint="Give at least one choice.")
+            raise UnsatisfiableError("choices is empty.", hint="Give at least one choice.")
         return Grammar(Strings(options), {})
     if regex is not None:
         if not isinstance(regex, str):

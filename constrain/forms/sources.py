@@ -371,7 +371,7 @@ def grammar(text: str, *, import_paths: Iterable[str | PathLike[str]] = ()) -> F
     The text is read as GBNF if it has a rule with `::=`, else as Lark with the contextual lexer. Errors in it are
     raised when the form is read. `import_paths` is as for `lark`; GBNF and bundled grammars ignore it.
     """
-    check_type("grammar", text, str, "give Lark or GBNF text, or the name of a ready grammar")
+    check_type("grammar", text, str, "give Lark or GBNF text, or the name of a bundled grammar")
     if READY.fullmatch(text):
         ready_grammar = ready.read(text)
         return lark(ready_grammar.text, lexer=ready_grammar.lexer)

@@ -92,7 +92,7 @@ class _ObjectExpander(NodeVisitor[Node]):
             self.rules[name] = self.visit(self.grammar.rules[name])
             if len(self.rules) > self.limits.dfa_states:
                 raise LimitError(
-                    f"{self.operation} would write out more than {self.limits.dfa_states} rules",
+                    f"{self.operation} would generate more than {self.limits.dfa_states} rules",
                     hint="Simplify it, or raise Limits.dfa_states.",
                 )
 
@@ -121,7 +121,7 @@ class _ObjectExpander(NodeVisitor[Node]):
         return Rule(name)
 
     def visit_unique(self, node: Unique | Member) -> NoReturn:
-        raise self.refuse("members that must differ are beyond rules", "Leave out uniqueItems.")
+        raise self.refuse("unique array items cannot be expanded into rules", "Leave out uniqueItems.")
 
     def visit_mark(self, node: Mark | Free) -> NoReturn:
         raise self.refuse(
@@ -129,7 +129,7 @@ class _ObjectExpander(NodeVisitor[Node]):
         )
 
     def visit_parsed(self, node: Parsed) -> NoReturn:
-        raise self.refuse("a grammar with a lexer is more than rules", "Read it with lexer='dynamic_complete'.")
+        raise self.refuse("a grammar with a lexer cannot be expanded into rules", "Read it with lexer='dynamic_complete'.")
 
     visit_member = visit_unique
     visit_free = visit_mark
@@ -186,7 +186,7 @@ class _ObjectRules:
                 classes.append(NameClass(names, other.value, other.required))
         if classes and (most_others is None or most_others > 1):
             raise self.expander.refuse(
-                "an object may have undeclared keys, and no rules can say that these differ",
+                "an object may have undeclared keys, and rules cannot ensure that these differ",
                 'Say "additionalProperties": false.',
             )
         return classes

@@ -245,7 +245,7 @@ def decoder_start(model: Any) -> int:
             if isinstance(token, int):
                 return token
     raise ConstrainError(
-        "the model does not say which token its decoder starts from", hint="Set model.config.decoder_start_token_id."
+        "the model's config defines no decoder start token", hint="Set model.config.decoder_start_token_id."
     )
 
 

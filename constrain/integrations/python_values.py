@@ -222,7 +222,7 @@ def first_fit(options: tuple[Any, ...], value: Any) -> Any:
             last: Exception = error
         except ValueError as error:  # pydantic.ValidationError is one
             last = error
-    raise Misfit(f"it fits no member of the union; the last said: {last}")
+    raise Misfit(f"it matches no member of the union; the last error: {last}")
 
 
 def convert_collection(origin: type, args: tuple[Any, ...], value: Any) -> Any:

@@ -90,7 +90,7 @@ class RowPosition:
             is_text = token < vocabulary.size and vocabulary.tokens[token] is not None
             if on_refused == "raise" and is_text and token not in self.endings.passive:
                 raise ConstrainError(
-                    f"the text of a row goes on, with token {token}, after its end token: this is not padding",
+                    f"the text of a row continues, with token {token}, after its end token: this is not padding",
                     hint="If these ids are a new prompt, use a new ConstraintLogitsProcessor or give prompt_length=.",
                 )
             return self.moved(self.matcher, None, self.ended + 1, False)

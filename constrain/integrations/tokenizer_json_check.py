@@ -57,7 +57,7 @@ def check_charsmaps(document: Mapping[str, Any], path: Path) -> None:
             continue  # refused by the package itself, with an error
         if len(data) < 4 or int.from_bytes(data[:4], "little") > len(data) - 4:
             raise VocabularyError(
-                f"{shorten_text(path)}: a precompiled_charsmap says that its trie has more bytes than there are"
+                f"{shorten_text(path)}: a precompiled_charsmap declares a trie that is larger than its data"
             )
 
 

@@ -135,7 +135,7 @@ def from_slow(tokenizer: Any, *, size: int | None, eos_ids: Iterable[int] | None
         spelling = PieceSpelling("byte-level")
     else:
         raise VocabularyError(
-            f"{name} is written in Python and says neither sp_model nor byte_decoder: its tokens have no bytes",
+            f"{name} is written in Python and has neither sp_model nor byte_decoder: its tokens have no bytes",
             hint=f"Load the fast tokenizer (use_fast=True). {LIST_HINT}",
         )
     spell = make_speller(spelling)

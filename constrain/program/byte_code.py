@@ -139,7 +139,7 @@ class ByteCode(ABC):
         """
         if self._bind is None:
             raise UnsupportedError(
-                f"{node} names special tokens, and which these are only a vocabulary says",
+                f"{node} names special tokens, which only a vocabulary defines",
                 hint="Compile it for a vocabulary.",
             )
         return self._bind(node)

@@ -196,7 +196,7 @@ def _compute_estimate(parts: list[Draws], f: Function | None, kind: str, level: 
     if top == -np.inf:
         undefined = -math.inf if f is None else math.nan
         return Estimate(
-            undefined, math.nan, undefined, undefined, 0.0, n, trusted=False, reason="no draw weighs anything"
+            undefined, math.nan, undefined, undefined, 0.0, n, trusted=False, reason="all draws have weight zero"
         )
     weights = np.exp(logs - top) if kind != "equal calls" else np.where(logs > -np.inf, 1.0, 0.0)
     if kind == "draws":

@@ -40,7 +40,7 @@ def as_checker(check: Any, vocabulary: Vocabulary) -> Checker:
     """
     if hasattr(check, "matcher"):
         if check.vocabulary is not vocabulary:
-            raise ConstrainError("the checker is of another Vocabulary than the constraint")
+            raise ConstrainError("the checker and the constraint have different vocabularies")
         checker: Checker = check
         return checker
     if not callable(check):

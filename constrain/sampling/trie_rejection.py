@@ -101,7 +101,7 @@ def draw_exact(
     if not draws_found:
         raise LimitError(
             f"no text was found in {search.attempts} attempts; p(L) is at most {source.trie.bound:.3g}",
-            hint="Give a trie, so that the next call goes on where this one stopped, or raise attempts= or seconds=."
+            hint="Give a trie, so that the next call continues where this one stopped, or raise attempts= or seconds=."
             if source.trie.bound > SMALLEST
             else "So little is beyond trie rejection: smc, pimh and without_replacement need no attempts.",
         )

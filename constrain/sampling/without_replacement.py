@@ -117,7 +117,7 @@ def draw_without_replacement(
             if race.time == np.inf
             else LimitError(
                 f"no text was found after {prefixes} prefixes; p(L) is at most {source.trie.bound:.3g}",
-                hint="Give a trie, so that the next call goes on where this one stopped, or raise prefixes=.",
+                hint="Give a trie, so that the next call continues where this one stopped, or raise prefixes=.",
             )
         )
     draws = []

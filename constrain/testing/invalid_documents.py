@@ -129,7 +129,7 @@ def nearly_valid(
         return next((strategy for strategy in tried if strategy is not None), None)
 
     if possible(0) is None:
-        raise UnsatisfiableError("No keyword of this schema can be broken alone.", hint="Ask for other keywords.")
+        raise UnsatisfiableError("No keyword of this schema can be violated alone.", hint="Request other keywords.")
     return st.integers(0, len(breakages) - 1).flatmap(lambda index: cast(Made, possible(index)))
 
 

@@ -133,7 +133,7 @@ def test_python_functions_and_classes() -> None:
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ([], SchemaError, "no tools"),
+        ([], SchemaError, "the list of tools is empty"),
         (7, SchemaError, "which is not a list"),
         ("{", SchemaError, "not JSON"),
         ([WEATHER, {"name": "weather"}], SchemaError, "two tools have the name 'weather': the first is at /0\n  at /1"),
@@ -146,7 +146,7 @@ def test_python_functions_and_classes() -> None:
         ([{"name": "a", "description": 3}], SchemaError, "at /0/description"),
         ([{"type": "web_search"}], UnsupportedError, "'web_search'"),
         ([{"type": "custom", "name": "a", "format": {}}], UnsupportedError, "triggered"),
-        ([3], SchemaError, "a tool is 3\n  at /0"),
+        ([3], SchemaError, "not a tool definition: 3\n  at /0"),
         ([lambda x: x], SchemaError, "<lambda>"),
         ([print], UnsupportedError, "print"),
     ],
@@ -379,7 +379,7 @@ def test_keyword_arguments_may_be_left_out() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"properties": {"a b": {}}}, "no Python identifier"),
+        ({"properties": {"a b": {}}}, "is not a Python identifier"),
         ({"properties": {"x": {"type": "object"}}}, "undeclared keys"),
         ({"properties": {"x": {"const": 1}}, "minProperties": 1}, "number of members"),
         ({"properties": {"x": {"type": "array", "uniqueItems": True, "items": {"type": "integer"}}}}, "unique items"),

@@ -56,7 +56,7 @@ def test_a_value_that_a_validator_refuses_keeps_its_text() -> None:
 
 
 def test_a_processor_takes_constraints_only() -> None:
-    with pytest.raises(ConstrainError, match="no Constraint"):
+    with pytest.raises(ConstrainError, match="not a Constraint"):
         ConstraintLogitsProcessor([{"type": "integer"}])  # type: ignore[list-item]
 
 

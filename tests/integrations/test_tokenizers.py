@@ -238,11 +238,11 @@ def test_files_that_are_something_else(tmp_path: Path) -> None:
     with pytest.raises(VocabularyError, match="no tokenizer"):
         Vocabulary.from_pretrained(tmp_path)
     for name, says in {
-        "x.bin": "knows by name",
-        "x.tiktoken": "no rank file",
+        "x.bin": "a name that constrain knows",
+        "x.tiktoken": "is not a rank file",
         "tokenizer.json": "is not JSON",
         "tekken.json": "is not JSON",
-        "x.model": "no SentencePiece model",
+        "x.model": "is not a SentencePiece model",
     }.items():
         file = tmp_path / name
         file.write_bytes(b"? ?")

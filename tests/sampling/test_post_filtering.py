@@ -126,7 +126,7 @@ def test_a_checker_that_refuses_all_and_one_that_is_none() -> None:
     assert drawn("masked", 5, lambda text: False).ess == 0
     with pytest.raises(ConstrainError, match="no checker"):
         drawn("masked", 1, 3)
-    with pytest.raises(ConstrainError, match="another Vocabulary"):
+    with pytest.raises(ConstrainError, match="different vocabularies"):
         drawn("masked", 1, ValidatorChecker(PIECES))
     with pytest.raises(UnsupportedError, match="no states"):
         drawn("markov", 1, accepts)

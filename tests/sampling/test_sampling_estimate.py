@@ -105,7 +105,7 @@ def test_by_hand() -> None:
 @pytest.mark.parametrize(
     ("draws", "f", "reason"),
     [
-        (weighted(*[("a", 0.0)] * 30), length, "no draw weighs anything"),
+        (weighted(*[("a", 0.0)] * 30), length, "all draws have weight zero"),
         (weighted(*[("a", 1.0)] * (FEWEST - 1)), length, "too few"),
         (weighted(*[("a", 1.0), ("bb", 1.0)] * 20, ("ccc", 50.0)), length, "of all weight"),
         (weighted(*[("a", 1.0)] * 30), short, "the same for all"),

@@ -116,7 +116,7 @@ def to_grammar(
         )
     if parser.is_empty:
         raise UnsatisfiableError(
-            f"no text is a {start}: the lexer never produces a sequence of lexemes that the rules accept",
+            f"{start} matches no text: the lexer never produces a sequence of lexemes that the rules accept",
             hint="A lexeme is the longest possible match: put separators between terminals, or relax lookaheads.",
         )
     return Grammar(Parsed(parser), {})

@@ -271,9 +271,9 @@ class _Parser:
         end = self.source.find(closing, self.position)
         name = self.source[self.position : max(end, self.position)]
         if opened and name and f"(?<{name}>" in self.source[end:]:
-            raise self.refused("a backreference to a group further on", start)
+            raise self.refused("a backreference to a later group", start)
         if not opened or name not in self.names:
-            raise self.wrong(f"there is no group {name!r} in front to refer to", start)
+            raise self.wrong(f"there is no group {name!r} before it to refer to", start)
         self.position = end + 1
         self.refer(start, self.names[name])
 

@@ -80,7 +80,7 @@ def rows_of(logits: torch.Tensor) -> LogitRows:
             f"logits are on {logits.device}: give a tensor on a card (constrain.apply_mask takes others)"
         )
     if logits.requires_grad:
-        raise ArgumentError("logits keep gradients, which kernels know nothing of: give logits.detach()")
+        raise ArgumentError("logits require gradients, which the kernels do not support: give logits.detach()")
     count, width = logits.shape
     if width >= cuda_order.MOST_TOKENS:
         raise LimitError(
@@ -143,7 +143,7 @@ def launch_kernel(kernel: Any, blocks: int, threads: int, *arguments: Any) -> No
     if not cuda.is_available():
         raise UnsupportedError(
             f"there is a tensor on {device}, but numba finds no CUDA driver or compiler",
-            hint="pip install 'constrain-lm[cuda]', or look at what `python -m numba -s` says of CUDA.",
+            hint="pip install 'constrain-lm[cuda]', or see the CUDA section of `python -m numba -s`.",
         )
     with device_context(device):
         stream = cuda.external_stream(torch.cuda.current_stream(device).cuda_stream)

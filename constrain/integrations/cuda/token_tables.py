@@ -281,7 +281,7 @@ def pool_tables(tables: Sequence[TokenTable]) -> TokenTable:
         raise ArgumentError("a pool holds at least one table")
     vocabulary = tables[0].vocabulary
     if any(table.vocabulary.fingerprint != vocabulary.fingerprint for table in tables):
-        raise VocabularyError("the constraints of a pool are of one vocabulary")
+        raise VocabularyError("all constraints of a pool must have one vocabulary")
     parts: list[tuple[Ints, ...]] = []
     starts: list[int] = []
     n_states = n_classes = n_slots = n_masks = 0

@@ -61,7 +61,7 @@ def check_masks(constraint: Any, sampler: str) -> None:
     """Raise UnsupportedError if a constraint does not compute masks, as those of `checkers` do not."""
     if not hasattr(constraint.matcher(), "mask"):
         raise UnsupportedError(
-            f"the sampler {sampler!r} needs masks, and a {class_name(constraint)} makes none",
+            f"the sampler {sampler!r} needs masks, which a {class_name(constraint)} does not compute",
             hint='Use sampler="awrs", or a Constraint, with the checker as accepts= and viable= where there are these.',
         )
 
@@ -91,7 +91,7 @@ def check_validators(**validators: object) -> None:
     """Raise TypeError unless all validators, given by name, are callables or None."""
     for name, validator in validators.items():
         if validator is not None and not callable(validator):
-            raise TypeError(f"{name} is {describe_value(validator)}: it is a function of bytes that says True or False")
+            raise TypeError(f"{name} is {describe_value(validator)}: it is a function of bytes that returns True or False")
 
 
 def check_options(sampler: str, draw: Callable[..., Any], names: Iterable[str]) -> None:
