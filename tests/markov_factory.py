@@ -278,7 +278,9 @@ def poisson_tail(seen: int, mean: float) -> float:
 
 
 def chi_square_tail(x: float, freedom: int) -> float:
-    """P(chi-square of `freedom` degrees > x), by the finite series for integer degrees (Abramowitz & Stegun 26.4.4-5)."""
+    """P(chi-square of `freedom` degrees > x), by the finite series for integer degrees (Abramowitz & Stegun
+    26.4.4-5).
+    """
     if freedom < 1:
         return 1.0
     if x <= 0:

@@ -169,11 +169,11 @@ these documents"; for constrain, `bench schema_suite` and `bench mask_errors` te
 
 {verdicts}
 
-*constrain* is `Style.any()`, every spelling that RFC 8259 and the schema allow; *default style* writes keys in the order
-of `properties`, numbers and constants in their usual spelling, and the white space of common JSON serialisers. This is
-documented, and the reason why it over-constrains some rows. Every engine runs with a vocabulary of single bytes, so
-that tokenisation cannot hide an error. XGrammar is not strict here (undeclared keys are allowed); the others run with
-their default options.
+*constrain* is `Style.any()`, every spelling that RFC 8259 and the schema allow; *default style* writes keys in the
+order of `properties`, numbers and constants in their usual spelling, and the white space of common JSON serialisers.
+This is documented, and the reason why it over-constrains some rows. Every engine runs with a vocabulary of single
+bytes, so that tokenisation cannot hide an error. XGrammar is not strict here (undeclared keys are allowed); the others
+run with their default options.
 
 {summary}
 """

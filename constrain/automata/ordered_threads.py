@@ -268,25 +268,25 @@ def _lookbehind_widths(code: list[Step]) -> list[int]:
 
     A backward data-flow analysis (least fixpoint): reading a character leaves one character less to inspect.
     """
-    asked = [step.width if isinstance(step, BehindStep) else 0 for step in code]
-    if not any(asked):
-        return asked
+    widths = [step.width if isinstance(step, BehindStep) else 0 for step in code]
+    if not any(widths):
+        return widths
     changed = True
     while changed:
         changed = False
         for pc in range(len(code) - 1, -1, -1):
             step = code[pc]
             if isinstance(step, ReadStep):
-                most = asked[pc + 1] - 1
+                most = widths[pc + 1] - 1
             elif isinstance(step, tuple):
-                most = max(asked[target] for target in step)
+                most = max(widths[target] for target in step)
             elif isinstance(step, LeaveStep):
-                most = max(asked[step.again], asked[step.out])
+                most = max(widths[step.again], widths[step.out])
             elif isinstance(step, LookStep):
-                most = max(asked[pc + 1], asked[step.start])
+                most = max(widths[pc + 1], widths[step.start])
             else:
-                most = 0 if isinstance(step, DoneStep) else asked[pc + 1]
-            if most > asked[pc]:
-                asked[pc] = most
+                most = 0 if isinstance(step, DoneStep) else widths[pc + 1]
+            if most > widths[pc]:
+                widths[pc] = most
                 changed = True
-    return asked
+    return widths

@@ -147,8 +147,8 @@ def leads_beyond(table: Table, begun: str, ranges: Sequence[tuple[int, int]] | N
         ends = [*table.bounds[1:], LAST]
         for low, end, kind in zip(table.bounds, ends, table.classes):
             if table.rows[state][kind] >= 0:
-                room = end - low if ranges is None else sum(_common(low, end - 1, *one) for one in ranges)
-                if room > sum(1 for first in firsts if low <= first < end and _inside(first, ranges)):
+                available = end - low if ranges is None else sum(_common(low, end - 1, *one) for one in ranges)
+                if available > sum(1 for first in firsts if low <= first < end and _inside(first, ranges)):
                     return True
         for first in firsts:
             after = table.rows[state][table.classes[bisect_right(table.bounds, first) - 1]]

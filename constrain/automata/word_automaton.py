@@ -47,8 +47,8 @@ def build_word_automaton(words: Iterable[str], max_states: int) -> Arrays:
             path[-1][1].append((previous[len(path) - 1], number))
 
     for word in ordered:
-        shared, room = 0, min(len(previous), len(word))
-        while shared < room and previous[shared] == word[shared]:
+        shared, longest = 0, min(len(previous), len(word))
+        while shared < longest and previous[shared] == word[shared]:
             shared += 1
         minimise_path(shared)
         path.extend((False, []) for _ in range(len(word) - shared))

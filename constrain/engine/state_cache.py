@@ -369,10 +369,10 @@ class StateCache(GuardedSets):
     def _load_code(self) -> None:
         """Use newly linked code, and allocate entries for its leaves and parsers."""
         self._put(at.CODE, self.program.code)
-        for slot, room in ((at.SCANNERS, self.program.parser_capacity), (at.STARTS, self.program.leaf_capacity)):
+        for slot, capacity in ((at.SCANNERS, self.program.parser_capacity), (at.STARTS, self.program.leaf_capacity)):
             known = self.arrays[slot]
-            if len(known) < room:
-                self._put(slot, np.concatenate([known, np.full(room - len(known), -1, np.int32)]))
+            if len(known) < capacity:
+                self._put(slot, np.concatenate([known, np.full(capacity - len(known), -1, np.int32)]))
 
     def _grow(self, slot: int) -> None:
         """Double a slot and its hash table. Evict everything if the memory budget is exceeded."""

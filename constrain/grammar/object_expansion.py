@@ -125,11 +125,13 @@ class _ObjectExpander(NodeVisitor[Node]):
 
     def visit_mark(self, node: Mark | Free) -> NoReturn:
         raise self.refuse(
-            "free text and special tokens cannot be expanded into rules", "Use free_text() and literals."
+            "unrestricted and special tokens cannot be expanded into rules", "Use free_text() and literals."
         )
 
     def visit_parsed(self, node: Parsed) -> NoReturn:
-        raise self.refuse("a grammar with a lexer cannot be expanded into rules", "Read it with lexer='dynamic_complete'.")
+        raise self.refuse(
+            "a grammar with a lexer cannot be expanded into rules", "Read it with lexer='dynamic_complete'."
+        )
 
     visit_member = visit_unique
     visit_free = visit_mark

@@ -77,7 +77,9 @@ def read(name: str) -> Ready:
 def read_files(name: str) -> Ready:
     """Read the files of a grammar. Raise ConstrainError if there is none of this name."""
     if name not in names():
-        raise ConstrainError(f"there is no bundled grammar called {shorten_text(repr(name))}; there are {', '.join(names())}")
+        raise ConstrainError(
+            f"there is no bundled grammar called {shorten_text(repr(name))}; there are {', '.join(names())}"
+        )
     source = files(__name__).joinpath(f"{name}.lark").read_text("utf-8")
     how = READ_WITH.search(source)
     if how is None:

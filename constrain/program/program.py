@@ -7,7 +7,7 @@ of leaves (a Dfa and its encoding each), for which a vocabulary has rows.
 A Program is independent of tokens and shared by all threads. Linking writes to `words` under a lock and then copies new
 words to the array that kernels read, the cell last. Users of the code have tables of `leaf_capacity` leaves and
 `parser_capacity` parsers; when these grow, the code continues in a copy, so that no user reaches a leaf for which its
-tables have no room.
+tables have no space.
 """
 
 from __future__ import annotations

@@ -74,18 +74,18 @@ def members_of(writer: PartialDocument, node: Object) -> list[Property | NameCla
         chosen |= add_dependencies(name, known)
     free = [item for item in node.properties if item.name not in chosen]
 
-    def room(more: int) -> bool:
+    def fits(more: int) -> bool:
         return node.high is None or len(chosen) + len(must) + more <= node.high
 
     def take(item: Property) -> None:
         more = add_dependencies(item.name, known) - chosen
-        if room(len(more)):
+        if fits(len(more)):
             chosen.update(more)
 
     for item in pick_members(writer, free):
         take(item)
     extra: list[NameClass] = list(must)
-    while node.others and room(len(extra) - len(must) + 1) and writer.more():
+    while node.others and fits(len(extra) - len(must) + 1) and writer.more():
         extra.append(node.others[writer.choose(len(node.others))])
     fill_members(writer, node, [item for item in free if item.name not in chosen], take, chosen, extra)
     return [*(item for item in node.properties if item.name in chosen), *extra]

@@ -62,7 +62,9 @@ class Bytes:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_incremental_results_are_those_of_complete_parses(seed: int) -> None:
-    """Edits of an indented text, with strings over several lines: the end of the effect of an edit is found correctly."""
+    """Edits of an indented text, with strings over several lines: the end of the effect of an edit is found
+    correctly.
+    """
     judge, made, rng = oracle("lines"), bytes_only("lines"), random.Random(seed)
     trace, marks = judge.trace(TEXT), ours.Marks(made, TEXT)
     kept = 0

@@ -45,7 +45,9 @@ def test_tokens_arrive_in_the_order_of_their_clocks(dtype: torch.dtype, device: 
 
 
 def test_the_reference_draws_from_the_distribution() -> None:
-    """The first token, and the second one after the likeliest, by the Plackett-Luce model: chi-squares below 1 - 1e-6."""
+    """The first token, and the second one after the likeliest, by the Plackett-Luce model: chi-squares below
+    1 - 1e-6.
+    """
     x, everything = np.log(P).astype(np.float32), np.ones(6, bool)
     orders = [race(x, everything, seed) for seed in range(5000)]
     first = np.bincount([order[0] for order in orders], minlength=6)

@@ -1,4 +1,6 @@
-"""Mask deltas: masks are restored as they were stored, take no more space than needed, and no word beyond is written."""
+"""Mask deltas: masks are restored as they were stored, take no more space than needed, and no word beyond is
+written.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Members that must differ (kernels): the stored records and queries about them, and what is certain without a query."""
+"""Members that must differ (kernels): the stored records and queries about them, and what is certain without
+a query.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Undeclared keys of a class with few names: no prefix is allowed that can only become a key that is already present."""
+"""Undeclared keys of a class with few names: no prefix is allowed that can only become a key that is already
+present.
+"""
 
 from __future__ import annotations
 

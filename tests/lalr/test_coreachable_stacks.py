@@ -27,7 +27,9 @@ def fed(table: Lalr, stack: Stack, terminal: int) -> Stack | None:
 
 
 def finishes(table: Lalr, stack: Stack, most: int) -> bool | None:
-    """Whether a text from here is accepted, by trying all, shortest first; None if that is unknown after `most` texts."""
+    """Whether a text from here is accepted, by trying all, shortest first; None if that is unknown after
+    `most` texts.
+    """
     todo, met = [stack], {stack}
     end = len(table.terminals) - 1
     for one in todo:  # grows while it is read

@@ -1,4 +1,6 @@
-"""The mutation runner: its mutants are Python, each is one change, and it distinguishes killed from surviving mutants."""
+"""The mutation runner: its mutants are Python, each is one change, and it distinguishes killed from
+surviving mutants.
+"""
 
 from __future__ import annotations
 

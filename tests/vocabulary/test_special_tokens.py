@@ -118,5 +118,5 @@ def test_constraints_with_marks_are_saved(tmp_path: Path) -> None:
 
 def test_a_special_token_in_a_pattern_or_a_string_is_refused() -> None:
     for form in (~mark("<think>"), mark("<think>") & regex(".*"), mark("<think>").quoted()):
-        with pytest.raises(UnsupportedError, match="free text and special tokens"):
+        with pytest.raises(UnsupportedError, match="unrestricted and special tokens"):
             form.grammar()

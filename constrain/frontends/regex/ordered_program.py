@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Union
 
-from ...automata.thread_steps import BehindStep, DoneStep, EnterStep, LeaveStep, LookStep as Ahead, ReadStep, Step
+from ...automata.thread_steps import BehindStep, DoneStep, EnterStep, LeaveStep, LookStep, ReadStep, Step
 from ...automata.utf8 import Utf8
 from ...base.errors import LimitError, UnsupportedError
 from .charset import CharSet, charset_of, contains_point, intersect_charsets, partition_charsets
@@ -156,7 +156,7 @@ class _OrderedCompiler:
             else:
                 code[pc] = LeaveStep(jump.number, labels[jump.again], labels[jump.out])
         for pc, look in lookaheads:
-            code[pc] = Ahead(self.write(look.term, -1, depth + 1), look.negated)
+            code[pc] = LookStep(self.write(look.term, -1, depth + 1), look.negated)
         return start
 
     def _split_by_kind(self, charset: CharSet, labels: list[int]) -> list[_Task]:

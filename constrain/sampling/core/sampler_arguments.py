@@ -91,7 +91,9 @@ def check_validators(**validators: object) -> None:
     """Raise TypeError unless all validators, given by name, are callables or None."""
     for name, validator in validators.items():
         if validator is not None and not callable(validator):
-            raise TypeError(f"{name} is {describe_value(validator)}: it is a function of bytes that returns True or False")
+            raise TypeError(
+                f"{name} is {describe_value(validator)}: it is a function of bytes that returns True or False"
+            )
 
 
 def check_options(sampler: str, draw: Callable[..., Any], names: Iterable[str]) -> None:
