@@ -136,7 +136,7 @@ class ConstraintLogitsProcessor:
         self.known: OrderedDict[tuple[int, bytes], RowPosition] = OrderedDict()
         self.width: int | None = None
         self.all_ended = False
-        self.prefetcher: ScoreMasker | None = None  # set by `masks_ahead.Ahead`
+        self.prefetcher: ScoreMasker | None = None  # set by `mask_prefetching.MaskPrefetcher`
 
     def __len__(self) -> int:
         """Return 1: `generate` merges its processors with a sequence of processors."""

@@ -266,7 +266,7 @@ def test_errors() -> None:
     with pytest.raises(UnsupportedError, match="ends a text"):
         ender = Vocabulary.from_tokens([*TOKENS, None], (256,), special={"<end>": 256})
         ("a" + unconstrained(until="<end>")).compile(ender)
-    with pytest.raises(UnsupportedError, match="no text"):
+    with pytest.raises(UnsupportedError, match="unrestricted and special tokens"):
         (triggered({"a": "b"}) & gbnf('root ::= "a" "b"')).grammar()
 
 

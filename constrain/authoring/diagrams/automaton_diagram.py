@@ -65,7 +65,7 @@ def draw_automaton(parser: Parser, name: dict[int, str]) -> Automaton | None:
             label_text = " / ".join(name[t] for t in terminals)
             parts.append(f'<circle class="accepts" cx="{x:g}" cy="{y:g}" r="{RADIUS - 4}"/>')
             label = label_text if len(label_text) <= LONGEST else label_text[: LONGEST - 1] + "…"
-            parts.append(f'<text class="verdict" x="{x:g}" y="{y + RADIUS + 13:g}">{escape(label)}</text>')
+            parts.append(f'<text class="terminal" x="{x:g}" y="{y + RADIUS + 13:g}">{escape(label)}</text>')
         parts.append(f'<text class="number" x="{x:g}" y="{y + 4:g}">{state}</text>')
     return Automaton(parts, 70 + ACROSS * len(layers), 66 + tall)
 

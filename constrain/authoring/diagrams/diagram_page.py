@@ -38,7 +38,7 @@ STYLE = """
 .scanner .state { fill: var(--box); stroke: var(--edge); stroke-width: 1.4 }
 .scanner .accepts { fill: none; stroke: var(--terminal-edge); stroke-width: 1.6 }
 .scanner .halo { fill: var(--paper); opacity: 0.85 } .scanner text.label { font-size: 10.5px; fill: var(--quiet) }
-.scanner text.verdict { font-size: 10.5px } .scanner text.number { font-size: 11px; fill: var(--quiet) }
+.scanner text.terminal { font-size: 10.5px } .scanner text.number { font-size: 11px; fill: var(--quiet) }
 """
 LIGHT = """--paper: #ffffff; --ink: #1c2430; --quiet: #667084; --line: #67748a; --box: #f4f6f9; --edge: #67748a;
 --text-fill: #e6f3ea; --text-edge: #3c8a58; --pattern-fill: #fbf0dc; --pattern-edge: #b07a1e;
