@@ -128,7 +128,7 @@ def test_a_checker_that_refuses_all_and_one_that_is_none() -> None:
         drawn("masked", 1, 3)
     with pytest.raises(ConstrainError, match="different vocabularies"):
         drawn("masked", 1, ValidatorChecker(PIECES))
-    with pytest.raises(UnsupportedError, match="no states"):
+    with pytest.raises(UnsupportedError, match="does not support checkers"):
         drawn("markov", 1, accepts)
     with pytest.raises(ConstrainError, match="failed on"):
         drawn("exact", 1, lambda text: 1 / 0)
