@@ -14,8 +14,10 @@ from ..sampling import SAMPLERS
 from ..sampling.core.weight_statistics import weight_stats
 
 if TYPE_CHECKING:
+    from ..captures.capture_program import CaptureProgram
     from ..sampling.core.masked_sampling import Proposal
     from .generation_arguments import ConstraintRequest
+from .captured_values import read_captures
 
 __all__ = ["Generation", "as_generation", "weigh_outcomes"]
 
@@ -43,6 +45,10 @@ class Generation:
         Unfinished texts are never returned; they are drawn again and counted in ``stats.counts["unfinished"]``.
     stats : Stats
         Cost of the text.
+    captures : dict of str to object
+        The parts of the text that named forms matched (`Form.named`), and the named groups of a regex: the text, or the
+        JSON value where the form is a schema. A name that may occur several times has a list, in the order of the text.
+        Names in alternatives that the text does not use are missing.
     """
 
     text: str
@@ -52,10 +58,14 @@ class Generation:
     log_weight: float
     finish_reason: FinishReason
     stats: Stats = field(compare=False, repr=False)
+    captures: dict[str, Any] = field(default_factory=dict)
 
 
-def as_generation(outcome: Outcome, request: ConstraintRequest) -> Generation:
-    """Convert an Outcome to a Generation, parsing its value. Raise ValueRefused if the type rejects the value."""
+def as_generation(outcome: Outcome, request: ConstraintRequest, program: CaptureProgram | None = None) -> Generation:
+    """Convert an Outcome to a Generation, parsing its value and finding its captures with `program`, if it has any.
+
+    Raise ValueRefused if the type rejects the value.
+    """
     text = outcome.data.decode("utf-8", "replace")
     try:
         value = None if outcome.finish_reason == "length" else request.value(text)
@@ -69,8 +79,9 @@ def as_generation(outcome: Outcome, request: ConstraintRequest) -> Generation:
         refused.text = text
         raise refused from error
     return Generation(
-        text, value, tuple(outcome.tokens), outcome.logprob, outcome.log_weight, outcome.finish_reason, outcome.stats
-    )
+        text, value, tuple(outcome.tokens), outcome.logprob, outcome.log_weight, outcome.finish_reason, outcome.stats,
+        {} if program is None else read_captures(program, outcome.tokens),
+    )  # fmt: skip
 
 
 def weigh_outcomes(

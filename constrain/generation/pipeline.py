@@ -19,6 +19,7 @@ from ..base.json_documents import References
 from ..base.options import Limits, Style
 from ..decoding.generation_loop import Piece
 from ..integrations.transformers_models import Prompt
+from .captured_values import build_request_program
 from .finished_texts import draw_outcomes, generate_masked, select_sampler
 from .generation_arguments import (
     Check,
@@ -163,6 +164,7 @@ def generate(
     vocabulary, load_prompted = prepare_model(model, tokenizer, prompt, request)
     start = perf_counter_ns()
     constraint = compile_request(vocabulary, request, style, References(registry, base_uri), limits)
+    captures = build_request_program(request, vocabulary, limits)
     compile_us = (perf_counter_ns() - start) / 1e3
     lm = load_prompted()
     max_tokens = limit_tokens(lm, max_tokens)
@@ -186,5 +188,5 @@ def generate(
         stats.counts = {**stats.counts, "unfinished": unfinished}
         stats.compile_us, stats.weights = compile_us, weights
         stats.sampler, stats.reason = choice.sampler, choice.reason
-    generations = [as_generation(outcome, request) for outcome in outcomes]
+    generations = [as_generation(outcome, request, captures) for outcome in outcomes]
     return generations[0] if n is None else generations

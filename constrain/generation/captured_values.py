@@ -1,0 +1,62 @@
+"""The captures of generated texts as values: a dict from names to texts, JSON values and lists of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..base.options import Limits
+from ..captures.capture_program import CaptureProgram, build_capture_program, has_names
+from ..captures.capture_search import Capture, find_captures
+from ..forms import Form, regex
+from ..forms.sources import SchemaText
+from ..integrations.python_values import parse_json
+from ..vocabulary.vocabulary import Vocabulary
+from .generation_arguments import ConstraintRequest
+
+__all__ = ["build_request_program", "read_captures"]
+
+
+def build_request_program(request: ConstraintRequest, vocabulary: Vocabulary, limits: Limits) -> CaptureProgram | None:
+    """Return the program that finds the captures of a request; None if its constraint names nothing."""
+    form = request.grammar if isinstance(request.grammar, Form) else None
+    if isinstance(request.regex, str):
+        form = regex(request.regex)
+    if form is None or not has_names(form):
+        return None
+    return build_capture_program(form, vocabulary, limits)
+
+
+def read_captures(program: CaptureProgram, tokens: Sequence[int], skipped: int = 0) -> dict[str, Any]:
+    """Return the captures of a finished text by name.
+
+    Parameters
+    ----------
+    program : CaptureProgram
+        Of the form that the text matches.
+    tokens : sequence of int
+        The tokens of the text.
+    skipped : int
+        Number of bytes at the start of the tokens that are not part of the text.
+
+    Returns
+    -------
+    dict of str to object
+        See `Generation.captures`; empty for a text that is not complete.
+    """
+    data = b"".join(program.vocabulary.spelled(token) for token in tokens)
+    found = find_captures(program, data[skipped:])
+    if found is None:
+        return {}
+    values: dict[str, Any] = {name: [] for name, is_list in program.names.items() if is_list}
+    for one in found:
+        if program.names[one.name]:
+            values[one.name].append(capture_value(one))
+        else:
+            values[one.name] = capture_value(one)
+    return values
+
+
+def capture_value(capture: Capture) -> Any:
+    """Return the JSON value of a capture of a schema, and the text of any other."""
+    return parse_json(capture.text) if isinstance(capture.form, SchemaText) else capture.text
