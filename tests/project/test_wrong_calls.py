@@ -232,7 +232,7 @@ CALLS: dict[str, Call] = {
         lambda: {"form": form(), "open": "<think>", "close": "</think>", "most": None, "thought": "always"},
     ),
     **methods(
-        "Form", form, repeat={"low": 0, "high": 2}, quoted={"style": constrain.Style()},
+        "Form", form, named={"name": "x"}, repeat={"low": 0, "high": 2}, quoted={"style": constrain.Style()},
         compile={"vocabulary": vocabulary(), "limits": constrain.Limits()},
     ),
     "Form +": (lambda other: form() + other, lambda: {"other": "a"}),
@@ -288,7 +288,7 @@ MODULES = (constrain, sampling, dialogue, grammars, targets, testing)
 RESULTS = {"Generation", "ToolCall", "Constraint", "Form", "Grammar", "Vocabulary"}
 """Classes that the library makes: users call their methods, not them."""
 INNER = {
-    "Constraint.state_cache", "Form.grammar", "Form.named", "Form.names", "Form.read",
+    "Constraint.state_cache", "Form.grammar", "Form.token_nodes", "Form.names", "Form.read",
     *(f"ConstraintLogitsProcessor.{name}"
       for name in ("check_left", "continues", "goes_on", "masks", "owners", "position", "starts")),
 }  # fmt: skip
