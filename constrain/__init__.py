@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     )
     from .generation.generation_result import Generation
     from .generation.pipeline import generate
+    from .generation.text_session import Session, session
     from .grammar.nodes import Grammar
     from .integrations.logits_processor import ConstraintLogitsProcessor
     from .integrations.transformers_models import load_model
@@ -79,6 +80,7 @@ __all__ = [
     "RegexError",
     "SchemaError",
     "SchemaWarning",
+    "Session",
     "SourceError",
     "Style",
     "TokenRefused",
@@ -104,6 +106,7 @@ __all__ = [
     "load_model",
     "mark",
     "regex",
+    "session",
     "warm_up",
     "thinking",
     "tool_calls",
@@ -124,6 +127,7 @@ _PACKAGES = {
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generation.generation_result": "Generation",
     "generation.pipeline": "generate",
+    "generation.text_session": "Session session",
     "grammar.nodes": "Grammar",
     "integrations.logits_processor": "ConstraintLogitsProcessor",
     "integrations.transformers_models": "load_model",

@@ -34,7 +34,7 @@ from .capture_program import (
     TestLoop,
 )
 
-__all__ = ["Capture", "find_captures"]
+__all__ = ["Capture", "find_captures", "show_tokens"]
 
 SPECIAL = re.compile(rb"\xff[^\xff]{%d}" % (NAME - 1))
 Frames = tuple[tuple[int, int], ...]

@@ -14,7 +14,7 @@ from ..integrations.python_values import parse_json
 from ..vocabulary.vocabulary import Vocabulary
 from .generation_arguments import ConstraintRequest
 
-__all__ = ["build_request_program", "read_captures"]
+__all__ = ["build_request_program", "capture_bytes", "read_captures"]
 
 
 def build_request_program(request: ConstraintRequest, vocabulary: Vocabulary, limits: Limits) -> CaptureProgram | None:
@@ -45,7 +45,12 @@ def read_captures(program: CaptureProgram, tokens: Sequence[int], skipped: int =
         See `Generation.captures`; empty for a text that is not complete.
     """
     data = b"".join(program.vocabulary.spelled(token) for token in tokens)
-    found = find_captures(program, data[skipped:])
+    return capture_bytes(program, data[skipped:])
+
+
+def capture_bytes(program: CaptureProgram, data: bytes) -> dict[str, Any]:
+    """Return the captures of a text by name, see `read_captures`; special tokens are spelled by names in bytes."""
+    found = find_captures(program, data)
     if found is None:
         return {}
     values: dict[str, Any] = {name: [] for name, is_list in program.names.items() if is_list}

@@ -94,6 +94,11 @@ GENERATE = {
     "limits": constrain.Limits(), "sampler": "masked", "particles": None, "check": None, "n": None, "max_tokens": 9,
     "temperature": 1.0, "top_k": None, "top_p": None, "seed": 1, "stream": None,
 }  # fmt: skip
+WRITE = {
+    "name": "x", "schema": None, "regex": "ab", "grammar": None, "choices": None, "type": None, "stop": "c",
+    "max_tokens": 9, "temperature": 1.0, "top_k": None, "top_p": None, "style": constrain.Style(), "registry": None,
+    "base_uri": "", "import_paths": (), "limits": constrain.Limits(),
+}  # fmt: skip
 COMPILE = {"form": None, "schema": None, "regex": None, "grammar": None, "choices": None, "type": None,
            "style": constrain.Style(), "registry": None, "base_uri": "", "import_paths": (),
            "limits": constrain.Limits()}  # fmt: skip
@@ -160,6 +165,18 @@ CALLS: dict[str, Call] = {
         )
         for name in ("schema", "grammar", "choices", "type")
     },
+    "session": (
+        constrain.session,
+        lambda: {"model": model(), "prompt": None, "tokenizer": vocabulary(), "seed": 1, "max_tokens": 9},
+    ),
+    "Session": (
+        constrain.Session,
+        lambda: {"lm": model(), "vocabulary": vocabulary(), "prompt": [97], "seed": 1, "max_tokens": 9},
+    ),
+    **methods(
+        "Session", lambda: constrain.Session(model(), vocabulary()), text={"text": "a"}, fork={"seed": 1},
+        write=WRITE, choose={"name": "x", "options": ["a", "b"]},
+    ),
     "load_model": (constrain.load_model, lambda: {"source": "demo", "dtype": None, "device": "cpu"}),
     "Vocabulary.from_tokens": (
         Vocabulary.from_tokens,
