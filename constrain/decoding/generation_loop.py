@@ -104,7 +104,7 @@ class Outcome:
     """A finished text.
 
     tokens: without the end token; data: the bytes of the text, special tokens by name. logprob, log_weight: end token
-    included, in nats. stop: the stop string that ended the text; its tokens are among `tokens`, but it is not in `data`.
+    included, in nats. stop: the stop string that ended the text; its tokens are among `tokens`, it is not in `data`.
 
     finish_reason: "complete": the model ended the text. "budget": the budget changed the text, so it is valid but not a
     sample from the model's distribution, and log_weight covers only the tokens that were chosen. "length": the text was
@@ -117,8 +117,8 @@ class Outcome:
     logprob: float = 0.0
     log_weight: float = 0.0
     finish_reason: FinishReason = "complete"
-    stop: str | None = None
     stats: Stats = field(default_factory=Stats)
+    stop: str | None = None
 
 
 def generate_text(

@@ -1,8 +1,8 @@
 """Penalties and biases: adjustments of a model's logits that depend on the tokens so far.
 
-They define the distribution p that a text is drawn from ("the model"), unlike temperature, top-k, top-p and min-p, which
-only change how tokens are proposed (`sampling.core.masked_sampling`). So `Generation.logprob` is a log-probability
-under the adjusted model, and a sampler that is exact for a model is exact for the adjusted one.
+They define the distribution p that a text is drawn from ("the model"), unlike temperature, top-k, top-p and min-p,
+which only change how tokens are proposed (`sampling.core.masked_sampling`). So `Generation.logprob` is a
+log-probability under the adjusted model, and a sampler that is exact for a model is exact for the adjusted one.
 
 With l the logit of a token, c(prompt), c(text) how often it occurs in the prompt and in the text so far, the order is
 that of transformers and vLLM:
@@ -165,8 +165,19 @@ def renormalise(before: Row, after: Row, changed: NDArray[np.int64]) -> Row:
     old, new = before[changed].astype(np.float64), after[changed].astype(np.float64)
     rest = 1 - float(np.exp(old).sum())
     if rest < CANCELLED:
-        return after - after.dtype.type(log_sum(after.astype(np.float64)))
-    return after - after.dtype.type(log_sum(np.append(new, np.log(rest))))
+        return normalise_logits(after)
+    return subtract(after, log_sum(np.append(new, np.log(rest))))
+
+
+def normalise_logits(logits: Row) -> Row:
+    """Return the log-probabilities (float [V]) of logits, in their dtype."""
+    return subtract(logits, log_sum(logits.astype(np.float64)))
+
+
+def subtract(row: Row, number: float) -> Row:
+    """Return `row - number` in the dtype of the row."""
+    difference: Row = row - row.dtype.type(number)
+    return difference
 
 
 class AdjustedModel:
@@ -203,5 +214,5 @@ class AdjustedModel:
         """Return the log-probabilities after a prefix, of a row of the model."""
         after, changed = adjust_changed(row, self.adjustment, self.prompt, Counter(prefix))
         if self.uses_logits:
-            return after - after.dtype.type(log_sum(after.astype(np.float64)))
+            return normalise_logits(after)
         return renormalise(row, after, changed)

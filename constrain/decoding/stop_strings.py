@@ -1,14 +1,14 @@
 """Stop strings: end a text at the first occurrence of a string, if the constraint accepts the text before it.
 
-An occurrence is found in the bytes of the text, wherever the borders of tokens are: it may begin within one token and end
-within another, and what follows it in its last token is discarded. The text is cut where the occurrence starts.
+An occurrence is found in the bytes of the text, wherever the borders of tokens are: it may begin within one token and
+end within another, and what follows it in its last token is discarded. The text is cut where the occurrence starts.
 
 The constraint decides. If it does not accept the text before an occurrence, the occurrence is ordinary text (a `"` in
-JSON, say) and generation continues. So a text that is cut satisfies the constraint as every other, and a stop string that
-the constraint does not allow to be written has no effect. Without a constraint every text is accepted.
+JSON, say) and generation continues. So a text that is cut satisfies the constraint as every other, and a stop string
+that the constraint does not allow to be written has no effect. Without a constraint every text is accepted.
 
-The rule reads bytes one after the other, so it does not depend on tokens: of several occurrences the one that ends first
-counts, and of those that end together the longest whose preceding text is accepted.
+The rule reads bytes one after the other, so it does not depend on tokens: of several occurrences the one that ends
+first counts, and of those that end together the longest whose preceding text is accepted.
 
 `StopFinder` searches a growing text and knows nothing of constraints; `StopTracker` follows the tokens of one text with
 its Matcher, and releases for streaming what can no longer become part of a stop string.
@@ -35,7 +35,7 @@ MOST_STOPS = 1024
 
 @dataclass(frozen=True, slots=True)
 class StopMatch:
-    """An occurrence that ends a text. stop: the string. start: where it starts, which is the length of the text in bytes."""
+    """An occurrence that ends a text. stop: the string. start: where it starts: the length of the text, in bytes."""
 
     stop: str
     start: int

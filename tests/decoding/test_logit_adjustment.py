@@ -17,7 +17,7 @@ from tests.model_factory import TableModel
 
 SIZE = 12
 TOKENS = st.lists(st.integers(0, SIZE - 1), max_size=8)
-LOGITS = st.lists(st.floats(-6, 6, width=32), min_size=SIZE, max_size=SIZE).map(lambda row: np.array(row))
+LOGITS = st.lists(st.floats(-6, 6, width=32), min_size=SIZE, max_size=SIZE).map(np.array)
 BIASES = st.dictionaries(st.integers(0, SIZE - 1), st.floats(-5, 5), max_size=4)
 
 

@@ -5,9 +5,9 @@ q(a | u) = p(a | u) / z(u) for allowed tokens a, where z(u) is the mass that the
 
     p(x) / q(x) = product over its steps of z(u)
 
-and the logs of z are summed up while it is drawn. Temperature, top-k, top-p and min-p change q only: the weight is p / q in
-all cases, which keeps estimates right under any of them that leaves every token possible. See `Draws` for what a
-weight means. Renormalised masking is the distribution over the allowed tokens that is closest to the model's in
+and the logs of z are summed up while it is drawn. Temperature, top-k, top-p and min-p change q only: the weight is
+p / q in all cases, which keeps estimates right under any of them that leaves every token possible. See `Draws` for what
+a weight means. Renormalised masking is the distribution over the allowed tokens that is closest to the model's in
 KL(q || p).
 """
 
