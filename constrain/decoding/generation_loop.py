@@ -20,6 +20,7 @@ from .outcomes import FinishReason, Outcome, Piece, Stats
 from .request_run import RequestRun
 from .requests import GenerationRequest
 from .scheduler import Scheduler
+from .token_choice import TokenChoice
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
@@ -36,6 +37,7 @@ def generate_text(
     rng: np.random.Generator,
     max_tokens: int,
     proposal: Proposal = PLAIN,
+    stop: tuple[str, ...] = (),
     stream: Callable[[Piece], None] | None = None,
 ) -> Outcome:
     """Generate one text of `constraint` by masked sampling from `lm`.
@@ -52,6 +54,8 @@ def generate_text(
         Maximum number of tokens, end token included.
     proposal : Proposal
         How a token is chosen among the allowed ones.
+    stop : tuple of str
+        Strings that end the text where the constraint accepts what is before them, see `stop_strings`.
     stream : callable, optional
         Called with each `Piece` as it is generated.
 
@@ -68,8 +72,9 @@ def generate_text(
     vocabulary = constraint.vocabulary
     listener = None if stream is None else lambda _, piece: stream(piece)
     request = GenerationRequest(
-        vocabulary, [rng], constraint=constraint, max_tokens=max_tokens, proposal=proposal, listener=listener
-    )
+        vocabulary, [rng], constraint=constraint, max_tokens=max_tokens, choice=TokenChoice(proposal, stop=stop),
+        listener=listener,
+    )  # fmt: skip
     scheduler = Scheduler(LanguageModelRunner(lambda _: lm, vocabulary.size))
     run = scheduler.submit(request)
     finish_runs(scheduler, [run])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ __all__ = ["LanguageModelRunner"]
 class TextSlot:
     """A text after its prompt: the model, the tokens so far, and those of the last draft."""
 
-    model: LanguageModel
+    model: Any
     tokens: list[int] = field(default_factory=list)
     draft: Sequence[int] = ()
 
@@ -96,13 +97,16 @@ class LanguageModelStep:
     def wait(self) -> list[LogprobRows]:
         """Call each model once, for all of its texts, and return the rows of each RowStep."""
         prefixes = [self.extend(step) for step in self.steps]
-        by_model: dict[int, list[int]] = {}
+        by_model: dict[tuple[int, bool], list[int]] = {}
         for index, step in enumerate(self.steps):
-            by_model.setdefault(id(self.runner.slots[step.slot].model), []).append(index)
+            model = self.runner.slots[step.slot].model
+            by_logits = step.rows == "logits" and hasattr(model, "next_logits")
+            by_model.setdefault((id(model), by_logits), []).append(index)
         found: list[LogprobRows] = [np.zeros((0, self.runner.size))] * len(self.steps)
-        for members in by_model.values():
+        for (_, by_logits), members in by_model.items():
             model = self.runner.slots[self.steps[members[0]].slot].model
-            rows = rows_after(model, [prefix for index in members for prefix in prefixes[index]], self.runner.size)
+            asked = [prefix for index in members for prefix in prefixes[index]]
+            rows = model.next_logits(asked) if by_logits else rows_after(model, asked, self.runner.size)
             edges = np.cumsum([len(prefixes[index]) for index in members])[:-1]
             for index, part in zip(members, np.split(rows, edges)):
                 found[index] = part

@@ -26,7 +26,7 @@ from ..speculation.draft_source import NO_DRAFT, DraftTree
 __all__ = ["LogprobRows", "ModelRunner", "OpenedSlot", "RowStep", "RunningStep"]
 
 LogprobRows = NDArray[np.floating[Any]]
-"""Log-probabilities of the next token (nats), float32 or float64 [n, V], normalised. The receiver may write to it."""
+"""Log-probabilities of the next token (nats), float32 or float64 [n, V], normalised; or logits, where asked for."""
 
 
 class OpenedSlot(NamedTuple):
@@ -41,14 +41,15 @@ class RowStep:
     """What one slot is fed in a step.
 
     slot: its number. feed: tokens that follow the text in the cache; at least one unless the runner opened the slot
-    with nothing to feed. draft: a tree of guesses after them. rows: "all" asks for the rows after the last token of
-    `feed` and after each node of `draft`; "none" asks for no row (a part of a long prompt).
+    with nothing to feed. draft: a tree of guesses after them. rows: asks for the rows after the last token of `feed`
+    and after each node of `draft`, as log-probabilities or as the model's logits (of a model without logits also
+    log-probabilities); "none" asks for no row (a part of a long prompt).
     """
 
     slot: int
     feed: Sequence[int]
     draft: DraftTree = NO_DRAFT
-    rows: Literal["all", "none"] = "all"
+    rows: Literal["logprobs", "logits", "none"] = "logprobs"
 
 
 class RunningStep(Protocol):

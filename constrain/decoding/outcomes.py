@@ -7,12 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from .stop_strings import StopTracker
+
 if TYPE_CHECKING:
+    from ..engine.matcher import Matcher
     from ..vocabulary.vocabulary import Vocabulary
 
 __all__ = ["FinishReason", "Outcome", "Piece", "PieceEmitter", "Stats", "TokenOrigin"]
 
-FinishReason = Literal["complete", "budget", "length"]
+FinishReason = Literal["complete", "budget", "length", "stop"]
 TokenOrigin = Literal["drawn", "forced", "closing"]
 
 
@@ -24,7 +27,8 @@ class Piece:
     ----------
     token : int
     text : str
-        The complete characters that the token adds; an incomplete one is delayed until a later token completes it.
+        The complete characters that the token adds; an incomplete one is delayed until a later token completes it, and
+        so is what may be the beginning of a stop string.
     logprob, logmass : float
         As in `Pick`, in nats.
     origin : {"drawn", "forced", "closing"}
@@ -77,12 +81,12 @@ class Outcome:
     """A finished text.
 
     tokens: without the end token; data: the bytes of the text, special tokens by name. logprob, log_weight: end token
-    included, in nats.
+    included, in nats. stop: the stop string that ended the text; its tokens are among `tokens`, it is not in `data`.
 
     finish_reason: "complete": the model ended the text. "budget": the budget changed the text, so it is valid but not a
     sample from the model's distribution, and log_weight covers only the tokens that were chosen. "length": the text was
     cut off and is incomplete; this happens only without a constraint, or if the vocabulary lacks tokens for some bytes,
-    so that no completion could be spelled.
+    so that no completion could be spelled. "stop": a stop string ended the text (see `stop_strings`).
     """
 
     tokens: list[int] = field(default_factory=list)
@@ -91,26 +95,32 @@ class Outcome:
     log_weight: float = 0.0
     finish_reason: FinishReason = "complete"
     stats: Stats = field(default_factory=Stats)
+    stop: str | None = None
 
 
 class PieceEmitter:
-    """Passes tokens to a listener as Pieces, delaying the bytes of incomplete characters."""
+    """Passes tokens to a listener as Pieces, delaying the bytes of incomplete characters and those that may begin a stop
+    string.
+    """
 
-    def __init__(self, vocabulary: Vocabulary, listener: Callable[[Piece], None] | None) -> None:
-        self.vocabulary, self.listener = vocabulary, listener
+    def __init__(
+        self, vocabulary: Vocabulary, listener: Callable[[Piece], None] | None, stops: StopTracker | None
+    ) -> None:
+        self.vocabulary, self.listener, self.stops = vocabulary, listener, stops
         self.decoder = getincrementaldecoder("utf-8")("replace")
         self.last = -1
 
-    def emit(self, token: int, logprob: float, logmass: float, origin: TokenOrigin) -> None:
-        """Emit one token."""
+    def emit(self, token: int, logprob: float, logmass: float, origin: TokenOrigin, matcher: Matcher | None) -> None:
+        """Emit one token, which `matcher` has taken."""
         if self.listener is not None:
             self.last = token
-            text = self.decoder.decode(self.vocabulary.transcript((token,)))
-            self.listener(Piece(token, text, logprob, logmass, origin))
+            data = self.vocabulary.transcript((token,)) if self.stops is None else self.stops.release(matcher)
+            self.listener(Piece(token, self.decoder.decode(data), logprob, logmass, origin))
 
     def flush(self) -> None:
-        """Emit the delayed bytes at the end of the text; only a constraint on bytes rather than characters, or a text
-        that was cut off, can leave any.
+        """Emit the delayed bytes at the end of the text: of what did not become a stop string, or of incomplete
+        characters, which only a constraint on bytes rather than characters, or a text that was cut off, can leave.
         """
-        if self.listener is not None and (delayed := self.decoder.decode(b"", True)):
+        rest = b"" if self.stops is None else self.stops.release_rest()
+        if self.listener is not None and (delayed := self.decoder.decode(rest, True)):
             self.listener(Piece(self.last, delayed, 0.0, 0.0, "closing"))

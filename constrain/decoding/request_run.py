@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from typing import Literal
 
 from ..base.errors import ConstrainError
 from .model_runner import LogprobRows
@@ -33,6 +34,8 @@ class RequestRun:
         The slot of the prompt while it is fed; unfed: its tokens that have not been fed.
     first_row : float [1, V] or None
         The row after the prompt, while samples wait.
+    wanted : {"logprobs", "logits"}
+        The rows that its samples take.
     is_cancelled : bool
         Set by any thread; the run ends before the next step.
     """
@@ -45,6 +48,7 @@ class RequestRun:
         self.live: dict[SampleState, int] = {}
         self.numbers: dict[SampleState, int] = {}
         self.waiting = deque(range(count))
+        self.wanted: Literal["logprobs", "logits"] = "logprobs" if request.choice.adjustment.is_empty else "logits"
         self.slot: int | None = None
         self.unfed: list[int] = []
         self.first: SampleState | None = None

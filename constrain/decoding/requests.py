@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..sampling.core.masked_sampling import PLAIN, Proposal
 from ..speculation.draft_source import DraftSource
 from ..speculation.forced_drafts import ForcedDrafts
 from .outcomes import Piece
+from .token_choice import PLAIN_CHOICE, TokenChoice
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
@@ -41,8 +41,8 @@ class GenerationRequest:
         What the texts must satisfy; None generates without a constraint, up to an end token or max_tokens.
     max_tokens : int
         Maximum number of tokens of a text, end token included.
-    proposal : Proposal
-        How a token is chosen among the allowed ones.
+    choice : TokenChoice
+        How a token is chosen among the allowed ones, and the strings that end a text.
     listener : callable, optional
         Receives the Pieces of all samples as they are generated.
     draft_source : callable
@@ -54,6 +54,6 @@ class GenerationRequest:
     prompt: Sequence[int] = ()
     constraint: Constraint | None = None
     max_tokens: int = 512
-    proposal: Proposal = PLAIN
+    choice: TokenChoice = PLAIN_CHOICE
     listener: PieceListener | None = None
     draft_source: Callable[[], DraftSource] = ForcedDrafts

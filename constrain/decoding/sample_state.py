@@ -14,6 +14,7 @@ them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
@@ -25,11 +26,13 @@ from ..sampling.core.masked_sampling import Pick
 from ..sampling.core.token_masses import mask_of
 from ..speculation.draft_source import NO_DRAFT, ROOT, DraftTree
 from ..speculation.forced_drafts import LONGEST_DRAFT
+from .logit_adjustment import adjust_changed, normalise_logits
 from .model_runner import LogprobRows
 from .outcomes import Outcome, Piece, PieceEmitter, TokenOrigin
 from .requests import GenerationRequest
 from .row_sampling import Mask, choose_token, make_full_mask
 from .step_masks import NodeMask
+from .stop_strings import StopTracker
 from .token_budget import Closing
 
 if TYPE_CHECKING:
@@ -73,7 +76,11 @@ class SampleState:
         )
         self.source = request.draft_source()
         self.outcome = Outcome()
-        self.emitter = PieceEmitter(request.vocabulary, listener)
+        stop = request.choice.stop
+        self.stops = StopTracker(stop, request.vocabulary) if stop else None
+        self.emitter = PieceEmitter(request.vocabulary, listener, self.stops)
+        self.prompt = set(request.prompt)
+        self.counts: Counter[int] = Counter()
         self.context = list(request.prompt)
         self.unfed: list[int] = []
         self.draft = NO_DRAFT
@@ -105,8 +112,9 @@ class SampleState:
         self.outcome.stats.model_calls += 1
         written, node, kept = len(self.outcome.tokens), ROOT, list[int]()
         while True:
-            token = self.take_row(rows[node + 1], masks[node + 1], draft.children.get(node, {}))
-            if token is None:
+            row = self.adjust_row(rows[node + 1])
+            token = self.take_row(row, masks[node + 1], draft.children.get(node, {}))
+            if token is None or self.outcome.stop is not None:
                 self.finish()
                 break
             child = draft.children.get(node, {}).get(token)
@@ -148,14 +156,31 @@ class SampleState:
             return None
         origin: TokenOrigin = "forced" if choice.token in children else "drawn"
         self.outcome.stats.forced_tokens += origin == "forced"
-        self.outcome.tokens.append(choice.token)
-        self.emitter.emit(choice.token, choice.logprob, choice.logmass, origin)
+        self.append_token(choice.token, choice.logprob, choice.logmass, origin)
         return choice.token
+
+    def append_token(self, token: int, logprob: float, logmass: float, origin: TokenOrigin) -> None:
+        """Append a token that the Matcher has taken, look for a stop string, and emit it."""
+        self.outcome.tokens.append(token)
+        self.counts[token] += 1
+        if self.stops is not None and self.stops.advance(token, self.matcher):
+            assert self.stops.match is not None
+            self.outcome.stop = self.stops.match.stop
+            if self.outcome.finish_reason == "complete":
+                self.outcome.finish_reason = "stop"
+        self.emitter.emit(token, logprob, logmass, origin, self.matcher)
+
+    def adjust_row(self, row: LogprobRows) -> LogprobRows:
+        """Return the log-probabilities after penalties and biases."""
+        adjustment = self.request.choice.adjustment
+        if adjustment.is_empty:
+            return row
+        return normalise_logits(adjust_changed(row, adjustment, self.prompt, self.counts)[0])
 
     def choose(self, row: LogprobRows, mask: Mask) -> Pick | None:
         """Sample a token and advance the Matcher with it. Return None if the text has to be closed now."""
         self.positions += 1
-        proposal = self.request.proposal
+        proposal = self.request.choice.proposal
         if self.matcher is None or self.closing is None:
             return choose_token(row, mask, self.rng, proposal, self.ends)
         if self.remaining == 1:
@@ -185,9 +210,8 @@ class SampleState:
         if token is not None:
             assert self.matcher is not None
             self.matcher.advance(token)
-            self.outcome.tokens.append(token)
             self.outcome.stats.closing_tokens += 1
-            self.emitter.emit(token, logprob, 0.0, "closing")
+            self.append_token(token, logprob, 0.0, "closing")
         return token
 
     def count(self, choice: Pick) -> None:
@@ -201,8 +225,10 @@ class SampleState:
         self.is_finished = True
         outcome, stats = self.outcome, self.outcome.stats
         outcome.data = self.request.vocabulary.transcript(outcome.tokens)
+        if self.stops is not None:
+            outcome.data = self.stops.cut(outcome.data)
         self.emitter.flush()
-        stats.tokens = len(outcome.tokens) + (outcome.finish_reason != "length")
+        stats.tokens = len(outcome.tokens) + (outcome.finish_reason != "length" and outcome.stop is None)
         stats.mask_us = self.mask_ns / max(self.positions, 1) / 1e3
         stats.advance_us = self.advance_ns / max(self.positions, 1) / 1e3
         stats.model_us_total = self.model_ns / 1e3

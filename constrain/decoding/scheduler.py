@@ -156,19 +156,21 @@ class Scheduler:
         rows, budget = list[StepRow](), self.prefill_tokens
         for run in list(self.runs):
             for sample, slot in run.live.items():
-                rows.append(StepRow(run, sample, RowStep(slot, sample.unfed, sample.propose_draft())))
+                step = RowStep(slot, sample.unfed, sample.propose_draft(), run.wanted)
+                rows.append(StepRow(run, sample, step))
             if run.slot is not None and budget > 0:
                 part = run.unfed[:budget]
                 budget -= len(part)
                 if len(part) < len(run.unfed):
                     rows.append(StepRow(run, None, RowStep(run.slot, part, rows="none")))
                 else:
-                    rows.append(StepRow(run, None, RowStep(run.slot, part, run.first_sample().propose_draft())))
+                    step = RowStep(run.slot, part, run.first_sample().propose_draft(), run.wanted)
+                    rows.append(StepRow(run, None, step))
         return rows
 
     def fill_masks(self, rows: Sequence[StepRow]) -> list[list[NodeMask]]:
         """Return the masks of the rows of a step, at the last token and at each node of the draft."""
-        texts = [(row.text.matcher if row.step.rows == "all" else None, row.step.draft) for row in rows]
+        texts = [(None if row.step.rows == "none" else row.text.matcher, row.step.draft) for row in rows]
         return compute_step_masks(texts, self.buffer)
 
     def deliver_row(self, row: StepRow, logprobs: LogprobRows, masks: Sequence[NodeMask]) -> None:

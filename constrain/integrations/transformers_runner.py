@@ -214,13 +214,21 @@ class TransformersRunner:
         if len(chosen) < logits.shape[0] * logits.shape[1]:
             rows, at = torch.tensor(chosen, dtype=torch.long, device=logits.device).reshape(-1, 2).unbind(1)
             logits = logits[rows, at]
-        logprobs = torch.log_softmax(logits.reshape(-1, logits.shape[-1]).float(), -1)
-        flat: LogprobRows = logprobs.cpu().numpy()[:, : self.width]
+        scores = logits.reshape(-1, logits.shape[-1]).float()
         counts = [len(list_wanted(step)) for step in steps]
-        parts = np.split(flat, np.cumsum(counts)[:-1])
+        parts = self.split_rows(scores, counts)
+        if any(step.rows == "logprobs" for step in steps):
+            normalised = self.split_rows(torch.log_softmax(scores, -1), counts)
+            parts = [part if step.rows == "logits" else one for step, part, one in zip(steps, parts, normalised)]
         for text, part in zip(texts, parts):
             text.is_finite = text.is_finite and not np.isnan(part[:, 0]).any()
         return parts
+
+
+    def split_rows(self, scores: torch.Tensor, counts: Sequence[int]) -> list[LogprobRows]:
+        """Return the rows of each step, given how many each has, without padding columns."""
+        rows: LogprobRows = scores.cpu().numpy()[:, : self.width]
+        return np.split(rows, np.cumsum(counts)[:-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +272,7 @@ def list_parents(step: RowStep) -> list[int]:
 def list_wanted(step: RowStep) -> range:
     """Return the columns whose rows a step asks for."""
     fed = len(step.feed)
-    return range(fed - 1, fed + len(step.draft)) if step.rows == "all" else range(0)
+    return range(fed - 1, fed + len(step.draft)) if step.rows != "none" else range(0)
 
 
 def list_columns(steps: Sequence[RowStep]) -> list[int]:
