@@ -77,9 +77,7 @@ def draw_texts(
         ]  # fmt: skip
         for number, run in zip(missing, (yield requests)):
             take_run(drawn[number], run, prompts[number], listener is not None, count)
-        missing = [
-            number for number in missing if drawn[number].error is None and len(drawn[number].outcomes) < count
-        ]
+        missing = [number for number in missing if drawn[number].error is None and len(drawn[number].outcomes) < count]
     return drawn
 
 
