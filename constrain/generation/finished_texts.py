@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 from typing import Any
 
@@ -10,20 +10,21 @@ import numpy as np
 
 from ..base.errors import LimitError
 from ..decoding.generation_loop import finish_runs
-from ..decoding.language_model_runner import LanguageModelRunner
 from ..decoding.model_runner import ModelRunner
 from ..decoding.outcomes import Outcome, Piece, Stats
-from ..decoding.request_run import RequestRun
-from ..decoding.requests import GenerationRequest
 from ..decoding.scheduler import Scheduler
 from ..decoding.token_choice import TokenChoice
 from ..engine.constraint import Constraint
 from ..sampling import SAMPLERS, Checker, LanguageModel, add_post_filter, draw
 from ..sampling.core.masked_sampling import Proposal
 from ..sampling.sampler_choice import SamplerChoice, choose_sampler
+from ..vocabulary.vocabulary import Vocabulary
+from .engine_call import prepare_call
 from .masked_batches import ATTEMPTS, BatchPrompt, DrawnTexts, draw_texts
+from .model_preparation import find_prompted_runner, open_runner, resolve_model
+from .prompt_lists import Prompts
 
-__all__ = ["ATTEMPTS", "draw_outcomes", "generate_masked", "select_sampler"]
+__all__ = ["ATTEMPTS", "draw_outcomes", "generate_lists", "generate_masked", "select_sampler"]
 
 PARTICLES = 16
 """Default number of particles. The median of our fixtures is then near p given L; use more where a twist is missing
@@ -67,26 +68,39 @@ def generate_masked(
 
     stream: receives the Pieces text after text.
     """
-    runner, prompt = find_runner(lm, constraint.vocabulary.size)
+    runner, prompt = find_prompted_runner(lm, constraint.vocabulary.size)
     texts = [BatchPrompt(prompt, constraint, max_tokens, np.random.SeedSequence(seed))]
-    listener = None if stream is None else OrderedStream(stream)
-    try:
-        (drawn,) = run_here(
-            Scheduler(runner), draw_texts(constraint.vocabulary, texts, n, TokenChoice(proposal), listener)
-        )
-    finally:
-        runner.close()
-    if drawn.error is not None:
-        raise drawn.error
-    if listener is not None:
-        listener.flush()
+    (drawn,) = draw_here(runner, constraint.vocabulary, texts, n, TokenChoice(proposal), stream)
     return drawn.outcomes, drawn.unfinished
 
 
-def run_here(
-    scheduler: Scheduler, texts: Generator[list[GenerationRequest], list[RequestRun], list[DrawnTexts]]
+def generate_lists(
+    model: Any, tokenizer: Any, prompts: Prompts, stream: Callable[[Piece], None] | None, **options: Any
+) -> Any:
+    """Generate texts for a list of prompts or of constraints, as `Engine.generate`, in this thread.
+
+    stream: receives the Pieces text after text.
+    """
+    resolved = resolve_model(model, tokenizer)
+    vocabulary, runner = open_runner(resolved, tokenizer)
+    call = prepare_call(resolved, vocabulary, runner, prompts, **options)
+    return call.collect(draw_here(runner, vocabulary, call.prompts, call.count, call.choice, stream))
+
+
+def draw_here(
+    runner: ModelRunner,
+    vocabulary: Vocabulary,
+    prompts: Sequence[BatchPrompt],
+    count: int,
+    choice: TokenChoice,
+    stream: Callable[[Piece], None] | None,
 ) -> list[DrawnTexts]:
-    """Run `draw_texts` on a scheduler that is stepped in this thread. Raises the first error of a text at once."""
+    """Run `draw_texts` on a scheduler that is stepped in this thread, and close the runner. Raise the first error of a
+    text at once.
+    """
+    listener = None if stream is None else OrderedStream(stream)
+    texts, scheduler = draw_texts(vocabulary, prompts, count, choice, listener), Scheduler(runner)
+    found: list[DrawnTexts] = []
     try:
         requests = next(texts)
         while True:
@@ -94,19 +108,15 @@ def run_here(
             finish_runs(scheduler, runs)
             requests = texts.send(runs)
     except StopIteration as stop:
-        found: list[DrawnTexts] = stop.value
-        return found
-
-
-def find_runner(lm: LanguageModel, size: int) -> tuple[ModelRunner, Sequence[int]]:
-    """Return a runner for a LanguageModel and the prompt to feed it; empty if the model holds its own prompt."""
-    model = getattr(lm, "prompted", lm) if type(lm).__name__ == "TransformersModel" else lm
-    if type(model).__name__ == "PromptedModel":
-        from ..integrations.runner_choice import find_slot_attention, make_runner  # imports torch
-
-        if find_slot_attention(model.model) is not None:
-            return make_runner(model.model, size), model.prompt_ids
-    return LanguageModelRunner(lambda _: lm, size), ()
+        found = stop.value
+    finally:
+        runner.close()
+    for one in found:
+        if one.error is not None:
+            raise one.error
+    if listener is not None:
+        listener.flush()
+    return found
 
 
 class OrderedStream:

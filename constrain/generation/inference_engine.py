@@ -18,16 +18,14 @@ from weakref import finalize
 
 from ..base.errors import ConstrainError
 from ..decoding.events import StreamEvent
-from ..decoding.language_model_runner import LanguageModelRunner
 from ..decoding.request_run import RequestRun
 from ..decoding.requests import GenerationRequest
 from ..decoding.scheduler import PREFILL_TOKENS, SLOTS, Scheduler
-from ..integrations.transformers_models import LoadedModel
 from .engine_call import EngineCall, EngineOptions, PromptResult, prepare_call
 from .engine_thread import EngineThread
 from .event_stream import EventStream
 from .masked_batches import DrawnTexts, draw_texts
-from .model_preparation import resolve_model
+from .model_preparation import open_runner, resolve_model
 from .prompt_lists import Prompts
 
 if TYPE_CHECKING:
@@ -41,8 +39,8 @@ class Engine:
 
     Calls from several threads and tasks share batches: a thread of the engine steps the model while there is work, and
     texts join and leave between its steps. The same seed gives the same texts whatever else is in the batch, as far as
-    the model's arithmetic does not depend on the shape of a batch (differences of about 1e-6 in log-probabilities, which
-    change a sampled token about as rarely as that).
+    the model's arithmetic does not depend on the shape of a batch (differences of about 1e-6 in log-probabilities,
+    which change a sampled token about as rarely as that).
 
     Parameters
     ----------
@@ -64,15 +62,8 @@ class Engine:
     def __init__(
         self, model: Any, tokenizer: Any = None, *, slots: int = SLOTS, prefill_tokens: int = PREFILL_TOKENS
     ) -> None:
-        self.model = loaded = resolve_model(model, tokenizer)
-        if isinstance(loaded, LoadedModel):
-            from ..integrations.runner_choice import make_runner  # imports torch
-
-            self.vocabulary = loaded.vocabulary
-            self.runner = make_runner(loaded.model, self.vocabulary.size)
-        else:
-            self.vocabulary = tokenizer
-            self.runner = LanguageModelRunner(lambda _: loaded, self.vocabulary.size)
+        self.model = resolve_model(model, tokenizer)
+        self.vocabulary, self.runner = open_runner(self.model, tokenizer)
         self.scheduler = Scheduler(self.runner, slots=slots, prefill_tokens=prefill_tokens)
         self._thread = EngineThread(self.scheduler)
         finalize(self, self._thread.close)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
 
@@ -10,6 +10,8 @@ from ..base.errors import ConstrainError, LimitError
 from ..base.json_documents import References
 from ..base.options import Limits, Style
 from ..compilation.constraint_compiler import compile
+from ..decoding.language_model_runner import LanguageModelRunner
+from ..decoding.model_runner import ModelRunner
 from ..engine.constraint import Constraint
 from ..integrations.transformers_models import LoadedModel, Prompt, VocabularyTokenizer, as_loaded, load_model
 from ..integrations.vocabulary_match import check_tokenizer
@@ -21,7 +23,9 @@ __all__ = [
     "as_bytes_checker",
     "compile_request",
     "compose_prompt",
+    "find_prompted_runner",
     "limit_tokens",
+    "open_runner",
     "prepare_model",
     "resolve_model",
 ]
@@ -62,6 +66,26 @@ def resolve_model(model: Any, tokenizer: Any) -> LoadedModel | LanguageModel:
         f"model is of type {model.__class__.__name__}, which is not a language model",
         hint='Give "demo", a folder, a hub id, a loaded transformers model, or an object with next_logprobs.',
     )
+
+
+def open_runner(model: LoadedModel | LanguageModel, vocabulary: Any) -> tuple[Vocabulary, ModelRunner]:
+    """Return the Vocabulary and a ModelRunner of what `resolve_model` returned. vocabulary: that of a LanguageModel."""
+    if isinstance(model, LoadedModel):
+        from ..integrations.runner_choice import make_runner  # imports torch
+
+        return model.vocabulary, make_runner(model.model, model.vocabulary.size)
+    return vocabulary, LanguageModelRunner(lambda _: model, vocabulary.size)
+
+
+def find_prompted_runner(lm: LanguageModel, size: int) -> tuple[ModelRunner, Sequence[int]]:
+    """Return a runner for a LanguageModel and the prompt to feed it; empty if the model holds its own prompt."""
+    model: Any = getattr(lm, "prompted", lm) if type(lm).__name__ == "TransformersModel" else lm
+    if type(model).__name__ == "PromptedModel":
+        from ..integrations.runner_choice import find_slot_attention, make_runner  # imports torch
+
+        if find_slot_attention(model.model) is not None:
+            return make_runner(model.model, size), model.prompt_ids
+    return LanguageModelRunner(lambda _: lm, size), ()
 
 
 def compose_prompt(loaded: LoadedModel, prompt: Prompt, request: ConstraintRequest | None) -> Prompt:
