@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         triggered,
     )
     from .generation.generation_result import Generation
+    from .generation.inference_engine import Engine
     from .generation.pipeline import generate
     from .generation.text_session import Session, session
     from .grammar.nodes import Grammar
@@ -70,6 +71,7 @@ __all__ = [
     "ConstrainError",
     "Constraint",
     "ConstraintLogitsProcessor",
+    "Engine",
     "Form",
     "Generation",
     "Grammar",
@@ -126,6 +128,7 @@ _PACKAGES = {
     "SourceError TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generation.generation_result": "Generation",
+    "generation.inference_engine": "Engine",
     "generation.pipeline": "generate",
     "generation.text_session": "Session session",
     "grammar.nodes": "Grammar",

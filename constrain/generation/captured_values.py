@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ..base.options import Limits
 from ..captures.capture_program import CaptureProgram, build_capture_program, has_names
-from ..captures.capture_search import Capture, find_captures
+from ..captures.capture_search import Capture, find_captures, show_tokens
+from ..decoding.outcomes import Outcome
 from ..forms import Form, regex
 from ..forms.sources import SchemaText
 from ..integrations.python_values import parse_json
@@ -27,25 +27,35 @@ def build_request_program(request: ConstraintRequest, vocabulary: Vocabulary, li
     return build_capture_program(form, vocabulary, limits)
 
 
-def read_captures(program: CaptureProgram, tokens: Sequence[int], skipped: int = 0) -> dict[str, Any]:
+def read_captures(program: CaptureProgram, outcome: Outcome) -> dict[str, Any]:
     """Return the captures of a finished text by name.
 
     Parameters
     ----------
     program : CaptureProgram
         Of the form that the text matches.
-    tokens : sequence of int
-        The tokens of the text.
-    skipped : int
-        Number of bytes at the start of the tokens that are not part of the text.
+    outcome : Outcome
+        The text.
 
     Returns
     -------
     dict of str to object
         See `Generation.captures`; empty for a text that is not complete.
     """
-    data = b"".join(program.vocabulary.spelled(token) for token in tokens)
-    return capture_bytes(program, data[skipped:])
+    data = b"".join(program.vocabulary.spelled(token) for token in outcome.tokens)[outcome.skipped :]
+    if outcome.stop is not None:
+        data = cut_spelled(program.vocabulary, data, len(outcome.data))
+    return capture_bytes(program, data)
+
+
+def cut_spelled(vocabulary: Vocabulary, data: bytes, length: int) -> bytes:
+    """Return the beginning of `data`, in which special tokens are spelled by names in bytes, that has `length` bytes
+    with these tokens by name.
+    """
+    end = len(data)
+    while len(show_tokens(vocabulary, data[:end])) > length:
+        end -= 1
+    return data[:end]
 
 
 def capture_bytes(program: CaptureProgram, data: bytes) -> dict[str, Any]:

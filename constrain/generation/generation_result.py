@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.errors import ConstrainError, ValueRefused
-from ..decoding.generation_loop import FinishReason, Outcome, Stats
+from ..decoding.outcomes import FinishReason, Outcome, Stats
 from ..sampling import SAMPLERS
 from ..sampling.core.weight_statistics import weight_stats
 
@@ -61,12 +61,20 @@ class Generation:
     captures: dict[str, Any] = field(default_factory=dict)
 
 
-def as_generation(outcome: Outcome, request: ConstraintRequest, program: CaptureProgram | None = None) -> Generation:
+def as_generation(
+    outcome: Outcome, request: ConstraintRequest | None, program: CaptureProgram | None = None
+) -> Generation:
     """Convert an Outcome to a Generation, parsing its value and finding its captures with `program`, if it has any.
 
-    Raise ValueRefused if the type rejects the value.
+    request: the constraint, or None for an unconstrained text, which is its own value. Raise ValueRefused if the type
+    rejects the value.
     """
     text = outcome.data.decode("utf-8", "replace")
+    if request is None:
+        return Generation(
+            text, text, tuple(outcome.tokens), outcome.logprob, outcome.log_weight, outcome.finish_reason,
+            outcome.stats,
+        )  # fmt: skip
     try:
         value = None if outcome.finish_reason == "length" else request.value(text)
     except ConstrainError:
@@ -80,7 +88,7 @@ def as_generation(outcome: Outcome, request: ConstraintRequest, program: Capture
         raise refused from error
     return Generation(
         text, value, tuple(outcome.tokens), outcome.logprob, outcome.log_weight, outcome.finish_reason, outcome.stats,
-        {} if program is None else read_captures(program, outcome.tokens),
+        {} if program is None else read_captures(program, outcome),
     )  # fmt: skip
 
 

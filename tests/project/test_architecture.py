@@ -39,6 +39,7 @@ LAYERS: dict[str, set[str]] = {
     "compilation": set(),
     "captures": set(),
     "sampling": {"numpy"},
+    "speculation": {"numpy"},
     "decoding": {"numpy"},
     "authoring": {"numpy", "lark", "genson", "referencing"},
     "testing": {"numpy", "hypothesis"},
