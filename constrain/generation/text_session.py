@@ -37,13 +37,13 @@ from ..base.options import Limits, Style
 from ..captures.capture_search import show_tokens
 from ..decoding.field_writing import WrittenField, build_field_constraint, write_field
 from ..decoding.prompt_healing import heal_prompt, retokenize_border
-from ..integrations.transformers_models import LoadedModel, Prompt, as_loaded, is_encoder_decoder, load_model
+from ..integrations.transformers_models import LoadedModel, Prompt, is_encoder_decoder
 from ..sampling import LanguageModel
 from ..sampling.core.sampler_arguments import is_count
 from ..vocabulary.vocabulary import Vocabulary
 from .captured_values import build_request_program, capture_bytes
 from .generation_arguments import build_proposal, build_request
-from .model_preparation import compile_request
+from .model_preparation import compile_request, compose_prompt, resolve_model
 
 __all__ = ["Field", "Session", "session"]
 
@@ -404,33 +404,15 @@ def session(
     ...     s.text("Name: ")
     ...     name = s.write("name", regex="[A-Z][a-z]+")
     """
-    if isinstance(model, LanguageModel):
-        if not isinstance(tokenizer, Vocabulary):
-            raise ConstrainError("a LanguageModel needs its Vocabulary", hint="Give it as tokenizer=.")
+    loaded = resolve_model(model, tokenizer)
+    if not isinstance(loaded, LoadedModel):
         if prompt is not None:
             raise ConstrainError(
                 "prompt= was given with a LanguageModel, which holds its own prompt", hint="Leave prompt= out."
             )
-        return Session(model, tokenizer, seed=seed, max_tokens=max_tokens)
-    loaded = load_for_session(model, tokenizer)
-    if loaded.compose is not None and (prompt is None or isinstance(prompt, str)):
-        prompt = loaded.compose(prompt)
+        return Session(loaded, tokenizer, seed=seed, max_tokens=max_tokens)
+    prompt = compose_prompt(loaded, prompt, None)
     if is_encoder_decoder(loaded.model):
         return Session(loaded.on(prompt), loaded.vocabulary, seed=seed, max_tokens=max_tokens)
     ids = loaded.prompt_ids(prompt)
     return Session(loaded.on(ids[:1]), loaded.vocabulary, prompt=ids[1:], seed=seed, max_tokens=max_tokens)
-
-
-def load_for_session(model: Any, tokenizer: Any) -> LoadedModel:
-    """Return the LoadedModel of the arguments of `session`."""
-    if isinstance(model, LoadedModel):
-        return model if tokenizer is None else as_loaded(model.model, tokenizer, name=model.name)
-    if isinstance(model, (str, PathLike)):
-        loaded = load_model(model)
-        return loaded if tokenizer is None else as_loaded(loaded.model, tokenizer, name=loaded.name)
-    if hasattr(model, "generate") and hasattr(model, "config"):
-        return as_loaded(model, tokenizer)
-    raise ConstrainError(
-        f"model is of type {model.__class__.__name__}, which is not a language model",
-        hint='Give "demo", a folder, a hub id, a loaded transformers model, or an object with next_logprobs.',
-    )

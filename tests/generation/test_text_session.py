@@ -131,6 +131,15 @@ def test_forks_share_the_text_and_the_cache() -> None:
     assert s.lm.tokens_fed - fed < 60  # type: ignore[attr-defined]  # the prompt has more
 
 
+def test_a_session_of_an_engine() -> None:
+    loaded = model_factory.made("llama")
+    with constrain.Engine(loaded) as engine, engine.session("Anna is", seed=1) as s:
+        s.text(" a ").choose("what", ["person", "city"])
+        alone = constrain.session(loaded, "Anna is", seed=1)
+        alone.text(" a ").choose("what", ["person", "city"])
+    assert s.text_so_far == alone.text_so_far
+
+
 def test_captures_of_parts_and_repeated_names() -> None:
     s = Session(TableModel(257, 0), BYTES, seed=0)
     form = regex("[a-z]{2}").named("word") + "=" + json_schema({"enum": [1, 2]}).named("number")

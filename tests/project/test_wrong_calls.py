@@ -207,6 +207,9 @@ CALLS: dict[str, Call] = {
     "Engine.generate": (engine_texts, lambda: {"prompts": None}),
     "Engine.agenerate": (awaited_texts, lambda: {"prompts": None}),
     "Engine.stream": (engine_events, lambda: {"prompts": None}),
+    **methods(
+        "Engine", lambda: constrain.Engine(model(), vocabulary()), session={"prompt": None, "seed": 1, "max_tokens": 9}
+    ),
     "load_model": (constrain.load_model, lambda: {"source": "demo", "dtype": None, "device": "cpu"}),
     "Vocabulary.from_tokens": (
         Vocabulary.from_tokens,
