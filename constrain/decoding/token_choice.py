@@ -34,7 +34,7 @@ class TokenChoice:
         Strings that end the text, as `stop_strings.as_stop_strings` returns them.
     forced : {"sample", "canonical"}
         How text that the constraint forces is written: its tokens are sampled, or are those that the tokenizer itself
-        would choose, see `forced_runs`.
+        would choose, see `forced_runs`; then there are no other drafts.
     """
 
     proposal: Proposal = PLAIN

@@ -114,7 +114,8 @@ def weigh_outcomes(
             stats["dead_ends"] = 1 - (1 - stats["dead_ends"]) * factor
         stats["closed"] = sum(outcome.finish_reason == "budget" for outcome in outcomes) / len(outcomes)
         truncated = proposal.temperature == 0 or proposal.top_k is not None or (proposal.top_p or 1) < 1
-        if truncated or stats["closed"]:
+        runs = any(outcome.stats.forced_logprob < 0 for outcome in outcomes)  # other token strings are excluded
+        if truncated or runs or stats["closed"]:
             stats["trusted"] = 0.0
         elif SAMPLERS[sampler].equal_weights:
             stats["trusted"] = 1.0

@@ -10,11 +10,17 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import constrain
-from constrain.decoding.generation_loop import generate_text
+from constrain.decoding.generation_loop import finish_runs, generate_text
+from constrain.decoding.language_model_runner import LanguageModelRunner
+from constrain.decoding.outcomes import Piece
 from constrain.decoding.prompt_healing import count_open_tokens, heal_prompt, prepend_bytes, retokenize_border
+from constrain.decoding.requests import GenerationRequest
+from constrain.decoding.scheduler import Scheduler
+from constrain.decoding.token_choice import TokenChoice
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests import tokenizer_factory
 from tests.markov_factory import ChainModel, outcomes
+from tests.model_factory import TableModel
 
 SMALL = Vocabulary.from_tokens([b"a", b"b", b"c", b"ab", b"bc", b"abc", b"cab", None, None], [7], special={"<s>": 8})
 
@@ -132,3 +138,33 @@ def test_a_prefix_without_a_constraint(seed: int) -> None:
     lm = ChainModel.random(SMALL, 1, seed=seed)
     out = generate_text(lm, constraint, rng=np.random.default_rng(seed), max_tokens=30)
     assert out.data.startswith(b"ab")
+
+
+def test_a_request_with_a_prefix_streams_and_returns_the_text_after_it() -> None:
+    """Neither the prefix nor a stop string within it is part of the text."""
+    vocabulary = Vocabulary.bytes()
+    constraint = prepend_bytes(constrain.compile(vocabulary, regex="[a-dé]{4,12}"), b"bc", vocabulary)
+    for seed in range(30):
+        for stop in ((), ("bc",), ("d", "aa")):
+            pieces: list[Piece] = []
+            request = GenerationRequest(
+                vocabulary,
+                [np.random.default_rng(seed)],
+                constraint=constraint,
+                choice=TokenChoice(stop=stop),
+                listener=lambda _, piece: pieces.append(piece),  # noqa: B023
+                prefix=b"bc",
+            )
+            scheduler = Scheduler(LanguageModelRunner(lambda _: TableModel(257, seed), 257))  # noqa: B023
+            run = scheduler.submit(request)
+            finish_runs(scheduler, [run])
+            (out,) = run.outcomes
+            assert out is not None
+            whole = vocabulary.text(out.tokens)[2:]
+            assert "".join(piece.text for piece in pieces).encode() == out.data
+            assert out.skipped == 2
+            if out.stop is None:
+                assert out.data == whole
+            else:
+                assert whole.startswith(out.data + out.stop.encode())
+                assert len(out.data.decode()) >= 4
