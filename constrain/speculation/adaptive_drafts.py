@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = ["AdaptiveDrafts", "choose_length"]
 
-MEMORY = 0.9
+MEMORY = 0.8
 """Weight of what was measured before, for each further draft."""
+COUNTED = 8
+"""Most accepted tokens of one draft that are counted, so that a few rejections outweigh a long copied passage."""
 LONGEST_PAUSE = 64
 """Most forward passes without a draft between two attempts."""
 ATTEMPT = 2
@@ -92,7 +94,7 @@ class AdaptiveDrafts:
             if child is None:
                 break
             node, accepted = child, accepted + 1
-        self.accepted = MEMORY * self.accepted + accepted
+        self.accepted = MEMORY * self.accepted + min(accepted, COUNTED)
         self.rejected = MEMORY * self.rejected + (node in tree.children)
 
     def observe(self, tokens: Sequence[int]) -> None:

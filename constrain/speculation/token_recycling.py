@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["RecyclingDrafts", "SuccessorMatrix"]
 
 UNKNOWN = -1
+PROMPT_TOKENS = 1024
+"""Most tokens of a prompt whose pairs are learnt, from its end."""
 LEAST_SHARE = 0.03
 """Least estimated probability of a path of the draft."""
 
@@ -73,7 +75,8 @@ class SuccessorMatrix:
         """Return the `DraftSource` of a new text after `prompt`, whose pairs of tokens are learnt where nothing is
         known yet.
         """
-        for token, following in zip(prompt[-1024:], prompt[-1023:]):
+        tail = prompt[-PROMPT_TOKENS:]
+        for token, following in zip(tail, tail[1:]):
             if self.successors[token, 0] == UNKNOWN:
                 self.learn_pair(token, following)
         return RecyclingDrafts(self, prompt[-1] if len(prompt) else UNKNOWN)
