@@ -21,7 +21,7 @@ from ..base.errors import ArgumentError
 if TYPE_CHECKING:
     from ..engine.matcher import Matcher
 
-__all__ = ["NO_DRAFT", "ROOT", "DraftSource", "DraftTree", "observe_rows"]
+__all__ = ["NO_DRAFT", "ROOT", "DraftSource", "DraftTree", "observe_draft_rows", "observe_rows"]
 
 ROOT = -1
 """The parent of the first tokens of a draft: the text so far."""
@@ -132,17 +132,27 @@ class DraftSource(Protocol):
 
 
 def observe_rows(source: DraftSource, tokens: Sequence[int], rows: NDArray[np.floating[Any]]) -> None:
-    """Show a source the model's rows, if it has a method `observe_rows` to learn from them (`token_recycling`).
+    """Show a source the model's rows (float [n, V]) after tokens (n), if it has a method `observe_rows`."""
+    learn = getattr(source, "observe_rows", None)
+    if learn is not None:
+        learn(tokens, rows)
+
+
+def observe_draft_rows(
+    source: DraftSource, context: Sequence[int], draft: DraftTree, rows: NDArray[np.floating[Any]]
+) -> None:
+    """Show a source that learns from the model's rows (`token_recycling`) those of a step.
 
     Parameters
     ----------
     source : DraftSource
-        The source.
-    tokens : sequence of int, length n
-        The last token of the text that each row follows: of the text itself, or of any node of a draft.
-    rows : ndarray of float, shape (n, V)
-        Scores whose order is that of the probabilities.
+        The source. One without a method `observe_rows` learns nothing.
+    context : sequence of int
+        The tokens before the draft.
+    draft : DraftTree
+        n nodes.
+    rows : ndarray of float, shape (1 + n, V)
+        Scores of the next token after the context and after each node, whose order is that of the probabilities.
     """
-    learn = getattr(source, "observe_rows", None)
-    if learn is not None:
-        learn(tokens, rows)
+    before = list(context[-1:])
+    observe_rows(source, [*before, *draft.tokens], rows[1 - len(before) :])

@@ -21,7 +21,7 @@ from constrain.speculation.text_drafts import TextDrafts
 from constrain.speculation.token_recycling import SuccessorMatrix
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.finite_grammar_factory import FiniteConstraint
-from tests.markov_factory import ALARM, ChainModel, cases, g_test
+from tests.markov_factory import ALARM, cases, g_test
 from tests.model_factory import TableModel
 
 few = st.lists(st.integers(0, 2), max_size=30)
@@ -99,7 +99,7 @@ def test_the_longest_suffix_is_found_also_after_splits(
     for end, (state, length) in enumerate(states):
         held = [n for n in range(end + 1) if occurrences(texts, text[end - n : end]) or n == 0]
         assert length == max(held)
-        shorter = dict((n, s) for s, n in automaton.suffixes(state, length))
+        shorter = {n: s for s, n in automaton.suffixes(state, length)}
         assert max(shorter) == length
         after = automaton.follow(state, length, [0])[1]
         known = [n for n in range(length + 1) if occurrences([*texts, more], [*text[end - n : end], 0])]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -40,9 +41,7 @@ def test_the_token_has_exactly_the_target_distribution(count: int, zeros: float)
         target, draft = random_weights(rng, 5, zeros), random_weights(rng, 5, zeros)
         law = np.zeros(5)
         for p, siblings in sequences(draft, count):
-            for chance, index in outcomes(
-                lambda rng, siblings=siblings: draw_with_siblings(target, draft, siblings, rng)
-            ):
+            for chance, index in outcomes(partial(draw_with_siblings, target, draft, siblings)):
                 law[index] += p * chance
         assert law == pytest.approx(target, abs=1e-12)
 
@@ -80,11 +79,8 @@ def test_picks_have_the_masked_law_and_its_log_probabilities(proposal: Proposal,
         draft, target = np.exp(other), apply_proposal(row[allowed], proposal)
         law: dict[int, float] = defaultdict(float)
         for p, siblings in sequences(draft, count):
-
-            def run(rng, siblings=siblings):
-                return pick_drafted(row, allowed, rng, proposal, ENDS, siblings, draft)
-
-            for chance, pick in outcomes(run):
+            given = {"proposal": proposal, "ends": ENDS, "siblings": siblings, "draft": draft}
+            for chance, pick in outcomes(partial(pick_drafted, row, allowed, **given)):
                 law[pick.token] += p * chance
                 same = [0, 7] if pick.token in ENDS else [pick.token]
                 assert pick.logprob == pytest.approx(np.logaddexp.reduce(row[same]))
