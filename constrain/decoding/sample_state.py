@@ -208,7 +208,7 @@ class SampleState:
         return None
 
     def draw(self, row: LogprobRows, mask: Mask, draft: DraftTree, node: int) -> Pick | None:
-        """Draw an allowed token; where the draft's tokens after a node were sampled, so that they are often accepted."""
+        """Draw an allowed token, by rejection sampling where the tokens of the draft after a node were sampled."""
         proposal, probabilities = self.request.choice.proposal, draft.probabilities.get(node)
         if probabilities is None:
             return choose_token(row, mask, self.rng, proposal, self.ends)
