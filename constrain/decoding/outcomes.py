@@ -99,9 +99,7 @@ class Outcome:
 
 
 class PieceEmitter:
-    """Passes tokens to a listener as Pieces, delaying the bytes of incomplete characters and those that may begin a stop
-    string.
-    """
+    """Passes tokens to a listener as Pieces, delaying incomplete characters and what may begin a stop string."""
 
     def __init__(
         self, vocabulary: Vocabulary, listener: Callable[[Piece], None] | None, stops: StopTracker | None

@@ -73,9 +73,7 @@ class SampleState:
         self.start_ns = perf_counter_ns()
         self.ends = request.vocabulary.eos_ids
         self.matcher: Matcher | None = None if request.constraint is None else request.constraint.matcher()
-        self.closing = (
-            None if self.matcher is None else Closing(request.vocabulary, self.matcher, request.max_tokens)
-        )
+        self.closing = None if self.matcher is None else Closing(request.vocabulary, self.matcher, request.max_tokens)
         self.source = request.draft_source()
         self.outcome = Outcome()
         stop = request.choice.stop

@@ -63,7 +63,10 @@ class Scheduler:
 
     def __init__(self, runner: ModelRunner, *, slots: int = SLOTS, prefill_tokens: int = PREFILL_TOKENS) -> None:
         self.runner = runner
-        self.slots, self.prefill_tokens = check_count("slots", slots, 1), check_count("prefill_tokens", prefill_tokens, 1)
+        self.slots, self.prefill_tokens = (
+            check_count("slots", slots, 1),
+            check_count("prefill_tokens", prefill_tokens, 1),
+        )
         self.queue: deque[RequestRun] = deque()
         self.runs: list[RequestRun] = []
         self.used = 0
@@ -112,9 +115,11 @@ class Scheduler:
         self.steps, self.step_ns = self.steps + 1, self.step_ns + end - start
         self.outside_ns += begin - start + end - ready
 
-    def abort(self) -> None:
-        """Abandon all requests, after an exception that interrupted a step."""
+    def abort(self, error: BaseException | None = None) -> None:
+        """Abandon all requests, with an error or as cancelled, after an exception that interrupted a step."""
         for run in [*self.runs, *self.queue]:
+            if error is not None:
+                run.fail_all(error)
             run.is_cancelled = True
         self.drop_cancelled()
 

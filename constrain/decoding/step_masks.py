@@ -40,9 +40,7 @@ class MaskBuffer:
         return self.rows[:count]
 
 
-def compute_step_masks(
-    texts: Sequence[tuple[Matcher | None, DraftTree]], buffer: MaskBuffer
-) -> list[list[NodeMask]]:
+def compute_step_masks(texts: Sequence[tuple[Matcher | None, DraftTree]], buffer: MaskBuffer) -> list[list[NodeMask]]:
     """Return the masks of each text: at its end, then at each node of its draft.
 
     texts: Matchers, which are left as they are, and drafts. The masks are valid until the next call with the same

@@ -19,7 +19,7 @@ from ..base.json_documents import References
 from ..base.options import Limits, Style
 from ..decoding.generation_loop import Piece
 from ..integrations.transformers_models import Prompt
-from .finished_texts import draw_outcomes, generate_masked, select_sampler
+from .finished_texts import draw_outcomes, generate_lists, generate_masked, select_sampler
 from .generation_arguments import (
     Check,
     build_proposal,
@@ -31,6 +31,7 @@ from .generation_arguments import (
 )
 from .generation_result import Generation, as_generation, weigh_outcomes
 from .model_preparation import as_bytes_checker, compile_request, limit_tokens, prepare_model
+from .prompt_lists import Prompts, is_constraint_list, is_prompt_list, pair_prompts
 
 __all__ = ["Generation", "generate"]
 
@@ -153,8 +154,21 @@ def generate(
     ValueRefused
         If a validator of the type rejects the text; the exception has the text.
     """
-    request = build_request(schema, regex, grammar, choices, type, import_paths)
     check_sampler_name(sampler)
+    given = {"schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type}
+    if is_prompt_list(prompt) or any(is_constraint_list(name, value) for name, value in given.items()):
+        options: dict[str, Any] = {
+            "style": style, "registry": registry, "base_uri": base_uri, "limits": limits, "n": n,
+            "max_tokens": max_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed,
+        }  # fmt: skip
+        if sampler == "masked" and check is None and particles is None:
+            return generate_lists(model, tokenizer, prompt, stream, **given, import_paths=import_paths, **options)
+        options |= {"sampler": sampler, "particles": particles, "check": check, "stream": stream}
+        return [
+            generate(model, one, tokenizer=tokenizer, **({} if request is None else request.given), **options)
+            for one, request in pair_prompts(prompt, given, import_paths)
+        ]
+    request = build_request(schema, regex, grammar, choices, type, import_paths)
     check_types(style, limits, n, max_tokens, seed, stream, prompt)
     proposal = build_proposal(temperature, top_k, top_p)
     check_arguments(

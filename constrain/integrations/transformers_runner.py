@@ -224,7 +224,6 @@ class TransformersRunner:
             text.is_finite = text.is_finite and not np.isnan(part[:, 0]).any()
         return parts
 
-
     def split_rows(self, scores: torch.Tensor, counts: Sequence[int]) -> list[LogprobRows]:
         """Return the rows of each step, given how many each has, without padding columns."""
         rows: LogprobRows = scores.cpu().numpy()[:, : self.width]
