@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         triggered,
     )
     from .generation.generation_result import Generation
+    from .generation.inference_engine import Engine
     from .generation.pipeline import generate
     from .grammar.nodes import Grammar
     from .integrations.logits_processor import ConstraintLogitsProcessor
@@ -69,6 +70,7 @@ __all__ = [
     "ConstrainError",
     "Constraint",
     "ConstraintLogitsProcessor",
+    "Engine",
     "Form",
     "Generation",
     "Grammar",
@@ -123,6 +125,7 @@ _PACKAGES = {
     "SourceError TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generation.generation_result": "Generation",
+    "generation.inference_engine": "Engine",
     "generation.pipeline": "generate",
     "grammar.nodes": "Grammar",
     "integrations.logits_processor": "ConstraintLogitsProcessor",

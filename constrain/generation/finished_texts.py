@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import LimitError
-from ..decoding.generation_loop import Outcome, Piece, Stats, generate_text
+from ..decoding.generation_loop import finish_runs
+from ..decoding.model_runner import ModelRunner
+from ..decoding.outcomes import Outcome, Piece, Stats
+from ..decoding.scheduler import Scheduler
+from ..decoding.token_choice import TokenChoice
 from ..engine.constraint import Constraint
 from ..sampling import SAMPLERS, Checker, LanguageModel, add_post_filter, draw
 from ..sampling.core.masked_sampling import Proposal
 from ..sampling.sampler_choice import SamplerChoice, choose_sampler
+from ..vocabulary.vocabulary import Vocabulary
+from .masked_batches import ATTEMPTS, BatchPrompt, DrawnTexts, draw_texts
+from .model_preparation import find_prompted_runner
 
-__all__ = ["ATTEMPTS", "draw_outcomes", "generate_masked", "select_sampler"]
+__all__ = ["ATTEMPTS", "draw_here", "draw_outcomes", "generate_masked", "select_sampler"]
 
-ATTEMPTS = 64
-"""Maximum number of unfinished texts per requested text before `generate` gives up."""
 PARTICLES = 16
 """Default number of particles. The median of our fixtures is then near p given L; use more where a twist is missing
 (see the how-to)."""
@@ -57,25 +62,68 @@ def generate_masked(
     proposal: Proposal,
     stream: Callable[[Piece], None] | None,
 ) -> tuple[list[Outcome], int]:
-    """Generate n texts with the generation loop. Return them and the number of unfinished ones.
+    """Generate n texts as one batch. Return them and the number of unfinished ones, which were drawn again.
 
-    Unfinished texts are drawn again (see `repeat_until_ended`).
+    stream: receives the Pieces text after text.
     """
-    generators = spawn_generators(seed)
+    runner, prompt = find_prompted_runner(lm, constraint.vocabulary.size)
+    texts = [BatchPrompt(prompt, constraint, max_tokens, np.random.SeedSequence(seed))]
+    (drawn,) = draw_here(runner, constraint.vocabulary, texts, n, TokenChoice(proposal), stream)
+    return drawn.outcomes, drawn.unfinished
 
-    def attempt(count: int) -> tuple[list[Outcome], int]:
-        texts = [
-            generate_text(lm, constraint, rng=next(generators), max_tokens=max_tokens, proposal=proposal, stream=stream)
-            for _ in range(count)
-        ]
-        ended = [text for text in texts if text.finish_reason != "length"]
-        if len(ended) < len(texts) and stream is not None:
-            raise LimitError(
-                f"a text that was streamed did not end within max_tokens = {max_tokens}", hint="Raise max_tokens."
-            )
-        return ended, len(texts) - len(ended)
 
-    return repeat_until_ended(attempt, n, max_tokens)
+def draw_here(
+    runner: ModelRunner,
+    vocabulary: Vocabulary,
+    prompts: Sequence[BatchPrompt],
+    count: int,
+    choice: TokenChoice,
+    stream: Callable[[Piece], None] | None,
+) -> list[DrawnTexts]:
+    """Run `draw_texts` on a scheduler that is stepped in this thread, and close the runner. Raise the first error of a
+    text at once.
+    """
+    listener = None if stream is None else OrderedStream(stream)
+    texts, scheduler = draw_texts(vocabulary, prompts, count, choice, listener), Scheduler(runner)
+    found: list[DrawnTexts] = []
+    try:
+        requests = next(texts)
+        while True:
+            runs = [scheduler.submit(request) for request in requests]
+            finish_runs(scheduler, runs)
+            requests = texts.send(runs)
+    except StopIteration as stop:
+        found = stop.value
+    finally:
+        runner.close()
+    for one in found:
+        if one.error is not None:
+            raise one.error
+    if listener is not None:
+        listener.flush()
+    return found
+
+
+class OrderedStream:
+    """Passes the Pieces of several texts on text after text; those of later texts wait until the earlier have ended."""
+
+    def __init__(self, stream: Callable[[Piece], None]) -> None:
+        self.stream, self.current = stream, (0, 0)
+        self.waiting: dict[tuple[int, int], list[Piece]] = {}
+
+    def __call__(self, prompt: int, sample: int, piece: Piece) -> None:
+        """Pass a Piece on, or keep it."""
+        if (prompt, sample) == self.current:
+            self.stream(piece)
+        else:
+            self.waiting.setdefault((prompt, sample), []).append(piece)
+
+    def flush(self) -> None:
+        """Pass on all Pieces that were kept."""
+        for _, pieces in sorted(self.waiting.items()):
+            for piece in pieces:
+                self.stream(piece)
+        self.waiting.clear()
 
 
 def draw_outcomes(
@@ -129,11 +177,3 @@ def repeat_until_ended(
             break
         finished, unfinished = finished + more, unfinished + failed
     return finished, unfinished
-
-
-def spawn_generators(seed: int | None) -> Iterator[np.random.Generator]:
-    """Yield independent random generators without end; the first is the one that n = 1 uses."""
-    root = np.random.SeedSequence(seed)
-    yield np.random.default_rng(root)
-    while True:
-        yield np.random.default_rng(root.spawn(1)[0])

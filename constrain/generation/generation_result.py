@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.errors import ConstrainError, ValueRefused
-from ..decoding.generation_loop import FinishReason, Outcome, Stats
+from ..decoding.outcomes import FinishReason, Outcome, Stats
 from ..sampling import SAMPLERS
 from ..sampling.core.weight_statistics import weight_stats
 
@@ -54,9 +54,17 @@ class Generation:
     stats: Stats = field(compare=False, repr=False)
 
 
-def as_generation(outcome: Outcome, request: ConstraintRequest) -> Generation:
-    """Convert an Outcome to a Generation, parsing its value. Raise ValueRefused if the type rejects the value."""
+def as_generation(outcome: Outcome, request: ConstraintRequest | None) -> Generation:
+    """Convert an Outcome to a Generation, parsing its value. Raise ValueRefused if the type rejects the value.
+
+    request: the constraint, or None for an unconstrained text, which is its own value.
+    """
     text = outcome.data.decode("utf-8", "replace")
+    if request is None:
+        return Generation(
+            text, text, tuple(outcome.tokens), outcome.logprob, outcome.log_weight, outcome.finish_reason,
+            outcome.stats,
+        )  # fmt: skip
     try:
         value = None if outcome.finish_reason == "length" else request.value(text)
     except ConstrainError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
 
@@ -10,6 +10,8 @@ from ..base.errors import ConstrainError, LimitError
 from ..base.json_documents import References
 from ..base.options import Limits, Style
 from ..compilation.constraint_compiler import compile
+from ..decoding.language_model_runner import LanguageModelRunner
+from ..decoding.model_runner import ModelRunner
 from ..engine.constraint import Constraint
 from ..integrations.transformers_models import LoadedModel, Prompt, VocabularyTokenizer, as_loaded, load_model
 from ..integrations.vocabulary_match import check_tokenizer
@@ -17,7 +19,16 @@ from ..sampling import Checker, LanguageModel
 from ..vocabulary.vocabulary import Vocabulary
 from .generation_arguments import Check, ConstraintRequest
 
-__all__ = ["as_bytes_checker", "compile_request", "limit_tokens", "prepare_model"]
+__all__ = [
+    "as_bytes_checker",
+    "compile_request",
+    "compose_prompt",
+    "find_prompted_runner",
+    "limit_tokens",
+    "open_runner",
+    "prepare_model",
+    "resolve_model",
+]
 
 
 def prepare_model(
@@ -27,30 +38,61 @@ def prepare_model(
 
     The function is called later, because it runs the model.
     """
-    if isinstance(model, LanguageModel):
-        if not isinstance(tokenizer, Vocabulary):
-            raise ConstrainError("a LanguageModel needs its Vocabulary", hint="Give it as tokenizer=.")
+    loaded = resolve_model(model, tokenizer)
+    if not isinstance(loaded, LoadedModel):
         if prompt is not None:
             raise ConstrainError(
                 "prompt= was given with a LanguageModel, which holds its own prompt", hint="Leave prompt= out."
             )
-        return tokenizer, lambda: model
+        return tokenizer, lambda: loaded
+    composed = compose_prompt(loaded, prompt, request)
+    return loaded.vocabulary, lambda: loaded.on(composed)
+
+
+def resolve_model(model: Any, tokenizer: Any) -> LoadedModel | LanguageModel:
+    """Return the LoadedModel of a model argument; a LanguageModel, whose Vocabulary is `tokenizer`, unchanged."""
+    if isinstance(model, LanguageModel):
+        if not isinstance(tokenizer, Vocabulary):
+            raise ConstrainError("a LanguageModel needs its Vocabulary", hint="Give it as tokenizer=.")
+        return model
     if isinstance(model, (LoadedModel, str, PathLike)):
         loaded = model if isinstance(model, LoadedModel) else load_model(model)
         if isinstance(tokenizer, Vocabulary) and not isinstance(loaded.tokenizer, VocabularyTokenizer):
             check_tokenizer(tokenizer, loaded.tokenizer)
-        if tokenizer is not None:
-            loaded = as_loaded(loaded.model, tokenizer, name=loaded.name)
-    elif hasattr(model, "generate") and hasattr(model, "config"):
-        loaded = as_loaded(model, tokenizer)
-    else:
-        raise ConstrainError(
-            f"model is of type {model.__class__.__name__}, which is not a language model",
-            hint='Give "demo", a folder, a hub id, a loaded transformers model, or an object with next_logprobs.',
-        )
-    if loaded.compose is not None and (prompt is None or isinstance(prompt, str)):
-        prompt = loaded.compose(prompt, **request.prompt_arguments())
-    return loaded.vocabulary, lambda: loaded.on(prompt)
+        return loaded if tokenizer is None else as_loaded(loaded.model, tokenizer, name=loaded.name)
+    if hasattr(model, "generate") and hasattr(model, "config"):
+        return as_loaded(model, tokenizer)
+    raise ConstrainError(
+        f"model is of type {model.__class__.__name__}, which is not a language model",
+        hint='Give "demo", a folder, a hub id, a loaded transformers model, or an object with next_logprobs.',
+    )
+
+
+def open_runner(model: LoadedModel | LanguageModel, vocabulary: Any) -> tuple[Vocabulary, ModelRunner]:
+    """Return the Vocabulary and a ModelRunner of what `resolve_model` returned. vocabulary: that of a LanguageModel."""
+    if isinstance(model, LoadedModel):
+        from ..integrations.runner_choice import make_runner  # imports torch
+
+        return model.vocabulary, make_runner(model.model, model.vocabulary.size)
+    return vocabulary, LanguageModelRunner(lambda _: model, vocabulary.size)
+
+
+def find_prompted_runner(lm: LanguageModel, size: int) -> tuple[ModelRunner, Sequence[int]]:
+    """Return a runner for a LanguageModel and the prompt to feed it; empty if the model holds its own prompt."""
+    model: Any = getattr(lm, "prompted", lm) if type(lm).__name__ == "TransformersModel" else lm
+    if type(model).__name__ == "PromptedModel":
+        from ..integrations.runner_choice import find_slot_attention, make_runner  # imports torch
+
+        if find_slot_attention(model.model) is not None:
+            return make_runner(model.model, size), model.prompt_ids
+    return LanguageModelRunner(lambda _: lm, size), ()
+
+
+def compose_prompt(loaded: LoadedModel, prompt: Prompt, request: ConstraintRequest | None) -> Prompt:
+    """Return the prompt in the format of a model that is shown the constraint; other prompts are unchanged."""
+    if loaded.compose is None or not (prompt is None or isinstance(prompt, str)):
+        return prompt
+    return loaded.compose(prompt, **({} if request is None else request.prompt_arguments()))
 
 
 def compile_request(

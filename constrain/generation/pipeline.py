@@ -30,6 +30,7 @@ from .generation_arguments import (
     list_masked_options,
 )
 from .generation_result import Generation, as_generation, weigh_outcomes
+from .list_generation import generate_lists, has_lists
 from .model_preparation import as_bytes_checker, compile_request, limit_tokens, prepare_model
 
 __all__ = ["Generation", "generate"]
@@ -80,19 +81,23 @@ def generate(
     top_p: float | None = None,
     seed: int | None = None,
     stream: Callable[[Piece], None] | None = None,
-) -> Generation | list[Generation]:
+) -> Any:
     """Generate text that satisfies exactly one of schema, regex, grammar, choices or type.
+
+    Several prompts, or one prompt under several constraints, are one batch: give lists. `Engine` keeps the model's
+    caches and scheduler for further calls, also from other threads and tasks.
 
     Parameters
     ----------
     model : object
         "demo", a folder, a hub id, a loaded transformers model (with `tokenizer`), a `LoadedModel`, or any
         `LanguageModel` (with a Vocabulary as `tokenizer`, and without a prompt: the model holds its own).
-    prompt : str, list of messages, token ids, optional
+    prompt : str, list of messages, token ids, optional; or a list of these
         A text is passed to the model unchanged. Only the embedded model, which was trained on one prompt format, is
         also shown the constraint.
     schema : object, optional
-        A JSON Schema, or a Python type.
+        A JSON Schema, or a Python type. This and the next four may be lists of one constraint for each prompt, None for
+        an unconstrained text.
     regex : str, optional
         A regular expression.
     grammar : object, optional
@@ -143,6 +148,7 @@ def generate(
     Returns
     -------
     Generation or list of Generation
+        For a list of prompts or of constraints, a list of these.
 
     Raises
     ------
@@ -153,8 +159,16 @@ def generate(
     ValueRefused
         If a validator of the type rejects the text; the exception has the text.
     """
-    request = build_request(schema, regex, grammar, choices, type, import_paths)
     check_sampler_name(sampler)
+    arguments: dict[str, Any] = {
+        "schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type, "tokenizer": tokenizer,
+        "style": style, "registry": registry, "base_uri": base_uri, "import_paths": import_paths, "limits": limits,
+        "sampler": sampler, "particles": particles, "check": check, "n": n, "max_tokens": max_tokens,
+        "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed, "stream": stream,
+    }  # fmt: skip
+    if has_lists(prompt, arguments):
+        return generate_lists(generate, model, prompt, arguments)
+    request = build_request(schema, regex, grammar, choices, type, import_paths)
     check_types(style, limits, n, max_tokens, seed, stream, prompt)
     proposal = build_proposal(temperature, top_k, top_p)
     check_arguments(
