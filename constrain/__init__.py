@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         thinking,
         triggered,
     )
+    from .generation.answer_repair import repair
     from .generation.generation_result import Generation
     from .generation.pipeline import generate
     from .grammar.nodes import Grammar
@@ -104,6 +105,7 @@ __all__ = [
     "load_model",
     "mark",
     "regex",
+    "repair",
     "warm_up",
     "thinking",
     "tool_calls",
@@ -122,6 +124,7 @@ _PACKAGES = {
     "base.errors": "ArgumentError ConstrainError GrammarError LimitError RegexError SchemaError SchemaWarning "
     "SourceError TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
+    "generation.answer_repair": "repair",
     "generation.generation_result": "Generation",
     "generation.pipeline": "generate",
     "grammar.nodes": "Grammar",
