@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ConstrainError,
         GrammarError,
         LimitError,
+        Refusal,
         RegexError,
         SchemaError,
         SchemaWarning,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     )
     from .generation.generation_result import Generation
     from .generation.pipeline import generate
+    from .generation.prompt_composition import PromptTemplate
     from .grammar.nodes import Grammar
     from .integrations.logits_processor import ConstraintLogitsProcessor
     from .integrations.transformers_models import load_model
@@ -76,6 +78,8 @@ __all__ = [
     "LimitError",
     "Limits",
     "Matcher",
+    "PromptTemplate",
+    "Refusal",
     "RegexError",
     "SchemaError",
     "SchemaWarning",
@@ -119,11 +123,12 @@ _PACKAGES = {
     "engine.constraint": "Constraint",
     "engine.matcher": "Matcher",
     "compilation.process_warm_up": "warm_up",
-    "base.errors": "ArgumentError ConstrainError GrammarError LimitError RegexError SchemaError SchemaWarning "
+    "base.errors": "ArgumentError ConstrainError GrammarError LimitError Refusal RegexError SchemaError SchemaWarning "
     "SourceError TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generation.generation_result": "Generation",
     "generation.pipeline": "generate",
+    "generation.prompt_composition": "PromptTemplate",
     "grammar.nodes": "Grammar",
     "integrations.logits_processor": "ConstraintLogitsProcessor",
     "integrations.transformers_models": "load_model",

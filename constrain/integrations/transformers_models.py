@@ -129,7 +129,8 @@ def load_model(
         raise ArgumentError("device= and device_map= were given", hint="Give one of them.")
     parts = device_map
     if isinstance(device_map, Mapping):
-        parts = tuple(sorted((str(name), str(place)) for name, place in device_map.items()))
+        places = {str(name): place if isinstance(place, int) else str(place) for name, place in device_map.items()}
+        parts = tuple(sorted(places.items()))
     elif device_map is not None:
         check_type("device_map", device_map, str, 'give "auto", a device, or a dict of devices by part of the model')
     return _load(str(fspath(source)), kind, None if device is None else str(device), parts)
@@ -137,7 +138,7 @@ def load_model(
 
 @lru_cache(maxsize=2)
 def _load(
-    source: str, dtype: str | None, device: str | None, device_map: str | tuple[tuple[str, str], ...] | None
+    source: str, dtype: str | None, device: str | None, device_map: str | tuple[tuple[str, int | str], ...] | None
 ) -> LoadedModel:
     torch, transformers = require_package("torch"), require_package("transformers")
     compose, folder = None, source
