@@ -60,14 +60,11 @@ class PromptTemplate:
         for one in fields(self):
             check_template(f"the template {one.name}", getattr(self, one.name), PLACES)
 
-    def fill(self, kind: str, prompt: str, constraint: Callable[[], str]) -> str:
-        """Return the template of a kind ("schema", "regex", "grammar" or "choices") with its fields filled.
 
-        constraint: called only if the template shows it.
-        """
-        template: str = getattr(self, kind)
-        shown = "constraint" in names_of(template)
-        return template.format(prompt=prompt, constraint=constraint() if shown else "")
+def fill_template(template: str, prompt: str, constraint: Callable[[], str]) -> str:
+    """Return a template with its fields filled. constraint: called only if the template shows it."""
+    shown = any(place == "constraint" for _, place, _, _ in Formatter().parse(template))
+    return template.format(prompt=prompt, constraint=constraint() if shown else "")
 
 
 def check_template(name: str, template: object, places: tuple[str, ...]) -> None:
@@ -85,11 +82,6 @@ def check_template(name: str, template: object, places: tuple[str, ...]) -> None
                 f"{name} has the field {{{place}}}",
                 hint=f"Its fields are {' and '.join(f'{{{one}}}' for one in places)}; braces of the text are doubled.",
             )
-
-
-def names_of(template: str) -> set[str | None]:
-    """Return the names of the fields of a format string."""
-    return {place for _, place, _, _ in Formatter().parse(template)}
 
 
 def as_prompt_template(show_constraint: object) -> PromptTemplate | None:
@@ -125,7 +117,7 @@ def show_constraint_in(prompt: Prompt, request: ConstraintRequest, template: Pro
     [kind] = ("schema" if name == "type" else name for name in request.given)
 
     def fill(text: str) -> str:
-        return template.fill(kind, text, lambda: describe_constraint(request))
+        return fill_template(getattr(template, kind), text, lambda: describe_constraint(request))
 
     if prompt is None or isinstance(prompt, str):
         return fill(prompt or "")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ..base.errors import ArgumentError, ConstrainError, check_type
-from ..decoding.logit_adjustment import LogitAdjustment, check_finite
+from ..decoding.logit_adjustment import LogitAdjustment, check_bias
 from ..decoding.stop_strings import as_stop_strings
 from ..decoding.token_choice import TokenChoice
 from ..sampling.core.masked_sampling import Proposal
@@ -43,8 +43,8 @@ def build_token_choice(
     """
     check_type("logit_bias", {} if logit_bias is None else logit_bias, Mapping, "give a dict of biases by token")
     for token, bias in (logit_bias or {}).items():
-        if isinstance(token, str) and bias != float("-inf"):
-            check_finite(f"logit_bias[{token!r}]", bias)
+        if isinstance(token, str):
+            check_bias(token, bias)
     by_id = {token: bias for token, bias in (logit_bias or {}).items() if not isinstance(token, str)}
     adjustment = LogitAdjustment(repetition_penalty, presence_penalty, frequency_penalty, by_id)
     return TokenChoice(proposal, adjustment, as_stop_strings(stop))
