@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         triggered,
     )
     from .generation.generation_result import Generation
+    from .generation.inference_engine import Engine
     from .generation.pipeline import generate
     from .generation.prompt_composition import PromptTemplate
     from .grammar.nodes import Grammar
@@ -71,6 +72,7 @@ __all__ = [
     "ConstrainError",
     "Constraint",
     "ConstraintLogitsProcessor",
+    "Engine",
     "Form",
     "Generation",
     "Grammar",
@@ -127,6 +129,7 @@ _PACKAGES = {
     "SourceError TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generation.generation_result": "Generation",
+    "generation.inference_engine": "Engine",
     "generation.pipeline": "generate",
     "generation.prompt_composition": "PromptTemplate",
     "grammar.nodes": "Grammar",

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import LimitError
-from ..decoding.generation_loop import Outcome, Piece, Stats, generate_text
-from ..decoding.token_choice import TokenChoice
+from ..decoding.generation_loop import finish_runs
+from ..decoding.model_runner import ModelRunner
+from ..decoding.outcomes import Outcome, Piece, Stats
+from ..decoding.scheduler import Scheduler
 from ..engine.constraint import Constraint
 from ..sampling import SAMPLERS, Checker, LanguageModel, add_post_filter, draw
 from ..sampling.sampler_choice import SamplerChoice, choose_sampler
+from .drawn_texts import DrawnTexts
+from .engine_call import EngineCall
+from .masked_batches import ATTEMPTS, TextListener, draw_texts
 from .model_preparation import limit_tokens
 
-__all__ = ["ATTEMPTS", "DrawOutcomes", "make_masked_draw", "make_sampler_draw", "select_sampler"]
+__all__ = ["ATTEMPTS", "DrawOutcomes", "draw_here", "make_sampler_draw", "select_sampler"]
 
-DrawOutcomes = Callable[[LanguageModel, int], tuple[list[Outcome], int]]
-"""Draws a number of texts from a model; returns those that ended and the number of unfinished ones."""
-OpenStream = Callable[[], Callable[[Piece], None] | None]
-"""Returns the function that receives the Pieces of the next text, or None."""
-
-ATTEMPTS = 64
-"""Maximum number of unfinished texts per requested text before `generate` gives up."""
 PARTICLES = 16
 """Default number of particles. The median of our fixtures is then near p given L; use more where a twist is missing
 (see the how-to)."""
+DrawOutcomes = Callable[[LanguageModel, int], tuple[list[Outcome], int]]
+"""Draws a number of texts from a model; returns those that ended and the number of unfinished ones."""
 
 
 def select_sampler(
@@ -53,32 +53,55 @@ def select_sampler(
     return SamplerChoice(sampler, "", options)
 
 
-def make_masked_draw(
-    constraint: Constraint, *, seed: int | None, max_tokens: int, choice: TokenChoice, open_stream: OpenStream
-) -> DrawOutcomes:
-    """Return a function that generates texts with the generation loop; all of its texts are independent.
+def draw_here(runner: ModelRunner, call: EngineCall, stream: Callable[[Piece], None] | None) -> list[DrawnTexts]:
+    """Run `draw_texts` on a scheduler that is stepped in this thread, and close the runner. Raise the first error of a
+    text at once.
 
-    Unfinished texts are drawn again (see `repeat_until_ended`).
+    stream: receives the Pieces text after text.
     """
-    generators = spawn_generators(seed)
+    ordered = None if stream is None else OrderedStream(stream)
+    listener: TextListener | None = ordered
+    texts = draw_texts(call.vocabulary, call.prompts, call.count, call.choice, listener)
+    scheduler = Scheduler(runner)
+    found: list[DrawnTexts] = []
+    try:
+        requests = next(texts)
+        while True:
+            runs = [scheduler.submit(request) for request in requests]
+            finish_runs(scheduler, runs)
+            requests = texts.send(runs)
+    except StopIteration as stop:
+        found = stop.value
+    finally:
+        runner.close()
+    for one in found:
+        if one.error is not None:
+            raise one.error
+    if ordered is not None:
+        ordered.flush()
+    return found
 
-    def attempt(lm: LanguageModel, most: int, count: int) -> tuple[list[Outcome], int]:
-        streams = [open_stream() for _ in range(count)]
-        texts = [
-            generate_text(
-                lm, constraint, rng=next(generators), max_tokens=most, proposal=choice.proposal, stop=choice.stop,
-                stream=stream,
-            )
-            for stream in streams
-        ]  # fmt: skip
-        ended = [text for text in texts if text.finish_reason != "length"]
-        if len(ended) < len(texts) and any(streams):
-            raise LimitError(
-                f"a text that was streamed did not end within max_tokens = {most}", hint="Raise max_tokens."
-            )
-        return ended, len(texts) - len(ended)
 
-    return lambda lm, n: repeat_until_ended(attempt, lm, n, limit_tokens(lm, max_tokens))
+class OrderedStream:
+    """Passes the Pieces of several texts on text after text; those of later texts wait until the earlier have ended."""
+
+    def __init__(self, stream: Callable[[Piece], None]) -> None:
+        self.stream, self.current = stream, (0, 0)
+        self.waiting: dict[tuple[int, int], list[Piece]] = {}
+
+    def __call__(self, prompt: int, sample: int, piece: Piece) -> None:
+        """Pass a Piece on, or keep it."""
+        if (prompt, sample) == self.current:
+            self.stream(piece)
+        else:
+            self.waiting.setdefault((prompt, sample), []).append(piece)
+
+    def flush(self) -> None:
+        """Pass on all Pieces that were kept."""
+        for _, pieces in sorted(self.waiting.items()):
+            for piece in pieces:
+                self.stream(piece)
+        self.waiting.clear()
 
 
 def make_sampler_draw(
@@ -127,11 +150,3 @@ def repeat_until_ended(
             break
         finished, unfinished = finished + more, unfinished + failed
     return finished, unfinished
-
-
-def spawn_generators(seed: int | None) -> Iterator[np.random.Generator]:
-    """Yield independent random generators without end; the first is the one that n = 1 uses."""
-    root = np.random.SeedSequence(seed)
-    yield np.random.default_rng(root)
-    while True:
-        yield np.random.default_rng(root.spawn(1)[0])

@@ -1,39 +1,27 @@
 """High-level text generation: `generate` takes a model, a prompt and a constraint, and returns text that satisfies it.
 
-model, tokenizer  ->  LoadedModel  ->  after the prompt  ->  LanguageModel  --+
-schema | regex | grammar | choices | type  ->  compile  ->  Constraint  ------+->  generation loop or sampler  ->
-Generation
+model, tokenizer  ->  LoadedModel  ->  prompt, runner  --+
+schema | regex | grammar | choices | type  ->  Constraint +->  scheduler or sampler  ->  accepted texts  ->  Generation
 
-The steps are `generation_arguments` (checks), `model_preparation` (model, prompt, constraint), `finished_texts` (the
-run) and `generation_result`.
+The steps are `generation_arguments`, `token_options` and `prompt_composition` (checks), `model_preparation` (model,
+prompt, constraint), `list_generation` (masked sampling, as a batch) or `single_generation` (other samplers),
+`drawn_texts` (refused texts are drawn again) and `generation_result`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from time import perf_counter_ns
 from typing import Any, overload
 
-from ..base.json_documents import References
 from ..base.options import Limits, Style
-from ..decoding.generation_loop import Piece
+from ..decoding.outcomes import Piece
 from ..integrations.transformers_models import Prompt
-from .finished_texts import make_masked_draw, make_sampler_draw, select_sampler
-from .generation_arguments import (
-    Check,
-    build_request,
-    check_arguments,
-    check_sampler_name,
-    check_types,
-    is_checked_after,
-    list_masked_options,
-)
-from .generation_result import Generation, weigh_outcomes
-from .model_preparation import PromptOptions, as_bytes_checker, compile_request, limit_tokens, prepare_model
+from .generation_arguments import Check, check_sampler_name
+from .generation_result import Generation
+from .list_generation import generate_lists, has_lists
 from .prompt_composition import PromptTemplate
-from .refused_texts import accept_text, draw_accepted, make_retrying_draw
-from .token_options import build_proposal, build_token_choice, find_biased_tokens, replace_end_tokens
+from .single_generation import generate_one
 
 __all__ = ["Generation", "generate"]
 
@@ -105,8 +93,11 @@ def generate(
     dtype: Any = None,
     device: Any = None,
     device_map: Any = None,
-) -> Generation | list[Generation]:
+) -> Any:
     """Generate text that satisfies exactly one of schema, regex, grammar, choices or type.
+
+    Several prompts, or one prompt under several constraints, are one batch: give lists. `Engine` keeps the model's
+    caches and scheduler for further calls, also from other threads and tasks.
 
     The parameters are, in this order: the model and its prompt; the constraint; how the distribution is sampled; what
     is accepted; how many texts, and how long; how tokens are chosen; where a text ends.
@@ -120,7 +111,7 @@ def generate(
         The tokenizer or Vocabulary of the model.
     dtype, device, device_map : optional
         As for `load_model`, for a model given by name.
-    prompt : str, list of messages, token ids, optional
+    prompt : str, list of messages, token ids, optional; or a list of these
         A text is passed to the model unchanged, messages are rendered by the tokenizer's chat template. A prompt that
         exceeds the model's context is refused.
     chat : {"plain", "template"}
@@ -131,7 +122,8 @@ def generate(
         format, is shown it.
 
     schema : object, optional
-        A JSON Schema, or a Python type.
+        A JSON Schema, or a Python type. This and the next four may be lists of one constraint for each prompt, None for
+        an unconstrained text.
     regex : str, optional
         A regular expression.
     grammar : object, optional
@@ -202,6 +194,7 @@ def generate(
     Returns
     -------
     Generation or list of Generation
+        For a list of prompts or of constraints, a list of these.
 
     Raises
     ------
@@ -213,51 +206,17 @@ def generate(
     ValueRefused
         If a validator of the type, or the check, refuses every try; the exception has the texts and the reasons.
     """
-    request = build_request(schema, regex, grammar, choices, type, import_paths)
     check_sampler_name(sampler)
-    check_types(style, limits, n, max_tokens, seed, stream, prompt)
-    options = build_token_choice(
-        build_proposal(temperature, top_k, top_p, min_p), repetition_penalty=repetition_penalty,
-        presence_penalty=presence_penalty, frequency_penalty=frequency_penalty, logit_bias=logit_bias, stop=stop,
-    )  # fmt: skip
-    prompting = PromptOptions.of(chat, show_constraint, retry_prompt)
-    check_arguments(
-        sampler=sampler, n=n, max_tokens=max_tokens, particles=particles, choice=options, stream=stream, check=check,
-        retries=retries,
-    )  # fmt: skip
-    loading = {"dtype": dtype, "device": device, "device_map": device_map}
-    prepared = prepare_model(model, tokenizer, prompt, request, prompting, loading)
-    vocabulary = replace_end_tokens(prepared.vocabulary, eos_ids)
-    options = find_biased_tokens(options, logit_bias, vocabulary)
-    start = perf_counter_ns()
-    constraint = compile_request(vocabulary, request, style, References(registry, base_uri), limits)
-    compile_us = (perf_counter_ns() - start) / 1e3
-    lm = prepared.after_prompt(options.adjustment)
-    masked_options = list_masked_options(options, stream)
-    checked_after = is_checked_after(sampler, masked_options)
-    checker = None if check is None or checked_after else as_bytes_checker(check)
-    choice = select_sampler(
-        lm, constraint, sampler, particles=particles, checker=checker, seed=seed,
-        max_tokens=limit_tokens(lm, max_tokens), masked_options=masked_options,
-    )  # fmt: skip
-    if choice.sampler == "masked" and checker is None:
-        draw = make_masked_draw(
-            constraint, seed=seed, max_tokens=max_tokens, choice=options, open_stream=lambda: stream
-        )
-    else:
-        draw = make_sampler_draw(constraint, choice.sampler, seed, max_tokens, {**choice.options, "checker": checker})
-    texts = draw_accepted(
-        make_retrying_draw(draw, lm, prepared, options.adjustment),
-        lambda outcome: accept_text(outcome, request, check if checked_after else None, vocabulary),
-        1 if n is None else n,
-        0 if choice.sampler == "without_replacement" else retries,
-    )
-    weights = weigh_outcomes(
-        texts.outcomes, texts.unfinished + texts.refused, options.proposal, choice.sampler, 1 if n is None else n
-    )
-    for outcome in texts.outcomes:
-        stats = outcome.stats
-        stats.counts = {**stats.counts, "unfinished": texts.unfinished, "refused": texts.refused}
-        stats.compile_us, stats.weights = compile_us, weights
-        stats.sampler, stats.reason = choice.sampler, choice.reason
-    return texts.generations[0] if n is None else texts.generations
+    arguments: dict[str, Any] = {
+        "schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type, "tokenizer": tokenizer,
+        "style": style, "registry": registry, "base_uri": base_uri, "import_paths": import_paths, "limits": limits,
+        "sampler": sampler, "particles": particles, "check": check, "retries": retries, "retry_prompt": retry_prompt,
+        "n": n, "max_tokens": max_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p,
+        "repetition_penalty": repetition_penalty, "presence_penalty": presence_penalty,
+        "frequency_penalty": frequency_penalty, "logit_bias": logit_bias, "stop": stop, "eos_ids": eos_ids,
+        "seed": seed, "stream": stream, "chat": chat, "show_constraint": show_constraint, "dtype": dtype,
+        "device": device, "device_map": device_map,
+    }  # fmt: skip
+    if has_lists(prompt, arguments):
+        return generate_lists(generate, model, prompt, arguments)
+    return generate_one(model, prompt, arguments)

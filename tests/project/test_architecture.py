@@ -38,6 +38,7 @@ LAYERS: dict[str, set[str]] = {
     "dialogue": set(),
     "compilation": set(),
     "sampling": {"numpy"},
+    "speculation": {"numpy"},
     "decoding": {"numpy"},
     "authoring": {"numpy", "lark", "genson", "referencing"},
     "testing": {"numpy", "hypothesis"},
