@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         thinking,
         triggered,
     )
+    from .generation.answer_repair import repair
     from .generation.generation_result import Generation
     from .generation.inference_engine import Engine
     from .generation.pipeline import generate
@@ -110,6 +111,7 @@ __all__ = [
     "load_model",
     "mark",
     "regex",
+    "repair",
     "warm_up",
     "thinking",
     "tool_calls",
@@ -128,6 +130,7 @@ _PACKAGES = {
     "base.errors": "ArgumentError ConstrainError GrammarError LimitError Refusal RegexError SchemaError SchemaWarning "
     "SourceError TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
+    "generation.answer_repair": "repair",
     "generation.generation_result": "Generation",
     "generation.inference_engine": "Engine",
     "generation.pipeline": "generate",
