@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ConstrainError,
         GrammarError,
         LimitError,
+        Refusal,
         RegexError,
         SchemaError,
         SchemaWarning,
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from .generation.generation_result import Generation
     from .generation.inference_engine import Engine
     from .generation.pipeline import generate
+    from .generation.prompt_composition import PromptTemplate
     from .generation.text_session import Session, session
     from .grammar.nodes import Grammar
     from .integrations.logits_processor import ConstraintLogitsProcessor
@@ -80,6 +82,8 @@ __all__ = [
     "LimitError",
     "Limits",
     "Matcher",
+    "PromptTemplate",
+    "Refusal",
     "RegexError",
     "SchemaError",
     "SchemaWarning",
@@ -126,13 +130,14 @@ _PACKAGES = {
     "engine.constraint": "Constraint",
     "engine.matcher": "Matcher",
     "compilation.process_warm_up": "warm_up",
-    "base.errors": "ArgumentError ConstrainError GrammarError LimitError RegexError SchemaError SchemaWarning "
+    "base.errors": "ArgumentError ConstrainError GrammarError LimitError Refusal RegexError SchemaError SchemaWarning "
     "SourceError TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generation.answer_repair": "repair",
     "generation.generation_result": "Generation",
     "generation.inference_engine": "Engine",
     "generation.pipeline": "generate",
+    "generation.prompt_composition": "PromptTemplate",
     "generation.text_session": "Session session",
     "grammar.nodes": "Grammar",
     "integrations.logits_processor": "ConstraintLogitsProcessor",

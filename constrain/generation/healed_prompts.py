@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from ..base.errors import UnsupportedError, check_choice
 from ..base.options import Limits
@@ -13,9 +13,7 @@ from ..integrations.transformers_models import LoadedModel, is_encoder_decoder
 from ..sampling import LanguageModel
 from ..vocabulary.vocabulary import Vocabulary
 
-__all__ = ["HealChoice", "HealedRequest", "check_healing", "heal_request"]
-
-HealChoice = Literal["none", "prompt"]
+__all__ = ["HealedRequest", "check_healing", "check_healing_sampler", "heal_request"]
 
 
 class HealedRequest(NamedTuple):
@@ -30,11 +28,26 @@ class HealedRequest(NamedTuple):
     prefix: bytes
 
 
-def check_healing(heal: object, model: LoadedModel | LanguageModel) -> None:
-    """Raise an error unless `heal` is a choice that the model supports."""
+def check_healing_sampler(heal: object, sampler: str) -> None:
+    """Raise an error unless `heal` is a choice that the sampler supports."""
+    check_choice("heal", heal, ("none", "prompt"))
+    if heal != "none" and sampler not in ("masked", "auto"):
+        raise UnsupportedError(
+            f"the sampler {sampler!r} does not support heal={heal!r}",
+            hint='Use sampler="masked", or compile the constraint of decoding.prompt_healing.prepend_bytes.',
+        )
+
+
+def check_healing(heal: object, model: LoadedModel | LanguageModel, retry_prompt: str | None) -> None:
+    """Raise an error unless `heal` is a choice that the model and the other options support."""
     check_choice("heal", heal, ("none", "prompt"))
     if heal == "none":
         return
+    if retry_prompt is not None:
+        raise UnsupportedError(
+            'heal="prompt" was given with retry_prompt=, which changes the end of the prompt',
+            hint="Leave one of them out.",
+        )
     if not isinstance(model, LoadedModel):
         raise UnsupportedError(
             'heal="prompt" needs the tokens of the prompt, and a LanguageModel holds its own prompt',
@@ -47,10 +60,8 @@ def check_healing(heal: object, model: LoadedModel | LanguageModel) -> None:
 
 
 def heal_request(
-    vocabulary: Vocabulary, prompt: Sequence[int], constraint: Constraint | None, heal: HealChoice, limits: Limits
+    vocabulary: Vocabulary, prompt: Sequence[int], constraint: Constraint | None, limits: Limits
 ) -> HealedRequest:
-    """Return the request after token healing; unchanged with "none". The first token of the prompt is always kept."""
-    if heal == "none":
-        return HealedRequest(list(prompt), constraint, b"")
+    """Return the request after token healing. The first token of the prompt is always kept."""
     healed = heal_prompt(vocabulary, prompt, least=1)
     return HealedRequest(list(healed.kept), prepend_bytes(constraint, healed.prefix, vocabulary, limits), healed.prefix)

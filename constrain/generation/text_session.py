@@ -42,8 +42,10 @@ from ..sampling import LanguageModel
 from ..sampling.core.sampler_arguments import is_count
 from ..vocabulary.vocabulary import Vocabulary
 from .captured_values import build_request_program, capture_bytes
-from .generation_arguments import build_proposal, build_request
-from .model_preparation import compile_request, compose_prompt, resolve_model
+from .generation_arguments import build_request
+from .model_preparation import compile_request, resolve_model
+from .prompt_composition import compose_prompt
+from .token_options import build_proposal
 
 __all__ = ["Field", "Session", "session"]
 
@@ -198,6 +200,7 @@ class Session:
         temperature: float = 1.0,
         top_k: int | None = None,
         top_p: float | None = None,
+        min_p: float | None = None,
         style: Style = Style(),
         registry: Mapping[str, Any] | None = None,
         base_uri: str = "",
@@ -220,7 +223,7 @@ class Session:
         max_tokens : int, optional
             Maximum number of tokens that the model writes for the field, by default that of the session. The field is
             always complete: one that would not end in time is closed early.
-        temperature, top_k, top_p
+        temperature, top_k, top_p, min_p
             How a token is chosen among the allowed ones.
 
         Returns
@@ -241,7 +244,7 @@ class Session:
         check_type("stop", stop, str, "give the text that ends the field")
         encode_text("stop", stop)
         request = build_request(schema, regex, grammar, choices, type, import_paths)
-        proposal = build_proposal(temperature, top_k, top_p)
+        proposal = build_proposal(temperature, top_k, top_p, min_p)
         constraint = compile_request(self.vocabulary, request, style, References(registry, base_uri), limits)
         program = build_request_program(request, self.vocabulary, limits)
         self._append_rest()
@@ -411,7 +414,7 @@ def session(
                 "prompt= was given with a LanguageModel, which holds its own prompt", hint="Leave prompt= out."
             )
         return Session(loaded, tokenizer, seed=seed, max_tokens=max_tokens)
-    prompt = compose_prompt(loaded, prompt, None)
+    prompt = compose_prompt(prompt, None, loaded, chat="plain", template=None)
     if is_encoder_decoder(loaded.model):
         return Session(loaded.on(prompt), loaded.vocabulary, seed=seed, max_tokens=max_tokens)
     ids = loaded.prompt_ids(prompt)
