@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import ArgumentError, ConstrainError, LimitError, ValueRefused, check_type, describe_value
+from ..base.errors import ConstrainError, LimitError, ValueRefused, check_type
 from ..base.json_documents import References
 from ..base.options import Limits, Style
 from ..captures.capture_search import show_tokens
@@ -39,12 +39,12 @@ from ..decoding.field_writing import WrittenField, build_field_constraint, write
 from ..decoding.prompt_healing import heal_prompt, retokenize_border
 from ..integrations.transformers_models import LoadedModel, Prompt, is_encoder_decoder
 from ..sampling import LanguageModel
-from ..sampling.core.sampler_arguments import is_count
 from ..vocabulary.vocabulary import Vocabulary
 from .captured_values import build_request_program, capture_bytes
 from .generation_arguments import build_request
 from .model_preparation import compile_request, resolve_model
 from .prompt_composition import compose_prompt
+from .session_arguments import check_max_tokens, check_seed, check_tokens, encode_text
 from .token_options import build_proposal
 
 __all__ = ["Field", "Session", "session"]
@@ -336,41 +336,6 @@ class Session:
         if most < 1:
             raise LimitError("the text fills all the positions that the model has", hint="Shorten the prompt.")
         return most
-
-
-def check_max_tokens(max_tokens: object) -> int:
-    """Return max_tokens. Raise ConstrainError unless it is a whole number from 1 on."""
-    if not is_count(max_tokens) or int(str(max_tokens)) < 1:
-        raise ArgumentError(f"max_tokens is {describe_value(max_tokens)}: give a whole number of 1 or more")
-    return int(str(max_tokens))
-
-
-def encode_text(name: str, text: str) -> bytes:
-    """Return a text as UTF-8. Raise ArgumentError if it holds an unpaired surrogate."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        cause = f"{name} holds half of a surrogate pair at character {error.start}, which is not a character"
-        raise ArgumentError(cause) from None
-
-
-def check_seed(seed: object) -> int | None:
-    """Return a seed. Raise ArgumentError unless it is None or a whole number from 0 on."""
-    if seed is None:
-        return None
-    if not is_count(seed) or int(str(seed)) < 0:
-        raise ArgumentError(f"seed is {describe_value(seed)}: give a whole number from 0 on, or None")
-    return int(str(seed))
-
-
-def check_tokens(prompt: object, vocabulary: Vocabulary) -> list[int]:
-    """Return the token ids of a prompt. Raise TypeError or ArgumentError unless they are ids of the vocabulary."""
-    check_type("prompt", prompt, Sequence, "give token ids")
-    assert isinstance(prompt, Sequence)
-    for token in prompt:
-        if not is_count(token) or not 0 <= int(str(token)) < vocabulary.size:
-            raise ArgumentError(f"the prompt contains {describe_value(token)}: give ids below {vocabulary.size}")
-    return list(prompt)
 
 
 def session(
