@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         thinking,
         triggered,
     )
+    from .generation.answer_repair import repair
     from .generation.generation_result import Generation
     from .generation.inference_engine import Engine
     from .generation.pipeline import generate
@@ -106,6 +107,7 @@ __all__ = [
     "load_model",
     "mark",
     "regex",
+    "repair",
     "warm_up",
     "thinking",
     "tool_calls",
@@ -124,6 +126,7 @@ _PACKAGES = {
     "base.errors": "ArgumentError ConstrainError GrammarError LimitError RegexError SchemaError SchemaWarning "
     "SourceError TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
+    "generation.answer_repair": "repair",
     "generation.generation_result": "Generation",
     "generation.inference_engine": "Engine",
     "generation.pipeline": "generate",

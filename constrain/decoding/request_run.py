@@ -8,6 +8,7 @@ from functools import partial
 from typing import Literal
 
 from ..base.errors import ConstrainError
+from ..speculation.draft_source import NO_DRAFT, DraftTree
 from .model_runner import LogprobRows
 from .outcomes import Outcome
 from .requests import GenerationRequest
@@ -74,6 +75,13 @@ class RequestRun:
         """Return the state of the first sample, which stands for all while the prompt is fed."""
         assert self.first is not None
         return self.first
+
+    def propose_first_draft(self) -> DraftTree:
+        """Return the draft after the prompt, which all samples share. A sampled draft is shared by none: the samples
+        would not be independent.
+        """
+        draft = self.first_sample().propose_draft()
+        return NO_DRAFT if draft.probabilities and len(self.waiting) > 1 else draft
 
     def make_sample(self, number: int) -> SampleState:
         """Return the state of a sample at its beginning."""

@@ -5,7 +5,8 @@ A text takes from every step the rows and masks after its last token and along i
     while the sampled token is a child in the draft:  row, mask  ->  sample  ->  advance  ->  go to the child's row
 
 Each token is sampled from the model's own row, and the draft only saves forward passes: the distribution is exactly
-that of one pass per token (Leviathan et al. 2023, section 2.3, for a draft that is deterministic).
+that of one pass per token, and so is the text for a given generator, unless the draft was sampled (see
+`speculation.verification`).
 
 *The budget*: a token after which no completion fits in the remaining tokens is rejected (see `token_budget`). After a
 few rejections the known completion is written out; its tokens are then the draft of the next steps, which only score
@@ -23,9 +24,10 @@ import numpy as np
 
 from ..base.errors import ConstrainError
 from ..sampling.core.masked_sampling import Pick
-from ..sampling.core.token_masses import mask_of
-from ..speculation.draft_source import NO_DRAFT, ROOT, DraftTree
+from ..sampling.core.token_masses import allowed_tokens, mask_of
+from ..speculation.draft_source import NO_DRAFT, ROOT, DraftTree, observe_draft_rows
 from ..speculation.forced_drafts import LONGEST_DRAFT
+from ..speculation.verification import pick_drafted
 from .logit_adjustment import adjust_changed, normalise_logits
 from .model_runner import LogprobRows
 from .outcomes import Outcome, Piece, PieceEmitter, TokenOrigin
@@ -109,9 +111,10 @@ class SampleState:
         """
         self.outcome.stats.model_calls += 1
         written, node, kept = len(self.outcome.tokens), ROOT, list[int]()
+        observe_draft_rows(self.source, self.context, draft, rows)
         while True:
             row = self.adjust_row(rows[node + 1])
-            token = self.take_row(row, masks[node + 1], draft.children.get(node, {}))
+            token = self.take_row(row, masks[node + 1], draft, node)
             if token is None or self.outcome.stop is not None:
                 self.finish()
                 break
@@ -131,14 +134,15 @@ class SampleState:
             self.finish()
         return kept
 
-    def take_row(self, row: LogprobRows, mask: NodeMask, children: dict[int, int]) -> int | None:
-        """Append one token from a row and return it; None if the text has ended."""
+    def take_row(self, row: LogprobRows, mask: NodeMask, draft: DraftTree, node: int) -> int | None:
+        """Append one token from the row after a node of the draft and return it; None if the text has ended."""
         if self.unwritten is None:
             if isinstance(mask, ConstrainError):
                 raise mask
-            choice = self.choose(row, make_full_mask(self.request.vocabulary.size) if mask is None else mask)
+            mask = make_full_mask(self.request.vocabulary.size) if mask is None else mask
+            choice = self.choose(row, mask, draft, node)
             if choice is not None:
-                return self.append_choice(choice, children)
+                return self.append_choice(choice, draft.children.get(node, {}))
             assert self.closing is not None
             if self.closing.data is None:
                 self.outcome.finish_reason = "length"
@@ -175,18 +179,18 @@ class SampleState:
             return row
         return normalise_logits(adjust_changed(row, adjustment, self.prompt, self.counts)[0])
 
-    def choose(self, row: LogprobRows, mask: Mask) -> Pick | None:
+    def choose(self, row: LogprobRows, mask: Mask, draft: DraftTree, node: int) -> Pick | None:
         """Sample a token and advance the Matcher with it. Return None if the text has to be closed now."""
         self.positions += 1
-        proposal = self.request.choice.proposal
         if self.matcher is None or self.closing is None:
-            return choose_token(row, mask, self.rng, proposal, self.ends)
+            return self.draw(row, mask, draft, node)
         if self.remaining == 1:
             last = mask & mask_of(self.ends, self.request.vocabulary.size)
             if (last != mask).any():
                 mask, self.outcome.finish_reason = last, "budget"
         for _ in range(TRIES):
-            choice = choose_token(row, mask, self.rng, proposal, self.ends)
+            choice = self.draw(row, mask, draft, node)
+            draft = NO_DRAFT  # a token that the budget refused is drawn again independently
             if choice is None or choice.token in self.ends:
                 return choice
             start = perf_counter_ns()
@@ -200,6 +204,17 @@ class SampleState:
                 self.outcome.stats.refused_for_budget += 1
                 self.outcome.finish_reason = "budget"
         return None
+
+    def draw(self, row: LogprobRows, mask: Mask, draft: DraftTree, node: int) -> Pick | None:
+        """Draw an allowed token, by rejection sampling where the tokens of the draft after a node were sampled."""
+        proposal, probabilities = self.request.choice.proposal, draft.probabilities.get(node)
+        if probabilities is None:
+            return choose_token(row, mask, self.rng, proposal, self.ends)
+        allowed = allowed_tokens(mask)
+        if not len(allowed):
+            return None
+        siblings = list(draft.children.get(node, ()))
+        return pick_drafted(row, allowed, self.rng, proposal, self.ends, siblings, probabilities)
 
     def write(self, row: LogprobRows, token: int | None) -> int | None:
         """Append a token that was not sampled and return it; None means the end token."""

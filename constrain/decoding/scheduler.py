@@ -169,7 +169,7 @@ class Scheduler:
                 if len(part) < len(run.unfed):
                     rows.append(StepRow(run, None, RowStep(run.slot, part, rows="none")))
                 else:
-                    step = RowStep(run.slot, part, run.first_sample().propose_draft(), run.wanted)
+                    step = RowStep(run.slot, part, run.propose_first_draft(), run.wanted)
                     rows.append(StepRow(run, None, step))
         return rows
 

@@ -8,17 +8,20 @@ passes a text takes, and never what is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
 
 if TYPE_CHECKING:
     from ..engine.matcher import Matcher
 
-__all__ = ["NO_DRAFT", "ROOT", "DraftSource", "DraftTree"]
+__all__ = ["NO_DRAFT", "ROOT", "DraftSource", "DraftTree", "observe_draft_rows", "observe_rows"]
 
 ROOT = -1
 """The parent of the first tokens of a draft: the text so far."""
@@ -34,6 +37,9 @@ class DraftTree:
         The tokens of the nodes. Siblings have different tokens.
     parents : tuple of int, length n
         The parent of each node, smaller than its own index, or -1 (`ROOT`) for a first token.
+    probabilities : mapping of int to ndarray of float64, shape (V,)
+        For a node whose children were sampled (or for `ROOT`): the distribution that they were drawn from, one after
+        the other, without replacement. Nodes with deterministic children are absent. See `verification`.
 
     Raises
     ------
@@ -43,6 +49,7 @@ class DraftTree:
 
     tokens: tuple[int, ...] = ()
     parents: tuple[int, ...] = ()
+    probabilities: Mapping[int, NDArray[np.float64]] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if len(self.tokens) != len(self.parents):
@@ -122,3 +129,30 @@ class DraftSource(Protocol):
     def observe(self, tokens: Sequence[int]) -> None:
         """Take note of tokens that were added to the text since the last call, in order."""
         ...
+
+
+def observe_rows(source: DraftSource, tokens: Sequence[int], rows: NDArray[np.floating[Any]]) -> None:
+    """Show a source the model's rows (float [n, V]) after tokens (n), if it has a method `observe_rows`."""
+    learn = getattr(source, "observe_rows", None)
+    if learn is not None:
+        learn(tokens, rows)
+
+
+def observe_draft_rows(
+    source: DraftSource, context: Sequence[int], draft: DraftTree, rows: NDArray[np.floating[Any]]
+) -> None:
+    """Show a source that learns from the model's rows (`token_recycling`) those of a step.
+
+    Parameters
+    ----------
+    source : DraftSource
+        The source. One without a method `observe_rows` learns nothing.
+    context : sequence of int
+        The tokens before the draft.
+    draft : DraftTree
+        n nodes.
+    rows : ndarray of float, shape (1 + n, V)
+        Scores of the next token after the context and after each node, whose order is that of the probabilities.
+    """
+    before = list(context[-1:])
+    observe_rows(source, [*before, *draft.tokens], rows[1 - len(before) :])

@@ -40,6 +40,7 @@ LAYERS: dict[str, set[str]] = {
     "sampling": {"numpy"},
     "speculation": {"numpy"},
     "decoding": {"numpy"},
+    "correction": set(),
     "authoring": {"numpy", "lark", "genson", "referencing"},
     "testing": {"numpy", "hypothesis"},
     "demo": set(),

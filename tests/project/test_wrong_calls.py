@@ -231,6 +231,13 @@ CALLS: dict[str, Call] = {
         constrain.apply_mask,
         lambda: {"logits": np.zeros(257, np.float32), "masks": matcher().mask(), "rows": None, "threads": None},
     ),
+    "repair": (
+        constrain.repair,
+        lambda: {"text": "x", "constraint": None, "schema": None, "regex": "ab", "grammar": None, "choices": None,
+                 "type": None, "style": constrain.Style(), "registry": None, "base_uri": "", "import_paths": (),
+                 "limits": constrain.Limits(), "model": None, "tokenizer": None, "prompt": "",
+                 "template": "{prompt}{text}", "max_tokens": 9, "most_nodes": 100},
+    ),
     "infer": (
         constrain.infer, lambda: {"documents": [1], "bounds": "free", "keys": "closed", "formats": "detect"},
     ),
