@@ -232,6 +232,23 @@ def test_what_is_abandoned_frees_its_slots(way: str) -> None:
         assert engine.generate(regex="ab").text == "ab"
 
 
+def test_a_cancelled_task_leaves_the_others_alone() -> None:
+    lm = Slow(BYTES.size)
+    with Engine(lm, BYTES) as engine:
+        wanted = engine.generate(regex="[a-z]{80}", seed=3).tokens
+
+        async def run() -> Any:
+            options: dict[str, Any] = {"regex": "[a-z]{80}", "seed": 3}
+            tasks = [asyncio.create_task(engine.agenerate(**options)) for _ in range(3)]
+            await asyncio.to_thread(wait_until, lambda: engine.scheduler.used == 3)
+            tasks[0].cancel()
+            return await asyncio.gather(*tasks, return_exceptions=True)
+
+        cancelled, *others = asyncio.run(run())
+        assert isinstance(cancelled, asyncio.CancelledError)
+        assert texts_of(others) == [wanted, wanted]
+
+
 def test_a_closed_engine_ends_its_texts_and_refuses_more() -> None:
     lm = Slow(BYTES.size)
     lm.table[:, list(BYTES.eos_ids)] = -1e6
