@@ -61,8 +61,10 @@ if TYPE_CHECKING:
     from .generation.generation_result import Generation
     from .generation.inference_engine import Engine
     from .generation.pipeline import generate
+    from .generation.remote_generation import generate_remote
     from .grammar.nodes import Grammar
     from .integrations.logits_processor import ConstraintLogitsProcessor
+    from .integrations.remote_models import RemoteModel
     from .integrations.transformers_models import load_model
     from .vocabulary.vocabulary import Vocabulary
 
@@ -79,6 +81,7 @@ __all__ = [
     "LimitError",
     "Limits",
     "Matcher",
+    "RemoteModel",
     "RegexError",
     "SchemaError",
     "SchemaWarning",
@@ -100,6 +103,7 @@ __all__ = [
     "free_text",
     "gbnf",
     "generate",
+    "generate_remote",
     "infer",
     "json_schema",
     "lark",
@@ -132,6 +136,8 @@ _PACKAGES = {
     "generation.pipeline": "generate",
     "grammar.nodes": "Grammar",
     "integrations.logits_processor": "ConstraintLogitsProcessor",
+    "generation.remote_generation": "generate_remote",
+    "integrations.remote_models": "RemoteModel",
     "integrations.transformers_models": "load_model",
     "base.options": "Limits Style",
     "vocabulary.vocabulary": "Vocabulary",

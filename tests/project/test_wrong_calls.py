@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ import constrain
 from constrain import Vocabulary, dialogue, grammars, sampling, testing
 from constrain.authoring import targets
 from tests.model_factory import TableModel
+from tests.stand_in_server import UrlClient
 
 VARIADIC = inspect.Parameter.VAR_KEYWORD
 
@@ -76,6 +78,14 @@ def matcher() -> constrain.Matcher:
     made = constraint().matcher()
     made.advance(97)
     return made
+
+
+def remote(api: Any = "chat") -> constrain.RemoteModel:
+    """A remote model that answers ab to everything."""
+    choice = SimpleNamespace(message=SimpleNamespace(content="ab"), text="ab", finish_reason="stop", logprobs=None)
+    endpoint = SimpleNamespace(create=lambda **_: SimpleNamespace(choices=[choice]))
+    client = SimpleNamespace(completions=endpoint, chat=SimpleNamespace(completions=endpoint))
+    return constrain.RemoteModel(client, "x", api)
 
 
 def form() -> constrain.Form:
@@ -237,6 +247,20 @@ CALLS: dict[str, Call] = {
                  "type": None, "style": constrain.Style(), "registry": None, "base_uri": "", "import_paths": (),
                  "limits": constrain.Limits(), "model": None, "tokenizer": None, "prompt": "",
                  "template": "{prompt}{text}", "max_tokens": 9, "most_nodes": 100},
+    ),
+    "RemoteModel": (
+        constrain.RemoteModel, lambda: {"client": UrlClient(""), "name": "x", "api": "chat", "options": {}},
+    ),
+    "RemoteModel.answer": (remote().answer, lambda: {"prompt": "x", "max_tokens": 4}),
+    "RemoteModel.continue_text": (
+        remote("completions").continue_text, lambda: {"text": "x", "max_tokens": 4, "alternatives": None},
+    ),
+    "generate_remote": (
+        constrain.generate_remote,
+        lambda: {"model": remote(), "prompt": "x", "schema": None, "regex": "ab", "grammar": None, "choices": None,
+                 "type": None, "style": constrain.Style(), "registry": None, "base_uri": "", "import_paths": (),
+                 "limits": constrain.Limits(), "method": "retry", "tries": 2, "max_tokens": 9, "invalid": "repair",
+                 "repair_model": None, "seed": None},
     ),
     "infer": (
         constrain.infer, lambda: {"documents": [1], "bounds": "free", "keys": "closed", "formats": "detect"},
