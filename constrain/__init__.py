@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ConstrainError,
         GrammarError,
         LimitError,
+        Refusal,
         RegexError,
         SchemaError,
         SchemaWarning,
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from .generation.inference_engine import Engine
     from .generation.pipeline import generate
     from .generation.remote_generation import generate_remote
+    from .generation.prompt_composition import PromptTemplate
     from .grammar.nodes import Grammar
     from .integrations.logits_processor import ConstraintLogitsProcessor
     from .integrations.remote_models import RemoteModel
@@ -82,6 +84,8 @@ __all__ = [
     "Limits",
     "Matcher",
     "RemoteModel",
+    "PromptTemplate",
+    "Refusal",
     "RegexError",
     "SchemaError",
     "SchemaWarning",
@@ -127,13 +131,14 @@ _PACKAGES = {
     "engine.constraint": "Constraint",
     "engine.matcher": "Matcher",
     "compilation.process_warm_up": "warm_up",
-    "base.errors": "ArgumentError ConstrainError GrammarError LimitError RegexError SchemaError SchemaWarning "
+    "base.errors": "ArgumentError ConstrainError GrammarError LimitError Refusal RegexError SchemaError SchemaWarning "
     "SourceError TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generation.answer_repair": "repair",
     "generation.generation_result": "Generation",
     "generation.inference_engine": "Engine",
     "generation.pipeline": "generate",
+    "generation.prompt_composition": "PromptTemplate",
     "grammar.nodes": "Grammar",
     "integrations.logits_processor": "ConstraintLogitsProcessor",
     "generation.remote_generation": "generate_remote",
