@@ -1,0 +1,13 @@
+"""Infilling: texts of which parts are known, and which are completed within a constraint.
+
+`gaps` reads spans, `completion_check` decides what is possible, over `position_lattice` (see there for the algorithm),
+whose parts are `constraint_states`, `gap_states`, `lattice_steps` and `lattice_builder`; `text_intersection` is the
+same on grammars. `masked_decoding` is the loop around a masked diffusion model, `causal_infilling` that around a causal
+one.
+"""
+
+from .completion_check import InfillAnswer, infill_check
+from .gaps import Gap
+from .text_intersection import infill_form
+
+__all__ = ["Gap", "InfillAnswer", "infill_check", "infill_form"]
