@@ -6,8 +6,20 @@ same on grammars. `masked_decoding` is the loop around a masked diffusion model,
 one.
 """
 
+from .causal_infilling import FilledText, infill
 from .completion_check import InfillAnswer, infill_check
 from .gaps import Gap
+from .masked_decoding import MaskedLanguageModel, MaskedOutcome, decode_masked
 from .text_intersection import infill_form
 
-__all__ = ["Gap", "InfillAnswer", "infill_check", "infill_form"]
+__all__ = [
+    "FilledText",
+    "Gap",
+    "InfillAnswer",
+    "MaskedLanguageModel",
+    "MaskedOutcome",
+    "decode_masked",
+    "infill",
+    "infill_check",
+    "infill_form",
+]

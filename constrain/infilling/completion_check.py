@@ -76,7 +76,7 @@ def infill_check(
     constraint: Constraint,
     *,
     beyond: Literal["refuse", "narrow"] = "refuse",
-    most_states: int = 20_000,
+    most_states: int = 10_000,
 ) -> InfillAnswer:
     """Decide whether a partly known text can be completed to a text of a constraint.
 

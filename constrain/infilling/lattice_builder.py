@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,15 +19,12 @@ from .gap_states import GapStates
 from .gaps import KnownText, Segment, TextGap, TokenPositions
 from .lattice_steps import BytesStep, ClosureStep, Codes, LatticeStep, Piece, TokenStep
 
-if TYPE_CHECKING:
-    from ..forms.form import Form
-
 __all__ = ["LEAST_WIDTH", "STATES_PER_PLACE", "LatticeBuilder", "LatticePath"]
 
-NODES_PER_STATE, FOUND_PER_STATE = 32, 4
+NODES_PER_STATE, FOUND_PER_STATE = 32, 2
 """Most states over all positions, and most states that are found but not yet followed, as multiples of `most_states`:
 these are cheaper."""
-LEAST_WIDTH, STATES_PER_PLACE = 16, 8
+LEAST_WIDTH, STATES_PER_PLACE = 16, 4
 """Least states of a narrowed layer, and states that are looked at for each that is kept."""
 SHARE = 4
 """States of one cost that a narrowed layer takes before it turns to the next cost."""
@@ -81,32 +77,32 @@ class LatticeBuilder:
         if isinstance(segment, KnownText):
             self._add_map(lambda code: self.states.step_bytes(code, segment.data), segment.data)
         elif isinstance(segment, TextGap):
-            self._add_closure(self._gap_states(segment.form, segment))
+            self._add_closure(self._gap_states(segment))
         else:
             self._add_positions(segment)
 
-    def _gap_states(self, form: Form | None, segment: TokenPositions | TextGap) -> GapStates:
+    def _gap_states(self, segment: TokenPositions | TextGap) -> GapStates:
         """Return the states of a gap; its own constraint is compiled for the same vocabulary."""
         if len(self.gaps) < len(self.known_gaps):
             self.gaps.append(self.known_gaps[len(self.gaps)])
             return self.gaps[-1]
         inner = None
-        if form is not None:
+        if segment.form is not None:
             constraint = self.states.constraint
             try:
-                inner = ConstraintStates.of(form.compile(constraint.vocabulary, limits=constraint.limits))
+                inner = ConstraintStates.of(segment.form.compile(constraint.vocabulary, limits=constraint.limits))
             except UnsatisfiableError:  # Nothing fits into the gap.
                 self._add_map(lambda code: -1)
-        is_text = isinstance(segment, TextGap)
-        gap = GapStates(
-            self.states, inner, "bytes" if is_text else "tokens", "allowed" if is_text else segment.end_tokens
-        )
+        if isinstance(segment, TextGap):
+            gap = GapStates(self.states, inner, "bytes")
+        else:
+            gap = GapStates(self.states, inner, "tokens", segment.end_tokens)
         self.gaps.append(gap)
         return gap
 
     def _add_positions(self, segment: TokenPositions) -> None:
         """Add the steps of positions of tokens, with the entry and the exit of the gap around them."""
-        gap, count = self._gap_states(segment.form, segment), len(segment.known)
+        gap, count = self._gap_states(segment), len(segment.known)
         self._add_map(lambda code: 2 * gap.enter(code))
         for position, known in enumerate(segment.known):
             self._add_token(gap, known, may_stop=segment.low <= position < count)

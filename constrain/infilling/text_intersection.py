@@ -17,10 +17,9 @@ from ..forms.form import Form, as_form, literal
 from ..forms.sources import regex
 from ..grammar.grammar_dfa import to_dfa
 from ..grammar.intersection import intersect_grammar
-from ..vocabulary.vocabulary import Vocabulary
-from .gaps import Gap, KnownText, Segment, Span, TextGap
+from .gaps import Gap, KnownText, Segment, TextGap
 
-__all__ = ["find_text", "infill_form", "restrict_constraint"]
+__all__ = ["check_text_spans", "find_text", "infill_form", "restrict_constraint", "span_form"]
 
 OPERATION = "the fillings of spans"
 
@@ -47,16 +46,24 @@ def infill_form(spans: Iterable[str | Gap], form: Form | str | None = None) -> F
     UnsupportedError
         If a gap is one of tokens, which no form expresses.
     """
-    if isinstance(spans, (str, bytes, Gap)) or not isinstance(spans, Iterable):
-        raise TypeError(f"spans is {describe_value(spans)}: give a list of texts and constrain.Gap(...)")
     pattern = literal("")
-    for span in spans:
-        pattern = pattern + _span_form(span)
+    for span in check_text_spans(spans):
+        pattern = pattern + span_form(span)
     return pattern if form is None else as_form(form) & pattern
 
 
-def _span_form(span: Any) -> Form:
-    check_type("a span", span, (str, Gap), "give a text or constrain.Gap()")
+def check_text_spans(spans: Any) -> list[str | Gap]:
+    """Return spans of text as a list. Raise TypeError if they are something else."""
+    if isinstance(spans, (str, bytes, Gap)) or not isinstance(spans, Iterable):
+        raise TypeError(f"spans is {describe_value(spans)}: give a list of texts and constrain.Gap(...)")
+    listed = list(spans)
+    for span in listed:
+        check_type("a span", span, (str, Gap), "give a text or constrain.Gap()")
+    return listed
+
+
+def span_form(span: str | Gap) -> Form:
+    """Return the form of the texts of one span. Raise UnsupportedError for a gap of tokens."""
     if isinstance(span, str):
         return literal(span)
     if span.unit == "tokens":

@@ -11,9 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings, strategies as st
 
 import constrain
-from constrain.base.errors import ArgumentError, LimitError
 from constrain.compilation.constraint_compiler import compile_grammar
-from constrain.engine.constraint import Constraint
 from constrain.grammar.nodes import Grammar
 from constrain.infilling import Gap, InfillAnswer, infill_check
 from constrain.vocabulary.vocabulary import Vocabulary
@@ -25,7 +23,12 @@ SMALL = Vocabulary.from_tokens(TOKENS, (7,))
 END = 7
 MOST = 5
 """Most positions of tokens in a pattern."""
-FORMS = {None: None, "[ab]*": constrain.regex("[ab]*"), "a?b?": constrain.regex("a?b?"), "(ab)+": constrain.regex("(ab)+")}
+FORMS = {
+    None: None,
+    "[ab]*": constrain.regex("[ab]*"),
+    "a?b?": constrain.regex("a?b?"),
+    "(ab)+": constrain.regex("(ab)+"),
+}
 
 
 def list_bits(mask: np.ndarray) -> set[int]:
@@ -39,9 +42,7 @@ def fillings(spans: list[object]) -> list[list[tuple[object, ...]]]:
     """For each span all of its fillings, as tuples of pieces: bytes, tokens, None for absent positions."""
     out: list[list[tuple[object, ...]]] = []
     for span in spans:
-        if isinstance(span, bytes):
-            out.append([(span,)])
-        elif isinstance(span, int):
+        if isinstance(span, (bytes, int)):
             out.append([(span,)])
         elif span is None:
             out.append([(token,) for token in range(len(TOKENS))])
@@ -125,6 +126,10 @@ def brute_force(spans: list[object], oracle: Oracle) -> tuple[set[bytes], list[s
     return texts, masks
 
 
+SEEDED = settings(
+    phases=[Phase.generate], deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=False
+)
+
 # ---- random patterns
 
 token_gaps = st.builds(
@@ -161,7 +166,9 @@ def test_answers_are_those_of_brute_force(kind: str) -> None:
     grammars: st.SearchStrategy[Grammar] = getattr(make, kind).filter(make.sound)
 
     @seed(14)
-    @settings(max_examples=60, phases=[Phase.generate], deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=60, phases=[Phase.generate], deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    )
     @given(grammar=grammars, several=st.lists(patterns, min_size=20, max_size=20))
     def run(grammar: Grammar, several: list[list[object]]) -> None:
         constraint, oracle = compile_grammar(grammar, SMALL), Oracle(grammar)
