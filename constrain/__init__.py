@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from .generation.generation_result import Generation
     from .generation.pipeline import generate
     from .grammar.nodes import Grammar
+    from .infilling import Gap, decode_masked, infill, infill_check, infill_form
     from .integrations.logits_processor import ConstraintLogitsProcessor
     from .integrations.transformers_models import load_model
     from .vocabulary.vocabulary import Vocabulary
@@ -70,6 +71,7 @@ __all__ = [
     "Constraint",
     "ConstraintLogitsProcessor",
     "Form",
+    "Gap",
     "Generation",
     "Grammar",
     "GrammarError",
@@ -93,11 +95,15 @@ __all__ = [
     "apply_mask",
     "compile",
     "compile_grammar",
+    "decode_masked",
     "fill_masks",
     "free_text",
     "gbnf",
     "generate",
     "infer",
+    "infill",
+    "infill_check",
+    "infill_form",
     "json_schema",
     "lark",
     "literal",
@@ -125,6 +131,7 @@ _PACKAGES = {
     "generation.generation_result": "Generation",
     "generation.pipeline": "generate",
     "grammar.nodes": "Grammar",
+    "infilling": "Gap decode_masked infill infill_check infill_form",
     "integrations.logits_processor": "ConstraintLogitsProcessor",
     "integrations.transformers_models": "load_model",
     "base.options": "Limits Style",

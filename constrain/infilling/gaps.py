@@ -144,7 +144,7 @@ def read_spans(spans: Any, vocabulary: Vocabulary) -> list[Segment]:
 
     Raise TypeError for a span of another type, ArgumentError for a token that the vocabulary does not have.
     """
-    if isinstance(spans, (str, bytes, Gap)) or not isinstance(spans, Iterable):
+    if isinstance(spans, (str, bytes, bytearray, memoryview, Gap)) or not isinstance(spans, Iterable):
         raise TypeError(f"spans is {describe_value(spans)}: give a list of texts, token ids and constrain.Gap(...)")
     segments: list[Segment] = []
     for span in spans:
@@ -177,14 +177,22 @@ def _read_span(span: Any, vocabulary: Vocabulary) -> list[Segment]:
         return [KnownText(bytes(span))] if len(span) else []
     if span is None:
         return [TokenPositions((None,), 1)]
+    known = _read_tokens(span, vocabulary)
+    return [TokenPositions(known, len(known))] if known else []
+
+
+def _read_tokens(span: Any, vocabulary: Vocabulary) -> tuple[int | None, ...]:
+    """Return the tokens of a span, None for unknown ones: one id, or a sequence, also of numpy."""
     try:
-        tokens: list[Any] = list(span) if isinstance(span, Iterable) and not hasattr(span, "__index__") else [span]
-        known = tuple(None if one is None else _read_token(one, vocabulary) for one in tokens)
+        return (_read_token(span, vocabulary),)
+    except TypeError:
+        pass
+    try:
+        return tuple(None if one is None else _read_token(one, vocabulary) for one in span)
     except TypeError:
         raise TypeError(
             f"a span is {describe_value(span)}: give a text, token ids, None for one unknown token, or constrain.Gap()"
         ) from None
-    return [TokenPositions(known, len(known))] if known else []
 
 
 def _read_token(token: Any, vocabulary: Vocabulary) -> int:

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from numbers import Real
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -160,6 +161,7 @@ def decode_masked(
     if isinstance(rng, type) or not (hasattr(rng, "random") and hasattr(rng, "integers")):
         raise TypeError(f"rng is {describe_value(rng)}: give numpy.random.default_rng(seed)")
     check_choice("order", order, ("confident", "random", "left_to_right"))
+    check_type("temperature", temperature, Real, "it is a number of 0 or more")
     settings = _Settings(
         rng=rng,
         order=order,

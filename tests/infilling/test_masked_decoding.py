@@ -14,7 +14,7 @@ from constrain.infilling import Gap, decode_masked
 from constrain.infilling.gaps import read_spans
 from constrain.infilling.position_lattice import PositionLattice
 from constrain.vocabulary.vocabulary import Vocabulary
-from tests.infilling.masked_model_factory import NeighbourModel, RandomModel, train_transformer
+from tests.masked_model_factory import NeighbourModel, RandomModel, train_transformer
 
 BYTES = Vocabulary.bytes()
 SCHEMA = {
