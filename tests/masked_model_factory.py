@@ -59,7 +59,7 @@ class RandomModel:
         return logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
 
 
-def train_transformer(vocabulary: Vocabulary, sequences: Sequence[Sequence[int]], steps: int = 150) -> Any:
+def train_transformer(vocabulary: Vocabulary, sequences: Sequence[Sequence[int]], steps: int = 60) -> Any:
     """A tiny bidirectional transformer, trained for a few seconds to predict masked tokens (LLaDA's objective)."""
     import torch
 
