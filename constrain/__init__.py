@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from .generation.remote_generation import generate_remote
     from .generation.prompt_composition import PromptTemplate
     from .grammar.nodes import Grammar
+    from .infilling import Gap, decode_masked, infill, infill_check, infill_form
     from .integrations.logits_processor import ConstraintLogitsProcessor
     from .integrations.remote_models import RemoteModel
     from .integrations.transformers_models import load_model
@@ -77,6 +78,7 @@ __all__ = [
     "ConstraintLogitsProcessor",
     "Engine",
     "Form",
+    "Gap",
     "Generation",
     "Grammar",
     "GrammarError",
@@ -103,12 +105,16 @@ __all__ = [
     "apply_mask",
     "compile",
     "compile_grammar",
+    "decode_masked",
     "fill_masks",
     "free_text",
     "gbnf",
     "generate",
     "generate_remote",
     "infer",
+    "infill",
+    "infill_check",
+    "infill_form",
     "json_schema",
     "lark",
     "literal",
@@ -140,6 +146,7 @@ _PACKAGES = {
     "generation.pipeline": "generate",
     "generation.prompt_composition": "PromptTemplate",
     "grammar.nodes": "Grammar",
+    "infilling": "Gap decode_masked infill infill_check infill_form",
     "integrations.logits_processor": "ConstraintLogitsProcessor",
     "generation.remote_generation": "generate_remote",
     "integrations.remote_models": "RemoteModel",

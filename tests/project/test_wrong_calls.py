@@ -26,6 +26,7 @@ from pydantic import BaseModel
 import constrain
 from constrain import Vocabulary, dialogue, grammars, sampling, testing
 from constrain.authoring import targets
+from tests.masked_model_factory import RandomModel
 from tests.model_factory import TableModel
 from tests.stand_in_server import UrlClient
 
@@ -323,6 +324,27 @@ CALLS: dict[str, Call] = {
                  "max_new_tokens": None, "prompt_length": None, "on_refused": "raise"},
     ),
     "ConstraintLogitsProcessor()": (processor_call, tensors),
+    "Gap": (
+        constrain.Gap, lambda: {"low": 1, "high": 2, "unit": "tokens", "form": form(), "end_tokens": "allowed"},
+    ),
+    "Gap.tokens": (constrain.Gap.tokens, lambda: {"count": 2, "form": form()}),
+    "infill_check": (
+        constrain.infill_check,
+        lambda: {"spans": ["a", constrain.Gap.tokens(2)], "constraint": constraint(), "beyond": "refuse",
+                 "most_states": 99},
+    ),
+    "infill_form": (constrain.infill_form, lambda: {"spans": ["a", constrain.Gap()], "form": form()}),
+    "infill": (
+        constrain.infill,
+        lambda: {"lm": model(), "spans": ["a", constrain.Gap(), "c"], "constraint": constraint(), "vocabulary": None,
+                 "n": 1, "rng": np.random.default_rng(0), "max_tokens": 9, "sampler": "masked"},
+    ),
+    "decode_masked": (
+        constrain.decode_masked,
+        lambda: {"model": RandomModel(257, 0), "spans": [97, None, None], "constraint": constraint(),
+                 "rng": np.random.default_rng(0), "order": "random", "per_call": 1, "block": None, "temperature": 1.0,
+                 "most_calls": 2, "most_states": 99, "most_builds": 2},
+    ),
     "warm_up": (constrain.warm_up, lambda: {"vocabulary": vocabulary()}),
     "draw": (sampling.draw, draws),
     "estimate": (
