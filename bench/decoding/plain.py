@@ -1,7 +1,7 @@
 """Tokens per second under a constraint over tokens per second without one, beside the peers; no drafts.
 
-For each schema, one text under it and one without a constraint of as many tokens, after the same prompt, by turns: ours
-through `Engine`, the peers through transformers' `model.generate`. A ratio of 1 means that the constraint costs nothing.
+For each schema, one text under it and one without a constraint of as many tokens, after the same prompt, by turns:
+ours through `Engine`, the peers through transformers' `model.generate`. A ratio of 1 says that the constraint is free.
 """
 
 from __future__ import annotations

@@ -22,7 +22,8 @@ import torch
 from ..base.errors import ConstrainError
 from ..decoding.model_runner import LogprobRows, OpenedSlot, RowStep
 from .attention_masks import AttentionKinds, list_positions, make_attention_masks
-from .model_cache import SMALL, count_positions, one_thread
+from .context_length import count_positions
+from .model_cache import SMALL, one_thread
 from .slot_cache import SlotCache
 
 __all__ = ["TransformersRunner"]
