@@ -88,7 +88,7 @@ BENCHES: dict[str, Bench] = {
         "µs for all rows by type and mask; the last row is ours in parts of the limit",
     ),
     "decoding": Bench(
-        "What does a constraint cost in generation, what do forced text and drafts save, do answers in budgets validate?",
+        "What does a constraint cost in generation, what do forced text and drafts save, do budgets hold?",
         "tokens per second under a constraint, without one, and their ratio; shares of the time of a batch; answers, "
         "valid and invalid ones, and those over their budget",
         "--parts plain,forced --models demo",
