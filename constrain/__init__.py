@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from .engine.matcher import Matcher
     from .forms import (  # type: ignore[no-redef]
         Form,
+        all_of,
+        contains,
+        excludes,
         free_text,
         gbnf,
         json_schema,
@@ -90,9 +93,12 @@ __all__ = [
     "VocabularyError",
     "VocabularyWarning",
     "__version__",
+    "all_of",
     "apply_mask",
     "compile",
     "compile_grammar",
+    "contains",
+    "excludes",
     "fill_masks",
     "free_text",
     "gbnf",
@@ -121,7 +127,7 @@ _PACKAGES = {
     "compilation.process_warm_up": "warm_up",
     "base.errors": "ArgumentError ConstrainError GrammarError LimitError RegexError SchemaError SchemaWarning "
     "SourceError TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
-    "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
+    "forms": "Form all_of contains excludes free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generation.generation_result": "Generation",
     "generation.pipeline": "generate",
     "grammar.nodes": "Grammar",
