@@ -64,6 +64,9 @@ class Parser:
     dead_ends : {"", "table", "lexer"}
         What may lead to dead stacks, from which no text can be completed. "table": conflicts were resolved or a rule is
         unproductive; "lexer": also lexemes that cannot follow each other; "": nothing.
+    paired : int32[LALR states] or None
+        For the product of a parser and a regular language (`parser_product`): the state of the regular language in each
+        parser state. `productions` are then those of the parser, not of the table.
     """
 
     scanner: Scanner
@@ -73,6 +76,7 @@ class Parser:
     ignored: frozenset[int] = frozenset()
     layout: IndentationLayout | None = None
     dead_ends: DeadEnds = ""
+    paired: Ints | None = None
 
     @property
     def terminals(self) -> int:
