@@ -12,13 +12,14 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable
 from functools import partial
 
+import numpy as np
+
 from ..automata.boolean_operations import merge_ranges
 from ..automata.dfa import Dfa, Table
 from ..base.errors import LimitError, UnsupportedError
 from ..base.options import Limits
 from ..base.work import spend_work
-from ..lalr.parser_code import Parser
-from ..lalr.parser_product import ParserProduct
+from ..lalr.parser_product import ParserProduct, cut_dfa
 from .nodes import EMPTY, Chars, Choice, Grammar, Literal, Mark, Node, Parsed, Repeat, Rule, Sequence, Strings, Token
 from .object_expansion import expand_objects
 from .simplification import simplify_grammar
@@ -53,20 +54,23 @@ def intersect_grammar(grammar: Grammar, dfa: Dfa, limits: Limits = Limits()) -> 
 
 
 def _intersect_parsed(node: Parsed, dfa: Dfa, limits: Limits) -> Grammar | None:
-    """Return the intersection of a grammar with a lexer and a Dfa; None if it is empty."""
-    accepting = [state for state, accepts in enumerate(dfa.table.accepting) if accepts]
-    parser = multiply_parser(node.parser, dfa, 0, limits).parser(accepting)
-    return None if parser is None else Grammar(Parsed(parser), {})
+    """Return the intersection of a grammar with a lexer and a Dfa; None if it is empty.
 
-
-def multiply_parser(parser: Parser, dfa: Dfa, first: int, limits: Limits) -> ParserProduct:
-    """Return the products of a parser and a Dfa that begins in state `first`."""
+    A node that is such an intersection itself is replaced by its grammar, and the Dfa by that of both.
+    """
+    parser, origin = node.parser, node.parser.product
+    if origin is not None:
+        parser, dfa = origin.parser, dfa.intersect(origin.dfa, max_states=limits.dfa_states)
+        if dfa.is_empty:
+            return None
     if parser.layout is not None:
         raise UnsupportedError(
             f"{OPERATION}: a grammar with indentation cannot be combined with a pattern",
             hint="Leave out the `&`, or use a grammar without _INDENT and _DEDENT.",
         )
-    return ParserProduct(parser, dfa, first, limits)
+    accepting = np.flatnonzero(dfa.accepting).tolist()
+    product = ParserProduct(parser, dfa, 0, dfa.accepting.astype(np.int32), limits).parser(accepting)
+    return None if product is None else Grammar(Parsed(product), {})
 
 
 def _limit_exceeded(limit: int) -> LimitError:
@@ -212,10 +216,13 @@ class _LeafProducts(NodeVisitor[dict[int, Node]]):
         return {q: node} if q >= 0 else {}
 
     def visit_parsed(self, node: Parsed, p: int) -> dict[int, Node]:
-        """Return the products that lead to each state."""
-        product = multiply_parser(node.parser, self.language, p, self.limits)
-        parsers = {q: product.parser([q]) for q in product.ends}
-        return {q: Parsed(parser) for q, parser in parsers.items() if parser is not None}
+        out: dict[int, Node] = {}
+        for q in range(len(self.language.delta)):
+            between = cut_dfa(self.language, p, [q])
+            product = None if between.is_empty else _intersect_parsed(node, between, self.limits)
+            if product is not None:
+                out[q] = product.start
+        return out
 
     def run(self, state: int, text: str) -> int:
         """Return the state after a text, or -1."""

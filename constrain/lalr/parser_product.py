@@ -30,10 +30,10 @@ from ..base.options import Limits
 from ..base.work import spend_work
 from .lalr_tables import END, Lalr
 from .lexeme_boundaries import LexemeBoundaries
-from .parser_code import DeadEnds, Parser
-from .scanner_product import ScannerProduct, list_members, multiply_scanner
+from .parser_code import DeadEnds, Parser, ProductOrigin
+from .scanner_product import UNCHANGED, ScannerProduct, list_members, multiply_scanner
 
-__all__ = ["ParserProduct"]
+__all__ = ["ParserProduct", "cut_dfa"]
 
 WORK = "the product of a parser and a pattern"
 
@@ -50,24 +50,26 @@ _Interlude = tuple[str, int, int, int]
 class ParserProduct:
     """The products of a Parser without indentation and a Dfa that begins in state `first`.
 
-    `parser(accepting)` is that of the texts that lead to one of some states, and `ends` are the states that a text may
-    lead to (an upper bound).
+    `parser(accepting)` is that of the texts that lead to one of some states, and `final_states` are those that a text
+    may lead to (an upper bound). States with equal numbers in `ends`, int32[states], are not distinguished there.
     """
 
-    def __init__(self, parser: Parser, dfa: Dfa, first: int, limits: Limits) -> None:
+    def __init__(self, parser: Parser, dfa: Dfa, first: int, ends: Ints, limits: Limits) -> None:
         assert parser.layout is None, "indentation depends on more than the stack"
-        self.original, self.first = parser, first
+        self.original, self.dfa, self.first = parser, dfa, first
         table = parser.table
         self.end = len(table.terminals) - 1
         starts = sorted({int(start) for start in parser.scan if start >= 0})
         automaton = build_byte_automaton(dfa)
         self.lexemes: ScannerProduct = multiply_scanner(
-            parser.scanner, starts, automaton, len(dfa.delta), first, limits.dfa_states
+            parser.scanner, starts, parser.ignored, automaton, ends, first, limits.dfa_states
         )
         self.scanner = self.lexemes.scanner()
         self.states = len(dfa.delta)
         self.entries = _find_entries(table)
         self.bits_of = self._group_terminals()
+        self.ignored = frozenset(t for t, one in enumerate(self.lexemes.terminals) if one.state == UNCHANGED)
+        self.changing = sum(self.bits_of)
         self.lookback = _Lookback(table)
         self.rows = [self._summarise_row(q) for q in range(len(table.action))]
         self.lookaheads: dict[_Pair, int] = {}
@@ -75,17 +77,20 @@ class ParserProduct:
         self._build_table()
 
     @property
-    def ends(self) -> list[int]:
+    def final_states(self) -> list[int]:
         """The states of the regular language in which a text of the parser may end, ascending: an upper bound."""
         return sorted(r for q, r in self.pairs if q == self.original.table.end)
 
     # ---- reachable states and lookaheads --------------------------------------------------------------------------
 
     def _group_terminals(self) -> list[int]:
-        """Return, for each terminal of the grammar, its terminals of the product as bits; the last is $END."""
+        """Return, for each terminal of the grammar, its terminals of the product as bits; the last is $END.
+
+        Those that change nothing are left out.
+        """
         bits = [0] * (self.end + 1)
         for number, one in enumerate(self.lexemes.terminals):
-            bits[one.terminal] |= 1 << number
+            bits[one.terminal] |= (one.state != UNCHANGED) << number
         bits[self.end] = 1 << len(self.lexemes.terminals)
         return bits
 
@@ -102,8 +107,12 @@ class ParserProduct:
 
     def readable(self, q: int, r: int) -> int:
         """Return the terminals that the lexer may find in state q and state r of the regular language, as bits."""
-        start = self.lexemes.starts.get((int(self.original.scan[q]), r))
-        return self.bits_of[self.end] | (0 if start is None else self.lexemes.possible[start])
+        return self.readable_from(int(self.original.scan[q]), r)
+
+    def readable_from(self, scanner_start: int, r: int) -> int:
+        """As `readable`, for a start state of the scanner."""
+        start = self.lexemes.starts.get((scanner_start, r))
+        return self.bits_of[self.end] | (0 if start is None else self.lexemes.possible[start] & self.changing)
 
     def _find_lookaheads(self) -> None:
         """Compute `lookaheads`: the terminals that may be next, as bits, for each pair that may be on top."""
@@ -193,8 +202,7 @@ class ParserProduct:
 
     def _interlude_row(self, kind: str, symbol: int, start: int, r: int) -> Ints:
         """Return the actions of an interlude: it and the state below it are reduced to the symbol of that state."""
-        scanner_start = self.lexemes.starts.get((start, r))
-        bits = self.bits_of[self.end] | (0 if scanner_start is None else self.lexemes.possible[scanner_start])
+        bits = self.readable_from(start, r)
         return np.where(self._select(bits), -1 - self._rule((kind, symbol, r), 2), 0).astype(np.int32)
 
     def _build_goto(self) -> Ints:
@@ -221,7 +229,7 @@ class ParserProduct:
         action[:-1][~np.isin(self.paired[:-1], list(accepting)), -1] = 0
         names = self.original.table.terminals
         table = Lalr(
-            terminals=(*(f"{names[one.terminal]} ({one.state})" for one in self.lexemes.terminals), END),
+            terminals=(*(f"{names[t]} ({state})" for t, state in self.lexemes.terminals), END),
             nonterminals=tuple(f"{kind} {symbol} ({r})" for kind, symbol, r in self.nonterminals),
             action=action,
             goto=self.goto,
@@ -231,18 +239,27 @@ class ParserProduct:
             end=len(action) - 1,
             conflicts=self.original.table.conflicts,
         )
+        origin = ProductOrigin(self.original, cut_dfa(self.dfa, self.first, accepting), self.paired)
         dead_ends: DeadEnds = "table" if self.is_free(table) else "lexer"
         parser = Parser(
-            self.scanner, table, self.original.productions, self.scan, frozenset(), None, dead_ends, self.paired
+            self.scanner, table, self.original.productions, self.scan, self.ignored, dead_ends=dead_ends, product=origin
         )
         return None if parser.is_empty else parser
 
     def is_free(self, table: Lalr) -> bool:
         """Return whether the lexer forbids no terminal after another, see `LexemeBoundaries`."""
-        options = self.scanner, table, self.scan, frozenset[int]()
+        options = self.scanner, table, self.scan, self.ignored
         if LexemeBoundaries(*options, max_obligations=0).is_free:
             return True
         return LexemeBoundaries(*options, max_obligations=None).is_free
+
+
+def cut_dfa(dfa: Dfa, first: int, accepting: Collection[int]) -> Dfa:
+    """Return the Dfa of the texts that lead from one state to one of others."""
+    order = [first, *(q for q in range(len(dfa.delta)) if q != first)]
+    numbers = {q: number for number, q in enumerate(order)} | {-1: -1}
+    rows = [[numbers[target] for target in dfa.table.rows[q]] for q in order]
+    return Dfa.from_table(dfa.table._replace(rows=rows, accepting=[q in accepting for q in order]))
 
 
 class _Lookback:

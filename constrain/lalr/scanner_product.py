@@ -4,6 +4,11 @@ The regular language runs over the whole text, beside the scanner. Where a lexem
 a byte that the regular language refuses is dead. A terminal of the product is a terminal of the scanner with the state
 of the regular language at the end of the lexeme, and a start is a start of the scanner with the state before it: the
 triples of Bar-Hillel, Perles and Shamir (1961) for lexemes.
+
+Few states are needed at the ends of lexemes. A name that ends in a prefix of a phrase, say, cannot be continued by the
+next lexeme, since the name would be longer then. The state after a lexeme is therefore replaced by the first one that
+has the same moves over all bytes before which the lexeme may end. If the state before an ignored lexeme has them, too,
+the lexeme changes nothing; to know that state, those of the product carry it where a lexeme may be ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ from ..base.work import spend_work
 from .productions import propagate_sets
 from .scanner import END_OF_TEXT, Scanner
 
-__all__ = ["AnnotatedTerminal", "ScannerProduct", "list_members", "multiply_scanner"]
+__all__ = ["UNCHANGED", "AnnotatedTerminal", "ScannerProduct", "list_members", "multiply_scanner"]
 
 WORK = "the product of a lexer and a pattern"
 
@@ -27,10 +32,16 @@ Ints = NDArray[np.int32]
 
 
 class AnnotatedTerminal(NamedTuple):
-    """A terminal, and the state of the regular language after a lexeme of it."""
+    """A terminal, and the state of the regular language after a lexeme of it.
+
+    The state is UNCHANGED for an ignored terminal after which it is the one before.
+    """
 
     terminal: int
     state: int
+
+
+UNCHANGED = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +82,13 @@ class ScannerProduct:
 
 
 def multiply_scanner(
-    scanner: Scanner, starts: list[int], automaton: Ints, states: int, first: int, max_states: int
+    scanner: Scanner,
+    starts: list[int],
+    ignored: frozenset[int],
+    automaton: Ints,
+    ends: Ints,
+    first: int,
+    max_states: int,
 ) -> ScannerProduct:
     """Return the product of a scanner and an automaton over bytes.
 
@@ -80,9 +97,13 @@ def multiply_scanner(
     scanner : Scanner
     starts : list of int
         The states in which lexemes begin.
+    ignored : frozenset of int
+        Terminals that are not passed to the parser.
     automaton : int32[m, 256]
-        As returned by `build_byte_automaton`; its first `states` states are those between characters.
-    states : int
+        As returned by `build_byte_automaton`.
+    ends : int32[states]
+        For each state of the automaton between characters, which are the first ones, a class: states of one class are
+        equivalent at the end of the text.
     first : int
         The state of the automaton at the start of the text.
     max_states : int
@@ -93,70 +114,100 @@ def multiply_scanner(
     LimitError
         If there are more states.
     """
-    builder = _ScannerProductBuilder(scanner, automaton, states, max_states)
+    builder = _ScannerProductBuilder(scanner, ignored, automaton, ends, max_states)
     done: set[int] = set()
     pending = {first}
     while pending:
         done |= pending
         for state in sorted(pending):
             builder.explore(starts, state)
-        pending = {terminal.state for terminal in builder.terminals} - done
+        pending = {terminal.state for terminal in builder.terminals} - done - {UNCHANGED}
     return builder.product()
 
 
 class _ScannerProductBuilder:
-    """Explores the pairs of a state of the scanner and one of the automaton."""
+    """Explores the triples of a state of the scanner, one of the automaton, and the one before the lexeme.
 
-    def __init__(self, scanner: Scanner, automaton: Ints, states: int, max_states: int) -> None:
-        self.scanner, self.automaton, self.states, self.max_states = scanner, automaton, states, max_states
-        self.pairs: list[tuple[int, int]] = []
-        self.numbers: dict[tuple[int, int], int] = {}
+    The last is -1 where the lexeme cannot be ignored.
+    """
+
+    def __init__(self, scanner: Scanner, ignored: frozenset[int], automaton: Ints, ends: Ints, max_states: int) -> None:
+        self.scanner, self.automaton, self.ends, self.max_states = scanner, automaton, ends, max_states
+        self.ignored = ignored
+        self.may_be_ignored = np.zeros(len(scanner.delta), np.bool_)
+        for t in ignored:
+            self.may_be_ignored |= (scanner.possible[:, t // 64] >> np.uint64(t % 64)) & np.uint64(1) != 0
+        accepted = scanner.accept_table
+        certain = (accepted >= 0).all(axis=1) & (accepted == accepted[:, :1]).all(axis=1)
+        self.certain = np.append(certain[scanner.accept], False)  # The last entry is for -1.
+        self.triples: list[tuple[int, int, int]] = []
+        self.numbers: dict[tuple[int, int, int], int] = {}
         self.rows: list[Ints] = []
         self.accept: list[int] = []
         self.accept_rows: list[Ints] = [np.full(END_OF_TEXT + 1, -1, np.int32)]
-        self.row_numbers: dict[tuple[int, int], int] = {}
+        self.row_numbers: dict[tuple[int, int, bool], int] = {}
         self.terminals: dict[AnnotatedTerminal, int] = {}
         self.starts: dict[tuple[int, int], int] = {}
 
     def explore(self, starts: list[int], state: int) -> None:
         """Explore the lexemes that begin in a state of the automaton."""
-        self.starts |= {(start, state): self.number(start, state) for start in starts}
-        while len(self.rows) < len(self.pairs):
-            d, r = self.pairs[len(self.rows)]
+        self.starts |= {(start, state): self.number(start, state, state) for start in starts}
+        while len(self.rows) < len(self.triples):
+            d, r, before = self.triples[len(self.rows)]
             left, right = self.scanner.delta[d], self.automaton[r]
             row = np.full(256, -1, np.int32)
             live = np.flatnonzero((left >= 0) & (right >= 0))
             codes, inverse = np.unique(
                 left[live].astype(np.int64) * len(self.automaton) + right[live], return_inverse=True
             )
-            targets = [self.number(*divmod(code, len(self.automaton))) for code in codes.tolist()]
+            width = len(self.automaton)
+            targets = [self.number(code // width, code % width, before) for code in codes.tolist()]
             row[live] = np.array(targets, np.int32)[inverse.ravel()]
             spend_work(60 + 2 * len(targets), WORK)
             self.rows.append(row)
-            self.accept.append(self.accept_row(int(self.scanner.accept[d]), r) if r < self.states else 0)
+            self.accept.append(self.accept_row(d, r, before) if r < len(self.ends) else 0)
 
-    def number(self, d: int, r: int) -> int:
-        """Return the number of a pair, which may be new."""
-        number = self.numbers.setdefault((d, r), len(self.pairs))
-        if number == len(self.pairs):
-            self.pairs.append((d, r))
+    def number(self, d: int, r: int, before: int) -> int:
+        """Return the number of a triple, which may be new."""
+        key = d, r, before if self.may_be_ignored[d] else -1
+        number = self.numbers.setdefault(key, len(self.triples))
+        if number == len(self.triples):
+            self.triples.append(key)
             if number >= self.max_states:
                 raise too_many_states(WORK, self.max_states)
         return number
 
-    def accept_row(self, row: int, state: int) -> int:
-        """Return the number of the row of terminals for a row of the scanner and a state of the automaton."""
-        number = self.row_numbers.get((row, state))
+    def accept_row(self, d: int, r: int, before: int) -> int:
+        """Return the number of the row of terminals for a triple."""
+        row = int(self.scanner.accept[d])
+        old = self.scanner.accept_table[row]
+        if (old < 0).all():
+            return 0
+        same = self.find_equivalent_states(old, d, r)
+        state, unchanged = int(np.argmax(same)), before >= 0 and bool(same[before])
+        number = self.row_numbers.get((row, state, unchanged))
         if number is None:
-            old = self.scanner.accept_table[row]
             new = np.full(END_OF_TEXT + 1, -1, np.int32)
             for terminal in np.unique(old[old >= 0]).tolist():
-                key = AnnotatedTerminal(terminal, state)
+                key = AnnotatedTerminal(terminal, UNCHANGED if unchanged and terminal in self.ignored else state)
                 new[old == terminal] = self.terminals.setdefault(key, len(self.terminals))
-            number = self.row_numbers[row, state] = len(self.accept_rows) if (new >= 0).any() else 0
-            if number:
-                self.accept_rows.append(new)
+            number = self.row_numbers[row, state, unchanged] = len(self.accept_rows)
+            self.accept_rows.append(new)
         return number
+
+    def find_equivalent_states(self, accepted: Ints, d: int, r: int) -> NDArray[np.bool_]:
+        """Return bool[states]: the states of the automaton that may replace r after a lexeme that ends in d.
+
+        The lexeme does not end before a byte with which it certainly becomes a longer one.
+        """
+        longer = self.certain[self.scanner.delta[d]] & (self.automaton[r] >= 0)
+        before = (accepted[:END_OF_TEXT] >= 0) & ~longer
+        moves = self.automaton[: len(self.ends)][:, before]
+        same: NDArray[np.bool_] = (moves == moves[r]).all(axis=1)
+        if accepted[END_OF_TEXT] >= 0:
+            same &= self.ends == self.ends[r]
+        spend_work(10 + same.size // 4, WORK)
+        return same
 
     def product(self) -> ScannerProduct:
         """Return the product, restricted to co-reachable states."""

@@ -116,8 +116,8 @@ class ShortestSuffixes:
     @cached_property
     def item_costs(self) -> list[list[tuple[int, int, int]]]:
         """For each state, its items as (remaining bytes, states to pop, nonterminal or -1 at the end of the text)."""
-        if self.parser.paired is not None:
-            return compute_return_costs(self.parser.table, self._find_costs_by_state(self.parser.paired), NEVER)
+        if self.parser.product is not None:
+            return compute_return_costs(self.parser.table, self._find_costs_by_state(self.parser.product.paired), NEVER)
         terminals, nonterminals = self.symbols
         out = []
         for kernel in self.kernels:
