@@ -31,6 +31,7 @@ from ..base.work import spend_work
 from .lalr_tables import END, Lalr
 from .lexeme_boundaries import LexemeBoundaries
 from .parser_code import DeadEnds, Parser, ProductOrigin
+from .productions import propagate_sets
 from .scanner_product import UNCHANGED, ScannerProduct, list_members, multiply_scanner
 
 __all__ = ["ParserProduct", "cut_dfa"]
@@ -210,7 +211,8 @@ class ParserProduct:
         table = self.original.table
         goto = np.full((len(self.action), len(self.nonterminals)), -1, np.int32)
         spend_work(goto.size // 16, WORK)
-        states = np.array([q for q, _ in self.pairs])
+        states, before = np.array([q for q, _ in self.pairs]), np.array([r for _, r in self.pairs])
+        leads_to = self._find_later_states()
         for (kind, symbol, r), column in self.nonterminals.items():
             if kind == "start":
                 goto[0, column] = self.state_of[table.start, r]
@@ -218,8 +220,20 @@ class ParserProduct:
                 goto[0, column] = len(goto) - 1
             else:
                 after = table.goto[states, symbol] if kind == "rule" else table.action[states, symbol] - 1
-                goto[1 : 1 + len(states), column] = np.where(after >= 0, self.state_of[after, r], -1)
+                exists = (after >= 0) & leads_to[before, r]
+                goto[1 : 1 + len(states), column] = np.where(exists, self.state_of[after, r], -1)
         return goto
+
+    def _find_later_states(self) -> NDArray[np.bool_]:
+        """Return bool[states, states]: whether lexemes lead from one state of the regular language to another."""
+        edges: list[list[int]] = [[] for _ in range(self.states)]
+        for (_, r), start in self.lexemes.starts.items():
+            after = {self.lexemes.terminals[t].state for t in list_members(self.lexemes.possible[start])}
+            edges[r] = sorted({*edges[r], *after} - {UNCHANGED})
+        reached = [1 << r for r in range(self.states)]
+        propagate_sets(edges, reached)
+        spend_work(self.states * (1 + self.states // 16), WORK)
+        return np.array([[bits >> r & 1 for r in range(self.states)] for bits in reached], dtype=np.bool_)
 
     def parser(self, accepting: Collection[int]) -> Parser | None:
         """Return the Parser of the texts that lead to one of these states of the regular language; None if there are
@@ -240,18 +254,13 @@ class ParserProduct:
             conflicts=self.original.table.conflicts,
         )
         origin = ProductOrigin(self.original, cut_dfa(self.dfa, self.first, accepting), self.paired)
-        dead_ends: DeadEnds = "table" if self.is_free(table) else "lexer"
+        boundaries = LexemeBoundaries(self.scanner, table, self.scan, self.ignored, max_obligations=None)
+        dead_ends: DeadEnds = "table" if boundaries.is_free else "lexer"
         parser = Parser(
             self.scanner, table, self.original.productions, self.scan, self.ignored, dead_ends=dead_ends, product=origin
         )
+        parser.__dict__["boundaries"] = boundaries  # The cached property.
         return None if parser.is_empty else parser
-
-    def is_free(self, table: Lalr) -> bool:
-        """Return whether the lexer forbids no terminal after another, see `LexemeBoundaries`."""
-        options = self.scanner, table, self.scan, self.ignored
-        if LexemeBoundaries(*options, max_obligations=0).is_free:
-            return True
-        return LexemeBoundaries(*options, max_obligations=None).is_free
 
 
 def cut_dfa(dfa: Dfa, first: int, accepting: Collection[int]) -> Dfa:

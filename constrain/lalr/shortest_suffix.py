@@ -43,13 +43,16 @@ class ShortestSuffixes:
         for row in range(1, len(scanner.accept_table)):
             terminals_accepted = np.unique(scanner.accept_table[row])
             out[np.ix_(scanner.accept == row, terminals_accepted[terminals_accepted >= 0])] = 0
-        pairs = np.unique(np.stack([np.repeat(np.arange(n), 256), scanner.delta.ravel()], 1), axis=0)
-        source, target = pairs[pairs[:, 1] >= 0].T
-        while True:  # as many rounds as the longest shortest lexeme has bytes
-            previous = out.copy()
-            np.minimum.at(out, source, previous[target] + 1)
-            if (out == previous).all():
-                return out
+        live = np.flatnonzero(scanner.delta.ravel() >= 0)
+        source, target = np.divmod(np.unique(live // 256 * n + scanner.delta.ravel()[live]), max(n, 1))
+        first = np.flatnonzero(np.diff(source, prepend=-1))
+        sources = source[first]
+        while len(sources):  # as many rounds as the longest shortest lexeme has bytes
+            nearer = np.minimum(out[sources], np.minimum.reduceat(out[target] + 1, first))
+            if (out[sources] == nearer).all():
+                break
+            out[sources] = nearer
+        return out
 
     def _find_costs_by_state(self, paired: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return int32[states, terminals]: least bytes of a lexeme that begins in the same state of the regular

@@ -16,6 +16,7 @@ from constrain import (
     Form,
     SourceError,
     UnsatisfiableError,
+    UnsupportedError,
     Vocabulary,
     all_of,
     contains,
@@ -119,6 +120,26 @@ def test_masks(form: Form) -> None:
     fast, slow = constrain.compile(TOKENS, form), constrain.compile(BYTES, form)
     for text in (b'{"a": "xab", "b": 1}', b"((ab+a)+b)", b"(ba(b)aa)"):
         compare(fast, slow, text, TOKENS)
+
+
+@pytest.mark.parametrize("special", [None, {"<tool_call>": 256, "</tool_call>": 257}])
+def test_marks_count_as_their_text(special: dict[str, int] | None) -> None:
+    """Whether or not the vocabulary has them as special tokens."""
+    tokens: list[bytes | None] = [*LETTERS, None, None, None]
+    vocabulary = Vocabulary.from_tokens(tokens, special=special or {}, eos_ids=[258])
+    call = tools([TOOL], envelope="hermes", choice="required", most=1)
+    constrain.compile(vocabulary, call & contains("call>\n"))
+    for phrase in ("ab", "<t>"):
+        completion = constrain.compile(vocabulary, call & contains(phrase)).matcher().shortest_completion()
+        assert completion is not None
+        assert phrase.encode() in completion
+    with pytest.raises(UnsatisfiableError):
+        (call & excludes("tool_call")).grammar()
+
+
+def test_free_text_with_special_tokens_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="special tokens"):
+        (tools([TOOL], envelope="hermes", choice="auto") & contains("ab")).grammar()
 
 
 def test_the_shortest_completion_contains_the_phrase() -> None:
