@@ -65,8 +65,8 @@ if TYPE_CHECKING:
     from .generation.generation_result import Generation
     from .generation.inference_engine import Engine
     from .generation.pipeline import generate
-    from .generation.remote_generation import generate_remote
     from .generation.prompt_composition import PromptTemplate
+    from .generation.remote_generation import generate_remote
     from .grammar.nodes import Grammar
     from .infilling import Gap, decode_masked, infill, infill_check, infill_form
     from .integrations.logits_processor import ConstraintLogitsProcessor
