@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from .engine.matcher import Matcher
     from .forms import (  # type: ignore[no-redef]
         Form,
+        all_of,
+        contains,
+        excludes,
         free_text,
         gbnf,
         json_schema,
@@ -102,10 +105,13 @@ __all__ = [
     "VocabularyError",
     "VocabularyWarning",
     "__version__",
+    "all_of",
     "apply_mask",
     "compile",
     "compile_grammar",
     "decode_masked",
+    "contains",
+    "excludes",
     "fill_masks",
     "free_text",
     "gbnf",
@@ -139,8 +145,8 @@ _PACKAGES = {
     "compilation.process_warm_up": "warm_up",
     "base.errors": "ArgumentError ConstrainError GrammarError LimitError Refusal RegexError SchemaError SchemaWarning "
     "SourceError TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
-    "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generation.answer_repair": "repair",
+    "forms": "Form all_of contains excludes free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generation.generation_result": "Generation",
     "generation.inference_engine": "Engine",
     "generation.pipeline": "generate",

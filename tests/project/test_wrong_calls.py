@@ -294,6 +294,15 @@ CALLS: dict[str, Call] = {
         lambda: {"text": 'start: "a"', "start": "start", "lexer": "contextual", "grammars": {}, "import_paths": (),
                  "parser": None},
     ),
+    "contains": (
+        lambda phrase, alternatives, **options: constrain.contains(phrase, *alternatives, **options),
+        lambda: {"phrase": "a", "alternatives": ("b",), "case": "sensitive", "boundaries": "none", "within": "text"},
+    ),
+    "excludes": (
+        lambda phrase, others, **options: constrain.excludes(phrase, *others, **options),
+        lambda: {"phrase": "a", "others": ("b",), "case": "sensitive", "boundaries": "none", "within": "text"},
+    ),
+    "all_of": (constrain.all_of, lambda: {"clauses": ["a", ("b", "c")], "case": "sensitive", "boundaries": "none"}),
     "free_text": (constrain.free_text, lambda: {"least": 0, "most": 3, "without": (), "until": ""}),
     "mark": (constrain.mark, lambda: {"text": "<x>"}),
     "triggered": (
