@@ -61,10 +61,12 @@ if TYPE_CHECKING:
     from .generation.answer_repair import repair
     from .generation.generation_result import Generation
     from .generation.inference_engine import Engine
+    from .generation.partial_values import stream_values
     from .generation.pipeline import generate
     from .generation.prompt_composition import PromptTemplate
     from .grammar.nodes import Grammar
     from .integrations.logits_processor import ConstraintLogitsProcessor
+    from .integrations.partial_types import partial_model
     from .integrations.transformers_models import load_model
     from .vocabulary.vocabulary import Vocabulary
 
@@ -110,7 +112,9 @@ __all__ = [
     "literal",
     "load_model",
     "mark",
+    "partial_model",
     "regex",
+    "stream_values",
     "repair",
     "warm_up",
     "thinking",
@@ -133,10 +137,12 @@ _PACKAGES = {
     "generation.answer_repair": "repair",
     "generation.generation_result": "Generation",
     "generation.inference_engine": "Engine",
+    "generation.partial_values": "stream_values",
     "generation.pipeline": "generate",
     "generation.prompt_composition": "PromptTemplate",
     "grammar.nodes": "Grammar",
     "integrations.logits_processor": "ConstraintLogitsProcessor",
+    "integrations.partial_types": "partial_model",
     "integrations.transformers_models": "load_model",
     "base.options": "Limits Style",
     "vocabulary.vocabulary": "Vocabulary",

@@ -19,6 +19,7 @@ from .drawn_texts import DrawnTexts, WantedText
 from .engine_call import EngineCall
 from .engine_thread import EngineThread
 from .masked_batches import draw_texts
+from .partial_values import PartialReader
 
 __all__ = ["EventStream"]
 
@@ -51,6 +52,7 @@ class EventStream:
         places = {id(request): number for number, request in enumerate(requests)}
         runs = self.thread.submit(requests, lambda run: self.put(places[id(run.request)], -1, None))
         left = len(runs)
+        readers: dict[tuple[int, int], PartialReader] = {}
         try:
             while left:
                 await self.ready.wait()
@@ -60,7 +62,10 @@ class EventStream:
                     pieces = [piece for _, _, piece in group if piece is not None]
                     if pieces:
                         tokens = tuple(piece.token for piece in pieces)
-                        yield TextEvent(*key, "".join(piece.text for piece in pieces), tokens)
+                        text = "".join(piece.text for piece in pieces)
+                        reader = readers.setdefault(key, PartialReader(call.prompts[key[0]].request))
+                        reader.feed(text)
+                        yield TextEvent(*key, text, tokens, reader)
                     else:
                         left -= 1
                         for event in self.finish(key[0], runs[key[0]]):
