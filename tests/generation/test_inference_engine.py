@@ -187,6 +187,17 @@ def test_events_add_up_to_the_texts(engine: Engine) -> None:
         assert sum((one.tokens for one in parts), ()) == wanted[prompt][sample].tokens
 
 
+def test_the_end_of_a_text_is_reported_while_others_go_on(engine: Engine) -> None:
+    async def read() -> list[Any]:
+        return [event async for event in engine.stream("name", regex="[ab]{2}|[ab]{2}c{20}", n=6, seed=1)]
+
+    events = asyncio.run(read())
+    sizes = [len(one.generation.text) for one in events if isinstance(one, FinishEvent)]
+    assert sorted(sizes) == sizes != [2] * 6
+    first = next(place for place, one in enumerate(events) if isinstance(one, FinishEvent))
+    assert any(isinstance(one, TextEvent) for one in events[first:])
+
+
 class Slow(TableModel):
     """A model that counts its calls and takes a millisecond for each."""
 
