@@ -226,7 +226,7 @@ class ProgramBuilder:
             return [EnterLoop(), loop, *body, NextIteration(-len(body) - 1)]
         if isinstance(form, Intersection) and self.counts[id(form)]:
             return self.guard_fragment(form)
-        if isinstance(form, (Complement, LarkText)):
+        if not isinstance(form, QuotedForm):
             refuse_names(form)
         return [Leaf(form, self.compile_leaf(form), self.inner_names(form))]
 
@@ -278,7 +278,8 @@ def join_alternatives(fragments: list[Fragment]) -> Fragment:
 def refuse_names(form: Form) -> None:
     """Raise UnsupportedError if a form in which names have no span has any."""
     if any(isinstance(one, NamedForm) for one in walk_forms(form)):
-        place = "inside `~`" if isinstance(form, Complement) else "in a grammar that Lark text embeds"
+        places = {Complement: "inside `~`", LarkText: "in a grammar that Lark text embeds"}
+        place = places.get(type(form), f"inside a {type(form).__name__}")
         raise UnsupportedError(f"a named form is {place}", hint="Name a form around it instead.")
 
 

@@ -166,6 +166,8 @@ class Engine:
     def _submit(self, requests: list[GenerationRequest]) -> tuple[list[RequestRun], list[Future[None]]]:
         """Queue requests; return their runs, and futures that are done when the runs are."""
         futures: list[Future[None]] = [Future() for _ in requests]
+        for future in futures:
+            future.set_running_or_notify_cancel()  # a cancelled task must not cancel what the thread will set
         places = {id(request): future for request, future in zip(requests, futures)}
         runs = self._thread.submit(requests, lambda run: places[id(run.request)].set_result(None))
         return runs, futures

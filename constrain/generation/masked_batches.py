@@ -86,7 +86,7 @@ def draw_texts(
                 vocabulary, [next(generators[part.number]) for _ in part.texts], part.ids,
                 prompts[part.number].constraint, part.max_tokens, choice,
                 None if listener is None else bind_listener(listener, part, drawn[part.number]),
-                prompts[part.number].prefix,
+                prefix=prompts[part.number].prefix,
             )
             for part in parts
         ]  # fmt: skip
