@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from .engine.matcher import Matcher
     from .forms import (  # type: ignore[no-redef]
         Form,
+        all_of,
+        contains,
+        excludes,
         free_text,
         gbnf,
         json_schema,
@@ -64,9 +67,12 @@ if TYPE_CHECKING:
     from .generation.partial_values import stream_values
     from .generation.pipeline import generate
     from .generation.prompt_composition import PromptTemplate
+    from .generation.remote_generation import generate_remote
     from .grammar.nodes import Grammar
+    from .infilling import Gap, decode_masked, infill, infill_check, infill_form
     from .integrations.logits_processor import ConstraintLogitsProcessor
     from .integrations.partial_types import partial_model
+    from .integrations.remote_models import RemoteModel
     from .integrations.transformers_models import load_model
     from .vocabulary.vocabulary import Vocabulary
 
@@ -77,12 +83,14 @@ __all__ = [
     "ConstraintLogitsProcessor",
     "Engine",
     "Form",
+    "Gap",
     "Generation",
     "Grammar",
     "GrammarError",
     "LimitError",
     "Limits",
     "Matcher",
+    "RemoteModel",
     "PromptTemplate",
     "Refusal",
     "RegexError",
@@ -99,14 +107,22 @@ __all__ = [
     "VocabularyError",
     "VocabularyWarning",
     "__version__",
+    "all_of",
     "apply_mask",
     "compile",
     "compile_grammar",
+    "decode_masked",
+    "contains",
+    "excludes",
     "fill_masks",
     "free_text",
     "gbnf",
     "generate",
+    "generate_remote",
     "infer",
+    "infill",
+    "infill_check",
+    "infill_form",
     "json_schema",
     "lark",
     "literal",
@@ -133,16 +149,19 @@ _PACKAGES = {
     "compilation.process_warm_up": "warm_up",
     "base.errors": "ArgumentError ConstrainError GrammarError LimitError Refusal RegexError SchemaError SchemaWarning "
     "SourceError TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
-    "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generation.answer_repair": "repair",
+    "forms": "Form all_of contains excludes free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generation.generation_result": "Generation",
     "generation.inference_engine": "Engine",
     "generation.partial_values": "stream_values",
     "generation.pipeline": "generate",
     "generation.prompt_composition": "PromptTemplate",
     "grammar.nodes": "Grammar",
+    "infilling": "Gap decode_masked infill infill_check infill_form",
     "integrations.logits_processor": "ConstraintLogitsProcessor",
     "integrations.partial_types": "partial_model",
+    "generation.remote_generation": "generate_remote",
+    "integrations.remote_models": "RemoteModel",
     "integrations.transformers_models": "load_model",
     "base.options": "Limits Style",
     "vocabulary.vocabulary": "Vocabulary",

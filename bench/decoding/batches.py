@@ -1,10 +1,10 @@
 """Batches: what of a step is outside the model's forward pass and its softmax, and what n = 8 costs beside n = 1.
 
-*A batch of 32 with 32 different constraints*: 32 requests of one prompt each under 32 schemas run at once, none of them
-forced runs or drafts, so that every step is one token for each row. Time inside the forward pass is measured by wrapping
-it; the softmax of the step's logits is timed alone on a tensor of the same shape and counted as often as there were
-steps. *n = 8*: eight texts after one prompt beside one, and the model's own batch: the time of a forward pass over
-eight rows and over one.
+*A batch of 32 with 32 different constraints*: 32 requests of one prompt each under 32 schemas run at once, without
+drafts, so that every step is one token for each row. Time inside the forward pass is measured by wrapping it; the
+softmax of the step's logits is timed alone on a tensor of the same shape and counted as often as there were steps.
+*n = 8*: eight texts after one prompt beside one, and the model's own batch: the time of a forward pass over eight rows
+and over one.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def measure_batch(engine: Any, cases: Sequence[Case], *, most: int, seed: int) -
     """Run one text under each case at once, warm; return the shares of the time of the run."""
     prompts = [engine.model.prompt_ids(make_prompt(case)[:200]) for case in cases]
     schemas = [case.schema for case in cases]
-    engine.generate(prompts, schema=schemas, max_tokens=most, seed=seed, draft="none", errors="return")
+    engine.generate(prompts, schema=schemas, max_tokens=most, seed=seed, draft=[], errors="return")
     softmax = time_softmax(len(cases), engine.vocabulary.size)
     with ForwardClock(engine.model.model, perf_counter) as clock:
         start = perf_counter()
-        made = engine.generate(prompts, schema=schemas, max_tokens=most, seed=seed + 1, draft="none", errors="return")
+        made = engine.generate(prompts, schema=schemas, max_tokens=most, seed=seed + 1, draft=[], errors="return")
         seconds = perf_counter() - start
     ended = [one for one in made if not isinstance(one, Exception)]
     outside = seconds - clock.seconds - softmax * clock.calls
@@ -62,7 +62,7 @@ def measure_samples(engine: Any, case: Case, *, most: int, repeat: int, seed: in
         for n in (1, 8):
             with ForwardClock(engine.model.model, perf_counter) as clock:
                 start = perf_counter()
-                engine.generate(prompt, schema=case.schema, n=n, max_tokens=most, seed=seed + turn, draft="none")
+                engine.generate(prompt, schema=case.schema, n=n, max_tokens=most, seed=seed + turn, draft=[])
                 seconds = perf_counter() - start
             if turn:  # the first turn warms up
                 per_step[n].append(seconds / clock.calls)

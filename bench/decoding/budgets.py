@@ -1,8 +1,8 @@
 """Token budgets: does every answer validate, and none exceed its budget? Five budgets for each schema, and the peers.
 
 The budgets go from the tokens of the shortest answer upward: as many, one more, and 1.25, 1.5 and 2 times as many
-(each at least one more than the one before). An answer is valid if jsonschema says so, by its own or by exact arithmetic
-(see `mask_errors.judge`). The peers have no budgets: their texts are cut off at `max_new_tokens`.
+(each at least one more than the one before). An answer is valid if jsonschema with exact arithmetic says so (see
+`mask_errors.judge`). The peers have no budgets: their texts are cut off at `max_new_tokens`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tokens per second under a constraint over tokens per second without one, beside the peers; no drafts.
 
-For each schema, one text under it and one without a constraint of as many tokens, after the same prompt, by turns: ours
-through `Engine`, the peers through transformers' `model.generate`. A ratio of 1 means that the constraint costs nothing.
+For each schema, one text under it and one without a constraint of as many tokens, after the same prompt, by turns:
+ours through `Engine`, the peers through transformers' `model.generate`. A ratio of 1 says that the constraint is free.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ def measure_engine(
     for number, case in enumerate(cases):
         prompt = engine.model.prompt_ids(make_prompt(case))
         try:
-            generate_ours(engine, prompt, schema=case.schema, max_tokens=most, seed=seed, draft="none")
+            generate_ours(engine, prompt, schema=case.schema, max_tokens=most, seed=seed, draft=[])
         except ConstrainError:
             refused += 1
             continue
         for turn in range(repeat):
             here = seed + 1 + number * repeat + turn
-            run = generate_ours(engine, prompt, schema=case.schema, max_tokens=most, seed=here, draft="none")
+            run = generate_ours(engine, prompt, schema=case.schema, max_tokens=most, seed=here, draft=[])
             bound.append(run)
-            free.append(generate_ours(engine, prompt, max_tokens=run.tokens, seed=here, draft="none"))
+            free.append(generate_ours(engine, prompt, max_tokens=run.tokens, seed=here, draft=[]))
         progress()
     return describe(bound, free, refused)
 

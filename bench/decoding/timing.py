@@ -1,7 +1,7 @@
 """Time generation: the same prompts through our Engine, and through transformers' `model.generate` with a peer.
 
-Every run generates an exact number of tokens or ends where the constraint ends, and returns what it wrote. Runs that are
-compared alternate, so that a machine that slows down slows both.
+Every run generates an exact number of tokens or ends where the constraint ends, and returns what it wrote. Runs that
+are compared alternate, so that a machine that slows down slows both.
 """
 
 from __future__ import annotations

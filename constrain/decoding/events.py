@@ -21,7 +21,7 @@ class TextEvent:
     text : str
         Complete characters; the bytes of an incomplete one come with a later event.
     tokens : tuple of int
-        The added tokens, at least one.
+        The added tokens; none if the text was delayed to the end, as an incomplete character may be.
     reader : ValueReader, optional
         Reads the partial value of the text.
     """

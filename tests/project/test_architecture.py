@@ -41,6 +41,7 @@ LAYERS: dict[str, set[str]] = {
     "speculation": {"numpy"},
     "decoding": {"numpy"},
     "correction": set(),
+    "infilling": {"numpy"},
     "authoring": {"numpy", "lark", "genson", "referencing"},
     "testing": {"numpy", "hypothesis"},
     "demo": set(),

@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,9 @@ from pydantic import BaseModel
 import constrain
 from constrain import Vocabulary, dialogue, grammars, sampling, testing
 from constrain.authoring import targets
+from tests.masked_model_factory import RandomModel
 from tests.model_factory import TableModel
+from tests.stand_in_server import UrlClient
 
 VARIADIC = inspect.Parameter.VAR_KEYWORD
 
@@ -76,6 +79,14 @@ def matcher() -> constrain.Matcher:
     made = constraint().matcher()
     made.advance(97)
     return made
+
+
+def remote(api: Any = "chat") -> constrain.RemoteModel:
+    """A remote model that answers ab to everything."""
+    choice = SimpleNamespace(message=SimpleNamespace(content="ab"), text="ab", finish_reason="stop", logprobs=None)
+    endpoint = SimpleNamespace(create=lambda **_: SimpleNamespace(choices=[choice]))
+    client = SimpleNamespace(completions=endpoint, chat=SimpleNamespace(completions=endpoint))
+    return constrain.RemoteModel(client, "x", api)
 
 
 def form() -> constrain.Form:
@@ -250,6 +261,20 @@ CALLS: dict[str, Call] = {
                  "limits": constrain.Limits(), "model": None, "tokenizer": None, "prompt": "",
                  "template": "{prompt}{text}", "max_tokens": 9, "most_nodes": 100},
     ),
+    "RemoteModel": (
+        constrain.RemoteModel, lambda: {"client": UrlClient(""), "name": "x", "api": "chat", "options": {}},
+    ),
+    "RemoteModel.answer": (remote().answer, lambda: {"prompt": "x", "max_tokens": 4}),
+    "RemoteModel.continue_text": (
+        remote("completions").continue_text, lambda: {"text": "x", "max_tokens": 4, "alternatives": None},
+    ),
+    "generate_remote": (
+        constrain.generate_remote,
+        lambda: {"model": remote(), "prompt": "x", "schema": None, "regex": "ab", "grammar": None, "choices": None,
+                 "type": None, "style": constrain.Style(), "registry": None, "base_uri": "", "import_paths": (),
+                 "limits": constrain.Limits(), "method": "retry", "tries": 2, "max_tokens": 9, "invalid": "repair",
+                 "repair_model": None, "seed": None},
+    ),
     "infer": (
         constrain.infer, lambda: {"documents": [1], "bounds": "free", "keys": "closed", "formats": "detect"},
     ),
@@ -271,6 +296,15 @@ CALLS: dict[str, Call] = {
         lambda: {"text": 'start: "a"', "start": "start", "lexer": "contextual", "grammars": {}, "import_paths": (),
                  "parser": None},
     ),
+    "contains": (
+        lambda phrase, alternatives, **options: constrain.contains(phrase, *alternatives, **options),
+        lambda: {"phrase": "a", "alternatives": ("b",), "case": "sensitive", "boundaries": "none", "within": "text"},
+    ),
+    "excludes": (
+        lambda phrase, others, **options: constrain.excludes(phrase, *others, **options),
+        lambda: {"phrase": "a", "others": ("b",), "case": "sensitive", "boundaries": "none", "within": "text"},
+    ),
+    "all_of": (constrain.all_of, lambda: {"clauses": ["a", ("b", "c")], "case": "sensitive", "boundaries": "none"}),
     "free_text": (constrain.free_text, lambda: {"least": 0, "most": 3, "without": (), "until": ""}),
     "mark": (constrain.mark, lambda: {"text": "<x>"}),
     "triggered": (
@@ -301,6 +335,27 @@ CALLS: dict[str, Call] = {
                  "max_new_tokens": None, "prompt_length": None, "on_refused": "raise"},
     ),
     "ConstraintLogitsProcessor()": (processor_call, tensors),
+    "Gap": (
+        constrain.Gap, lambda: {"low": 1, "high": 2, "unit": "tokens", "form": form(), "end_tokens": "allowed"},
+    ),
+    "Gap.tokens": (constrain.Gap.tokens, lambda: {"count": 2, "form": form()}),
+    "infill_check": (
+        constrain.infill_check,
+        lambda: {"spans": ["a", constrain.Gap.tokens(2)], "constraint": constraint(), "beyond": "refuse",
+                 "most_states": 99},
+    ),
+    "infill_form": (constrain.infill_form, lambda: {"spans": ["a", constrain.Gap()], "form": form()}),
+    "infill": (
+        constrain.infill,
+        lambda: {"lm": model(), "spans": ["a", constrain.Gap(), "c"], "constraint": constraint(), "vocabulary": None,
+                 "n": 1, "rng": np.random.default_rng(0), "max_tokens": 9, "sampler": "masked"},
+    ),
+    "decode_masked": (
+        constrain.decode_masked,
+        lambda: {"model": RandomModel(257, 0), "spans": [97, None, None], "constraint": constraint(),
+                 "rng": np.random.default_rng(0), "order": "random", "per_call": 1, "block": None, "temperature": 1.0,
+                 "most_calls": 2, "most_states": 99, "most_builds": 2},
+    ),
     "warm_up": (constrain.warm_up, lambda: {"vocabulary": vocabulary()}),
     "draw": (sampling.draw, draws),
     "estimate": (
