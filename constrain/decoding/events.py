@@ -19,7 +19,7 @@ class TextEvent:
     text : str
         Complete characters; the bytes of an incomplete one come with a later event.
     tokens : tuple of int
-        The added tokens, at least one.
+        The added tokens; none if the text was delayed to the end, as an incomplete character may be.
     partial : object
         The value of the text so far, as far as it is known, or None.
     """

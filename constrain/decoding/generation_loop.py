@@ -88,11 +88,13 @@ def finish_runs(scheduler: Scheduler, runs: Sequence[RequestRun]) -> None:
     abandoning the others.
     """
     try:
-        while not all(run.is_done for run in runs):
-            scheduler.step()
+        while True:
             for run in runs:
                 if run.error is not None:
                     raise run.error
+            if all(run.is_done for run in runs):
+                return
+            scheduler.step()
     except BaseException:
         scheduler.abort()
         raise

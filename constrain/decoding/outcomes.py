@@ -26,6 +26,7 @@ class Piece:
     Attributes
     ----------
     token : int
+        Its id; -1 for delayed text that is emitted at the end, which adds no token.
     text : str
         The complete characters that the token adds; an incomplete one is delayed until a later token completes it, and
         so is what may be the beginning of a stop string.
@@ -106,12 +107,10 @@ class PieceEmitter:
     ) -> None:
         self.vocabulary, self.listener, self.stops = vocabulary, listener, stops
         self.decoder = getincrementaldecoder("utf-8")("replace")
-        self.last = -1
 
     def emit(self, token: int, logprob: float, logmass: float, origin: TokenOrigin, matcher: Matcher | None) -> None:
         """Emit one token, which `matcher` has taken."""
         if self.listener is not None:
-            self.last = token
             data = self.vocabulary.transcript((token,)) if self.stops is None else self.stops.release(matcher)
             self.listener(Piece(token, self.decoder.decode(data), logprob, logmass, origin))
 
@@ -121,4 +120,4 @@ class PieceEmitter:
         """
         rest = b"" if self.stops is None else self.stops.release_rest()
         if self.listener is not None and (delayed := self.decoder.decode(rest, True)):
-            self.listener(Piece(self.last, delayed, 0.0, 0.0, "closing"))
+            self.listener(Piece(-1, delayed, 0.0, 0.0, "closing"))

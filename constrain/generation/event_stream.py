@@ -58,7 +58,7 @@ class EventStream:
                 for key, group in groupby(items, key=lambda item: (item[0], item[1])):
                     pieces = [piece for _, _, piece in group if piece is not None]
                     if pieces:
-                        tokens = tuple(piece.token for piece in pieces)
+                        tokens = tuple(piece.token for piece in pieces if piece.token >= 0)
                         yield TextEvent(*key, "".join(piece.text for piece in pieces), tokens)
                     else:
                         left -= 1

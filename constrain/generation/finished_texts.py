@@ -19,12 +19,10 @@ from ..sampling import SAMPLERS, Checker, LanguageModel, add_post_filter, draw
 from ..sampling.core.masked_sampling import Proposal
 from ..sampling.sampler_choice import SamplerChoice, choose_sampler
 from ..vocabulary.vocabulary import Vocabulary
-from .engine_call import prepare_call
 from .masked_batches import ATTEMPTS, BatchPrompt, DrawnTexts, draw_texts
-from .model_preparation import find_prompted_runner, open_runner, resolve_model
-from .prompt_lists import Prompts
+from .model_preparation import find_prompted_runner
 
-__all__ = ["ATTEMPTS", "draw_outcomes", "generate_lists", "generate_masked", "select_sampler"]
+__all__ = ["ATTEMPTS", "draw_here", "draw_outcomes", "generate_masked", "select_sampler"]
 
 PARTICLES = 16
 """Default number of particles. The median of our fixtures is then near p given L; use more where a twist is missing
@@ -72,19 +70,6 @@ def generate_masked(
     texts = [BatchPrompt(prompt, constraint, max_tokens, np.random.SeedSequence(seed))]
     (drawn,) = draw_here(runner, constraint.vocabulary, texts, n, TokenChoice(proposal), stream)
     return drawn.outcomes, drawn.unfinished
-
-
-def generate_lists(
-    model: Any, tokenizer: Any, prompts: Prompts, stream: Callable[[Piece], None] | None, **options: Any
-) -> Any:
-    """Generate texts for a list of prompts or of constraints, as `Engine.generate`, in this thread.
-
-    stream: receives the Pieces text after text.
-    """
-    resolved = resolve_model(model, tokenizer)
-    vocabulary, runner = open_runner(resolved, tokenizer)
-    call = prepare_call(resolved, vocabulary, runner, prompts, **options)
-    return call.collect(draw_here(runner, vocabulary, call.prompts, call.count, call.choice, stream))
 
 
 def draw_here(

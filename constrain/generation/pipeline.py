@@ -19,7 +19,7 @@ from ..base.json_documents import References
 from ..base.options import Limits, Style
 from ..decoding.generation_loop import Piece
 from ..integrations.transformers_models import Prompt
-from .finished_texts import draw_outcomes, generate_lists, generate_masked, select_sampler
+from .finished_texts import draw_outcomes, generate_masked, select_sampler
 from .generation_arguments import (
     Check,
     build_proposal,
@@ -30,8 +30,8 @@ from .generation_arguments import (
     list_masked_options,
 )
 from .generation_result import Generation, as_generation, weigh_outcomes
+from .list_generation import generate_lists, has_lists
 from .model_preparation import as_bytes_checker, compile_request, limit_tokens, prepare_model
-from .prompt_lists import Prompts, is_constraint_list, is_prompt_list, pair_prompts
 
 __all__ = ["Generation", "generate"]
 
@@ -81,19 +81,23 @@ def generate(
     top_p: float | None = None,
     seed: int | None = None,
     stream: Callable[[Piece], None] | None = None,
-) -> Generation | list[Generation]:
+) -> Any:
     """Generate text that satisfies exactly one of schema, regex, grammar, choices or type.
+
+    Several prompts, or one prompt under several constraints, are one batch: give lists. `Engine` keeps the model's
+    caches and scheduler for further calls, also from other threads and tasks.
 
     Parameters
     ----------
     model : object
         "demo", a folder, a hub id, a loaded transformers model (with `tokenizer`), a `LoadedModel`, or any
         `LanguageModel` (with a Vocabulary as `tokenizer`, and without a prompt: the model holds its own).
-    prompt : str, list of messages, token ids, optional
+    prompt : str, list of messages, token ids, optional; or a list of these
         A text is passed to the model unchanged. Only the embedded model, which was trained on one prompt format, is
         also shown the constraint.
     schema : object, optional
-        A JSON Schema, or a Python type.
+        A JSON Schema, or a Python type. This and the next four may be lists of one constraint for each prompt, None for
+        an unconstrained text.
     regex : str, optional
         A regular expression.
     grammar : object, optional
@@ -144,6 +148,7 @@ def generate(
     Returns
     -------
     Generation or list of Generation
+        For a list of prompts or of constraints, a list of these.
 
     Raises
     ------
@@ -155,19 +160,14 @@ def generate(
         If a validator of the type rejects the text; the exception has the text.
     """
     check_sampler_name(sampler)
-    given = {"schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type}
-    if is_prompt_list(prompt) or any(is_constraint_list(name, value) for name, value in given.items()):
-        options: dict[str, Any] = {
-            "style": style, "registry": registry, "base_uri": base_uri, "limits": limits, "n": n,
-            "max_tokens": max_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed,
-        }  # fmt: skip
-        if sampler == "masked" and check is None and particles is None:
-            return generate_lists(model, tokenizer, prompt, stream, **given, import_paths=import_paths, **options)
-        options |= {"sampler": sampler, "particles": particles, "check": check, "stream": stream}
-        return [
-            generate(model, one, tokenizer=tokenizer, **({} if request is None else request.given), **options)
-            for one, request in pair_prompts(prompt, given, import_paths)
-        ]
+    arguments: dict[str, Any] = {
+        "schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type, "tokenizer": tokenizer,
+        "style": style, "registry": registry, "base_uri": base_uri, "import_paths": import_paths, "limits": limits,
+        "sampler": sampler, "particles": particles, "check": check, "n": n, "max_tokens": max_tokens,
+        "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed, "stream": stream,
+    }  # fmt: skip
+    if has_lists(prompt, arguments):
+        return generate_lists(generate, model, prompt, arguments)
     request = build_request(schema, regex, grammar, choices, type, import_paths)
     check_types(style, limits, n, max_tokens, seed, stream, prompt)
     proposal = build_proposal(temperature, top_k, top_p)

@@ -6,6 +6,7 @@ right, such as a dict for a schema, may give an answer.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import math
 from collections.abc import Callable, Iterator
@@ -141,6 +142,25 @@ def strategies(make: Callable[..., Any]) -> Callable[..., Any]:
     return lambda **arguments: drawn_examples(make(**arguments))
 
 
+def engine_texts(prompts: Any) -> Any:
+    with constrain.Engine(model(), vocabulary()) as engine:
+        return engine.generate(prompts, regex="a|b", max_tokens=3)
+
+
+async def read_stream(engine: constrain.Engine, prompts: Any) -> list[Any]:
+    return [event async for event in engine.stream(prompts, regex="a|b", max_tokens=3)]
+
+
+def engine_events(prompts: Any) -> Any:
+    with constrain.Engine(model(), vocabulary()) as engine:
+        return asyncio.run(read_stream(engine, prompts))
+
+
+def awaited_texts(prompts: Any) -> Any:
+    with constrain.Engine(model(), vocabulary()) as engine:
+        return asyncio.run(engine.agenerate(prompts, regex="a|b", max_tokens=3))
+
+
 CALLS: dict[str, Call] = {
     "compile": (constrain.compile, lambda: {"vocabulary": vocabulary(), "regex": "a"}),
     **{
@@ -160,6 +180,16 @@ CALLS: dict[str, Call] = {
         )
         for name in ("schema", "grammar", "choices", "type")
     },
+    "generate stream": (
+        constrain.generate,
+        lambda: {"model": model(), "tokenizer": vocabulary(), "regex": ["a", "b"], "stream": None, "seed": None},
+    ),
+    "Engine": (
+        constrain.Engine, lambda: {"model": model(), "tokenizer": vocabulary(), "slots": 2, "prefill_tokens": 9}
+    ),
+    "Engine.generate": (engine_texts, lambda: {"prompts": None}),
+    "Engine.agenerate": (awaited_texts, lambda: {"prompts": None}),
+    "Engine.stream": (engine_events, lambda: {"prompts": None}),
     "load_model": (constrain.load_model, lambda: {"source": "demo", "dtype": None, "device": "cpu"}),
     "Vocabulary.from_tokens": (
         Vocabulary.from_tokens,
