@@ -5,7 +5,7 @@
     "suffix"                     the same in all texts so far, as a tree
     "recycling"                  the likeliest successors of tokens in the model's earlier rows, as a tree
     a model or its name          a draft model, of the same vocabulary or of another
-    a list of DraftSource        their union
+    a list of DraftSource        their union; of an empty list, none, not even of forced text
 
 Each is preceded by forced text, and asked for as many tokens as its acceptance is worth (`AdaptiveDrafts`).
 """
@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from ..base.errors import ArgumentError, describe_value
+from ..base.errors import ConstrainError, UnsupportedError, describe_value
 from ..integrations.transformers_models import LoadedModel, as_loaded, load_model
 from ..sampling import LanguageModel
 from ..sampling.core.masked_sampling import Proposal
@@ -35,13 +35,15 @@ from ..speculation.text_drafts import TextDrafts
 from ..speculation.token_recycling import SuccessorMatrix
 from ..vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Draft", "DraftPlan", "plan_drafts"]
+__all__ = ["FORCED_TEXT", "Draft", "DraftPlan", "check_draft_sampler", "plan_drafts"]
 
 Draft = Any
 """What `draft=` takes, see the module."""
 NAMES = ("constraint", "prompt", "suffix", "recycling")
 ROW_COST = 0.04
 """Cost of one more row of the target's forward pass, as a share of a pass with one row."""
+UNKNOWN_COST = 0.25
+"""Cost of a token of a draft model whose size is not known, as a share of a pass of the target."""
 DRAFT_SEEDS = 2**31
 """Place of the seeds of drafts among those that a text's seed spawns: further than any text's."""
 
@@ -71,15 +73,27 @@ class DraftPlan:
         return start
 
 
-def plan_drafts(draft: Draft, target: LoadedModel | LanguageModel, vocabulary: Vocabulary) -> DraftPlan:
+FORCED_TEXT = DraftPlan(lambda prompt, proposal, rng: ForcedDrafts())
+"""The plan of forced text only."""
+NOTHING = DraftPlan(lambda prompt, proposal, rng: MergedDrafts(()))
+"""The plan without drafts."""
+
+
+def check_draft_sampler(draft: Draft, sampler: str) -> None:
+    """Raise UnsupportedError if a draft is given with a sampler that has none."""
+    if draft is not None and sampler not in ("masked", "auto"):
+        raise UnsupportedError(f"the sampler {sampler!r} has no drafts", hint='Remove draft=, or use sampler="masked".')
+
+
+def plan_drafts(draft: Draft, target: Any, vocabulary: Vocabulary) -> DraftPlan:
     """Return the plan of a `draft=` argument.
 
     Parameters
     ----------
-    draft : str, path, model, LoadedModel, LanguageModel, list of DraftSource, or None
+    draft : str, path, model, LoadedModel, LanguageModel, list of DraftSource, DraftPlan, or None
         See the module. A string that is not one of the names is a folder, a hub id or "demo".
-    target : LoadedModel or LanguageModel
-        The model that writes the texts.
+    target : object
+        The model that writes the texts. If it has an attribute `model`, its size is compared with the draft model's.
     vocabulary : Vocabulary
         Its vocabulary.
 
@@ -94,26 +108,38 @@ def plan_drafts(draft: Draft, target: LoadedModel | LanguageModel, vocabulary: V
     ConstrainError
         If the draft model cannot be loaded.
     """
-    if draft is None or (isinstance(draft, str) and draft == "constraint"):
-        return DraftPlan(lambda prompt, proposal, rng: ForcedDrafts())
-    if isinstance(draft, str) and draft == "prompt":
-        return plan_sources([PromptLookup()])
-    if isinstance(draft, str) and draft == "suffix":
-        return plan_sources([SuffixHistory()])
-    if isinstance(draft, str) and draft == "recycling":
-        return plan_sources([SuccessorMatrix(vocabulary.size)])
+    if isinstance(draft, DraftPlan):
+        return draft
+    if draft is None:
+        return FORCED_TEXT
+    if isinstance(draft, str) and draft in NAMES:
+        return plan_named(draft, vocabulary)
     if isinstance(draft, (list, tuple)):
-        return plan_sources([check_source(source) for source in draft])
-    if isinstance(draft, DraftSource) or hasattr(draft, "start_text"):
+        return plan_sources([check_source(source) for source in draft]) if draft else NOTHING
+    if is_source(draft):
         return plan_sources([draft])
     if isinstance(draft, LanguageModel) and not isinstance(draft, type):
         return plan_language_model(draft, vocabulary)
     return plan_model(resolve_draft_model(draft), target, vocabulary)
 
 
+def plan_named(name: str, vocabulary: Vocabulary) -> DraftPlan:
+    """Return the plan of one of NAMES."""
+    if name == "constraint":
+        return FORCED_TEXT
+    if name == "prompt":
+        return plan_sources([PromptLookup()])
+    return plan_sources([SuffixHistory() if name == "suffix" else SuccessorMatrix(vocabulary.size)])
+
+
+def is_source(value: object) -> bool:
+    """Return whether a value is a DraftSource, or makes one for each text."""
+    return not isinstance(value, type) and (isinstance(value, DraftSource) or hasattr(value, "start_text"))
+
+
 def check_source(source: Any) -> Any:
     """Return an item of a list of sources. Raise TypeError if it is none."""
-    if isinstance(source, type) or not (isinstance(source, DraftSource) or hasattr(source, "start_text")):
+    if not is_source(source):
         raise TypeError(f"draft has {describe_value(source)}: it is a list of DraftSource, such as [PromptLookup()]")
     return source
 
@@ -125,15 +151,14 @@ def resolve_draft_model(draft: Any) -> LoadedModel:
     if isinstance(draft, (str, PathLike)):
         try:
             return load_model(draft)
-        except ArgumentError:
-            raise
-        except Exception as error:
-            hint = f"A draft is one of {', '.join(NAMES)}, or a model: {getattr(error, 'hint', '') or error}"
-            raise type(error)(f"draft={draft!r}: {error}", hint=hint) from error  # type: ignore[call-arg]
+        except ConstrainError as error:
+            raise ConstrainError(
+                f"the draft model could not be loaded: {error}", hint=f"Other drafts are {', '.join(map(repr, NAMES))}."
+            ) from error
     if hasattr(draft, "generate") and hasattr(draft, "config") and not isinstance(draft, type):
         return as_loaded(draft)
     raise TypeError(
-        f"draft is {describe_value(draft)}: give one of {', '.join(map(repr, NAMES))}, a model, or a list of DraftSource"
+        f"draft is {describe_value(draft)}: give {', '.join(map(repr, NAMES))}, a model, or a list of DraftSource"
     )
 
 
@@ -150,22 +175,23 @@ def plan_sources(sources: Sequence[Any], cost: float = ROW_COST) -> DraftPlan:
     return DraftPlan(start)
 
 
-def plan_language_model(lm: LanguageModel, vocabulary: Vocabulary, cost: float = 0.5) -> DraftPlan:
+def plan_language_model(lm: LanguageModel, vocabulary: Vocabulary) -> DraftPlan:
     """Return the plan of a draft model that holds its own prompt and has the vocabulary of the target."""
 
     def start(prompt: Sequence[int], proposal: Proposal, rng: np.random.Generator) -> DraftSource:
         source = ModelDrafts(
             lm, prompt_length=len(prompt), size=vocabulary.size, ends=vocabulary.eos_ids, rng=rng, proposal=proposal
         )
-        return ForcedFirst(AdaptiveDrafts(source, ROW_COST + cost))
+        return ForcedFirst(AdaptiveDrafts(source, ROW_COST + UNKNOWN_COST))
 
     return DraftPlan(start)
 
 
-def plan_model(draft: LoadedModel, target: LoadedModel | LanguageModel, vocabulary: Vocabulary) -> DraftPlan:
+def plan_model(draft: LoadedModel, target: Any, vocabulary: Vocabulary) -> DraftPlan:
     """Return the plan of a draft model of transformers, of the vocabulary of the target or of another."""
     same = have_same_tokens(draft.vocabulary, vocabulary)
-    cost = ROW_COST + (estimate_cost(draft.model, target.model) if isinstance(target, LoadedModel) else 0.5)
+    model = getattr(target, "model", None)
+    cost = ROW_COST + (estimate_cost(draft.model, model) if hasattr(model, "get_input_embeddings") else UNKNOWN_COST)
 
     def start(prompt: Sequence[int], proposal: Proposal, rng: np.random.Generator) -> DraftSource:
         source: DraftSource

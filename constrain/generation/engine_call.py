@@ -19,6 +19,7 @@ from ..decoding.token_choice import TokenChoice
 from ..integrations.transformers_models import LoadedModel
 from ..sampling import LanguageModel
 from ..vocabulary.vocabulary import Vocabulary
+from .draft_plan import Draft, plan_drafts
 from .generation_arguments import ConstraintRequest, build_proposal, check_arguments, check_types
 from .generation_result import Generation, as_generation, weigh_outcomes
 from .masked_batches import BatchPrompt, DrawnTexts
@@ -37,7 +38,8 @@ class EngineOptions(TypedDict, total=False):
 
     schema, regex, grammar, choices, type: one constraint for all prompts, or a list of one for each prompt, None for
     an unconstrained text. Without any, all texts are unconstrained. seed: one for the call, or a list of one for each
-    prompt. errors: "raise" the first error of a text, or "return" it in place of the results of its prompt.
+    prompt. draft: by default that of the Engine. errors: "raise" the first error of a text, or "return" it in place of
+    the results of its prompt.
     """
 
     schema: Any
@@ -56,6 +58,7 @@ class EngineOptions(TypedDict, total=False):
     top_k: int | None
     top_p: float | None
     seed: int | Sequence[int | None] | None
+    draft: Draft
     errors: ErrorHandling
 
 
@@ -118,7 +121,7 @@ def prepare_call(
     style: Style = Style(), registry: Mapping[str, Any] | None = None, base_uri: str = "",
     import_paths: Sequence[str | PathLike[str]] = (), limits: Limits = Limits(), n: int | None = None,
     max_tokens: int = 512, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None,
-    seed: int | Sequence[int | None] | None = None, errors: ErrorHandling = "raise",
+    seed: int | Sequence[int | None] | None = None, draft: Draft = None, errors: ErrorHandling = "raise",
 ) -> EngineCall:  # fmt: skip
     """Check the arguments of a call, compile its constraints and encode its prompts."""
     given = {"schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type}
@@ -132,13 +135,14 @@ def prepare_call(
     check_arguments(
         sampler="masked", n=n, max_tokens=max_tokens, particles=None, proposal=proposal, stream=None, check=None
     )
+    drafts = plan_drafts(draft, loaded, vocabulary)
     references, texts, times = References(registry, base_uri), [], []
     for (prompt, request), source in zip(paired, make_seeds(seed, len(paired))):
         start = perf_counter_ns()
         constraint = None if request is None else compile_request(vocabulary, request, style, references, limits)
         times.append((perf_counter_ns() - start) / 1e3)
         ids = encode_prompt(loaded, prompt, request)
-        texts.append(BatchPrompt(ids, constraint, limit_length(runner, ids, max_tokens), source))
+        texts.append(BatchPrompt(ids, constraint, limit_length(runner, ids, max_tokens), source, drafts))
     requests = [request for _, request in paired]
     return EngineCall(vocabulary, texts, requests, times, TokenChoice(proposal), n, is_list, errors)
 

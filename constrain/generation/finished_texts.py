@@ -19,6 +19,7 @@ from ..sampling import SAMPLERS, Checker, LanguageModel, add_post_filter, draw
 from ..sampling.core.masked_sampling import Proposal
 from ..sampling.sampler_choice import SamplerChoice, choose_sampler
 from ..vocabulary.vocabulary import Vocabulary
+from .draft_plan import FORCED_TEXT, DraftPlan
 from .masked_batches import ATTEMPTS, BatchPrompt, DrawnTexts, draw_texts
 from .model_preparation import find_prompted_runner
 
@@ -61,13 +62,14 @@ def generate_masked(
     max_tokens: int,
     proposal: Proposal,
     stream: Callable[[Piece], None] | None,
+    drafts: DraftPlan = FORCED_TEXT,
 ) -> tuple[list[Outcome], int]:
     """Generate n texts as one batch. Return them and the number of unfinished ones, which were drawn again.
 
-    stream: receives the Pieces text after text.
+    stream: receives the Pieces text after text. drafts: how the texts are drafted.
     """
     runner, prompt = find_prompted_runner(lm, constraint.vocabulary.size)
-    texts = [BatchPrompt(prompt, constraint, max_tokens, np.random.SeedSequence(seed))]
+    texts = [BatchPrompt(prompt, constraint, max_tokens, np.random.SeedSequence(seed), drafts)]
     (drawn,) = draw_here(runner, constraint.vocabulary, texts, n, TokenChoice(proposal), stream)
     return drawn.outcomes, drawn.unfinished
 

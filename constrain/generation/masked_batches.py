@@ -18,6 +18,7 @@ from ..decoding.requests import GenerationRequest
 from ..decoding.token_choice import TokenChoice
 from ..engine.constraint import Constraint
 from ..vocabulary.vocabulary import Vocabulary
+from .draft_plan import FORCED_TEXT, DraftPlan
 
 __all__ = ["ATTEMPTS", "BatchPrompt", "DrawnTexts", "TextListener", "draw_texts", "spawn_generators"]
 
@@ -30,12 +31,15 @@ TextListener = Callable[[int, int, Piece], None]
 
 @dataclass(frozen=True)
 class BatchPrompt:
-    """One prompt of a batch: its token ids, its constraint (None: unconstrained), and the source of its seeds."""
+    """One prompt of a batch: its token ids, its constraint (None: unconstrained), the source of its seeds, and how its
+    texts are drafted.
+    """
 
     prompt: Sequence[int]
     constraint: Constraint | None
     max_tokens: int
     seed: np.random.SeedSequence
+    drafts: DraftPlan = FORCED_TEXT
 
 
 @dataclass
@@ -72,6 +76,7 @@ def draw_texts(
                 vocabulary, [next(generators[number]) for _ in range(count - len(drawn[number].outcomes))],
                 prompts[number].prompt, prompts[number].constraint, prompts[number].max_tokens, choice,
                 None if listener is None else bind_listener(listener, number),
+                prompts[number].drafts.start_request(prompts[number].prompt, choice.proposal, prompts[number].seed),
             )
             for number in missing
         ]  # fmt: skip

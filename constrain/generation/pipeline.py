@@ -19,6 +19,7 @@ from ..base.json_documents import References
 from ..base.options import Limits, Style
 from ..decoding.generation_loop import Piece
 from ..integrations.transformers_models import Prompt
+from .draft_plan import Draft, check_draft_sampler, plan_drafts
 from .finished_texts import draw_outcomes, generate_masked, select_sampler
 from .generation_arguments import (
     Check,
@@ -44,7 +45,7 @@ def generate(
     import_paths: Sequence[str | PathLike[str]] = ..., limits: Limits = ..., sampler: str = ...,
     particles: int | None = ..., check: Check | None = ..., n: None = ..., max_tokens: int = ...,
     temperature: float = ..., top_k: int | None = ..., top_p: float | None = ..., seed: int | None = ...,
-    stream: Callable[[Piece], None] | None = ...,
+    stream: Callable[[Piece], None] | None = ..., draft: Draft = ...,
 ) -> Generation: ...  # fmt: skip
 @overload
 def generate(
@@ -54,7 +55,7 @@ def generate(
     import_paths: Sequence[str | PathLike[str]] = ..., limits: Limits = ..., sampler: str = ...,
     particles: int | None = ..., check: Check | None = ..., n: int, max_tokens: int = ...,
     temperature: float = ..., top_k: int | None = ..., top_p: float | None = ..., seed: int | None = ...,
-    stream: Callable[[Piece], None] | None = ...,
+    stream: Callable[[Piece], None] | None = ..., draft: Draft = ...,
 ) -> list[Generation]: ...  # fmt: skip
 def generate(
     model: Any,
@@ -81,6 +82,7 @@ def generate(
     top_p: float | None = None,
     seed: int | None = None,
     stream: Callable[[Piece], None] | None = None,
+    draft: Draft = None,
 ) -> Any:
     """Generate text that satisfies exactly one of schema, regex, grammar, choices or type.
 
@@ -144,6 +146,12 @@ def generate(
         The same seed gives the same texts.
     stream : callable, optional
         Called with each `Piece` as it is generated, text after text.
+    draft : str, model, list of DraftSource, optional
+        What guesses tokens ahead, which the model then verifies in one pass (docs/how-to/draft-tokens.md). The
+        distribution of the texts stays the same, and so do the texts themselves except with a draft model of the same
+        vocabulary at temperatures above 0. "prompt" copies from the prompt, "suffix" from all texts of the call,
+        "recycling" repeats the model's earlier guesses; a model or its name drafts by itself; "constraint", the
+        default, drafts what the constraint forces, which precedes all others. Only the sampler "masked" has drafts.
 
     Returns
     -------
@@ -165,6 +173,7 @@ def generate(
         "style": style, "registry": registry, "base_uri": base_uri, "import_paths": import_paths, "limits": limits,
         "sampler": sampler, "particles": particles, "check": check, "n": n, "max_tokens": max_tokens,
         "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed, "stream": stream,
+        "draft": draft,
     }  # fmt: skip
     if has_lists(prompt, arguments):
         return generate_lists(generate, model, prompt, arguments)
@@ -174,6 +183,7 @@ def generate(
     check_arguments(
         sampler=sampler, n=n, max_tokens=max_tokens, particles=particles, proposal=proposal, stream=stream, check=check
     )
+    check_draft_sampler(draft, sampler)
     vocabulary, load_prompted = prepare_model(model, tokenizer, prompt, request)
     start = perf_counter_ns()
     constraint = compile_request(vocabulary, request, style, References(registry, base_uri), limits)
@@ -188,8 +198,9 @@ def generate(
     )  # fmt: skip
     if choice.sampler == "masked" and checker is None:
         outcomes, unfinished = generate_masked(
-            lm, constraint, count, seed=seed, max_tokens=max_tokens, proposal=proposal, stream=stream
-        )
+            lm, constraint, count, seed=seed, max_tokens=max_tokens, proposal=proposal, stream=stream,
+            drafts=plan_drafts(draft, lm, vocabulary),
+        )  # fmt: skip
     else:
         outcomes, unfinished = draw_outcomes(
             lm, constraint, choice.sampler, count, seed, max_tokens, {**choice.options, "checker": checker}
