@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ConstrainError,
         GrammarError,
         LimitError,
+        Refusal,
         RegexError,
         SchemaError,
         SchemaWarning,
@@ -57,11 +58,16 @@ if TYPE_CHECKING:
         thinking,
         triggered,
     )
+    from .generation.answer_repair import repair
     from .generation.generation_result import Generation
     from .generation.inference_engine import Engine
     from .generation.pipeline import generate
+    from .generation.remote_generation import generate_remote
+    from .generation.prompt_composition import PromptTemplate
     from .grammar.nodes import Grammar
+    from .infilling import Gap, decode_masked, infill, infill_check, infill_form
     from .integrations.logits_processor import ConstraintLogitsProcessor
+    from .integrations.remote_models import RemoteModel
     from .integrations.transformers_models import load_model
     from .vocabulary.vocabulary import Vocabulary
 
@@ -72,12 +78,16 @@ __all__ = [
     "ConstraintLogitsProcessor",
     "Engine",
     "Form",
+    "Gap",
     "Generation",
     "Grammar",
     "GrammarError",
     "LimitError",
     "Limits",
     "Matcher",
+    "RemoteModel",
+    "PromptTemplate",
+    "Refusal",
     "RegexError",
     "SchemaError",
     "SchemaWarning",
@@ -95,17 +105,23 @@ __all__ = [
     "apply_mask",
     "compile",
     "compile_grammar",
+    "decode_masked",
     "fill_masks",
     "free_text",
     "gbnf",
     "generate",
+    "generate_remote",
     "infer",
+    "infill",
+    "infill_check",
+    "infill_form",
     "json_schema",
     "lark",
     "literal",
     "load_model",
     "mark",
     "regex",
+    "repair",
     "warm_up",
     "thinking",
     "tool_calls",
@@ -121,14 +137,19 @@ _PACKAGES = {
     "engine.constraint": "Constraint",
     "engine.matcher": "Matcher",
     "compilation.process_warm_up": "warm_up",
-    "base.errors": "ArgumentError ConstrainError GrammarError LimitError RegexError SchemaError SchemaWarning "
+    "base.errors": "ArgumentError ConstrainError GrammarError LimitError Refusal RegexError SchemaError SchemaWarning "
     "SourceError TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
+    "generation.answer_repair": "repair",
     "generation.generation_result": "Generation",
     "generation.inference_engine": "Engine",
     "generation.pipeline": "generate",
+    "generation.prompt_composition": "PromptTemplate",
     "grammar.nodes": "Grammar",
+    "infilling": "Gap decode_masked infill infill_check infill_form",
     "integrations.logits_processor": "ConstraintLogitsProcessor",
+    "generation.remote_generation": "generate_remote",
+    "integrations.remote_models": "RemoteModel",
     "integrations.transformers_models": "load_model",
     "base.options": "Limits Style",
     "vocabulary.vocabulary": "Vocabulary",

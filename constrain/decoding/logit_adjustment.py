@@ -34,6 +34,8 @@ from ..sampling.core.results import log_sum
 __all__ = ["UNADJUSTED", "AdjustedModel", "LogitAdjustment", "adjust_logits", "adjust_rows"]
 
 Row = NDArray[np.floating[Any]]
+LARGEST = 1_000_000
+"""Largest absolute value of a penalty or bias."""
 CANCELLED = 0.1
 """Remaining probability of the unadjusted tokens below which a row is summed up again instead of by differences."""
 
@@ -68,18 +70,17 @@ class LogitAdjustment:
 
     def __post_init__(self) -> None:
         for name in ("repetition_penalty", "presence_penalty", "frequency_penalty"):
-            check_finite(name, getattr(self, name))
+            object.__setattr__(self, name, check_logit(name, getattr(self, name)))
         if self.repetition_penalty <= 0:
             raise ArgumentError(f"repetition_penalty must be above 0, not {self.repetition_penalty!r}")
         if not isinstance(self.logit_bias, Mapping):
             raise TypeError(f"logit_bias is {describe_value(self.logit_bias)}: give a dict of biases by token")
+        biases = {}
         for token, bias in self.logit_bias.items():
             if isinstance(token, bool) or not isinstance(token, (int, np.integer)) or token < 0:
                 raise TypeError(f"logit_bias has the key {describe_value(token)}: give ids of tokens")
-            if bias != -np.inf:
-                check_finite(f"logit_bias[{token}]", bias)
-        biases = {int(token): float(bias) for token, bias in self.logit_bias.items() if bias}
-        object.__setattr__(self, "logit_bias", MappingProxyType(biases))
+            biases[int(token)] = check_bias(token, bias)
+        object.__setattr__(self, "logit_bias", MappingProxyType({t: bias for t, bias in biases.items() if bias}))
 
     @property
     def is_empty(self) -> bool:
@@ -94,12 +95,18 @@ class LogitAdjustment:
             raise ArgumentError(f"logit_bias has token {unknown}: the vocabulary has {size} tokens")
 
 
-def check_finite(name: str, value: object) -> None:
-    """Raise TypeError or ArgumentError unless a value is a finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+def check_logit(name: str, value: object) -> float:
+    """Return a number as a float. Raise TypeError or ArgumentError unless it is one, and of at most LARGEST."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise TypeError(f"{name} is {describe_value(value)}: it is a number")
-    if not np.isfinite(float(value)):
-        raise ArgumentError(f"{name} is {value!r}: it is a finite number")
+    if not -LARGEST <= value <= LARGEST:  # also NaN
+        raise ArgumentError(f"{name} is {describe_value(value)}: it is a number from {-LARGEST:,} to {LARGEST:,}")
+    return float(value)
+
+
+def check_bias(token: object, bias: object) -> float:
+    """Return the bias of a token as a float, which may be -inf. Raise TypeError or ArgumentError."""
+    return -np.inf if isinstance(bias, float) and bias == -np.inf else check_logit(f"logit_bias[{token!r}]", bias)
 
 
 UNADJUSTED = LogitAdjustment()
@@ -175,8 +182,8 @@ def normalise_logits(logits: Row) -> Row:
 
 
 def subtract(row: Row, number: float) -> Row:
-    """Return `row - number` in the dtype of the row."""
-    difference: Row = row - row.dtype.type(number)
+    """Return `row - number` in the dtype of the row; the row itself, if all its tokens are excluded."""
+    difference: Row = row - row.dtype.type(number) if number > -np.inf else row
     return difference
 
 

@@ -34,6 +34,8 @@ class Piece:
         As in `Pick`, in nats.
     origin : {"drawn", "forced", "closing"}
         Sampled by itself, sampled as predicted by a draft, or written to close the text.
+    attempt : int
+        How many texts were drawn for the same result before this one, and refused.
     """
 
     token: int
@@ -41,6 +43,7 @@ class Piece:
     logprob: float
     logmass: float
     origin: TokenOrigin
+    attempt: int = 0
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict
 
 import numpy as np
 
-from ..base.errors import ArgumentError, ConstrainError
+from ..base.errors import ArgumentError, LimitError, Refusal
 from ..base.json_documents import References
 from ..base.options import Limits, Style
 from ..decoding.model_runner import ModelRunner
@@ -20,11 +20,15 @@ from ..integrations.transformers_models import LoadedModel
 from ..sampling import LanguageModel
 from ..vocabulary.vocabulary import Vocabulary
 from .draft_plan import Draft, plan_drafts
-from .generation_arguments import ConstraintRequest, build_proposal, check_arguments, check_types
-from .generation_result import Generation, as_generation, weigh_outcomes
-from .masked_batches import BatchPrompt, DrawnTexts
-from .model_preparation import compile_request, compose_prompt
+from .drawn_texts import DrawnTexts
+from .generation_arguments import Check, check_arguments, check_types
+from .generation_result import Generation, weigh_outcomes
+from .masked_batches import BatchPrompt
+from .model_preparation import PreparedPrompt, PromptOptions, compile_request, prepare_prompt
+from .prompt_composition import PromptTemplate
 from .prompt_lists import Prompts, is_constraint_list, is_prompt_list, pair_prompts
+from .refused_texts import accept_text
+from .token_options import build_proposal, build_token_choice, find_biased_tokens, replace_end_tokens
 
 __all__ = ["EngineCall", "EngineOptions", "PromptResult", "prepare_call"]
 
@@ -57,6 +61,18 @@ class EngineOptions(TypedDict, total=False):
     temperature: float
     top_k: int | None
     top_p: float | None
+    min_p: float | None
+    repetition_penalty: float
+    presence_penalty: float
+    frequency_penalty: float
+    logit_bias: Mapping[int | str, float] | None
+    stop: str | Sequence[str] | None
+    eos_ids: Sequence[int] | None
+    check: Check | None
+    retries: int
+    retry_prompt: str | None
+    chat: str
+    show_constraint: PromptTemplate | str | None
     seed: int | Sequence[int | None] | None
     draft: Draft
     errors: ErrorHandling
@@ -66,13 +82,12 @@ class EngineOptions(TypedDict, total=False):
 class EngineCall:
     """A prepared call.
 
-    prompts, requests, compile_us: for each prompt what is drawn, the constraint that was requested, and how long it
-    took to compile. n: as in the call. is_list: whether results are listed by prompt.
+    vocabulary: with the end tokens of the call. prompts, compile_us: for each prompt what is drawn, and how long its
+    constraint took to compile. n: as in the call. is_list: whether results are listed by prompt.
     """
 
     vocabulary: Vocabulary
     prompts: Sequence[BatchPrompt]
-    requests: Sequence[ConstraintRequest | None]
     compile_us: Sequence[float]
     choice: TokenChoice
     n: int | None
@@ -95,7 +110,7 @@ class EngineCall:
             if texts.error is not None:
                 raise texts.error
             self.complete_stats(number, texts)
-            made = [self.make_generation(number, outcome) for outcome in texts.outcomes]
+            made = texts.generations
             return made[0] if self.n is None else made
         except Exception as error:
             if self.errors == "raise":
@@ -104,15 +119,17 @@ class EngineCall:
 
     def complete_stats(self, number: int, texts: DrawnTexts) -> None:
         """Add what concerns all texts of a prompt to the statistics of each."""
-        weights = weigh_outcomes(texts.outcomes, texts.unfinished, self.choice.proposal, "masked", self.count)
+        others = texts.unfinished + texts.refused
+        weights = weigh_outcomes(texts.outcomes, others, self.choice.proposal, "masked", self.count)
         for outcome in texts.outcomes:
             stats = outcome.stats
-            stats.counts = {**stats.counts, "unfinished": texts.unfinished}
+            stats.counts = {**stats.counts, "unfinished": texts.unfinished, "refused": texts.refused}
             stats.weights, stats.compile_us = weights, self.compile_us[number]
 
     def make_generation(self, number: int, outcome: Outcome) -> Generation:
-        """Return the Generation of a text of one prompt."""
-        return as_generation(outcome, self.requests[number])
+        """Return the Generation of a text of one prompt. Raise ValueRefused if it is refused."""
+        prompt = self.prompts[number]
+        return accept_text(outcome, prompt.request, prompt.check, self.vocabulary)
 
 
 def prepare_call(
@@ -121,7 +138,12 @@ def prepare_call(
     style: Style = Style(), registry: Mapping[str, Any] | None = None, base_uri: str = "",
     import_paths: Sequence[str | PathLike[str]] = (), limits: Limits = Limits(), n: int | None = None,
     max_tokens: int = 512, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None,
-    seed: int | Sequence[int | None] | None = None, draft: Draft = None, errors: ErrorHandling = "raise",
+    min_p: float | None = None, repetition_penalty: float = 1.0, presence_penalty: float = 0.0,
+    frequency_penalty: float = 0.0, logit_bias: Mapping[int | str, float] | None = None,
+    stop: str | Sequence[str] | None = None, eos_ids: Sequence[int] | None = None, check: Check | None = None,
+    retries: int = 3, retry_prompt: str | None = None, chat: str = "plain",
+    show_constraint: PromptTemplate | str | None = None, seed: int | Sequence[int | None] | None = None,
+    draft: Draft = None, errors: ErrorHandling = "raise",
 ) -> EngineCall:  # fmt: skip
     """Check the arguments of a call, compile its constraints and encode its prompts."""
     given = {"schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type}
@@ -131,38 +153,52 @@ def prepare_call(
         check_types(style, limits, n, max_tokens, None, None, prompt)
     if errors not in ("raise", "return"):
         raise ArgumentError(f"errors is {errors!r}", hint='Give "raise" or "return".')
-    proposal = build_proposal(temperature, top_k, top_p)
+    choice = build_token_choice(
+        build_proposal(temperature, top_k, top_p, min_p), repetition_penalty=repetition_penalty,
+        presence_penalty=presence_penalty, frequency_penalty=frequency_penalty, logit_bias=logit_bias, stop=stop,
+    )  # fmt: skip
     check_arguments(
-        sampler="masked", n=n, max_tokens=max_tokens, particles=None, proposal=proposal, stream=None, check=None
-    )
-    drafts = plan_drafts(draft, loaded, vocabulary)
+        sampler="masked", n=n, max_tokens=max_tokens, particles=None, choice=choice, stream=None, check=check,
+        retries=retries,
+    )  # fmt: skip
+    prompting = PromptOptions.of(chat, show_constraint, retry_prompt)
+    vocabulary = replace_end_tokens(vocabulary, eos_ids)
+    choice, drafts = find_biased_tokens(choice, logit_bias, vocabulary), plan_drafts(draft, loaded, vocabulary)
     references, texts, times = References(registry, base_uri), [], []
     for (prompt, request), source in zip(paired, make_seeds(seed, len(paired))):
         start = perf_counter_ns()
         constraint = None if request is None else compile_request(vocabulary, request, style, references, limits)
         times.append((perf_counter_ns() - start) / 1e3)
-        ids = encode_prompt(loaded, prompt, request)
-        texts.append(BatchPrompt(ids, constraint, limit_length(runner, ids, max_tokens), source, drafts))
-    requests = [request for _, request in paired]
-    return EngineCall(vocabulary, texts, requests, times, TokenChoice(proposal), n, is_list, errors)
+        encode = PromptEncoder(prepare_prompt(loaded, prompt, request, prompting), runner, max_tokens)
+        ids, most = encode(())
+        texts.append(
+            BatchPrompt(
+                ids, constraint, most, source, request=request, check=check, retries=retries,
+                prompt_after=None if retry_prompt is None else encode, drafts=drafts,
+            )
+        )  # fmt: skip
+    return EngineCall(vocabulary, texts, times, choice, n, is_list, errors)
 
 
-def encode_prompt(loaded: LoadedModel | LanguageModel, prompt: Any, request: ConstraintRequest | None) -> list[int]:
-    """Return the token ids of a prompt."""
-    if isinstance(loaded, LoadedModel):
-        return loaded.prompt_ids(compose_prompt(loaded, prompt, request))
-    if prompt is not None:
-        raise ConstrainError(
-            "a prompt was given with a LanguageModel, which holds its own prompt", hint="Leave the prompt out."
-        )
-    return []
+@dataclass(frozen=True, slots=True)
+class PromptEncoder:
+    """Encodes a prompt, with the refusals of earlier tries if they are to be in it."""
+
+    prepared: PreparedPrompt
+    runner: ModelRunner
+    max_tokens: int
+
+    def __call__(self, refusals: tuple[Refusal, ...]) -> tuple[Sequence[int], int]:
+        """Return the token ids, and the number of tokens that a text after them may have."""
+        ids = self.prepared.encode(refusals)
+        return ids, limit_length(self.runner, ids, self.max_tokens)
 
 
 def limit_length(runner: ModelRunner, prompt: Sequence[int], max_tokens: int) -> int:
-    """Return max_tokens, lowered to what the model has positions for. Raise ArgumentError if it has none."""
+    """Return max_tokens, lowered to what the model has positions for. Raise LimitError if it has none."""
     left = runner.count_positions_left(prompt)
     if left is not None and left < 1:
-        raise ArgumentError("the prompt fills all the positions that the model has", hint="Shorten the prompt.")
+        raise LimitError("the prompt fills all the positions that the model has", hint="Shorten the prompt.")
     return max_tokens if left is None else min(left, max_tokens)
 
 

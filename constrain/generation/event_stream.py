@@ -15,9 +15,10 @@ from ..base.errors import ConstrainError
 from ..decoding.events import FinishEvent, StreamEvent, TextEvent
 from ..decoding.outcomes import Outcome, Piece
 from ..decoding.request_run import RequestRun
+from .drawn_texts import DrawnTexts, WantedText
 from .engine_call import EngineCall
 from .engine_thread import EngineThread
-from .masked_batches import DrawnTexts, draw_texts
+from .masked_batches import draw_texts
 
 __all__ = ["EventStream"]
 
@@ -69,7 +70,7 @@ class EventStream:
 
     def finish(self, number: int, run: RequestRun) -> Iterator[FinishEvent]:
         """Yield the FinishEvents of a prompt."""
-        texts = DrawnTexts([outcome for outcome in run.outcomes if outcome is not None])
+        texts = DrawnTexts([WantedText(outcome) for outcome in run.outcomes if outcome is not None])
         self.call.complete_stats(number, texts)
         for sample, (outcome, error) in enumerate(zip(run.outcomes, run.errors)):
             if outcome is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
@@ -13,21 +13,21 @@ from ..decoding.generation_loop import finish_runs
 from ..decoding.model_runner import ModelRunner
 from ..decoding.outcomes import Outcome, Piece, Stats
 from ..decoding.scheduler import Scheduler
-from ..decoding.token_choice import TokenChoice
 from ..engine.constraint import Constraint
 from ..sampling import SAMPLERS, Checker, LanguageModel, add_post_filter, draw
-from ..sampling.core.masked_sampling import Proposal
 from ..sampling.sampler_choice import SamplerChoice, choose_sampler
-from ..vocabulary.vocabulary import Vocabulary
-from .draft_plan import FORCED_TEXT, DraftPlan
-from .masked_batches import ATTEMPTS, BatchPrompt, DrawnTexts, draw_texts
-from .model_preparation import find_prompted_runner
+from .drawn_texts import DrawnTexts
+from .engine_call import EngineCall
+from .masked_batches import ATTEMPTS, TextListener, draw_texts
+from .model_preparation import limit_tokens
 
-__all__ = ["ATTEMPTS", "draw_here", "draw_outcomes", "generate_masked", "select_sampler"]
+__all__ = ["ATTEMPTS", "DrawOutcomes", "draw_here", "make_sampler_draw", "select_sampler"]
 
 PARTICLES = 16
 """Default number of particles. The median of our fixtures is then near p given L; use more where a twist is missing
 (see the how-to)."""
+DrawOutcomes = Callable[[LanguageModel, int], tuple[list[Outcome], int]]
+"""Draws a number of texts from a model; returns those that ended and the number of unfinished ones."""
 
 
 def select_sampler(
@@ -53,40 +53,16 @@ def select_sampler(
     return SamplerChoice(sampler, "", options)
 
 
-def generate_masked(
-    lm: LanguageModel,
-    constraint: Constraint,
-    n: int,
-    *,
-    seed: int | None,
-    max_tokens: int,
-    proposal: Proposal,
-    stream: Callable[[Piece], None] | None,
-    drafts: DraftPlan = FORCED_TEXT,
-) -> tuple[list[Outcome], int]:
-    """Generate n texts as one batch. Return them and the number of unfinished ones, which were drawn again.
-
-    stream: receives the Pieces text after text. drafts: how the texts are drafted.
-    """
-    runner, prompt = find_prompted_runner(lm, constraint.vocabulary.size)
-    texts = [BatchPrompt(prompt, constraint, max_tokens, np.random.SeedSequence(seed), drafts)]
-    (drawn,) = draw_here(runner, constraint.vocabulary, texts, n, TokenChoice(proposal), stream)
-    return drawn.outcomes, drawn.unfinished
-
-
-def draw_here(
-    runner: ModelRunner,
-    vocabulary: Vocabulary,
-    prompts: Sequence[BatchPrompt],
-    count: int,
-    choice: TokenChoice,
-    stream: Callable[[Piece], None] | None,
-) -> list[DrawnTexts]:
+def draw_here(runner: ModelRunner, call: EngineCall, stream: Callable[[Piece], None] | None) -> list[DrawnTexts]:
     """Run `draw_texts` on a scheduler that is stepped in this thread, and close the runner. Raise the first error of a
     text at once.
+
+    stream: receives the Pieces text after text.
     """
-    listener = None if stream is None else OrderedStream(stream)
-    texts, scheduler = draw_texts(vocabulary, prompts, count, choice, listener), Scheduler(runner)
+    ordered = None if stream is None else OrderedStream(stream)
+    listener: TextListener | None = ordered
+    texts = draw_texts(call.vocabulary, call.prompts, call.count, call.choice, listener)
+    scheduler = Scheduler(runner)
     found: list[DrawnTexts] = []
     try:
         requests = next(texts)
@@ -101,8 +77,8 @@ def draw_here(
     for one in found:
         if one.error is not None:
             raise one.error
-    if listener is not None:
-        listener.flush()
+    if ordered is not None:
+        ordered.flush()
     return found
 
 
@@ -128,23 +104,18 @@ class OrderedStream:
         self.waiting.clear()
 
 
-def draw_outcomes(
-    lm: LanguageModel,
-    constraint: Constraint,
-    sampler: str,
-    n: int,
-    seed: int | None,
-    max_tokens: int,
-    options: dict[str, Any],
-) -> tuple[list[Outcome], int]:
-    """Draw n texts with a sampler of `sampling` and convert them to Outcomes. Unfinished texts are drawn again (see
-    `repeat_until_ended`).
+def make_sampler_draw(
+    constraint: Constraint, sampler: str, seed: int | None, max_tokens: int, options: dict[str, Any]
+) -> DrawOutcomes:
+    """Return a function that draws texts with a sampler of `sampling` and converts them to Outcomes.
+
+    Unfinished texts are drawn again (see `repeat_until_ended`).
     """
     rng = np.random.default_rng(seed)
 
-    def attempt(count: int) -> tuple[list[Outcome], int]:
+    def attempt(lm: LanguageModel, most: int, count: int) -> tuple[list[Outcome], int]:
         start = perf_counter_ns()
-        draws = draw(lm, constraint, sampler=sampler, n=count, rng=rng, max_tokens=max_tokens, **options)
+        draws = draw(lm, constraint, sampler=sampler, n=count, rng=rng, max_tokens=most, **options)
         total_us = (perf_counter_ns() - start) / 1e3
         finished = []
         for drawn in draws:
@@ -154,19 +125,19 @@ def draw_outcomes(
             finished.append(Outcome(list(drawn.tokens), data, drawn.logprob, drawn.log_weight, "complete", stats))
         return finished, draws.unfinished
 
-    return repeat_until_ended(attempt, n, max_tokens)
+    return lambda lm, n: repeat_until_ended(attempt, lm, n, limit_tokens(lm, max_tokens))
 
 
 def repeat_until_ended(
-    attempt: Callable[[int], tuple[list[Outcome], int]], n: int, max_tokens: int
+    attempt: Callable[[LanguageModel, int, int], tuple[list[Outcome], int]], lm: LanguageModel, n: int, max_tokens: int
 ) -> tuple[list[Outcome], int]:
     """Return n finished texts and the number of unfinished ones. Raise LimitError after ATTEMPTS unfinished texts per
     text.
 
-    attempt: draws the given number of texts; returns those that ended and the number that did not. If it returns
-    neither, fewer than n texts are returned.
+    attempt: draws, from a model and within a number of tokens, a number of texts; returns those that ended and the
+    number that did not. If it returns neither, fewer than n texts are returned.
     """
-    finished, unfinished = attempt(n)
+    finished, unfinished = attempt(lm, max_tokens, n)
     while unfinished and len(finished) < n:
         if unfinished >= ATTEMPTS * n:
             raise LimitError(
@@ -174,7 +145,7 @@ def repeat_until_ended(
                 f"{n} were requested",
                 hint='Raise max_tokens, or use sampler="masked", which closes a text before the limit.',
             )
-        more, failed = attempt(n - len(finished))
+        more, failed = attempt(lm, max_tokens, n - len(finished))
         if not more and not failed:
             break
         finished, unfinished = finished + more, unfinished + failed

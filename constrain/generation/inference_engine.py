@@ -22,10 +22,11 @@ from ..decoding.request_run import RequestRun
 from ..decoding.requests import GenerationRequest
 from ..decoding.scheduler import PREFILL_TOKENS, SLOTS, Scheduler
 from .draft_plan import Draft, plan_drafts
+from .drawn_texts import DrawnTexts
 from .engine_call import EngineCall, EngineOptions, PromptResult, prepare_call
 from .engine_thread import EngineThread
 from .event_stream import EventStream
-from .masked_batches import DrawnTexts, draw_texts
+from .masked_batches import draw_texts
 from .model_preparation import open_runner, resolve_model
 from .prompt_lists import Prompts
 
@@ -53,6 +54,8 @@ class Engine:
         Maximum number of texts in a batch; further ones wait.
     prefill_tokens : int
         Maximum number of prompt tokens that a step feeds beside the texts that are being generated.
+    dtype, device, device_map : optional
+        As for `load_model`, for a model given by name.
     draft : str, model, list of DraftSource, optional
         As for `constrain.generate`, for all calls that give no other. What "suffix" and "recycling" learn is shared by
         all texts of the Engine.
@@ -64,15 +67,10 @@ class Engine:
     """
 
     def __init__(
-        self,
-        model: Any,
-        tokenizer: Any = None,
-        *,
-        slots: int = SLOTS,
-        prefill_tokens: int = PREFILL_TOKENS,
-        draft: Draft = None,
-    ) -> None:
-        self.model = resolve_model(model, tokenizer)
+        self, model: Any, tokenizer: Any = None, *, slots: int = SLOTS, prefill_tokens: int = PREFILL_TOKENS,
+        dtype: Any = None, device: Any = None, device_map: Any = None, draft: Draft = None,
+    ) -> None:  # fmt: skip
+        self.model = resolve_model(model, tokenizer, dtype=dtype, device=device, device_map=device_map)
         self.vocabulary, self.runner = open_runner(self.model, tokenizer)
         self.drafts = plan_drafts(draft, self.model, self.vocabulary)
         self.scheduler = Scheduler(self.runner, slots=slots, prefill_tokens=prefill_tokens)
@@ -88,8 +86,9 @@ class Engine:
             A text, a list of messages or of token ids; or a list of these.
         **options
             As those of `constrain.generate`, see `EngineOptions`: schema, regex, grammar, choices or type, each one
-            constraint or a list of one for each prompt (None: unconstrained); n, max_tokens, temperature, top_k,
-            top_p, seed (one, or one for each prompt); errors="return" returns an error in place of a prompt's results.
+            constraint or a list of one for each prompt (None: unconstrained); check, retries; n, max_tokens, seed
+            (one, or one for each prompt); those that choose tokens, end texts and compose prompts. errors="return"
+            returns an error in place of a prompt's results.
 
         Returns
         -------
@@ -150,7 +149,7 @@ class Engine:
         return prepare_call(self.model, self.vocabulary, self.runner, prompts, **options)
 
     def _draw(self, call: EngineCall) -> Generator[list[GenerationRequest], list[RequestRun], list[DrawnTexts]]:
-        return draw_texts(self.vocabulary, call.prompts, call.count, call.choice)
+        return draw_texts(call.vocabulary, call.prompts, call.count, call.choice)
 
     def _submit(self, requests: list[GenerationRequest]) -> tuple[list[RequestRun], list[Future[None]]]:
         """Queue requests; return their runs, and futures that are done when the runs are."""

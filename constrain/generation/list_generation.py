@@ -1,20 +1,21 @@
-"""`generate` for lists of prompts or of constraints: one batch, or one call after the other for other samplers."""
+"""`generate` with the sampler "masked": one batch for all prompts. Other samplers: one call after the other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .engine_call import prepare_call
+from .engine_call import PromptResult, prepare_call
 from .finished_texts import draw_here
 from .model_preparation import open_runner, resolve_model
 from .prompt_lists import Prompts, is_constraint_list, is_prompt_list, pair_prompts
 
-__all__ = ["generate_lists", "has_lists"]
+__all__ = ["generate_batch", "generate_lists", "has_lists"]
 
 CONSTRAINTS = ("schema", "regex", "grammar", "choices", "type")
-ONLY_ONE = {"sampler": "masked", "particles": None, "check": None}
-"""Options that the batched loop does not have, with the values that it stands for."""
+NOT_BATCHED = ("sampler", "particles")
+"""Options that the batched loop does not have."""
+LOADING = ("tokenizer", "dtype", "device", "device_map")
 
 
 def has_lists(prompt: object, arguments: Mapping[str, Any]) -> bool:
@@ -37,23 +38,29 @@ def generate_lists(
     arguments : mapping
         All keyword arguments of the call by name.
     """
+    if arguments["sampler"] == "masked" and arguments["particles"] is None:
+        results: list[Any] = generate_batch(model, prompts, arguments)
+        return results
     options = dict(arguments)
-    if any(options[name] != value for name, value in ONLY_ONE.items()):
-        given = {name: options.pop(name) for name in CONSTRAINTS}
-        import_paths = options.pop("import_paths")
-        return [
-            generate(model, prompt, **({} if request is None else request.given), **options)
-            for prompt, request in pair_prompts(prompts, given, import_paths)
-        ]
-    tokenizer, stream = options.pop("tokenizer"), options.pop("stream")
-    for name in ONLY_ONE:
-        del options[name]
-    resolved = resolve_model(model, tokenizer)
-    vocabulary, runner = open_runner(resolved, tokenizer)
+    given = {name: options.pop(name) for name in CONSTRAINTS}
+    import_paths = options.pop("import_paths")
+    return [
+        generate(model, prompt, **({} if request is None else request.given), **options)
+        for prompt, request in pair_prompts(prompts, given, import_paths)
+    ]
+
+
+def generate_batch(model: Any, prompts: Prompts, arguments: Mapping[str, Any]) -> PromptResult:
+    """Return the results of a prompt, or a list of those of several, by masked sampling as one batch.
+
+    arguments: all keyword arguments of `generate` by name.
+    """
+    options = {name: value for name, value in arguments.items() if name not in (*NOT_BATCHED, *LOADING)}
+    stream, loading = options.pop("stream"), {name: arguments[name] for name in LOADING}
+    resolved = resolve_model(model, **loading)
+    vocabulary, runner = open_runner(resolved, arguments["tokenizer"])
     try:
         call = prepare_call(resolved, vocabulary, runner, prompts, **options)
-        drawn = draw_here(runner, vocabulary, call.prompts, call.count, call.choice, stream)
+        return call.collect(draw_here(runner, call, stream))
     finally:
         runner.close()
-    results: list[Any] = call.collect(drawn)
-    return results

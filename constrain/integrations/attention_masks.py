@@ -72,27 +72,46 @@ def make_attention_masks(
 
     parents: of each new token, -1 for the first of a row. positions: int64 [rows, q]. dtype: of additive masks.
     """
+    is_chain = all(parent == node - 1 for row in parents for node, parent in enumerate(row))
+    if is_chain and len(set(starts)) == 1 and list(kinds.windows.values()) == [None]:
+        width, device = positions.shape[1], positions.device
+        seen = torch.ones((width, starts[0] + width), dtype=torch.bool, device=device)
+        seen = (seen if width == 1 else seen.tril_(starts[0])).expand(len(starts), -1, -1)
+        masks = {"full_attention": seen}
+    else:
+        masks = combine_masks(kinds, starts, None if is_chain else parents, positions)
+    made = {kind: convert_mask(mask[:, None], kinds, dtype) for kind, mask in masks.items()}
+    return made if kinds.is_mapping else next(iter(made.values()))
+
+
+def convert_mask(mask: torch.Tensor, kinds: AttentionKinds, dtype: torch.dtype) -> torch.Tensor:
+    """Return a mask in the form that the model takes: bool, or 0 and the lowest number."""
+    if not kinds.is_additive:
+        return mask
+    return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, torch.finfo(dtype).min)
+
+
+def combine_masks(
+    kinds: AttentionKinds, starts: Sequence[int], parents: Sequence[Sequence[int]] | None, positions: torch.Tensor
+) -> dict[str, torch.Tensor]:
+    """Return the mask bool [rows, q, visible] of each kind of layer. parents: None if every row is a chain."""
     device, width = positions.device, positions.shape[1]
     first = torch.tensor(starts, device=device)
-    visible = max(starts) + width
-    keys = torch.arange(visible, device=device)
+    keys = torch.arange(max(starts) + width, device=device)
     offsets = keys[None] - first[:, None]  # of a key among the new tokens of its row
-    ancestors = torch.ones((width, width), dtype=torch.bool).tril().expand(len(starts), -1, -1)
-    if any(parent != node - 1 for row in parents for node, parent in enumerate(row)):
-        ancestors = torch.stack([find_ancestors(row, width) for row in parents])
-    chosen = offsets.clamp(0, width - 1)[:, None, :].expand(-1, width, -1)
-    seen = ancestors.to(device).gather(2, chosen) & (offsets < width)[:, None] | (offsets < 0)[:, None]
+    if parents is None:
+        seen = offsets[:, None] <= torch.arange(width, device=device)[:, None]
+    else:
+        ancestors = torch.stack([find_ancestors(row, width) for row in parents]).to(device)
+        chosen = offsets.clamp(0, width - 1)[:, None, :].expand(-1, width, -1)
+        seen = ancestors.gather(2, chosen) & (offsets < width)[:, None] | (offsets < 0)[:, None]
     masks = {}
     for kind, window in kinds.windows.items():
-        mask = seen
+        masks[kind] = seen
         if window is not None:
             places = torch.where(offsets < 0, keys[None], positions.gather(1, offsets.clamp(0, width - 1)))
-            mask = seen & (positions[:, :, None] - places[:, None] < window)
-        mask = mask[:, None]
-        if kinds.is_additive:
-            mask = torch.zeros(mask.shape, dtype=dtype, device=device).masked_fill_(~mask, torch.finfo(dtype).min)
-        masks[kind] = mask
-    return masks if kinds.is_mapping else next(iter(masks.values()))
+            masks[kind] = seen & (positions[:, :, None] - places[:, None] < window)
+    return masks
 
 
 def find_ancestors(parents: Sequence[int], width: int) -> torch.Tensor:

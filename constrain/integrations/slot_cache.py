@@ -58,7 +58,8 @@ class SlotLayer(CacheLayerMixin):  # type: ignore[misc]
             if self.cache.common_start is not None:
                 rows[:, :, self.cache.common_start : self.cache.common_start + states.shape[2]] = states
             else:
-                rows.scatter_(2, self.cache.places[:, None, :, None].expand(states.shape), states)
+                places = self.cache.places.to(states.device)
+                rows.scatter_(2, places[:, None, :, None].expand(states.shape), states)
             out.append(rows[:, :, :visible])
         return out[0], out[1]
 
@@ -96,7 +97,7 @@ class SlotCache(Cache):  # type: ignore[misc]
     first, last, visible : int
         The range of rows of the current pass, and the number of their positions that the model sees.
     places : Tensor, int64 [last - first, q]
-        The positions where the pass writes.
+        The positions where the pass writes, if they are not the same in all rows.
     common_start : int or None
         The first of these, if all rows write to the same positions.
     """
@@ -133,8 +134,8 @@ class SlotCache(Cache):  # type: ignore[misc]
         self.first, self.last, self.visible = first, first + len(starts), max(starts) + width
         self.reserve(self.last, self.visible)
         self.common_start = starts[0] if len(set(starts)) == 1 else None
-        offsets = torch.tensor(starts, device=device)
-        self.places = offsets[:, None] + torch.arange(width, device=device)
+        if self.common_start is None:
+            self.places = torch.tensor(starts, device=device)[:, None] + torch.arange(width, device=device)
 
     def copy_rows(self, sources: Sequence[int], targets: Sequence[int], length: int) -> None:
         """Copy the first positions of some rows to others, all at once, so that rows can also be exchanged."""

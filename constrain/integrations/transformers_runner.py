@@ -8,6 +8,7 @@ meanwhile (torch releases the interpreter lock).
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -21,7 +22,8 @@ import torch
 from ..base.errors import ConstrainError
 from ..decoding.model_runner import LogprobRows, OpenedSlot, RowStep
 from .attention_masks import AttentionKinds, list_positions, make_attention_masks
-from .model_cache import SMALL, count_positions, one_thread
+from .context_length import count_positions
+from .model_cache import SMALL, one_thread
 from .slot_cache import SlotCache
 
 __all__ = ["TransformersRunner"]
@@ -71,6 +73,7 @@ class TransformersRunner:
         small = self.device.type == "cpu" and sum(part.numel() for part in model.parameters()) < SMALL
         self.threads: Callable[[], AbstractContextManager[None]] = one_thread if small else nullcontext
         self.limit = count_positions(model)
+        self.keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
         self.pass_tokens = PASS_TOKENS.get(self.device.type, 256)
         self.cache = SlotCache()
         self.slots: dict[int, CachedText] = {}
@@ -193,7 +196,7 @@ class TransformersRunner:
         """Return logits [rows, len(columns), V] at some columns of a pass."""
         self.passes, self.tokens_fed = self.passes + 1, self.tokens_fed + tokens.numel()
         whole = len(columns) == tokens.shape[1]
-        kept = {} if whole else {"logits_to_keep": torch.tensor(columns, device=self.device)}
+        kept = {"logits_to_keep": torch.tensor(columns, device=self.device)} if self.keeps_logits and not whole else {}
         out = self.model(
             input_ids=tokens, attention_mask=masks, position_ids=positions, past_key_values=self.cache, use_cache=True,
             return_dict=True, **kept,

@@ -3,8 +3,8 @@ section 4).
 
 Where the constraint forces the text, the tokens that the tokenizer would spell it with are the draft. The model may
 prefer another tokenisation of the same text: then the draft is rejected at the first token that differs, and the next
-one is at most twice as long as the accepted part, since the rest is wasted work. Every accepted draft doubles this
-limit again.
+one is at most twice as long as the accepted part, since the rest is wasted work. Every draft that is accepted as a
+whole doubles this limit again.
 """
 
 from __future__ import annotations
@@ -37,16 +37,17 @@ class ForcedDrafts:
         if matcher is None:
             return NO_DRAFT
         self.proposed = matcher.forced_tokens()[: min(limit, self.limit)]
-        self.limit = min(LONGEST_DRAFT, 2 * self.limit)
         return DraftTree.chain(self.proposed)
 
     def observe(self, tokens: Sequence[int]) -> None:
-        """Shorten the limit if a token differs from the draft."""
+        """Shorten the limit if a token differs from the draft; double it when the whole draft was accepted."""
         for token in tokens:
             if not self.proposed:
                 return
-            if token == self.proposed[0]:
-                self.accepted += 1
-                del self.proposed[0]
-            else:
+            if token != self.proposed[0]:
                 self.proposed, self.limit = [], max(1, 2 * self.accepted)
+                return
+            self.accepted += 1
+            del self.proposed[0]
+            if not self.proposed:
+                self.limit = min(LONGEST_DRAFT, 2 * self.limit)

@@ -40,6 +40,8 @@ LAYERS: dict[str, set[str]] = {
     "sampling": {"numpy"},
     "speculation": {"numpy"},
     "decoding": {"numpy"},
+    "correction": set(),
+    "infilling": {"numpy"},
     "authoring": {"numpy", "lark", "genson", "referencing"},
     "testing": {"numpy", "hypothesis"},
     "demo": set(),

@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,9 @@ from pydantic import BaseModel
 import constrain
 from constrain import Vocabulary, dialogue, grammars, sampling, testing
 from constrain.authoring import targets
+from tests.masked_model_factory import RandomModel
 from tests.model_factory import TableModel
+from tests.stand_in_server import UrlClient
 
 VARIADIC = inspect.Parameter.VAR_KEYWORD
 
@@ -78,6 +81,14 @@ def matcher() -> constrain.Matcher:
     return made
 
 
+def remote(api: Any = "chat") -> constrain.RemoteModel:
+    """A remote model that answers ab to everything."""
+    choice = SimpleNamespace(message=SimpleNamespace(content="ab"), text="ab", finish_reason="stop", logprobs=None)
+    endpoint = SimpleNamespace(create=lambda **_: SimpleNamespace(choices=[choice]))
+    client = SimpleNamespace(completions=endpoint, chat=SimpleNamespace(completions=endpoint))
+    return constrain.RemoteModel(client, "x", api)
+
+
 def form() -> constrain.Form:
     return constrain.literal("a")
 
@@ -93,7 +104,10 @@ GENERATE = {
     "model": None, "prompt": None, "schema": None, "regex": "ab", "grammar": None, "choices": None, "type": None,
     "tokenizer": None, "style": constrain.Style(), "registry": None, "base_uri": "", "import_paths": (),
     "limits": constrain.Limits(), "sampler": "masked", "particles": None, "check": None, "n": None, "max_tokens": 9,
-    "temperature": 1.0, "top_k": None, "top_p": None, "seed": 1, "stream": None,
+    "temperature": 1.0, "top_k": None, "top_p": None, "seed": 1, "stream": None, "min_p": None,
+    "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "logit_bias": None, "stop": None,
+    "eos_ids": None, "retries": 1, "retry_prompt": None, "chat": "plain", "show_constraint": None, "dtype": None,
+    "device": None, "device_map": None,
 }  # fmt: skip
 COMPILE = {"form": None, "schema": None, "regex": None, "grammar": None, "choices": None, "type": None,
            "style": constrain.Style(), "registry": None, "base_uri": "", "import_paths": (),
@@ -185,12 +199,19 @@ CALLS: dict[str, Call] = {
         lambda: {"model": model(), "tokenizer": vocabulary(), "regex": ["a", "b"], "stream": None, "seed": None},
     ),
     "Engine": (
-        constrain.Engine, lambda: {"model": model(), "tokenizer": vocabulary(), "slots": 2, "prefill_tokens": 9}
+        constrain.Engine,
+        lambda: {"model": model(), "tokenizer": vocabulary(), "slots": 2, "prefill_tokens": 9, "dtype": None,
+                 "device": None, "device_map": None},
     ),
     "Engine.generate": (engine_texts, lambda: {"prompts": None}),
     "Engine.agenerate": (awaited_texts, lambda: {"prompts": None}),
     "Engine.stream": (engine_events, lambda: {"prompts": None}),
-    "load_model": (constrain.load_model, lambda: {"source": "demo", "dtype": None, "device": "cpu"}),
+    "PromptTemplate": (
+        constrain.PromptTemplate, lambda: {"schema": "{prompt}", "regex": "", "grammar": "x", "choices": "{prompt}"},
+    ),
+    "load_model": (
+        constrain.load_model, lambda: {"source": "demo", "dtype": None, "device": "cpu", "device_map": None},
+    ),
     "Vocabulary.from_tokens": (
         Vocabulary.from_tokens,
         lambda: {"tokens": [b"a", None], "eos_ids": [1], "special": {"x": 1}, "size": 2, "encode": None,
@@ -230,6 +251,27 @@ CALLS: dict[str, Call] = {
     "apply_mask": (
         constrain.apply_mask,
         lambda: {"logits": np.zeros(257, np.float32), "masks": matcher().mask(), "rows": None, "threads": None},
+    ),
+    "repair": (
+        constrain.repair,
+        lambda: {"text": "x", "constraint": None, "schema": None, "regex": "ab", "grammar": None, "choices": None,
+                 "type": None, "style": constrain.Style(), "registry": None, "base_uri": "", "import_paths": (),
+                 "limits": constrain.Limits(), "model": None, "tokenizer": None, "prompt": "",
+                 "template": "{prompt}{text}", "max_tokens": 9, "most_nodes": 100},
+    ),
+    "RemoteModel": (
+        constrain.RemoteModel, lambda: {"client": UrlClient(""), "name": "x", "api": "chat", "options": {}},
+    ),
+    "RemoteModel.answer": (remote().answer, lambda: {"prompt": "x", "max_tokens": 4}),
+    "RemoteModel.continue_text": (
+        remote("completions").continue_text, lambda: {"text": "x", "max_tokens": 4, "alternatives": None},
+    ),
+    "generate_remote": (
+        constrain.generate_remote,
+        lambda: {"model": remote(), "prompt": "x", "schema": None, "regex": "ab", "grammar": None, "choices": None,
+                 "type": None, "style": constrain.Style(), "registry": None, "base_uri": "", "import_paths": (),
+                 "limits": constrain.Limits(), "method": "retry", "tries": 2, "max_tokens": 9, "invalid": "repair",
+                 "repair_model": None, "seed": None},
     ),
     "infer": (
         constrain.infer, lambda: {"documents": [1], "bounds": "free", "keys": "closed", "formats": "detect"},
@@ -282,6 +324,27 @@ CALLS: dict[str, Call] = {
                  "max_new_tokens": None, "prompt_length": None, "on_refused": "raise"},
     ),
     "ConstraintLogitsProcessor()": (processor_call, tensors),
+    "Gap": (
+        constrain.Gap, lambda: {"low": 1, "high": 2, "unit": "tokens", "form": form(), "end_tokens": "allowed"},
+    ),
+    "Gap.tokens": (constrain.Gap.tokens, lambda: {"count": 2, "form": form()}),
+    "infill_check": (
+        constrain.infill_check,
+        lambda: {"spans": ["a", constrain.Gap.tokens(2)], "constraint": constraint(), "beyond": "refuse",
+                 "most_states": 99},
+    ),
+    "infill_form": (constrain.infill_form, lambda: {"spans": ["a", constrain.Gap()], "form": form()}),
+    "infill": (
+        constrain.infill,
+        lambda: {"lm": model(), "spans": ["a", constrain.Gap(), "c"], "constraint": constraint(), "vocabulary": None,
+                 "n": 1, "rng": np.random.default_rng(0), "max_tokens": 9, "sampler": "masked"},
+    ),
+    "decode_masked": (
+        constrain.decode_masked,
+        lambda: {"model": RandomModel(257, 0), "spans": [97, None, None], "constraint": constraint(),
+                 "rng": np.random.default_rng(0), "order": "random", "per_call": 1, "block": None, "temperature": 1.0,
+                 "most_calls": 2, "most_states": 99, "most_builds": 2},
+    ),
     "warm_up": (constrain.warm_up, lambda: {"vocabulary": vocabulary()}),
     "draw": (sampling.draw, draws),
     "estimate": (
@@ -315,10 +378,11 @@ CALLS: dict[str, Call] = {
     ),
 }  # fmt: skip
 MODULES = (constrain, sampling, dialogue, grammars, targets, testing)
-RESULTS = {"Generation", "ToolCall", "Constraint", "Form", "Grammar", "Vocabulary"}
+RESULTS = {"Generation", "Refusal", "ToolCall", "Constraint", "Form", "Grammar", "Vocabulary"}
 """Classes that the library makes: users call their methods, not them."""
 INNER = {
-    "Constraint.state_cache", "Form.grammar", "Form.named", "Form.names", "Form.read",
+    "Constraint.state_cache", "Form.grammar", "Form.named", "Form.names", "Form.read", "Refusal.count",
+    "Refusal.index",
     *(f"ConstraintLogitsProcessor.{name}"
       for name in ("check_left", "continues", "goes_on", "masks", "owners", "position", "starts")),
 }  # fmt: skip

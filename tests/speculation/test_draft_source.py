@@ -35,8 +35,11 @@ def test_forced_drafts_shrink_where_the_model_disagrees() -> None:
     assert source.propose([], matcher, 9) == DraftTree.chain([97] * 9)
     assert len(source.propose([], matcher, 200)) == LONGEST_DRAFT
     source.observe([97, 97, 98, 97])
-    assert len(source.propose([], matcher, 200)) == 4
-    source.observe([97] * 4)
-    assert len(source.propose([], matcher, 200)) == 8
+    for length in (4, 8, 16, 32, 64, 64):
+        assert len(source.propose([], matcher, 200)) == length
+        source.observe([97] * (length - 1))
+        source.observe([97, 98])
+    source.propose([], matcher, 200)
     source.observe([98])
     assert len(source.propose([], matcher, 200)) == 1
+    assert len(source.propose([], matcher, 200)) == 1, "as long as nothing was accepted"
