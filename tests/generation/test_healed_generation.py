@@ -108,6 +108,8 @@ def test_wrong_calls() -> None:
         constrain.generate(loaded, PROMPT, regex="a", heal="prompt", sampler="exact")
     with pytest.raises(UnsupportedError, match="forced"):
         constrain.generate(loaded, PROMPT, regex="a", forced="canonical", sampler="exact")
+    with pytest.raises(UnsupportedError, match="draft"):
+        constrain.generate(loaded, PROMPT, regex="a", forced="canonical", draft="prompt")
     with pytest.raises(UnsupportedError, match="LanguageModel"):
         constrain.generate(TableModel(257), regex="a", tokenizer=Vocabulary.bytes(), heal="prompt")
     with pytest.raises(UnsupportedError, match="encoder"):
