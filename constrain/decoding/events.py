@@ -40,7 +40,9 @@ class TextEvent:
 
 @dataclass(frozen=True, slots=True)
 class FinishEvent:
-    """The end of one text.
+    """The end of one text, at once when it has ended.
+
+    The statistics that concern all texts of a prompt are complete after the last of them.
 
     Attributes
     ----------
