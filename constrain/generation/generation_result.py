@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import log
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["Generation", "as_generation", "weigh_outcomes"]
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True, slots=True)
-class Generation:
-    """One text generated under a constraint.
+class Generation(Generic[T]):
+    """One text generated under a constraint. T is the type of its value.
 
     Attributes
     ----------
@@ -51,7 +54,7 @@ class Generation:
     """
 
     text: str
-    value: Any
+    value: T
     tokens: tuple[int, ...]
     logprob: float
     log_weight: float
@@ -61,7 +64,7 @@ class Generation:
     refusals: tuple[Refusal, ...] = ()
 
 
-def as_generation(outcome: Outcome, request: ConstraintRequest | None) -> Generation:
+def as_generation(outcome: Outcome, request: ConstraintRequest | None) -> Generation[Any]:
     """Convert an Outcome to a Generation, parsing its value. Raise ValueRefused if the type rejects the value.
 
     request: the constraint, or None for an unconstrained text, which is its own value.

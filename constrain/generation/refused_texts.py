@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import ConstrainError, Refusal, ValueRefused
 from ..decoding.outcomes import Outcome
@@ -19,7 +19,7 @@ __all__ = ["accept_text"]
 
 def accept_text(
     outcome: Outcome, request: ConstraintRequest | None, check: Check | None, vocabulary: Vocabulary
-) -> Generation:
+) -> Generation[Any]:
     """Return the Generation of a text. Raise ValueRefused if the type or the check refuses it.
 
     request: the constraint, or None for an unconstrained text. check: a function of the text, which returns whether it
@@ -37,7 +37,7 @@ def accept_text(
     return generation
 
 
-def find_refusal(check: Check, generation: Generation, vocabulary: Vocabulary) -> str:
+def find_refusal(check: Check, generation: Generation[Any], vocabulary: Vocabulary) -> str:
     """Return why a check rejects a text, or ""."""
     text = generation.text
     if hasattr(check, "matcher"):
@@ -53,7 +53,7 @@ def find_refusal(check: Check, generation: Generation, vocabulary: Vocabulary) -
         ) from error
 
 
-def is_accepted(checker: Checker, generation: Generation) -> bool:
+def is_accepted(checker: Checker, generation: Generation[Any]) -> bool:
     """Return whether a Checker accepts a text."""
     vocabulary, position = checker.vocabulary, checker.matcher()
     stopped = generation.stop is not None  # its tokens are more than its text

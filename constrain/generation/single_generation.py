@@ -42,7 +42,7 @@ from .token_options import build_proposal, build_token_choice, find_biased_token
 __all__ = ["generate_one"]
 
 
-def generate_one(model: Any, prompt: Any, arguments: Mapping[str, Any]) -> Generation | list[Generation]:
+def generate_one(model: Any, prompt: Any, arguments: Mapping[str, Any]) -> Generation[Any] | list[Generation[Any]]:
     """Return a Generation, or a list of n.
 
     arguments: all keyword arguments of `generate` by name.
@@ -51,7 +51,7 @@ def generate_one(model: Any, prompt: Any, arguments: Mapping[str, Any]) -> Gener
     request = build_request(*(arguments[name] for name in names))
     choice = check_options(prompt, arguments)
     if arguments["sampler"] == "masked":
-        generations: Generation | list[Generation] = generate_batch(model, prompt, arguments)
+        generations: Generation[Any] | list[Generation[Any]] = generate_batch(model, prompt, arguments)
         return generations
     prompting = PromptOptions.of(*(arguments[name] for name in ("chat", "show_constraint", "retry_prompt")))
     resolved = resolve_model(model, **{name: arguments[name] for name in LOADING})
