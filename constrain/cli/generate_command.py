@@ -172,7 +172,7 @@ def stream_pieces() -> Callable[[Piece], None]:
     return stream
 
 
-def print_cost(generation: Generation) -> None:
+def print_cost(generation: Generation[Any]) -> None:
     """Print to stderr what a text cost and how it ended."""
     stats = generation.stats
     endings = {
@@ -189,7 +189,7 @@ def print_cost(generation: Generation) -> None:
     ))  # fmt: skip
 
 
-def print_weights(generations: list[Generation]) -> None:
+def print_weights(generations: list[Generation[Any]]) -> None:
     """Print to stderr which sampler was selected and why, and a summary of the weights of all texts."""
     from ..sampling.sampler_table import SAMPLERS
 
@@ -211,7 +211,7 @@ def print_weights(generations: list[Generation]) -> None:
         )
 
 
-def generation_json(generation: Generation) -> dict[str, Any]:
+def generation_json(generation: Generation[Any]) -> dict[str, Any]:
     """Return a Generation as JSON data."""
     return {
         "text": generation.text, "value": generation.value, "finish_reason": generation.finish_reason,

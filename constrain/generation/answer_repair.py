@@ -106,7 +106,7 @@ def repair(
             model, sketch, tokenizer=tokenizer, style=style, registry=registry,
             base_uri=base_uri, limits=limits, max_tokens=max_tokens, temperature=0, **request.given,
         )  # fmt: skip
-        found = compare_texts(text, cast(Generation, written).text)
+        found = compare_texts(text, cast(Generation[Any], written).text)
     return replace(found, value=request.value(found.text))
 
 

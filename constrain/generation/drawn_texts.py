@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import Refusal, ValueRefused
 from ..decoding.outcomes import Outcome
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AcceptText", "DrawnTexts", "WantedText", "draw_accepted", "take_outcome"]
 
-AcceptText = Callable[[Outcome], "Generation"]
+AcceptText = Callable[[Outcome], "Generation[Any]"]
 """Returns the Generation of a finished text, or raises ValueRefused."""
 
 
@@ -31,7 +31,7 @@ class WantedText:
     """One requested text: once it is accepted, its outcome and Generation; and the refusals of its earlier tries."""
 
     outcome: Outcome | None = None
-    generation: Generation | None = None
+    generation: Generation[Any] | None = None
     refusals: tuple[Refusal, ...] = ()
 
 
@@ -53,7 +53,7 @@ class DrawnTexts:
         return [one.outcome for one in self.wanted if one.outcome is not None]
 
     @property
-    def generations(self) -> list[Generation]:
+    def generations(self) -> list[Generation[Any]]:
         """The Generations of the accepted texts."""
         return [one.generation for one in self.wanted if one.generation is not None]
 

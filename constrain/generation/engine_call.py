@@ -130,7 +130,7 @@ class EngineCall:
             stats.counts = {**stats.counts, "unfinished": texts.unfinished, "refused": texts.refused}
             stats.weights, stats.compile_us = weights, self.compile_us[number]
 
-    def make_generation(self, number: int, outcome: Outcome) -> Generation:
+    def make_generation(self, number: int, outcome: Outcome) -> Generation[Any]:
         """Return the Generation of a text of one prompt. Raise ValueRefused if it is refused."""
         prompt = self.prompts[number]
         return accept_text(outcome, prompt.request, prompt.check, self.vocabulary, prompt.captures)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import log
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -22,9 +22,12 @@ from .captured_values import read_captures
 __all__ = ["Generation", "as_generation", "weigh_outcomes"]
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True, slots=True)
-class Generation:
-    """One text generated under a constraint.
+class Generation(Generic[T]):
+    """One text generated under a constraint. T is the type of its value.
 
     Attributes
     ----------
@@ -57,7 +60,7 @@ class Generation:
     """
 
     text: str
-    value: Any
+    value: T
     tokens: tuple[int, ...]
     logprob: float
     log_weight: float
@@ -70,7 +73,7 @@ class Generation:
 
 def as_generation(
     outcome: Outcome, request: ConstraintRequest | None, program: CaptureProgram | None = None
-) -> Generation:
+) -> Generation[Any]:
     """Convert an Outcome to a Generation, parsing its value and finding its captures with `program`, if it has any.
 
     request: the constraint, or None for an unconstrained text, which is its own value. Raise ValueRefused if the type

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ..base.options import Limits, Style
 from ..decoding.outcomes import Piece
@@ -22,49 +22,46 @@ from .generation_arguments import Check, check_sampler_name
 from .generation_result import Generation
 from .list_generation import generate_lists, has_lists
 from .prompt_composition import PromptTemplate
+from .prompt_lists import Prompts
 from .single_generation import generate_one
+from .text_options import TextOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["Generation", "generate"]
 
+T = TypeVar("T")
+
 
 @overload
 def generate(
-    model: Any, prompt: Prompt = None, *, schema: Any = ..., regex: str | None = ..., grammar: Any = ...,
-    choices: Sequence[str] | None = ..., type: Any = ..., tokenizer: Any = ..., style: Style = ...,
-    registry: Mapping[str, Any] | None = ..., base_uri: str = ...,
-    import_paths: Sequence[str | PathLike[str]] = ..., limits: Limits = ..., sampler: str = ...,
-    particles: int | None = ..., check: Check | None = ..., retries: int = ..., retry_prompt: str | None = ...,
-    n: None = ..., max_tokens: int = ..., temperature: float = ..., top_k: int | None = ...,
-    top_p: float | None = ..., min_p: float | None = ..., repetition_penalty: float = ...,
-    presence_penalty: float = ..., frequency_penalty: float = ..., logit_bias: Mapping[int | str, float] | None = ...,
-    stop: str | Sequence[str] | None = ..., eos_ids: Sequence[int] | None = ..., seed: int | None = ...,
-    stream: Callable[[Piece], None] | None = ..., draft: Draft = ..., chat: str = ..., heal: str = ...,
-    forced: str = ...,
-    show_constraint: PromptTemplate | str | None = ..., dtype: Any = ..., device: Any = ..., device_map: Any = ...,
-) -> Generation: ...  # fmt: skip
+    model: Any, prompt: Prompt = None, *, type: type[T], n: None = None, **options: Unpack[TextOptions]
+) -> Generation[T]: ...
 @overload
 def generate(
-    model: Any, prompt: Prompt = None, *, schema: Any = ..., regex: str | None = ..., grammar: Any = ...,
-    choices: Sequence[str] | None = ..., type: Any = ..., tokenizer: Any = ..., style: Style = ...,
-    registry: Mapping[str, Any] | None = ..., base_uri: str = ...,
-    import_paths: Sequence[str | PathLike[str]] = ..., limits: Limits = ..., sampler: str = ...,
-    particles: int | None = ..., check: Check | None = ..., retries: int = ..., retry_prompt: str | None = ...,
-    n: int, max_tokens: int = ..., temperature: float = ..., top_k: int | None = ...,
-    top_p: float | None = ..., min_p: float | None = ..., repetition_penalty: float = ...,
-    presence_penalty: float = ..., frequency_penalty: float = ..., logit_bias: Mapping[int | str, float] | None = ...,
-    stop: str | Sequence[str] | None = ..., eos_ids: Sequence[int] | None = ..., seed: int | None = ...,
-    stream: Callable[[Piece], None] | None = ..., draft: Draft = ..., chat: str = ..., heal: str = ...,
-    forced: str = ...,
-    show_constraint: PromptTemplate | str | None = ..., dtype: Any = ..., device: Any = ..., device_map: Any = ...,
-) -> list[Generation]: ...  # fmt: skip
+    model: Any, prompt: Prompt = None, *, type: type[T], n: int, **options: Unpack[TextOptions]
+) -> list[Generation[T]]: ...
+@overload
+def generate(
+    model: Any, prompt: Prompt = None, *, type: None = None, n: None = None, **options: Unpack[TextOptions]
+) -> Generation[Any]: ...
+@overload
+def generate(
+    model: Any, prompt: Prompt = None, *, type: None = None, n: int, **options: Unpack[TextOptions]
+) -> list[Generation[Any]]: ...
+@overload
+def generate(
+    model: Any, prompt: Prompts = None, *, type: Any = None, n: int | None = None, **options: Unpack[TextOptions]
+) -> Any: ...
 def generate(
     model: Any,
-    prompt: Prompt = None,
+    prompt: Prompts = None,
     *,
     schema: Any = None,
-    regex: str | None = None,
+    regex: str | Sequence[str | None] | None = None,
     grammar: Any = None,
-    choices: Sequence[str] | None = None,
+    choices: Sequence[Any] | None = None,
     type: Any = None,
     tokenizer: Any = None,
     style: Style = Style(),

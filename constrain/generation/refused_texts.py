@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import ConstrainError, Refusal, ValueRefused
 from ..decoding.outcomes import Outcome
@@ -24,7 +24,7 @@ def accept_text(
     check: Check | None,
     vocabulary: Vocabulary,
     captures: CaptureProgram | None = None,
-) -> Generation:
+) -> Generation[Any]:
     """Return the Generation of a text. Raise ValueRefused if the type or the check refuses it.
 
     request: the constraint, or None for an unconstrained text. check: a function of the text, which returns whether it
@@ -42,7 +42,7 @@ def accept_text(
     return generation
 
 
-def find_refusal(check: Check, generation: Generation, vocabulary: Vocabulary) -> str:
+def find_refusal(check: Check, generation: Generation[Any], vocabulary: Vocabulary) -> str:
     """Return why a check rejects a text, or ""."""
     text = generation.text
     if hasattr(check, "matcher"):
@@ -58,7 +58,7 @@ def find_refusal(check: Check, generation: Generation, vocabulary: Vocabulary) -
         ) from error
 
 
-def was_healed(generation: Generation, vocabulary: Vocabulary) -> bool:
+def was_healed(generation: Generation[Any], vocabulary: Vocabulary) -> bool:
     """Return whether the tokens of a text begin with bytes of the prompt (see `decoding.prompt_healing`)."""
     return len(vocabulary.transcript(generation.tokens).decode("utf-8", "replace")) > len(generation.text)
 

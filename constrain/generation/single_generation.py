@@ -44,7 +44,7 @@ from .token_options import build_proposal, build_token_choice, find_biased_token
 __all__ = ["generate_one"]
 
 
-def generate_one(model: Any, prompt: Any, arguments: Mapping[str, Any]) -> Generation | list[Generation]:
+def generate_one(model: Any, prompt: Any, arguments: Mapping[str, Any]) -> Generation[Any] | list[Generation[Any]]:
     """Return a Generation, or a list of n.
 
     arguments: all keyword arguments of `generate` by name.
@@ -54,7 +54,7 @@ def generate_one(model: Any, prompt: Any, arguments: Mapping[str, Any]) -> Gener
     choice = check_options(prompt, arguments)
     check_healing_sampler(arguments["heal"], arguments["sampler"])
     if arguments["sampler"] == "masked":
-        generations: Generation | list[Generation] = generate_batch(model, prompt, arguments)
+        generations: Generation[Any] | list[Generation[Any]] = generate_batch(model, prompt, arguments)
         return generations
     prompting = PromptOptions.of(*(arguments[name] for name in ("chat", "show_constraint", "retry_prompt")))
     resolved = resolve_model(model, **{name: arguments[name] for name in LOADING})

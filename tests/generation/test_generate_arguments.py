@@ -69,3 +69,19 @@ def test_what_one_looks_at_says_what_it_is() -> None:
     assert repr(matcher) == "Matcher(b'a', complete)"
     matcher.advance_bytes(b"b")
     assert repr(matcher) == "Matcher(b'ab', finished)"
+
+
+def test_the_typed_options_are_the_parameters() -> None:
+    """What type checkers see of `generate` and `Engine` is what they take."""
+    from inspect import Parameter, signature
+
+    from constrain.generation.engine_call import EngineOptions, prepare_call
+    from constrain.generation.pipeline import generate
+    from constrain.generation.text_options import TextOptions
+
+    taken = set(signature(generate).parameters) - {"model", "prompt", "type", "n"}
+    assert taken == set(TextOptions.__annotations__)
+    parameters = signature(prepare_call).parameters.items()
+    assert {name for name, one in parameters if one.kind == Parameter.KEYWORD_ONLY} >= set(
+        EngineOptions.__annotations__
+    )
