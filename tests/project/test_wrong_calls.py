@@ -389,7 +389,17 @@ CALLS: dict[str, Call] = {
     ),
 }  # fmt: skip
 MODULES = (constrain, sampling, dialogue, grammars, targets, testing)
-RESULTS = {"Generation", "Refusal", "ToolCall", "Constraint", "Form", "Grammar", "Vocabulary"}
+RESULTS = {
+    "FinishEvent",
+    "Generation",
+    "Refusal",
+    "TextEvent",
+    "ToolCall",
+    "Constraint",
+    "Form",
+    "Grammar",
+    "Vocabulary",
+}
 """Classes that the library makes: users call their methods, not them."""
 INNER = {
     "Constraint.state_cache", "Form.grammar", "Form.named", "Form.names", "Form.read", "Refusal.count",
