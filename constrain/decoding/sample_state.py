@@ -26,7 +26,7 @@ from ..base.errors import ConstrainError
 from ..sampling.core.masked_sampling import Pick
 from ..sampling.core.results import log_sum
 from ..sampling.core.token_masses import allowed_tokens, mask_of
-from ..speculation.draft_source import NO_DRAFT, ROOT, DraftTree, observe_draft_rows
+from ..speculation.draft_source import NO_DRAFT, ROOT, DraftTree, observe_batch, observe_draft_rows
 from ..speculation.forced_drafts import LONGEST_DRAFT
 from ..speculation.verification import pick_drafted
 from .forced_runs import fits_budget, list_merging_tokens, plan_forced_run
@@ -98,13 +98,14 @@ class SampleState:
         """How many more tokens the text may have, end token included."""
         return self.request.max_tokens - len(self.outcome.tokens)
 
-    def propose_draft(self) -> DraftTree:
-        """Choose and return the draft of the next step."""
+    def propose_draft(self, texts: int) -> DraftTree:
+        """Choose and return the draft of the next step. texts: how many texts the batch has."""
         if self.unwritten is not None:
             self.draft = DraftTree.chain([token for token in self.unwritten if token is not None][: LONGEST_DRAFT - 1])
         elif self.request.choice.forced == "canonical" and self.matcher is not None:
             self.draft = DraftTree.chain(self.run[: LONGEST_DRAFT - 1])
         elif self.remaining > 1:
+            observe_batch(self.source, texts)
             self.draft = self.source.propose(self.context, self.matcher, self.remaining - 1)
         else:
             self.draft = NO_DRAFT

@@ -41,7 +41,9 @@ __all__ = ["FORCED_TEXT", "Draft", "DraftPlan", "check_draft_sampler", "check_fo
 Draft = Any
 """What `draft=` takes, see the module."""
 NAMES = ("constraint", "prompt", "suffix", "recycling", "none")
-ROW_COST = 0.04
+PASS_ROWS = 24
+"""About how many rows cost as much as a forward pass costs besides its rows."""
+ROW_COST = 1 / (1 + PASS_ROWS)
 """Cost of one more row of the target's forward pass, as a share of a pass with one row."""
 UNKNOWN_COST = 0.25
 """Cost of a token of a draft model whose size is not known, as a share of a pass of the target."""
@@ -179,7 +181,7 @@ def plan_sources(sources: Sequence[Any], cost: float = ROW_COST) -> DraftPlan:
     def start(prompt: Sequence[int], proposal: Proposal, rng: np.random.Generator) -> DraftSource:
         started = [one.start_text(prompt, rng) if hasattr(one, "start_text") else one for one in sources]
         merged = started[0] if len(started) == 1 else MergedDrafts(started)
-        return ForcedFirst(AdaptiveDrafts(FilteredDrafts(merged), cost))
+        return ForcedFirst(AdaptiveDrafts(FilteredDrafts(merged), cost, PASS_ROWS))
 
     return DraftPlan(start)
 
