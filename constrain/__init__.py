@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .base.options import Limits, Style
     from .compilation.constraint_compiler import compile, compile_grammar
     from .compilation.process_warm_up import warm_up
+    from .decoding.events import FinishEvent, TextEvent
     from .dialogue import ToolCall, tool_calls, tools  # type: ignore[no-redef]
     from .engine.batches import apply_mask, fill_masks
     from .engine.constraint import Constraint
@@ -64,12 +65,15 @@ if TYPE_CHECKING:
     from .generation.answer_repair import repair
     from .generation.generation_result import Generation
     from .generation.inference_engine import Engine
+    from .generation.partial_values import stream_values
     from .generation.pipeline import generate
     from .generation.prompt_composition import PromptTemplate
     from .generation.remote_generation import generate_remote
+    from .generation.text_session import Session, session
     from .grammar.nodes import Grammar
     from .infilling import Gap, decode_masked, infill, infill_check, infill_form
     from .integrations.logits_processor import ConstraintLogitsProcessor
+    from .integrations.partial_types import partial_model
     from .integrations.remote_models import RemoteModel
     from .integrations.transformers_models import load_model
     from .vocabulary.vocabulary import Vocabulary
@@ -80,6 +84,7 @@ __all__ = [
     "Constraint",
     "ConstraintLogitsProcessor",
     "Engine",
+    "FinishEvent",
     "Form",
     "Gap",
     "Generation",
@@ -94,8 +99,10 @@ __all__ = [
     "RegexError",
     "SchemaError",
     "SchemaWarning",
+    "Session",
     "SourceError",
     "Style",
+    "TextEvent",
     "TokenRefused",
     "ToolCall",
     "UnsatisfiableError",
@@ -126,8 +133,11 @@ __all__ = [
     "literal",
     "load_model",
     "mark",
+    "partial_model",
     "regex",
+    "stream_values",
     "repair",
+    "session",
     "warm_up",
     "thinking",
     "tool_calls",
@@ -137,6 +147,7 @@ __all__ = [
 
 _PACKAGES = {
     "authoring.schema_inference": "infer",
+    "decoding.events": "FinishEvent TextEvent",
     "dialogue": "ToolCall tool_calls tools",
     "engine.batches": "apply_mask fill_masks",
     "compilation.constraint_compiler": "compile compile_grammar",
@@ -149,13 +160,16 @@ _PACKAGES = {
     "forms": "Form all_of contains excludes free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generation.generation_result": "Generation",
     "generation.inference_engine": "Engine",
+    "generation.partial_values": "stream_values",
     "generation.pipeline": "generate",
     "generation.prompt_composition": "PromptTemplate",
+    "generation.text_session": "Session session",
     "grammar.nodes": "Grammar",
     "infilling": "Gap decode_masked infill infill_check infill_form",
     "integrations.logits_processor": "ConstraintLogitsProcessor",
     "generation.remote_generation": "generate_remote",
     "integrations.remote_models": "RemoteModel",
+    "integrations.partial_types": "partial_model",
     "integrations.transformers_models": "load_model",
     "base.options": "Limits Style",
     "vocabulary.vocabulary": "Vocabulary",

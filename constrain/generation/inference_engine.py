@@ -4,6 +4,7 @@ with constrain.Engine("demo") as engine:
     engine.generate(["Describe a person.", "Name a colour."], schema=[Person, None])
     await engine.agenerate("Describe a person.", schema=Person, n=8)
     async for event in engine.stream("Describe a person.", schema=Person): ...
+    with engine.session("Describe a person.") as s: ...
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from ..decoding.events import StreamEvent
 from ..decoding.request_run import RequestRun
 from ..decoding.requests import GenerationRequest
 from ..decoding.scheduler import PREFILL_TOKENS, SLOTS, Scheduler
+from ..integrations.transformers_models import LoadedModel, Prompt
+from .draft_plan import Draft, plan_drafts
 from .drawn_texts import DrawnTexts
 from .engine_call import EngineCall, EngineOptions, PromptResult, prepare_call
 from .engine_thread import EngineThread
@@ -28,6 +31,7 @@ from .event_stream import EventStream
 from .masked_batches import draw_texts
 from .model_preparation import open_runner, resolve_model
 from .prompt_lists import Prompts
+from .text_session import Session, session
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -55,6 +59,9 @@ class Engine:
         Maximum number of prompt tokens that a step feeds beside the texts that are being generated.
     dtype, device, device_map : optional
         As for `load_model`, for a model given by name.
+    draft : str, model, list of DraftSource, optional
+        As for `constrain.generate`, for all calls that give no other. What "suffix" and "recycling" learn is shared by
+        all texts of the Engine.
 
     Raises
     ------
@@ -64,10 +71,11 @@ class Engine:
 
     def __init__(
         self, model: Any, tokenizer: Any = None, *, slots: int = SLOTS, prefill_tokens: int = PREFILL_TOKENS,
-        dtype: Any = None, device: Any = None, device_map: Any = None,
+        dtype: Any = None, device: Any = None, device_map: Any = None, draft: Draft = None,
     ) -> None:  # fmt: skip
         self.model = resolve_model(model, tokenizer, dtype=dtype, device=device, device_map=device_map)
         self.vocabulary, self.runner = open_runner(self.model, tokenizer)
+        self.drafts = plan_drafts(draft, self.model, self.vocabulary)
         self.scheduler = Scheduler(self.runner, slots=slots, prefill_tokens=prefill_tokens)
         self._thread = EngineThread(self.scheduler)
         finalize(self, self._thread.close)
@@ -119,13 +127,29 @@ class Engine:
     async def stream(self, prompts: Prompts = None, **options: Unpack[EngineOptions]) -> AsyncIterator[StreamEvent]:
         """Generate texts as `generate`, and yield events: `TextEvent` and, for each text, one `FinishEvent`.
 
-        Events of different texts alternate. An error of a text is in its FinishEvent. Closing the iterator abandons
-        the texts that have not ended and frees their slots.
+        Events of different texts alternate. An error of a text is in its FinishEvent; a text that a validator or check
+        refuses is not drawn again, since its events were seen. Closing the iterator abandons the texts that have not
+        ended and frees their slots.
         """
         call = await asyncio.to_thread(self._prepare, prompts, options)
         async with aclosing(EventStream(call, self._thread).events()) as events:
             async for event in events:
                 yield event
+
+    def session(self, prompt: Prompt = None, *, seed: int | None = None, max_tokens: int = 512) -> Session:
+        """Start a session with the model of this engine, as `constrain.session`. It has a cache of its own.
+
+        Parameters
+        ----------
+        prompt, seed, max_tokens
+            As for `constrain.session`.
+
+        Returns
+        -------
+        Session
+        """
+        tokenizer = None if isinstance(self.model, LoadedModel) else self.vocabulary
+        return session(self.model, prompt, tokenizer=tokenizer, seed=seed, max_tokens=max_tokens)
 
     def close(self) -> None:
         """Abandon all texts, stop the thread and free the caches. Further calls raise ConstrainError."""
@@ -140,6 +164,7 @@ class Engine:
         self.close()
 
     def _prepare(self, prompts: Prompts, options: EngineOptions) -> EngineCall:
+        options.setdefault("draft", self.drafts)
         return prepare_call(self.model, self.vocabulary, self.runner, prompts, **options)
 
     def _draw(self, call: EngineCall) -> Generator[list[GenerationRequest], list[RequestRun], list[DrawnTexts]]:
@@ -148,6 +173,8 @@ class Engine:
     def _submit(self, requests: list[GenerationRequest]) -> tuple[list[RequestRun], list[Future[None]]]:
         """Queue requests; return their runs, and futures that are done when the runs are."""
         futures: list[Future[None]] = [Future() for _ in requests]
+        for future in futures:
+            future.set_running_or_notify_cancel()  # a cancelled task must not cancel what the thread will set
         places = {id(request): future for request, future in zip(requests, futures)}
         runs = self._thread.submit(requests, lambda run: places[id(run.request)].set_result(None))
         return runs, futures

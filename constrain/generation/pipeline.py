@@ -17,6 +17,7 @@ from typing import Any, overload
 from ..base.options import Limits, Style
 from ..decoding.outcomes import Piece
 from ..integrations.transformers_models import Prompt
+from .draft_plan import Draft
 from .generation_arguments import Check, check_sampler_name
 from .generation_result import Generation
 from .list_generation import generate_lists, has_lists
@@ -37,7 +38,8 @@ def generate(
     top_p: float | None = ..., min_p: float | None = ..., repetition_penalty: float = ...,
     presence_penalty: float = ..., frequency_penalty: float = ..., logit_bias: Mapping[int | str, float] | None = ...,
     stop: str | Sequence[str] | None = ..., eos_ids: Sequence[int] | None = ..., seed: int | None = ...,
-    stream: Callable[[Piece], None] | None = ..., chat: str = ...,
+    stream: Callable[[Piece], None] | None = ..., draft: Draft = ..., chat: str = ..., heal: str = ...,
+    forced: str = ...,
     show_constraint: PromptTemplate | str | None = ..., dtype: Any = ..., device: Any = ..., device_map: Any = ...,
 ) -> Generation: ...  # fmt: skip
 @overload
@@ -51,7 +53,8 @@ def generate(
     top_p: float | None = ..., min_p: float | None = ..., repetition_penalty: float = ...,
     presence_penalty: float = ..., frequency_penalty: float = ..., logit_bias: Mapping[int | str, float] | None = ...,
     stop: str | Sequence[str] | None = ..., eos_ids: Sequence[int] | None = ..., seed: int | None = ...,
-    stream: Callable[[Piece], None] | None = ..., chat: str = ...,
+    stream: Callable[[Piece], None] | None = ..., draft: Draft = ..., chat: str = ..., heal: str = ...,
+    forced: str = ...,
     show_constraint: PromptTemplate | str | None = ..., dtype: Any = ..., device: Any = ..., device_map: Any = ...,
 ) -> list[Generation]: ...  # fmt: skip
 def generate(
@@ -88,7 +91,10 @@ def generate(
     eos_ids: Sequence[int] | None = None,
     seed: int | None = None,
     stream: Callable[[Piece], None] | None = None,
+    draft: Draft = None,
     chat: str = "plain",
+    heal: str = "none",
+    forced: str = "sample",
     show_constraint: PromptTemplate | str | None = None,
     dtype: Any = None,
     device: Any = None,
@@ -116,6 +122,10 @@ def generate(
         exceeds the model's context is refused.
     chat : {"plain", "template"}
         "template" renders a text by the chat template, too, as one message of the user.
+    heal : {"none", "prompt"}
+        "prompt" takes back the tokens at the end of the prompt that the tokenizer could merge with the text, and
+        constrains the text to begin with their bytes, which are not part of the result (token healing, see
+        `decoding.prompt_healing`). The tokens of the Generation spell them, too, and count towards max_tokens.
     show_constraint : PromptTemplate or str, optional
         Shows the constraint to the model: a `PromptTemplate`, such as the default ``PromptTemplate()``, or a text with
         the fields {prompt} and {constraint}. By default only the embedded model, which was trained on one prompt
@@ -177,6 +187,12 @@ def generate(
         The same seed gives the same texts.
     stream : callable, optional
         Called with each `Piece` as it is generated, text after text.
+    draft : str, model, list of DraftSource, optional
+        What guesses tokens ahead, which the model then verifies in one pass (docs/how-to/draft-tokens.md). The
+        distribution of the texts stays the same, and so do the texts themselves except with a draft model of the same
+        vocabulary at temperatures above 0. "prompt" copies from the prompt, "suffix" from all texts of the call,
+        "recycling" repeats the model's earlier guesses; a model or its name drafts by itself; "constraint", the
+        default, drafts what the constraint forces, which precedes all others. Only the sampler "masked" has drafts.
 
     temperature, top_k, top_p, min_p
         How a token is chosen among the allowed ones, see `sampling.core.masked_sampling.Proposal`; temperature 0
@@ -184,6 +200,12 @@ def generate(
     repetition_penalty, presence_penalty, frequency_penalty, logit_bias
         Adjust the model itself for every sampler, see `decoding.logit_adjustment.LogitAdjustment`. logit_bias maps
         tokens to numbers: ids, or texts that are one token.
+
+    forced : {"sample", "canonical"}
+        How text is written that the constraint forces. "sample" draws its tokens from the model, in as few calls as
+        possible: the distribution is that of one call per token. "canonical" appends the tokens that the tokenizer
+        itself would choose, which takes fewer calls; `stats.forced_logprob` says how much the distribution of token
+        strings changes, and log_weight corrects for it among these strings (see `decoding.forced_runs`).
 
     stop : str or sequence of str, optional
         The text ends before the first occurrence of one of them before which the constraint accepts the text; any other
@@ -214,8 +236,8 @@ def generate(
         "n": n, "max_tokens": max_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p,
         "repetition_penalty": repetition_penalty, "presence_penalty": presence_penalty,
         "frequency_penalty": frequency_penalty, "logit_bias": logit_bias, "stop": stop, "eos_ids": eos_ids,
-        "seed": seed, "stream": stream, "chat": chat, "show_constraint": show_constraint, "dtype": dtype,
-        "device": device, "device_map": device_map,
+        "seed": seed, "stream": stream, "draft": draft, "chat": chat, "heal": heal, "forced": forced,
+        "show_constraint": show_constraint, "dtype": dtype, "device": device, "device_map": device_map,
     }  # fmt: skip
     if has_lists(prompt, arguments):
         return generate_lists(generate, model, prompt, arguments)

@@ -37,6 +37,7 @@ LAYERS: dict[str, set[str]] = {
     "forms": set(),
     "dialogue": set(),
     "compilation": set(),
+    "captures": set(),
     "sampling": {"numpy"},
     "speculation": {"numpy"},
     "decoding": {"numpy"},

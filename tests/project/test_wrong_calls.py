@@ -106,8 +106,13 @@ GENERATE = {
     "limits": constrain.Limits(), "sampler": "masked", "particles": None, "check": None, "n": None, "max_tokens": 9,
     "temperature": 1.0, "top_k": None, "top_p": None, "seed": 1, "stream": None, "min_p": None,
     "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "logit_bias": None, "stop": None,
-    "eos_ids": None, "retries": 1, "retry_prompt": None, "chat": "plain", "show_constraint": None, "dtype": None,
-    "device": None, "device_map": None,
+    "eos_ids": None, "retries": 1, "retry_prompt": None, "chat": "plain", "heal": "none",
+    "forced": "sample", "show_constraint": None, "dtype": None, "device": None, "device_map": None, "draft": None,
+}  # fmt: skip
+WRITE = {
+    "name": "x", "schema": None, "regex": "ab", "grammar": None, "choices": None, "type": None, "stop": "c",
+    "max_tokens": 9, "temperature": 1.0, "top_k": None, "top_p": None, "min_p": None, "style": constrain.Style(),
+    "registry": None, "base_uri": "", "import_paths": (), "limits": constrain.Limits(),
 }  # fmt: skip
 COMPILE = {"form": None, "schema": None, "regex": None, "grammar": None, "choices": None, "type": None,
            "style": constrain.Style(), "registry": None, "base_uri": "", "import_paths": (),
@@ -194,6 +199,18 @@ CALLS: dict[str, Call] = {
         )
         for name in ("schema", "grammar", "choices", "type")
     },
+    "session": (
+        constrain.session,
+        lambda: {"model": model(), "prompt": None, "tokenizer": vocabulary(), "seed": 1, "max_tokens": 9},
+    ),
+    "Session": (
+        constrain.Session,
+        lambda: {"lm": model(), "vocabulary": vocabulary(), "prompt": [97], "seed": 1, "max_tokens": 9},
+    ),
+    **methods(
+        "Session", lambda: constrain.Session(model(), vocabulary()), text={"text": "a"}, fork={"seed": 1},
+        write=WRITE, choose={"name": "x", "options": ["a", "b"]},
+    ),
     "generate stream": (
         constrain.generate,
         lambda: {"model": model(), "tokenizer": vocabulary(), "regex": ["a", "b"], "stream": None, "seed": None},
@@ -201,11 +218,16 @@ CALLS: dict[str, Call] = {
     "Engine": (
         constrain.Engine,
         lambda: {"model": model(), "tokenizer": vocabulary(), "slots": 2, "prefill_tokens": 9, "dtype": None,
-                 "device": None, "device_map": None},
+                 "device": None, "device_map": None, "draft": None},
     ),
     "Engine.generate": (engine_texts, lambda: {"prompts": None}),
     "Engine.agenerate": (awaited_texts, lambda: {"prompts": None}),
     "Engine.stream": (engine_events, lambda: {"prompts": None}),
+    **methods(
+        "Engine", lambda: constrain.Engine(model(), vocabulary()), session={"prompt": None, "seed": 1, "max_tokens": 9}
+    ),
+    "partial_model": (constrain.partial_model, lambda: {"tp": int}),
+    "stream_values": (constrain.stream_values, lambda: {"receive": print}),
     "PromptTemplate": (
         constrain.PromptTemplate, lambda: {"schema": "{prompt}", "regex": "", "grammar": "x", "choices": "{prompt}"},
     ),
@@ -313,7 +335,7 @@ CALLS: dict[str, Call] = {
         lambda: {"form": form(), "open": "<think>", "close": "</think>", "most": None, "thought": "always"},
     ),
     **methods(
-        "Form", form, repeat={"low": 0, "high": 2}, quoted={"style": constrain.Style()},
+        "Form", form, named={"name": "x"}, repeat={"low": 0, "high": 2}, quoted={"style": constrain.Style()},
         compile={"vocabulary": vocabulary(), "limits": constrain.Limits()},
     ),
     "Form +": (lambda other: form() + other, lambda: {"other": "a"}),
@@ -387,13 +409,23 @@ CALLS: dict[str, Call] = {
     ),
 }  # fmt: skip
 MODULES = (constrain, sampling, dialogue, grammars, targets, testing)
-RESULTS = {"Generation", "Refusal", "ToolCall", "Constraint", "Form", "Grammar", "Vocabulary"}
+RESULTS = {
+    "FinishEvent",
+    "Generation",
+    "Refusal",
+    "TextEvent",
+    "ToolCall",
+    "Constraint",
+    "Form",
+    "Grammar",
+    "Vocabulary",
+}
 """Classes that the library makes: users call their methods, not them."""
 INNER = {
-    "Constraint.state_cache", "Form.grammar", "Form.named", "Form.names", "Form.read", "Refusal.count",
+    "Constraint.state_cache", "Form.grammar", "Form.token_nodes", "Form.names", "Form.read", "Refusal.count",
     "Refusal.index",
     *(f"ConstraintLogitsProcessor.{name}"
-      for name in ("check_left", "continues", "goes_on", "masks", "owners", "position", "starts")),
+      for name in ("check_left", "continues", "goes_on", "is_assistant", "masks", "owners", "position", "starts")),
 }  # fmt: skip
 """Methods for the library's own use."""
 
