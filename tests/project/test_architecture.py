@@ -39,6 +39,7 @@ LAYERS: dict[str, set[str]] = {
     "compilation": set(),
     "sampling": {"numpy"},
     "decoding": {"numpy"},
+    "search": {"numpy"},
     "authoring": {"numpy", "lark", "genson", "referencing"},
     "testing": {"numpy", "hypothesis"},
     "demo": set(),

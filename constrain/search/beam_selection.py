@@ -1,0 +1,137 @@
+"""Which candidates of a step are continued, and which finished texts are kept.
+
+The candidates of all hypotheses are merged in order of their keys and admitted one by one until there are as many as
+needed (`take_candidates`): a checker is asked about no others, and the result is the same as if it had been asked about
+the whole vocabulary. `split_candidates` is the rule of beam search: of the candidates in order, the first `slots` that
+do not end are continued, and ends are kept if they are among the first `slots`.
+
+With phrases, candidates are divided into banks, and each bank is treated like a beam of its own:
+
+    dynamic   `width` slots are divided over the banks by `allocate_banks` (Post and Vilar 2018, section 3.3)
+    grid      every bank has `width` slots (Hokamp and Liu 2017, algorithm 1)
+    clauses   banks are sets of clauses; they take turns until `width` slots are filled (Lu et al. 2021, section 2.3)
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
+
+from .hypotheses import END, Candidate, SearchSpace
+from .search_options import PhraseBanks
+
+__all__ = ["CandidateStreams", "allocate_banks", "rotate_banks", "split_banks", "split_candidates", "take_candidates"]
+
+Stream = Iterator[Candidate]
+REFUSED = 256
+"""Candidates without a known completion are tried until this many of them, and 16 per slot, were refused."""
+
+
+@dataclass(slots=True)
+class CandidateStreams:
+    """The candidates of one bank, one stream per hypothesis, each in falling order of keys.
+
+    fitting: candidates that can be expected to end within the budget, and all ends. others: used only where the fitting
+    ones do not fill the beam.
+    """
+
+    fitting: list[Stream] = field(default_factory=list)
+    others: list[Stream] = field(default_factory=list)
+
+
+def merge_streams(streams: list[Stream]) -> Stream:
+    """Merge streams in falling order of keys; equal keys in the order of the streams."""
+    return heapq.merge(*streams, key=lambda candidate: -candidate.key)
+
+
+def take_candidates(space: SearchSpace, streams: CandidateStreams, slots: int) -> list[Candidate]:
+    """Return admitted candidates in falling order of keys: all until `slots` of them do not end.
+
+    Candidates without a completion are used only if there are too few with one.
+    """
+    taken, unfit, count = list[Candidate](), list[Candidate](), 0
+    for candidate in merge_streams(streams.fitting):
+        if not space.admit(candidate):
+            continue
+        if candidate.token != END and space.budget is not None and candidate.completion is None:
+            unfit.append(candidate)
+            continue
+        taken.append(candidate)
+        count += candidate.token != END
+        if count == slots:
+            return taken
+    refused = 0
+    for candidate in merge_streams([iter(unfit), *streams.others]):
+        if count == slots or refused > REFUSED + 16 * slots:
+            break
+        if candidate.position is not None or space.admit(candidate):
+            taken.append(candidate)
+            count += 1
+        else:
+            refused += 1
+    return sorted(taken, key=lambda candidate: -candidate.key)
+
+
+def split_candidates(candidates: list[Candidate], slots: int) -> tuple[list[Candidate], list[Candidate]]:
+    """Return the candidates that are continued, at most `slots`, and those that end the text within the first
+    `slots`.
+    """
+    running = [candidate for candidate in candidates if candidate.token != END][:slots]
+    ended = [candidate for candidate in candidates[: max(slots, 1)] if candidate.token == END]
+    return running, ended
+
+
+def split_banks(
+    banks: Mapping[int, list[Candidate]], options: PhraseBanks, width: int
+) -> tuple[list[Candidate], list[Candidate]]:
+    """Return the candidates that are continued and those that end, of banks of candidates in falling order of keys."""
+    if options.method == "clauses":
+        return split_candidates(rotate_banks(banks, options.keep, options.tolerance), width)
+    slots = dict.fromkeys(banks, width)
+    if options.method == "dynamic":
+        counts = [0] * (max(banks) + 1)
+        for bank, candidates in banks.items():
+            counts[bank] = sum(candidate.token != END for candidate in candidates)
+        slots = dict(enumerate(allocate_banks(width, counts)))
+    parts = [split_candidates(candidates, slots[bank]) for bank, candidates in sorted(banks.items(), reverse=True)]
+    return list(chain(*(running for running, _ in parts))), list(chain(*(ended for _, ended in parts)))
+
+
+def allocate_banks(width: int, counts: list[int]) -> list[int]:
+    """Return the slots of each bank, given the number of candidates in each.
+
+    The beam is divided evenly, with the remainder for the last bank. From the last to the first, slots that a bank
+    cannot use go to the bank before it; those of the first go to the last banks that can use them.
+    """
+    slots = [width // len(counts)] * len(counts)
+    slots[-1] += width % len(counts)
+    unused = 0
+    for _ in range(2):
+        for bank in reversed(range(len(counts))):
+            available = slots[bank] + unused
+            slots[bank] = min(available, counts[bank])
+            unused = available - slots[bank]
+    return slots
+
+
+def rotate_banks(banks: Mapping[int, list[Candidate]], keep: int | None, tolerance: int | None) -> list[Candidate]:
+    """Return the candidates of banks, which are sets of clauses as bits: the best of each bank, then the second of
+    each, and so on.
+
+    keep: only the candidates with the largest keys. tolerance: only banks with so many clauses fewer than the best.
+    """
+    kept = dict(banks)
+    if keep is not None:
+        keys = sorted((candidate.key for candidates in banks.values() for candidate in candidates), reverse=True)
+        least = keys[keep - 1] if keep <= len(keys) else -np.inf
+        kept = {met: [one for one in candidates if one.key >= least] for met, candidates in kept.items()}
+    if tolerance is not None:
+        most = max((met.bit_count() for met, candidates in kept.items() if candidates), default=0)
+        kept = {met: candidates for met, candidates in kept.items() if met.bit_count() >= most - tolerance}
+    rounds = max(map(len, kept.values()), default=0)
+    turns = [[candidates[i] for candidates in kept.values() if i < len(candidates)] for i in range(rounds)]
+    return list(chain(*(sorted(turn, key=lambda candidate: -candidate.key) for turn in turns)))
