@@ -131,7 +131,7 @@ class BeamDecoder:
         taken = {bank: take_candidates(self.space, streams, slots) for bank, streams in banks.items()}
         if ahead.steps:
             add_lookahead(self.space, [one for candidates in taken.values() for one in candidates], ahead)
-            taken = {bank: sorted(candidates, key=lambda one: -one.key) for bank, candidates in taken.items()}
+            taken = {bank: sorted(candidates, key=lambda one: one.rank) for bank, candidates in taken.items()}
         if not taken:
             return [], []
         return split_candidates(taken[0], self.width) if options is None else split_banks(taken, options, self.width)
@@ -193,8 +193,8 @@ class BeamDecoder:
     def score_phrases(
         self, parent: Hypothesis, children: Children
     ) -> tuple[list[PhraseState], NDArray[np.int64], NDArray[np.float64]]:
-        """Return for each child the state of the phrases, its bank (int64 [k]) and the reward of a phrase that was
-        begun (float64 [k]).
+        """Return for each child the state of the phrases, its bank (int64 [k]) and the reward of phrases (float64
+        [k]).
         """
         assert self.phrases is not None and self.options.phrases is not None
         node, met = parent.phrases
@@ -202,5 +202,5 @@ class BeamDecoder:
         after, now = moves.after[tokens].tolist(), (moves.gained[tokens] | met).tolist()
         states = list(zip(after, now))
         banks = {state: self.bank_of(state) for state in set(states)}
-        rewards = {state: self.options.phrases.reward * self.phrases.fraction(state) for state in banks}
+        rewards = {state: self.options.phrases.reward * self.phrases.measure(state) for state in banks}
         return states, np.array([banks[s] for s in states], np.int64), np.array([rewards[s] for s in states])

@@ -49,15 +49,12 @@ def merge_streams(streams: list[Stream]) -> Stream:
 
 
 def take_candidates(space: SearchSpace, streams: CandidateStreams, slots: int) -> list[Candidate]:
-    """Return admitted candidates in falling order of keys: all until `slots` of them do not end.
-
-    Candidates without a completion are used only if there are too few with one.
-    """
+    """Return admitted candidates in order of rank: all until `slots` of them do not end."""
     taken, unfit, count = list[Candidate](), list[Candidate](), 0
     for candidate in merge_streams(streams.fitting):
         if not space.admit(candidate):
             continue
-        if candidate.token != END and space.budget is not None and candidate.completion is None:
+        if not candidate.fits:
             unfit.append(candidate)
             continue
         taken.append(candidate)
@@ -73,7 +70,7 @@ def take_candidates(space: SearchSpace, streams: CandidateStreams, slots: int) -
             count += 1
         else:
             refused += 1
-    return sorted(taken, key=lambda candidate: -candidate.key)
+    return sorted(taken, key=lambda candidate: candidate.rank)
 
 
 def split_candidates(candidates: list[Candidate], slots: int) -> tuple[list[Candidate], list[Candidate]]:
@@ -88,14 +85,14 @@ def split_candidates(candidates: list[Candidate], slots: int) -> tuple[list[Cand
 def split_banks(
     banks: Mapping[int, list[Candidate]], options: PhraseBanks, width: int
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """Return the candidates that are continued and those that end, of banks of candidates in falling order of keys."""
+    """Return the candidates that are continued and those that end, of banks of candidates in order of rank."""
     if options.method == "clauses":
         return split_candidates(rotate_banks(banks, options.keep, options.tolerance), width)
     slots = dict.fromkeys(banks, width)
     if options.method == "dynamic":
         counts = [0] * (max(banks) + 1)
         for bank, candidates in banks.items():
-            counts[bank] = sum(candidate.token != END for candidate in candidates)
+            counts[bank] = len(candidates)
         slots = dict(enumerate(allocate_banks(width, counts)))
     parts = [split_candidates(candidates, slots[bank]) for bank, candidates in sorted(banks.items(), reverse=True)]
     return list(chain(*(running for running, _ in parts))), list(chain(*(ended for _, ended in parts)))
@@ -134,4 +131,4 @@ def rotate_banks(banks: Mapping[int, list[Candidate]], keep: int | None, toleran
         kept = {met: candidates for met, candidates in kept.items() if met.bit_count() >= most - tolerance}
     rounds = max(map(len, kept.values()), default=0)
     turns = [[candidates[i] for candidates in kept.values() if i < len(candidates)] for i in range(rounds)]
-    return list(chain(*(sorted(turn, key=lambda candidate: -candidate.key) for turn in turns)))
+    return list(chain(*(sorted(turn, key=lambda candidate: candidate.rank) for turn in turns)))

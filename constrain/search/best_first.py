@@ -111,7 +111,8 @@ class PrefixQueue:
                 rows = self.space.request_rows([entry.prefix.tokens for entry in batch])
                 for entry, row in zip(batch, rows):
                     self.expand(entry, row)
-        bound = max([self.dropped, *(bound_of(entry) for _, _, entry in self.queue)])
+        unused = self.pool.kth_logprob(self.n + 1)
+        bound = max([self.dropped, unused, *(bound_of(entry) for _, _, entry in self.queue)])
         if not self.pool.groups:
             raise self.space.nothing_found()
         return FoundAnswers(self.pool.best(self.n), self.space.stats, bool(bound <= self.least), bound)

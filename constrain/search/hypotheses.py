@@ -52,7 +52,8 @@ class Hypothesis:
 @dataclass(slots=True, eq=False)
 class Candidate:
     """A token after a hypothesis, or its end. key: by which candidates are ranked. Admitting it sets the position, the
-    completion and the state of the phrases.
+    completion and the state of the phrases, and `fits`: whether the text can be closed within the budget, or is not
+    known to be.
     """
 
     parent: Hypothesis
@@ -62,6 +63,12 @@ class Candidate:
     position: CheckerPosition | None = None
     completion: bytes | None = None
     phrases: PhraseState = field(default=PhraseProgress.start)
+    fits: bool = True
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Sorts candidates: those that fit the budget first, then by falling key."""
+        return not self.fits, -self.key
 
     @property
     def logprob(self) -> float:
@@ -176,6 +183,7 @@ class SearchSpace:
             candidate.completion = self.budget.find_completion(
                 candidate.position, candidate.phrases, parent.completion, token, remaining
             )
+            candidate.fits = candidate.completion is not None
         return True
 
     def nothing_found(self) -> LimitError:

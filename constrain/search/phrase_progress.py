@@ -137,11 +137,13 @@ class PhraseProgress:
         """Number of banks: the largest value of `bank` plus 1."""
         return sum(self.weights) + 1
 
-    def fraction(self, state: PhraseState) -> float:
-        """Return the largest fraction of a phrase of an unmet clause that the text ends with, from 0 to 1."""
+    def measure(self, state: PhraseState) -> float:
+        """Return the number of clauses met, plus the largest fraction of a phrase of another clause that the text ends
+        with.
+        """
         node, met = state
         open_matches = [match for match in self.partial[node] if not met >> match.clause & 1]
-        return max((match.depth / len(match.phrase) for match in open_matches), default=0.0)
+        return met.bit_count() + max((match.depth / len(match.phrase) for match in open_matches), default=0.0)
 
     def missing_text(self, state: PhraseState) -> bytes:
         """Return bytes that meet all clauses: the rest of the phrase that was begun, then a shortest phrase of each
@@ -177,7 +179,8 @@ class PhraseProgress:
         """The bytes of all tokens, and where each begins and how long it is."""
         vocabulary = self.vocabulary
         assert vocabulary is not None
-        lengths = np.array([len(token or b"") for token in vocabulary.tokens], np.int64)
+        lengths = np.diff(np.asarray(vocabulary.offsets, np.int64))
+        lengths[list(vocabulary.names)] = 0
         return np.frombuffer(vocabulary.blob, np.uint8), np.asarray(vocabulary.offsets[:-1], np.int64), lengths
 
 

@@ -42,8 +42,8 @@ class PhraseBanks:
         Liu 2017). "clauses": hypotheses are grouped by the set of clauses that they meet, and the groups take turns
         (NeuroLogic, Lu et al. 2021).
     reward : float
-        Weight of the fraction of the phrase that is being written, added to the log-probability when candidates are
-        ranked (NeuroLogic, section 2.3).
+        Nats per clause that is met, and in proportion for the part of a phrase that the text ends with, added to the
+        log-probability when candidates are ranked (NeuroLogic, section 2.3).
     keep : int, optional
         "clauses" only: candidates considered at a step, the likeliest first; all by default.
     tolerance : int, optional

@@ -90,7 +90,7 @@ class FoundAnswers(Sequence[FoundAnswer]):
     optimal : bool
         Whether these are proven to be the likeliest answers (see `best_first_search`).
     bound : float
-        Log-probability that no token sequence exceeds that was not found; 0 if unknown.
+        Log-probability that no token sequence exceeds that is not among the answers; 0 if unknown.
     """
 
     answers: tuple[FoundAnswer, ...]
