@@ -62,10 +62,22 @@ if TYPE_CHECKING:
     from .grammar.nodes import Grammar
     from .integrations.logits_processor import ConstraintLogitsProcessor
     from .integrations.transformers_models import load_model
+    from .search import (
+        BeamSearch,
+        BestFirst,
+        Lookahead,
+        PhraseBanks,
+        StochasticBeams,
+        beam_search,
+        best_first_search,
+        stochastic_beam_search,
+    )
     from .vocabulary.vocabulary import Vocabulary
 
 __all__ = [
     "ArgumentError",
+    "BeamSearch",
+    "BestFirst",
     "ConstrainError",
     "Constraint",
     "ConstraintLogitsProcessor",
@@ -75,11 +87,14 @@ __all__ = [
     "GrammarError",
     "LimitError",
     "Limits",
+    "Lookahead",
     "Matcher",
+    "PhraseBanks",
     "RegexError",
     "SchemaError",
     "SchemaWarning",
     "SourceError",
+    "StochasticBeams",
     "Style",
     "TokenRefused",
     "ToolCall",
@@ -91,6 +106,8 @@ __all__ = [
     "VocabularyWarning",
     "__version__",
     "apply_mask",
+    "beam_search",
+    "best_first_search",
     "compile",
     "compile_grammar",
     "fill_masks",
@@ -104,6 +121,7 @@ __all__ = [
     "load_model",
     "mark",
     "regex",
+    "stochastic_beam_search",
     "warm_up",
     "thinking",
     "tool_calls",
@@ -128,6 +146,8 @@ _PACKAGES = {
     "integrations.logits_processor": "ConstraintLogitsProcessor",
     "integrations.transformers_models": "load_model",
     "base.options": "Limits Style",
+    "search": "BeamSearch BestFirst Lookahead PhraseBanks StochasticBeams beam_search best_first_search "
+    "stochastic_beam_search",
     "vocabulary.vocabulary": "Vocabulary",
 }
 """The module that defines each public name. A module is imported when one of its names is first used."""

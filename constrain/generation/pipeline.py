@@ -31,6 +31,7 @@ from .generation_arguments import (
 )
 from .generation_result import Generation, as_generation, weigh_outcomes
 from .model_preparation import as_bytes_checker, compile_request, limit_tokens, prepare_model
+from .searched_texts import Search, check_search, search_outcomes
 
 __all__ = ["Generation", "generate"]
 
@@ -43,7 +44,7 @@ def generate(
     import_paths: Sequence[str | PathLike[str]] = ..., limits: Limits = ..., sampler: str = ...,
     particles: int | None = ..., check: Check | None = ..., n: None = ..., max_tokens: int = ...,
     temperature: float = ..., top_k: int | None = ..., top_p: float | None = ..., seed: int | None = ...,
-    stream: Callable[[Piece], None] | None = ...,
+    stream: Callable[[Piece], None] | None = ..., search: Search | None = ...,
 ) -> Generation: ...  # fmt: skip
 @overload
 def generate(
@@ -53,7 +54,7 @@ def generate(
     import_paths: Sequence[str | PathLike[str]] = ..., limits: Limits = ..., sampler: str = ...,
     particles: int | None = ..., check: Check | None = ..., n: int, max_tokens: int = ...,
     temperature: float = ..., top_k: int | None = ..., top_p: float | None = ..., seed: int | None = ...,
-    stream: Callable[[Piece], None] | None = ...,
+    stream: Callable[[Piece], None] | None = ..., search: Search | None = ...,
 ) -> list[Generation]: ...  # fmt: skip
 def generate(
     model: Any,
@@ -80,6 +81,7 @@ def generate(
     top_p: float | None = None,
     seed: int | None = None,
     stream: Callable[[Piece], None] | None = None,
+    search: Search | None = None,
 ) -> Generation | list[Generation]:
     """Generate text that satisfies exactly one of schema, regex, grammar, choices or type.
 
@@ -139,6 +141,9 @@ def generate(
         The same seed gives the same texts.
     stream : callable, optional
         Called with each `Piece` as it is generated, text after text.
+    search : BeamSearch, BestFirst or StochasticBeams, optional
+        Search for likely texts instead of sampling (docs/how-to/search-with-beams.md); n is then the most texts that
+        are returned, best first. `stats.counts` has the ``score`` of each, and whether they are ``optimal``.
 
     Returns
     -------
@@ -160,6 +165,7 @@ def generate(
     check_arguments(
         sampler=sampler, n=n, max_tokens=max_tokens, particles=particles, proposal=proposal, stream=stream, check=check
     )
+    check_search(search, sampler, particles, proposal, stream)
     vocabulary, load_prompted = prepare_model(model, tokenizer, prompt, request)
     start = perf_counter_ns()
     constraint = compile_request(vocabulary, request, style, References(registry, base_uri), limits)
@@ -168,6 +174,12 @@ def generate(
     max_tokens = limit_tokens(lm, max_tokens)
     count = 1 if n is None else n
     checker = None if check is None else as_bytes_checker(check)
+    if search is not None:
+        outcomes = search_outcomes(lm, constraint, search, count, seed=seed, max_tokens=max_tokens, checker=checker)
+        for outcome in outcomes:
+            outcome.stats.compile_us = compile_us
+        found = [as_generation(outcome, request) for outcome in outcomes]
+        return found[0] if n is None else found
     choice = select_sampler(
         lm, constraint, sampler, particles=particles, checker=checker, seed=seed, max_tokens=max_tokens,
         masked_options=list_masked_options(proposal, stream),
