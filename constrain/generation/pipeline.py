@@ -162,10 +162,11 @@ def generate(
     check_sampler_name(sampler)
     check_types(style, limits, n, max_tokens, seed, stream, prompt)
     proposal = build_proposal(temperature, top_k, top_p)
-    check_arguments(
-        sampler=sampler, n=n, max_tokens=max_tokens, particles=particles, proposal=proposal, stream=stream, check=check
-    )
     check_search(search, sampler, particles, proposal, stream)
+    check_arguments(
+        sampler=sampler, n=n, max_tokens=max_tokens, particles=particles, proposal=proposal, stream=stream,
+        check=check if search is None else None,
+    )  # fmt: skip
     vocabulary, load_prompted = prepare_model(model, tokenizer, prompt, request)
     start = perf_counter_ns()
     constraint = compile_request(vocabulary, request, style, References(registry, base_uri), limits)

@@ -146,22 +146,23 @@ class BeamDecoder:
             children = self.space.list_children(parent, row)
             bonus = np.zeros(len(children.tokens))
             numbers = np.zeros(len(children.tokens), np.int64)
-            states = None
             if self.phrases is not None:
-                states, numbers, bonus = self.score_phrases(parent, children)
+                numbers, bonus = self.score_phrases(parent, children)
             for token, times in chosen.items():
                 bonus[children.tokens == token] -= self.options.diversity * times
-            fitting = self.fits_budget(parent, children, states)
+            closing = self.closing_index(parent, children)
             for bank in np.unique(numbers).tolist():
                 streams = banks.setdefault(bank, CandidateStreams())
-                for part, into in ((fitting, streams.fitting), (~fitting, streams.others)):
-                    indices = np.flatnonzero(part & (numbers == bank))
-                    if len(indices):
-                        into.append(self.stream(parent, children, indices, bonus))
+                indices = np.flatnonzero(numbers == bank)
+                if closing is not None and numbers[closing] == bank:
+                    indices = indices[indices != closing]
+                    streams.certain += self.stream(parent, children, np.array([closing]), bonus)
+                into = streams.others if parent.completion is None else streams.fitting
+                into.append(self.stream(parent, children, indices, bonus))
             if children.end > -np.inf:
                 bank = 0 if self.phrases is None else self.bank_of(parent.phrases)
                 end = Candidate(parent, END, children.end, parent.logprob + children.end)
-                banks.setdefault(bank, CandidateStreams()).fitting.append(iter([end]))
+                banks.setdefault(bank, CandidateStreams()).certain.append(end)
         return banks
 
     def stream(
@@ -173,29 +174,20 @@ class BeamDecoder:
             index = indices[i]
             yield Candidate(parent, int(children.tokens[index]), float(children.logs[index]), float(keys[i]))
 
-    def fits_budget(
-        self, parent: Hypothesis, children: Children, states: list[PhraseState] | None
-    ) -> NDArray[np.bool_]:
-        """Return which children can be expected to end within the budget (bool [k])."""
-        budget, remaining = self.space.budget, self.space.max_tokens - len(parent.tokens)
-        assert budget is not None
-        if parent.completion is None:
-            return np.zeros(len(children.tokens), np.bool_)
-        if budget.is_loose(parent.completion, remaining):
-            return np.ones(len(children.tokens), np.bool_)
-        return budget.select_fitting(parent.position, children.tokens, states, parent.completion, remaining - 1)
+    def closing_index(self, parent: Hypothesis, children: Children) -> int | None:
+        """Return the index of the child with which the completion of a hypothesis begins, or None."""
+        assert self.space.budget is not None
+        token = self.space.budget.closing_token(parent.completion)
+        found = np.flatnonzero(children.tokens == (END if token is None else token))
+        return int(found[0]) if len(found) else None
 
     def bank_of(self, state: PhraseState) -> int:
         """Return the bank of a state: its progress, or the set of clauses met."""
         assert self.phrases is not None and self.options.phrases is not None
         return state[1] if self.options.phrases.method == "clauses" else self.phrases.bank(state)
 
-    def score_phrases(
-        self, parent: Hypothesis, children: Children
-    ) -> tuple[list[PhraseState], NDArray[np.int64], NDArray[np.float64]]:
-        """Return for each child the state of the phrases, its bank (int64 [k]) and the reward of phrases (float64
-        [k]).
-        """
+    def score_phrases(self, parent: Hypothesis, children: Children) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the bank of each child (int64 [k]) and the reward of its phrases (float64 [k])."""
         assert self.phrases is not None and self.options.phrases is not None
         node, met = parent.phrases
         moves, tokens = self.phrases.moves_from(node), children.tokens
@@ -203,4 +195,4 @@ class BeamDecoder:
         states = list(zip(after, now))
         banks = {state: self.bank_of(state) for state in set(states)}
         rewards = {state: self.options.phrases.reward * self.phrases.measure(state) for state in banks}
-        return states, np.array([banks[s] for s in states], np.int64), np.array([rewards[s] for s in states])
+        return np.array([banks[s] for s in states], np.int64), np.array([rewards[s] for s in states])

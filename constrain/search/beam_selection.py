@@ -15,6 +15,7 @@ With phrases, candidates are divided into banks, and each bank is treated like a
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
@@ -27,18 +28,20 @@ from .search_options import PhraseBanks
 __all__ = ["CandidateStreams", "allocate_banks", "rotate_banks", "split_banks", "split_candidates", "take_candidates"]
 
 Stream = Iterator[Candidate]
-REFUSED = 256
-"""Candidates without a known completion are tried until this many of them, and 16 per slot, were refused."""
+TRIED = 64
+"""Candidates that cannot be closed within the budget are passed over until there are this many, and 8 per slot."""
 
 
 @dataclass(slots=True)
 class CandidateStreams:
-    """The candidates of one bank, one stream per hypothesis, each in falling order of keys.
+    """The candidates of one bank.
 
-    fitting: candidates that can be expected to end within the budget, and all ends. others: used only where the fitting
-    ones do not fill the beam.
+    certain: ends, and tokens that begin a completion known to fit into the budget. fitting: other tokens after
+    hypotheses with a completion, most of which fit as well. others: tokens after hypotheses without one, which are used
+    only where there are too few. Streams are one per hypothesis, in falling order of keys.
     """
 
+    certain: list[Candidate] = field(default_factory=list)
     fitting: list[Stream] = field(default_factory=list)
     others: list[Stream] = field(default_factory=list)
 
@@ -50,26 +53,28 @@ def merge_streams(streams: list[Stream]) -> Stream:
 
 def take_candidates(space: SearchSpace, streams: CandidateStreams, slots: int) -> list[Candidate]:
     """Return admitted candidates in order of rank: all until `slots` of them do not end."""
+    certain = deque(sorted(streams.certain, key=lambda candidate: candidate.rank))
+    merged = merge_streams(streams.fitting)
     taken, unfit, count = list[Candidate](), list[Candidate](), 0
-    for candidate in merge_streams(streams.fitting):
-        if not space.admit(candidate):
-            continue
-        if not candidate.fits:
-            unfit.append(candidate)
-            continue
-        taken.append(candidate)
-        count += candidate.token != END
-        if count == slots:
-            return taken
-    refused = 0
+    following = next(merged, None)
+    while count < slots:
+        if certain and (following is None or certain[0].key >= following.key):
+            candidate = certain.popleft()
+        elif following is not None and len(unfit) <= TRIED + 8 * slots:
+            candidate, following = following, next(merged, None)
+        elif certain:
+            candidate = certain.popleft()
+        else:
+            break
+        if space.admit(candidate):
+            (taken if candidate.fits else unfit).append(candidate)
+            count += candidate.fits and candidate.token != END
     for candidate in merge_streams([iter(unfit), *streams.others]):
-        if count == slots or refused > REFUSED + 16 * slots:
+        if count >= slots:
             break
         if candidate.position is not None or space.admit(candidate):
             taken.append(candidate)
             count += 1
-        else:
-            refused += 1
     return sorted(taken, key=lambda candidate: candidate.rank)
 
 

@@ -4,7 +4,8 @@ Log-probabilities of tokens are at most 0, so the log-probability of a prefix bo
 it. Prefixes wait in a queue, those with the largest bound first (A* search with the heuristic 0, which is admissible;
 Dijkstra's algorithm on the tree of prefixes). When n answers are found and no bound in the queue exceeds the worst of
 them, they are the n likeliest: `optimal` is then True. If the calls of the model are used up before, the answers are
-the best so far, and `bound` says how likely what is missing may be.
+the best so far, and `bound` says how likely what is missing may be. A beam search gives the first answers, as in branch
+and bound.
 
 Answers that are distinct by text or value are ranked by the likeliest token sequence of each; probabilities of further
 spellings are added if these were found on the way.
@@ -22,12 +23,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base.errors import check_type
+from ..base.errors import LimitError, check_type
 from ..sampling.core.language_model import LanguageModel
+from .beam_decoding import beam_search
 from .candidate_order import top_falling
 from .completion_budget import CompletionBudget
 from .hypotheses import END, Candidate, Hypothesis, Row, Searchable, SearchSpace, check_search_arguments
-from .search_options import BestFirst
+from .search_options import MOST_WIDTH, BeamSearch, BestFirst
 from .search_results import AnswerPool, FoundAnswers, FoundTokens
 
 if TYPE_CHECKING:
@@ -99,6 +101,22 @@ class PrefixQueue:
         self.queue: list[tuple[float, int, OpenPrefix | Candidate]] = []
         self.number = count()
         self.push(OpenPrefix(self.space.start(), 0, 0.0), 0.0)
+        self.stats: dict[str, float] = {}
+        if options.beam:
+            self.search_beam(lm, constraint, max_tokens)
+
+    def search_beam(self, lm: LanguageModel, constraint: Searchable, max_tokens: int) -> None:
+        """Record the answers of a beam search."""
+        options = BeamSearch(width=min(max(self.options.beam, self.n), MOST_WIDTH), distinct=self.options.distinct)
+        try:
+            found = beam_search(lm, constraint, options, n=options.width, max_tokens=max_tokens)
+        except LimitError:  # nothing found
+            return
+        self.stats = found.stats
+        for answer in found:
+            for spelling in answer.spellings:
+                self.pool.add(spelling)
+        self.least = self.pool.kth_logprob(self.n)
 
     def push(self, entry: OpenPrefix | Candidate, key: float) -> None:
         heapq.heappush(self.queue, (-key, next(self.number), entry))
@@ -115,7 +133,8 @@ class PrefixQueue:
         bound = max([self.dropped, unused, *(bound_of(entry) for _, _, entry in self.queue)])
         if not self.pool.groups:
             raise self.space.nothing_found()
-        return FoundAnswers(self.pool.best(self.n), self.space.stats, bool(bound <= self.least), bound)
+        stats = {name: count + self.stats.get(name, 0) for name, count in self.space.stats.items()}
+        return FoundAnswers(self.pool.best(self.n), stats, bool(bound <= self.least), bound)
 
     def next_prefixes(self) -> list[OpenPrefix]:
         """Take prefixes for one call of the model from the queue, and record the texts that end before them."""

@@ -12,9 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..base.errors import TokenRefused, VocabularyError
 from ..decoding.reachable_tokens import Budget
 from ..decoding.token_budget import can_complete
@@ -27,9 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["CompletionBudget", "find_matcher"]
 
-LOOSE = 16
-"""A budget is loose if it exceeds twice the completion by this many tokens. Nearly every token fits then, so each is
-tested when it is used; otherwise all tokens are tested at once, by the states that they lead to."""
+KEPT = 4096
+"""Maximum number of cached texts."""
+OFFSETS = 200
+"""Offsets of a completion at which a phrase may be inserted."""
 
 
 class CompletionBudget:
@@ -47,6 +45,7 @@ class CompletionBudget:
     def __init__(self, vocabulary: Vocabulary, max_tokens: int, phrases: PhraseProgress | None = None) -> None:
         self.vocabulary, self.phrases = vocabulary, phrases
         self.budget = Budget(vocabulary, max_tokens)
+        self.texts: dict[tuple[tuple[int, int], PhraseState], list[bytes]] = {}
 
     def find_completion(
         self, position: CheckerPosition, state: PhraseState, known: bytes | None, token: int | None, remaining: int
@@ -69,19 +68,55 @@ class CompletionBudget:
         return None
 
     def shortest_texts(self, matcher: Matcher, state: PhraseState) -> list[bytes]:
-        """Return a shortest completion, and with missing phrases one that begins with them."""
+        """Return a shortest completion; while phrases are missing also completions with them."""
         shortest = self.budget.completion(matcher)
-        found = [] if shortest is None else [shortest]
-        if self.phrases is not None and not self.phrases.is_met(state):
-            text = self.phrases.missing_text(state)
-            trial = matcher.fork()
-            try:
-                trial.advance_bytes(text)
-            except TokenRefused:
-                return found
-            rest = self.budget.completion(trial)
-            found += [] if rest is None else [text + rest]
-        return found
+        if shortest is None:
+            return []
+        if self.phrases is None or self.phrases.is_met(state):
+            return [shortest]
+        key = matcher.state, state
+        if key not in self.texts:
+            if len(self.texts) >= KEPT:
+                self.texts.clear()
+            found = [self.continue_phrase(matcher, state, self.phrases)]
+            found.append(self.insert_phrases(matcher, shortest, self.phrases.missing_phrases(state), 0))
+            self.texts[key] = [text for text in found if text is not None]
+        return [shortest, *self.texts[key]]
+
+    def continue_phrase(self, matcher: Matcher, state: PhraseState, phrases: PhraseProgress) -> bytes | None:
+        """Return a completion that begins with the rest of a phrase that was begun and has all missing phrases; None if
+        there is none.
+        """
+        text = phrases.rest_of_phrase(state)
+        data = self.complete_after(matcher, text) if text else None
+        if data is None:
+            return None
+        missing = phrases.missing_phrases(phrases.advance(state, text))
+        return self.insert_phrases(matcher, text + data, missing, len(text))
+
+    def insert_phrases(self, matcher: Matcher, data: bytes, phrases: list[bytes], start: int) -> bytes | None:
+        """Return a completion with phrases that are inserted into `data` from an offset on, one after the other, each
+        as early as the constraint allows; None if one cannot be inserted.
+        """
+        for phrase in phrases:
+            for offset in range(start, min(len(data), start + OFFSETS) + 1):
+                text = data[:offset] + phrase
+                rest = self.complete_after(matcher, text)
+                if rest is not None:
+                    data, start = text + rest, len(text)
+                    break
+            else:
+                return None
+        return data
+
+    def complete_after(self, matcher: Matcher, text: bytes) -> bytes | None:
+        """Return a shortest completion after more bytes; None if they are refused."""
+        trial = matcher.fork()
+        try:
+            trial.advance_bytes(text)
+        except TokenRefused:
+            return None
+        return self.budget.completion(trial)
 
     def completes(
         self, position: CheckerPosition, matcher: Matcher, state: PhraseState, data: bytes, remaining: int
@@ -106,38 +141,9 @@ class CompletionBudget:
             trial.advance(token)
         return trial.allows(self.vocabulary.eos_ids[0])
 
-    def is_loose(self, known: bytes | None, remaining: int) -> bool:
-        """Return whether nearly every token can be expected to fit."""
-        return known is not None and 2 * len(known) + LOOSE < remaining
-
-    def select_fitting(
-        self,
-        position: CheckerPosition,
-        tokens: NDArray[np.int64],
-        states: list[PhraseState] | None,
-        known: bytes | None,
-        remaining: int,
-    ) -> NDArray[np.bool_]:
-        """Return for each of `tokens` (int64 [k], allowed) whether a completion after it fits in `remaining` tokens.
-
-        states: the phrase state after each token. Tokens that lead to the same states are tested once. A checker's
-        opinion is not asked.
-        """
-        matcher = find_matcher(position)
-        if matcher is None or not len(tokens):
-            return np.ones(len(tokens), np.bool_)
-        after = matcher.states_after(tokens.tolist()).tolist()
-        verdicts: dict[Any, bool] = {}
-        fitting = np.zeros(len(tokens), np.bool_)
-        for i, token in enumerate(tokens.tolist()):
-            state = (0, 0) if states is None else states[i]
-            key = after[i], state
-            if key not in verdicts:
-                trial = matcher.fork()
-                trial.advance(token)
-                verdicts[key] = self.find_completion(trial, state, known, token, remaining) is not None
-            fitting[i] = verdicts[key]
-        return fitting
+    def closing_token(self, known: bytes | None) -> int | None:
+        """Return the first token of a completion; None if there is none, or the text may end."""
+        return self.vocabulary.fewest(known)[0] if known else None
 
 
 def find_matcher(position: Any) -> Matcher | None:

@@ -145,22 +145,20 @@ class PhraseProgress:
         open_matches = [match for match in self.partial[node] if not met >> match.clause & 1]
         return met.bit_count() + max((match.depth / len(match.phrase) for match in open_matches), default=0.0)
 
-    def missing_text(self, state: PhraseState) -> bytes:
-        """Return bytes that meet all clauses: the rest of the phrase that was begun, then a shortest phrase of each
-        clause.
+    def rest_of_phrase(self, state: PhraseState) -> bytes:
+        """Return the bytes that complete a phrase of an unmet clause with which the text ends in part, the fewest if
+        there are several; b"" if there is none.
         """
         node, met = state
         begun = [match for match in self.partial[node] if not met >> match.clause & 1]
-        text = b""
-        if begun:
-            closest = min(begun, key=lambda match: len(match.phrase) - match.depth)
-            text = closest.phrase[closest.depth :]
-            state = self.advance(state, text)
-        for number, clause in enumerate(self.clauses):
-            if not state[1] >> number & 1:
-                phrase = min(clause, key=len)
-                text, state = text + phrase, self.advance(state, phrase)
-        return text
+        if not begun:
+            return b""
+        closest = min(begun, key=lambda match: len(match.phrase) - match.depth)
+        return closest.phrase[closest.depth :]
+
+    def missing_phrases(self, state: PhraseState) -> list[bytes]:
+        """Return a shortest phrase of each unmet clause."""
+        return [min(clause, key=len) for number, clause in enumerate(self.clauses) if not state[1] >> number & 1]
 
     def compute_moves(self, node: int) -> TokenMoves:
         """Return where each token of the vocabulary leads from a node. Special tokens have no bytes."""

@@ -164,7 +164,10 @@ class BestFirst:
     Attributes
     ----------
     max_calls : int
-        Number of calls of the model after which the search ends without proof.
+        Number of calls of the model after which the search ends without proof, in addition to those of the beam search.
+    beam : int
+        Width of a beam search that gives the first answers (n if that is more), so that there are some if the calls are
+        used up, and that prefixes below them need not be stored; 0 for none.
     together : int
         Number of prefixes in a call of the model.
     distinct : {"tokens", "text", "value"}
@@ -177,6 +180,7 @@ class BestFirst:
     """
 
     max_calls: int = 1000
+    beam: int = 4
     together: int = 8
     distinct: Distinct = "tokens"
     heuristic: Literal["none", "completion"] = "none"
@@ -185,6 +189,7 @@ class BestFirst:
     def __post_init__(self) -> None:
         set_count(self, "max_calls", 1)
         set_width(self, "together")
+        set_width(self, "beam", 0)
         set_real(self, "weight", 0.0)
         check_choice("distinct", self.distinct, DISTINCT)
         check_choice("heuristic", self.heuristic, ("none", "completion"))
@@ -232,9 +237,9 @@ def set_count(options: Any, name: str, least: int) -> None:
     object.__setattr__(options, name, check_count(name, getattr(options, name), least))
 
 
-def set_width(options: Any, name: str) -> None:
-    """Replace a field by its value as an int from 1 to MOST_WIDTH."""
-    set_count(options, name, 1)
+def set_width(options: Any, name: str, least: int = 1) -> None:
+    """Replace a field by its value as an int of at most MOST_WIDTH."""
+    set_count(options, name, least)
     if getattr(options, name) > MOST_WIDTH:
         raise ArgumentError(f"{name} is {getattr(options, name)}: at most {MOST_WIDTH:,}")
 

@@ -129,7 +129,7 @@ class AnswerPool:
         self.groups: dict[Hashable, list[FoundTokens]] = {}
 
     def add(self, found: FoundTokens) -> None:
-        """Add a token sequence that was not added before."""
+        """Add a token sequence, unless it was added before."""
         data = self.vocabulary.transcript(found.tokens)
         keys: dict[str, Callable[[], Hashable]] = {
             "tokens": lambda: found.tokens,
@@ -137,16 +137,15 @@ class AnswerPool:
             "value": lambda: hashable_json(data),  # type: ignore[dict-item,return-value]
         }
         group = self.groups.setdefault(keys[self.distinct](), [])
-        group.append(found)
-        group.sort(key=lambda one: -one.logprob)
+        if all(found.tokens != other.tokens for other in group):
+            group.append(found)
+            group.sort(key=lambda one: -one.logprob)
 
     def merge(self, other: AnswerPool) -> None:
-        """Add the sequences of another pool that this one does not have."""
-        known = {found.tokens for group in self.groups.values() for found in group}
+        """Add the sequences of another pool."""
         for group in other.groups.values():
             for found in group:
-                if found.tokens not in known:
-                    self.add(found)
+                self.add(found)
 
     def score_group(self, group: list[FoundTokens]) -> float:
         """Return the score of an answer."""

@@ -281,7 +281,7 @@ CALLS: dict[str, Call] = {
     "Lookahead": (constrain.Lookahead, lambda: {"steps": 1, "weight": 1.0, "breadth": 2}),
     "BestFirst": (
         constrain.BestFirst,
-        lambda: {"max_calls": 9, "together": 2, "distinct": "tokens", "heuristic": "none", "weight": 1.0},
+        lambda: {"max_calls": 9, "beam": 2, "together": 2, "distinct": "tokens", "heuristic": "none", "weight": 1.0},
     ),
     "StochasticBeams": (constrain.StochasticBeams, lambda: {"max_calls": 9}),
     "warm_up": (constrain.warm_up, lambda: {"vocabulary": vocabulary()}),

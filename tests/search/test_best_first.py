@@ -9,7 +9,7 @@ import pytest
 
 from constrain.base.errors import LimitError
 from constrain.sampling.checkers import BothCheckers, ValidatorChecker
-from constrain.search import BestFirst, best_first_search
+from constrain.search import BestFirst, beam_search, best_first_search
 from tests.markov_factory import ALL_BYTES, PIECES, Case, ChainModel, cases, empty, regular
 
 
@@ -17,13 +17,17 @@ def sorted_law(case: Case) -> list[tuple[float, tuple[int, ...]]]:
     return sorted(((math.log(p), tokens) for tokens, p in case.law().items() if p > 0), reverse=True)
 
 
-@pytest.mark.parametrize("together", [1, 8])
+@pytest.mark.parametrize(("together", "beam"), [(1, 0), (8, 0), (8, 4)])
 @pytest.mark.parametrize("n", [1, 4, 5000])
 @pytest.mark.parametrize("name", list(cases()))
-def test_the_n_likeliest_texts_with_proof(name: str, n: int, together: int) -> None:
+def test_the_n_likeliest_texts_with_proof(name: str, n: int, together: int, beam: int) -> None:
     case = cases()[name]
     found = best_first_search(
-        case.lm, case.constraint, BestFirst(together=together, max_calls=9999), n=n, max_tokens=case.max_tokens
+        case.lm,
+        case.constraint,
+        BestFirst(together=together, max_calls=9999, beam=beam),
+        n=n,
+        max_tokens=case.max_tokens,
     )
     law = sorted_law(case)
     assert [answer.logprob for answer in found] == pytest.approx([logprob for logprob, _ in law[:n]])
@@ -32,13 +36,13 @@ def test_the_n_likeliest_texts_with_proof(name: str, n: int, together: int) -> N
     if n < len(law):
         assert found.bound >= law[n][0] - 1e-12, "what is missing is no likelier than the bound says"
     else:
-        assert found.bound == -math.inf
+        assert found.bound <= found[-1].logprob
 
 
 @pytest.mark.parametrize("calls", [3, 6, 12, 20, 340])
 def test_without_proof_the_bound_holds(calls: int) -> None:
     case = cases()["brackets"]
-    options = BestFirst(max_calls=calls, together=4)
+    options = BestFirst(max_calls=calls, together=4, beam=0)
     found = best_first_search(case.lm, case.constraint, options, n=40, max_tokens=case.max_tokens)
     assert found.stats["model_calls"] <= calls
     known = {answer.tokens for answer in found}
@@ -53,7 +57,7 @@ def test_without_proof_the_bound_holds(calls: int) -> None:
 def test_the_completion_heuristic_is_proven_as_well() -> None:
     for name in ("brackets", "sums", "counting"):
         case = cases()[name]
-        options = BestFirst(heuristic="completion", weight=2.0, together=1)
+        options = BestFirst(heuristic="completion", weight=2.0, together=1, beam=0)
         found = best_first_search(case.lm, case.constraint, options, n=3, max_tokens=case.max_tokens)
         assert [answer.logprob for answer in found] == pytest.approx([p for p, _ in sorted_law(case)[:3]])
         assert found.optimal
@@ -64,12 +68,23 @@ def test_the_completion_heuristic_finds_a_first_answer_sooner() -> None:
     case = regular("long", ALL_BYTES, "[ab]{20}", 25, seed=2)
     calls = []
     for heuristic in ("completion", "none"):
-        options = BestFirst(heuristic=heuristic, weight=3.0, together=1, max_calls=24)  # type: ignore[arg-type]
+        options = BestFirst(heuristic=heuristic, weight=3.0, together=1, max_calls=24, beam=0)  # type: ignore[arg-type]
         try:
             calls.append(best_first_search(case.lm, case.constraint, options, max_tokens=25).stats["model_calls"])
         except LimitError:
             calls.append(math.inf)
     assert calls[0] < calls[1]
+
+
+def test_a_beam_search_gives_answers_when_the_calls_are_used_up() -> None:
+    case = regular("long", ALL_BYTES, "[ab]{20}", 25, seed=2)
+    with pytest.raises(LimitError):
+        best_first_search(case.lm, case.constraint, BestFirst(max_calls=3, beam=0), max_tokens=25)
+    found = best_first_search(case.lm, case.constraint, BestFirst(max_calls=3), n=2, max_tokens=25)
+    beams = beam_search(case.lm, case.constraint, n=2, max_tokens=25)
+    assert [answer.tokens for answer in found] == [answer.tokens for answer in beams]
+    assert not found.optimal and found.bound > found[0].logprob
+    assert found.stats["model_calls"] == 3 + beams.stats["model_calls"]
 
 
 def test_texts_are_ranked_by_their_likeliest_spelling_and_spellings_are_added() -> None:
