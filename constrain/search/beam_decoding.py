@@ -190,9 +190,8 @@ class BeamDecoder:
         """Return the bank of each child (int64 [k]) and the reward of its phrases (float64 [k])."""
         assert self.phrases is not None and self.options.phrases is not None
         node, met = parent.phrases
-        moves, tokens = self.phrases.moves_from(node), children.tokens
-        after, now = moves.after[tokens].tolist(), (moves.gained[tokens] | met).tolist()
-        states = list(zip(after, now))
-        banks = {state: self.bank_of(state) for state in set(states)}
-        rewards = {state: self.options.phrases.reward * self.phrases.measure(state) for state in banks}
-        return np.array([banks[s] for s in states], np.int64), np.array([rewards[s] for s in states])
+        moves = self.phrases.moves_from(node)
+        classes, states = moves.classes[children.tokens], moves.states_after(met)
+        banks = np.array([self.bank_of(state) for state in states], np.int64)
+        rewards = np.array([self.options.phrases.reward * self.phrases.measure(state) for state in states])
+        return banks[classes], rewards[classes]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Union
 
 import numpy as np
@@ -162,11 +163,23 @@ class SearchSpace:
         mask = compute_mask(position)
         if mask is not None:
             return allowed_tokens(mask)
-        texts = {token for token, data in enumerate(self.vocabulary.tokens) if data}
-        return np.array(sorted(texts | set(self.ends)), np.int64)
+        return self.texts
 
     def admit(self, candidate: Candidate) -> bool:
-        """Test a candidate that is about to be used; if it is allowed, set its position, completion and phrases."""
+        """Test a candidate that is about to be used; if it is allowed, set its position, phrases and completion."""
+        if not self.is_allowed(candidate):
+            return False
+        if self.budget is not None and candidate.position is not None:
+            parent = candidate.parent
+            remaining = self.max_tokens - len(parent.tokens) - 1
+            candidate.completion = self.budget.find_completion(
+                candidate.position, candidate.phrases, parent.completion, candidate.token, remaining
+            )
+            candidate.fits = candidate.completion is not None
+        return True
+
+    def is_allowed(self, candidate: Candidate) -> bool:
+        """Test a candidate; if it is allowed, set its position and phrases."""
         parent, token = candidate.parent, candidate.token
         if not hasattr(parent.position, "mask"):
             self.checks += 1
@@ -178,13 +191,13 @@ class SearchSpace:
         candidate.position.advance(token)
         if self.phrases is not None:
             candidate.phrases = self.phrases.advance(parent.phrases, self.vocabulary.tokens[token] or b"")
-        if self.budget is not None:
-            remaining = self.max_tokens - len(parent.tokens) - 1
-            candidate.completion = self.budget.find_completion(
-                candidate.position, candidate.phrases, parent.completion, token, remaining
-            )
-            candidate.fits = candidate.completion is not None
         return True
+
+    @cached_property
+    def texts(self) -> NDArray[np.int64]:
+        """All tokens that have bytes, and the end tokens (int64 [k], ascending)."""
+        texts = {token for token, data in enumerate(self.vocabulary.tokens) if data}
+        return np.array(sorted(texts | set(self.ends)), np.int64)
 
     def nothing_found(self) -> LimitError:
         """Return the error for a search without answers."""

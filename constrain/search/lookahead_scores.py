@@ -70,7 +70,7 @@ def continue_greedily(space: SearchSpace, run: Continuation, row: Row) -> None:
             break
         step = float(children.logs[index])
         candidate = Candidate(head, int(children.tokens[index]), step, step)
-        if space.admit(candidate):
+        if space.is_allowed(candidate):
             run.head, run.logprob = candidate.extend(), run.logprob + step
             return
     run.has_ended = True
@@ -87,7 +87,5 @@ def nearest_progress(space: SearchSpace, head: Hypothesis, children: Children) -
         return -np.inf
     node, met = head.phrases
     moves, here = phrases.moves_from(node), phrases.bank(head.phrases)
-    states = list(zip(moves.after[children.tokens].tolist(), (moves.gained[children.tokens] | met).tolist()))
-    forward = {state: phrases.bank(state) > here for state in set(states)}
-    better = np.array([forward[state] for state in states], np.bool_)
-    return float(children.logs[better].max(initial=-np.inf))
+    forward = np.array([phrases.bank(state) > here for state in moves.states_after(met)], np.bool_)
+    return float(children.logs[forward[moves.classes[children.tokens]]].max(initial=-np.inf))

@@ -32,17 +32,21 @@ __all__ = ["PhraseProgress", "PhraseState", "TokenMoves"]
 PhraseState = tuple[int, int]
 """Node of the automaton, and the clauses met as bits."""
 KEPT = 64
-"""Nodes whose moves are cached, at 12 bytes per token of the vocabulary."""
+"""Nodes whose moves are cached, at 8 bytes per token of the vocabulary."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenMoves:
-    """Where each token leads from a node. after: int64 [V], nodes; gained: int64 [V], clauses met on the way, as
-    bits.
+    """Where each token leads from a node. classes: int64 [V], the class of each token; moves: for each class the node
+    after it, and the clauses met on the way as bits.
     """
 
-    after: NDArray[np.int64]
-    gained: NDArray[np.int64]
+    classes: NDArray[np.int64]
+    moves: list[tuple[int, int]]
+
+    def states_after(self, met: int) -> list[PhraseState]:
+        """Return the state after the tokens of each class, given the clauses met before."""
+        return [(node, gained | met) for node, gained in self.moves]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +174,8 @@ class PhraseProgress:
             active = np.flatnonzero(lengths > position)
             after[active] = self.delta[after[active], blob[starts[active] + position]]
             gained[active] |= self.met[after[active]]
-        return TokenMoves(after, gained)
+        pairs, classes = np.unique(np.stack([after, gained]), axis=1, return_inverse=True)
+        return TokenMoves(classes.reshape(-1), list(zip(*pairs.tolist())))
 
     @cached_property
     def token_arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:

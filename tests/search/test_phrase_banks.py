@@ -188,7 +188,7 @@ def test_moves_of_tokens_are_those_of_their_bytes() -> None:
         moves = progress.moves_from(node)
         for token, data in enumerate(PIECES.tokens):
             after = progress.advance((node, met), data or b"")
-            assert (int(moves.after[token]), int(moves.gained[token]) | met) == after
+            assert moves.states_after(met)[moves.classes[token]] == after
 
 
 def test_a_bank_counts_tokens_of_phrases() -> None:
