@@ -88,6 +88,7 @@ class BeamDecoder:
         self.space = SearchSpace(lm, constraint, max_tokens, self.phrases, budget)
         self.stopping = StoppingRule(options, self.width, max_tokens)
         self.beams: list[list[Hypothesis]] = [[self.space.start()] for _ in range(options.groups)]
+        self.texts: list[dict[bytes, float]] = [{} for _ in range(options.groups)]
         self.pools = [AnswerPool(vocabulary, options.distinct, self.stopping.score) for _ in range(options.groups)]
 
     def search(self, n: int) -> FoundAnswers:
@@ -108,12 +109,13 @@ class BeamDecoder:
         chosen: Counter[int] = Counter()
         for group, beam in enumerate(self.beams):
             streams = self.list_streams([(one, next(rows)) for one in beam], chosen)
-            running, ended = self.select(streams)
+            running, ended = self.select(streams, self.texts[group])
             for candidate in ended:
                 tokens, steps = candidate.parent.tokens, (*candidate.parent.steps, candidate.step)
                 self.pools[group].add(FoundTokens(tokens, steps))
             self.beams[group] = [candidate.extend() for candidate in running]
             chosen.update(candidate.token for candidate in running)
+            self.note_texts(group)
             self.end_if_done(group)
 
     def end_if_done(self, group: int) -> None:
@@ -124,11 +126,21 @@ class BeamDecoder:
             if self.stopping.has_ended(self.pools[group], best, len(beam[0].tokens)):
                 self.beams[group] = []
 
-    def select(self, banks: dict[int, CandidateStreams]) -> tuple[list[Candidate], list[Candidate]]:
+    def note_texts(self, group: int) -> None:
+        """Record the texts of the hypotheses of a group, so that other spellings of them come last."""
+        known = self.texts[group]
+        if self.options.distinct != "tokens":
+            for one in self.beams[group]:
+                known[one.text] = max(one.logprob, known.get(one.text, -np.inf))
+
+    def select(
+        self, banks: dict[int, CandidateStreams], texts: dict[bytes, float]
+    ) -> tuple[list[Candidate], list[Candidate]]:
         """Return the candidates that are continued and those that end."""
         ahead, options = self.options.lookahead, self.options.phrases
         slots = self.width * (ahead.breadth if ahead.steps else 1)
-        taken = {bank: take_candidates(self.space, streams, slots) for bank, streams in banks.items()}
+        known = None if self.options.distinct == "tokens" else texts
+        taken = {bank: take_candidates(self.space, streams, slots, known) for bank, streams in banks.items()}
         if ahead.steps:
             add_lookahead(self.space, [one for candidates in taken.values() for one in candidates], ahead)
             taken = {bank: sorted(candidates, key=lambda one: one.rank) for bank, candidates in taken.items()}

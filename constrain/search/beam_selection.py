@@ -15,8 +15,8 @@ With phrases, candidates are divided into banks, and each bank is treated like a
 from __future__ import annotations
 
 import heapq
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections import ChainMap, deque
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -29,7 +29,8 @@ __all__ = ["CandidateStreams", "allocate_banks", "rotate_banks", "split_banks", 
 
 Stream = Iterator[Candidate]
 TRIED = 64
-"""Candidates that cannot be closed within the budget are passed over until there are this many, and 8 per slot."""
+"""Candidates that cannot be closed within the budget or repeat a text are passed over until there are this many, and 8
+per slot."""
 
 
 @dataclass(slots=True)
@@ -51,31 +52,49 @@ def merge_streams(streams: list[Stream]) -> Stream:
     return heapq.merge(*streams, key=lambda candidate: -candidate.key)
 
 
-def take_candidates(space: SearchSpace, streams: CandidateStreams, slots: int) -> list[Candidate]:
-    """Return admitted candidates in order of rank: all until `slots` of them do not end."""
+def take_candidates(
+    space: SearchSpace, streams: CandidateStreams, slots: int, known: dict[bytes, float] | None = None
+) -> list[Candidate]:
+    """Return admitted candidates in order of rank: all until `slots` of them do not end.
+
+    known: largest log-probability of the prefixes with each text so far. Less likely spellings of these texts, and of
+    likelier candidates, are used only where there are too few others. None: spellings do not matter.
+    """
     certain = deque(sorted(streams.certain, key=lambda candidate: candidate.rank))
     merged = merge_streams(streams.fitting)
-    taken, unfit, count = list[Candidate](), list[Candidate](), 0
+    taken, spare, count = list[Candidate](), list[Candidate](), 0
+    found = None if known is None else ChainMap[bytes, float]({}, known)
     following = next(merged, None)
     while count < slots:
         if certain and (following is None or certain[0].key >= following.key):
             candidate = certain.popleft()
-        elif following is not None and len(unfit) <= TRIED + 8 * slots:
+        elif following is not None and len(spare) <= TRIED + 8 * slots:
             candidate, following = following, next(merged, None)
         elif certain:
             candidate = certain.popleft()
         else:
             break
         if space.admit(candidate):
-            (taken if candidate.fits else unfit).append(candidate)
-            count += candidate.fits and candidate.token != END
-    for candidate in merge_streams([iter(unfit), *streams.others]):
+            if found is not None and candidate.token != END:
+                mark_repeated(candidate, found)
+            is_good = candidate.fits and not candidate.repeats
+            (taken if is_good else spare).append(candidate)
+            count += is_good and candidate.token != END
+    spare.sort(key=lambda candidate: candidate.rank)
+    for candidate in chain(spare, merge_streams(streams.others)):
         if count >= slots:
             break
         if candidate.position is not None or space.admit(candidate):
             taken.append(candidate)
             count += 1
     return sorted(taken, key=lambda candidate: candidate.rank)
+
+
+def mark_repeated(candidate: Candidate, known: MutableMapping[bytes, float]) -> None:
+    """Set whether a candidate is a less likely spelling of a known text; otherwise make it the known one."""
+    candidate.repeats = known.get(candidate.text, -np.inf) >= candidate.logprob
+    if not candidate.repeats:
+        known[candidate.text] = candidate.logprob
 
 
 def split_candidates(candidates: list[Candidate], slots: int) -> tuple[list[Candidate], list[Candidate]]:

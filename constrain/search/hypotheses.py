@@ -39,7 +39,7 @@ class Hypothesis:
     """A prefix of a text.
 
     steps: log-probability of each token under the model, nats. position: after the tokens. completion: bytes that end
-    the text within the budget, None if none is known. phrases: state of the phrases.
+    the text within the budget, None if none is known. phrases: state of the phrases. text: bytes of the tokens.
     """
 
     tokens: tuple[int, ...]
@@ -48,13 +48,14 @@ class Hypothesis:
     position: CheckerPosition
     completion: bytes | None = None
     phrases: PhraseState = PhraseProgress.start
+    text: bytes = b""
 
 
 @dataclass(slots=True, eq=False)
 class Candidate:
     """A token after a hypothesis, or its end. key: by which candidates are ranked. Admitting it sets the position, the
-    completion and the state of the phrases, and `fits`: whether the text can be closed within the budget, or is not
-    known to be.
+    text, the completion and the state of the phrases, and `fits`: whether a completion within the budget is known.
+    repeats: whether it is a less likely spelling of a text that was found before.
     """
 
     parent: Hypothesis
@@ -64,12 +65,14 @@ class Candidate:
     position: CheckerPosition | None = None
     completion: bytes | None = None
     phrases: PhraseState = field(default=PhraseProgress.start)
+    text: bytes = b""
     fits: bool = True
+    repeats: bool = False
 
     @property
-    def rank(self) -> tuple[bool, float]:
-        """Sorts candidates: those that fit the budget first, then by falling key."""
-        return not self.fits, -self.key
+    def rank(self) -> tuple[bool, bool, float]:
+        """Sorts candidates: those that fit the budget first, new texts among them first, then by falling key."""
+        return not self.fits, self.repeats, -self.key
 
     @property
     def logprob(self) -> float:
@@ -81,7 +84,7 @@ class Candidate:
         parent, position = self.parent, self.position
         assert position is not None
         tokens, steps = (*parent.tokens, self.token), (*parent.steps, self.step)
-        return Hypothesis(tokens, steps, self.logprob, position, self.completion, self.phrases)
+        return Hypothesis(tokens, steps, self.logprob, position, self.completion, self.phrases, self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +192,7 @@ class SearchSpace:
             return True
         candidate.position = parent.position.fork()
         candidate.position.advance(token)
+        candidate.text = parent.text + self.vocabulary.spelled(token)
         if self.phrases is not None:
             candidate.phrases = self.phrases.advance(parent.phrases, self.vocabulary.tokens[token] or b"")
         return True

@@ -119,7 +119,7 @@ class BeamSearch:
         Penalty for each earlier group that chose the same token at the same step.
     distinct : {"tokens", "text", "value"}
         "text": tokenisations of one text are one answer, and their probabilities are added; "value": texts with equal
-        JSON values are.
+        JSON values are. In both cases other spellings of a text do not take the places of other texts in the beam.
     phrases : PhraseBanks, optional
         Phrases that every answer must contain.
     lookahead : Lookahead

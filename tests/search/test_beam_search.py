@@ -212,6 +212,17 @@ def test_distinct_texts_have_the_probability_of_all_their_spellings() -> None:
     assert all(answer.tokens == answer.spellings[0].tokens for answer in found)
 
 
+@pytest.mark.parametrize("n", [1, 2, 5, 10, 20])
+def test_spellings_do_not_take_the_places_of_other_texts(n: int) -> None:
+    """A beam of width n finds n texts, though each has many spellings; with token sequences as answers it does not."""
+    case = regular("spellings", PIECES, "[ab]{4,5}", 7, seed=3)
+    found = beam_search(case.lm, case.constraint, BeamSearch(width=n, distinct="text"), n=n, max_tokens=7)
+    assert len({answer.text for answer in found}) == n
+    if n >= 10:
+        spellings = beam_search(case.lm, case.constraint, BeamSearch(width=n), n=n, max_tokens=7)
+        assert len({answer.text for answer in spellings}) < n
+
+
 def test_distinct_values_have_the_probability_of_all_their_texts() -> None:
     tokens = [b"1", b".", b"0", b"e", b"true", b"[", b"]", None]
     known = [token for token in tokens if token]
