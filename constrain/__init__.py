@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ConstrainError,
         GrammarError,
         LimitError,
+        Refusal,
         RegexError,
         SchemaError,
         SchemaWarning,
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
     from .engine.matcher import Matcher
     from .forms import (  # type: ignore[no-redef]
         Form,
+        all_of,
+        contains,
+        excludes,
         free_text,
         gbnf,
         json_schema,
@@ -57,10 +61,16 @@ if TYPE_CHECKING:
         thinking,
         triggered,
     )
+    from .generation.answer_repair import repair
     from .generation.generation_result import Generation
+    from .generation.inference_engine import Engine
     from .generation.pipeline import generate
+    from .generation.prompt_composition import PromptTemplate
+    from .generation.remote_generation import generate_remote
     from .grammar.nodes import Grammar
+    from .infilling import Gap, decode_masked, infill, infill_check, infill_form
     from .integrations.logits_processor import ConstraintLogitsProcessor
+    from .integrations.remote_models import RemoteModel
     from .integrations.transformers_models import load_model
     from .search import (
         BeamSearch,
@@ -81,7 +91,9 @@ __all__ = [
     "ConstrainError",
     "Constraint",
     "ConstraintLogitsProcessor",
+    "Engine",
     "Form",
+    "Gap",
     "Generation",
     "Grammar",
     "GrammarError",
@@ -90,6 +102,9 @@ __all__ = [
     "Lookahead",
     "Matcher",
     "PhraseBanks",
+    "RemoteModel",
+    "PromptTemplate",
+    "Refusal",
     "RegexError",
     "SchemaError",
     "SchemaWarning",
@@ -105,16 +120,24 @@ __all__ = [
     "VocabularyError",
     "VocabularyWarning",
     "__version__",
+    "all_of",
     "apply_mask",
     "beam_search",
     "best_first_search",
     "compile",
     "compile_grammar",
+    "decode_masked",
+    "contains",
+    "excludes",
     "fill_masks",
     "free_text",
     "gbnf",
     "generate",
+    "generate_remote",
     "infer",
+    "infill",
+    "infill_check",
+    "infill_form",
     "json_schema",
     "lark",
     "literal",
@@ -122,6 +145,7 @@ __all__ = [
     "mark",
     "regex",
     "stochastic_beam_search",
+    "repair",
     "warm_up",
     "thinking",
     "tool_calls",
@@ -137,13 +161,19 @@ _PACKAGES = {
     "engine.constraint": "Constraint",
     "engine.matcher": "Matcher",
     "compilation.process_warm_up": "warm_up",
-    "base.errors": "ArgumentError ConstrainError GrammarError LimitError RegexError SchemaError SchemaWarning "
+    "base.errors": "ArgumentError ConstrainError GrammarError LimitError Refusal RegexError SchemaError SchemaWarning "
     "SourceError TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
-    "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
+    "generation.answer_repair": "repair",
+    "forms": "Form all_of contains excludes free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generation.generation_result": "Generation",
+    "generation.inference_engine": "Engine",
     "generation.pipeline": "generate",
+    "generation.prompt_composition": "PromptTemplate",
     "grammar.nodes": "Grammar",
+    "infilling": "Gap decode_masked infill infill_check infill_form",
     "integrations.logits_processor": "ConstraintLogitsProcessor",
+    "generation.remote_generation": "generate_remote",
+    "integrations.remote_models": "RemoteModel",
     "integrations.transformers_models": "load_model",
     "base.options": "Limits Style",
     "search": "BeamSearch BestFirst Lookahead PhraseBanks StochasticBeams beam_search best_first_search "

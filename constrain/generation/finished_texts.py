@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import LimitError
-from ..decoding.generation_loop import Outcome, Piece, Stats, generate_text
+from ..decoding.generation_loop import finish_runs
+from ..decoding.model_runner import ModelRunner
+from ..decoding.outcomes import Outcome, Piece, Stats
+from ..decoding.scheduler import Scheduler
 from ..engine.constraint import Constraint
 from ..sampling import SAMPLERS, Checker, LanguageModel, add_post_filter, draw
-from ..sampling.core.masked_sampling import Proposal
 from ..sampling.sampler_choice import SamplerChoice, choose_sampler
+from .drawn_texts import DrawnTexts
+from .engine_call import EngineCall
+from .masked_batches import ATTEMPTS, TextListener, draw_texts
+from .model_preparation import limit_tokens
 
-__all__ = ["ATTEMPTS", "draw_outcomes", "generate_masked", "select_sampler"]
+__all__ = ["ATTEMPTS", "DrawOutcomes", "draw_here", "make_sampler_draw", "select_sampler"]
 
-ATTEMPTS = 64
-"""Maximum number of unfinished texts per requested text before `generate` gives up."""
 PARTICLES = 16
 """Default number of particles. The median of our fixtures is then near p given L; use more where a twist is missing
 (see the how-to)."""
+DrawOutcomes = Callable[[LanguageModel, int], tuple[list[Outcome], int]]
+"""Draws a number of texts from a model; returns those that ended and the number of unfinished ones."""
 
 
 def select_sampler(
@@ -47,54 +53,69 @@ def select_sampler(
     return SamplerChoice(sampler, "", options)
 
 
-def generate_masked(
-    lm: LanguageModel,
-    constraint: Constraint,
-    n: int,
-    *,
-    seed: int | None,
-    max_tokens: int,
-    proposal: Proposal,
-    stream: Callable[[Piece], None] | None,
-) -> tuple[list[Outcome], int]:
-    """Generate n texts with the generation loop. Return them and the number of unfinished ones.
+def draw_here(runner: ModelRunner, call: EngineCall, stream: Callable[[Piece], None] | None) -> list[DrawnTexts]:
+    """Run `draw_texts` on a scheduler that is stepped in this thread, and close the runner. Raise the first error of a
+    text at once.
+
+    stream: receives the Pieces text after text.
+    """
+    ordered = None if stream is None else OrderedStream(stream)
+    listener: TextListener | None = ordered
+    texts = draw_texts(call.vocabulary, call.prompts, call.count, call.choice, listener)
+    scheduler = Scheduler(runner)
+    found: list[DrawnTexts] = []
+    try:
+        requests = next(texts)
+        while True:
+            runs = [scheduler.submit(request) for request in requests]
+            finish_runs(scheduler, runs)
+            requests = texts.send(runs)
+    except StopIteration as stop:
+        found = stop.value
+    finally:
+        runner.close()
+    for one in found:
+        if one.error is not None:
+            raise one.error
+    if ordered is not None:
+        ordered.flush()
+    return found
+
+
+class OrderedStream:
+    """Passes the Pieces of several texts on text after text; those of later texts wait until the earlier have ended."""
+
+    def __init__(self, stream: Callable[[Piece], None]) -> None:
+        self.stream, self.current = stream, (0, 0)
+        self.waiting: dict[tuple[int, int], list[Piece]] = {}
+
+    def __call__(self, prompt: int, sample: int, piece: Piece) -> None:
+        """Pass a Piece on, or keep it."""
+        if (prompt, sample) == self.current:
+            self.stream(piece)
+        else:
+            self.waiting.setdefault((prompt, sample), []).append(piece)
+
+    def flush(self) -> None:
+        """Pass on all Pieces that were kept."""
+        for _, pieces in sorted(self.waiting.items()):
+            for piece in pieces:
+                self.stream(piece)
+        self.waiting.clear()
+
+
+def make_sampler_draw(
+    constraint: Constraint, sampler: str, seed: int | None, max_tokens: int, options: dict[str, Any]
+) -> DrawOutcomes:
+    """Return a function that draws texts with a sampler of `sampling` and converts them to Outcomes.
 
     Unfinished texts are drawn again (see `repeat_until_ended`).
     """
-    generators = spawn_generators(seed)
-
-    def attempt(count: int) -> tuple[list[Outcome], int]:
-        texts = [
-            generate_text(lm, constraint, rng=next(generators), max_tokens=max_tokens, proposal=proposal, stream=stream)
-            for _ in range(count)
-        ]
-        ended = [text for text in texts if text.finish_reason != "length"]
-        if len(ended) < len(texts) and stream is not None:
-            raise LimitError(
-                f"a text that was streamed did not end within max_tokens = {max_tokens}", hint="Raise max_tokens."
-            )
-        return ended, len(texts) - len(ended)
-
-    return repeat_until_ended(attempt, n, max_tokens)
-
-
-def draw_outcomes(
-    lm: LanguageModel,
-    constraint: Constraint,
-    sampler: str,
-    n: int,
-    seed: int | None,
-    max_tokens: int,
-    options: dict[str, Any],
-) -> tuple[list[Outcome], int]:
-    """Draw n texts with a sampler of `sampling` and convert them to Outcomes. Unfinished texts are drawn again (see
-    `repeat_until_ended`).
-    """
     rng = np.random.default_rng(seed)
 
-    def attempt(count: int) -> tuple[list[Outcome], int]:
+    def attempt(lm: LanguageModel, most: int, count: int) -> tuple[list[Outcome], int]:
         start = perf_counter_ns()
-        draws = draw(lm, constraint, sampler=sampler, n=count, rng=rng, max_tokens=max_tokens, **options)
+        draws = draw(lm, constraint, sampler=sampler, n=count, rng=rng, max_tokens=most, **options)
         total_us = (perf_counter_ns() - start) / 1e3
         finished = []
         for drawn in draws:
@@ -104,19 +125,19 @@ def draw_outcomes(
             finished.append(Outcome(list(drawn.tokens), data, drawn.logprob, drawn.log_weight, "complete", stats))
         return finished, draws.unfinished
 
-    return repeat_until_ended(attempt, n, max_tokens)
+    return lambda lm, n: repeat_until_ended(attempt, lm, n, limit_tokens(lm, max_tokens))
 
 
 def repeat_until_ended(
-    attempt: Callable[[int], tuple[list[Outcome], int]], n: int, max_tokens: int
+    attempt: Callable[[LanguageModel, int, int], tuple[list[Outcome], int]], lm: LanguageModel, n: int, max_tokens: int
 ) -> tuple[list[Outcome], int]:
     """Return n finished texts and the number of unfinished ones. Raise LimitError after ATTEMPTS unfinished texts per
     text.
 
-    attempt: draws the given number of texts; returns those that ended and the number that did not. If it returns
-    neither, fewer than n texts are returned.
+    attempt: draws, from a model and within a number of tokens, a number of texts; returns those that ended and the
+    number that did not. If it returns neither, fewer than n texts are returned.
     """
-    finished, unfinished = attempt(n)
+    finished, unfinished = attempt(lm, max_tokens, n)
     while unfinished and len(finished) < n:
         if unfinished >= ATTEMPTS * n:
             raise LimitError(
@@ -124,16 +145,8 @@ def repeat_until_ended(
                 f"{n} were requested",
                 hint='Raise max_tokens, or use sampler="masked", which closes a text before the limit.',
             )
-        more, failed = attempt(n - len(finished))
+        more, failed = attempt(lm, max_tokens, n - len(finished))
         if not more and not failed:
             break
         finished, unfinished = finished + more, unfinished + failed
     return finished, unfinished
-
-
-def spawn_generators(seed: int | None) -> Iterator[np.random.Generator]:
-    """Yield independent random generators without end; the first is the one that n = 1 uses."""
-    root = np.random.SeedSequence(seed)
-    yield np.random.default_rng(root)
-    while True:
-        yield np.random.default_rng(root.spawn(1)[0])

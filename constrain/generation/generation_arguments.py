@@ -10,19 +10,20 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Union
 
-from ..base.errors import ArgumentError, ConstrainError, UnsupportedError, check_type, describe_value
+from ..base.errors import ArgumentError, ConstrainError, UnsupportedError, check_count, check_type, describe_value
 from ..base.options import Limits, Style
+from ..decoding.token_choice import TokenChoice
 from ..forms import grammar as form_of
 from ..frontends.python_types import to_schema
 from ..integrations.python_values import is_type, parse_json, to_value
 from ..sampling import SAMPLERS, Checker
-from ..sampling.core.masked_sampling import PLAIN, Proposal
+from ..sampling.core.masked_sampling import PLAIN
 from ..sampling.core.sampler_arguments import MOST_DRAWS, is_count
 
-__all__ = ["Check", "ConstraintRequest", "build_proposal", "build_request", "check_arguments", "list_masked_options"]
+__all__ = ["Check", "ConstraintRequest", "build_request", "check_arguments", "is_checked_after", "list_masked_options"]
 
 Check = Union[Callable[[str], bool], Checker]
-"""A condition on texts in addition to the constraint."""
+"""A condition on texts in addition to the constraint. A function may also raise ValueError with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,26 +85,20 @@ def build_request(
     return ConstraintRequest(schema, regex, grammar, choices, type)
 
 
-def build_proposal(temperature: float, top_k: int | None, top_p: float | None) -> Proposal:
-    """Make the Proposal; raise ConstrainError for invalid values."""
-    try:
-        return Proposal(temperature, top_k, top_p)
-    except (TypeError, ValueError) as error:
-        raise ConstrainError(str(error)) from error
-
-
 def check_arguments(
     *,
     sampler: str,
     n: int | None,
     max_tokens: int,
     particles: int | None,
-    proposal: Proposal,
+    choice: TokenChoice,
     stream: object,
     check: object,
+    retries: int,
 ) -> None:
     """Raise an error for a value that is out of range, or for options that the sampler does not support."""
-    check_sampler(sampler, particles, proposal, stream, check)
+    check_sampler(sampler, particles, choice, stream, check)
+    check_count("retries", retries)
     if n is not None and not 0 <= n <= MOST_DRAWS:
         raise ArgumentError(f"n is {n}: it is the number of texts, from 0 to {MOST_DRAWS:,}")
     if max_tokens < 1:
@@ -118,7 +113,7 @@ def check_sampler_name(sampler: object) -> None:
         raise UnsupportedError(f"there is no sampler {sampler!r}", hint=f"The samplers are {known}.")
 
 
-def check_sampler(sampler: str, particles: int | None, proposal: Proposal, stream: object, check: object) -> None:
+def check_sampler(sampler: str, particles: int | None, choice: TokenChoice, stream: object, check: object) -> None:
     """Raise ConstrainError or UnsupportedError if the sampler does not support the given options."""
     particle_samplers = [name for name, row in SAMPLERS.items() if row.takes_particles]
     if particles is not None and (sampler not in particle_samplers or not is_count(particles) or particles < 1):
@@ -130,17 +125,18 @@ def check_sampler(sampler: str, particles: int | None, proposal: Proposal, strea
         raise ConstrainError(
             f"check is {check!r}", hint="Give a function of a text that returns True or False, or a sampling.Checker."
         )
-    if check is not None and (sampler == "masked" or list_masked_options(proposal, stream)):
-        raise UnsupportedError(
-            'the sampler "masked" does not support check=, because it does not draw a rejected text again',
-            hint='Use sampler="exact", or "auto" without a temperature, top_k, top_p and stream=.',
-        )
     if sampler in ("masked", "auto"):
         return
-    if proposal != PLAIN:
+    if choice.proposal != PLAIN:
         raise UnsupportedError(
-            f"the sampler {sampler!r} draws from the model's own distribution: it has no temperature, top_k or top_p",
+            f"the sampler {sampler!r} draws from the model's own distribution: it has no temperature, top_k, top_p or "
+            "min_p",
             hint='Remove these options, or use sampler="masked".',
+        )
+    if choice.stop:
+        raise UnsupportedError(
+            f"the sampler {sampler!r} does not support stop=, because it draws texts that the model ends",
+            hint='Remove stop=, or use sampler="masked".',
         )
     if stream is not None:
         raise UnsupportedError(
@@ -149,13 +145,22 @@ def check_sampler(sampler: str, particles: int | None, proposal: Proposal, strea
         )
 
 
-def list_masked_options(proposal: Proposal, stream: object) -> str:
+def list_masked_options(choice: TokenChoice, stream: object) -> str:
     """Return the names of requested options that only the sampler "masked" supports, joined by commas; "" if there are
     none.
     """
     options = [] if stream is None else ["streaming"]
-    options += [name for name in ("temperature", "top_k", "top_p") if getattr(proposal, name) != getattr(PLAIN, name)]
-    return ", ".join(options)
+    names = ("temperature", "top_k", "top_p", "min_p")
+    options += [name for name in names if getattr(choice.proposal, name) != getattr(PLAIN, name)]
+    return ", ".join([*options, "stop"] if choice.stop else options)
+
+
+def is_checked_after(sampler: str, masked_options: str) -> bool:
+    """Return whether `check=` is called for texts after they were drawn, which are drawn again if it rejects them.
+
+    Otherwise it is given to the sampler, which draws from the distribution given the constraint and the check.
+    """
+    return sampler == "masked" or bool(sampler == "auto" and masked_options)
 
 
 def check_types(
