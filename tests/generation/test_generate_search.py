@@ -81,6 +81,14 @@ def test_each_step_feeds_one_token_per_hypothesis() -> None:
     assert prompted.tokens_fed == prompt - 1 + found.stats["rows"]
 
 
+def test_lists_of_constraints_are_searched_one_by_one() -> None:
+    case = cases()["pieces"]
+    found = generate(
+        case.lm, tokenizer=case.constraint.vocabulary, regex=["a+b", "b{2}"], search=BestFirst(), max_tokens=6
+    )  # fmt: skip
+    assert [one.text[-1] for one in found] == ["b", "b"] and found[1].text == "bb"
+
+
 def test_phrases_through_generate() -> None:
     found = search(BeamSearch(width=8, phrases=PhraseBanks(["ba"])), n=8)
     assert found and all("ba" in one.text for one in found)

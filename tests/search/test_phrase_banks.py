@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+import constrain
 from constrain import compile as compile_constraint
 from constrain.base.errors import ArgumentError, LimitError
 from constrain.search import BeamSearch, FoundAnswers, Lookahead, PhraseBanks, PhraseProgress, beam_search
@@ -135,6 +136,17 @@ def test_phrases_hold_within_another_constraint() -> None:
         options = BeamSearch(width=4, phrases=PhraseBanks(["New", "York"], method=method))  # type: ignore[arg-type]
         found = beam_search(lm, constraint, options, n=4, max_tokens=20)
         assert all("New" in answer.value and "York" in answer.value for answer in found)
+
+
+@pytest.mark.parametrize("clauses", CLAUSES[:4], ids=str)
+def test_banks_at_full_width_equal_the_product_of_automata(clauses: list[Any]) -> None:
+    """The same phrases as part of the constraint: the same texts with the same probabilities."""
+    case = free(7)
+    form = constrain.regex("[abc]*") & constrain.all_of(clauses)
+    product_constraint = compile_constraint(LETTERS, form)
+    within = beam_search(case.lm, product_constraint, BeamSearch(width=2000), n=2000, max_tokens=case.max_tokens)
+    beside = search(case, clauses, 2000, 2000)
+    assert {one.tokens: one.logprob for one in within} == pytest.approx({one.tokens: one.logprob for one in beside})
 
 
 def test_phrases_that_the_constraint_excludes_are_a_limit_error() -> None:
