@@ -64,12 +64,14 @@ if TYPE_CHECKING:
     from .generation.answer_repair import repair
     from .generation.generation_result import Generation
     from .generation.inference_engine import Engine
+    from .generation.partial_values import stream_values
     from .generation.pipeline import generate
     from .generation.prompt_composition import PromptTemplate
     from .generation.remote_generation import generate_remote
     from .grammar.nodes import Grammar
     from .infilling import Gap, decode_masked, infill, infill_check, infill_form
     from .integrations.logits_processor import ConstraintLogitsProcessor
+    from .integrations.partial_types import partial_model
     from .integrations.remote_models import RemoteModel
     from .integrations.transformers_models import load_model
     from .search import (
@@ -143,8 +145,10 @@ __all__ = [
     "literal",
     "load_model",
     "mark",
+    "partial_model",
     "regex",
     "stochastic_beam_search",
+    "stream_values",
     "repair",
     "warm_up",
     "thinking",
@@ -167,6 +171,7 @@ _PACKAGES = {
     "forms": "Form all_of contains excludes free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generation.generation_result": "Generation",
     "generation.inference_engine": "Engine",
+    "generation.partial_values": "stream_values",
     "generation.pipeline": "generate",
     "generation.prompt_composition": "PromptTemplate",
     "grammar.nodes": "Grammar",
@@ -174,6 +179,7 @@ _PACKAGES = {
     "integrations.logits_processor": "ConstraintLogitsProcessor",
     "generation.remote_generation": "generate_remote",
     "integrations.remote_models": "RemoteModel",
+    "integrations.partial_types": "partial_model",
     "integrations.transformers_models": "load_model",
     "base.options": "Limits Style",
     "search": "BeamSearch BestFirst Lookahead PhraseBanks StochasticBeams beam_search best_first_search "

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Union
+
+from .outcomes import ValueReader
 
 __all__ = ["FinishEvent", "StreamEvent", "TextEvent"]
 
@@ -20,20 +22,27 @@ class TextEvent:
         Complete characters; the bytes of an incomplete one come with a later event.
     tokens : tuple of int
         The added tokens; none if the text was delayed to the end, as an incomplete character may be.
-    partial : object
-        The value of the text so far, as far as it is known, or None.
+    reader : ValueReader, optional
+        Reads the partial value of the text.
     """
 
     prompt: int
     sample: int
     text: str
     tokens: tuple[int, ...]
-    partial: Any = None
+    reader: ValueReader | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def partial(self) -> Any:
+        """The value of the text so far, as `Piece.partial`, computed when it is read."""
+        return None if self.reader is None else self.reader.read()
 
 
 @dataclass(frozen=True, slots=True)
 class FinishEvent:
-    """The end of one text.
+    """The end of one text, at once when it has ended.
+
+    The statistics that concern all texts of a prompt are complete after the last of them.
 
     Attributes
     ----------

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..sampling.core.language_model import LanguageModel, rows_after
-from ..speculation.tree_evaluation import list_paths, rows_after_tree
+from ..speculation.draft_source import list_paths
 from .model_runner import LogprobRows, OpenedSlot, RowStep
 
 __all__ = ["LanguageModelRunner"]
@@ -107,10 +107,7 @@ class LanguageModelStep:
         for (_, by_logits), members in by_model.items():
             model = self.runner.slots[self.steps[members[0]].slot].model
             asked = [prefix for index in members for prefix in prefixes[index]]
-            if len(members) == 1 and asked and not by_logits:
-                rows = rows_after_tree(model, asked[0], self.steps[members[0]].draft, self.runner.size)
-            else:
-                rows = model.next_logits(asked) if by_logits else rows_after(model, asked, self.runner.size)
+            rows = model.next_logits(asked) if by_logits else rows_after(model, asked, self.runner.size)
             edges = np.cumsum([len(prefixes[index]) for index in members])[:-1]
             for index, part in zip(members, np.split(rows, edges)):
                 found[index] = part

@@ -5,7 +5,7 @@ from __future__ import annotations
 from codecs import getincrementaldecoder
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from .stop_strings import StopTracker
 
@@ -13,10 +13,18 @@ if TYPE_CHECKING:
     from ..engine.matcher import Matcher
     from ..vocabulary.vocabulary import Vocabulary
 
-__all__ = ["FinishReason", "Outcome", "Piece", "PieceEmitter", "Stats", "TokenOrigin"]
+__all__ = ["FinishReason", "Outcome", "Piece", "PieceEmitter", "Stats", "TokenOrigin", "ValueReader"]
 
 FinishReason = Literal["complete", "budget", "length", "stop"]
 TokenOrigin = Literal["drawn", "forced", "closing"]
+
+
+class ValueReader(Protocol):
+    """Reads the partial value of a text that is being generated. changes: a number that changes when the value does."""
+
+    @property
+    def changes(self) -> int: ...
+    def read(self) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,8 @@ class Piece:
         Sampled by itself, sampled as predicted by a draft, or written to close the text.
     attempt : int
         How many texts were drawn for the same result before this one, and refused.
+    reader : ValueReader, optional
+        Reads the partial value of the text.
     """
 
     token: int
@@ -44,6 +54,16 @@ class Piece:
     logmass: float
     origin: TokenOrigin
     attempt: int = 0
+    reader: ValueReader | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def partial(self) -> Any:
+        """The value of the text so far: plain JSON for a schema, an instance of `partial_model` of a type, the text
+        itself for other constraints; None if no value has begun.
+
+        It is computed when it is read, from the text up to the latest Piece, and does not change afterwards.
+        """
+        return None if self.reader is None else self.reader.read()
 
 
 @dataclass(slots=True)

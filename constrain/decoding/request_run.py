@@ -97,22 +97,24 @@ class RequestRun:
         try:
             return self.first_sample() if number == 0 else self.make_sample(number)
         except ConstrainError as error:
-            self.errors[number] = error
+            self.record(number, None, error)
             return None
 
     def end_sample(self, sample: SampleState, error: BaseException | None) -> None:
         """Record how a sample ended. The caller takes it out of `live`."""
-        number = self.numbers.pop(sample)
-        if error is None:
-            self.outcomes[number] = sample.outcome
-        else:
-            self.errors[number] = error
+        self.record(self.numbers.pop(sample), sample.outcome if error is None else None, error)
+
+    def record(self, number: int, outcome: Outcome | None, error: BaseException | None) -> None:
+        """Record how the sample of this number ended, and tell the listener."""
+        self.outcomes[number], self.errors[number] = outcome, error
+        if self.request.end_listener is not None:
+            self.request.end_listener(number, outcome, error)
 
     def fail_all(self, error: BaseException) -> None:
         """Record an error for every sample that has not ended."""
         for number, outcome in enumerate(self.outcomes):
             if outcome is None and self.errors[number] is None:
-                self.errors[number] = error
+                self.record(number, None, error)
         self.waiting.clear()
 
     def report(self) -> None:

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Union
 
 import numpy as np
 
 from ..speculation.draft_source import DraftSource
 from ..speculation.forced_drafts import ForcedDrafts
-from .outcomes import Piece
+from .outcomes import Outcome, Piece
 from .token_choice import PLAIN_CHOICE, TokenChoice
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
     from ..vocabulary.vocabulary import Vocabulary
 
-__all__ = ["GenerationRequest", "PieceListener"]
+__all__ = ["EndListener", "GenerationRequest", "PieceListener"]
 
 PieceListener = Callable[[int, Piece], None]
 """Called with the number of the sample and each of its Pieces, in the thread that steps the scheduler. An exception
 ends that sample."""
+
+EndListener = Callable[[int, Union[Outcome, None], Union[BaseException, None]], None]
+"""Called with the number of a sample when it has ended, and its Outcome or its error; not if it is abandoned."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +48,8 @@ class GenerationRequest:
         How a token is chosen among the allowed ones, and the strings that end a text.
     listener : callable, optional
         Receives the Pieces of all samples as they are generated.
+    end_listener : callable, optional
+        Called when each sample has ended.
     draft_source : callable
         Makes the `DraftSource` of each sample; by default the forced tokens of the constraint.
     """
@@ -56,4 +61,5 @@ class GenerationRequest:
     max_tokens: int = 512
     choice: TokenChoice = PLAIN_CHOICE
     listener: PieceListener | None = None
+    end_listener: EndListener | None = field(default=None, kw_only=True)
     draft_source: Callable[[], DraftSource] = ForcedDrafts

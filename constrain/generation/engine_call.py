@@ -19,6 +19,7 @@ from ..decoding.token_choice import TokenChoice
 from ..integrations.transformers_models import LoadedModel
 from ..sampling import LanguageModel
 from ..vocabulary.vocabulary import Vocabulary
+from .draft_plan import Draft, plan_drafts
 from .drawn_texts import DrawnTexts
 from .generation_arguments import Check, check_arguments, check_types
 from .generation_result import Generation, weigh_outcomes
@@ -41,7 +42,8 @@ class EngineOptions(TypedDict, total=False):
 
     schema, regex, grammar, choices, type: one constraint for all prompts, or a list of one for each prompt, None for
     an unconstrained text. Without any, all texts are unconstrained. seed: one for the call, or a list of one for each
-    prompt. errors: "raise" the first error of a text, or "return" it in place of the results of its prompt.
+    prompt. draft: by default that of the Engine. errors: "raise" the first error of a text, or "return" it in place of
+    the results of its prompt.
     """
 
     schema: Any
@@ -72,6 +74,7 @@ class EngineOptions(TypedDict, total=False):
     chat: str
     show_constraint: PromptTemplate | str | None
     seed: int | Sequence[int | None] | None
+    draft: Draft
     errors: ErrorHandling
 
 
@@ -140,7 +143,7 @@ def prepare_call(
     stop: str | Sequence[str] | None = None, eos_ids: Sequence[int] | None = None, check: Check | None = None,
     retries: int = 3, retry_prompt: str | None = None, chat: str = "plain",
     show_constraint: PromptTemplate | str | None = None, seed: int | Sequence[int | None] | None = None,
-    errors: ErrorHandling = "raise",
+    draft: Draft = None, errors: ErrorHandling = "raise",
 ) -> EngineCall:  # fmt: skip
     """Check the arguments of a call, compile its constraints and encode its prompts."""
     given = {"schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type}
@@ -160,7 +163,7 @@ def prepare_call(
     )  # fmt: skip
     prompting = PromptOptions.of(chat, show_constraint, retry_prompt)
     vocabulary = replace_end_tokens(vocabulary, eos_ids)
-    choice = find_biased_tokens(choice, logit_bias, vocabulary)
+    choice, drafts = find_biased_tokens(choice, logit_bias, vocabulary), plan_drafts(draft, loaded, vocabulary)
     references, texts, times = References(registry, base_uri), [], []
     for (prompt, request), source in zip(paired, make_seeds(seed, len(paired))):
         start = perf_counter_ns()
@@ -171,7 +174,7 @@ def prepare_call(
         texts.append(
             BatchPrompt(
                 ids, constraint, most, source, request=request, check=check, retries=retries,
-                prompt_after=None if retry_prompt is None else encode,
+                prompt_after=None if retry_prompt is None else encode, drafts=drafts,
             )
         )  # fmt: skip
     return EngineCall(vocabulary, texts, times, choice, n, is_list, errors)

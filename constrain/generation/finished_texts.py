@@ -20,6 +20,7 @@ from .drawn_texts import DrawnTexts
 from .engine_call import EngineCall
 from .masked_batches import ATTEMPTS, TextListener, draw_texts
 from .model_preparation import limit_tokens
+from .partial_values import PartialPieces
 
 __all__ = ["ATTEMPTS", "DrawOutcomes", "draw_here", "make_sampler_draw", "select_sampler"]
 
@@ -59,7 +60,8 @@ def draw_here(runner: ModelRunner, call: EngineCall, stream: Callable[[Piece], N
 
     stream: receives the Pieces text after text.
     """
-    ordered = None if stream is None else OrderedStream(stream)
+    constraints = [one.request for one in call.prompts]
+    ordered = None if stream is None else OrderedStream(PartialPieces(constraints, stream))
     listener: TextListener | None = ordered
     texts = draw_texts(call.vocabulary, call.prompts, call.count, call.choice, listener)
     scheduler = Scheduler(runner)
@@ -85,22 +87,22 @@ def draw_here(runner: ModelRunner, call: EngineCall, stream: Callable[[Piece], N
 class OrderedStream:
     """Passes the Pieces of several texts on text after text; those of later texts wait until the earlier have ended."""
 
-    def __init__(self, stream: Callable[[Piece], None]) -> None:
+    def __init__(self, stream: TextListener) -> None:
         self.stream, self.current = stream, (0, 0)
         self.waiting: dict[tuple[int, int], list[Piece]] = {}
 
     def __call__(self, prompt: int, sample: int, piece: Piece) -> None:
         """Pass a Piece on, or keep it."""
         if (prompt, sample) == self.current:
-            self.stream(piece)
+            self.stream(prompt, sample, piece)
         else:
             self.waiting.setdefault((prompt, sample), []).append(piece)
 
     def flush(self) -> None:
         """Pass on all Pieces that were kept."""
-        for _, pieces in sorted(self.waiting.items()):
+        for (prompt, sample), pieces in sorted(self.waiting.items()):
             for piece in pieces:
-                self.stream(piece)
+                self.stream(prompt, sample, piece)
         self.waiting.clear()
 
 

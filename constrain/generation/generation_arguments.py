@@ -53,16 +53,20 @@ class ConstraintRequest:
         names = ("schema", "regex", "grammar", "choices", "type")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
+    def find_type(self) -> Any:
+        """Return the Python type that was given, or None."""
+        return self.type if self.type is not None else self.schema if is_type(self.schema) else None
+
     def value(self, text: str) -> Any:
         """Parse a generated text into the value it represents, see `Generation.value`."""
-        tp = self.type if self.type is not None else self.schema if is_type(self.schema) else None
+        tp = self.find_type()
         if tp is not None:
             return to_value(tp, text)
         return parse_json(text) if self.schema is not None else text
 
     def prompt_arguments(self) -> dict[str, Any]:
         """Return the constraint as arguments of `demo.compose_prompt`, for models whose prompt includes it."""
-        tp = self.type if self.type is not None else self.schema if is_type(self.schema) else None
+        tp = self.find_type()
         if tp is not None:
             return {"schema": to_schema(tp)}
         return {name: value for name, value in self.given.items() if name in ("schema", "regex", "choices")}

@@ -21,6 +21,7 @@ from ..decoding.events import StreamEvent
 from ..decoding.request_run import RequestRun
 from ..decoding.requests import GenerationRequest
 from ..decoding.scheduler import PREFILL_TOKENS, SLOTS, Scheduler
+from .draft_plan import Draft, plan_drafts
 from .drawn_texts import DrawnTexts
 from .engine_call import EngineCall, EngineOptions, PromptResult, prepare_call
 from .engine_thread import EngineThread
@@ -55,6 +56,9 @@ class Engine:
         Maximum number of prompt tokens that a step feeds beside the texts that are being generated.
     dtype, device, device_map : optional
         As for `load_model`, for a model given by name.
+    draft : str, model, list of DraftSource, optional
+        As for `constrain.generate`, for all calls that give no other. What "suffix" and "recycling" learn is shared by
+        all texts of the Engine.
 
     Raises
     ------
@@ -64,10 +68,11 @@ class Engine:
 
     def __init__(
         self, model: Any, tokenizer: Any = None, *, slots: int = SLOTS, prefill_tokens: int = PREFILL_TOKENS,
-        dtype: Any = None, device: Any = None, device_map: Any = None,
+        dtype: Any = None, device: Any = None, device_map: Any = None, draft: Draft = None,
     ) -> None:  # fmt: skip
         self.model = resolve_model(model, tokenizer, dtype=dtype, device=device, device_map=device_map)
         self.vocabulary, self.runner = open_runner(self.model, tokenizer)
+        self.drafts = plan_drafts(draft, self.model, self.vocabulary)
         self.scheduler = Scheduler(self.runner, slots=slots, prefill_tokens=prefill_tokens)
         self._thread = EngineThread(self.scheduler)
         finalize(self, self._thread.close)
@@ -140,6 +145,7 @@ class Engine:
         self.close()
 
     def _prepare(self, prompts: Prompts, options: EngineOptions) -> EngineCall:
+        options.setdefault("draft", self.drafts)
         return prepare_call(self.model, self.vocabulary, self.runner, prompts, **options)
 
     def _draw(self, call: EngineCall) -> Generator[list[GenerationRequest], list[RequestRun], list[DrawnTexts]]:
@@ -148,6 +154,8 @@ class Engine:
     def _submit(self, requests: list[GenerationRequest]) -> tuple[list[RequestRun], list[Future[None]]]:
         """Queue requests; return their runs, and futures that are done when the runs are."""
         futures: list[Future[None]] = [Future() for _ in requests]
+        for future in futures:
+            future.set_running_or_notify_cancel()  # a cancelled task must not cancel what the thread will set
         places = {id(request): future for request, future in zip(requests, futures)}
         runs = self._thread.submit(requests, lambda run: places[id(run.request)].set_result(None))
         return runs, futures

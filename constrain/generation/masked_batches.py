@@ -17,7 +17,9 @@ from ..decoding.request_run import RequestRun
 from ..decoding.requests import GenerationRequest
 from ..decoding.token_choice import TokenChoice
 from ..engine.constraint import Constraint
+from ..speculation.draft_source import DraftSource
 from ..vocabulary.vocabulary import Vocabulary
+from .draft_plan import FORCED_TEXT, DraftPlan
 from .drawn_texts import DrawnTexts, WantedText, take_outcome
 from .generation_arguments import Check, ConstraintRequest
 from .refused_texts import accept_text
@@ -36,7 +38,7 @@ class BatchPrompt:
     """One prompt of a batch: its token ids, its constraint (None: unconstrained), and the source of its seeds.
 
     request, check, retries: what makes a value of a text, what else it must satisfy, and how often it is drawn again if
-    it does not. prompt_after: the prompt after refusals, if it is to contain them.
+    it does not. prompt_after: the prompt after refusals, if it is to contain them. drafts: how its texts are drafted.
     """
 
     prompt: Sequence[int]
@@ -47,6 +49,11 @@ class BatchPrompt:
     check: Check | None = field(default=None, kw_only=True)
     retries: int = field(default=0, kw_only=True)
     prompt_after: Callable[[tuple[Refusal, ...]], tuple[Sequence[int], int]] | None = field(default=None, kw_only=True)
+    drafts: DraftPlan = field(default=FORCED_TEXT, kw_only=True)
+
+    def start_drafts(self, ids: Sequence[int], choice: TokenChoice) -> Callable[[], DraftSource]:
+        """Return a function that makes the draft source of a text after the prompt `ids`."""
+        return self.drafts.start_request(ids, choice.proposal, self.seed)
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,7 @@ def draw_texts(
                 vocabulary, [next(generators[part.number]) for _ in part.texts], part.ids,
                 prompts[part.number].constraint, part.max_tokens, choice,
                 None if listener is None else bind_listener(listener, part, drawn[part.number]),
+                prompts[part.number].start_drafts(part.ids, choice),
             )
             for part in parts
         ]  # fmt: skip

@@ -17,6 +17,7 @@ from typing import Any, overload
 from ..base.options import Limits, Style
 from ..decoding.outcomes import Piece
 from ..integrations.transformers_models import Prompt
+from .draft_plan import Draft
 from .generation_arguments import Check, check_sampler_name
 from .generation_result import Generation
 from .list_generation import generate_lists, has_lists
@@ -38,7 +39,7 @@ def generate(
     top_p: float | None = ..., min_p: float | None = ..., repetition_penalty: float = ...,
     presence_penalty: float = ..., frequency_penalty: float = ..., logit_bias: Mapping[int | str, float] | None = ...,
     stop: str | Sequence[str] | None = ..., eos_ids: Sequence[int] | None = ..., seed: int | None = ...,
-    stream: Callable[[Piece], None] | None = ..., search: Search | None = ..., chat: str = ...,
+    stream: Callable[[Piece], None] | None = ..., search: Search | None = ..., draft: Draft = ..., chat: str = ...,
     show_constraint: PromptTemplate | str | None = ..., dtype: Any = ..., device: Any = ..., device_map: Any = ...,
 ) -> Generation: ...  # fmt: skip
 @overload
@@ -52,7 +53,7 @@ def generate(
     top_p: float | None = ..., min_p: float | None = ..., repetition_penalty: float = ...,
     presence_penalty: float = ..., frequency_penalty: float = ..., logit_bias: Mapping[int | str, float] | None = ...,
     stop: str | Sequence[str] | None = ..., eos_ids: Sequence[int] | None = ..., seed: int | None = ...,
-    stream: Callable[[Piece], None] | None = ..., search: Search | None = ..., chat: str = ...,
+    stream: Callable[[Piece], None] | None = ..., search: Search | None = ..., draft: Draft = ..., chat: str = ...,
     show_constraint: PromptTemplate | str | None = ..., dtype: Any = ..., device: Any = ..., device_map: Any = ...,
 ) -> list[Generation]: ...  # fmt: skip
 def generate(
@@ -90,6 +91,7 @@ def generate(
     seed: int | None = None,
     stream: Callable[[Piece], None] | None = None,
     search: Search | None = None,
+    draft: Draft = None,
     chat: str = "plain",
     show_constraint: PromptTemplate | str | None = None,
     dtype: Any = None,
@@ -182,6 +184,12 @@ def generate(
     search : BeamSearch, BestFirst or StochasticBeams, optional
         Search for likely texts instead of sampling (docs/how-to/search-with-beams.md); n is then the most texts that
         are returned, best first. `stats.counts` has the ``score`` of each, and whether they are ``optimal``.
+    draft : str, model, list of DraftSource, optional
+        What guesses tokens ahead, which the model then verifies in one pass (docs/how-to/draft-tokens.md). The
+        distribution of the texts stays the same, and so do the texts themselves except with a draft model of the same
+        vocabulary at temperatures above 0. "prompt" copies from the prompt, "suffix" from all texts of the call,
+        "recycling" repeats the model's earlier guesses; a model or its name drafts by itself; "constraint", the
+        default, drafts what the constraint forces, which precedes all others. Only the sampler "masked" has drafts.
 
     temperature, top_k, top_p, min_p
         How a token is chosen among the allowed ones, see `sampling.core.masked_sampling.Proposal`; temperature 0
@@ -219,8 +227,8 @@ def generate(
         "n": n, "max_tokens": max_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p,
         "repetition_penalty": repetition_penalty, "presence_penalty": presence_penalty,
         "frequency_penalty": frequency_penalty, "logit_bias": logit_bias, "stop": stop, "eos_ids": eos_ids,
-        "seed": seed, "stream": stream, "search": search, "chat": chat, "show_constraint": show_constraint,
-        "dtype": dtype, "device": device, "device_map": device_map,
+        "seed": seed, "stream": stream, "search": search, "draft": draft, "chat": chat,
+        "show_constraint": show_constraint, "dtype": dtype, "device": device, "device_map": device_map,
     }  # fmt: skip
     if has_lists(prompt, arguments):
         return generate_lists(generate, model, prompt, arguments)

@@ -45,7 +45,7 @@ def check_search(choice: TokenChoice, arguments: Mapping[str, Any]) -> None:
         raise TypeError(f"search is {describe_value(search)}: give a BeamSearch, BestFirst or StochasticBeams")
     names = ("temperature", "top_k", "top_p", "min_p")
     wrong = [f"{name}=" for name in names if getattr(choice.proposal, name) != getattr(PLAIN, name)]
-    wrong += [f"{name}=" for name in ("particles", "stream", "retry_prompt") if arguments[name] is not None]
+    wrong += [f"{name}=" for name in ("particles", "stream", "draft", "retry_prompt") if arguments[name] is not None]
     wrong += ["stop="] if choice.stop else []
     wrong += ["sampler="] if arguments["sampler"] != "masked" else []
     if wrong:

@@ -14,6 +14,7 @@ from ..engine.constraint import Constraint
 from ..integrations.transformers_models import LoadedModel
 from ..sampling.sampler_choice import SamplerChoice
 from ..vocabulary.vocabulary import Vocabulary
+from .draft_plan import check_draft_sampler
 from .drawn_texts import DrawnTexts, draw_accepted
 from .finished_texts import make_sampler_draw, select_sampler
 from .generation_arguments import (
@@ -77,6 +78,7 @@ def check_options(prompt: Any, arguments: Mapping[str, Any]) -> TokenChoice:
     proposal = build_proposal(*(given[name] for name in ("temperature", "top_k", "top_p", "min_p")))
     penalties = ("repetition_penalty", "presence_penalty", "frequency_penalty", "logit_bias", "stop")
     choice = build_token_choice(proposal, **{name: given[name] for name in penalties})
+    check_draft_sampler(given["draft"], given["sampler"])
     checked = ("sampler", "n", "max_tokens", "particles", "stream", "check", "retries")
     check_arguments(choice=choice, **{name: given[name] for name in checked})
     return choice

@@ -31,7 +31,7 @@ ENDED, START = 0, 1
 """The states after an end token and before any text."""
 MOST_ARCS = 40_000_000
 """Most transitions that are kept for one Constraint, 8 bytes each."""
-PROBED = 64
+PROBED = 16
 """Tokens that are tried to find out whether nearly each leads to a state of its own."""
 
 Ints = NDArray[np.int32]
@@ -75,7 +75,7 @@ class ConstraintStates:
         self.ends = np.array(constraint.vocabulary.eos_ids, np.int64)
         self.token_arcs: dict[int, Arcs] = {ENDED: Arcs.of(self.ends, np.full(len(self.ends), ENDED))}
         self.byte_arcs: dict[int, Arcs] = {ENDED: Arcs.of(np.empty(0, np.int64), np.empty(0, np.int64))}
-        self.sampled_arcs: dict[int, Arcs] = {}
+        self._branching: dict[int, bool] = {}
         self.kept = 0
         self._steps = ByteSteps(constraint.vocabulary)
         self._costs: dict[int, int] = {}
@@ -96,23 +96,26 @@ class ConstraintStates:
             arcs = self.token_arcs[state] = self._keep(self._explore_tokens(state))
         return arcs
 
-    def sample_token_arcs(self, state: int, wanted: tuple[int, ...] = ()) -> Arcs:
-        """Return transitions by one token: all of them, unless nearly each leads to a state of its own.
+    def is_branching(self, state: int) -> bool:
+        """Return whether nearly each token leads to a state of its own, judged by some of them.
 
-        That is so within undeclared keys of an object, which must differ, so that the states know their texts. Then the
-        transitions are those by tokens of one byte, by some others, and by the `wanted` tokens that are allowed.
+        That is so within undeclared keys of an object: these must differ, so that states know their texts.
         """
-        arcs = self.token_arcs.get(state) or self.sampled_arcs.get(state)
-        if arcs is not None and not (arcs.is_sample and set(wanted).difference(arcs.labels.tolist())):
-            return arcs
+        if state in self.token_arcs:
+            return False  # it does not matter any more
+        if state not in self._branching:
+            tokens = self._allowed(state)
+            some = tokens[:: max(1, len(tokens) // PROBED)]
+            self._branching[state] = len(np.unique(self._states_after(state, some))) > PROBED // 2
+        return self._branching[state]
+
+    def sample_token_arcs(self, state: int, wanted: NDArray[np.int64]) -> Arcs:
+        """Return transitions by some tokens: those of one byte, some others, and the `wanted` ones that are allowed."""
         tokens = self._allowed(state)
         some = tokens[:: max(1, len(tokens) // PROBED)]
-        if len(np.unique(self._states_after(state, some))) <= PROBED // 2:
-            return self.list_token_arcs(state)
         short = tokens[np.diff(self.constraint.vocabulary.offsets)[tokens] == 1]
-        tokens = np.unique(np.concatenate([some, short, np.intersect1d(tokens, np.array(wanted, np.int64))]))
-        arcs = self.sampled_arcs[state] = self._keep(replace(self._with_ends(state, tokens), is_sample=True))
-        return arcs
+        sampled = np.unique(np.concatenate([some, short, np.intersect1d(tokens, wanted)]))
+        return replace(self._with_ends(state, sampled), is_sample=True)
 
     def list_byte_arcs(self, state: int) -> Arcs:
         """Return the transitions by one byte."""

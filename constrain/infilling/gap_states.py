@@ -88,10 +88,12 @@ class GapStates:
             arcs = self._arcs[number] = self._intersect(number, outer)
         return arcs
 
-    def sample_arcs(self, number: int, wanted: tuple[int, ...] = ()) -> Arcs:
-        """Return transitions by tokens: all of them, or some (see `ConstraintStates.sample_token_arcs`)."""
-        if number in self._arcs:
-            return self._arcs[number]
+    def is_branching(self, number: int) -> bool:
+        """Return whether nearly each token leads to a state of its own (see `ConstraintStates.is_branching`)."""
+        return self.outer.is_branching(number if self.inner is None else self.pairs[number][0])
+
+    def sample_arcs(self, number: int, wanted: NDArray[np.int64]) -> Arcs:
+        """Return transitions by some tokens, among them the `wanted` ones that are allowed."""
         outer = self.outer.sample_token_arcs(number if self.inner is None else self.pairs[number][0], wanted)
         return outer if self.is_shared else self._intersect(number, outer)
 

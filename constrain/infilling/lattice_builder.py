@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..base.errors import LimitError, UnsatisfiableError
 from .constraint_states import START, Arcs, ConstraintStates
@@ -24,10 +25,12 @@ __all__ = ["LEAST_WIDTH", "STATES_PER_PLACE", "LatticeBuilder", "LatticePath"]
 NODES_PER_STATE, FOUND_PER_STATE = 32, 2
 """Most states over all positions, and most states that are found but not yet followed, as multiples of `most_states`:
 these are cheaper."""
-LEAST_WIDTH, STATES_PER_PLACE = 16, 4
+LEAST_WIDTH, STATES_PER_PLACE = 16, 8
 """Least states of a narrowed layer, and states that are looked at for each that is kept."""
-SHARE = 4
-"""States of one cost that a narrowed layer takes before it turns to the next cost."""
+SHARE, MOST_BRANCHING = 4, 8
+"""States of one cost that a narrowed layer takes before it turns to the next cost, and states of a layer that branch
+into nearly as many as there are tokens and are followed."""
+NO_TOKENS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ class LatticeBuilder:
         A completion in an earlier lattice of the same spans, which narrowing keeps.
     gaps : sequence of GapStates
         The states of each gap in that lattice, which give the codes their meaning.
+    preferred : sequence of int64 [k]
+        For each position of a token, tokens that a narrowed lattice should try there.
     """
 
     def __init__(
@@ -61,9 +66,11 @@ class LatticeBuilder:
         width: int | None,
         kept: LatticePath | None = None,
         gaps: Sequence[GapStates] = (),
+        preferred: Sequence[NDArray[np.int64]] = (),
     ) -> None:
         self.states, self.most_states, self.width = states, most_states, width
-        self.kept, self.known_gaps = kept, gaps
+        self.kept, self.known_gaps, self.preferred = kept, gaps, preferred
+        self.positions = 0
         self.layers: list[Codes] = [np.array([START], np.int64)]
         self.steps: list[LatticeStep] = []
         self.is_exact = True
@@ -118,7 +125,7 @@ class LatticeBuilder:
 
     def _add_token(self, gap: GapStates, known: int | None, may_stop: bool) -> None:
         """Add the step of one position. may_stop: whether the gap may be over before it."""
-        before = self.layers[-1]
+        before, self.positions = self.layers[-1], self.positions + 1
         plain, over = np.flatnonzero(before & 1 == 0), np.flatnonzero(before & 1)
         numbers: list[int] = (before[plain] >> 1).tolist()
         sources, targets, arcs = [over], [before[over]], dict[int, Arcs]()
@@ -173,12 +180,25 @@ class LatticeBuilder:
         return arcs
 
     def _expand_some(self, gap: GapStates, numbers: list[int]) -> dict[int, Arcs]:
-        """Return the transitions, or some of them, of the states of a layer of a narrowed lattice."""
-        piece = self.kept.pieces[len(self.steps)] if self.kept is not None else None
-        wanted = (piece,) if isinstance(piece, int) else ()
-        arcs = {number: gap.sample_arcs(number, wanted) for number in numbers}
-        self.is_exact = self.is_exact and not any(one.is_sample for one in arcs.values())
-        return arcs
+        """Return transitions of the states of a layer of a narrowed lattice, in their order.
+
+        Of states that branch into nearly as many as there are tokens, only some are followed, by some tokens.
+        """
+        step, position = len(self.steps), self.positions - 1
+        kept, piece = (-1, None) if self.kept is None else (self.kept.codes[step], self.kept.pieces[step])
+        preferred = self.preferred[position] if position < len(self.preferred) else NO_TOKENS
+        arcs, branching = dict[int, Arcs](), 0
+        for number in sorted(numbers, key=lambda one: (2 * one != kept, gap.cost(one))):
+            if not gap.is_branching(number):
+                arcs[number] = gap.list_arcs(number)
+                continue
+            self.is_exact = False
+            branching += 1
+            if branching <= MOST_BRANCHING:
+                own = piece if 2 * number == kept else None
+                wanted = preferred if own is None else np.append(preferred, own)
+                arcs[number] = gap.sample_arcs(number, wanted)
+        return {number: arcs[number] for number in numbers if number in arcs}
 
     def _too_many(self) -> LimitError:
         return LimitError(

@@ -9,8 +9,8 @@ some completion has there (`PositionLattice.position_mask`), so no choice is eve
 
 1. A lattice of all completions is built once. Every choice only removes completions from it, never the last one.
 2. If there are too many states for all completions, the lattice is narrowed: it holds true completions, so the
-   guarantee is the same, but tokens are missing from its masks. It is built again, up to `most_builds` times in all,
-   when part of the positions has become known, so that more of what remains fits.
+   guarantee is the same, but tokens are missing from its masks. It is built again up to `most_builds` times, first with
+   the tokens that the model prefers, and later when more is known, so that more of what remains fits.
 3. After `most_calls` calls of the model, all remaining positions are filled with one completion of the lattice at once.
 
 As with masking in causal models, the distribution is not that of the model given the language: a position is drawn
@@ -46,6 +46,8 @@ from .position_lattice import PositionLattice
 __all__ = ["MaskedLanguageModel", "MaskedOutcome", "decode_masked"]
 
 Order = Literal["confident", "random", "left_to_right"]
+PREFERRED = 32
+"""Tokens per position, the likeliest ones, that a narrowed lattice tries where it cannot try all."""
 
 
 @runtime_checkable
@@ -140,7 +142,7 @@ def decode_masked(
     most_states : int
         Most states of a lattice, see `infill_check`; beyond, it is narrowed.
     most_builds : int
-        Most lattices that are built.
+        How often a narrowed lattice is built again.
 
     Returns
     -------
@@ -176,9 +178,9 @@ def decode_masked(
     canvas.build()
     while canvas.unknown and (calls is None or canvas.outcome.model_calls < calls):
         rows = canvas.call(model)
+        canvas.rebuild(rows)
         for position, pick in canvas.rank(rows)[:per_call]:
             canvas.accept(position, pick, rows)
-        canvas.rebuild()
     return canvas.finish()
 
 
@@ -239,17 +241,28 @@ class _Canvas:
             )
         self.lattice, self.outcome.is_exact = lattice, lattice.is_exact
 
-    def rebuild(self) -> None:
-        """Build a narrowed lattice again, now that more is known, at even intervals. It keeps a known completion."""
-        share = 1 - self.outcome.builds / self.settings.most_builds
-        if self.lattice.is_exact or not self.unknown or len(self.unknown) > share * self.gaps:
+    def rebuild(self, rows: NDArray[np.floating[Any]]) -> None:
+        """Build a narrowed lattice again, at even intervals: more is known now, and `rows` say what the model prefers.
+
+        It keeps a completion of the earlier one.
+        """
+        share = 1 - (self.outcome.builds - 1) / self.settings.most_builds
+        if self.lattice.is_exact or self.outcome.builds > self.settings.most_builds:
+            return
+        if len(self.unknown) > share * self.gaps:
             return
         self.outcome.builds += 1
         tokens = iter(self.tokens)
         segments = [replace(one, known=tuple(islice(tokens, len(one.known)))) for one in self.segments]
+        preferred = [np.argsort(row)[-PREFERRED:].astype(np.int64) for row in rows]
         try:
             lattice = PositionLattice.build(
-                self.constraint, segments, self.settings.most_states, beyond="narrow", earlier=self.lattice
+                self.constraint,
+                segments,
+                self.settings.most_states,
+                beyond="narrow",
+                earlier=self.lattice,
+                preferred=preferred,
             )
         except LimitError:  # The state cache is full: the earlier lattice goes on.
             return

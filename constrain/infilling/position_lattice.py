@@ -68,6 +68,7 @@ class PositionLattice:
         *,
         beyond: str = "refuse",
         earlier: PositionLattice | None = None,
+        preferred: Sequence[NDArray[np.int64]] = (),
     ) -> PositionLattice:
         """Build the lattice of the completions of `segments`.
 
@@ -83,6 +84,8 @@ class PositionLattice:
         earlier : PositionLattice, optional
             A lattice of spans of which these are a restriction that keeps its `trace_completion`; narrowing keeps this
             completion, too.
+        preferred : sequence of int64 [k], optional
+            For each position of a token, tokens that narrowing tries first where it cannot try all.
 
         Returns
         -------
@@ -97,9 +100,10 @@ class PositionLattice:
         unknown = sum(one.known.count(None) for one in segments if isinstance(one, TokenPositions))
         width = None if beyond == "refuse" else max(LEAST_WIDTH, most_states // (STATES_PER_PLACE * max(1, unknown)))
         if earlier is not None and all(gap.outer is states for gap in earlier.gaps):
-            builder = LatticeBuilder(states, most_states, width, earlier.trace_completion(), earlier.gaps)
+            kept, gaps = earlier.trace_completion(), earlier.gaps
+            builder = LatticeBuilder(states, most_states, width, kept, gaps, preferred)
         else:
-            builder = LatticeBuilder(states, most_states, width)
+            builder = LatticeBuilder(states, most_states, width, preferred=preferred)
         for segment in segments:
             builder.add(segment)
         accepting = np.array([states.is_accepting(code) for code in builder.layers[-1].tolist()], np.bool_)

@@ -184,7 +184,10 @@ class TransformersRunner:
         width = max(map(len, parents))
         self.cache.place(texts[0].row, starts, width, self.device)
         depths = [[*range(len(step.feed)), *(len(step.feed) + d for d in step.draft.depths)] for step in steps]
-        positions = list_positions(starts, depths, width).to(self.device)
+        positions = list_positions(starts, depths, width)
+        if self.limit is not None:  # of tokens that only fill a row
+            positions.clamp_(max=self.limit - 1)
+        positions = positions.to(self.device)
         masks = make_attention_masks(self.kinds, starts, parents, positions, self.dtype)
         columns = list_columns(steps)
         logits = self.call_model(fill_tokens(steps, width).to(self.device), positions, masks, columns)

@@ -8,15 +8,19 @@ call while the forward pass runs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..base.errors import TokenRefused
-from .draft_source import ROOT, DraftTree
+from .draft_source import ROOT, DraftSource, DraftTree, observe_rows
 
 if TYPE_CHECKING:
     from ..engine.matcher import Matcher
 
-__all__ = ["advance_fork", "filter_tree"]
+__all__ = ["FilteredDrafts", "advance_fork", "filter_tree"]
 
 
 def advance_fork(matcher: Matcher, token: int) -> Matcher | None:
@@ -68,3 +72,29 @@ def filter_tree(tree: DraftTree, matcher: Matcher, limit: int | None = None) -> 
         return tree, matchers
     kept = {renamed[node]: row for node, row in tree.probabilities.items() if node in renamed}
     return DraftTree(tuple(tokens), tuple(parents), kept), matchers
+
+
+class FilteredDrafts:
+    """A `DraftSource` that cuts what the constraint refuses from the drafts of another.
+
+    Parameters
+    ----------
+    source : DraftSource
+        The source.
+    """
+
+    def __init__(self, source: DraftSource) -> None:
+        self.source = source
+
+    def propose(self, context: Sequence[int], matcher: Matcher | None, limit: int) -> DraftTree:
+        """Return the allowed part of the draft, at most `limit` nodes."""
+        tree = self.source.propose(context, matcher, limit)
+        return tree if matcher is None else filter_tree(tree, matcher, limit)[0]
+
+    def observe(self, tokens: Sequence[int]) -> None:
+        """Pass the tokens on."""
+        self.source.observe(tokens)
+
+    def observe_rows(self, tokens: Sequence[int], rows: NDArray[np.floating[Any]]) -> None:
+        """Pass the model's rows on."""
+        observe_rows(self.source, tokens, rows)

@@ -21,7 +21,7 @@ from ..base.errors import ArgumentError
 if TYPE_CHECKING:
     from ..engine.matcher import Matcher
 
-__all__ = ["NO_DRAFT", "ROOT", "DraftSource", "DraftTree", "observe_draft_rows", "observe_rows"]
+__all__ = ["NO_DRAFT", "ROOT", "DraftSource", "DraftTree", "list_paths", "observe_draft_rows", "observe_rows"]
 
 ROOT = -1
 """The parent of the first tokens of a draft: the text so far."""
@@ -100,6 +100,14 @@ class DraftTree:
 
 NO_DRAFT = DraftTree()
 """The draft without tokens."""
+
+
+def list_paths(prefix: Sequence[int], tree: DraftTree) -> list[list[int]]:
+    """Return the texts that a draft stands for: the prefix, and the prefix with the path to each node."""
+    texts = [list(prefix)]
+    for token, parent in zip(tree.tokens, tree.parents):
+        texts.append([*texts[parent + 1], token])
+    return texts
 
 
 @runtime_checkable

@@ -84,7 +84,7 @@ class ModelDrafts:
         for depth in range(limit):
             if not level or len(tokens) == limit:
                 break
-            rows = rows_after(self.lm, [branch.text for branch in level], self.size)
+            rows = rows_after(self.lm, [branch.text for branch in level], 1)
             width = self.branching[min(depth, len(self.branching) - 1)]
             following: list[Branch] = []
             for row, branch in zip(rows, level):
@@ -106,8 +106,9 @@ class ModelDrafts:
         ends here. At temperature 0, those of temperature 1, whose order decides.
         """
         allowed = np.arange(self.size) if matcher is None else allowed_tokens(matcher.mask(None))
+        allowed = allowed[allowed < len(row)]  # models with one tokenizer may have differently padded vocabularies
         logs = row[allowed].astype(np.float64)
-        if not len(allowed) or logs.max() == -np.inf:
+        if logs.max(initial=-np.inf) == -np.inf:
             return None
         share = np.zeros(self.size)
         share[allowed] = apply_proposal(logs, PLAIN if self.proposal.temperature == 0 else self.proposal)

@@ -19,6 +19,7 @@ from constrain.decoding.request_run import RequestRun
 from constrain.decoding.requests import GenerationRequest
 from constrain.decoding.scheduler import Scheduler
 from constrain.decoding.step_masks import MaskBuffer, compute_step_masks
+from constrain.decoding.token_budget import Closing, can_complete
 from constrain.decoding.token_choice import TokenChoice
 from constrain.sampling.core.masked_sampling import PLAIN, Proposal
 from constrain.sampling.core.token_masses import allowed_tokens
@@ -293,3 +294,29 @@ def test_masks_at_the_nodes_of_a_draft_are_those_of_the_matcher_there(seed: int,
             assert (mask == trial.mask()).all()
         else:
             assert mask is None
+
+
+@given(st.integers(0, 10_000), st.sampled_from(range(len(PATTERNS))))
+def test_a_completion_is_known_after_every_token(seed: int, kind: int) -> None:
+    """What `Closing` says without a trial is what a trial says."""
+    rng, matcher = np.random.default_rng(seed), CONSTRAINTS[kind].matcher()
+    closing, remaining = Closing(BYTES, matcher, 40), 40
+    while True:
+        tokens = [token for token in allowed_tokens(matcher.mask()).tolist() if token not in BYTES.eos_ids]
+        if not tokens or rng.random() < 0.05:
+            return
+        token = int(rng.choice(tokens))
+        remaining -= 1
+        matcher.advance(token)
+        shortest = matcher.shortest_completion(None)
+        assert shortest is not None
+        assert closing.follow(matcher, token, remaining) == (len(shortest) < remaining)
+        assert closing.data is not None
+        if len(shortest) >= remaining:
+            return
+        assert can_complete(matcher, closing.data)
+        trial = matcher.fork()
+        trial.advance_bytes(closing.data)
+        assert trial.is_complete
+        assert not can_complete(matcher, closing.data + b"\x00")
+        assert can_complete(matcher, b"") == matcher.is_complete

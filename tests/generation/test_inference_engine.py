@@ -187,6 +187,17 @@ def test_events_add_up_to_the_texts(engine: Engine) -> None:
         assert sum((one.tokens for one in parts), ()) == wanted[prompt][sample].tokens
 
 
+def test_the_end_of_a_text_is_reported_while_others_go_on(engine: Engine) -> None:
+    async def read() -> list[Any]:
+        return [event async for event in engine.stream("name", regex="[ab]{2}|[ab]{2}c{20}", n=6, seed=1)]
+
+    events = asyncio.run(read())
+    sizes = [len(one.generation.text) for one in events if isinstance(one, FinishEvent)]
+    assert sorted(sizes) == sizes != [2] * 6
+    first = next(place for place, one in enumerate(events) if isinstance(one, FinishEvent))
+    assert any(isinstance(one, TextEvent) for one in events[first:])
+
+
 class Slow(TableModel):
     """A model that counts its calls and takes a millisecond for each."""
 
@@ -230,6 +241,23 @@ def test_what_is_abandoned_frees_its_slots(way: str) -> None:
         asyncio.run(abandon())
         wait_until(lambda: engine.scheduler.used == 0 and not engine.scheduler.has_work)
         assert engine.generate(regex="ab").text == "ab"
+
+
+def test_a_cancelled_task_leaves_the_others_alone() -> None:
+    lm = Slow(BYTES.size)
+    with Engine(lm, BYTES) as engine:
+        wanted = engine.generate(regex="[a-z]{80}", seed=3).tokens
+
+        async def run() -> Any:
+            options: dict[str, Any] = {"regex": "[a-z]{80}", "seed": 3}
+            tasks = [asyncio.create_task(engine.agenerate(**options)) for _ in range(3)]
+            await asyncio.to_thread(wait_until, lambda: engine.scheduler.used == 3)
+            tasks[0].cancel()
+            return await asyncio.gather(*tasks, return_exceptions=True)
+
+        cancelled, *others = asyncio.run(run())
+        assert isinstance(cancelled, asyncio.CancelledError)
+        assert texts_of(others) == [wanted, wanted]
 
 
 def test_a_closed_engine_ends_its_texts_and_refuses_more() -> None:

@@ -137,6 +137,22 @@ def test_equal_rows_whether_logits_or_log_probabilities_are_asked_for() -> None:
     runner.close()
 
 
+def test_a_text_at_the_last_position_shares_a_pass_with_a_wider_row() -> None:
+    model = small_model("gpt2")
+    runner = make_runner(model, WIDTH)
+    assert isinstance(runner, TransformersRunner)
+    runner.pass_tokens = 10**9  # one pass for all rows
+    prompt = [k % WIDTH for k in range(127)]
+    assert runner.count_positions_left(prompt) == 2
+    long, short = runner.open(prompt).slot, runner.open([5]).slot
+    runner.start([RowStep(long, prompt)]).wait()
+    runner.commit(long, ())
+    rows = runner.start([RowStep(long, [8]), RowStep(short, [5, 6, 7, 8, 9])]).wait()
+    assert rows[0][0] == pytest.approx(plain_row(model, [*prompt, 8]), abs=2e-4)
+    assert rows[1][0] == pytest.approx(plain_row(model, [5, 6, 7, 8, 9]), abs=2e-4)
+    runner.close()
+
+
 def test_a_row_that_was_not_finite_leaves_nothing_in_its_slot() -> None:
     """NaN in hidden keys would spoil every later text of the row, because 0 * NaN is NaN."""
     model = small_model("llama")

@@ -210,6 +210,8 @@ CALLS: dict[str, Call] = {
     "Engine.generate": (engine_texts, lambda: {"prompts": None}),
     "Engine.agenerate": (awaited_texts, lambda: {"prompts": None}),
     "Engine.stream": (engine_events, lambda: {"prompts": None}),
+    "partial_model": (constrain.partial_model, lambda: {"tp": int}),
+    "stream_values": (constrain.stream_values, lambda: {"receive": print}),
     "PromptTemplate": (
         constrain.PromptTemplate, lambda: {"schema": "{prompt}", "regex": "", "grammar": "x", "choices": "{prompt}"},
     ),

@@ -101,7 +101,7 @@ def test_full_width_clauses_equal_dynamic_allocation(clauses: list[Any]) -> None
 def test_dynamic_allocation_reaches_the_scores_of_a_grid_of_equal_width() -> None:
     """DBA against GBS with the same number of hypotheses in all: no lower on nearly all cases."""
     better = 0
-    cases = [(seed, clauses) for seed in range(8) for clauses in CLAUSES[:4]]
+    cases = [(seed, clauses) for seed in range(4) for clauses in CLAUSES[:4]]
     for seed, clauses in cases:
         case = free(seed, most=7)
         banks = PhraseProgress(clauses, LETTERS).banks
@@ -163,7 +163,7 @@ PHRASES = st.lists(
 
 
 @given(clauses=PHRASES, text=st.text("abc", max_size=20))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_count_is_that_of_searching_every_phrase(clauses: list[list[str]], text: str) -> None:
     progress = PhraseProgress(clauses)
     expected = sum(any(phrase in text for phrase in clause) for clause in clauses)
@@ -179,7 +179,7 @@ def test_the_count_is_that_of_searching_every_phrase(clauses: list[list[str]], t
 
 
 @given(clauses=PHRASES, text=st.text("ab", max_size=12))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_bank_is_the_covered_length(clauses: list[list[str]], text: str) -> None:
     """Of a vocabulary of single bytes: the length of a met clause, else the longest beginning at the end."""
     progress = PhraseProgress(clauses)

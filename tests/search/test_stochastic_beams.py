@@ -18,7 +18,7 @@ from constrain.sampling.checkers import ValidatorChecker
 from constrain.sampling.core.masked_sampling import draw_masked
 from constrain.sampling.without_replacement import draw_without_replacement
 from constrain.search import FoundAnswers, StochasticBeams, stochastic_beam_search
-from tests.markov_factory import ALARM, ALL_BYTES, LETTERS, Case, ChainModel, cases, empty, g_test, regular
+from tests.markov_factory import ALARM, ALL_BYTES, LETTERS, SURELY, Case, ChainModel, cases, empty, g_test, regular
 
 Tokens = tuple[int, ...]
 
@@ -72,7 +72,7 @@ def test_all_of_a_small_language_comes_out_once_with_its_own_mass(name: str) -> 
 @pytest.mark.parametrize("name", ["brackets", "tiny mass", "traps"])
 def test_there_are_always_n_different_valid_texts(name: str) -> None:
     case = cases()[name]
-    for found in runs(case, 30, 7, seed=2):
+    for found in runs(case, 10, 7, seed=2):
         assert len({answer.tokens for answer in found}) == 7
         assert all(case.accepts(case.constraint.vocabulary.text(answer.tokens)) for answer in found)
         assert [answer.score for answer in found] == sorted((answer.score for answer in found), reverse=True)
@@ -93,15 +93,14 @@ def test_the_order_is_that_of_sampling_without_replacement() -> None:
     case = few()
     law = ordered_law(masked_law(case), 2)
     assert math.fsum(law.values()) == pytest.approx(1)
-    counts = Counter(tuple(answer.tokens for answer in found) for found in runs(case, 1500, 2, seed=3))
+    counts = Counter(tuple(answer.tokens for answer in found) for found in runs(case, 800, 2, seed=3))
     assert g_test(counts, law) > ALARM
-    swapped = Counter({(b, a): count for (a, b), count in counts.items()})
-    assert g_test(swapped, law) < ALARM
+    assert g_test(counts, ordered_law(case.exact(), 2)) < SURELY, "the order is that of q, not that of p given L"
 
 
 def test_inclusion_probabilities_are_those_that_are_seen() -> None:
     """P(x is among the first 3), exactly; and given the time that was reached, 1 / inclusion has the mean 1."""
-    case, times = few(), 1000
+    case, times = few(), 600
     inclusion = Counter[Tokens]()
     for order, p in ordered_law(masked_law(case), 3).items():
         for tokens in order:
@@ -116,11 +115,11 @@ def test_inclusion_probabilities_are_those_that_are_seen() -> None:
         assert inverse[tokens] / times == pytest.approx(1, abs=5 / math.sqrt(times * p))
 
 
-@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("n", [2, 3])
 def test_estimates_are_unbiased(n: int) -> None:
-    """The mean weight against Z, of texts that end in time."""
+    """The mean weight against Z, of texts that end in time. (Of one text it is unbiased as well, but heavy-tailed.)"""
     case = few()
-    totals = [np.mean([math.exp(answer.log_weight) for answer in found]) for found in runs(case, 1200, n, seed=6)]
+    totals = [np.mean([math.exp(answer.log_weight) for answer in found]) for found in runs(case, 800, n, seed=6)]
     assert abs(np.mean(totals) - case.z) < 5 * np.std(totals) / math.sqrt(len(totals))
 
 
@@ -135,9 +134,9 @@ def test_it_agrees_with_the_queue_of_without_replacement() -> None:
                 case.lm, case.constraint, n=2, rng=rng, max_tokens=case.max_tokens, order="masked"
             )
         )
-        for _ in range(600)
+        for _ in range(400)
     )
-    ours = Counter(tuple(answer.tokens for answer in found) for found in runs(case, 600, 2, seed=8))
+    ours = Counter(tuple(answer.tokens for answer in found) for found in runs(case, 400, 2, seed=8))
     law = ordered_law(masked_law(case), 2)
     assert g_test(pairs, law) > ALARM and g_test(ours, law) > ALARM
 
@@ -147,7 +146,7 @@ def test_one_text_is_a_masked_draw_that_ended() -> None:
     draws = draw_masked(case.lm, case.constraint, n=500, rng=np.random.default_rng(0), max_tokens=case.max_tokens)
     q = {draw.tokens: math.exp(draw.logprob - draw.log_weight) for draw in draws if draw.log_weight > -math.inf}
     total = math.fsum(q.values())
-    counts = Counter(found[0].tokens for found in runs(case, 800, 1, seed=9))
+    counts = Counter(found[0].tokens for found in runs(case, 400, 1, seed=9))
     assert g_test(counts, {tokens: p / total for tokens, p in q.items()}) > ALARM
 
 
@@ -172,10 +171,10 @@ def test_children_beyond_those_listed_arrive_in_order() -> None:
     row = np.exp(lm.next_logprobs([[]])[0])
     allowed = [token for token in range(ALL_BYTES.size) if case.constraint.matcher().allows(token)]
     late: list[float] = []
-    for _ in range(225):  # the 40th text is beyond the 32 that are listed first
+    for _ in range(100):  # the 40th text is beyond the 32 that are listed first
         one = stochastic_beam_search(lm, case.constraint, options, n=39, rng=rng, max_tokens=2)
         late.append(len(one) * np.mean([math.exp(answer.log_weight - answer.logprob) for answer in one]) / len(one))
-    assert np.mean(late) == pytest.approx(len(allowed), abs=5 * float(np.std(late)) / 15)
+    assert np.mean(late) == pytest.approx(len(allowed), abs=5 * float(np.std(late)) / 10)
     assert row.sum() == pytest.approx(1)
 
 

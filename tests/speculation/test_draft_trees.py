@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings, strategies as st
 
-from constrain.base.errors import ArgumentError
 from constrain.speculation.draft_filter import filter_tree
-from constrain.speculation.draft_source import ROOT, DraftTree
-from constrain.speculation.tree_evaluation import list_paths, rows_after_tree
+from constrain.speculation.draft_source import ROOT, DraftTree, list_paths
 from constrain.speculation.tree_growth import append_tree, grow_tree, merge_trees
-from tests.markov_factory import ChainModel, cases
+from tests.markov_factory import cases
 
 CASE = cases()["pieces"]
 
@@ -131,27 +128,7 @@ def test_sampled_drafts_stay_alone() -> None:
 
 
 @given(trees(), st.lists(st.integers(0, 5), max_size=3))
-def test_rows_are_those_after_each_path(tree: DraftTree, prefix: list[int]) -> None:
-    lm = ChainModel.random(CASE.constraint.vocabulary, 2, 0)
-
-    class WithTrees:
-        next_logprobs = lm.next_logprobs
-
-        def evaluate_tree(self, prefix, tokens, parents):
-            return lm.next_logprobs(list_paths(prefix, DraftTree(tokens, parents)))
-
-    want = [lm.logs[lm.context([*prefix, *path])] for path in [(), *paths(tree)]]
-    for model in (lm, WithTrees()):
-        assert (rows_after_tree(model, prefix, tree, 8) == want).all()
-
-
-def test_a_tree_with_too_few_rows_is_refused() -> None:
-    class Wrong:
-        def next_logprobs(self, prefixes):
-            return np.full((len(prefixes), 8), -np.log(8))
-
-        def evaluate_tree(self, prefix, tokens, parents):
-            return np.zeros((2, 8))
-
-    with pytest.raises(ArgumentError, match="tree of 2 nodes"):
-        rows_after_tree(Wrong(), [], DraftTree((1, 2), (ROOT, ROOT)), 8)
+def test_paths_are_those_of_the_nodes(tree: DraftTree, prefix: list[int]) -> None:
+    texts = list_paths(prefix, tree)
+    assert texts[0] == prefix
+    assert texts[1:] == [prefix + [tree.tokens[one] for one in tree.path(node)] for node in range(len(tree))]
