@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .base.options import Limits, Style
     from .compilation.constraint_compiler import compile, compile_grammar
     from .compilation.process_warm_up import warm_up
+    from .decoding.events import FinishEvent, TextEvent
     from .dialogue import ToolCall, tool_calls, tools  # type: ignore[no-redef]
     from .engine.batches import apply_mask, fill_masks
     from .engine.constraint import Constraint
@@ -94,6 +95,7 @@ __all__ = [
     "Constraint",
     "ConstraintLogitsProcessor",
     "Engine",
+    "FinishEvent",
     "Form",
     "Gap",
     "Generation",
@@ -113,6 +115,7 @@ __all__ = [
     "SourceError",
     "StochasticBeams",
     "Style",
+    "TextEvent",
     "TokenRefused",
     "ToolCall",
     "UnsatisfiableError",
@@ -159,6 +162,7 @@ __all__ = [
 
 _PACKAGES = {
     "authoring.schema_inference": "infer",
+    "decoding.events": "FinishEvent TextEvent",
     "dialogue": "ToolCall tool_calls tools",
     "engine.batches": "apply_mask fill_masks",
     "compilation.constraint_compiler": "compile compile_grammar",
