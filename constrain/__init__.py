@@ -76,10 +76,22 @@ if TYPE_CHECKING:
     from .integrations.partial_types import partial_model
     from .integrations.remote_models import RemoteModel
     from .integrations.transformers_models import load_model
+    from .search import (
+        BeamSearch,
+        BestFirst,
+        Lookahead,
+        PhraseBanks,
+        StochasticBeams,
+        beam_search,
+        best_first_search,
+        stochastic_beam_search,
+    )
     from .vocabulary.vocabulary import Vocabulary
 
 __all__ = [
     "ArgumentError",
+    "BeamSearch",
+    "BestFirst",
     "ConstrainError",
     "Constraint",
     "ConstraintLogitsProcessor",
@@ -92,7 +104,9 @@ __all__ = [
     "GrammarError",
     "LimitError",
     "Limits",
+    "Lookahead",
     "Matcher",
+    "PhraseBanks",
     "RemoteModel",
     "PromptTemplate",
     "Refusal",
@@ -101,6 +115,7 @@ __all__ = [
     "SchemaWarning",
     "Session",
     "SourceError",
+    "StochasticBeams",
     "Style",
     "TextEvent",
     "TokenRefused",
@@ -114,6 +129,8 @@ __all__ = [
     "__version__",
     "all_of",
     "apply_mask",
+    "beam_search",
+    "best_first_search",
     "compile",
     "compile_grammar",
     "decode_masked",
@@ -135,6 +152,7 @@ __all__ = [
     "mark",
     "partial_model",
     "regex",
+    "stochastic_beam_search",
     "stream_values",
     "repair",
     "session",
@@ -172,6 +190,8 @@ _PACKAGES = {
     "integrations.partial_types": "partial_model",
     "integrations.transformers_models": "load_model",
     "base.options": "Limits Style",
+    "search": "BeamSearch BestFirst Lookahead PhraseBanks StochasticBeams beam_search best_first_search "
+    "stochastic_beam_search",
     "vocabulary.vocabulary": "Vocabulary",
 }
 """The module that defines each public name. A module is imported when one of its names is first used."""

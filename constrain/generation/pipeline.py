@@ -23,6 +23,7 @@ from .generation_result import Generation
 from .list_generation import generate_lists, has_lists
 from .prompt_composition import PromptTemplate
 from .prompt_lists import Prompts
+from .searched_texts import Search
 from .single_generation import generate_one
 from .text_options import TextOptions
 
@@ -88,6 +89,7 @@ def generate(
     eos_ids: Sequence[int] | None = None,
     seed: int | None = None,
     stream: Callable[[Piece], None] | None = None,
+    search: Search | None = None,
     draft: Draft = None,
     chat: str = "plain",
     heal: str = "none",
@@ -184,6 +186,9 @@ def generate(
         The same seed gives the same texts.
     stream : callable, optional
         Called with each `Piece` as it is generated, text after text.
+    search : BeamSearch, BestFirst or StochasticBeams, optional
+        Search for likely texts instead of sampling (docs/how-to/search-with-beams.md); n is then the most texts that
+        are returned, best first. `stats.counts` has the ``score`` of each, and whether they are ``optimal``.
     draft : str, model, list of DraftSource, optional
         What guesses tokens ahead, which the model then verifies in one pass (docs/how-to/draft-tokens.md). The
         distribution of the texts stays the same, and so do the texts themselves except with a draft model of the same
@@ -233,7 +238,7 @@ def generate(
         "n": n, "max_tokens": max_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p,
         "repetition_penalty": repetition_penalty, "presence_penalty": presence_penalty,
         "frequency_penalty": frequency_penalty, "logit_bias": logit_bias, "stop": stop, "eos_ids": eos_ids,
-        "seed": seed, "stream": stream, "draft": draft, "chat": chat, "heal": heal, "forced": forced,
+        "seed": seed, "stream": stream, "search": search, "draft": draft, "chat": chat, "heal": heal, "forced": forced,
         "show_constraint": show_constraint, "dtype": dtype, "device": device, "device_map": device_map,
     }  # fmt: skip
     if has_lists(prompt, arguments):

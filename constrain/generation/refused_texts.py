@@ -63,7 +63,7 @@ def was_healed(generation: Generation[Any], vocabulary: Vocabulary) -> bool:
     return len(vocabulary.transcript(generation.tokens).decode("utf-8", "replace")) > len(generation.text)
 
 
-def is_accepted(checker: Checker, generation: Generation) -> bool:
+def is_accepted(checker: Checker, generation: Generation[Any]) -> bool:
     """Return whether a Checker accepts a text."""
     vocabulary, position = checker.vocabulary, checker.matcher()
     has_more = generation.stop is not None or was_healed(generation, vocabulary)  # its tokens are more than its text

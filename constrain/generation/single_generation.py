@@ -39,6 +39,7 @@ from .model_preparation import (
     resolve_model,
 )
 from .refused_texts import accept_text
+from .searched_texts import check_search, search_generations
 from .token_options import build_proposal, build_token_choice, find_biased_tokens, replace_end_tokens
 
 __all__ = ["generate_one"]
@@ -52,13 +53,16 @@ def generate_one(model: Any, prompt: Any, arguments: Mapping[str, Any]) -> Gener
     names = ("schema", "regex", "grammar", "choices", "type", "import_paths")
     request = build_request(*(arguments[name] for name in names))
     choice = check_options(prompt, arguments)
+    check_search(choice, arguments)
     check_healing_sampler(arguments["heal"], arguments["sampler"])
-    if arguments["sampler"] == "masked":
+    if arguments["sampler"] == "masked" and arguments["search"] is None:
         generations: Generation[Any] | list[Generation[Any]] = generate_batch(model, prompt, arguments)
         return generations
     prompting = PromptOptions.of(*(arguments[name] for name in ("chat", "show_constraint", "retry_prompt")))
     resolved = resolve_model(model, **{name: arguments[name] for name in LOADING})
     call = SingleCall(prepare_prompt(resolved, prompt, request, prompting), request, choice, arguments)
+    if arguments["search"] is not None:
+        return search_generations(call.lm, call.constraint, request, call.compile_us, arguments)
     if call.is_batched:
         generations = generate_batch(model, prompt, {**arguments, "sampler": "masked"})
     else:

@@ -41,6 +41,7 @@ LAYERS: dict[str, set[str]] = {
     "sampling": {"numpy"},
     "speculation": {"numpy"},
     "decoding": {"numpy"},
+    "search": {"numpy"},
     "correction": set(),
     "infilling": {"numpy"},
     "authoring": {"numpy", "lark", "genson", "referencing"},

@@ -93,6 +93,10 @@ def form() -> constrain.Form:
     return constrain.literal("a")
 
 
+def search() -> dict[str, Any]:
+    return {"lm": model(), "constraint": constraint(), "n": 2, "max_tokens": 9}
+
+
 def draws() -> Any:
     return {
         "lm": model(), "constraint": constraint(), "sampler": "masked", "n": 1, "rng": np.random.default_rng(0),
@@ -108,6 +112,7 @@ GENERATE = {
     "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "logit_bias": None, "stop": None,
     "eos_ids": None, "retries": 1, "retry_prompt": None, "chat": "plain", "heal": "none",
     "forced": "sample", "show_constraint": None, "dtype": None, "device": None, "device_map": None, "draft": None,
+    "search": None,
 }  # fmt: skip
 WRITE = {
     "name": "x", "schema": None, "regex": "ab", "grammar": None, "choices": None, "type": None, "stop": "c",
@@ -355,6 +360,33 @@ CALLS: dict[str, Call] = {
                  "max_new_tokens": None, "prompt_length": None, "on_refused": "raise"},
     ),
     "ConstraintLogitsProcessor()": (processor_call, tensors),
+    "generate search": (
+        constrain.generate,
+        lambda: {"model": model(), "tokenizer": vocabulary(), "regex": "(ab)*c", "n": 2, "max_tokens": 9, "seed": 1,
+                 "search": constrain.BeamSearch(), "check": None},
+    ),
+    "beam_search": (constrain.beam_search, lambda: {**search(), "options": constrain.BeamSearch()}),
+    "best_first_search": (constrain.best_first_search, lambda: {**search(), "options": constrain.BestFirst()}),
+    "stochastic_beam_search": (
+        constrain.stochastic_beam_search,
+        lambda: {**search(), "options": constrain.StochasticBeams(), "rng": np.random.default_rng(0)},
+    ),
+    "BeamSearch": (
+        constrain.BeamSearch,
+        lambda: {"width": 4, "length_penalty": 1.0, "normalization": "wu", "patience": 1.0, "early_stopping": "never",
+                 "groups": 1, "diversity": 0.0, "distinct": "text", "phrases": constrain.PhraseBanks(["a"]),
+                 "lookahead": constrain.Lookahead()},
+    ),
+    "PhraseBanks": (
+        constrain.PhraseBanks,
+        lambda: {"clauses": ["a"], "method": "clauses", "reward": 0.0, "keep": None, "tolerance": None},
+    ),
+    "Lookahead": (constrain.Lookahead, lambda: {"steps": 1, "weight": 1.0, "breadth": 2}),
+    "BestFirst": (
+        constrain.BestFirst,
+        lambda: {"max_calls": 9, "beam": 2, "together": 2, "distinct": "tokens", "heuristic": "none", "weight": 1.0},
+    ),
+    "StochasticBeams": (constrain.StochasticBeams, lambda: {"max_calls": 9}),
     "Gap": (
         constrain.Gap, lambda: {"low": 1, "high": 2, "unit": "tokens", "form": form(), "end_tokens": "allowed"},
     ),
