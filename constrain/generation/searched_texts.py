@@ -61,7 +61,7 @@ def search_generations(
     request: ConstraintRequest,
     compile_us: float,
     arguments: Mapping[str, Any],
-) -> Generation[Any] | list[Generation]:
+) -> Generation[Any] | list[Generation[Any]]:
     """Search for texts. ``stats.counts`` of each has the counts of the search, its score, and whether the answers are
     proven to be the likeliest.
     """
