@@ -58,7 +58,9 @@ if TYPE_CHECKING:
         triggered,
     )
     from .generation.generation_result import Generation
+    from .generation.option_probabilities import choose
     from .generation.pipeline import generate
+    from .generation.text_probability import score
     from .grammar.nodes import Grammar
     from .integrations.logits_processor import ConstraintLogitsProcessor
     from .integrations.transformers_models import load_model
@@ -91,6 +93,7 @@ __all__ = [
     "VocabularyWarning",
     "__version__",
     "apply_mask",
+    "choose",
     "compile",
     "compile_grammar",
     "fill_masks",
@@ -104,6 +107,7 @@ __all__ = [
     "load_model",
     "mark",
     "regex",
+    "score",
     "warm_up",
     "thinking",
     "tool_calls",
@@ -123,7 +127,9 @@ _PACKAGES = {
     "SourceError TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generation.generation_result": "Generation",
+    "generation.option_probabilities": "choose",
     "generation.pipeline": "generate",
+    "generation.text_probability": "score",
     "grammar.nodes": "Grammar",
     "integrations.logits_processor": "ConstraintLogitsProcessor",
     "integrations.transformers_models": "load_model",

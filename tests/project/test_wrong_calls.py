@@ -253,6 +253,16 @@ CALLS: dict[str, Call] = {
     ),
     "ConstraintLogitsProcessor()": (processor_call, tensors),
     "warm_up": (constrain.warm_up, lambda: {"vocabulary": vocabulary()}),
+    "choose": (
+        constrain.choose,
+        lambda: {"model": model(), "prompt": None, "options": ["a", "b"], "tokenizer": vocabulary(), "ends": "token",
+                 "tolerance": 0.1, "max_rows": 99},
+    ),
+    "score": (
+        constrain.score,
+        lambda: {"model": model(), "prompt": None, "text": "ab", "constraint": None, "tokenizer": vocabulary(),
+                 "spellings": "canonical", "ends": "token", "tolerance": 0.1, "max_rows": 99, "n": 4, "seed": 1},
+    ),
     "draw": (sampling.draw, draws),
     "estimate": (
         sampling.estimate,

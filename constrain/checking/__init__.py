@@ -1,0 +1,1 @@
+"""Checkers of texts while they are written."""
