@@ -1,0 +1,243 @@
+"""Where names stand in the beginning of a query, and which parts of the text they are resolved in.
+
+One pass over the tokens keeps a stack of parentheses. A *query* has cores (SELECT ... UNION SELECT ...), and each core
+a clause. What a name means in SQL depends on text that may still follow: in `SELECT x FROM ...` the columns are those
+of a FROM clause that is not written yet. A core is *closed* once a token follows its FROM clause that ends it (WHERE,
+GROUP, UNION, ...). From then on its tables are final, and so are those of the cores around it that are closed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from .sql_tokens import KEYWORDS, SqlToken
+
+__all__ = ["Core", "Mention", "QueryScopes", "scan_scopes"]
+
+CLOSING = {"WHERE", "GROUP", "HAVING", "ORDER", "LIMIT"}
+COMPOUND = {"UNION", "EXCEPT", "INTERSECT"}
+NAMING = {"AS", "COLLATE", "OVER", "WINDOW", "INDEXED"}
+"""Keywords after which a name is new, or not one of a column."""
+OPERANDS = {"END", "NULL", "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "ISNULL", "NOTNULL"}
+"""Keywords that end an expression."""
+
+Role = Literal["table", "column", "alias", "none"]
+
+
+@dataclass(slots=True, eq=False)
+class Core:
+    """One SELECT of a query, as indices of tokens.
+
+    clause: the clause that is being written; "unknown" after a window definition. start: of the SELECT keyword. begin:
+    after FROM; -1 if there is none. end: the token that closes it; -1 while it is open.
+    """
+
+    clause: Literal["select", "from", "rest", "unknown"]
+    start: int
+    begin: int = -1
+    end: int = -1
+
+
+@dataclass(slots=True, eq=False)
+class Level:
+    """A pair of parentheses, or the whole statement.
+
+    kind: "query", "tables" (parentheses in a FROM clause), or "group". opener: the token before the parenthesis. first:
+    index of the first token. with_start, with_end: the WITH clause; with_end is -1 while it is open.
+    """
+
+    kind: Literal["query", "tables", "group"]
+    opener: str
+    first: int
+    core: Core | None = None
+    with_start: int = -1
+    with_end: int = -1
+    has_as: bool = False
+
+    @property
+    def with_open(self) -> bool:
+        """Whether a WITH clause is being written, in which tables may be defined later."""
+        return self.with_start >= 0 and self.with_end < 0
+
+
+class Mention(NamedTuple):
+    """A name in the text. index: of its token. owner: index of the token before its period, or -1.
+
+    cores: the closed cores around a column, the innermost first; None if one of them is not closed yet. withs: the WITH
+    clauses around it, as (first token, token after the last).
+    """
+
+    index: int
+    role: Role
+    owner: int
+    cores: tuple[Core, ...] | None
+    withs: tuple[tuple[int, int], ...]
+
+
+@dataclass(slots=True)
+class QueryScopes:
+    """The result of a scan.
+
+    next: what a name after the last token would be. cuts: indices of tokens of the outermost query before which it is
+    closed. defined: names of common table expressions, in lower case. aliases: names after AS. open_with: whether
+    tables may be defined later.
+    """
+
+    mentions: list[Mention] = field(default_factory=list)
+    next: Mention = Mention(0, "none", -1, None, ())
+    cuts: list[int] = field(default_factory=list)
+    defined: set[str] = field(default_factory=set)
+    aliases: set[str] = field(default_factory=set)
+    open_with: bool = False
+    writes: bool = False
+
+
+def scan_scopes(tokens: list[SqlToken]) -> QueryScopes:
+    """Scan the finished tokens of a query."""
+    scan = ScopeScan(tokens)
+    for index in range(len(tokens)):
+        scan.read(index)
+    scan.found.next = scan.describe(len(tokens))
+    scan.found.open_with = any(level.with_open for level in scan.levels)
+    return scan.found
+
+
+class ScopeScan:
+    """The state of a scan: the stack of levels, and what was found."""
+
+    def __init__(self, tokens: list[SqlToken]) -> None:
+        self.tokens, self.found = tokens, QueryScopes()
+        self.levels = [Level("query", "", 0)]
+
+    def before(self, index: int, back: int = 1) -> str:
+        """Return the keyword or operator before a token, "" if it is another token."""
+        return self.tokens[index - back].keyword if index >= back else ""
+
+    def read(self, index: int) -> None:
+        """Update the state by a token."""
+        token, level = self.tokens[index], self.levels[-1]
+        if token.kind in ("word", "quoted") or (token.kind == "string" and self.at_table(index)):
+            mention = self.describe(index)
+            self.found.mentions.append(mention)
+            if mention.role == "alias":
+                self.found.aliases.add(token.text.strip("\"`[]'").lower())
+        if len(self.levels) == 1 and self.is_closed_before(index):
+            self.found.cuts.append(index)
+        if token.text == "(":
+            self.open(index)
+        elif token.text == ")" and len(self.levels) > 1:
+            self.levels.pop()
+        elif token.kind == "word":
+            level.has_as = level.has_as or token.keyword == "AS"
+            if level.kind == "query":
+                self.read_keyword(index, level)
+
+    def open(self, index: int) -> None:
+        """Enter a parenthesis."""
+        following = self.tokens[index + 1].keyword if index + 1 < len(self.tokens) else ""
+        kind: Literal["query", "tables", "group"] = "group"
+        if following in ("SELECT", "WITH", "VALUES"):
+            kind = "query"
+        elif self.at_table(index):
+            kind = "tables"
+        self.levels.append(Level(kind, self.before(index), index + 1))
+
+    def read_keyword(self, index: int, level: Level) -> None:
+        """Update the clause of a query by a word."""
+        word = self.tokens[index].keyword
+        core = level.core
+        if word == "WITH" and index == level.first:
+            level.with_start = index
+        elif word in ("INSERT", "UPDATE", "DELETE", "REPLACE") and level.with_open and self.before(index) == ")":
+            level.with_end, self.found.writes = index, True
+        elif word in ("SELECT", "VALUES"):
+            if level.with_open:
+                level.with_end = index
+            level.core = Core("select", index)
+        elif core is None:
+            return
+        elif word == "FROM" and core.clause == "select" and not self.compares_distinct(index):
+            core.clause, core.begin = "from", index + 1
+        elif word == "WINDOW" and core.clause in ("from", "rest"):
+            core.clause = "unknown"
+        elif word in CLOSING and core.clause in ("select", "from"):
+            core.clause, core.end = "rest", index
+        elif word in COMPOUND:
+            core.end = index if core.end < 0 else core.end
+            level.core = None
+
+    def compares_distinct(self, index: int) -> bool:
+        """Return whether FROM belongs to IS [NOT] DISTINCT FROM."""
+        return self.before(index) == "DISTINCT" and self.before(index, 2) in ("IS", "NOT")
+
+    def is_closed_before(self, index: int) -> bool:
+        """Return whether the core of the outermost query is closed before a token."""
+        core = self.levels[0].core
+        if core is None or core.clause == "unknown":
+            return False
+        word = self.tokens[index].keyword
+        if word in (".", "(", "OVER", "FILTER", "WITHIN", "WINDOW") or self.before(index) in ("OVER", "FILTER"):
+            return False
+        return core.clause == "rest" or word in CLOSING or word in COMPOUND or word == ";"
+
+    def at_table(self, index: int) -> bool:
+        """Return whether a table is named at a token, or a parenthesis of tables opens."""
+        level, before = self.levels[-1], self.before(index)
+        if level.kind == "tables":
+            return before in ("(", ",", "JOIN")
+        core = level.core
+        return level.kind == "query" and core is not None and core.clause == "from" and before in ("FROM", ",", "JOIN")
+
+    def describe(self, index: int) -> Mention:
+        """Return what a name at a token is: its role, and the cores that it is resolved in."""
+        owner = index - 2 if self.before(index) == "." else -1
+        place = owner if owner >= 0 else index
+        withs = tuple(
+            (level.with_start, level.with_end) for level in self.levels if level.with_start >= 0 and not level.with_open
+        )
+        if self.at_table(place) or (owner >= 0 and self.before(place) == "." and self.at_table(place - 2)):
+            return Mention(index, "table", owner, None, withs)
+        level = self.levels[-1]
+        if level.with_open and level.kind == "query":
+            if owner < 0 and (self.before(index) in ("WITH", "RECURSIVE", ",")) and index < len(self.tokens):
+                self.found.defined.add(self.tokens[index].text.strip("\"`[]'").lower())
+            return Mention(index, "none", owner, None, withs)
+        return Mention(index, self.find_role(index, place), owner, self.closed_cores(), withs)
+
+    def find_role(self, index: int, place: int) -> Role:
+        """Return whether a name in an expression is that of a column, an alias, or something else."""
+        level = self.levels[-1]
+        query = next((one for one in reversed(self.levels) if one.kind == "query"), None)
+        if query is None or query.core is None or query.core.clause == "unknown" or level.kind == "tables":
+            return "none"
+        if self.before(place) == "AS" and level.kind == "query":
+            return "alias"
+        if self.before(place) in NAMING or (self.before(place) == "BY" and self.before(place, 2) == "INDEXED"):
+            return "none"
+        if level.kind == "group" and (level.has_as or level.opener in ("OVER", "USING", "AS")):
+            return "none"
+        if place and index == place and self.ends_operand(place - 1):
+            return "alias" if level.kind == "query" and query.core.clause != "rest" else "none"
+        if query.core.clause == "from" and level is query and self.before(place) not in ("ON", "AND", "OR", "NOT", "="):
+            return "none"
+        return "column"
+
+    def ends_operand(self, index: int) -> bool:
+        """Return whether an expression may end with a token, so that a name after it is an alias."""
+        token = self.tokens[index]
+        if token.kind == "word":
+            return token.keyword not in KEYWORDS or token.keyword in OPERANDS
+        return token.kind in ("string", "quoted", "number", "blob") or token.text == ")"
+
+    def closed_cores(self) -> tuple[Core, ...] | None:
+        """Return the cores of the queries around, the innermost first; None if one is not closed."""
+        cores = []
+        for level in reversed(self.levels):
+            if level.kind == "tables" or level.with_open:
+                return None
+            if level.kind == "query":
+                if level.core is None or level.core.clause != "rest":
+                    return None
+                cores.append(level.core)
+        return tuple(cores)
