@@ -9,10 +9,10 @@
 
 from __future__ import annotations
 
-#from .checked_sampling import draw_checked
-#from .python_checker import PythonChecker
+from .checked_sampling import draw_checked
+from .python_checker import PythonChecker
 from .sqlite_checker import SqliteChecker
-#from .type_checker import TypeChecker
+from .type_checker import TypeChecker
 from .verdicts import PrefixChecker, TextChecker, Verdict, VerdictChecker
 
 __all__ = [

@@ -27,8 +27,8 @@ class NameCheck:
     def are_known(self, tokens: list[SqlToken], scopes: QueryScopes) -> bool:
         """Return whether every finished name can be resolved, as far as the text decides it."""
         for mention in scopes.mentions:
-            token = tokens[mention.index]
-            following = tokens[mention.index + 1].text if mention.index + 1 < len(tokens) else None
+            token = tokens[mention.place]
+            following = tokens[mention.place + 1].text if mention.place + 1 < len(tokens) else None
             if mention.role == "table":
                 known = self.tables(tokens, scopes, mention)
             elif mention.role != "column" or token.kind != "word" or token.keyword in KEYWORDS:
@@ -74,7 +74,7 @@ class NameCheck:
         """
         if mention.role != "column":
             return None
-        after_in = mention.index > 0 and tokens[mention.index - 1].keyword == "IN"
+        after_in = mention.place > 0 and tokens[mention.place - 1].keyword == "IN"
         more = self.schema.functions | self.schema.table_names | scopes.defined if use == "any" else frozenset[str]()
         if after_in:
             more = more | self.schema.table_names | scopes.defined
@@ -94,9 +94,7 @@ class NameCheck:
         columns = frozenset().union(*(one or () for one in described))
         return columns | ROWIDS | LITERALS | written | more
 
-    def restrict(
-        self, scopes: QueryScopes, mention: Mention, use: str, more: frozenset[str]
-    ) -> frozenset[str] | None:
+    def restrict(self, scopes: QueryScopes, mention: Mention, use: str, more: frozenset[str]) -> frozenset[str] | None:
         """Return the columns of the schema and the aliases so far, if columns are restricted to these."""
         if not self.restricted or use == "owner" or scopes.open_with:
             return None
@@ -112,9 +110,7 @@ class NameCheck:
             return None
         if unquote_name(owner).lower() in ("main", "temp"):
             return None
-        found = [
-            self.describe_core(tokens, core, mention.withs, f"{owner.text}.*") for core in mention.cores or ()
-        ]
+        found = [self.describe_core(tokens, core, mention.withs, f"{owner.text}.*") for core in mention.cores or ()]
         known = [one for one in found if one is not None]
         return frozenset().union(*known) | ROWIDS if known else None
 

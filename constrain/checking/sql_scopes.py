@@ -62,13 +62,13 @@ class Level:
 
 
 class Mention(NamedTuple):
-    """A name in the text. index: of its token. owner: index of the token before its period, or -1.
+    """A name in the text. place: the index of its token. owner: index of the token before its period, or -1.
 
     cores: the closed cores around a column, the innermost first; None if one of them is not closed yet. withs: the WITH
     clauses around it, as (first token, token after the last).
     """
 
-    index: int
+    place: int
     role: Role
     owner: int
     cores: tuple[Core, ...] | None

@@ -43,9 +43,7 @@ FINAL = re.compile(
 CONTEXTUAL = {"OVER", "FILTER", "WINDOW", "WITHIN"}
 """Words that SQLite reads as keywords or names depending on what follows."""
 OPERATORS = "-> ->> || << >> <= >= <> != == - < > = | /".split()
-PARTIAL_NUMBER = re.compile(
-    r"(0[xX][0-9a-fA-F_]*|([0-9][0-9_]*)?\.?[0-9_]*([eE][+-]?[0-9_]*)?)", re.ASCII
-)
+PARTIAL_NUMBER = re.compile(r"(0[xX][0-9a-fA-F_]*|([0-9][0-9_]*)?\.?[0-9_]*([eE][+-]?[0-9_]*)?)", re.ASCII)
 EXPONENT = re.compile(r"(?:^|[^\w$.])((?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)[eE][+-]?)$", re.ASCII)
 
 

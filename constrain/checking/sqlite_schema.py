@@ -133,7 +133,9 @@ def read_script(source: object) -> list[str]:
     if isinstance(source, str):
         return [source]
     if not isinstance(source, sqlite3.Connection):
-        raise TypeError(f"schema is {describe_value(source)}: give an sqlite3.Connection or a script of CREATE statements")
+        raise TypeError(
+            f"schema is {describe_value(source)}: give an sqlite3.Connection or a script of CREATE statements"
+        )
     rows = source.execute(
         "SELECT sql, name FROM sqlite_master WHERE sql IS NOT NULL AND type IN ('table', 'view') "
         "AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY rootpage = 0, type, rowid"

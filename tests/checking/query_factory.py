@@ -49,9 +49,13 @@ class QueryMaker:
 
     def name(self) -> str:
         self.fresh += 1
-        return self.rng.choice(["x", "T", "sel", "wher", "alias", "grp", "`b t`", '"q q"', "é"]).replace(
-            "x", f"x{self.fresh}"
-        ) if self.rng.random() < 0.5 else f"a{self.fresh}"
+        return (
+            self.rng.choice(["x", "T", "sel", "wher", "alias", "grp", "`b t`", '"q q"', "é"]).replace(
+                "x", f"x{self.fresh}"
+            )
+            if self.rng.random() < 0.5
+            else f"a{self.fresh}"
+        )
 
     def query(self, depth: int, outer: Scope) -> tuple[str, list[str]]:
         """A query and its columns."""
@@ -72,7 +76,9 @@ class QueryMaker:
         core, columns, scope = self.core(depth, outer)
         text += core
         if rng.random() < 0.15:
-            text += f" {rng.choice(['UNION', 'UNION ALL', 'EXCEPT', 'INTERSECT'])} SELECT {', '.join(['1'] * len(columns))}"
+            text += (
+                f" {rng.choice(['UNION', 'UNION ALL', 'EXCEPT', 'INTERSECT'])} SELECT {', '.join(['1'] * len(columns))}"
+            )
         elif rng.random() < 0.3:
             text += f" ORDER BY {self.expression(depth, scope)}{rng.choice(['', ' DESC', ' COLLATE nocase', ' ASC NULLS LAST'])}"
         if rng.random() < 0.2:
