@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ConstrainError,
         GrammarError,
         LimitError,
+        Refusal,
         RegexError,
         SchemaError,
         SchemaWarning,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from .generation.generation_result import Generation
     from .generation.option_probabilities import choose
     from .generation.pipeline import generate
+    from .generation.prompt_composition import PromptTemplate
     from .generation.text_probability import score
     from .grammar.nodes import Grammar
     from .integrations.logits_processor import ConstraintLogitsProcessor
@@ -78,6 +80,8 @@ __all__ = [
     "LimitError",
     "Limits",
     "Matcher",
+    "PromptTemplate",
+    "Refusal",
     "RegexError",
     "SchemaError",
     "SchemaWarning",
@@ -123,12 +127,13 @@ _PACKAGES = {
     "engine.constraint": "Constraint",
     "engine.matcher": "Matcher",
     "compilation.process_warm_up": "warm_up",
-    "base.errors": "ArgumentError ConstrainError GrammarError LimitError RegexError SchemaError SchemaWarning "
+    "base.errors": "ArgumentError ConstrainError GrammarError LimitError Refusal RegexError SchemaError SchemaWarning "
     "SourceError TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
     "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generation.generation_result": "Generation",
     "generation.option_probabilities": "choose",
     "generation.pipeline": "generate",
+    "generation.prompt_composition": "PromptTemplate",
     "generation.text_probability": "score",
     "grammar.nodes": "Grammar",
     "integrations.logits_processor": "ConstraintLogitsProcessor",

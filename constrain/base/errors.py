@@ -23,13 +23,14 @@ A message says where the error is (a JSON pointer, or line and column with a car
 from __future__ import annotations
 
 from operator import index
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = [
     "ArgumentError",
     "ConstrainError",
     "GrammarError",
     "LimitError",
+    "Refusal",
     "RegexError",
     "SchemaError",
     "SchemaWarning",
@@ -156,13 +157,28 @@ class ArgumentError(ConstrainError, ValueError):
     """An argument has the right type but an invalid value."""
 
 
-class ValueRefused(ConstrainError):
-    """A text conforms to the schema, but the Python type rejects its value.
+class Refusal(NamedTuple):
+    """A generated text that satisfies the constraint and was refused by a validator or a check, with the reason."""
 
-    A validator may check more than a schema can express. The attribute `text` is the generated text.
+    text: str
+    reason: str
+
+
+class ValueRefused(ConstrainError):
+    """Every text that was drawn conforms to the constraint, but the Python type or a check refuses its value.
+
+    A validator may check more than a schema can express.
+
+    Attributes
+    ----------
+    text : str
+        The last text.
+    refusals : tuple of Refusal
+        All texts that were drawn for it, with the reasons, in order.
     """
 
     text: str = ""
+    refusals: tuple[Refusal, ...] = ()
 
 
 class TokenRefused(ConstrainError):

@@ -1,7 +1,7 @@
 """Masked sampling with a checker: tokens are drawn under the mask, in the order of a proposal, until one passes.
 
     masks="first"    row -> mask -> temperature, top-k, top-p -> tokens, each checked until one passes
-    masks="after"    row -> temperature, top-k, top-p -> tokens, each checked, and looked up in the mask, until one passes
+    masks="after"    row -> temperature, top-k, top-p -> tokens, each checked, then looked up in the mask
 
 With top-k, at most k tokens are checked at a step: the decoding of PICARD (Scholak et al. 2021, section 3), which has
 no mask, is masks="after". A token that is rejected is not drawn again at this step (adaptive rejection, Lipkin et al.

@@ -5,8 +5,8 @@ continuation can help: the text is dead. If it asks for more, the error is "inco
 PyCF_ALLOW_INCOMPLETE_INPUT, which `codeop` uses). So that it asks in the middle of a line, too, a backslash and a line
 break are appended, which join the next line.
 
-The last token may still grow: `i` into `if`, `<` into `<<=`, a string up to its quote. It is replaced by each token that
-it may become, see `python_tokens`.
+The last token may still grow: `i` into `if`, `<` into `<<=`, a string up to its quote. It is replaced by each token
+that it may become, see `python_tokens`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import re
 import warnings
 
 from .python_tokens import OPERATORS, PREFIXES, LexicalEnd, find_lexical_end
-from .verdicts import Verdict
+from .verdicts import Verdict, is_encodable
 
 __all__ = ["PythonChecker"]
 
@@ -113,12 +113,3 @@ class PythonChecker:
                 return [".", "..", ".5"] if len(dots[0]) < 3 else ["."]
             return [one for one in OPERATORS if one.startswith(last)]
         return ["!="] if last == "!" else [last]
-
-
-def is_encodable(text: str) -> bool:
-    """Return whether a text has no halves of surrogate pairs."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -27,9 +27,10 @@ TOKEN = re.compile(
     |(?P<quote>(?P<prefix>[A-Za-z]{0,2})(?P<mark>\"\"\"|'''|"|'))
     |(?P<number>\.?[0-9](?:[eE][+-]|\.|\w)*)
     |(?P<word>[^\W\d]\w*)
-    |(?P<operator>%s)
-    |(?P<other>.)"""
-    % "|".join(re.escape(one) for one in OPERATORS),
+    |(?P<operator>"""
+    + "|".join(re.escape(one) for one in OPERATORS)
+    + r""")
+    |(?P<other>.)""",
     re.VERBOSE | re.DOTALL,
 )
 

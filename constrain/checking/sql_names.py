@@ -6,7 +6,7 @@ resolve. Names in double quotes are strings where nothing else fits, so that in 
 
 from __future__ import annotations
 
-from .sql_scopes import Core, Mention, QueryScopes
+from .sql_scopes import JOINS, Core, Mention, QueryScopes
 from .sql_tokens import KEYWORDS, SqlToken, unquote_name
 from .sqlite_schema import SqliteSchema
 
@@ -14,6 +14,8 @@ __all__ = ["NameCheck"]
 
 ROWIDS = frozenset({"rowid", "oid", "_rowid_"})
 LITERALS = frozenset({"true", "false"})
+DATABASES = frozenset({"main", "temp"})
+JOIN_WORDS = frozenset(word.lower() for word in (*JOINS, "JOIN"))
 OPERAND_KEYWORDS = {"CAST", "RAISE", "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "WITH", "IF"}
 """Keywords that may also be names, and begin an expression or a query."""
 
@@ -30,7 +32,9 @@ class NameCheck:
             token = tokens[mention.place]
             following = tokens[mention.place + 1].text if mention.place + 1 < len(tokens) else None
             if mention.role == "table":
-                known = self.tables(tokens, scopes, mention)
+                known = DATABASES if following == "." and mention.owner < 0 else self.tables(scopes)
+            elif mention.role == "join":
+                known = JOIN_WORDS
             elif mention.role != "column" or token.kind != "word" or token.keyword in KEYWORDS:
                 continue
             elif following == "(" and mention.owner < 0:
@@ -47,7 +51,9 @@ class NameCheck:
         """Return whether the unfinished last token may become a name that can be resolved."""
         mention = scopes.next
         if mention.role == "table":
-            known = self.tables(tokens, scopes, mention)
+            known = self.tables(scopes)
+        elif mention.role == "join":
+            known = JOIN_WORDS
         elif mention.role == "column" and last.kind == "word":
             known = self.expression(tokens, scopes, mention, "any")
         else:
@@ -55,11 +61,13 @@ class NameCheck:
         written = unquote_name(last).lower()
         return known is None or any(name.startswith(written) for name in known)
 
-    def may_be_keyword(self, word: str, tokens: list[SqlToken]) -> bool:
+    def may_be_keyword(self, word: str, scopes: QueryScopes) -> bool:
         """Return whether a keyword may stand, as a keyword, where a name may stand too."""
+        if scopes.next.role == "join":
+            return False
         return word not in self.schema.soft_keywords or word in OPERAND_KEYWORDS
 
-    def tables(self, tokens: list[SqlToken], scopes: QueryScopes, mention: Mention) -> frozenset[str] | None:
+    def tables(self, scopes: QueryScopes) -> frozenset[str] | None:
         """Return the names of tables at a place; None if any may be defined later."""
         if scopes.open_with:
             return None
@@ -74,34 +82,39 @@ class NameCheck:
         """
         if mention.role != "column":
             return None
+        resolved, limit = self.resolve(tokens, scopes, mention, use), self.restrict(scopes, mention, use)
+        return resolved if limit is None else limit if resolved is None else resolved & limit
+
+    def resolve(self, tokens: list[SqlToken], scopes: QueryScopes, mention: Mention, use: str) -> frozenset[str] | None:
+        """Return the names that SQLite resolves in an expression, None if that is not decided."""
+        if mention.cores is None or not mention.is_decided:
+            return None
         after_in = mention.place > 0 and tokens[mention.place - 1].keyword == "IN"
         more = self.schema.functions | self.schema.table_names | scopes.defined if use == "any" else frozenset[str]()
         if after_in:
             more = more | self.schema.table_names | scopes.defined
-        if mention.cores is None:
-            return self.restrict(scopes, mention, use, more)
+        if use == "owner":
+            more = more | DATABASES
         described = [self.describe_core(tokens, core, mention.withs) for core in mention.cores]
         if any(one is None for one in described):
-            return self.restrict(scopes, mention, use, more)
+            return None
         if mention.owner >= 0:
             return self.members(tokens, mention)
         written = frozenset(
             unquote_name(token).lower()
             for core in mention.cores
-            for token in tokens[core.start : core.end]
+            for token in visible_tokens(tokens, core, mention.place)
             if token.kind in ("word", "quoted", "string")
         )
         columns = frozenset().union(*(one or () for one in described))
         return columns | ROWIDS | LITERALS | written | more
 
-    def restrict(self, scopes: QueryScopes, mention: Mention, use: str, more: frozenset[str]) -> frozenset[str] | None:
+    def restrict(self, scopes: QueryScopes, mention: Mention, use: str) -> frozenset[str] | None:
         """Return the columns of the schema and the aliases so far, if columns are restricted to these."""
-        if not self.restricted or use == "owner" or scopes.open_with:
+        if not self.restricted or use != "column" or scopes.open_with:
             return None
-        known = self.schema.columns | ROWIDS | LITERALS | scopes.aliases | more
-        if mention.owner >= 0:
-            return known | self.schema.tables | scopes.defined
-        return None if use == "any" else known
+        aliases = {name for name, index in scopes.aliases.items() if index < mention.place}
+        return self.schema.columns | self.schema.table_names | ROWIDS | LITERALS | scopes.defined | aliases
 
     def members(self, tokens: list[SqlToken], mention: Mention) -> frozenset[str] | None:
         """Return the names that may follow the period after an owner, in closed cores."""
@@ -126,6 +139,15 @@ class NameCheck:
             return None
         prefix = "".join(join_tokens(tokens[start:end]) for start, end in withs)
         return self.schema.columns_of(f"{prefix} SELECT {columns} FROM {join_tokens(clause)}")
+
+
+def visible_tokens(tokens: list[SqlToken], core: Core, place: int) -> list[SqlToken]:
+    """Return the tokens of a core that may name what a column at a place means: its tables, and the aliases of its
+    results except in the list of these.
+    """
+    if place < core.begin or core.begin < 0:
+        return tokens[core.begin : core.end] if core.begin >= 0 else []
+    return tokens[core.start : core.end]
 
 
 def join_tokens(tokens: list[SqlToken]) -> str:

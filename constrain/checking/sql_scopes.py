@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from .sql_tokens import KEYWORDS, SqlToken
+from .sql_tokens import RESERVED, SqlToken, unquote_name
 
 __all__ = ["Core", "Mention", "QueryScopes", "scan_scopes"]
 
@@ -19,18 +19,20 @@ CLOSING = {"WHERE", "GROUP", "HAVING", "ORDER", "LIMIT"}
 COMPOUND = {"UNION", "EXCEPT", "INTERSECT"}
 NAMING = {"AS", "COLLATE", "OVER", "WINDOW", "INDEXED"}
 """Keywords after which a name is new, or not one of a column."""
-OPERANDS = {"END", "NULL", "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "ISNULL", "NOTNULL"}
-"""Keywords that end an expression."""
+OPERANDS = {"NULL", "ISNULL", "NOTNULL"}
+"""Reserved words that end an expression."""
+JOINS = {"NATURAL", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER"}
 
-Role = Literal["table", "column", "alias", "none"]
+Role = Literal["table", "join", "column", "alias", "none"]
 
 
 @dataclass(slots=True, eq=False)
 class Core:
     """One SELECT of a query, as indices of tokens.
 
-    clause: the clause that is being written; "unknown" after a window definition. start: of the SELECT keyword. begin:
-    after FROM; -1 if there is none. end: the token that closes it; -1 while it is open.
+    clause: the clause that is being written; "unknown" where names are not checked: after a window definition, and in
+    the ORDER BY of a compound query. start: of the SELECT keyword. begin: after FROM; -1 if there is none. end: the
+    token that closes the FROM clause; -1 while it is open.
     """
 
     clause: Literal["select", "from", "rest", "unknown"]
@@ -44,7 +46,8 @@ class Level:
     """A pair of parentheses, or the whole statement.
 
     kind: "query", "tables" (parentheses in a FROM clause), or "group". opener: the token before the parenthesis. first:
-    index of the first token. with_start, with_end: the WITH clause; with_end is -1 while it is open.
+    index of the first token. with_start, with_end: the WITH clause; with_end is -1 while it is open. has_as: whether AS
+    occurs in it. is_compound: whether it has an earlier core.
     """
 
     kind: Literal["query", "tables", "group"]
@@ -54,6 +57,7 @@ class Level:
     with_start: int = -1
     with_end: int = -1
     has_as: bool = False
+    is_compound: bool = False
 
     @property
     def with_open(self) -> bool:
@@ -64,8 +68,8 @@ class Level:
 class Mention(NamedTuple):
     """A name in the text. place: the index of its token. owner: index of the token before its period, or -1.
 
-    cores: the closed cores around a column, the innermost first; None if one of them is not closed yet. withs: the WITH
-    clauses around it, as (first token, token after the last).
+    cores: the cores around a column, the innermost first; None if they cannot be known. withs: the WITH clauses around
+    it, as (first token, token after the last).
     """
 
     place: int
@@ -74,21 +78,30 @@ class Mention(NamedTuple):
     cores: tuple[Core, ...] | None
     withs: tuple[tuple[int, int], ...]
 
+    @property
+    def is_decided(self) -> bool:
+        """Whether all cores around a column are closed."""
+        return self.cores is not None and all(core.end >= 0 for core in self.cores)
+
+
+NOTHING = Mention(0, "none", -1, None, ())
+
 
 @dataclass(slots=True)
 class QueryScopes:
     """The result of a scan.
 
     next: what a name after the last token would be. cuts: indices of tokens of the outermost query before which it is
-    closed. defined: names of common table expressions, in lower case. aliases: names after AS. open_with: whether
+    closed. defined: names of common table expressions, in lower case. aliases: names after AS and after
+    expressions, with the index of the first token. open_with: whether
     tables may be defined later.
     """
 
     mentions: list[Mention] = field(default_factory=list)
-    next: Mention = Mention(0, "none", -1, None, ())
+    next: Mention = NOTHING
     cuts: list[int] = field(default_factory=list)
     defined: set[str] = field(default_factory=set)
-    aliases: set[str] = field(default_factory=set)
+    aliases: dict[str, int] = field(default_factory=dict)
     open_with: bool = False
     writes: bool = False
 
@@ -121,13 +134,15 @@ class ScopeScan:
             mention = self.describe(index)
             self.found.mentions.append(mention)
             if mention.role == "alias":
-                self.found.aliases.add(token.text.strip("\"`[]'").lower())
+                self.found.aliases.setdefault(unquote_name(token).lower(), index)
         if len(self.levels) == 1 and self.is_closed_before(index):
             self.found.cuts.append(index)
         if token.text == "(":
             self.open(index)
         elif token.text == ")" and len(self.levels) > 1:
-            self.levels.pop()
+            core = self.levels.pop().core
+            if core is not None and core.end < 0:
+                core.end = index
         elif token.kind == "word":
             level.has_as = level.has_as or token.keyword == "AS"
             if level.kind == "query":
@@ -157,15 +172,23 @@ class ScopeScan:
             level.core = Core("select", index)
         elif core is None:
             return
+        elif word == "AS" and self.before(index, 2) == "WINDOW":
+            core.clause = "unknown"
+            core.end = index - 2 if core.end < 0 else core.end
+            if len(self.levels) == 1:
+                self.found.cuts.append(index - 2)
         elif word == "FROM" and core.clause == "select" and not self.compares_distinct(index):
             core.clause, core.begin = "from", index + 1
         elif word == "WINDOW" and core.clause in ("from", "rest"):
             core.clause = "unknown"
+        elif word in ("ORDER", "LIMIT") and level.is_compound:
+            core.clause = "unknown"  # its terms are columns of any core
+            core.end = index if core.end < 0 else core.end
         elif word in CLOSING and core.clause in ("select", "from"):
             core.clause, core.end = "rest", index
         elif word in COMPOUND:
             core.end = index if core.end < 0 else core.end
-            level.core = None
+            level.core, level.is_compound = None, True
 
     def compares_distinct(self, index: int) -> bool:
         """Return whether FROM belongs to IS [NOT] DISTINCT FROM."""
@@ -199,11 +222,13 @@ class ScopeScan:
         if self.at_table(place) or (owner >= 0 and self.before(place) == "." and self.at_table(place - 2)):
             return Mention(index, "table", owner, None, withs)
         level = self.levels[-1]
+        if owner < 0 and self.continues_join(index):
+            return Mention(index, "join", owner, None, withs)
         if level.with_open and level.kind == "query":
             if owner < 0 and (self.before(index) in ("WITH", "RECURSIVE", ",")) and index < len(self.tokens):
-                self.found.defined.add(self.tokens[index].text.strip("\"`[]'").lower())
+                self.found.defined.add(unquote_name(self.tokens[index]).lower())
             return Mention(index, "none", owner, None, withs)
-        return Mention(index, self.find_role(index, place), owner, self.closed_cores(), withs)
+        return Mention(index, self.find_role(index, place), owner, self.find_cores(), withs)
 
     def find_role(self, index: int, place: int) -> Role:
         """Return whether a name in an expression is that of a column, an alias, or something else."""
@@ -217,8 +242,9 @@ class ScopeScan:
             return "none"
         if level.kind == "group" and (level.has_as or level.opener in ("OVER", "USING", "AS")):
             return "none"
-        if place and index == place and self.ends_operand(place - 1):
-            return "alias" if level.kind == "query" and query.core.clause != "rest" else "none"
+        in_list = level.kind == "query" and query.core.clause != "rest"  # else no alias can follow an expression
+        if in_list and place and index == place and self.ends_operand(place - 1):
+            return "alias"
         if query.core.clause == "from" and level is query and self.before(place) not in ("ON", "AND", "OR", "NOT", "="):
             return "none"
         return "column"
@@ -227,17 +253,24 @@ class ScopeScan:
         """Return whether an expression may end with a token, so that a name after it is an alias."""
         token = self.tokens[index]
         if token.kind == "word":
-            return token.keyword not in KEYWORDS or token.keyword in OPERANDS
+            return token.keyword not in RESERVED or token.keyword in OPERANDS
         return token.kind in ("string", "quoted", "number", "blob") or token.text == ")"
 
-    def closed_cores(self) -> tuple[Core, ...] | None:
-        """Return the cores of the queries around, the innermost first; None if one is not closed."""
+    def continues_join(self, index: int) -> bool:
+        """Return whether a token follows a word such as LEFT, which is an operator."""
+        level = self.levels[-1]
+        in_tables = level.kind == "tables" or (level.core is not None and level.core.clause == "from")
+        before = self.before(index, 2)
+        return in_tables and self.before(index) in JOINS and before not in ("AS", ".", "FROM", ",", "JOIN", "(", "")
+
+    def find_cores(self) -> tuple[Core, ...] | None:
+        """Return the cores of the queries around, the innermost first; None if they cannot be known."""
         cores = []
         for level in reversed(self.levels):
             if level.kind == "tables" or level.with_open:
                 return None
             if level.kind == "query":
-                if level.core is None or level.core.clause != "rest":
+                if level.core is None or level.core.clause == "unknown":
                     return None
                 cores.append(level.core)
         return tuple(cores)

@@ -29,7 +29,7 @@ from .sql_names import NameCheck
 from .sql_scopes import QueryScopes, scan_scopes
 from .sql_tokens import KEYWORDS, SqlToken, split_sql
 from .sqlite_schema import SqliteSchema
-from .verdicts import Verdict
+from .verdicts import Verdict, is_encodable
 
 __all__ = ["SqliteChecker"]
 
@@ -40,8 +40,10 @@ FINAL = re.compile(
     r"SELECTs to the left and right of|unknown join type:|misuse of aggregate"
 )
 """Errors that remain whatever follows, once the FROM clause and the next token are known."""
-CONTEXTUAL = {"OVER", "FILTER", "WINDOW", "WITHIN"}
-"""Words that SQLite reads as keywords or names depending on what follows."""
+CLOSING = {"WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "UNION", "EXCEPT", "INTERSECT"}
+"""Keywords after which a FROM clause, or a query without one, is closed."""
+NAME = "zz_name"
+"""A name that stands for any name."""
 OPERATORS = "-> ->> || << >> <= >= <> != == - < > = | /".split()
 PARTIAL_NUMBER = re.compile(r"(0[xX][0-9a-fA-F_]*|([0-9][0-9_]*)?\.?[0-9_]*([eE][+-]?[0-9_]*)?)", re.ASCII)
 EXPONENT = re.compile(r"(?:^|[^\w$.])((?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)[eE][+-]?)$", re.ASCII)
@@ -146,14 +148,9 @@ class SqliteChecker:
         """Return whether finished tokens, followed by a further token, may begin a statement."""
         head = text[: done[-1].end] if done else ""
         if more:
-            if more in CONTEXTUAL:
-                return self.is_syntax(text, done, "")
-            message = self.schema.prepare(f"{head} {more} ")
-            contextual = bool(done) and done[-1].keyword in CONTEXTUAL
-            return contextual or not SYNTAX.match(message)
-        while done and (done[-1].keyword in CONTEXTUAL or (len(done) > 1 and done[-2].keyword == "WINDOW")):
-            done = done[:-1]
-        return not done or not SYNTAX.match(self.schema.prepare(f"{text[: done[-1].end]} "))
+            head = f"{head} {more} "
+            done = split_sql(head)
+        return any(not SYNTAX.match(self.schema.prepare(f"{reading} ")) for reading in list_readings(head, done))
 
     def may_become(self, text: str, done: list[SqlToken], last: SqlToken, scopes: QueryScopes | None) -> bool:
         """Return whether the last, unfinished token may become one that continues the statement."""
@@ -163,7 +160,8 @@ class SqliteChecker:
             return True  # a comment may follow
         if last.kind == "operator":
             candidates: Iterable[str] = [one for one in OPERATORS if one.startswith(last.text)]
-            candidates = [".", ".5"] if last.text == "." else candidates
+            if last.text == ".":
+                candidates = [".", ".5"] if self.may_own(text, scopes) else [".5"]
         elif last.kind in ("number", "illegal"):
             if last.text == "!":
                 candidates = ["!="]
@@ -189,19 +187,39 @@ class SqliteChecker:
             return True
         keywords = [word for word in KEYWORDS if word.startswith(upper)]
         if scopes is not None and is_operand:
-            keywords = [word for word in keywords if self.names.may_be_keyword(word, done)]
-        return any(self.is_syntax(text, done, word) for word in keywords)
+            keywords = [word for word in keywords if self.names.may_be_keyword(word, scopes)]
+        return any(self.is_syntax(text, done, word) and self.may_close(text, done, word, scopes) for word in keywords)
+
+    def may_own(self, text: str, scopes: QueryScopes | None) -> bool:
+        """Return whether the name before a period at the end may have members."""
+        tokens = split_sql(f"{text} ")
+        return scopes is None or self.names.are_known(tokens, scan_scopes(tokens))
+
+    def may_close(self, text: str, done: list[SqlToken], word: str, scopes: QueryScopes | None) -> bool:
+        """Return whether a keyword leaves no name unresolved, if it closes a FROM clause."""
+        if scopes is None or word not in CLOSING or not done:
+            return True
+        closed = f"{text[: done[-1].end]} {word} "
+        tokens = split_sql(closed)
+        return self.names_are_viable(closed, tokens, scan_scopes(tokens))
+
+
+def list_readings(text: str, tokens: list[SqlToken]) -> list[str]:
+    """Return the beginnings of a statement that SQLite may read a text as, depending on what follows.
+
+    OVER and FILTER are keywords between two parentheses, and names otherwise; WINDOW is a keyword before a name and AS.
+    """
+    last = tokens[-1].keyword if tokens else ""
+    before = tokens[-2].keyword if len(tokens) > 1 else ""
+    if last == "WINDOW":
+        return [f"{text[: tokens[-1].start]}{NAME}", f"{text} {NAME} AS"]
+    if before == "WINDOW":
+        return [f"{text[: tokens[-2].start]}{NAME} {tokens[-1].text}", f"{text} AS"]
+    if last in ("OVER", "FILTER") and before == ")":
+        return [f"{text[: tokens[-1].start]}{NAME}", f"{text} ("]
+    return [text]
 
 
 def is_query(tokens: list[SqlToken]) -> bool:
     """Return whether the first token says that a statement is a query."""
     return bool(tokens) and tokens[0].finished and tokens[0].keyword in QUERIES
-
-
-def is_encodable(text: str) -> bool:
-    """Return whether a text has no halves of surrogate pairs."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -29,7 +29,7 @@ class TypeChecker:
     preamble : str
         Source that precedes each text: the declarations that it may use.
     options : sequence of str
-        Options of mypy, such as "--strict".
+        Options of mypy, such as "--strict"; no configuration file is read unless they name one.
     find_errors : callable, optional
         Another type checker: returns the messages about a module, none if it is correct.
 
@@ -76,7 +76,8 @@ class MypyRun:
 def find_type_errors(source: str, options: Sequence[str] = ()) -> list[str]:
     """Return the messages of mypy about a module. Raise ConstrainError if it cannot check it."""
     run = load_mypy()
-    out, errors, code = run(["-c", source, "--no-error-summary", "--hide-error-context", "--no-color-output", *options])
+    fixed = ["--config-file=", "--no-error-summary", "--hide-error-context", "--no-color-output"]
+    out, errors, code = run(["-c", source, *fixed, *options])
     if code not in (0, 1):
         raise ConstrainError(f"mypy failed: {errors or out}", hint="Check the options of TypeChecker.")
     return [line for line in out.splitlines() if ": error:" in line]

@@ -20,7 +20,7 @@ from ..base.errors import ConstrainError, LimitError, describe_value
 from ..sampling.checkers import Stepwise
 from ..vocabulary.vocabulary import Vocabulary
 
-__all__ = ["PrefixChecker", "TextChecker", "Verdict", "VerdictChecker"]
+__all__ = ["PrefixChecker", "TextChecker", "Verdict", "VerdictChecker", "is_encodable"]
 
 
 class Verdict(str, Enum):
@@ -161,6 +161,15 @@ class VerdictChecker(Stepwise[CheckedText]):
         if pending or characters is None:
             return False
         return (text.verdict or self.judge(characters)) is Verdict.COMPLETE
+
+
+def is_encodable(text: str) -> bool:
+    """Return whether a text has no halves of surrogate pairs."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def split_text(data: bytes) -> tuple[str | None, bytes]:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from ..sampling.core.language_model import LanguageModel, rows_after
 from ..sampling.core.masked_sampling import PLAIN, Pick, Proposal, allowed_tokens, pick_token
+from .stop_strings import StopTracker
 from .token_budget import Closing
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ limit."""
 TRIES = 8
 """Maximum number of tokens tried at one step when the budget is tight, before the known completion is written out."""
 
-FinishReason = Literal["complete", "budget", "length"]
+FinishReason = Literal["complete", "budget", "length", "stop"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class Piece:
     ----------
     token : int
     text : str
-        The complete characters that the token adds; an incomplete one is delayed until a later token completes it.
+        The complete characters that the token adds; an incomplete one is delayed until a later token completes it, and
+        so is what may be the beginning of a stop string.
     logprob, logmass : float
         As in `Pick`, in nats.
     origin : {"drawn", "forced", "closing"}
@@ -102,12 +104,12 @@ class Outcome:
     """A finished text.
 
     tokens: without the end token; data: the bytes of the text, special tokens by name. logprob, log_weight: end token
-    included, in nats.
+    included, in nats. stop: the stop string that ended the text; its tokens are among `tokens`, it is not in `data`.
 
     finish_reason: "complete": the model ended the text. "budget": the budget changed the text, so it is valid but not a
     sample from the model's distribution, and log_weight covers only the tokens that were chosen. "length": the text was
     cut off and is incomplete; this happens only if the vocabulary lacks tokens for some bytes, so that no completion
-    could be spelled.
+    could be spelled. "stop": a stop string ended the text (see `stop_strings`).
     """
 
     tokens: list[int] = field(default_factory=list)
@@ -116,6 +118,7 @@ class Outcome:
     log_weight: float = 0.0
     finish_reason: FinishReason = "complete"
     stats: Stats = field(default_factory=Stats)
+    stop: str | None = None
 
 
 def generate_text(
@@ -125,6 +128,7 @@ def generate_text(
     rng: np.random.Generator,
     max_tokens: int,
     proposal: Proposal = PLAIN,
+    stop: tuple[str, ...] = (),
     stream: Callable[[Piece], None] | None = None,
 ) -> Outcome:
     """Generate one text of `constraint` by masked sampling from `lm`.
@@ -141,6 +145,8 @@ def generate_text(
         Maximum number of tokens, end token included.
     proposal : Proposal
         How a token is chosen among the allowed ones.
+    stop : tuple of str
+        Strings that end the text where the constraint accepts what is before them, see `stop_strings`.
     stream : callable, optional
         Called with each `Piece` as it is generated.
 
@@ -154,7 +160,7 @@ def generate_text(
     LimitError
         Before anything is sampled, if the shortest text does not fit in max_tokens.
     """
-    return GenerationLoop(lm, constraint, rng, max_tokens, proposal, stream).run()
+    return GenerationLoop(lm, constraint, rng, max_tokens, proposal, stop, stream).run()
 
 
 class GenerationLoop:
@@ -167,6 +173,7 @@ class GenerationLoop:
         rng: np.random.Generator,
         max_tokens: int,
         proposal: Proposal,
+        stop: tuple[str, ...],
         stream: Callable[[Piece], None] | None,
     ) -> None:
         self.lm, self.rng, self.proposal = lm, rng, proposal
@@ -176,7 +183,8 @@ class GenerationLoop:
         self.max_tokens = max_tokens
         self.closing = Closing(self.vocabulary, self.matcher, max_tokens)
         self.out = Outcome()
-        self.emit = Emitter(self.out, self.vocabulary, stream)
+        self.stops = StopTracker(stop, self.vocabulary) if stop else None
+        self.emit = Emitter(self.out, self.vocabulary, stream, self.stops, self.matcher)
         self.draft: list[int] = []
         self.draft_limit, self.accepted = DRAFT, 0
         self.rows: list[NDArray[np.floating[Any]]] = []
@@ -201,7 +209,10 @@ class GenerationLoop:
             elif drafted is not None:
                 self.draft, self.rows, self.draft_limit = [], [], max(1, 2 * self.accepted)
             self.out.tokens.append(choice.token)
+            stopped = self.is_stopped(choice.token)
             self.emit(choice.token, choice.logprob, choice.logmass, origin)
+            if stopped:
+                break
         self.finish(perf_counter_ns() - start)
         return self.out
 
@@ -259,6 +270,16 @@ class GenerationLoop:
         self.out.log_weight += choice.logprob - choice.logproposal
         self.out.stats.log_mass += choice.logmass
 
+    def is_stopped(self, token: int) -> bool:
+        """Return whether a stop string ends the text in this token, which the Matcher has taken."""
+        if self.stops is None or not self.stops.advance(token, self.matcher):
+            return False
+        assert self.stops.match is not None
+        self.out.stop = self.stops.match.stop
+        if self.out.finish_reason == "complete":
+            self.out.finish_reason = "stop"
+        return True
+
     def close(self) -> None:
         """Write out the known completion and an end token, whatever their probability; without a completion, stop."""
         if self.closing.data is None:
@@ -269,49 +290,65 @@ class GenerationLoop:
         while left:
             now, left = left[:DRAFT], left[DRAFT:]
             for row, token in zip(self.ask([one for one in now[: DRAFT - 1] if one is not None]), now):
-                self.write(row, token)
+                if self.write(row, token):
+                    return
 
-    def write(self, row: NDArray[np.floating[Any]], token: int | None) -> None:
-        """Append a token that was not sampled; None means the end token."""
+    def write(self, row: NDArray[np.floating[Any]], token: int | None) -> bool:
+        """Append a token that was not sampled; None means the end token. Return whether a stop string ends the text."""
         logprob = float(np.logaddexp.reduce(row[list(self.ends) if token is None else [token]]))
         self.count(Pick(-1, logprob, 0.0, 0.0))
-        if token is not None:
-            self.matcher.advance(token)
-            self.out.tokens.append(token)
-            self.out.stats.closing_tokens += 1
-            self.emit(token, logprob, 0.0, "closing")
+        if token is None:
+            return False
+        self.matcher.advance(token)
+        self.out.tokens.append(token)
+        self.out.stats.closing_tokens += 1
+        stopped = self.is_stopped(token)
+        self.emit(token, logprob, 0.0, "closing")
+        return stopped
 
     def finish(self, total_ns: int) -> None:
         """Set the bytes of the text and the statistics."""
         out, stats = self.out, self.out.stats
         out.data = self.vocabulary.transcript(out.tokens)
+        if self.stops is not None:
+            out.data = self.stops.cut(out.data)
         self.emit.flush()
-        stats.tokens = len(out.tokens) + (out.finish_reason != "length")
+        stats.tokens = len(out.tokens) + (out.finish_reason != "length" and out.stop is None)
         stats.mask_us = self.mask_ns / max(self.masks, 1) / 1e3
         stats.advance_us = self.advance_ns / max(self.masks, 1) / 1e3
         stats.model_us_total, stats.total_us = self.model_ns / 1e3, total_ns / 1e3
 
 
 class Emitter:
-    """Streams tokens as text, delaying the bytes of incomplete characters."""
+    """Streams tokens as text, delaying the bytes of incomplete characters and those that may begin a stop string."""
 
-    def __init__(self, out: Outcome, vocabulary: Vocabulary, stream: Callable[[Piece], None] | None) -> None:
+    def __init__(
+        self,
+        out: Outcome,
+        vocabulary: Vocabulary,
+        stream: Callable[[Piece], None] | None,
+        stops: StopTracker | None,
+        matcher: Matcher,
+    ) -> None:
         from codecs import getincrementaldecoder
 
-        self.vocabulary, self.stream, self.out = vocabulary, stream, out
+        self.vocabulary, self.stream, self.out, self.stops, self.matcher = vocabulary, stream, out, stops, matcher
         self.decoder = getincrementaldecoder("utf-8")("replace")
 
     def __call__(
         self, token: int, logprob: float, logmass: float, origin: Literal["drawn", "forced", "closing"]
     ) -> None:
         if self.stream is not None:
-            text = self.decoder.decode(self.vocabulary.transcript((token,)))
+            stops = self.stops
+            data = self.vocabulary.transcript((token,)) if stops is None else stops.release(self.matcher)
+            text = self.decoder.decode(data)
             self.stream(Piece(token, text, logprob, logmass, origin))
 
     def flush(self) -> None:
-        """Emit the delayed bytes at the end of the text; only a constraint on bytes rather than characters can leave
-        any.
+        """Emit the delayed bytes at the end of the text: of what did not become a stop string, or of incomplete
+        characters, which only a constraint on bytes rather than characters can leave.
         """
-        if self.stream is not None and (delayed := self.decoder.decode(b"", True)):
+        rest = b"" if self.stops is None else self.stops.release_rest()
+        if self.stream is not None and (delayed := self.decoder.decode(rest, True)):
             last = self.out.tokens[-1]
             self.stream(Piece(last, delayed, 0.0, 0.0, "closing"))

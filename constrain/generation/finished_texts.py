@@ -9,13 +9,22 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import LimitError
+from ..checking.checked_sampling import Dead, MaskOrder, draw_checked
 from ..decoding.generation_loop import Outcome, Piece, Stats, generate_text
+from ..decoding.token_choice import TokenChoice
 from ..engine.constraint import Constraint
-from ..sampling import SAMPLERS, Checker, LanguageModel, add_post_filter, draw
+from ..sampling import SAMPLERS, Checker, Draws, LanguageModel, add_post_filter, draw
 from ..sampling.core.masked_sampling import Proposal
+from ..sampling.post_filtering import as_checker
 from ..sampling.sampler_choice import SamplerChoice, choose_sampler
+from .model_preparation import limit_tokens
 
-__all__ = ["ATTEMPTS", "draw_outcomes", "generate_masked", "select_sampler"]
+__all__ = ["ATTEMPTS", "DrawOutcomes", "make_checked_draw", "make_masked_draw", "make_sampler_draw", "select_sampler"]
+
+DrawOutcomes = Callable[[LanguageModel, int], tuple[list[Outcome], int]]
+"""Draws a number of texts from a model; returns those that ended and the number of unfinished ones."""
+OpenStream = Callable[[], Callable[[Piece], None] | None]
+"""Returns the function that receives the Pieces of the next text, or None."""
 
 ATTEMPTS = 64
 """Maximum number of unfinished texts per requested text before `generate` gives up."""
@@ -47,76 +56,97 @@ def select_sampler(
     return SamplerChoice(sampler, "", options)
 
 
-def generate_masked(
-    lm: LanguageModel,
-    constraint: Constraint,
-    n: int,
-    *,
-    seed: int | None,
-    max_tokens: int,
-    proposal: Proposal,
-    stream: Callable[[Piece], None] | None,
-) -> tuple[list[Outcome], int]:
-    """Generate n texts with the generation loop. Return them and the number of unfinished ones.
+def make_masked_draw(
+    constraint: Constraint, *, seed: int | None, max_tokens: int, choice: TokenChoice, open_stream: OpenStream
+) -> DrawOutcomes:
+    """Return a function that generates texts with the generation loop; all of its texts are independent.
 
     Unfinished texts are drawn again (see `repeat_until_ended`).
     """
     generators = spawn_generators(seed)
 
-    def attempt(count: int) -> tuple[list[Outcome], int]:
+    def attempt(lm: LanguageModel, most: int, count: int) -> tuple[list[Outcome], int]:
+        streams = [open_stream() for _ in range(count)]
         texts = [
-            generate_text(lm, constraint, rng=next(generators), max_tokens=max_tokens, proposal=proposal, stream=stream)
-            for _ in range(count)
-        ]
+            generate_text(
+                lm, constraint, rng=next(generators), max_tokens=most, proposal=choice.proposal, stop=choice.stop,
+                stream=stream,
+            )
+            for stream in streams
+        ]  # fmt: skip
         ended = [text for text in texts if text.finish_reason != "length"]
-        if len(ended) < len(texts) and stream is not None:
+        if len(ended) < len(texts) and any(streams):
             raise LimitError(
-                f"a text that was streamed did not end within max_tokens = {max_tokens}", hint="Raise max_tokens."
+                f"a text that was streamed did not end within max_tokens = {most}", hint="Raise max_tokens."
             )
         return ended, len(texts) - len(ended)
 
-    return repeat_until_ended(attempt, n, max_tokens)
+    return lambda lm, n: repeat_until_ended(attempt, lm, n, limit_tokens(lm, max_tokens))
 
 
-def draw_outcomes(
-    lm: LanguageModel,
-    constraint: Constraint,
-    sampler: str,
-    n: int,
-    seed: int | None,
-    max_tokens: int,
-    options: dict[str, Any],
-) -> tuple[list[Outcome], int]:
-    """Draw n texts with a sampler of `sampling` and convert them to Outcomes. Unfinished texts are drawn again (see
-    `repeat_until_ended`).
+def make_sampler_draw(
+    constraint: Constraint, sampler: str, seed: int | None, max_tokens: int, options: dict[str, Any]
+) -> DrawOutcomes:
+    """Return a function that draws texts with a sampler of `sampling` and converts them to Outcomes.
+
+    Unfinished texts are drawn again (see `repeat_until_ended`).
     """
     rng = np.random.default_rng(seed)
 
-    def attempt(count: int) -> tuple[list[Outcome], int]:
+    def attempt(lm: LanguageModel, most: int, count: int) -> tuple[list[Outcome], int]:
         start = perf_counter_ns()
-        draws = draw(lm, constraint, sampler=sampler, n=count, rng=rng, max_tokens=max_tokens, **options)
-        total_us = (perf_counter_ns() - start) / 1e3
-        finished = []
-        for drawn in draws:
-            stats = Stats(tokens=len(drawn.tokens) + 1, total_us=total_us / len(draws), counts=draws.stats)
-            stats.model_calls = round(draws.stats.get("model_calls", 0) / len(draws))
-            data = constraint.vocabulary.transcript(drawn.tokens)
-            finished.append(Outcome(list(drawn.tokens), data, drawn.logprob, drawn.log_weight, "complete", stats))
-        return finished, draws.unfinished
+        draws = draw(lm, constraint, sampler=sampler, n=count, rng=rng, max_tokens=most, **options)
+        return convert_draws(draws, constraint, (perf_counter_ns() - start) / 1e3), draws.unfinished
 
-    return repeat_until_ended(attempt, n, max_tokens)
+    return lambda lm, n: repeat_until_ended(attempt, lm, n, limit_tokens(lm, max_tokens))
+
+
+def make_checked_draw(
+    constraint: Constraint,
+    checker: Checker | Callable[[bytes], bool],
+    *,
+    seed: int | None,
+    max_tokens: int,
+    proposal: Proposal,
+    masks: MaskOrder,
+) -> DrawOutcomes:
+    """Return a function that draws texts by masked sampling, with a checker of single tokens.
+
+    Unfinished texts are drawn again (see `repeat_until_ended`); prefixes that were found to be dead are avoided.
+    """
+    rng, dead, checked = np.random.default_rng(seed), Dead(), as_checker(checker, constraint.vocabulary)
+
+    def attempt(lm: LanguageModel, most: int, count: int) -> tuple[list[Outcome], int]:
+        start = perf_counter_ns()
+        draws = draw_checked(
+            lm, constraint, checked, n=count, rng=rng, max_tokens=most, proposal=proposal, masks=masks, dead=dead
+        ).without_unfinished()
+        return convert_draws(draws, constraint, (perf_counter_ns() - start) / 1e3), draws.unfinished
+
+    return lambda lm, n: repeat_until_ended(attempt, lm, n, limit_tokens(lm, max_tokens))
+
+
+def convert_draws(draws: Draws, constraint: Constraint, total_us: float) -> list[Outcome]:
+    """Return draws, which took `total_us` microseconds together, as Outcomes."""
+    finished = []
+    for drawn in draws:
+        stats = Stats(tokens=len(drawn.tokens) + 1, total_us=total_us / len(draws), counts=draws.stats)
+        stats.model_calls = round(draws.stats.get("model_calls", 0) / len(draws))
+        data = constraint.vocabulary.transcript(drawn.tokens)
+        finished.append(Outcome(list(drawn.tokens), data, drawn.logprob, drawn.log_weight, "complete", stats))
+    return finished
 
 
 def repeat_until_ended(
-    attempt: Callable[[int], tuple[list[Outcome], int]], n: int, max_tokens: int
+    attempt: Callable[[LanguageModel, int, int], tuple[list[Outcome], int]], lm: LanguageModel, n: int, max_tokens: int
 ) -> tuple[list[Outcome], int]:
     """Return n finished texts and the number of unfinished ones. Raise LimitError after ATTEMPTS unfinished texts per
     text.
 
-    attempt: draws the given number of texts; returns those that ended and the number that did not. If it returns
-    neither, fewer than n texts are returned.
+    attempt: draws, from a model and within a number of tokens, a number of texts; returns those that ended and the
+    number that did not. If it returns neither, fewer than n texts are returned.
     """
-    finished, unfinished = attempt(n)
+    finished, unfinished = attempt(lm, max_tokens, n)
     while unfinished and len(finished) < n:
         if unfinished >= ATTEMPTS * n:
             raise LimitError(
@@ -124,7 +154,7 @@ def repeat_until_ended(
                 f"{n} were requested",
                 hint='Raise max_tokens, or use sampler="masked", which closes a text before the limit.',
             )
-        more, failed = attempt(n - len(finished))
+        more, failed = attempt(lm, max_tokens, n - len(finished))
         if not more and not failed:
             break
         finished, unfinished = finished + more, unfinished + failed

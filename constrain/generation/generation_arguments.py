@@ -10,19 +10,29 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Union
 
-from ..base.errors import ArgumentError, ConstrainError, UnsupportedError, check_type, describe_value
+from ..base.errors import (
+    ArgumentError,
+    ConstrainError,
+    UnsupportedError,
+    check_choice,
+    check_count,
+    check_type,
+    describe_value,
+)
 from ..base.options import Limits, Style
+from ..checking.verdicts import TextChecker
+from ..decoding.token_choice import TokenChoice
 from ..forms import grammar as form_of
 from ..frontends.python_types import to_schema
 from ..integrations.python_values import is_type, parse_json, to_value
 from ..sampling import SAMPLERS, Checker
-from ..sampling.core.masked_sampling import PLAIN, Proposal
+from ..sampling.core.masked_sampling import PLAIN
 from ..sampling.core.sampler_arguments import MOST_DRAWS, is_count
 
-__all__ = ["Check", "ConstraintRequest", "build_proposal", "build_request", "check_arguments", "list_masked_options"]
+__all__ = ["Check", "ConstraintRequest", "build_request", "check_arguments", "is_checked_after", "list_masked_options"]
 
-Check = Union[Callable[[str], bool], Checker]
-"""A condition on texts in addition to the constraint."""
+Check = Union[Callable[[str], bool], Checker, TextChecker]
+"""A condition on texts in addition to the constraint. A function may also raise ValueError with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,26 +94,28 @@ def build_request(
     return ConstraintRequest(schema, regex, grammar, choices, type)
 
 
-def build_proposal(temperature: float, top_k: int | None, top_p: float | None) -> Proposal:
-    """Make the Proposal; raise ConstrainError for invalid values."""
-    try:
-        return Proposal(temperature, top_k, top_p)
-    except (TypeError, ValueError) as error:
-        raise ConstrainError(str(error)) from error
-
-
 def check_arguments(
     *,
     sampler: str,
     n: int | None,
     max_tokens: int,
     particles: int | None,
-    proposal: Proposal,
+    choice: TokenChoice,
     stream: object,
     check: object,
+    retries: int,
+    masks: str,
 ) -> None:
     """Raise an error for a value that is out of range, or for options that the sampler does not support."""
-    check_sampler(sampler, particles, proposal, stream, check)
+    check_sampler(sampler, particles, choice, stream, check)
+    check_choice("masks", masks, ("first", "after"))
+    is_checked = (sampler == "awrs" and check is not None) or is_guided(check, sampler, choice, stream)
+    if masks == "after" and not is_checked:
+        raise UnsupportedError(
+            'masks="after" needs a check= that judges the text so far, and the sampler "masked" or "awrs"',
+            hint='Use masks="first".',
+        )
+    check_count("retries", retries)
     if n is not None and not 0 <= n <= MOST_DRAWS:
         raise ArgumentError(f"n is {n}: it is the number of texts, from 0 to {MOST_DRAWS:,}")
     if max_tokens < 1:
@@ -118,7 +130,7 @@ def check_sampler_name(sampler: object) -> None:
         raise UnsupportedError(f"there is no sampler {sampler!r}", hint=f"The samplers are {known}.")
 
 
-def check_sampler(sampler: str, particles: int | None, proposal: Proposal, stream: object, check: object) -> None:
+def check_sampler(sampler: str, particles: int | None, choice: TokenChoice, stream: object, check: object) -> None:
     """Raise ConstrainError or UnsupportedError if the sampler does not support the given options."""
     particle_samplers = [name for name, row in SAMPLERS.items() if row.takes_particles]
     if particles is not None and (sampler not in particle_samplers or not is_count(particles) or particles < 1):
@@ -126,21 +138,23 @@ def check_sampler(sampler: str, particles: int | None, proposal: Proposal, strea
             f"particles is {particles!r}, which the sampler {sampler!r} does not take",
             hint=f"Give a whole number from 1 on, with one of the samplers {', '.join(particle_samplers)}.",
         )
-    if check is not None and not (callable(check) or hasattr(check, "matcher")):
+    if check is not None and not (callable(check) or isinstance(check, TextChecker) or hasattr(check, "matcher")):
         raise ConstrainError(
-            f"check is {check!r}", hint="Give a function of a text that returns True or False, or a sampling.Checker."
-        )
-    if check is not None and (sampler == "masked" or list_masked_options(proposal, stream)):
-        raise UnsupportedError(
-            'the sampler "masked" does not support check=, because it does not draw a rejected text again',
-            hint='Use sampler="exact", or "auto" without a temperature, top_k, top_p and stream=.',
+            f"check is {describe_value(check)}",
+            hint="Give a function of a text that returns True or False, a checking.TextChecker or a sampling.Checker.",
         )
     if sampler in ("masked", "auto"):
         return
-    if proposal != PLAIN:
+    if choice.proposal != PLAIN:
         raise UnsupportedError(
-            f"the sampler {sampler!r} draws from the model's own distribution: it has no temperature, top_k or top_p",
+            f"the sampler {sampler!r} draws from the model's own distribution: it has no temperature, top_k, top_p or "
+            "min_p",
             hint='Remove these options, or use sampler="masked".',
+        )
+    if choice.stop:
+        raise UnsupportedError(
+            f"the sampler {sampler!r} does not support stop=, because it draws texts that the model ends",
+            hint='Remove stop=, or use sampler="masked".',
         )
     if stream is not None:
         raise UnsupportedError(
@@ -149,13 +163,31 @@ def check_sampler(sampler: str, particles: int | None, proposal: Proposal, strea
         )
 
 
-def list_masked_options(proposal: Proposal, stream: object) -> str:
+def list_masked_options(choice: TokenChoice, stream: object) -> str:
     """Return the names of requested options that only the sampler "masked" supports, joined by commas; "" if there are
     none.
     """
     options = [] if stream is None else ["streaming"]
-    options += [name for name in ("temperature", "top_k", "top_p") if getattr(proposal, name) != getattr(PLAIN, name)]
-    return ", ".join(options)
+    names = ("temperature", "top_k", "top_p", "min_p")
+    options += [name for name in names if getattr(choice.proposal, name) != getattr(PLAIN, name)]
+    return ", ".join([*options, "stop"] if choice.stop else options)
+
+
+def is_guided(check: object, sampler: str, choice: TokenChoice, stream: object) -> bool:
+    """Return whether `check=` guides masked sampling token by token (`checking.checked_sampling`).
+
+    It does if it judges prefixes. Texts that are streamed, or end at a stop string, are checked after they were drawn.
+    """
+    judges_prefixes = isinstance(check, TextChecker) or hasattr(check, "matcher")
+    return judges_prefixes and sampler == "masked" and stream is None and not choice.stop
+
+
+def is_checked_after(sampler: str, masked_options: str) -> bool:
+    """Return whether `check=` is called for texts after they were drawn, which are drawn again if it rejects them.
+
+    Otherwise it is given to the sampler, which draws from the distribution given the constraint and the check.
+    """
+    return sampler == "masked" or bool(sampler == "auto" and masked_options)
 
 
 def check_types(

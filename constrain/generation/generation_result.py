@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.errors import ConstrainError, ValueRefused
+from ..base.errors import ConstrainError, Refusal, ValueRefused
 from ..decoding.generation_loop import FinishReason, Outcome, Stats
 from ..sampling import SAMPLERS
 from ..sampling.core.weight_statistics import weight_stats
@@ -32,17 +32,22 @@ class Generation:
         The parsed text: JSON for a schema; an instance for a Pydantic model, dataclass, NamedTuple or Enum; a dict for
         a TypedDict; the text itself for a regex, grammar or choice.
     tokens : tuple of int
-        Token ids, without the end token.
+        Token ids, without the end token; with those of a stop string.
     logprob : float
         Log-probability of the text under the model in nats, end token included.
     log_weight : float
         Log of the ratio of the model's probability to the probability with which the text was drawn, in nats (see
         `sampling.core.masked_sampling`).
-    finish_reason : {"complete", "budget"}
+    finish_reason : {"complete", "budget", "stop"}
         "complete": the model ended the text. "budget": the text was closed, or kept short, to end within max_tokens.
-        Unfinished texts are never returned; they are drawn again and counted in ``stats.counts["unfinished"]``.
+        "stop": a stop string ended it. Unfinished texts are never returned; they are drawn again and counted in
+        ``stats.counts["unfinished"]``.
     stats : Stats
         Cost of the text.
+    stop : str or None
+        The stop string that ended the text; it is not part of it.
+    refusals : tuple of Refusal
+        The texts that were drawn before this one and refused by a validator or a check, with the reasons.
     """
 
     text: str
@@ -52,6 +57,8 @@ class Generation:
     log_weight: float
     finish_reason: FinishReason
     stats: Stats = field(compare=False, repr=False)
+    stop: str | None = None
+    refusals: tuple[Refusal, ...] = ()
 
 
 def as_generation(outcome: Outcome, request: ConstraintRequest) -> Generation:
@@ -64,19 +71,21 @@ def as_generation(outcome: Outcome, request: ConstraintRequest) -> Generation:
     except ValueError as error:  # pydantic.ValidationError is one
         refused = ValueRefused(
             f"the text satisfies the schema, but the type rejects its value: {error}",
-            hint=f"The text is {text[:60]!r}. State the validator's condition in the schema, or generate again.",
+            hint=f"The text is {text[:60]!r}. State the validator's condition in the schema, or raise retries=.",
         )
-        refused.text = text
+        refused.text, refused.refusals = text, (Refusal(text, str(error)),)
         raise refused from error
     return Generation(
-        text, value, tuple(outcome.tokens), outcome.logprob, outcome.log_weight, outcome.finish_reason, outcome.stats
-    )
+        text, value, tuple(outcome.tokens), outcome.logprob, outcome.log_weight, outcome.finish_reason, outcome.stats,
+        outcome.stop,
+    )  # fmt: skip
 
 
 def weigh_outcomes(
     outcomes: list[Outcome], unfinished: int, proposal: Proposal, sampler: str, requested: int
 ) -> dict[str, float]:
-    """Compute the weight statistics of all texts of a call (`weight_stats`); unfinished texts count as weight 0.
+    """Compute the weight statistics of all texts of a call (`weight_stats`); unfinished texts, and those that a check
+    or validator refused, count as weight 0.
 
     Statistics are not trusted if the budget changed a text (`closed` is the share of such texts) or if the proposal
     excludes tokens. They are always trusted if all draws have equal weight by construction.
@@ -95,6 +104,7 @@ def weigh_outcomes(
             stats["dead_ends"] = 1 - (1 - stats["dead_ends"]) * factor
         stats["closed"] = sum(outcome.finish_reason == "budget" for outcome in outcomes) / len(outcomes)
         truncated = proposal.temperature == 0 or proposal.top_k is not None or (proposal.top_p or 1) < 1
+        truncated = truncated or bool(proposal.min_p)
         if truncated or stats["closed"]:
             stats["trusted"] = 0.0
         elif SAMPLERS[sampler].equal_weights:

@@ -7,11 +7,12 @@ from math import isfinite
 from typing import Any, Literal
 
 from ..base.errors import ArgumentError, check_choice, check_count, check_type, describe_value
+from ..decoding.logit_adjustment import LogitAdjustment
 from ..integrations.transformers_models import Prompt
 from ..scoring.choice_result import ChoiceResult, normalise_options
 from ..scoring.spelling_search import sum_spellings
 from .generation_arguments import ConstraintRequest
-from .model_preparation import prepare_model
+from .model_preparation import PromptOptions, prepare_model
 
 __all__ = ["check_tolerance", "choose"]
 
@@ -64,9 +65,16 @@ def choose(
     """
     listed = check_options(options, ends)
     tolerance, max_rows = check_tolerance(tolerance), check_count("max_rows", max_rows, 1)
-    vocabulary, load_prompted = prepare_model(model, tokenizer, prompt, ConstraintRequest(choices=listed))
+    prepared = prepare_model(model, tokenizer, prompt, ConstraintRequest(choices=listed), PromptOptions(), {})
     texts = [option.encode() for option in listed]
-    masses = sum_spellings(load_prompted(), vocabulary, texts, ends=ends, tolerance=tolerance, max_rows=max_rows)
+    masses = sum_spellings(
+        prepared.after_prompt(LogitAdjustment()),
+        prepared.vocabulary,
+        texts,
+        ends=ends,
+        tolerance=tolerance,
+        max_rows=max_rows,
+    )
     return normalise_options(listed, masses)
 
 

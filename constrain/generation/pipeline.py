@@ -17,20 +17,25 @@ from typing import Any, overload
 
 from ..base.json_documents import References
 from ..base.options import Limits, Style
+from ..checking.checked_sampling import MaskOrder
 from ..decoding.generation_loop import Piece
 from ..integrations.transformers_models import Prompt
-from .finished_texts import draw_outcomes, generate_masked, select_sampler
+from .finished_texts import make_checked_draw, make_masked_draw, make_sampler_draw, select_sampler
 from .generation_arguments import (
     Check,
-    build_proposal,
     build_request,
     check_arguments,
     check_sampler_name,
     check_types,
+    is_checked_after,
+    is_guided,
     list_masked_options,
 )
-from .generation_result import Generation, as_generation, weigh_outcomes
-from .model_preparation import as_bytes_checker, compile_request, limit_tokens, prepare_model
+from .generation_result import Generation, weigh_outcomes
+from .model_preparation import PromptOptions, bind_check, compile_request, limit_tokens, prepare_model
+from .prompt_composition import PromptTemplate
+from .refused_texts import accept_text, draw_accepted, make_retrying_draw
+from .token_options import build_proposal, build_token_choice, find_biased_tokens, replace_end_tokens
 
 __all__ = ["Generation", "generate"]
 
@@ -41,9 +46,14 @@ def generate(
     choices: Sequence[str] | None = ..., type: Any = ..., tokenizer: Any = ..., style: Style = ...,
     registry: Mapping[str, Any] | None = ..., base_uri: str = ...,
     import_paths: Sequence[str | PathLike[str]] = ..., limits: Limits = ..., sampler: str = ...,
-    particles: int | None = ..., check: Check | None = ..., n: None = ..., max_tokens: int = ...,
-    temperature: float = ..., top_k: int | None = ..., top_p: float | None = ..., seed: int | None = ...,
-    stream: Callable[[Piece], None] | None = ...,
+    particles: int | None = ..., check: Check | None = ..., masks: MaskOrder = ...,
+    retries: int = ..., retry_prompt: str | None = ...,
+    n: None = ..., max_tokens: int = ..., temperature: float = ..., top_k: int | None = ...,
+    top_p: float | None = ..., min_p: float | None = ..., repetition_penalty: float = ...,
+    presence_penalty: float = ..., frequency_penalty: float = ..., logit_bias: Mapping[int | str, float] | None = ...,
+    stop: str | Sequence[str] | None = ..., eos_ids: Sequence[int] | None = ..., seed: int | None = ...,
+    stream: Callable[[Piece], None] | None = ..., chat: str = ...,
+    show_constraint: PromptTemplate | str | None = ..., dtype: Any = ..., device: Any = ..., device_map: Any = ...,
 ) -> Generation: ...  # fmt: skip
 @overload
 def generate(
@@ -51,9 +61,14 @@ def generate(
     choices: Sequence[str] | None = ..., type: Any = ..., tokenizer: Any = ..., style: Style = ...,
     registry: Mapping[str, Any] | None = ..., base_uri: str = ...,
     import_paths: Sequence[str | PathLike[str]] = ..., limits: Limits = ..., sampler: str = ...,
-    particles: int | None = ..., check: Check | None = ..., n: int, max_tokens: int = ...,
-    temperature: float = ..., top_k: int | None = ..., top_p: float | None = ..., seed: int | None = ...,
-    stream: Callable[[Piece], None] | None = ...,
+    particles: int | None = ..., check: Check | None = ..., masks: MaskOrder = ...,
+    retries: int = ..., retry_prompt: str | None = ...,
+    n: int, max_tokens: int = ..., temperature: float = ..., top_k: int | None = ...,
+    top_p: float | None = ..., min_p: float | None = ..., repetition_penalty: float = ...,
+    presence_penalty: float = ..., frequency_penalty: float = ..., logit_bias: Mapping[int | str, float] | None = ...,
+    stop: str | Sequence[str] | None = ..., eos_ids: Sequence[int] | None = ..., seed: int | None = ...,
+    stream: Callable[[Piece], None] | None = ..., chat: str = ...,
+    show_constraint: PromptTemplate | str | None = ..., dtype: Any = ..., device: Any = ..., device_map: Any = ...,
 ) -> list[Generation]: ...  # fmt: skip
 def generate(
     model: Any,
@@ -73,24 +88,53 @@ def generate(
     sampler: str = "masked",
     particles: int | None = None,
     check: Check | None = None,
+    masks: MaskOrder = "first",
+    retries: int = 3,
+    retry_prompt: str | None = None,
     n: int | None = None,
     max_tokens: int = 512,
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
+    min_p: float | None = None,
+    repetition_penalty: float = 1.0,
+    presence_penalty: float = 0.0,
+    frequency_penalty: float = 0.0,
+    logit_bias: Mapping[int | str, float] | None = None,
+    stop: str | Sequence[str] | None = None,
+    eos_ids: Sequence[int] | None = None,
     seed: int | None = None,
     stream: Callable[[Piece], None] | None = None,
+    chat: str = "plain",
+    show_constraint: PromptTemplate | str | None = None,
+    dtype: Any = None,
+    device: Any = None,
+    device_map: Any = None,
 ) -> Generation | list[Generation]:
     """Generate text that satisfies exactly one of schema, regex, grammar, choices or type.
+
+    The parameters are, in this order: the model and its prompt; the constraint; how the distribution is sampled; what
+    is accepted; how many texts, and how long; how tokens are chosen; where a text ends.
 
     Parameters
     ----------
     model : object
         "demo", a folder, a hub id, a loaded transformers model (with `tokenizer`), a `LoadedModel`, or any
         `LanguageModel` (with a Vocabulary as `tokenizer`, and without a prompt: the model holds its own).
+    tokenizer : object, optional
+        The tokenizer or Vocabulary of the model.
+    dtype, device, device_map : optional
+        As for `load_model`, for a model given by name.
     prompt : str, list of messages, token ids, optional
-        A text is passed to the model unchanged. Only the embedded model, which was trained on one prompt format, is
-        also shown the constraint.
+        A text is passed to the model unchanged, messages are rendered by the tokenizer's chat template. A prompt that
+        exceeds the model's context is refused.
+    chat : {"plain", "template"}
+        "template" renders a text by the chat template, too, as one message of the user.
+    show_constraint : PromptTemplate or str, optional
+        Shows the constraint to the model: a `PromptTemplate`, such as the default ``PromptTemplate()``, or a text with
+        the fields {prompt} and {constraint}. By default only the embedded model, which was trained on one prompt
+        format, is shown it.
+
     schema : object, optional
         A JSON Schema, or a Python type.
     regex : str, optional
@@ -101,8 +145,6 @@ def generate(
         The allowed texts.
     type : object, optional
         A Python type.
-    tokenizer : object, optional
-        The tokenizer or Vocabulary of the model.
     style : Style
         How JSON is written.
     registry : mapping, optional
@@ -113,32 +155,58 @@ def generate(
         Folders that `%import` in a Lark grammar reads from.
     limits : Limits
         Resource limits of compilation and matching.
+
     sampler : str
         Determines how close the distribution of the texts is to p given L, the model's distribution conditioned on the
         constraint (docs/how-to/sample-faithfully.md). "masked" is fast, but biased, as `log_weight` records. It is the
         only sampler that streams, that closes a text within max_tokens (the others draw only texts that end by
-        themselves), and that supports temperature, top_k and top_p. "exact" samples from p given L;
+        themselves), and that supports temperature, top_k, top_p, min_p and stop. "exact" samples from p given L;
         "without_replacement" does too and returns n different texts, or fewer if there are fewer; "smc" and "pimh" use
         populations of `particles`. "auto" selects a sampler (`sampling.sampler_choice`); `stats.reason` says why. For
         the others see `sampling`.
     particles : int, optional
         Number of particles of the samplers that use populations, 16 by default.
-    check : callable or Checker, optional
-        A further condition, for samplers other than "masked": a function of the complete text, or a `sampling.Checker`,
-        which can also reject prefixes. It may be slow: it is called only for what the mask allows, and what it rejects
-        is not tried again.
+
+    check : callable, TextChecker or Checker, optional
+        A further condition: a function of the complete text, which returns a bool or raises a ValueError with the
+        reason; or a `checking.TextChecker` ("ok", "dead" or "complete") or `sampling.Checker`, which also judge
+        prefixes. With "masked" a function is called for complete texts, and a text that it rejects is drawn again. All
+        others are called only for what the mask allows, and what they reject is not tried again; an exception of a
+        TextChecker ends the call.
+    masks : {"first", "after"}
+        For a check of prefixes, and the sampler "masked" or "awrs": whether the mask is applied before a token is
+        checked, or after it.
+    retries : int
+        How often a text is drawn again if a validator of the type, or with "masked" the check, refuses it; the reasons
+        are in `Generation.refusals`. The draws are independent, so with "exact" the accepted texts are exact. With
+        "without_replacement" a refused text is not drawn again.
+    retry_prompt : str, optional
+        Template of a message with the fields {text} and {reason}, by which a conversation of messages is continued
+        before the next try. The tries are then not independent.
+
     n : int, optional
         Number of independent texts. None returns one Generation, an int (also 1) a list.
     max_tokens : int
         Maximum number of tokens per text, end token included; lowered to the number of positions the model has left.
         Texts are always complete: one that would not end in time is closed early (finish_reason "budget"), or, with
         other samplers, drawn again.
-    temperature, top_k, top_p
-        How a token is chosen among the allowed ones; temperature 0 selects the likeliest.
     seed : int, optional
         The same seed gives the same texts.
     stream : callable, optional
         Called with each `Piece` as it is generated, text after text.
+
+    temperature, top_k, top_p, min_p
+        How a token is chosen among the allowed ones, see `sampling.core.masked_sampling.Proposal`; temperature 0
+        selects the likeliest. They change how texts are drawn, and log_weight corrects for it.
+    repetition_penalty, presence_penalty, frequency_penalty, logit_bias
+        Adjust the model itself for every sampler, see `decoding.logit_adjustment.LogitAdjustment`. logit_bias maps
+        tokens to numbers: ids, or texts that are one token.
+
+    stop : str or sequence of str, optional
+        The text ends before the first occurrence of one of them before which the constraint accepts the text; any other
+        occurrence is ordinary text (finish_reason "stop", see `decoding.stop_strings`).
+    eos_ids : sequence of int, optional
+        The tokens that end a text, instead of those that the tokenizer and the model declare.
 
     Returns
     -------
@@ -149,42 +217,64 @@ def generate(
     ConstrainError
         If an argument is invalid or the model cannot be loaded. `compile` errors are also raised.
     LimitError
-        If the shortest text does not fit in max_tokens, or too few texts end within it.
+        If the prompt exceeds the model's context, the shortest text does not fit in max_tokens, or too few texts end
+        within it.
     ValueRefused
-        If a validator of the type rejects the text; the exception has the text.
+        If a validator of the type, or the check, refuses every try; the exception has the texts and the reasons.
     """
     request = build_request(schema, regex, grammar, choices, type, import_paths)
     check_sampler_name(sampler)
     check_types(style, limits, n, max_tokens, seed, stream, prompt)
-    proposal = build_proposal(temperature, top_k, top_p)
+    options = build_token_choice(
+        build_proposal(temperature, top_k, top_p, min_p), repetition_penalty=repetition_penalty,
+        presence_penalty=presence_penalty, frequency_penalty=frequency_penalty, logit_bias=logit_bias, stop=stop,
+    )  # fmt: skip
+    prompting = PromptOptions.of(chat, show_constraint, retry_prompt)
     check_arguments(
-        sampler=sampler, n=n, max_tokens=max_tokens, particles=particles, proposal=proposal, stream=stream, check=check
-    )
-    vocabulary, load_prompted = prepare_model(model, tokenizer, prompt, request)
+        sampler=sampler, n=n, max_tokens=max_tokens, particles=particles, choice=options, stream=stream, check=check,
+        retries=retries, masks=masks,
+    )  # fmt: skip
+    loading = {"dtype": dtype, "device": device, "device_map": device_map}
+    prepared = prepare_model(model, tokenizer, prompt, request, prompting, loading)
+    vocabulary = replace_end_tokens(prepared.vocabulary, eos_ids)
+    options = find_biased_tokens(options, logit_bias, vocabulary)
     start = perf_counter_ns()
     constraint = compile_request(vocabulary, request, style, References(registry, base_uri), limits)
     compile_us = (perf_counter_ns() - start) / 1e3
-    lm = load_prompted()
-    max_tokens = limit_tokens(lm, max_tokens)
-    count = 1 if n is None else n
-    checker = None if check is None else as_bytes_checker(check)
+    lm = prepared.after_prompt(options.adjustment)
+    masked_options = list_masked_options(options, stream)
+    guided = is_guided(check, sampler, options, stream)
+    checked_after = is_checked_after(sampler, masked_options) and not guided
+    checker = None if check is None or checked_after else bind_check(check, vocabulary)
     choice = select_sampler(
-        lm, constraint, sampler, particles=particles, checker=checker, seed=seed, max_tokens=max_tokens,
-        masked_options=list_masked_options(proposal, stream),
+        lm, constraint, sampler, particles=particles, checker=checker, seed=seed,
+        max_tokens=limit_tokens(lm, max_tokens), masked_options=masked_options,
     )  # fmt: skip
     if choice.sampler == "masked" and checker is None:
-        outcomes, unfinished = generate_masked(
-            lm, constraint, count, seed=seed, max_tokens=max_tokens, proposal=proposal, stream=stream
+        draw = make_masked_draw(
+            constraint, seed=seed, max_tokens=max_tokens, choice=options, open_stream=lambda: stream
+        )
+    elif checker is not None and guided:
+        draw = make_checked_draw(
+            constraint, checker, seed=seed, max_tokens=max_tokens, proposal=options.proposal, masks=masks
         )
     else:
-        outcomes, unfinished = draw_outcomes(
-            lm, constraint, choice.sampler, count, seed, max_tokens, {**choice.options, "checker": checker}
+        orders = {"masks": "first" if masks == "first" else "never"} if choice.sampler == "awrs" and checker else {}
+        draw = make_sampler_draw(
+            constraint, choice.sampler, seed, max_tokens, {**choice.options, **orders, "checker": checker}
         )
-    weights = weigh_outcomes(outcomes, unfinished, proposal, choice.sampler, count)
-    for outcome in outcomes:
+    texts = draw_accepted(
+        make_retrying_draw(draw, lm, prepared, options.adjustment),
+        lambda outcome: accept_text(outcome, request, check if checked_after else None, vocabulary),
+        1 if n is None else n,
+        0 if choice.sampler == "without_replacement" else retries,
+    )
+    weights = weigh_outcomes(
+        texts.outcomes, texts.unfinished + texts.refused, options.proposal, choice.sampler, 1 if n is None else n
+    )
+    for outcome in texts.outcomes:
         stats = outcome.stats
-        stats.counts = {**stats.counts, "unfinished": unfinished}
+        stats.counts = {**stats.counts, "unfinished": texts.unfinished, "refused": texts.refused}
         stats.compile_us, stats.weights = compile_us, weights
         stats.sampler, stats.reason = choice.sampler, choice.reason
-    generations = [as_generation(outcome, request) for outcome in outcomes]
-    return generations[0] if n is None else generations
+    return texts.generations[0] if n is None else texts.generations

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from transformers import DynamicCache, EncoderDecoderCache
 
 from ..base.errors import ConstrainError
+from .context_length import count_positions
 
 __all__ = ["PromptedModel"]
 
@@ -67,16 +68,27 @@ class PromptedModel:
         self.threads: Callable[[], AbstractContextManager[None]] = one_thread if small else nullcontext
         self.accepts_logits_to_keep = "logits_to_keep" in inspect.signature(model.forward).parameters
 
-    @torch.inference_mode()
     def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
         """Return the log-probabilities (nats) of the next token after each prefix, float64 [n, width]."""
+        rows: NDArray[np.float64] = self.evaluate(prefixes, normalised=True)
+        return rows
+
+    def next_logits(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
+        """Return the logits of the next token after each prefix, float64 [n, width], for penalties on their scale."""
+        rows: NDArray[np.float64] = self.evaluate(prefixes, normalised=False)
+        return rows
+
+    @torch.inference_mode()
+    def evaluate(self, prefixes: list[list[int]], *, normalised: bool) -> NDArray[np.float64]:
+        """Return the log-probabilities or logits of the next token after each prefix, float64 [n, width]."""
         if not prefixes:
             return np.zeros((0, self.width))
         requested = [(*self.prompt_ids, *prefix) for prefix in prefixes]
         number = {text: i for i, text in enumerate(dict.fromkeys(requested))}
         texts = [list(text) for text in number]
         with self.threads():
-            rows = self.normalise(self.compute_logits(texts))
+            logits = self.compute_logits(texts)
+            rows = self.normalise(logits) if normalised else self.crop_padding(logits.float().cpu().double())
         return rows if len(texts) == len(requested) else rows[[number[text] for text in requested]]
 
     def compute_logits(self, texts: list[list[int]]) -> torch.Tensor:
@@ -200,12 +212,15 @@ class PromptedModel:
 
     def normalise(self, logits: torch.Tensor) -> NDArray[np.float64]:
         """Return log-probabilities, float64 [n, width], of logits [n, V >= width] of any floating-point dtype."""
+        return self.crop_padding(torch.log_softmax(logits.float().cpu().double(), dim=-1))
+
+    def crop_padding(self, logits: torch.Tensor) -> NDArray[np.float64]:
+        """Return the first `width` columns of a tensor [n, V >= width] as an array."""
         if logits.shape[-1] < self.width:
             raise ConstrainError(
                 f"the model produces {logits.shape[-1]} logits for a vocabulary of {self.width} tokens"
             )
-        exact = torch.log_softmax(logits.float().cpu().double(), dim=-1)
-        return np.asarray(exact[:, : self.width].numpy())
+        return np.asarray(logits[:, : self.width].numpy())
 
 
 def find_leaves(texts: list[list[int]]) -> tuple[list[list[int]], list[int]]:
@@ -245,15 +260,6 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def count_positions(model: Any) -> int | None:
-    """Return the number of positions of a model with learnt position embeddings (GPT-2, OPT, BART), or None."""
-    for name, part in model.named_modules():
-        last = name.rpartition(".")[2]
-        if hasattr(part, "num_embeddings") and (last == "wpe" or "position" in last):
-            return int(getattr(model.config, "max_position_embeddings", part.num_embeddings))
-    return None
 
 
 def decoder_start(model: Any) -> int:

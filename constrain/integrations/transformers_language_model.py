@@ -60,6 +60,16 @@ class TransformersModel:
         """Most tokens of a text that the model has positions for, or None if there is no limit."""
         return self.prompted.max_new_tokens
 
+    @property
+    def prompt_ids(self) -> list[int]:
+        """The tokens of the prompt (of the start of the decoder, for an encoder-decoder)."""
+        return self.prompted.prompt_ids
+
+    def next_logits(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
+        """Return the logits of the next token after each prefix, float64 [n, V]."""
+        rows: NDArray[np.float64] = self.prompted.next_logits(prefixes)
+        return rows
+
     def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
         """Return the log-probabilities (nats) of the next token after each prefix, float64 [n, V]."""
         rows: NDArray[np.float64] = self.prompted.next_logprobs(prefixes)

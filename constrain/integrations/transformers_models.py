@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Union, cast
 from .. import demo
 from ..base.errors import ArgumentError, ConstrainError, VocabularyError, check_type, shorten_text
 from ..vocabulary.vocabulary import Vocabulary
+from .context_length import check_prompt_length
 from .end_tokens import ids_of
 from .model_hub import foreign_errors, is_hub_id, locally_first
 from .tokenizer_objects import name_tokenizer
@@ -49,10 +50,12 @@ class LoadedModel:
     compose: Callable[..., str] | None = field(default=None, repr=False)
 
     def on(self, prompt: Prompt = None) -> PromptedModel:
-        """Return the model conditioned on this prompt."""
+        """Return the model conditioned on this prompt. Raise LimitError if the prompt exceeds the model's context."""
         from .model_cache import PromptedModel  # imports torch
 
-        return PromptedModel(self.model, self.prompt_ids(prompt), self.vocabulary.size)
+        ids = self.prompt_ids(prompt)
+        check_prompt_length(self.model, len(ids), self.name)
+        return PromptedModel(self.model, ids, self.vocabulary.size)
 
     def prompt_ids(self, prompt: Prompt) -> list[int]:
         """Return the token ids of a prompt, as the tokenizer encodes it with its special tokens.
@@ -96,7 +99,9 @@ def check_characters(prompt: Prompt) -> None:
                 raise ArgumentError(cause) from None
 
 
-def load_model(source: str | PathLike[str], *, dtype: Any = None, device: Any = None) -> LoadedModel:
+def load_model(
+    source: str | PathLike[str], *, dtype: Any = None, device: Any = None, device_map: Any = None
+) -> LoadedModel:
     """Return the model "demo", or that of a folder or hub id, in evaluation mode.
 
     The last two loaded models are cached.
@@ -109,6 +114,9 @@ def load_model(source: str | PathLike[str], *, dtype: Any = None, device: Any = 
         By default float32 on a CPU, and the model's own elsewhere.
     device : torch.device or str, optional
         By default a GPU if there is one.
+    device_map : str or dict, optional
+        The devices of the parts of the model, such as "auto", as transformers takes them (needs the package
+        accelerate); instead of `device`.
 
     Raises
     ------
@@ -117,11 +125,21 @@ def load_model(source: str | PathLike[str], *, dtype: Any = None, device: Any = 
     """
     check_type("source", source, (str, PathLike), 'give "demo", a folder or a hub id')
     kind = None if dtype is None else str(dtype).removeprefix("torch.")
-    return _load(str(fspath(source)), kind, None if device is None else str(device))
+    if device is not None and device_map is not None:
+        raise ArgumentError("device= and device_map= were given", hint="Give one of them.")
+    parts = device_map
+    if isinstance(device_map, Mapping):
+        places = {str(name): place if isinstance(place, int) else str(place) for name, place in device_map.items()}
+        parts = tuple(sorted(places.items()))
+    elif device_map is not None:
+        check_type("device_map", device_map, str, 'give "auto", a device, or a dict of devices by part of the model')
+    return _load(str(fspath(source)), kind, None if device is None else str(device), parts)
 
 
 @lru_cache(maxsize=2)
-def _load(source: str, dtype: str | None, device: Any) -> LoadedModel:
+def _load(
+    source: str, dtype: str | None, device: str | None, device_map: str | tuple[tuple[str, int | str], ...] | None
+) -> LoadedModel:
     torch, transformers = require_package("torch"), require_package("transformers")
     compose, folder = None, source
     if source == "demo":
@@ -134,6 +152,9 @@ def _load(source: str, dtype: str | None, device: Any) -> LoadedModel:
     elif not Path(source).is_dir() and not is_hub_id(source):
         raise ConstrainError(f"there is no model folder {shorten_text(repr(source))}", hint=MODELS)
     target_device = resolve_device(torch, device)
+    placing: dict[str, Any] = {}
+    if device_map is not None:
+        placing["device_map"] = device_map if isinstance(device_map, str) else dict(device_map)
     kind = resolve_dtype(torch, dtype) if dtype else (torch.float32 if target_device.type == "cpu" else "auto")
 
     def read(local: bool) -> tuple[Any, Any]:
@@ -144,8 +165,9 @@ def _load(source: str, dtype: str | None, device: Any) -> LoadedModel:
             if config.is_encoder_decoder:
                 family = transformers.AutoModelForSeq2SeqLM
             with hide_progress(transformers) if source == "demo" else nullcontext():
-                model = family.from_pretrained(folder, dtype=kind, use_safetensors=True, **load_options)
-            return model.to(target_device).eval(), transformers.AutoTokenizer.from_pretrained(folder, **load_options)
+                model = family.from_pretrained(folder, dtype=kind, use_safetensors=True, **placing, **load_options)
+            model = model if placing else model.to(target_device)
+            return model.eval(), transformers.AutoTokenizer.from_pretrained(folder, **load_options)
 
     model, tokenizer = read(local=True) if Path(folder).is_dir() else locally_first(source, read)
     return as_loaded(model, tokenizer, name=source, compose=compose)

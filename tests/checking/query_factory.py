@@ -1,4 +1,4 @@
-"""Random valid queries over a small schema: generated with names that are in scope, and kept if SQLite prepares them."""
+"""Random valid queries over a small schema: made with names that are in scope, and kept if SQLite prepares them."""
 
 from __future__ import annotations
 
@@ -76,11 +76,13 @@ class QueryMaker:
         core, columns, scope = self.core(depth, outer)
         text += core
         if rng.random() < 0.15:
-            text += (
-                f" {rng.choice(['UNION', 'UNION ALL', 'EXCEPT', 'INTERSECT'])} SELECT {', '.join(['1'] * len(columns))}"
-            )
+            other = ", ".join(["1"] * len(columns))
+            text += f" {rng.choice(['UNION', 'UNION ALL', 'EXCEPT', 'INTERSECT'])} SELECT {other}"
+            if rng.random() < 0.5:
+                text += f" ORDER BY {rng.choice(columns)}"
         elif rng.random() < 0.3:
-            text += f" ORDER BY {self.expression(depth, scope)}{rng.choice(['', ' DESC', ' COLLATE nocase', ' ASC NULLS LAST'])}"
+            direction = rng.choice(["", " DESC", " COLLATE nocase", " ASC NULLS LAST"])
+            text += f" ORDER BY {self.expression(depth, scope)}{direction}"
         if rng.random() < 0.2:
             text += f" LIMIT {rng.randint(1, 9)}{rng.choice(['', ' OFFSET 2', ', 3'])}"
         self.ctes = before
@@ -164,7 +166,8 @@ class QueryMaker:
         rng, kind = self.rng, self.rng.random()
         left = self.expression(0, scope)
         if kind < 0.4:
-            return f"{left} {rng.choice(['=', '<', '>=', '<>', '!=', 'IS', 'IS NOT', 'LIKE', 'IS DISTINCT FROM'])} {self.column(scope)}"
+            operator = rng.choice(["=", "<", ">=", "<>", "!=", "IS", "IS NOT", "LIKE", "IS DISTINCT FROM"])
+            return f"{left} {operator} {self.column(scope)}"
         if kind < 0.5:
             return f"{left} BETWEEN {self.column(scope)} AND {self.column(scope)}"
         if kind < 0.6:

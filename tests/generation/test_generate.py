@@ -308,9 +308,10 @@ def test_a_model_with_few_positions_ends_within_them() -> None:
         assert len(g.tokens) <= 30
         assert len(g.value) >= 20
     assert loaded.on(prompt[:10]).max_new_tokens > 400
-    with pytest.raises(LimitError, match="fills all the positions"):
+    with pytest.raises(LimitError, match="the prompt has 542 tokens; gpt2 has 512 positions"):
         constrain.generate(loaded, prompt + [5] * 60, regex="a")
-    assert made("llama").on(prompt).max_new_tokens is None
+    assert made("llama").on(prompt).max_new_tokens == 2048 - len(prompt) + 1
+    assert made("t5").on(prompt).max_new_tokens is None
 
 
 def test_the_embedded_model() -> None:

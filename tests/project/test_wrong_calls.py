@@ -92,7 +92,11 @@ GENERATE = {
     "model": None, "prompt": None, "schema": None, "regex": "ab", "grammar": None, "choices": None, "type": None,
     "tokenizer": None, "style": constrain.Style(), "registry": None, "base_uri": "", "import_paths": (),
     "limits": constrain.Limits(), "sampler": "masked", "particles": None, "check": None, "n": None, "max_tokens": 9,
-    "temperature": 1.0, "top_k": None, "top_p": None, "seed": 1, "stream": None,
+    "masks": "first",
+    "temperature": 1.0, "top_k": None, "top_p": None, "seed": 1, "stream": None, "min_p": None,
+    "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "logit_bias": None, "stop": None,
+    "eos_ids": None, "retries": 1, "retry_prompt": None, "chat": "plain", "show_constraint": None, "dtype": None,
+    "device": None, "device_map": None,
 }  # fmt: skip
 COMPILE = {"form": None, "schema": None, "regex": None, "grammar": None, "choices": None, "type": None,
            "style": constrain.Style(), "registry": None, "base_uri": "", "import_paths": (),
@@ -160,7 +164,12 @@ CALLS: dict[str, Call] = {
         )
         for name in ("schema", "grammar", "choices", "type")
     },
-    "load_model": (constrain.load_model, lambda: {"source": "demo", "dtype": None, "device": "cpu"}),
+    "PromptTemplate": (
+        constrain.PromptTemplate, lambda: {"schema": "{prompt}", "regex": "", "grammar": "x", "choices": "{prompt}"},
+    ),
+    "load_model": (
+        constrain.load_model, lambda: {"source": "demo", "dtype": None, "device": "cpu", "device_map": None},
+    ),
     "Vocabulary.from_tokens": (
         Vocabulary.from_tokens,
         lambda: {"tokens": [b"a", None], "eos_ids": [1], "special": {"x": 1}, "size": 2, "encode": None,
@@ -295,10 +304,11 @@ CALLS: dict[str, Call] = {
     ),
 }  # fmt: skip
 MODULES = (constrain, sampling, dialogue, grammars, targets, testing)
-RESULTS = {"Generation", "ToolCall", "Constraint", "Form", "Grammar", "Vocabulary"}
+RESULTS = {"Generation", "Refusal", "ToolCall", "Constraint", "Form", "Grammar", "Vocabulary"}
 """Classes that the library makes: users call their methods, not them."""
 INNER = {
-    "Constraint.state_cache", "Form.grammar", "Form.named", "Form.names", "Form.read",
+    "Constraint.state_cache", "Form.grammar", "Form.named", "Form.names", "Form.read", "Refusal.count",
+    "Refusal.index",
     *(f"ConstraintLogitsProcessor.{name}"
       for name in ("check_left", "continues", "goes_on", "masks", "owners", "position", "starts")),
 }  # fmt: skip

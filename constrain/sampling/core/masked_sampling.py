@@ -5,9 +5,9 @@ q(a | u) = p(a | u) / z(u) for allowed tokens a, where z(u) is the mass that the
 
     p(x) / q(x) = product over its steps of z(u)
 
-and the logs of z are summed up while it is drawn. Temperature, top-k and top-p change q only: the weight is p / q in
-all cases, which keeps estimates right under any of them that leaves every token possible. See `Draws` for what a
-weight means. Renormalised masking is the distribution over the allowed tokens that is closest to the model's in
+and the logs of z are summed up while it is drawn. Temperature, top-k, top-p and min-p change q only: the weight is
+p / q in all cases, which keeps estimates right under any of them that leaves every token possible. See `Draws` for what
+a weight means. Renormalised masking is the distribution over the allowed tokens that is closest to the model's in
 KL(q || p).
 """
 
@@ -44,13 +44,17 @@ class Proposal:
         Only the k likeliest tokens are possible.
     top_p : float, optional
         Only the likeliest tokens that together hold this share of the allowed mass are possible.
+    min_p : float, optional
+        Only tokens of at least this share of the probability of the likeliest allowed token are possible (Nguyen et
+        al. 2024, "Turning Up the Heat: Min-p Sampling").
 
-    The three are applied in this order.
+    The four are applied in this order.
     """
 
     temperature: float = 1.0
     top_k: int | None = None
     top_p: float | None = None
+    min_p: float | None = None
 
     def __post_init__(self) -> None:
         if not (self.temperature >= 0 and np.isfinite(self.temperature)):
@@ -59,11 +63,13 @@ class Proposal:
             raise ArgumentError(f"top_k must be 1 or more, not {self.top_k!r}")
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ArgumentError(f"top_p must be above 0 and at most 1, not {self.top_p!r}")
+        if self.min_p is not None and not 0 <= self.min_p <= 1:
+            raise ArgumentError(f"min_p must be from 0 to 1, not {self.min_p!r}")
 
     @property
     def is_uncut(self) -> bool:
-        """Whether every token stays possible (neither top_k nor top_p is set)."""
-        return self.top_k is None and self.top_p is None
+        """Whether every token stays possible (none of top_k, top_p and min_p is set)."""
+        return self.top_k is None and self.top_p is None and self.min_p is None
 
 
 PLAIN = Proposal()
@@ -168,6 +174,8 @@ def apply_proposal(logs: NDArray[np.float64], proposal: Proposal) -> NDArray[np.
         order = np.argsort(-probs, kind="stable")
         before = np.cumsum(probs[order]) - probs[order]
         probs[order[before >= proposal.top_p * probs.sum()]] = 0.0
+    if proposal.min_p is not None:
+        probs[probs < proposal.min_p * probs.max()] = 0.0
     probs /= probs.sum()
     return probs
 
