@@ -15,6 +15,8 @@ __all__ = ["NameCheck"]
 ROWIDS = frozenset({"rowid", "oid", "_rowid_"})
 LITERALS = frozenset({"true", "false"})
 DATABASES = frozenset({"main", "temp"})
+TABLE_ALIASES = frozenset(f"t{number}" for number in range(1, 100))
+"""Aliases of tables where names are restricted to those of the schema; they are used before they are defined."""
 JOIN_WORDS = frozenset(word.lower() for word in (*JOINS, "JOIN"))
 OPERAND_KEYWORDS = {"CAST", "RAISE", "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "WITH", "IF"}
 """Keywords that may also be names, and begin an expression or a query."""
@@ -26,15 +28,20 @@ class NameCheck:
     def __init__(self, schema: SqliteSchema, restricted: bool) -> None:
         self.schema, self.restricted = schema, restricted
 
-    def are_known(self, tokens: list[SqlToken], scopes: QueryScopes) -> bool:
-        """Return whether every finished name can be resolved, as far as the text decides it."""
+    def are_known(self, tokens: list[SqlToken], scopes: QueryScopes, more: str | None = None) -> bool:
+        """Return whether every finished name can be resolved, as far as the text decides it.
+
+        more: the unfinished token after the last one, if there is one.
+        """
         for mention in scopes.mentions:
             token = tokens[mention.place]
-            following = tokens[mention.place + 1].text if mention.place + 1 < len(tokens) else None
+            following = tokens[mention.place + 1].text if mention.place + 1 < len(tokens) else more
             if mention.role == "table":
                 known = DATABASES if following == "." and mention.owner < 0 else self.tables(scopes)
             elif mention.role == "join":
                 known = JOIN_WORDS
+            elif mention.role == "table alias":
+                known = TABLE_ALIASES if self.restricted and token.keyword not in KEYWORDS else None
             elif mention.role != "column" or token.kind != "word" or token.keyword in KEYWORDS:
                 continue
             elif following == "(" and mention.owner < 0:
@@ -54,6 +61,8 @@ class NameCheck:
             known = self.tables(scopes)
         elif mention.role == "join":
             known = JOIN_WORDS
+        elif mention.role == "table alias":
+            known = TABLE_ALIASES if self.restricted else None
         elif mention.role == "column" and last.kind == "word":
             known = self.expression(tokens, scopes, mention, "any")
         else:
@@ -65,13 +74,16 @@ class NameCheck:
         """Return whether a keyword may stand, as a keyword, where a name may stand too."""
         if scopes.next.role == "join":
             return False
+        if scopes.next.role == "table alias" and word in (*JOINS, "INDEXED", "WINDOW"):
+            return True
         return word not in self.schema.soft_keywords or word in OPERAND_KEYWORDS
 
     def tables(self, scopes: QueryScopes) -> frozenset[str] | None:
         """Return the names of tables at a place; None if any may be defined later."""
         if scopes.open_with:
             return None
-        return self.schema.table_names | scopes.defined
+        known = self.schema.own_tables if self.restricted else self.schema.table_names
+        return known | scopes.defined | DATABASES
 
     def expression(
         self, tokens: list[SqlToken], scopes: QueryScopes, mention: Mention, use: str
@@ -111,10 +123,13 @@ class NameCheck:
 
     def restrict(self, scopes: QueryScopes, mention: Mention, use: str) -> frozenset[str] | None:
         """Return the columns of the schema and the aliases so far, if columns are restricted to these."""
-        if not self.restricted or use != "column" or scopes.open_with:
+        if not self.restricted or scopes.open_with:
             return None
         aliases = {name for name, index in scopes.aliases.items() if index < mention.place}
-        return self.schema.columns | self.schema.table_names | ROWIDS | LITERALS | scopes.defined | aliases
+        known = self.schema.columns | self.schema.own_tables | ROWIDS | LITERALS | scopes.defined | aliases
+        if use == "column":
+            return known
+        return known | TABLE_ALIASES | (self.schema.functions if use == "any" else DATABASES)
 
     def members(self, tokens: list[SqlToken], mention: Mention) -> frozenset[str] | None:
         """Return the names that may follow the period after an owner, in closed cores."""

@@ -23,7 +23,7 @@ OPERANDS = {"NULL", "ISNULL", "NOTNULL"}
 """Reserved words that end an expression."""
 JOINS = {"NATURAL", "LEFT", "RIGHT", "FULL", "INNER", "CROSS", "OUTER"}
 
-Role = Literal["table", "join", "column", "alias", "none"]
+Role = Literal["table", "table alias", "join", "column", "alias", "none"]
 
 
 @dataclass(slots=True, eq=False)
@@ -133,7 +133,7 @@ class ScopeScan:
         if token.kind in ("word", "quoted") or (token.kind == "string" and self.at_table(index)):
             mention = self.describe(index)
             self.found.mentions.append(mention)
-            if mention.role == "alias":
+            if mention.role in ("alias", "table alias"):
                 self.found.aliases.setdefault(unquote_name(token).lower(), index)
         if len(self.levels) == 1 and self.is_closed_before(index):
             self.found.cuts.append(index)
@@ -236,15 +236,16 @@ class ScopeScan:
         query = next((one for one in reversed(self.levels) if one.kind == "query"), None)
         if query is None or query.core is None or query.core.clause == "unknown" or level.kind == "tables":
             return "none"
+        kind: Role = "table alias" if query.core.clause == "from" else "alias"
         if self.before(place) == "AS" and level.kind == "query":
-            return "alias"
+            return kind
         if self.before(place) in NAMING or (self.before(place) == "BY" and self.before(place, 2) == "INDEXED"):
             return "none"
         if level.kind == "group" and (level.has_as or level.opener in ("OVER", "USING", "AS")):
             return "none"
         in_list = level.kind == "query" and query.core.clause != "rest"  # else no alias can follow an expression
         if in_list and place and index == place and self.ends_operand(place - 1):
-            return "alias"
+            return kind
         if query.core.clause == "from" and level is query and self.before(place) not in ("ON", "AND", "OR", "NOT", "="):
             return "none"
         return "column"

@@ -14,7 +14,7 @@ columns   After the FROM clause, the text up to each token must be free of error
 
 Before the FROM clause nothing can be said about columns: `SELECT x` continues with `FROM (SELECT 1 AS x)`. With
 `columns="schema"`, the language is restricted so that it can: a column is one of the schema, or an alias that was
-written before.
+written before, and an alias of a table, which is used before it is written, is T1, T2, ..., as in the Spider data set.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class SqliteChecker:
         is checked before they are complete. PRAGMA, ATTACH and DETACH are always refused.
     columns : {"any", "schema"}
         "any": whatever SQLite prepares. "schema": only queries each of whose columns is one of the schema, or an alias
-        that stands before; then an unknown column is dead at once, also before the FROM clause.
+        that stands before, and whose aliases of tables are T1, T2, ...; then an unknown name is dead at once, also
+        before the FROM clause.
     functions : mapping of str to int, optional
         Functions that the application registers, with their number of arguments (-1: any).
 
@@ -130,17 +131,18 @@ class SqliteChecker:
         if any(token.kind == "illegal" for token in done) or not self.is_syntax(text, done, ""):
             return False
         scopes = scan_scopes(done) if is_query(tokens) else None
-        if scopes is not None and not self.names_are_viable(text, done, scopes):
+        more = text[tokens[-1].start :] if tokens and len(done) < len(tokens) else None
+        if scopes is not None and not self.names_are_viable(text, done, scopes, more):
             return False
         if exponent is not None:
             return self.is_syntax(text, done, "1")
         return len(done) == len(tokens) or self.may_become(text, done, tokens[-1], scopes)
 
-    def names_are_viable(self, text: str, done: list[SqlToken], scopes: QueryScopes) -> bool:
+    def names_are_viable(self, text: str, done: list[SqlToken], scopes: QueryScopes, more: str | None = None) -> bool:
         """Return whether the finished names can be resolved, and the statement only reads if it has to."""
         if scopes.writes and self.statements == "queries":
             return False
-        if not self.names.are_known(done, scopes):
+        if not self.names.are_known(done, scopes, more):
             return False
         return not any(FINAL.match(self.schema.prepare(text[: done[cut].start])) for cut in scopes.cuts)
 

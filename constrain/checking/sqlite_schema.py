@@ -52,12 +52,15 @@ class SqliteSchema:
             raise SourceError(f"the schema is not a script of CREATE statements: {error}") from error
         self.lock, self.writes = Lock(), writes
         self.tables = self.read_names("SELECT name FROM sqlite_master UNION SELECT name FROM sqlite_temp_master")
+        self.own_tables = self.tables
         self.tables |= {"sqlite_master", "sqlite_schema", "sqlite_temp_master", "sqlite_temp_schema"}
         self.virtual = self.read_names("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL%'")
         self.modules = self.read_names("SELECT name FROM pragma_module_list")
         self.modules |= {f"pragma_{name}" for name in self.read_names("SELECT name FROM pragma_pragma_list")}
         self.functions = self.read_names("SELECT name FROM pragma_function_list")
-        self.columns = frozenset().union(*(self.describe(f"SELECT * FROM {quote(name)}") or () for name in self.tables))
+        self.columns = frozenset().union(
+            *(self.describe(f"SELECT * FROM {quote(name)}") or () for name in self.own_tables)
+        )
         self.soft_keywords = frozenset(word for word in KEYWORDS if self.is_name(word))
         self.answers: dict[str, str] = {}
         self.described: dict[str, frozenset[str] | None] = {}

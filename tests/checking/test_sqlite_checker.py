@@ -27,7 +27,7 @@ def refused_prefix(checker: SqliteChecker, query: str) -> str | None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_prefix_of_a_valid_query_is_dead(seed: int) -> None:
-    for query in random_queries(seed, 60):
+    for query in random_queries(seed, 40):
         assert refused_prefix(CHECKER, query) is None, query
         assert CHECKER.check(query) is Verdict.COMPLETE, query
 
@@ -130,10 +130,26 @@ def test_columns_of_the_schema_only() -> None:
         assert refused_prefix(checker, query) is None
         assert checker.check(query) is Verdict.COMPLETE
     for query in random_queries(9, 30):
-        refused = refused_prefix(checker, query)
-        assert (refused is None) == (checker.check(query) is Verdict.COMPLETE), query
+        if checker.check(query) is Verdict.COMPLETE:
+            assert refused_prefix(checker, query) is None, query
     assert checker.check("SELECT missing, ") is Verdict.DEAD
-    assert checker.check("SELECT T1.missing, ") is Verdict.DEAD
+    for text in (
+        "SELECT T1.missing, ",
+        "SELECT mis",
+        "SELECT x.",
+        "SELECT name n, T2.na x",
+        "SELECT name F FROM star b",
+    ):
+        assert checker.check(text) is Verdict.DEAD, text
+    for text in (
+        "SELECT T",
+        "SELECT t12",
+        "SELECT na",
+        "SELECT count",
+        "SELECT name n, n",
+        "SELECT name FROM singer T",
+    ):
+        assert checker.check(text) is not Verdict.DEAD, text
     assert checker.check("SELECT x FROM (SELECT 1 AS x)") is Verdict.DEAD
 
 
@@ -220,13 +236,13 @@ MODEL = QueryModel([query.replace("\n", " ") for query in random_queries(7, 150,
 def test_everything_that_is_generated_prepares() -> None:
     """A model that writes plausible queries, most of which are wrong without the checker."""
     constraint = constrain.compile(BYTES, regex=r"SELECT [ -~]{1,100}")
-    given = {"n": 60, "max_tokens": 110}
+    given = {"n": 40, "max_tokens": 110}
     free = draw(MODEL, constraint, rng=np.random.default_rng(1), **given)
     checker = VerdictChecker(BYTES, CHECKER)
     drawn = draw_checked(MODEL, constraint, checker, rng=np.random.default_rng(1), **given).without_unfinished()
     connection = connect()
     print(len(drawn), len(free), sum(is_prepared(connection, one.text) for one in free))
-    assert len(drawn) > 8
+    assert len(drawn) > 5
     assert all(is_prepared(connection, one.text) for one in drawn)
     assert sum(is_prepared(connection, one.text) for one in free) < 0.8 * len(free)
 
