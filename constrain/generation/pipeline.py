@@ -245,7 +245,7 @@ def generate(
     masked_options = list_masked_options(options, stream)
     guided = is_guided(check, sampler, options, stream)
     checked_after = is_checked_after(sampler, masked_options) and not guided
-    checker = None if check is None or checked_after else bind_check(check, vocabulary)
+    checker = None if check is None or checked_after else bind_check(check, constraint.vocabulary)
     choice = select_sampler(
         lm, constraint, sampler, particles=particles, checker=checker, seed=seed,
         max_tokens=limit_tokens(lm, max_tokens), masked_options=masked_options,

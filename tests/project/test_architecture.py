@@ -38,7 +38,7 @@ LAYERS: dict[str, set[str]] = {
     "dialogue": set(),
     "compilation": set(),
     "sampling": {"numpy"},
-    "checking": {"mypy"},
+    "checking": {"numpy"},
     "decoding": {"numpy"},
     "scoring": {"numpy"},
     "authoring": {"numpy", "lark", "genson", "referencing"},
