@@ -87,6 +87,12 @@ BENCHES: dict[str, Bench] = {
         "What does it cost to apply masks to logits on the CPU, beside the peers and beside what memory can do?",
         "µs for all rows by type and mask; the last row is ours in parts of the limit",
     ),
+    "decoding": Bench(
+        "What does a constraint cost in generation, what do forced text and drafts save, do budgets hold?",
+        "tokens per second under a constraint, without one, and their ratio; shares of the time of a batch; answers, "
+        "valid and invalid ones, and those over their budget",
+        "--parts plain,forced --models demo",
+    ),
     "gpu": Bench(
         "How near is what runs on a card to what the card can do, and does the model ever wait for a mask?",
         "µs of device time, medians, beside the peers' kernels and beside what the bandwidth of the card allows",

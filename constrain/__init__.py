@@ -42,12 +42,16 @@ if TYPE_CHECKING:
     from .base.options import Limits, Style
     from .compilation.constraint_compiler import compile, compile_grammar
     from .compilation.process_warm_up import warm_up
+    from .decoding.events import FinishEvent, TextEvent
     from .dialogue import ToolCall, tool_calls, tools  # type: ignore[no-redef]
     from .engine.batches import apply_mask, fill_masks
     from .engine.constraint import Constraint
     from .engine.matcher import Matcher
     from .forms import (  # type: ignore[no-redef]
         Form,
+        all_of,
+        contains,
+        excludes,
         free_text,
         gbnf,
         json_schema,
@@ -58,13 +62,20 @@ if TYPE_CHECKING:
         thinking,
         triggered,
     )
+    from .generation.answer_repair import repair
     from .generation.generation_result import Generation
+    from .generation.inference_engine import Engine
     from .generation.option_probabilities import choose
+    from .generation.partial_values import stream_values
     from .generation.pipeline import generate
     from .generation.prompt_composition import PromptTemplate
+    from .generation.remote_generation import generate_remote
     from .generation.text_probability import score
     from .grammar.nodes import Grammar
+    from .infilling import Gap, decode_masked, infill, infill_check, infill_form
     from .integrations.logits_processor import ConstraintLogitsProcessor
+    from .integrations.partial_types import partial_model
+    from .integrations.remote_models import RemoteModel
     from .integrations.transformers_models import load_model
     from .vocabulary.vocabulary import Vocabulary
 
@@ -73,13 +84,17 @@ __all__ = [
     "ConstrainError",
     "Constraint",
     "ConstraintLogitsProcessor",
+    "Engine",
+    "FinishEvent",
     "Form",
+    "Gap",
     "Generation",
     "Grammar",
     "GrammarError",
     "LimitError",
     "Limits",
     "Matcher",
+    "RemoteModel",
     "PromptTemplate",
     "Refusal",
     "RegexError",
@@ -87,6 +102,7 @@ __all__ = [
     "SchemaWarning",
     "SourceError",
     "Style",
+    "TextEvent",
     "TokenRefused",
     "ToolCall",
     "UnsatisfiableError",
@@ -96,22 +112,33 @@ __all__ = [
     "VocabularyError",
     "VocabularyWarning",
     "__version__",
+    "all_of",
     "apply_mask",
     "choose",
     "compile",
     "compile_grammar",
+    "decode_masked",
+    "contains",
+    "excludes",
     "fill_masks",
     "free_text",
     "gbnf",
     "generate",
+    "generate_remote",
     "infer",
+    "infill",
+    "infill_check",
+    "infill_form",
     "json_schema",
     "lark",
     "literal",
     "load_model",
     "mark",
+    "partial_model",
     "regex",
     "score",
+    "stream_values",
+    "repair",
     "warm_up",
     "thinking",
     "tool_calls",
@@ -121,6 +148,7 @@ __all__ = [
 
 _PACKAGES = {
     "authoring.schema_inference": "infer",
+    "decoding.events": "FinishEvent TextEvent",
     "dialogue": "ToolCall tool_calls tools",
     "engine.batches": "apply_mask fill_masks",
     "compilation.constraint_compiler": "compile compile_grammar",
@@ -129,14 +157,21 @@ _PACKAGES = {
     "compilation.process_warm_up": "warm_up",
     "base.errors": "ArgumentError ConstrainError GrammarError LimitError Refusal RegexError SchemaError SchemaWarning "
     "SourceError TokenRefused UnsatisfiableError UnsupportedError ValueRefused VocabularyError VocabularyWarning",
-    "forms": "Form free_text gbnf json_schema lark literal mark regex thinking triggered",
+    "generation.answer_repair": "repair",
+    "forms": "Form all_of contains excludes free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generation.generation_result": "Generation",
     "generation.option_probabilities": "choose",
+    "generation.inference_engine": "Engine",
+    "generation.partial_values": "stream_values",
     "generation.pipeline": "generate",
     "generation.prompt_composition": "PromptTemplate",
     "generation.text_probability": "score",
     "grammar.nodes": "Grammar",
+    "infilling": "Gap decode_masked infill infill_check infill_form",
     "integrations.logits_processor": "ConstraintLogitsProcessor",
+    "generation.remote_generation": "generate_remote",
+    "integrations.remote_models": "RemoteModel",
+    "integrations.partial_types": "partial_model",
     "integrations.transformers_models": "load_model",
     "base.options": "Limits Style",
     "vocabulary.vocabulary": "Vocabulary",

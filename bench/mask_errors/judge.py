@@ -2,14 +2,16 @@
 
 Plain is what the labels of MaskBench are: the class of the dialect (none named: 2020-12), formats asserted. It takes
 numbers as floats (a `multipleOf` 0.01 then rejects 4.35) and patterns as Python's (`\\d` takes a Bengali digit, `$`
-stands before a last line feed too). Exact differs in these two only: numbers of the text and of the schema are
-rationals, and patterns are rewritten into what ECMA 262 means by them. Where the two differ the text proves nothing
-about an engine but what it does with floats and patterns: that is counted apart.
+stands before a last line feed too). Exact differs in these two, where numbers of the text and of the schema are
+rationals, and patterns are rewritten into what ECMA 262 means by them; and in relative JSON pointers, whose number
+jsonschema rejects if it has a 0 before another digit, as 101 has. Where the two differ the text proves nothing
+about an engine but what it does with these: that is counted apart.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -20,6 +22,8 @@ __all__ = ["Judge", "Verdict", "translate_pattern"]
 
 WHITE = r"\t\n\x0b\x0c\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 """ECMA 262's `\\s`: its white space and line terminators (12.2, 12.3)."""
+RELATIVE_POINTER = re.compile(r"(0|[1-9][0-9]*)([+-](0|[1-9][0-9]*))?(#|(/([^~/]|~[01])*)*)")
+"""draft-bhutton-relative-json-pointer-00, section 3."""
 FEWEST = 4_000
 """Digits beyond which Python reads no int: such a text is not judged."""
 
@@ -47,6 +51,22 @@ class Verdict(NamedTuple):
         return self.plain is not None and self.exact is not None and self.plain != self.exact
 
 
+@lru_cache(maxsize=1)
+def make_exact_checker() -> Any:
+    """Return the format checker of 2020-12 with relative JSON pointers by their own grammar."""
+    from jsonschema import Draft202012Validator, FormatChecker
+
+    exact = FormatChecker(())
+    exact.checkers = dict(Draft202012Validator.FORMAT_CHECKER.checkers)
+    exact.checks("relative-json-pointer")(is_relative_pointer)
+    return exact
+
+
+def is_relative_pointer(value: object) -> bool:
+    """Return whether a value is not a string, or a relative JSON pointer."""
+    return not isinstance(value, str) or RELATIVE_POINTER.fullmatch(value) is not None
+
+
 class Judge:
     """Of the texts of one schema. Raises ImportError without jsonschema."""
 
@@ -63,7 +83,9 @@ class Judge:
         exact = validators.extend(dialect, type_checker=own)
         # An explicit registry: none is fetched from anywhere.
         self.plain = dialect(plain, format_checker=checker, registry=REGISTRY)
-        self.exact = exact(make_exact(decode_json(schema, exact=True)), format_checker=checker, registry=REGISTRY)
+        self.exact = exact(
+            make_exact(decode_json(schema, exact=True)), format_checker=make_exact_checker(), registry=REGISTRY
+        )
 
     def __call__(self, text: str) -> Verdict:
         """Return the verdict on one text."""

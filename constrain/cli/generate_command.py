@@ -54,6 +54,34 @@ def generate_texts(
         float | None,
         typer.Option(max=1, help="Use only the likeliest of the allowed tokens with a total probability of P."),
     ] = None,
+    min_p: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Use only tokens of at least this share of the likeliest one's probability."),
+    ] = None,
+    stop: Annotated[
+        list[str] | None,
+        typer.Option(help="End the text before this string, where it is complete there; may be repeated."),
+    ] = None,
+    repetition_penalty: Annotated[
+        float, typer.Option(help="Above 1: tokens of the prompt and of the text so far become less likely.")
+    ] = 1.0,
+    presence_penalty: Annotated[
+        float, typer.Option(help="Subtracted from the logits of tokens of the text so far.")
+    ] = 0.0,
+    frequency_penalty: Annotated[
+        float, typer.Option(help="Subtracted from the logits of tokens for each time that the text so far has them.")
+    ] = 0.0,
+    logit_bias: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TOKEN=BIAS", help="Add to the logit of a token: an id, or its text; may be repeated."),
+    ] = None,
+    chat: Annotated[
+        str, typer.Option(help="template: render the prompt by the chat template of the model. plain: unchanged.")
+    ] = "plain",
+    show_constraint: Annotated[
+        str | None,
+        typer.Option(metavar="TEMPLATE", help="Show the constraint to the model: a text with {prompt}, {constraint}."),
+    ] = None,
     sampler: Annotated[
         str, typer.Option(help="masked (streams); faithful to the model: exact, without_replacement, smc; or auto.")
     ] = "masked",
@@ -82,6 +110,7 @@ def generate_texts(
         to_grammar(
             **arguments, style=options.style, registry=options.registry
         )  # errors in the constraint are reported before a model is loaded
+    biases = dict(map(read_bias, logit_bias or ()))
     if prompt == "-":
         prompt = sys.stdin.read()
     load_kernels()
@@ -93,7 +122,9 @@ def generate_texts(
         generations = write(
             prompted, prompt, **arguments, style=options.style, registry=options.registry, n=n, seed=seed,
             max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, sampler=sampler,
-            particles=particles, stream=stream_pieces() if live else None,
+            particles=particles, stream=stream_pieces() if live else None, min_p=min_p, stop=stop or None,
+            repetition_penalty=repetition_penalty, presence_penalty=presence_penalty,
+            frequency_penalty=frequency_penalty, logit_bias=biases, chat=chat, show_constraint=show_constraint,
         )  # fmt: skip
     if as_json:
         display.as_json({"texts": [generation_json(one) for one in generations]})
@@ -105,6 +136,18 @@ def generate_texts(
             print(one.text)
         print_cost(one)
     print_weights(generations)
+
+
+def read_bias(option: str) -> tuple[int | str, float]:
+    """Return the token and bias of an option TOKEN=BIAS; a token of digits is an id. Raise BadParameter otherwise."""
+    token, _, bias = option.rpartition("=")
+    try:
+        number = float(bias)
+    except ValueError:
+        number = float("nan")
+    if not token or number != number:
+        raise typer.BadParameter(f"--logit-bias is {option!r}: give TOKEN=BIAS, such as 17=-5 or yes=2.")
+    return int(token) if token.isascii() and token.isdigit() and len(token) < 10 else token, number
 
 
 def load_with_note(model: str) -> LoadedModel:
@@ -132,7 +175,10 @@ def stream_pieces() -> Callable[[Piece], None]:
 def print_cost(generation: Generation) -> None:
     """Print to stderr what a text cost and how it ended."""
     stats = generation.stats
-    endings = {"complete": "complete", "budget": "closed in time (--max-tokens)", "length": "cut off, not complete"}
+    endings = {
+        "complete": "complete", "budget": "closed in time (--max-tokens)", "length": "cut off, not complete",
+        "stop": "complete before a stop string",
+    }  # fmt: skip
     speed = stats.tokens / stats.total_us * 1e6 if stats.total_us else 0.0
     forced = f", {stats.forced_tokens} of them forced" if stats.forced_tokens else ""
     counted = [f"{name} {stats.counts[name]:.4g}" for name in COUNTED if name in stats.counts]
@@ -169,6 +215,7 @@ def generation_json(generation: Generation) -> dict[str, Any]:
     """Return a Generation as JSON data."""
     return {
         "text": generation.text, "value": generation.value, "finish_reason": generation.finish_reason,
-        "tokens": list(generation.tokens), "logprob": generation.logprob, "log_weight": generation.log_weight,
+        "stop": generation.stop, "tokens": list(generation.tokens), "logprob": generation.logprob,
+        "log_weight": generation.log_weight,
         "stats": asdict(generation.stats),
     }  # fmt: skip

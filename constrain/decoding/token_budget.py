@@ -16,9 +16,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..base.errors import LimitError, TokenRefused, VocabularyError
+from ..engine.completion_check import can_end_after
+from ..engine.matcher import Matcher
 
 if TYPE_CHECKING:
-    from ..engine.matcher import Matcher
     from ..vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Closing", "can_complete"]
@@ -29,8 +30,8 @@ class Closing:
 
     data: the bytes of the completion; None if the vocabulary cannot spell the shortest one (a tokenizer without a token
     for every byte). Then nothing is guaranteed until a later position has a completion that can be spelled. spelled:
-    its tokens, once they have been computed. lost: whether the last rejected token has no completion of any length (see
-    `Matcher.is_stuck`).
+    its tokens, once they have been computed. state: a state of the Matcher in which it applies. lost: whether the last
+    rejected token has no completion of any length (see `Matcher.is_stuck`).
     """
 
     def __init__(self, vocabulary: Vocabulary, matcher: Matcher, max_tokens: int) -> None:
@@ -39,6 +40,7 @@ class Closing:
         self.byte_by_byte = not vocabulary.missing_bytes
         self.data: bytes | None = None
         self.spelled: list[int] | None = None
+        self.state: tuple[int, int] | None = None
         self.lost = False
         if not self.renew(matcher, max_tokens):
             least = len(self.tokens()) + 1
@@ -77,7 +79,7 @@ class Closing:
         """Recompute the shortest completion and return whether it fits. `data` is None if the vocabulary cannot spell
         it.
         """
-        self.data, self.spelled = matcher.shortest_completion(None), None
+        self.data, self.spelled, self.state = matcher.shortest_completion(None), None, read_state(matcher)
         if not self.byte_by_byte and not self.can_be_spelled():
             self.data = None
         return self.fits(remaining)
@@ -88,11 +90,15 @@ class Closing:
         If none fits, the completion is still that of the text before `token`. Return True if there was no completion
         before.
         """
-        before = self.data, self.spelled
+        before = self.data, self.spelled, self.state
         if self.data is not None:
-            for data, spelled in self.guesses(self.data, token):
+            guesses = self.guesses(self.data, token)
+            if self.still_completes(matcher, self.data, token) and self.fits(remaining):
+                return True
+            for data, spelled in guesses:
                 self.data, self.spelled = data, spelled
                 if can_complete(matcher, data) and self.fits(remaining):
+                    self.state = read_state(matcher)
                     return True
         fitting = self.renew(matcher, remaining)
         if before[0] is None:  # nothing was guaranteed
@@ -101,22 +107,36 @@ class Closing:
         if fitting and self.data is not None:
             return True
         self.lost = self.data is None
-        self.data, self.spelled = before
+        self.data, self.spelled, self.state = before
         return False
 
-    def guesses(self, known: bytes, token: int) -> list[tuple[bytes, list[int] | None]]:
-        """Return completions that may still apply after `token`: the current one without as many bytes as `token` has,
-        and the current one unchanged.
+    def still_completes(self, matcher: Matcher, known: bytes, token: int) -> bool:
+        """Return whether the completion applies after `token` for a reason that needs no trial, and update it.
 
-        The first applies if the token was its beginning, or stood where any text may; the second if the token could
-        have been omitted.
+        Either it begins with the token, or the token leads back to the state that it was found in.
         """
-        suffix = self.spelled[1:] if self.spelled and self.spelled[0] == token else None
-        return [(known[len(self.vocabulary.spelled(token)) :], suffix), (known, self.spelled)]
+        state, spelling = read_state(matcher), self.vocabulary.spelled(token)
+        if spelling and known.startswith(spelling):
+            first = self.spelled is not None and self.spelled[:1] == [token]
+            self.data, self.spelled = known[len(spelling) :], self.spelled[1:] if self.spelled and first else None
+        elif state is None or state != self.state:
+            return False
+        self.state = state
+        return True
+
+    def guesses(self, known: bytes, token: int) -> list[tuple[bytes, list[int] | None]]:
+        """Return completions that may still apply after `token`, which does not begin the current one: the current one
+        unchanged, and without as many bytes as `token` has.
+
+        The first applies if the token could have been omitted; the second if it stood where any text may.
+        """
+        return [(known, self.spelled), (known[len(self.vocabulary.spelled(token)) :], None)]
 
 
 def can_complete(matcher: Matcher, data: bytes) -> bool:
     """Return whether the text of `matcher` may end after `data`. The matcher is not changed."""
+    if isinstance(matcher, Matcher):
+        return can_end_after(matcher, data)
     if not data:
         return matcher.is_complete
     trial = matcher.fork()
@@ -125,6 +145,11 @@ def can_complete(matcher: Matcher, data: bytes) -> bool:
     except TokenRefused:
         return False
     return trial.is_complete
+
+
+def read_state(matcher: Matcher) -> tuple[int, int] | None:
+    """Return the state of a Matcher; None if it does not tell."""
+    return getattr(matcher, "state", None)
 
 
 def show_start(data: bytes) -> str:

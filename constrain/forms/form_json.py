@@ -12,6 +12,7 @@ from ..base.errors import SourceError, shorten_text
 from ..base.options import Style
 from .form import Form, LiteralText, RepeatedForm, literal
 from .free_text_forms import MarkOf, Thinking, Triggered, Unconstrained, mark, thinking, triggered, unconstrained
+from .lexical_constraints import AllClauses, PhraseOccurrence, all_of, contains, excludes
 from .sources import FreeText, free_text
 
 __all__ = ["read_form"]
@@ -23,6 +24,10 @@ REMAKE: dict[type[Form], Callable[..., Form]] = {
     MarkOf: mark,
     Unconstrained: unconstrained,
     Triggered: lambda forms, least, most, after: triggered(forms, least=least, most=most, after=after),
+    PhraseOccurrence: lambda phrases, occurring, case, boundaries, within: (
+        contains if occurring == "some" else excludes
+    )(*phrases, case=case, boundaries=boundaries, within=within),
+    AllClauses: all_of,
     Thinking: lambda form, open, close, most, thought: thinking(form, open, close, most=most, thought=thought),
 }
 """Public constructors of forms, for the kinds whose constructor checks more than the types of its arguments."""

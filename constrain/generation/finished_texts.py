@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import LimitError
-from ..checking.checked_sampling import Dead, MaskOrder, draw_checked
-from ..decoding.generation_loop import Outcome, Piece, Stats, generate_text
-from ..decoding.token_choice import TokenChoice
+from ..decoding.generation_loop import finish_runs
+from ..decoding.model_runner import ModelRunner
+from ..decoding.outcomes import Outcome, Piece, Stats
+from ..decoding.scheduler import Scheduler
 from ..engine.constraint import Constraint
 from ..sampling import SAMPLERS, Checker, Draws, LanguageModel, add_post_filter, draw
-from ..sampling.core.masked_sampling import Proposal
-from ..sampling.post_filtering import as_checker
 from ..sampling.sampler_choice import SamplerChoice, choose_sampler
+from .drawn_texts import DrawnTexts
+from .engine_call import EngineCall
+from .masked_batches import ATTEMPTS, TextListener, draw_texts
 from .model_preparation import limit_tokens
+from .partial_values import PartialPieces
 
-__all__ = ["ATTEMPTS", "DrawOutcomes", "make_checked_draw", "make_masked_draw", "make_sampler_draw", "select_sampler"]
+__all__ = [
+    "ATTEMPTS",
+    "DrawOutcomes",
+    "convert_draws",
+    "draw_here",
+    "make_sampler_draw",
+    "repeat_until_ended",
+    "select_sampler",
+]
 
-DrawOutcomes = Callable[[LanguageModel, int], tuple[list[Outcome], int]]
-"""Draws a number of texts from a model; returns those that ended and the number of unfinished ones."""
-OpenStream = Callable[[], Callable[[Piece], None] | None]
-"""Returns the function that receives the Pieces of the next text, or None."""
-
-ATTEMPTS = 64
-"""Maximum number of unfinished texts per requested text before `generate` gives up."""
 PARTICLES = 16
 """Default number of particles. The median of our fixtures is then near p given L; use more where a twist is missing
 (see the how-to)."""
+DrawOutcomes = Callable[[LanguageModel, int], tuple[list[Outcome], int]]
+"""Draws a number of texts from a model; returns those that ended and the number of unfinished ones."""
 
 
 def select_sampler(
@@ -56,32 +62,56 @@ def select_sampler(
     return SamplerChoice(sampler, "", options)
 
 
-def make_masked_draw(
-    constraint: Constraint, *, seed: int | None, max_tokens: int, choice: TokenChoice, open_stream: OpenStream
-) -> DrawOutcomes:
-    """Return a function that generates texts with the generation loop; all of its texts are independent.
+def draw_here(runner: ModelRunner, call: EngineCall, stream: Callable[[Piece], None] | None) -> list[DrawnTexts]:
+    """Run `draw_texts` on a scheduler that is stepped in this thread, and close the runner. Raise the first error of a
+    text at once.
 
-    Unfinished texts are drawn again (see `repeat_until_ended`).
+    stream: receives the Pieces text after text.
     """
-    generators = spawn_generators(seed)
+    constraints = [one.request for one in call.prompts]
+    ordered = None if stream is None else OrderedStream(PartialPieces(constraints, stream))
+    listener: TextListener | None = ordered
+    texts = draw_texts(call.vocabulary, call.prompts, call.count, call.choice, listener)
+    scheduler = Scheduler(runner)
+    found: list[DrawnTexts] = []
+    try:
+        requests = next(texts)
+        while True:
+            runs = [scheduler.submit(request) for request in requests]
+            finish_runs(scheduler, runs)
+            requests = texts.send(runs)
+    except StopIteration as stop:
+        found = stop.value
+    finally:
+        runner.close()
+    for one in found:
+        if one.error is not None:
+            raise one.error
+    if ordered is not None:
+        ordered.flush()
+    return found
 
-    def attempt(lm: LanguageModel, most: int, count: int) -> tuple[list[Outcome], int]:
-        streams = [open_stream() for _ in range(count)]
-        texts = [
-            generate_text(
-                lm, constraint, rng=next(generators), max_tokens=most, proposal=choice.proposal, stop=choice.stop,
-                stream=stream,
-            )
-            for stream in streams
-        ]  # fmt: skip
-        ended = [text for text in texts if text.finish_reason != "length"]
-        if len(ended) < len(texts) and any(streams):
-            raise LimitError(
-                f"a text that was streamed did not end within max_tokens = {most}", hint="Raise max_tokens."
-            )
-        return ended, len(texts) - len(ended)
 
-    return lambda lm, n: repeat_until_ended(attempt, lm, n, limit_tokens(lm, max_tokens))
+class OrderedStream:
+    """Passes the Pieces of several texts on text after text; those of later texts wait until the earlier have ended."""
+
+    def __init__(self, stream: TextListener) -> None:
+        self.stream, self.current = stream, (0, 0)
+        self.waiting: dict[tuple[int, int], list[Piece]] = {}
+
+    def __call__(self, prompt: int, sample: int, piece: Piece) -> None:
+        """Pass a Piece on, or keep it."""
+        if (prompt, sample) == self.current:
+            self.stream(prompt, sample, piece)
+        else:
+            self.waiting.setdefault((prompt, sample), []).append(piece)
+
+    def flush(self) -> None:
+        """Pass on all Pieces that were kept."""
+        for (prompt, sample), pieces in sorted(self.waiting.items()):
+            for piece in pieces:
+                self.stream(prompt, sample, piece)
+        self.waiting.clear()
 
 
 def make_sampler_draw(
@@ -96,31 +126,6 @@ def make_sampler_draw(
     def attempt(lm: LanguageModel, most: int, count: int) -> tuple[list[Outcome], int]:
         start = perf_counter_ns()
         draws = draw(lm, constraint, sampler=sampler, n=count, rng=rng, max_tokens=most, **options)
-        return convert_draws(draws, constraint, (perf_counter_ns() - start) / 1e3), draws.unfinished
-
-    return lambda lm, n: repeat_until_ended(attempt, lm, n, limit_tokens(lm, max_tokens))
-
-
-def make_checked_draw(
-    constraint: Constraint,
-    checker: Checker | Callable[[bytes], bool],
-    *,
-    seed: int | None,
-    max_tokens: int,
-    proposal: Proposal,
-    masks: MaskOrder,
-) -> DrawOutcomes:
-    """Return a function that draws texts by masked sampling, with a checker of single tokens.
-
-    Unfinished texts are drawn again (see `repeat_until_ended`); prefixes that were found to be dead are avoided.
-    """
-    rng, dead, checked = np.random.default_rng(seed), Dead(), as_checker(checker, constraint.vocabulary)
-
-    def attempt(lm: LanguageModel, most: int, count: int) -> tuple[list[Outcome], int]:
-        start = perf_counter_ns()
-        draws = draw_checked(
-            lm, constraint, checked, n=count, rng=rng, max_tokens=most, proposal=proposal, masks=masks, dead=dead
-        ).without_unfinished()
         return convert_draws(draws, constraint, (perf_counter_ns() - start) / 1e3), draws.unfinished
 
     return lambda lm, n: repeat_until_ended(attempt, lm, n, limit_tokens(lm, max_tokens))
@@ -159,11 +164,3 @@ def repeat_until_ended(
             break
         finished, unfinished = finished + more, unfinished + failed
     return finished, unfinished
-
-
-def spawn_generators(seed: int | None) -> Iterator[np.random.Generator]:
-    """Yield independent random generators without end; the first is the one that n = 1 uses."""
-    root = np.random.SeedSequence(seed)
-    yield np.random.default_rng(root)
-    while True:
-        yield np.random.default_rng(root.spawn(1)[0])

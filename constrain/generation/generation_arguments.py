@@ -14,7 +14,6 @@ from ..base.errors import (
     ArgumentError,
     ConstrainError,
     UnsupportedError,
-    check_choice,
     check_count,
     check_type,
     describe_value,
@@ -62,16 +61,20 @@ class ConstraintRequest:
         names = ("schema", "regex", "grammar", "choices", "type")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
+    def find_type(self) -> Any:
+        """Return the Python type that was given, or None."""
+        return self.type if self.type is not None else self.schema if is_type(self.schema) else None
+
     def value(self, text: str) -> Any:
         """Parse a generated text into the value it represents, see `Generation.value`."""
-        tp = self.type if self.type is not None else self.schema if is_type(self.schema) else None
+        tp = self.find_type()
         if tp is not None:
             return to_value(tp, text)
         return parse_json(text) if self.schema is not None else text
 
     def prompt_arguments(self) -> dict[str, Any]:
         """Return the constraint as arguments of `demo.compose_prompt`, for models whose prompt includes it."""
-        tp = self.type if self.type is not None else self.schema if is_type(self.schema) else None
+        tp = self.find_type()
         if tp is not None:
             return {"schema": to_schema(tp)}
         return {name: value for name, value in self.given.items() if name in ("schema", "regex", "choices")}
@@ -104,17 +107,9 @@ def check_arguments(
     stream: object,
     check: object,
     retries: int,
-    masks: str,
 ) -> None:
     """Raise an error for a value that is out of range, or for options that the sampler does not support."""
     check_sampler(sampler, particles, choice, stream, check)
-    check_choice("masks", masks, ("first", "after"))
-    is_checked = (sampler == "awrs" and check is not None) or is_guided(check, sampler, choice, stream)
-    if masks == "after" and not is_checked:
-        raise UnsupportedError(
-            'masks="after" needs a check= that judges the text so far, and the sampler "masked" or "awrs"',
-            hint='Use masks="first".',
-        )
     check_count("retries", retries)
     if n is not None and not 0 <= n <= MOST_DRAWS:
         raise ArgumentError(f"n is {n}: it is the number of texts, from 0 to {MOST_DRAWS:,}")
@@ -171,15 +166,6 @@ def list_masked_options(choice: TokenChoice, stream: object) -> str:
     names = ("temperature", "top_k", "top_p", "min_p")
     options += [name for name in names if getattr(choice.proposal, name) != getattr(PLAIN, name)]
     return ", ".join([*options, "stop"] if choice.stop else options)
-
-
-def is_guided(check: object, sampler: str, choice: TokenChoice, stream: object) -> bool:
-    """Return whether `check=` guides masked sampling token by token (`checking.checked_sampling`).
-
-    It does if it judges prefixes. Texts that are streamed, or end at a stop string, are checked after they were drawn.
-    """
-    judges_prefixes = isinstance(check, TextChecker) or hasattr(check, "matcher")
-    return judges_prefixes and sampler == "masked" and stream is None and not choice.stop
 
 
 def is_checked_after(sampler: str, masked_options: str) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.errors import ConstrainError, Refusal, ValueRefused
-from ..decoding.generation_loop import FinishReason, Outcome, Stats
+from ..decoding.outcomes import FinishReason, Outcome, Stats
 from ..sampling import SAMPLERS
 from ..sampling.core.weight_statistics import weight_stats
 
@@ -38,10 +38,10 @@ class Generation:
     log_weight : float
         Log of the ratio of the model's probability to the probability with which the text was drawn, in nats (see
         `sampling.core.masked_sampling`).
-    finish_reason : {"complete", "budget", "stop"}
+    finish_reason : {"complete", "budget", "stop", "length"}
         "complete": the model ended the text. "budget": the text was closed, or kept short, to end within max_tokens.
-        "stop": a stop string ended it. Unfinished texts are never returned; they are drawn again and counted in
-        ``stats.counts["unfinished"]``.
+        "stop": a stop string ended it. "length": an unconstrained text that was cut off. Unfinished texts under a
+        constraint are never returned; they are drawn again and counted in ``stats.counts["unfinished"]``.
     stats : Stats
         Cost of the text.
     stop : str or None
@@ -61,9 +61,17 @@ class Generation:
     refusals: tuple[Refusal, ...] = ()
 
 
-def as_generation(outcome: Outcome, request: ConstraintRequest) -> Generation:
-    """Convert an Outcome to a Generation, parsing its value. Raise ValueRefused if the type rejects the value."""
+def as_generation(outcome: Outcome, request: ConstraintRequest | None) -> Generation:
+    """Convert an Outcome to a Generation, parsing its value. Raise ValueRefused if the type rejects the value.
+
+    request: the constraint, or None for an unconstrained text, which is its own value.
+    """
     text = outcome.data.decode("utf-8", "replace")
+    if request is None:
+        return Generation(
+            text, text, tuple(outcome.tokens), outcome.logprob, outcome.log_weight, outcome.finish_reason,
+            outcome.stats, outcome.stop,
+        )  # fmt: skip
     try:
         value = None if outcome.finish_reason == "length" else request.value(text)
     except ConstrainError:

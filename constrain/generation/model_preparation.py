@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -12,27 +12,34 @@ from ..base.json_documents import References
 from ..base.options import Limits, Style
 from ..checking.verdicts import TextChecker, VerdictChecker
 from ..compilation.constraint_compiler import compile
+from ..decoding.language_model_runner import LanguageModelRunner
 from ..decoding.logit_adjustment import AdjustedModel, LogitAdjustment
+from ..decoding.model_runner import ModelRunner
 from ..engine.constraint import Constraint
+from ..integrations.context_length import check_prompt_length
 from ..integrations.transformers_models import LoadedModel, Prompt, VocabularyTokenizer, as_loaded, load_model
 from ..integrations.vocabulary_match import check_tokenizer
 from ..sampling import Checker, LanguageModel
 from ..vocabulary.vocabulary import Vocabulary
 from .generation_arguments import Check, ConstraintRequest
-from .prompt_composition import (
-    PromptTemplate,
-    add_refusals,
-    as_prompt_template,
-    check_retry_prompt,
-    compose_prompt,
-)
+from .prompt_composition import PromptTemplate, add_refusals, as_prompt_template, check_retry_prompt, compose_prompt
 
-__all__ = ["PreparedModel", "PromptOptions", "bind_check", "compile_request", "limit_tokens", "prepare_model"]
+__all__ = [
+    "PreparedPrompt",
+    "PromptOptions",
+    "bind_check",
+    "compile_request",
+    "limit_tokens",
+    "open_runner",
+    "prepare_prompt",
+    "prompt_model",
+    "resolve_model",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class PromptOptions:
-    """How the prompt is composed, see `prompt_composition`."""
+    """How prompts are composed, see `prompt_composition`."""
 
     chat: str = "plain"
     template: PromptTemplate | None = None
@@ -48,42 +55,61 @@ class PromptOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedModel:
-    """A model and its prompt, before the model is run. A LanguageModel holds its prompt, a LoadedModel is given it."""
+class PreparedPrompt:
+    """A composed prompt and its model. A LanguageModel holds its prompt, a LoadedModel is given it."""
 
-    vocabulary: Vocabulary
     model: LanguageModel | LoadedModel
     prompt: Prompt = None
     retry_prompt: str | None = None
 
-    def after_prompt(self, adjustment: LogitAdjustment, refusals: tuple[Refusal, ...] = ()) -> LanguageModel:
-        """Return the LanguageModel after the prompt, with penalties and biases; it runs the model.
+    def compose_again(self, refusals: tuple[Refusal, ...]) -> Prompt:
+        """Return the prompt, with refusals if there is a `retry_prompt`."""
+        return add_refusals(self.prompt, refusals, self.retry_prompt) if refusals and self.retry_prompt else self.prompt
 
-        refusals: put into the prompt if there is a `retry_prompt`.
-        """
+    def encode(self, refusals: tuple[Refusal, ...] = ()) -> Sequence[int]:
+        """Return the token ids of the prompt, for a runner (`open_runner`). Raise LimitError if it is too long."""
+        if isinstance(self.model, LoadedModel):
+            ids = self.model.prompt_ids(self.compose_again(refusals))
+            check_prompt_length(self.model.model, len(ids), self.model.name)
+            return ids
+        prompted = find_prompted(self.model)
+        return () if prompted is None else prompted.prompt_ids
+
+    def after_prompt(self, adjustment: LogitAdjustment, refusals: tuple[Refusal, ...] = ()) -> LanguageModel:
+        """Return the LanguageModel after the prompt, with penalties and biases; it runs the model."""
         lm: LanguageModel
         if isinstance(self.model, LoadedModel):
-            prompt = self.prompt
-            if refusals and self.retry_prompt is not None:
-                prompt = add_refusals(prompt, refusals, self.retry_prompt)
-            lm = self.model.on(prompt)
+            lm = self.model.on(self.compose_again(refusals))
         else:
             lm = self.model
         return lm if adjustment.is_empty else AdjustedModel(lm, adjustment, getattr(lm, "prompt_ids", ()))
 
 
-def prepare_model(
-    model: Any,
-    tokenizer: Any,
-    prompt: Prompt,
-    request: ConstraintRequest,
-    options: PromptOptions,
-    loading: Mapping[str, Any],
-) -> PreparedModel:
-    """Return a model with its Vocabulary and its prompt.
+def prepare_prompt(
+    model: LoadedModel | LanguageModel, prompt: Prompt, request: ConstraintRequest | None, options: PromptOptions
+) -> PreparedPrompt:
+    """Return the prompt of a model that `resolve_model` returned, with the constraint if it is to be shown."""
+    if not isinstance(model, LoadedModel):
+        if prompt is not None or options != PromptOptions():
+            raise ConstrainError(
+                "a prompt was given with a LanguageModel, which holds its own prompt",
+                hint="Leave prompt=, chat=, show_constraint= and retry_prompt= out.",
+            )
+        return PreparedPrompt(model)
+    composed = compose_prompt(prompt, request, model, chat=options.chat, template=options.template)
+    if options.retry_prompt is not None:
+        add_refusals(composed, (), options.retry_prompt)
+    return PreparedPrompt(model, composed, options.retry_prompt)
 
-    loading: arguments of `load_model`, None where they were not given; only for models given by name.
+
+def resolve_model(
+    model: Any, tokenizer: Any, *, dtype: Any = None, device: Any = None, device_map: Any = None
+) -> LoadedModel | LanguageModel:
+    """Return the LoadedModel of a model argument; a LanguageModel, whose Vocabulary is `tokenizer`, unchanged.
+
+    dtype, device, device_map: as for `load_model`, only for models given by name.
     """
+    loading = {"dtype": dtype, "device": device, "device_map": device_map}
     given = [name for name, value in loading.items() if value is not None]
     if given and not isinstance(model, (str, PathLike)):
         raise ArgumentError(
@@ -92,21 +118,7 @@ def prepare_model(
     if isinstance(model, LanguageModel):
         if not isinstance(tokenizer, Vocabulary):
             raise ConstrainError("a LanguageModel needs its Vocabulary", hint="Give it as tokenizer=.")
-        if prompt is not None or options != PromptOptions():
-            raise ConstrainError(
-                "prompt= was given with a LanguageModel, which holds its own prompt",
-                hint="Leave prompt=, chat=, show_constraint= and retry_prompt= out.",
-            )
-        return PreparedModel(tokenizer, model)
-    loaded = find_loaded(model, tokenizer, loading)
-    composed = compose_prompt(prompt, request, loaded, chat=options.chat, template=options.template)
-    if options.retry_prompt is not None:
-        add_refusals(composed, (), options.retry_prompt)
-    return PreparedModel(loaded.vocabulary, loaded, composed, options.retry_prompt)
-
-
-def find_loaded(model: Any, tokenizer: Any, loading: Mapping[str, Any]) -> LoadedModel:
-    """Return the LoadedModel of the arguments `model` and `tokenizer`."""
+        return model
     if isinstance(model, (LoadedModel, str, PathLike)):
         loaded = model if isinstance(model, LoadedModel) else load_model(model, **loading)
         if isinstance(tokenizer, Vocabulary) and not isinstance(loaded.tokenizer, VocabularyTokenizer):
@@ -118,6 +130,41 @@ def find_loaded(model: Any, tokenizer: Any, loading: Mapping[str, Any]) -> Loade
         f"model is of type {model.__class__.__name__}, which is not a language model",
         hint='Give "demo", a folder, a hub id, a loaded transformers model, or an object with next_logprobs.',
     )
+
+
+def prompt_model(
+    model: Any, tokenizer: Any, prompt: Prompt, request: ConstraintRequest | None
+) -> tuple[LanguageModel, Vocabulary]:
+    """Return the LanguageModel after a prompt, and its Vocabulary; it runs the model."""
+    resolved = resolve_model(model, tokenizer)
+    prepared = prepare_prompt(resolved, prompt, request, PromptOptions())
+    prepared.encode()  # checks the length of the prompt
+    vocabulary = resolved.vocabulary if isinstance(resolved, LoadedModel) else tokenizer
+    return prepared.after_prompt(LogitAdjustment()), vocabulary
+
+
+def open_runner(model: LoadedModel | LanguageModel, vocabulary: Any) -> tuple[Vocabulary, ModelRunner]:
+    """Return the Vocabulary and a ModelRunner of what `resolve_model` returned. vocabulary: that of a LanguageModel."""
+    if isinstance(model, LoadedModel):
+        from ..integrations.runner_choice import make_runner  # imports torch
+
+        return model.vocabulary, make_runner(model.model, model.vocabulary.size)
+    prompted = find_prompted(model)
+    if prompted is not None:
+        from ..integrations.runner_choice import make_runner  # imports torch
+
+        return vocabulary, make_runner(prompted.model, vocabulary.size)
+    return vocabulary, LanguageModelRunner(lambda _: model, vocabulary.size)
+
+
+def find_prompted(lm: LanguageModel) -> Any:
+    """Return the PromptedModel of a LanguageModel if texts after its prompt can be a batch, otherwise None."""
+    model: Any = getattr(lm, "prompted", lm) if type(lm).__name__ == "TransformersModel" else lm
+    if type(model).__name__ != "PromptedModel":
+        return None
+    from ..integrations.runner_choice import find_slot_attention  # imports torch
+
+    return model if find_slot_attention(model.model) is not None else None
 
 
 def compile_request(

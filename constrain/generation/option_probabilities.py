@@ -7,12 +7,11 @@ from math import isfinite
 from typing import Any, Literal
 
 from ..base.errors import ArgumentError, check_choice, check_count, check_type, describe_value
-from ..decoding.logit_adjustment import LogitAdjustment
 from ..integrations.transformers_models import Prompt
 from ..scoring.choice_result import ChoiceResult, normalise_options
 from ..scoring.spelling_search import sum_spellings
 from .generation_arguments import ConstraintRequest
-from .model_preparation import PromptOptions, prepare_model
+from .model_preparation import prompt_model
 
 __all__ = ["check_tolerance", "choose"]
 
@@ -65,11 +64,11 @@ def choose(
     """
     listed = check_options(options, ends)
     tolerance, max_rows = check_tolerance(tolerance), check_count("max_rows", max_rows, 1)
-    prepared = prepare_model(model, tokenizer, prompt, ConstraintRequest(choices=listed), PromptOptions(), {})
+    lm, vocabulary = prompt_model(model, tokenizer, prompt, ConstraintRequest(choices=listed))
     texts = [option.encode() for option in listed]
     masses = sum_spellings(
-        prepared.after_prompt(LogitAdjustment()),
-        prepared.vocabulary,
+        lm,
+        vocabulary,
         texts,
         ends=ends,
         tolerance=tolerance,

@@ -1,41 +1,30 @@
 """High-level text generation: `generate` takes a model, a prompt and a constraint, and returns text that satisfies it.
 
-model, tokenizer  ->  LoadedModel  ->  after the prompt  ->  LanguageModel  --+
-schema | regex | grammar | choices | type  ->  compile  ->  Constraint  ------+->  generation loop or sampler  ->
-Generation
+model, tokenizer  ->  LoadedModel  ->  prompt, runner  --+
+schema | regex | grammar | choices | type  ->  Constraint +->  scheduler or sampler  ->  accepted texts  ->  Generation
 
-The steps are `generation_arguments` (checks), `model_preparation` (model, prompt, constraint), `finished_texts` (the
-run) and `generation_result`.
+The steps are `generation_arguments`, `token_options` and `prompt_composition` (checks), `model_preparation` (model,
+prompt, constraint), `list_generation` (masked sampling, as a batch) or `single_generation` (other samplers),
+`drawn_texts` (refused texts are drawn again) and `generation_result`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
-from time import perf_counter_ns
 from typing import Any, overload
 
-from ..base.json_documents import References
 from ..base.options import Limits, Style
 from ..checking.checked_sampling import MaskOrder
-from ..decoding.generation_loop import Piece
+from ..decoding.outcomes import Piece
 from ..integrations.transformers_models import Prompt
-from .finished_texts import make_checked_draw, make_masked_draw, make_sampler_draw, select_sampler
-from .generation_arguments import (
-    Check,
-    build_request,
-    check_arguments,
-    check_sampler_name,
-    check_types,
-    is_checked_after,
-    is_guided,
-    list_masked_options,
-)
-from .generation_result import Generation, weigh_outcomes
-from .model_preparation import PromptOptions, bind_check, compile_request, limit_tokens, prepare_model
+from .checked_generation import check_mask_order
+from .draft_plan import Draft
+from .generation_arguments import Check, check_sampler_name
+from .generation_result import Generation
+from .list_generation import generate_lists, has_lists
 from .prompt_composition import PromptTemplate
-from .refused_texts import accept_text, draw_accepted, make_retrying_draw
-from .token_options import build_proposal, build_token_choice, find_biased_tokens, replace_end_tokens
+from .single_generation import generate_one
 
 __all__ = ["Generation", "generate"]
 
@@ -52,7 +41,7 @@ def generate(
     top_p: float | None = ..., min_p: float | None = ..., repetition_penalty: float = ...,
     presence_penalty: float = ..., frequency_penalty: float = ..., logit_bias: Mapping[int | str, float] | None = ...,
     stop: str | Sequence[str] | None = ..., eos_ids: Sequence[int] | None = ..., seed: int | None = ...,
-    stream: Callable[[Piece], None] | None = ..., chat: str = ...,
+    stream: Callable[[Piece], None] | None = ..., draft: Draft = ..., chat: str = ...,
     show_constraint: PromptTemplate | str | None = ..., dtype: Any = ..., device: Any = ..., device_map: Any = ...,
 ) -> Generation: ...  # fmt: skip
 @overload
@@ -67,7 +56,7 @@ def generate(
     top_p: float | None = ..., min_p: float | None = ..., repetition_penalty: float = ...,
     presence_penalty: float = ..., frequency_penalty: float = ..., logit_bias: Mapping[int | str, float] | None = ...,
     stop: str | Sequence[str] | None = ..., eos_ids: Sequence[int] | None = ..., seed: int | None = ...,
-    stream: Callable[[Piece], None] | None = ..., chat: str = ...,
+    stream: Callable[[Piece], None] | None = ..., draft: Draft = ..., chat: str = ...,
     show_constraint: PromptTemplate | str | None = ..., dtype: Any = ..., device: Any = ..., device_map: Any = ...,
 ) -> list[Generation]: ...  # fmt: skip
 def generate(
@@ -105,13 +94,17 @@ def generate(
     eos_ids: Sequence[int] | None = None,
     seed: int | None = None,
     stream: Callable[[Piece], None] | None = None,
+    draft: Draft = None,
     chat: str = "plain",
     show_constraint: PromptTemplate | str | None = None,
     dtype: Any = None,
     device: Any = None,
     device_map: Any = None,
-) -> Generation | list[Generation]:
+) -> Any:
     """Generate text that satisfies exactly one of schema, regex, grammar, choices or type.
+
+    Several prompts, or one prompt under several constraints, are one batch: give lists. `Engine` keeps the model's
+    caches and scheduler for further calls, also from other threads and tasks.
 
     The parameters are, in this order: the model and its prompt; the constraint; how the distribution is sampled; what
     is accepted; how many texts, and how long; how tokens are chosen; where a text ends.
@@ -125,7 +118,7 @@ def generate(
         The tokenizer or Vocabulary of the model.
     dtype, device, device_map : optional
         As for `load_model`, for a model given by name.
-    prompt : str, list of messages, token ids, optional
+    prompt : str, list of messages, token ids, optional; or a list of these
         A text is passed to the model unchanged, messages are rendered by the tokenizer's chat template. A prompt that
         exceeds the model's context is refused.
     chat : {"plain", "template"}
@@ -136,7 +129,8 @@ def generate(
         format, is shown it.
 
     schema : object, optional
-        A JSON Schema, or a Python type.
+        A JSON Schema, or a Python type. This and the next four may be lists of one constraint for each prompt, None for
+        an unconstrained text.
     regex : str, optional
         A regular expression.
     grammar : object, optional
@@ -172,7 +166,7 @@ def generate(
         reason; or a `checking.TextChecker` ("ok", "dead" or "complete") or `sampling.Checker`, which also judge
         prefixes. With "masked" a function is called for complete texts, and a text that it rejects is drawn again. All
         others are called only for what the mask allows, and what they reject is not tried again; an exception of a
-        TextChecker ends the call.
+        TextChecker ends the call. (With stream=, stop= or draft=, they are also called for complete texts only.)
     masks : {"first", "after"}
         For a check of prefixes, and the sampler "masked" or "awrs": whether the mask is applied before a token is
         checked, or after it.
@@ -194,6 +188,12 @@ def generate(
         The same seed gives the same texts.
     stream : callable, optional
         Called with each `Piece` as it is generated, text after text.
+    draft : str, model, list of DraftSource, optional
+        What guesses tokens ahead, which the model then verifies in one pass (docs/how-to/draft-tokens.md). The
+        distribution of the texts stays the same, and so do the texts themselves except with a draft model of the same
+        vocabulary at temperatures above 0. "prompt" copies from the prompt, "suffix" from all texts of the call,
+        "recycling" repeats the model's earlier guesses; a model or its name drafts by itself; "constraint", the
+        default, drafts what the constraint forces, which precedes all others. Only the sampler "masked" has drafts.
 
     temperature, top_k, top_p, min_p
         How a token is chosen among the allowed ones, see `sampling.core.masked_sampling.Proposal`; temperature 0
@@ -211,6 +211,7 @@ def generate(
     Returns
     -------
     Generation or list of Generation
+        For a list of prompts or of constraints, a list of these.
 
     Raises
     ------
@@ -222,59 +223,18 @@ def generate(
     ValueRefused
         If a validator of the type, or the check, refuses every try; the exception has the texts and the reasons.
     """
-    request = build_request(schema, regex, grammar, choices, type, import_paths)
     check_sampler_name(sampler)
-    check_types(style, limits, n, max_tokens, seed, stream, prompt)
-    options = build_token_choice(
-        build_proposal(temperature, top_k, top_p, min_p), repetition_penalty=repetition_penalty,
-        presence_penalty=presence_penalty, frequency_penalty=frequency_penalty, logit_bias=logit_bias, stop=stop,
-    )  # fmt: skip
-    prompting = PromptOptions.of(chat, show_constraint, retry_prompt)
-    check_arguments(
-        sampler=sampler, n=n, max_tokens=max_tokens, particles=particles, choice=options, stream=stream, check=check,
-        retries=retries, masks=masks,
-    )  # fmt: skip
-    loading = {"dtype": dtype, "device": device, "device_map": device_map}
-    prepared = prepare_model(model, tokenizer, prompt, request, prompting, loading)
-    vocabulary = replace_end_tokens(prepared.vocabulary, eos_ids)
-    options = find_biased_tokens(options, logit_bias, vocabulary)
-    start = perf_counter_ns()
-    constraint = compile_request(vocabulary, request, style, References(registry, base_uri), limits)
-    compile_us = (perf_counter_ns() - start) / 1e3
-    lm = prepared.after_prompt(options.adjustment)
-    masked_options = list_masked_options(options, stream)
-    guided = is_guided(check, sampler, options, stream)
-    checked_after = is_checked_after(sampler, masked_options) and not guided
-    checker = None if check is None or checked_after else bind_check(check, constraint.vocabulary)
-    choice = select_sampler(
-        lm, constraint, sampler, particles=particles, checker=checker, seed=seed,
-        max_tokens=limit_tokens(lm, max_tokens), masked_options=masked_options,
-    )  # fmt: skip
-    if choice.sampler == "masked" and checker is None:
-        draw = make_masked_draw(
-            constraint, seed=seed, max_tokens=max_tokens, choice=options, open_stream=lambda: stream
-        )
-    elif checker is not None and guided:
-        draw = make_checked_draw(
-            constraint, checker, seed=seed, max_tokens=max_tokens, proposal=options.proposal, masks=masks
-        )
-    else:
-        orders = {"masks": "first" if masks == "first" else "never"} if choice.sampler == "awrs" and checker else {}
-        draw = make_sampler_draw(
-            constraint, choice.sampler, seed, max_tokens, {**choice.options, **orders, "checker": checker}
-        )
-    texts = draw_accepted(
-        make_retrying_draw(draw, lm, prepared, options.adjustment),
-        lambda outcome: accept_text(outcome, request, check if checked_after else None, vocabulary),
-        1 if n is None else n,
-        0 if choice.sampler == "without_replacement" else retries,
-    )
-    weights = weigh_outcomes(
-        texts.outcomes, texts.unfinished + texts.refused, options.proposal, choice.sampler, 1 if n is None else n
-    )
-    for outcome in texts.outcomes:
-        stats = outcome.stats
-        stats.counts = {**stats.counts, "unfinished": texts.unfinished, "refused": texts.refused}
-        stats.compile_us, stats.weights = compile_us, weights
-        stats.sampler, stats.reason = choice.sampler, choice.reason
-    return texts.generations[0] if n is None else texts.generations
+    arguments: dict[str, Any] = {
+        "schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type, "tokenizer": tokenizer,
+        "style": style, "registry": registry, "base_uri": base_uri, "import_paths": import_paths, "limits": limits,
+        "sampler": sampler, "particles": particles, "check": check, "masks": masks,
+        "retries": retries, "retry_prompt": retry_prompt, "n": n, "max_tokens": max_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p,
+        "repetition_penalty": repetition_penalty, "presence_penalty": presence_penalty,
+        "frequency_penalty": frequency_penalty, "logit_bias": logit_bias, "stop": stop, "eos_ids": eos_ids,
+        "seed": seed, "stream": stream, "draft": draft, "chat": chat, "show_constraint": show_constraint,
+        "dtype": dtype, "device": device, "device_map": device_map,
+    }  # fmt: skip
+    check_mask_order(arguments)
+    if has_lists(prompt, arguments):
+        return generate_lists(generate, model, prompt, arguments)
+    return generate_one(model, prompt, arguments)

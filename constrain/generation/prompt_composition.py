@@ -96,17 +96,28 @@ def as_prompt_template(show_constraint: object) -> PromptTemplate | None:
 
 
 def compose_prompt(
-    prompt: Prompt, request: ConstraintRequest, loaded: LoadedModel, *, chat: str, template: PromptTemplate | None
+    prompt: Prompt,
+    request: ConstraintRequest | None,
+    loaded: LoadedModel,
+    *,
+    chat: str,
+    template: PromptTemplate | None,
 ) -> Prompt:
     """Return what the model is prompted with.
 
-    chat: "template" turns a text into a message of the user; "plain" does not. Messages stay messages. Without a
-    template, a model with a prompt format of its own (the embedded model) is shown the constraint in that format.
+    request: the constraint, None for an unconstrained text. chat: "template" turns a text into a message of the user;
+    "plain" does not. Messages stay messages. Without a template, a model with a prompt format of its own (the embedded
+    model) is shown the constraint in that format.
     """
-    if template is not None:
+    if template is not None and request is not None:
         prompt = show_constraint_in(prompt, request, template)
-    elif loaded.compose is not None and chat == "plain" and (prompt is None or isinstance(prompt, str)):
-        return loaded.compose(prompt, **request.prompt_arguments())
+    elif (
+        template is None
+        and loaded.compose is not None
+        and chat == "plain"
+        and (prompt is None or isinstance(prompt, str))
+    ):
+        return loaded.compose(prompt, **({} if request is None else request.prompt_arguments()))
     if chat == "template" and (prompt is None or isinstance(prompt, str)):
         return [{"role": "user", "content": prompt or ""}]
     return prompt

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import UnsupportedError, check_choice, check_count, check_type, describe_value
-from ..decoding.logit_adjustment import LogitAdjustment
 from ..engine.constraint import Constraint
 from ..forms.form import Form
 from ..integrations.transformers_models import Prompt
@@ -15,7 +14,7 @@ from ..scoring.option_trie import Ends
 from ..scoring.text_score import ScoredSpellings, TextScore, score_text
 from ..scoring.token_scores import check_acceptance
 from .generation_arguments import ConstraintRequest
-from .model_preparation import PromptOptions, prepare_model
+from .model_preparation import prompt_model
 from .option_probabilities import check_encodable, check_tolerance
 
 __all__ = ["score"]
@@ -77,13 +76,12 @@ def score(
         raise TypeError(f"constraint is {describe_value(constraint)}: give what constrain.compile returned, or a Form")
     if spellings == "sampled" and ends == "prefix":
         raise UnsupportedError('spellings="sampled" needs ends="token"', hint='Give spellings="all".')
-    prepared = prepare_model(model, tokenizer, prompt, show_constraint(constraint), PromptOptions(), {})
-    vocabulary = prepared.vocabulary
+    lm, vocabulary = prompt_model(model, tokenizer, prompt, show_constraint(constraint))
     compiled = constraint.compile(vocabulary) if isinstance(constraint, Form) else constraint
     if compiled is not None:
         check_acceptance(compiled, vocabulary, text.encode(), ends)
     return score_text(
-        prepared.after_prompt(LogitAdjustment()), vocabulary, text, compiled, spellings=spellings, ends=ends,
+        lm, vocabulary, text, compiled, spellings=spellings, ends=ends,
         tolerance=tolerance, max_rows=max_rows, n=n, rng=np.random.default_rng(seed),
     )  # fmt: skip
 

@@ -12,12 +12,15 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable
 from functools import partial
 
+import numpy as np
+
 from ..automata.boolean_operations import merge_ranges
 from ..automata.dfa import Dfa, Table
 from ..base.errors import LimitError, UnsupportedError
 from ..base.options import Limits
 from ..base.work import spend_work
-from .nodes import EMPTY, Chars, Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings, Token
+from ..lalr.parser_product import ParserProduct, cut_dfa
+from .nodes import EMPTY, Chars, Choice, Grammar, Literal, Mark, Node, Parsed, Repeat, Rule, Sequence, Strings, Token
 from .object_expansion import expand_objects
 from .simplification import simplify_grammar
 from .smart_constructors import make_choice, make_sequence
@@ -26,6 +29,7 @@ from .visitor import PLAIN_CLASSES, NodeVisitor, list_strings
 __all__ = ["intersect_grammar"]
 
 OPERATION = "an intersection"
+Leaf = Literal | Strings | Chars | Mark | Parsed
 States = frozenset[int]
 NO_STATES: States = frozenset()
 START = object()
@@ -35,16 +39,38 @@ START = object()
 def intersect_grammar(grammar: Grammar, dfa: Dfa, limits: Limits = Limits()) -> Grammar | None:
     """Return the intersection of a Grammar and a Dfa as a Grammar; None if it is empty.
 
-    Token nodes do not advance the Dfa. Raise UnsupportedError for nodes that plain rules cannot express, and LimitError
-    for more than `limits.dfa_states` triples.
+    A Mark advances the Dfa by its text; Token nodes do not advance it. Raise UnsupportedError for nodes that plain
+    rules cannot express, and LimitError for more than `limits.dfa_states` triples.
     """
     if dfa.is_empty:
         return None
-    plain = expand_objects(grammar, OPERATION, limits=limits)
-    leaves = _LeafProducts(dfa, limits.dfa_states)
+    plain = expand_objects(grammar, OPERATION, keep=(Mark, Parsed), limits=limits)
+    if isinstance(plain.start, Parsed):
+        return _intersect_parsed(plain.start, dfa, limits)
+    leaves = _LeafProducts(dfa, limits)
     reachable = _ReachableStates(plain, leaves, limits.dfa_states)
     reachable.solve()
     return _TripleRules(plain, leaves, reachable, limits.dfa_states).write(dfa)
+
+
+def _intersect_parsed(node: Parsed, dfa: Dfa, limits: Limits) -> Grammar | None:
+    """Return the intersection of a grammar with a lexer and a Dfa; None if it is empty.
+
+    A node that is such an intersection itself is replaced by its grammar, and the Dfa by that of both.
+    """
+    parser, origin = node.parser, node.parser.product
+    if origin is not None:
+        parser, dfa = origin.parser, dfa.intersect(origin.dfa, max_states=limits.dfa_states)
+        if dfa.is_empty:
+            return None
+    if parser.layout is not None:
+        raise UnsupportedError(
+            f"{OPERATION}: a grammar with indentation cannot be combined with a pattern",
+            hint="Leave out the `&`, or use a grammar without _INDENT and _DEDENT.",
+        )
+    accepting = np.flatnonzero(dfa.accepting).tolist()
+    product = ParserProduct(parser, dfa, 0, dfa.accepting.astype(np.int32), limits).parser(accepting)
+    return None if product is None else Grammar(Parsed(product), {})
 
 
 def _limit_exceeded(limit: int) -> LimitError:
@@ -57,7 +83,7 @@ def _limit_exceeded(limit: int) -> LimitError:
 class _ReachableStates(NodeVisitor[States]):
     """The states to which texts of a node lead from a state, as far as known: `visit(node, state)`."""
 
-    node_classes = PLAIN_CLASSES
+    node_classes = (*PLAIN_CLASSES, Mark, Parsed)
 
     def __init__(self, grammar: Grammar, leaves: _LeafProducts, limit: int) -> None:
         self.grammar, self.leaves, self.limit = grammar, leaves, limit
@@ -105,10 +131,10 @@ class _ReachableStates(NodeVisitor[States]):
     def visit_token(self, node: Token, p: int) -> States:
         return frozenset({p})
 
-    def visit_literal(self, node: Literal | Strings | Chars, p: int) -> States:
+    def visit_literal(self, node: Leaf, p: int) -> States:
         return frozenset(self.leaves.products(node, p))
 
-    visit_strings = visit_chars = visit_literal
+    visit_strings = visit_chars = visit_mark = visit_parsed = visit_literal
 
     def after_suffix(self, node: Sequence, k: int, p: int) -> States:
         """Return the states to which the parts from k on lead from p."""
@@ -155,10 +181,11 @@ class _ReachableStates(NodeVisitor[States]):
 class _LeafProducts(NodeVisitor[dict[int, Node]]):
     """The intersections of leaves with the Dfa: `visit(leaf, state)` maps final states to nodes."""
 
-    node_classes = (Literal, Strings, Chars)
+    node_classes = (Literal, Strings, Chars, Mark, Parsed)
 
-    def __init__(self, dfa: Dfa, limit: int) -> None:
-        self.dfa, self.limit = dfa.table, limit
+    def __init__(self, dfa: Dfa, limits: Limits) -> None:
+        self.language, self.limits = dfa, limits
+        self.dfa, self.limit = dfa.table, limits.dfa_states
         self._known: dict[tuple[int, int], tuple[Node, dict[int, Node]]] = {}
 
     def products(self, node: Node, p: int) -> dict[int, Node]:
@@ -182,6 +209,20 @@ class _LeafProducts(NodeVisitor[dict[int, Node]]):
         return {q: Literal(texts[0]) if len(texts) == 1 else Strings(tuple(texts)) for q, texts in groups.items()}
 
     visit_strings = visit_literal
+
+    def visit_mark(self, node: Mark, p: int) -> dict[int, Node]:
+        """Advance by the text of the mark, which the output has in a vocabulary with and without the special token."""
+        q = self.run(p, node.text)
+        return {q: node} if q >= 0 else {}
+
+    def visit_parsed(self, node: Parsed, p: int) -> dict[int, Node]:
+        out: dict[int, Node] = {}
+        for q in range(len(self.language.delta)):
+            between = cut_dfa(self.language, p, [q])
+            product = None if between.is_empty else _intersect_parsed(node, between, self.limits)
+            if product is not None:
+                out[q] = product.start
+        return out
 
     def run(self, state: int, text: str) -> int:
         """Return the state after a text, or -1."""
@@ -236,7 +277,7 @@ class _TripleRules(NodeVisitor[Node]):
     there must be one.
     """
 
-    node_classes = PLAIN_CLASSES
+    node_classes = (*PLAIN_CLASSES, Mark, Parsed)
 
     def __init__(self, grammar: Grammar, leaves: _LeafProducts, reachable: _ReachableStates, limit: int) -> None:
         self.grammar, self.leaves, self.reachable, self.limit = grammar, leaves, reachable, limit
@@ -267,10 +308,10 @@ class _TripleRules(NodeVisitor[Node]):
     def visit_token(self, node: Token, p: int, q: int) -> Node:
         return node
 
-    def visit_literal(self, node: Literal | Strings | Chars, p: int, q: int) -> Node:
+    def visit_literal(self, node: Leaf, p: int, q: int) -> Node:
         return self.leaves.products(node, p)[q]
 
-    visit_strings = visit_chars = visit_literal
+    visit_strings = visit_chars = visit_mark = visit_parsed = visit_literal
 
     def reference(self, name: Hashable, write_body: Callable[[], Node]) -> Rule:
         """Return a reference to the rule of this name; if it is new, its body is generated later."""

@@ -46,14 +46,17 @@ MOST_FREE_KEYS = 8
 QUOTE = Literal(b'"')
 
 
-def expand_objects(grammar: Grammar, operation: str, *, limits: Limits = Limits()) -> Grammar:
+def expand_objects(
+    grammar: Grammar, operation: str, *, keep: tuple[type, ...] = (), limits: Limits = Limits()
+) -> Grammar:
     """Return an equivalent Grammar of literals, strings, UTF-8 Chars, tokens, sequences, choices, repetitions and
     rules.
 
-    `operation` is the caller's name for itself in error messages. Raise UnsupportedError for nodes that cannot be
-    expanded and LimitError for too many rules.
+    `operation` is the caller's name for itself in error messages. `keep` lists further classes of nodes, Mark and
+    Parsed, that the caller can treat. Raise UnsupportedError for nodes that cannot be expanded and LimitError for too
+    many rules.
     """
-    expander = _ObjectExpander(grammar, operation, limits)
+    expander = _ObjectExpander(grammar, operation, keep, limits)
     start = expander.visit(grammar.start)
     expander.expand_pending()
     plain = simplify_grammar(start, expander.rules)
@@ -78,8 +81,8 @@ class WrittenMembers:
 class _ObjectExpander(NodeVisitor[Node]):
     """Expands the nodes of one Grammar."""
 
-    def __init__(self, grammar: Grammar, operation: str, limits: Limits) -> None:
-        self.grammar, self.operation, self.limits = grammar, operation, limits
+    def __init__(self, grammar: Grammar, operation: str, keep: tuple[type, ...], limits: Limits) -> None:
+        self.grammar, self.operation, self.keep, self.limits = grammar, operation, keep, limits
         self.rules: dict[Hashable, Node] = {}
         self.pending: list[Hashable] = []
         self.spellings: dict[Dfa, Dfa] = {}
@@ -123,12 +126,16 @@ class _ObjectExpander(NodeVisitor[Node]):
     def visit_unique(self, node: Unique | Member) -> NoReturn:
         raise self.refuse("unique array items cannot be expanded into rules", "Leave out uniqueItems.")
 
-    def visit_mark(self, node: Mark | Free) -> NoReturn:
+    def visit_mark(self, node: Mark | Free) -> Node:
+        if isinstance(node, self.keep):
+            return node
         raise self.refuse(
             "unrestricted and special tokens cannot be expanded into rules", "Use free_text() and literals."
         )
 
-    def visit_parsed(self, node: Parsed) -> NoReturn:
+    def visit_parsed(self, node: Parsed) -> Node:
+        if isinstance(node, self.keep):
+            return node
         raise self.refuse(
             "a grammar with a lexer cannot be expanded into rules", "Read it with lexer='dynamic_complete'."
         )

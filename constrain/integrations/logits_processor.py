@@ -88,7 +88,9 @@ class ConstraintLogitsProcessor:
     on_refused : {"raise", "end"}
         How to treat a row whose text contains a token that the constraint refuses. "raise": ConstrainError, since the
         text was changed outside the processor. "end": allow end tokens only; for drafts that were not constrained
-        (assisted decoding with another tokenizer), which are discarded afterwards.
+        (assisted decoding with another tokenizer), which are discarded afterwards. Scores of another width than the
+        model's are then those of the assistant, and are left as they are; give `model` too, unless the assistant has
+        fewer logits than the Vocabulary has tokens.
 
     Raises
     ------
@@ -117,11 +119,12 @@ class ConstraintLogitsProcessor:
         check_choice("on_refused", on_refused, ("raise", "end"))
         self.prompt_length, self.on_refused = prompt_length, on_refused
         vocabulary = self.constraints[0].vocabulary
+        self.model_width: int | None = None
         if model is not None:
             if isinstance(model, type) or not (hasattr(model, "get_output_embeddings") and hasattr(model, "config")):
                 raise TypeError(f"model is {describe_value(model)}: give a loaded transformers model")
-
-            check_logits(vocabulary, logit_width(model), type(model).__name__)
+            self.model_width = logit_width(model)
+            check_logits(vocabulary, self.model_width, type(model).__name__)
             if generation_config is None:
                 generation_config = getattr(model, "generation_config", None) or model.config
         if tokenizer is not None:
@@ -181,6 +184,8 @@ class ConstraintLogitsProcessor:
             raise TypeError("input_ids and scores are torch tensors, as model.generate hands them over")
         if scores.ndim != 2 or not scores.is_floating_point() or input_ids.is_floating_point():
             raise TypeError(f"scores are floating-point [rows, V], not {scores.dtype}{list(scores.shape)}")
+        if self.is_assistant(scores.shape[-1]):
+            return scores.clone()
         if self.prefetcher is not None:
             out = self.prefetcher.masked(input_ids, scores)
         else:
@@ -190,6 +195,15 @@ class ConstraintLogitsProcessor:
         if self.all_ended and (len(scores) == 1 or not are_logprobs(scores)):
             raise self.goes_on(int(input_ids[0, -1]))
         return out
+
+    def is_assistant(self, width: int) -> bool:
+        """Return whether scores of this width are those of an assistant with another vocabulary, which `generate` of
+        transformers passes to the same processors.
+        """
+        if self.on_refused != "end":
+            return False
+        vocabulary = self.constraints[0].vocabulary
+        return width < vocabulary.size if self.model_width is None else width != self.model_width
 
     def masks(self, ids: Ids, shape: tuple[int, ...]) -> NDArray[np.int32]:
         """Return the packed masks of the next token, int32 [rows, words].

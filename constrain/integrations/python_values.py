@@ -20,6 +20,7 @@ from typing import Annotated, Any, ForwardRef, Literal, Union, get_args, get_ori
 from uuid import UUID
 
 from ..base.errors import UnsupportedError
+from ..base.json_numbers import parse_finite, parse_integer
 
 __all__ = ["is_type", "parse_json", "to_value"]
 
@@ -35,25 +36,6 @@ def parse_json(text: str) -> Any:
     of float. NaN and Infinity, which are not JSON, are not expected.
     """
     return json.loads(text, parse_float=parse_finite, parse_int=parse_integer)
-
-
-def parse_finite(text: str) -> float | Decimal:
-    """Return a float, or a Decimal where the float would be infinite."""
-    number = float(text)
-    return number if abs(number) != float("inf") else Decimal(text)
-
-
-def parse_integer(text: str) -> int:
-    """Return an int of any length; `int` itself refuses more than 4,300 digits by default."""
-    try:
-        return int(text)
-    except ValueError:
-        sign, digits = (-1, text[1:]) if text.startswith("-") else (1, text)
-        value = 0
-        for start in range(0, len(digits), 4000):
-            part = digits[start : start + 4000]
-            value = value * 10 ** len(part) + int(part)
-        return sign * value
 
 
 def is_type(schema: object) -> bool:

@@ -85,6 +85,7 @@ class LexemeBoundaries:
         self.delta = np.ascontiguousarray(scanner.delta[:, first])
         self.accepted = np.ascontiguousarray(scanner.accept_table[scanner.accept][:, first])
         self.at_end = scanner.accept_table[scanner.accept, END_OF_TEXT]
+        self.accepts_nothing = ((self.accepted < 0).all(axis=1) & (self.at_end < 0)).tolist()
         spend_work(self.delta.size // 16, WORK)
         self.width = self.delta.shape[1]
         self.obligations: list[tuple[int, ...]] = []
@@ -184,6 +185,11 @@ class LexemeBoundaries:
     def expand(self, item: int) -> None:
         """Compute the successor items of an item and the letters of lexemes that end there."""
         obligations, state = self.items[item]
+        if not obligations and self.accepts_nothing[state]:  # The usual case, which must be fast.
+            self.edges.append([self.item(0, q) for q in sorted({*self.delta[state].tolist()} - {-1})])
+            self.ends_by_item.append(0)
+            spend_work(20 + self.width // 8, WORK)
+            return
         obligations_after = self.advance_obligations(obligations)
         moves = self.delta[state]
         open_ = (obligations_after >= 0) & (moves >= 0)

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..automata.dfa import Dfa
 from ..kernels import layout as at
 from .coreachable_stacks import CoReachableStacks
 from .lalr_tables import Lalr
@@ -23,7 +24,7 @@ from .lexeme_boundaries import LexemeBoundaries
 from .productions import Productions
 from .scanner import Scanner
 
-__all__ = ["IndentationLayout", "Parser"]
+__all__ = ["IndentationLayout", "Parser", "ProductOrigin"]
 
 Ints = NDArray[np.int32]
 DeadEnds = Literal["", "table", "lexer"]
@@ -46,6 +47,15 @@ class IndentationLayout:
     tab: int = 8
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ProductOrigin:
+    """The factors of a product: a parser and a regular language, which is in state `paired[q]` in parser state q."""
+
+    parser: Parser
+    dfa: Dfa
+    paired: Ints
+
+
 @dataclass(frozen=True, eq=False)
 class Parser:
     """The language of the texts that `scanner` splits into lexemes that the parser `table` accepts.
@@ -64,6 +74,9 @@ class Parser:
     dead_ends : {"", "table", "lexer"}
         What may lead to dead stacks, from which no text can be completed. "table": conflicts were resolved or a rule is
         unproductive; "lexer": also lexemes that cannot follow each other; "": nothing.
+    product : ProductOrigin or None
+        For the product of a parser and a regular language (`parser_product`): of which. `productions` are then those of
+        that parser, not of the table.
     """
 
     scanner: Scanner
@@ -73,6 +86,7 @@ class Parser:
     ignored: frozenset[int] = frozenset()
     layout: IndentationLayout | None = None
     dead_ends: DeadEnds = ""
+    product: ProductOrigin | None = None
 
     @property
     def terminals(self) -> int:

@@ -3,7 +3,7 @@
 For each item `left: done . remaining` of the top state, this is the cost of the symbols `remaining` plus the cost of
 the stack after the reduction to `left`. A symbol costs its shortest text (Knuth 1977, "A generalization of Dijkstra's
 algorithm", computed by iteration); separators and resolved conflicts are ignored, so the result is a lower bound,
-usually a tight one.
+usually a tight one. The table of a product has no productions; its costs are those of `return_costs`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .parser_code import Parser
+from .return_costs import compute_return_costs
 
 __all__ = ["NEVER", "ShortestSuffixes"]
 
@@ -42,13 +43,27 @@ class ShortestSuffixes:
         for row in range(1, len(scanner.accept_table)):
             terminals_accepted = np.unique(scanner.accept_table[row])
             out[np.ix_(scanner.accept == row, terminals_accepted[terminals_accepted >= 0])] = 0
-        pairs = np.unique(np.stack([np.repeat(np.arange(n), 256), scanner.delta.ravel()], 1), axis=0)
-        source, target = pairs[pairs[:, 1] >= 0].T
-        while True:  # as many rounds as the longest shortest lexeme has bytes
-            previous = out.copy()
-            np.minimum.at(out, source, previous[target] + 1)
-            if (out == previous).all():
-                return out
+        live = np.flatnonzero(scanner.delta.ravel() >= 0)
+        source, target = np.divmod(np.unique(live // 256 * n + scanner.delta.ravel()[live]), max(n, 1))
+        first = np.flatnonzero(np.diff(source, prepend=-1))
+        sources = source[first]
+        while len(sources):  # as many rounds as the longest shortest lexeme has bytes
+            nearer = np.minimum(out[sources], np.minimum.reduceat(out[target] + 1, first))
+            if (out[sources] == nearer).all():
+                break
+            out[sources] = nearer
+        return out
+
+    def _find_costs_by_state(self, paired: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return int32[states, terminals]: least bytes of a lexeme that begins in the same state of the regular
+        language.
+        """
+        out = np.full((len(paired), self.parser.terminals), NEVER, np.int32)
+        for state in np.unique(paired):
+            starts = np.unique(self.parser.scan[paired == state])
+            if (starts >= 0).any():
+                out[paired == state] = self.lexemes[starts[starts >= 0]].min(0)
+        return out
 
     @cached_property
     def symbols(self) -> tuple[list[int], list[int]]:
@@ -104,6 +119,8 @@ class ShortestSuffixes:
     @cached_property
     def item_costs(self) -> list[list[tuple[int, int, int]]]:
         """For each state, its items as (remaining bytes, states to pop, nonterminal or -1 at the end of the text)."""
+        if self.parser.product is not None:
+            return compute_return_costs(self.parser.table, self._find_costs_by_state(self.parser.product.paired), NEVER)
         terminals, nonterminals = self.symbols
         out = []
         for kernel in self.kernels:

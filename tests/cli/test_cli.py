@@ -335,6 +335,14 @@ def test_generate(run: Run) -> None:
     assert found["finish_reason"] in ("complete", "budget") and found["stats"]["tokens"] == len(found["tokens"]) + 1
     jsonschema.validate(found["value"], json.loads(Path(PERSON).read_text("utf-8")))
     assert run("generate", "--schema", PERSON, "--max-tokens", "2").code == 3
+    options = ("--presence-penalty", "1", "--frequency-penalty", "1", "--repetition-penalty", "1.5", "--min-p", "0.1")
+    word = ("generate", "--regex", "[a-z]{3,9}", "--seed", "1")
+    assert len(run(*word, *options).out.strip()) >= 3
+    assert run(*word, "--logit-bias", "e=-99", "--show-constraint", "{prompt}: {constraint}").code == 0
+    cut = run(*word, "--stop", "a", "--stop", "e", "--stop", "i", "--stop", "o", "--json").document["texts"][0]
+    assert not set("aeio") & set(cut["text"][3:])
+    assert run(*word, "--logit-bias", "e").code == 2
+    assert run(*word, "--chat", "template").code == 2, "the embedded model has no chat template"
     assert run("generate", "--schema", PERSON, "--model", "/no/such/model").code == 2
 
 

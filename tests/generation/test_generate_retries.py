@@ -83,11 +83,10 @@ def test_tries_are_counted_per_text() -> None:
 @pytest.mark.parametrize("case", list(cases().values())[:4], ids=lambda case: case.name)
 def test_exact_draws_stay_exact(case: Any) -> None:
     """A validator of the type refuses: here a check after the draw, as for "masked", with the sampler "exact"."""
-    from constrain.decoding.logit_adjustment import UNADJUSTED
+    from constrain.generation.drawn_texts import draw_accepted
     from constrain.generation.finished_texts import make_sampler_draw
     from constrain.generation.generation_arguments import ConstraintRequest
-    from constrain.generation.model_preparation import PreparedModel
-    from constrain.generation.refused_texts import accept_text, draw_accepted, make_retrying_draw
+    from constrain.generation.refused_texts import accept_text
 
     vocabulary = case.constraint.vocabulary
 
@@ -100,7 +99,7 @@ def test_exact_draws_stay_exact(case: Any) -> None:
     total = sum(law.values())
     draw = make_sampler_draw(case.constraint, "exact", 7, case.max_tokens, {})
     texts = draw_accepted(
-        make_retrying_draw(draw, case.lm, PreparedModel(vocabulary, case.lm), UNADJUSTED),
+        lambda tries: draw(case.lm, len(tries)),
         lambda outcome: accept_text(outcome, ConstraintRequest(regex="."), accepts, vocabulary),
         600,
         1000,

@@ -201,10 +201,11 @@ def test_sampling_follows_the_masked_distribution(family: str) -> None:
     assert chi < len(common) + 6 * math.sqrt(2 * len(common))
 
 
+@pytest.mark.parametrize("family", ["llama", "gpt2", "mistral"])
 @pytest.mark.parametrize("more", [{}, {"do_sample": True}], ids=["greedy", "sampled"])
-def test_assisted_decoding_goes_back_and_forth(more) -> None:
+def test_assisted_decoding_goes_back_and_forth(family: str, more) -> None:
     """The draft model disagrees with the model, so drafts are dropped; greedy comes out as without it."""
-    loaded, other = made("llama"), made("llama", 1)
+    loaded, other = made(family), made(family, 1)
     for prompt in PROMPTS[:4]:
         constraint, inputs = constraint_for(loaded), inputs_for(loaded, prompt)
         processor = ConstraintLogitsProcessor(constraint)
@@ -215,12 +216,29 @@ def test_assisted_decoding_goes_back_and_forth(more) -> None:
             assert tokens == greedy_by_hand(loaded, prompt, constraint)
 
 
-def test_drafts_looked_up_in_the_prompt() -> None:
-    loaded = made("llama")
+@pytest.mark.parametrize("named", [False, True])
+def test_an_assistant_of_another_vocabulary(named: bool) -> None:
+    """transformers shows the assistant's scores to the same processors, and its drafts may be refused."""
+    loaded, other = made("mistral"), made("llama")
+    for prompt in PROMPTS[:4]:
+        constraint, inputs = constraint_for(loaded), inputs_for(loaded, prompt)
+        processor = ConstraintLogitsProcessor(constraint, on_refused="end", model=loaded.model if named else None)
+        output = model_generate(
+            loaded, inputs, processor, assistant_model=other.model, tokenizer=loaded.tokenizer,
+            assistant_tokenizer=other.tokenizer,
+        )  # fmt: skip
+        assert written(loaded, inputs, output) == [greedy_by_hand(loaded, prompt, constraint)]
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2", "mistral"])
+def test_drafts_looked_up_in_the_prompt(family: str) -> None:
+    loaded = made(family)
     prompt = 'name {"name": "Anna"} {"name": "Bob"} {"name": "'
     constraint, inputs = constraint_for(loaded), inputs_for(loaded, prompt)
-    output = model_generate(loaded, inputs, ConstraintLogitsProcessor(constraint), prompt_lookup_num_tokens=5)
-    assert written(loaded, inputs, output) == [greedy_by_hand(loaded, prompt, constraint)]
+    for policy in ("raise", "end"):
+        processor = ConstraintLogitsProcessor(constraint, on_refused=policy)
+        output = model_generate(loaded, inputs, processor, prompt_lookup_num_tokens=5)
+        assert written(loaded, inputs, output) == [greedy_by_hand(loaded, prompt, constraint)]
 
 
 def test_a_processor_is_used_again() -> None:

@@ -6,6 +6,7 @@ right, such as a dict for a schema, may give an answer.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import math
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,9 @@ from pydantic import BaseModel
 import constrain
 from constrain import Vocabulary, dialogue, grammars, sampling, testing
 from constrain.authoring import targets
+from tests.masked_model_factory import RandomModel
 from tests.model_factory import TableModel
+from tests.stand_in_server import UrlClient
 
 VARIADIC = inspect.Parameter.VAR_KEYWORD
 
@@ -75,6 +79,14 @@ def matcher() -> constrain.Matcher:
     made = constraint().matcher()
     made.advance(97)
     return made
+
+
+def remote(api: Any = "chat") -> constrain.RemoteModel:
+    """A remote model that answers ab to everything."""
+    choice = SimpleNamespace(message=SimpleNamespace(content="ab"), text="ab", finish_reason="stop", logprobs=None)
+    endpoint = SimpleNamespace(create=lambda **_: SimpleNamespace(choices=[choice]))
+    client = SimpleNamespace(completions=endpoint, chat=SimpleNamespace(completions=endpoint))
+    return constrain.RemoteModel(client, "x", api)
 
 
 def form() -> constrain.Form:
@@ -145,6 +157,25 @@ def strategies(make: Callable[..., Any]) -> Callable[..., Any]:
     return lambda **arguments: drawn_examples(make(**arguments))
 
 
+def engine_texts(prompts: Any) -> Any:
+    with constrain.Engine(model(), vocabulary()) as engine:
+        return engine.generate(prompts, regex="a|b", max_tokens=3)
+
+
+async def read_stream(engine: constrain.Engine, prompts: Any) -> list[Any]:
+    return [event async for event in engine.stream(prompts, regex="a|b", max_tokens=3)]
+
+
+def engine_events(prompts: Any) -> Any:
+    with constrain.Engine(model(), vocabulary()) as engine:
+        return asyncio.run(read_stream(engine, prompts))
+
+
+def awaited_texts(prompts: Any) -> Any:
+    with constrain.Engine(model(), vocabulary()) as engine:
+        return asyncio.run(engine.agenerate(prompts, regex="a|b", max_tokens=3))
+
+
 CALLS: dict[str, Call] = {
     "compile": (constrain.compile, lambda: {"vocabulary": vocabulary(), "regex": "a"}),
     **{
@@ -164,6 +195,20 @@ CALLS: dict[str, Call] = {
         )
         for name in ("schema", "grammar", "choices", "type")
     },
+    "generate stream": (
+        constrain.generate,
+        lambda: {"model": model(), "tokenizer": vocabulary(), "regex": ["a", "b"], "stream": None, "seed": None},
+    ),
+    "Engine": (
+        constrain.Engine,
+        lambda: {"model": model(), "tokenizer": vocabulary(), "slots": 2, "prefill_tokens": 9, "dtype": None,
+                 "device": None, "device_map": None},
+    ),
+    "Engine.generate": (engine_texts, lambda: {"prompts": None}),
+    "Engine.agenerate": (awaited_texts, lambda: {"prompts": None}),
+    "Engine.stream": (engine_events, lambda: {"prompts": None}),
+    "partial_model": (constrain.partial_model, lambda: {"tp": int}),
+    "stream_values": (constrain.stream_values, lambda: {"receive": print}),
     "PromptTemplate": (
         constrain.PromptTemplate, lambda: {"schema": "{prompt}", "regex": "", "grammar": "x", "choices": "{prompt}"},
     ),
@@ -210,6 +255,27 @@ CALLS: dict[str, Call] = {
         constrain.apply_mask,
         lambda: {"logits": np.zeros(257, np.float32), "masks": matcher().mask(), "rows": None, "threads": None},
     ),
+    "repair": (
+        constrain.repair,
+        lambda: {"text": "x", "constraint": None, "schema": None, "regex": "ab", "grammar": None, "choices": None,
+                 "type": None, "style": constrain.Style(), "registry": None, "base_uri": "", "import_paths": (),
+                 "limits": constrain.Limits(), "model": None, "tokenizer": None, "prompt": "",
+                 "template": "{prompt}{text}", "max_tokens": 9, "most_nodes": 100},
+    ),
+    "RemoteModel": (
+        constrain.RemoteModel, lambda: {"client": UrlClient(""), "name": "x", "api": "chat", "options": {}},
+    ),
+    "RemoteModel.answer": (remote().answer, lambda: {"prompt": "x", "max_tokens": 4}),
+    "RemoteModel.continue_text": (
+        remote("completions").continue_text, lambda: {"text": "x", "max_tokens": 4, "alternatives": None},
+    ),
+    "generate_remote": (
+        constrain.generate_remote,
+        lambda: {"model": remote(), "prompt": "x", "schema": None, "regex": "ab", "grammar": None, "choices": None,
+                 "type": None, "style": constrain.Style(), "registry": None, "base_uri": "", "import_paths": (),
+                 "limits": constrain.Limits(), "method": "retry", "tries": 2, "max_tokens": 9, "invalid": "repair",
+                 "repair_model": None, "seed": None},
+    ),
     "infer": (
         constrain.infer, lambda: {"documents": [1], "bounds": "free", "keys": "closed", "formats": "detect"},
     ),
@@ -231,6 +297,15 @@ CALLS: dict[str, Call] = {
         lambda: {"text": 'start: "a"', "start": "start", "lexer": "contextual", "grammars": {}, "import_paths": (),
                  "parser": None},
     ),
+    "contains": (
+        lambda phrase, alternatives, **options: constrain.contains(phrase, *alternatives, **options),
+        lambda: {"phrase": "a", "alternatives": ("b",), "case": "sensitive", "boundaries": "none", "within": "text"},
+    ),
+    "excludes": (
+        lambda phrase, others, **options: constrain.excludes(phrase, *others, **options),
+        lambda: {"phrase": "a", "others": ("b",), "case": "sensitive", "boundaries": "none", "within": "text"},
+    ),
+    "all_of": (constrain.all_of, lambda: {"clauses": ["a", ("b", "c")], "case": "sensitive", "boundaries": "none"}),
     "free_text": (constrain.free_text, lambda: {"least": 0, "most": 3, "without": (), "until": ""}),
     "mark": (constrain.mark, lambda: {"text": "<x>"}),
     "triggered": (
@@ -261,6 +336,27 @@ CALLS: dict[str, Call] = {
                  "max_new_tokens": None, "prompt_length": None, "on_refused": "raise"},
     ),
     "ConstraintLogitsProcessor()": (processor_call, tensors),
+    "Gap": (
+        constrain.Gap, lambda: {"low": 1, "high": 2, "unit": "tokens", "form": form(), "end_tokens": "allowed"},
+    ),
+    "Gap.tokens": (constrain.Gap.tokens, lambda: {"count": 2, "form": form()}),
+    "infill_check": (
+        constrain.infill_check,
+        lambda: {"spans": ["a", constrain.Gap.tokens(2)], "constraint": constraint(), "beyond": "refuse",
+                 "most_states": 99},
+    ),
+    "infill_form": (constrain.infill_form, lambda: {"spans": ["a", constrain.Gap()], "form": form()}),
+    "infill": (
+        constrain.infill,
+        lambda: {"lm": model(), "spans": ["a", constrain.Gap(), "c"], "constraint": constraint(), "vocabulary": None,
+                 "n": 1, "rng": np.random.default_rng(0), "max_tokens": 9, "sampler": "masked"},
+    ),
+    "decode_masked": (
+        constrain.decode_masked,
+        lambda: {"model": RandomModel(257, 0), "spans": [97, None, None], "constraint": constraint(),
+                 "rng": np.random.default_rng(0), "order": "random", "per_call": 1, "block": None, "temperature": 1.0,
+                 "most_calls": 2, "most_states": 99, "most_builds": 2},
+    ),
     "warm_up": (constrain.warm_up, lambda: {"vocabulary": vocabulary()}),
     "choose": (
         constrain.choose,
@@ -304,7 +400,17 @@ CALLS: dict[str, Call] = {
     ),
 }  # fmt: skip
 MODULES = (constrain, sampling, dialogue, grammars, targets, testing)
-RESULTS = {"Generation", "Refusal", "ToolCall", "Constraint", "Form", "Grammar", "Vocabulary"}
+RESULTS = {
+    "FinishEvent",
+    "Generation",
+    "Refusal",
+    "TextEvent",
+    "ToolCall",
+    "Constraint",
+    "Form",
+    "Grammar",
+    "Vocabulary",
+}
 """Classes that the library makes: users call their methods, not them."""
 INNER = {
     "Constraint.state_cache", "Form.grammar", "Form.named", "Form.names", "Form.read", "Refusal.count",

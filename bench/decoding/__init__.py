@@ -1,0 +1,13 @@
+"""How fast is generation under constraints, and do its promises hold? Our Engine, and the peers inside transformers.
+
+models.py    the embedded model, and Llamas with random weights of 100 million and 1 billion parameters
+peers.py     logits processors of llguidance, XGrammar and Outlines
+timing.py    runs that are compared alternate
+plain.py     tokens per second under a constraint over those without
+forced.py    the same where the constraint forces much of the text
+drafts.py    tokens per second with drafts over those without
+batches.py   time outside the forward pass in a batch of 32; eight samples beside one
+budgets.py   do all answers within token budgets validate?
+
+python -m bench decoding --sample 40 --parts plain,forced --models demo,random-100m
+"""

@@ -1,0 +1,163 @@
+"""How fast is generation under constraints, and do its promises hold? Our Engine, and the peers inside transformers.
+
+    python -m bench decoding --parts plain,forced,drafts,batches,budgets --models demo,random-100m,random-1b
+
+plain      tokens per second under a constraint over tokens per second without one, no drafts; the peers by the side
+forced     the same on the structured half of the schemas, for each way to handle forced text (demo model)
+drafts     tokens per second with drafts over those without, on texts that copy much of their prompt (demo model)
+batches    32 rows under 32 constraints: the share of the time outside the forward pass and its softmax; n=8 beside n=1
+budgets    five budgets for each schema, from the shortest answer upward: what validates, and what exceeds its budget
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rich.console import Console
+
+from ..corpus import Case
+from ..options import build_parser, read_cases, split_names
+from ..record import write_result
+from ..tables import build_progress, print_rows
+from .batches import measure_batch, measure_samples
+from .budgets import measure_budgets
+from .drafts import KINDS, find_copy_tasks, measure_drafts
+from .forced import find_structured_half, measure_forced
+from .models import MODELS, count_parameters, load_bench_model
+from .plain import measure_plain
+
+PARTS = ("plain", "forced", "drafts", "batches", "budgets")
+ROWS = 32
+Rows = list[dict[str, Any]]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the parts. Return the exit code."""
+    import torch
+
+    parser = build_parser("decoding", __doc__, "data", "vocabulary", "sample", "seed", "repeat", "results", sample=40)
+    parser.add_argument("--parts", type=split_names(PARTS), default=list(PARTS), metavar="A,B", help=", ".join(PARTS))
+    parser.add_argument(
+        "--models", type=split_names(MODELS), default=list(MODELS), metavar="A,B", help=", ".join(MODELS)
+    )
+    parser.add_argument("--tokens", type=int, default=64, help="most tokens of a text")
+    parser.add_argument("--budget-schemas", type=int, default=1000, help="schemas of the part budgets")
+    parser.add_argument("--peer-schemas", type=int, default=100, help="of these, schemas that the peers take")
+    options = parser.parse_args(arguments)
+    torch.set_grad_enabled(False)
+    found: dict[str, Any] = {}
+    for name in options.models:
+        loaded = load_bench_model(name, options.vocabulary)
+        print(f"{name}: {count_parameters(loaded.model):,} parameters, {loaded.vocabulary.size:,} tokens")
+        for part in options.parts:
+            if part in ("forced", "drafts", "budgets") and name != "demo":
+                continue
+            rows = RUNNERS[part](loaded, options, name)
+            found[f"{part}, {name}"] = rows
+            print_rows(f"{part}, {name}", rows)
+            write_result(options, found)
+    return 0
+
+
+def run_plain(loaded: Any, options: Any, name: str) -> Rows:
+    """Run the part "plain". The largest model takes fewer schemas."""
+    cases = read_some(options, 4 if name == "random-1b" else options.sample)
+    repeat = 1 if name == "random-1b" else options.repeat
+    with ProgressBlock(f"plain, {name}", 4 * len(cases)) as step:
+        return measure_plain(loaded, cases, most=options.tokens, repeat=repeat, seed=options.seed, progress=step)
+
+
+def run_forced(loaded: Any, options: Any, name: str) -> Rows:
+    """Run the part "forced"."""
+    import constrain
+
+    cases = read_some(options, options.sample)
+    with constrain.Engine(loaded) as engine, ProgressBlock("forced", len(cases) * 3 // 2) as step:
+        half = find_structured_half(engine, cases, options.tokens, options.seed, step)
+        return measure_forced(engine, half, most=options.tokens, seed=options.seed, progress=step)
+
+
+def run_drafts(loaded: Any, options: Any, name: str) -> Rows:
+    """Run the part "drafts"."""
+    import constrain
+
+    tasks = find_copy_tasks(read_some(options, 20 * options.sample), options.sample)
+    with constrain.Engine(loaded) as engine, ProgressBlock("drafts", len(tasks)) as step:
+        return measure_drafts(
+            engine, tasks, KINDS, most=4 * options.tokens, seed=options.seed, temperature=0.0, progress=step
+        )
+
+
+def run_batches(loaded: Any, options: Any, name: str) -> Rows:
+    """Run the part "batches"."""
+    import constrain
+
+    cases = read_some(options, 4 * ROWS)
+    with constrain.Engine(loaded, slots=ROWS) as engine:
+        most = 16 if name == "random-1b" else options.tokens
+        usable = find_compiled(engine, cases)[:ROWS]
+        batch = measure_batch(engine, usable, most=most, seed=options.seed)
+        samples = measure_samples(engine, usable[0], most=most, repeat=options.repeat, seed=options.seed)
+    return [{"model": name, **batch, **samples}]
+
+
+def run_budgets(loaded: Any, options: Any, name: str) -> Rows:
+    """Run the part "budgets"."""
+    import constrain
+
+    cases = read_some(options, options.budget_schemas)
+    with constrain.Engine(loaded) as engine, ProgressBlock("budgets", len(cases)) as step:
+        rows, wrong = measure_budgets(
+            engine, cases, most=200, peers=options.peer_schemas, seed=options.seed, progress=step
+        )
+    for line in wrong:
+        print("invalid:", line)
+    return rows
+
+
+def find_compiled(engine: Any, cases: Sequence[Case]) -> list[Case]:
+    """Return the cases that compile."""
+    import constrain
+
+    def compiles(case: Case) -> bool:
+        try:
+            constrain.compile(engine.vocabulary, schema=case.schema)
+        except constrain.ConstrainError:
+            return False
+        return True
+
+    return [case for case in cases if compiles(case)]
+
+
+def read_some(options: Any, count: int) -> list[Case]:
+    """Return a sample of so many cases."""
+    options.sample, before = count, options.sample
+    try:
+        return read_cases(options)
+    finally:
+        options.sample = before
+
+
+class ProgressBlock:
+    """A progress bar on stderr; the block gets a function that advances it."""
+
+    def __init__(self, title: str, total: int) -> None:
+        self.bar, self.title, self.total = build_progress(Console(stderr=True)), title, total
+
+    def __enter__(self) -> Callable[[], None]:
+        self.bar.start()
+        task = self.bar.add_task(self.title, total=self.total)
+        return lambda: self.bar.advance(task)
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+
+RUNNERS: dict[str, Callable[[Any, Any, str], Rows]] = {
+    "plain": run_plain, "forced": run_forced, "drafts": run_drafts, "batches": run_batches, "budgets": run_budgets,
+}  # fmt: skip
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""Tokens per second under a constraint over tokens per second without one, beside the peers; no drafts.
+
+For each schema, one text under it and one without a constraint of as many tokens, after the same prompt, by turns:
+ours through `Engine`, the peers through transformers' `model.generate`. A ratio of 1 says that the constraint is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..corpus import Case
+from .peers import PEERS, Refused
+from .timing import Run, count_rate, generate_ours, generate_theirs, median_ratio
+
+__all__ = ["measure_plain"]
+
+PROMPT = 400
+"""Most characters of the schema that a prompt shows."""
+
+
+def make_prompt(case: Case) -> str:
+    """Return the prompt of a case: the beginning of the schema, so that it has an ordinary length."""
+    return f"Write JSON for this schema.\n{case.schema[:PROMPT]}\n"
+
+
+def measure_plain(
+    loaded: Any, cases: Sequence[Case], *, most: int, repeat: int, seed: int, progress: Callable[[], None]
+) -> list[dict[str, Any]]:
+    """Return a row for each engine: tokens per second with and without its constraint, and their ratio."""
+    import constrain
+
+    rows = []
+    with constrain.Engine(loaded) as engine:
+        ours = measure_engine(engine, cases, most, repeat, seed, progress)
+        rows.append({"engine": "constrain", **ours})
+    for name, make in PEERS.items():
+        rows.append(
+            {"engine": name, **measure_peer(loaded, make(loaded.vocabulary), cases, most, repeat, seed, progress)}
+        )
+    return rows
+
+
+def measure_engine(
+    engine: Any, cases: Sequence[Case], most: int, repeat: int, seed: int, progress: Callable[[], None]
+) -> dict[str, Any]:
+    """Measure our Engine."""
+    from constrain.base.errors import ConstrainError
+
+    bound, free, refused = list[Run](), list[Run](), 0
+    for number, case in enumerate(cases):
+        prompt = engine.model.prompt_ids(make_prompt(case))
+        try:
+            generate_ours(engine, prompt, schema=case.schema, max_tokens=most, seed=seed, draft=[])
+        except ConstrainError:
+            refused += 1
+            continue
+        for turn in range(repeat):
+            here = seed + 1 + number * repeat + turn
+            run = generate_ours(engine, prompt, schema=case.schema, max_tokens=most, seed=here, draft=[])
+            bound.append(run)
+            free.append(generate_ours(engine, prompt, max_tokens=run.tokens, seed=here, draft=[]))
+        progress()
+    return describe(bound, free, refused)
+
+
+def measure_peer(
+    loaded: Any, peer: Any, cases: Sequence[Case], most: int, repeat: int, seed: int, progress: Callable[[], None]
+) -> dict[str, Any]:
+    """Measure a peer inside transformers."""
+    bound, free, refused = list[Run](), list[Run](), 0
+    for number, case in enumerate(cases):
+        prompt = loaded.prompt_ids(make_prompt(case))
+        try:
+            peer.compile(case.schema)
+            generate_theirs(loaded, prompt, max_tokens=most, seed=seed, processor=peer.processor())
+        except Refused:
+            refused += 1
+            continue
+        for turn in range(repeat):
+            here = seed + 1 + number * repeat + turn
+            run = generate_theirs(loaded, prompt, max_tokens=most, seed=here, processor=peer.processor())
+            bound.append(run)
+            free.append(generate_theirs(loaded, prompt, max_tokens=run.tokens, seed=here))
+        progress()
+    return describe(bound, free, refused)
+
+
+def describe(bound: Sequence[Run], free: Sequence[Run], refused: int) -> dict[str, Any]:
+    """Return the figures of an engine."""
+    if not bound:
+        return {"constrained": None, "unconstrained": None, "ratio": None, "median ratio": None, "refused": refused}
+    return {
+        "constrained": count_rate(bound), "unconstrained": count_rate(free),
+        "ratio": count_rate(bound) / count_rate(free), "median ratio": median_ratio(bound, free), "refused": refused,
+    }  # fmt: skip

@@ -1,0 +1,67 @@
+"""Time generation: the same prompts through our Engine, and through transformers' `model.generate` with a peer.
+
+Every run generates an exact number of tokens or ends where the constraint ends, and returns what it wrote. Runs that
+are compared alternate, so that a machine that slows down slows both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
+
+__all__ = ["Run", "count_rate", "generate_ours", "generate_theirs", "median_ratio"]
+
+
+class Run(NamedTuple):
+    """tokens: number generated, end token included. seconds: of the call. ids: the tokens, without the end token."""
+
+    tokens: int
+    seconds: float
+    ids: tuple[int, ...] = ()
+
+
+def generate_ours(engine: Any, prompt: Any, *, max_tokens: int, seed: int, **options: Any) -> Run:
+    """Run one call of `Engine.generate` for one text. Without a constraint end tokens are banned, so that the text has
+    max_tokens tokens.
+    """
+    if not any(options.get(name) is not None for name in ("schema", "regex", "grammar")):
+        options["logit_bias"] = dict.fromkeys(engine.vocabulary.eos_ids, -1e4)
+    start = perf_counter()
+    made = engine.generate(prompt, max_tokens=max_tokens, seed=seed, **options)
+    seconds = perf_counter() - start
+    return Run(made.stats.tokens, seconds, tuple(made.tokens))
+
+
+def generate_theirs(loaded: Any, ids: Sequence[int], *, max_tokens: int, seed: int, processor: Any = None) -> Run:
+    """Run transformers' `model.generate` by sampling at temperature 1. Without a processor the text has exactly
+    max_tokens tokens.
+    """
+    import torch
+
+    torch.manual_seed(seed)
+    ends = list(loaded.vocabulary.eos_ids)
+    inputs = torch.tensor([list(ids)], device=loaded.model.device)
+    options: dict[str, Any] = {"max_new_tokens": max_tokens, "do_sample": True, "top_k": 0, "pad_token_id": ends[0]}
+    if processor is None:
+        options |= {"min_new_tokens": max_tokens}
+    else:
+        options |= {"logits_processor": [processor]}
+    start = perf_counter()
+    out = loaded.model.generate(inputs, attention_mask=torch.ones_like(inputs), eos_token_id=ends, **options)
+    seconds = perf_counter() - start
+    written = tuple(out[0, len(ids) :].tolist())
+    kept = tuple(token for token in written if token not in ends)
+    return Run(len(written), seconds, kept)
+
+
+def count_rate(runs: Sequence[Run]) -> float:
+    """Return tokens per second over all runs."""
+    return sum(run.tokens for run in runs) / sum(run.seconds for run in runs)
+
+
+def median_ratio(ours: Sequence[Run], base: Sequence[Run]) -> float:
+    """Return the median over pairs of runs of tokens per second of the one over those of the other."""
+    from statistics import median
+
+    return median((a.tokens / a.seconds) / (b.tokens / b.seconds) for a, b in zip(ours, base))

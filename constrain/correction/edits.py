@@ -1,0 +1,66 @@
+"""Edits of a text, and the paths of a search from which they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["Edit", "count_edits", "list_edits"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One replaced piece of a text.
+
+    Attributes
+    ----------
+    position : int
+        Offset in the original text, in characters.
+    removed, inserted : str
+        The characters that stood there, and those that now do. One of them is empty for an insertion or a deletion.
+    """
+
+    position: int
+    removed: str
+    inserted: str
+
+    def __str__(self) -> str:
+        if not self.removed:
+            return f"insert {self.inserted!r} at {self.position}"
+        if not self.inserted:
+            return f"delete {self.removed!r} at {self.position}"
+        return f"replace {self.removed!r} by {self.inserted!r} at {self.position}"
+
+
+def list_edits(steps: Sequence[tuple[str, str]]) -> tuple[Edit, ...]:
+    """Return the edits of an alignment, adjacent ones merged.
+
+    steps: pairs of an original character and the one in its place, in order; "" for none. Equal characters are kept.
+    """
+    found: list[Edit] = []
+    position = 0
+    joined = False
+    for old, new in steps:
+        if old == new:
+            joined = False
+        elif joined:
+            last = found[-1]
+            found[-1] = Edit(last.position, last.removed + old, last.inserted + new)
+        else:
+            found.append(Edit(position, old, new))
+            joined = True
+        position += len(old)
+    return tuple(found)
+
+
+def count_edits(old: str, new: str) -> int:
+    """Return the Levenshtein distance: the least number of characters to insert, delete and replace.
+
+    By the algorithm of Wagner and Fischer (1974), row by row.
+    """
+    row = list(range(len(new) + 1))
+    for i, character in enumerate(old, 1):
+        before, row[0] = row[0], i
+        for j, other in enumerate(new, 1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (character != other))
+    return row[-1]

@@ -1,0 +1,248 @@
+"""One text in progress: its Matcher, token budget, random generator, drafts and Outcome.
+
+A text takes from every step the rows and masks after its last token and along its draft:
+
+    while the sampled token is a child in the draft:  row, mask  ->  sample  ->  advance  ->  go to the child's row
+
+Each token is sampled from the model's own row, and the draft only saves forward passes: the distribution is exactly
+that of one pass per token, and so is the text for a given generator, unless the draft was sampled (see
+`speculation.verification`).
+
+*The budget*: a token after which no completion fits in the remaining tokens is rejected (see `token_budget`). After a
+few rejections the known completion is written out; its tokens are then the draft of the next steps, which only score
+them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from time import perf_counter_ns
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..base.errors import ConstrainError
+from ..sampling.core.masked_sampling import Pick
+from ..sampling.core.token_masses import allowed_tokens, mask_of
+from ..speculation.draft_source import NO_DRAFT, ROOT, DraftTree, observe_draft_rows
+from ..speculation.forced_drafts import LONGEST_DRAFT
+from ..speculation.verification import pick_drafted
+from .logit_adjustment import adjust_changed, normalise_logits
+from .model_runner import LogprobRows
+from .outcomes import Outcome, Piece, PieceEmitter, TokenOrigin
+from .requests import GenerationRequest
+from .row_sampling import Mask, choose_token, make_full_mask
+from .step_masks import NodeMask
+from .stop_strings import StopTracker
+from .token_budget import Closing
+
+if TYPE_CHECKING:
+    from ..engine.matcher import Matcher
+
+__all__ = ["SampleState"]
+
+TRIES = 8
+"""Maximum number of tokens tried at one position when the budget is tight, before the known completion is written."""
+
+
+class SampleState:
+    """One text in progress.
+
+    Attributes
+    ----------
+    matcher : Matcher or None
+        The position in the constraint.
+    outcome : Outcome
+        The text so far; complete once `is_finished`.
+    unfed : list of int
+        Tokens of the text that the model has not been fed.
+    draft : DraftTree
+        The draft of the step that is running.
+
+    Raises
+    ------
+    LimitError
+        If the shortest text does not fit in max_tokens.
+    """
+
+    def __init__(
+        self, request: GenerationRequest, rng: np.random.Generator, listener: Callable[[Piece], None] | None
+    ) -> None:
+        self.request, self.rng = request, rng
+        self.start_ns = perf_counter_ns()
+        self.ends = request.vocabulary.eos_ids
+        self.matcher: Matcher | None = None if request.constraint is None else request.constraint.matcher()
+        self.closing = None if self.matcher is None else Closing(request.vocabulary, self.matcher, request.max_tokens)
+        self.source = request.draft_source()
+        self.outcome = Outcome()
+        stop = request.choice.stop
+        self.stops = StopTracker(stop, request.vocabulary) if stop else None
+        self.emitter = PieceEmitter(request.vocabulary, listener, self.stops)
+        self.prompt = set(request.prompt)
+        self.counts: Counter[int] = Counter()
+        self.context = list(request.prompt)
+        self.unfed: list[int] = []
+        self.draft = NO_DRAFT
+        self.unwritten: list[int | None] | None = None
+        self.is_finished = False
+        self.mask_ns = self.advance_ns = self.model_ns = self.positions = 0
+
+    @property
+    def remaining(self) -> int:
+        """How many more tokens the text may have, end token included."""
+        return self.request.max_tokens - len(self.outcome.tokens)
+
+    def propose_draft(self) -> DraftTree:
+        """Choose and return the draft of the next step."""
+        if self.unwritten is not None:
+            self.draft = DraftTree.chain([token for token in self.unwritten if token is not None][: LONGEST_DRAFT - 1])
+        elif self.remaining > 1:
+            self.draft = self.source.propose(self.context, self.matcher, self.remaining - 1)
+        else:
+            self.draft = NO_DRAFT
+        return self.draft
+
+    def take_rows(self, rows: LogprobRows, masks: Sequence[NodeMask], draft: DraftTree) -> list[int]:
+        """Sample tokens along the rows of a step. Return the nodes of the draft that were accepted.
+
+        rows: float [1 + len(draft), V], after the text and after each node. masks: at the same places; written to.
+        Raises the error of a mask, errors of the listener, and ArgumentError for a row that is not a distribution.
+        """
+        self.outcome.stats.model_calls += 1
+        written, node, kept = len(self.outcome.tokens), ROOT, list[int]()
+        observe_draft_rows(self.source, self.context, draft, rows)
+        while True:
+            row = self.adjust_row(rows[node + 1])
+            token = self.take_row(row, masks[node + 1], draft, node)
+            if token is None or self.outcome.stop is not None:
+                self.finish()
+                break
+            child = draft.children.get(node, {}).get(token)
+            if child is None:
+                break
+            kept.append(child)
+            node = child
+            if self.matcher is None and self.remaining == 0:
+                break
+        fresh = self.outcome.tokens[written:]
+        self.unfed = fresh[len(kept) :]
+        self.context += fresh
+        self.source.observe(fresh)
+        if not self.is_finished and self.matcher is None and self.remaining == 0:
+            self.outcome.finish_reason = "length"
+            self.finish()
+        return kept
+
+    def take_row(self, row: LogprobRows, mask: NodeMask, draft: DraftTree, node: int) -> int | None:
+        """Append one token from the row after a node of the draft and return it; None if the text has ended."""
+        if self.unwritten is None:
+            if isinstance(mask, ConstrainError):
+                raise mask
+            mask = make_full_mask(self.request.vocabulary.size) if mask is None else mask
+            choice = self.choose(row, mask, draft, node)
+            if choice is not None:
+                return self.append_choice(choice, draft.children.get(node, {}))
+            assert self.closing is not None
+            if self.closing.data is None:
+                self.outcome.finish_reason = "length"
+                return None
+            self.outcome.finish_reason = "budget"
+            self.unwritten = [*self.closing.tokens(), None]
+        return self.write(row, self.unwritten.pop(0))
+
+    def append_choice(self, choice: Pick, children: dict[int, int]) -> int | None:
+        """Append a sampled token and return it; None for an end token."""
+        self.count(choice)
+        if choice.token in self.ends:
+            return None
+        origin: TokenOrigin = "forced" if choice.token in children else "drawn"
+        self.outcome.stats.forced_tokens += origin == "forced"
+        self.append_token(choice.token, choice.logprob, choice.logmass, origin)
+        return choice.token
+
+    def append_token(self, token: int, logprob: float, logmass: float, origin: TokenOrigin) -> None:
+        """Append a token that the Matcher has taken, look for a stop string, and emit it."""
+        self.outcome.tokens.append(token)
+        self.counts[token] += 1
+        if self.stops is not None and self.stops.advance(token, self.matcher):
+            assert self.stops.match is not None
+            self.outcome.stop = self.stops.match.stop
+            if self.outcome.finish_reason == "complete":
+                self.outcome.finish_reason = "stop"
+        self.emitter.emit(token, logprob, logmass, origin, self.matcher)
+
+    def adjust_row(self, row: LogprobRows) -> LogprobRows:
+        """Return the log-probabilities after penalties and biases."""
+        adjustment = self.request.choice.adjustment
+        if adjustment.is_empty:
+            return row
+        return normalise_logits(adjust_changed(row, adjustment, self.prompt, self.counts)[0])
+
+    def choose(self, row: LogprobRows, mask: Mask, draft: DraftTree, node: int) -> Pick | None:
+        """Sample a token and advance the Matcher with it. Return None if the text has to be closed now."""
+        self.positions += 1
+        if self.matcher is None or self.closing is None:
+            return self.draw(row, mask, draft, node)
+        if self.remaining == 1:
+            last = mask & mask_of(self.ends, self.request.vocabulary.size)
+            if (last != mask).any():
+                mask, self.outcome.finish_reason = last, "budget"
+        for _ in range(TRIES):
+            choice = self.draw(row, mask, draft, node)
+            draft = NO_DRAFT  # a token that the budget refused is drawn again independently
+            if choice is None or choice.token in self.ends:
+                return choice
+            start = perf_counter_ns()
+            self.matcher.advance(choice.token)
+            self.advance_ns += perf_counter_ns() - start
+            if self.closing.follow(self.matcher, choice.token, self.remaining - 1):
+                return choice
+            self.matcher.rollback(1)
+            mask.view(np.uint32)[choice.token >> 5] &= np.uint32(0xFFFFFFFF ^ (1 << (choice.token & 31)))
+            if not self.closing.lost:  # else no completion exists at all: the mask was too permissive
+                self.outcome.stats.refused_for_budget += 1
+                self.outcome.finish_reason = "budget"
+        return None
+
+    def draw(self, row: LogprobRows, mask: Mask, draft: DraftTree, node: int) -> Pick | None:
+        """Draw an allowed token, by rejection sampling where the tokens of the draft after a node were sampled."""
+        proposal, probabilities = self.request.choice.proposal, draft.probabilities.get(node)
+        if probabilities is None:
+            return choose_token(row, mask, self.rng, proposal, self.ends)
+        allowed = allowed_tokens(mask)
+        if not len(allowed):
+            return None
+        siblings = list(draft.children.get(node, ()))
+        return pick_drafted(row, allowed, self.rng, proposal, self.ends, siblings, probabilities)
+
+    def write(self, row: LogprobRows, token: int | None) -> int | None:
+        """Append a token that was not sampled and return it; None means the end token."""
+        logprob = float(np.logaddexp.reduce(row[list(self.ends) if token is None else [token]]))
+        self.count(Pick(-1, logprob, 0.0, 0.0))
+        if token is not None:
+            assert self.matcher is not None
+            self.matcher.advance(token)
+            self.outcome.stats.closing_tokens += 1
+            self.append_token(token, logprob, 0.0, "closing")
+        return token
+
+    def count(self, choice: Pick) -> None:
+        """Add the log-probabilities of a chosen token to the sums."""
+        self.outcome.logprob += choice.logprob
+        self.outcome.log_weight += choice.logprob - choice.logproposal
+        self.outcome.stats.log_mass += choice.logmass
+
+    def finish(self) -> None:
+        """Set the bytes of the text and the statistics."""
+        self.is_finished = True
+        outcome, stats = self.outcome, self.outcome.stats
+        outcome.data = self.request.vocabulary.transcript(outcome.tokens)
+        if self.stops is not None:
+            outcome.data = self.stops.cut(outcome.data)
+        self.emitter.flush()
+        stats.tokens = len(outcome.tokens) + (outcome.finish_reason != "length" and outcome.stop is None)
+        stats.mask_us = self.mask_ns / max(self.positions, 1) / 1e3
+        stats.advance_us = self.advance_ns / max(self.positions, 1) / 1e3
+        stats.model_us_total = self.model_ns / 1e3
+        stats.total_us = (perf_counter_ns() - self.start_ns) / 1e3

@@ -1,0 +1,189 @@
+"""`Engine`: a model with its key-value caches and a scheduler, which batches the requests of all threads and tasks.
+
+with constrain.Engine("demo") as engine:
+    engine.generate(["Describe a person.", "Name a colour."], schema=[Person, None])
+    await engine.agenerate("Describe a person.", schema=Person, n=8)
+    async for event in engine.stream("Describe a person.", schema=Person): ...
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Generator
+from concurrent.futures import Future
+from contextlib import aclosing
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+from weakref import finalize
+
+from ..base.errors import ConstrainError
+from ..decoding.events import StreamEvent
+from ..decoding.request_run import RequestRun
+from ..decoding.requests import GenerationRequest
+from ..decoding.scheduler import PREFILL_TOKENS, SLOTS, Scheduler
+from .draft_plan import Draft, plan_drafts
+from .drawn_texts import DrawnTexts
+from .engine_call import EngineCall, EngineOptions, PromptResult, prepare_call
+from .engine_thread import EngineThread
+from .event_stream import EventStream
+from .masked_batches import draw_texts
+from .model_preparation import open_runner, resolve_model
+from .prompt_lists import Prompts
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+__all__ = ["Engine"]
+
+
+class Engine:
+    """A model, its caches, and a scheduler that generates many texts as one batch.
+
+    Calls from several threads and tasks share batches: a thread of the engine steps the model while there is work, and
+    texts join and leave between its steps. The same seed gives the same texts whatever else is in the batch, as far as
+    the model's arithmetic does not depend on the shape of a batch (differences of about 1e-6 in log-probabilities,
+    which change a sampled token about as rarely as that).
+
+    Parameters
+    ----------
+    model : object
+        As for `constrain.generate`.
+    tokenizer : object, optional
+        The tokenizer or Vocabulary of the model.
+    slots : int
+        Maximum number of texts in a batch; further ones wait.
+    prefill_tokens : int
+        Maximum number of prompt tokens that a step feeds beside the texts that are being generated.
+    dtype, device, device_map : optional
+        As for `load_model`, for a model given by name.
+    draft : str, model, list of DraftSource, optional
+        As for `constrain.generate`, for all calls that give no other. What "suffix" and "recycling" learn is shared by
+        all texts of the Engine.
+
+    Raises
+    ------
+    ConstrainError
+        If the model cannot be loaded.
+    """
+
+    def __init__(
+        self, model: Any, tokenizer: Any = None, *, slots: int = SLOTS, prefill_tokens: int = PREFILL_TOKENS,
+        dtype: Any = None, device: Any = None, device_map: Any = None, draft: Draft = None,
+    ) -> None:  # fmt: skip
+        self.model = resolve_model(model, tokenizer, dtype=dtype, device=device, device_map=device_map)
+        self.vocabulary, self.runner = open_runner(self.model, tokenizer)
+        self.drafts = plan_drafts(draft, self.model, self.vocabulary)
+        self.scheduler = Scheduler(self.runner, slots=slots, prefill_tokens=prefill_tokens)
+        self._thread = EngineThread(self.scheduler)
+        finalize(self, self._thread.close)
+
+    def generate(self, prompts: Prompts = None, **options: Unpack[EngineOptions]) -> PromptResult:
+        """Generate texts for one prompt or several, and wait for them.
+
+        Parameters
+        ----------
+        prompts : prompt or list of prompts
+            A text, a list of messages or of token ids; or a list of these.
+        **options
+            As those of `constrain.generate`, see `EngineOptions`: schema, regex, grammar, choices or type, each one
+            constraint or a list of one for each prompt (None: unconstrained); check, retries; n, max_tokens, seed
+            (one, or one for each prompt); those that choose tokens, end texts and compose prompts. errors="return"
+            returns an error in place of a prompt's results.
+
+        Returns
+        -------
+        Generation, list of Generation, or list of these
+            As `constrain.generate`; for a list of prompts or constraints, a list of the results of each.
+
+        Raises
+        ------
+        ConstrainError
+            As `constrain.generate`, and after `close`.
+        """
+        call = self._prepare(prompts, options)
+        texts = self._draw(call)
+        try:
+            requests = next(texts)
+            while True:
+                requests = texts.send(self._wait(requests))
+        except StopIteration as stop:
+            return call.collect(stop.value)
+
+    async def agenerate(self, prompts: Prompts = None, **options: Unpack[EngineOptions]) -> PromptResult:
+        """Generate texts as `generate`, without blocking the event loop. Cancelling the task frees the slots."""
+        call = await asyncio.to_thread(self._prepare, prompts, options)
+        texts = self._draw(call)
+        try:
+            requests = next(texts)
+            while True:
+                requests = texts.send(await self._await(requests))
+        except StopIteration as stop:
+            drawn: list[DrawnTexts] = stop.value
+        return call.collect(drawn)
+
+    async def stream(self, prompts: Prompts = None, **options: Unpack[EngineOptions]) -> AsyncIterator[StreamEvent]:
+        """Generate texts as `generate`, and yield events: `TextEvent` and, for each text, one `FinishEvent`.
+
+        Events of different texts alternate. An error of a text is in its FinishEvent. Closing the iterator abandons
+        the texts that have not ended and frees their slots.
+        """
+        call = await asyncio.to_thread(self._prepare, prompts, options)
+        async with aclosing(EventStream(call, self._thread).events()) as events:
+            async for event in events:
+                yield event
+
+    def close(self) -> None:
+        """Abandon all texts, stop the thread and free the caches. Further calls raise ConstrainError."""
+        self._thread.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _prepare(self, prompts: Prompts, options: EngineOptions) -> EngineCall:
+        options.setdefault("draft", self.drafts)
+        return prepare_call(self.model, self.vocabulary, self.runner, prompts, **options)
+
+    def _draw(self, call: EngineCall) -> Generator[list[GenerationRequest], list[RequestRun], list[DrawnTexts]]:
+        return draw_texts(call.vocabulary, call.prompts, call.count, call.choice)
+
+    def _submit(self, requests: list[GenerationRequest]) -> tuple[list[RequestRun], list[Future[None]]]:
+        """Queue requests; return their runs, and futures that are done when the runs are."""
+        futures: list[Future[None]] = [Future() for _ in requests]
+        for future in futures:
+            future.set_running_or_notify_cancel()  # a cancelled task must not cancel what the thread will set
+        places = {id(request): future for request, future in zip(requests, futures)}
+        runs = self._thread.submit(requests, lambda run: places[id(run.request)].set_result(None))
+        return runs, futures
+
+    def _wait(self, requests: list[GenerationRequest]) -> list[RequestRun]:
+        """Return the runs of requests once they are done."""
+        runs, futures = self._submit(requests)
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            self._thread.cancel(runs)
+            raise
+        return check_runs(runs)
+
+    async def _await(self, requests: list[GenerationRequest]) -> list[RequestRun]:
+        """Return the runs of requests once they are done."""
+        runs, futures = self._submit(requests)
+        try:
+            await asyncio.gather(*(asyncio.wrap_future(future) for future in futures))
+        except BaseException:
+            self._thread.cancel(runs)
+            raise
+        return check_runs(runs)
+
+
+def check_runs(runs: list[RequestRun]) -> list[RequestRun]:
+    """Return the runs. Raise ConstrainError if one was abandoned because the Engine was closed."""
+    if any(run.is_cancelled for run in runs):
+        raise ConstrainError("the Engine was closed before the text had ended")
+    return runs

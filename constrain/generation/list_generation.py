@@ -1,0 +1,67 @@
+"""`generate` with the sampler "masked": one batch for all prompts. Other samplers: one call after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .checked_generation import is_guided
+from .engine_call import PromptResult, prepare_call
+from .finished_texts import draw_here
+from .model_preparation import open_runner, resolve_model
+from .prompt_lists import Prompts, is_constraint_list, is_prompt_list, pair_prompts
+
+__all__ = ["generate_batch", "generate_lists", "has_lists"]
+
+CONSTRAINTS = ("schema", "regex", "grammar", "choices", "type")
+NOT_BATCHED = ("sampler", "particles", "masks")
+"""Options that the batched loop does not have."""
+LOADING = ("tokenizer", "dtype", "device", "device_map")
+
+
+def has_lists(prompt: object, arguments: Mapping[str, Any]) -> bool:
+    """Return whether a call of `generate` has a list of prompts or of constraints."""
+    return is_prompt_list(prompt) or any(is_constraint_list(name, arguments[name]) for name in CONSTRAINTS)
+
+
+def generate_lists(
+    generate: Callable[..., Any], model: Any, prompts: Prompts, arguments: Mapping[str, Any]
+) -> list[Any]:
+    """Return the results of each prompt.
+
+    Parameters
+    ----------
+    generate : callable
+        `generate` itself, for samplers that are not batched.
+    model : object
+        The model of the call.
+    prompts : prompt or list of prompts
+    arguments : mapping
+        All keyword arguments of the call by name.
+    """
+    if arguments["sampler"] == "masked" and arguments["particles"] is None and not is_guided(arguments):
+        results: list[Any] = generate_batch(model, prompts, arguments)
+        return results
+    options = dict(arguments)
+    given = {name: options.pop(name) for name in CONSTRAINTS}
+    import_paths = options.pop("import_paths")
+    return [
+        generate(model, prompt, **({} if request is None else request.given), **options)
+        for prompt, request in pair_prompts(prompts, given, import_paths)
+    ]
+
+
+def generate_batch(model: Any, prompts: Prompts, arguments: Mapping[str, Any]) -> PromptResult:
+    """Return the results of a prompt, or a list of those of several, by masked sampling as one batch.
+
+    arguments: all keyword arguments of `generate` by name.
+    """
+    options = {name: value for name, value in arguments.items() if name not in (*NOT_BATCHED, *LOADING)}
+    stream, loading = options.pop("stream"), {name: arguments[name] for name in LOADING}
+    resolved = resolve_model(model, **loading)
+    vocabulary, runner = open_runner(resolved, arguments["tokenizer"])
+    try:
+        call = prepare_call(resolved, vocabulary, runner, prompts, **options)
+        return call.collect(draw_here(runner, call, stream))
+    finally:
+        runner.close()

@@ -1,0 +1,125 @@
+"""Partial values of texts that are being generated: `Piece.partial`, `TextEvent.partial` and `stream_values`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from ..base.errors import check_type
+from ..decoding.outcomes import Piece
+from ..decoding.partial_json import NOTHING, PartialJson
+from ..integrations.partial_types import to_partial
+
+if TYPE_CHECKING:
+    from .generation_arguments import ConstraintRequest
+
+__all__ = ["PartialPieces", "PartialReader", "stream_values"]
+
+
+class PartialReader:
+    """The partial value of one text.
+
+    For a JSON Schema it is what the text shows so far as plain JSON, for a Python type an instance of its partial type
+    (`integrations.partial_types`), for all other constraints the text itself. None if no value has begun.
+
+    Parameters
+    ----------
+    request : ConstraintRequest or None
+        The constraint.
+    """
+
+    def __init__(self, request: ConstraintRequest | None) -> None:
+        self.tp = None if request is None else request.find_type()
+        is_json = request is not None and (self.tp is not None or request.schema is not None)
+        self.parser = None if not is_json else PartialJson() if self.tp is None else PartialJson(Decimal)
+        self.texts: list[str] = []
+
+    def feed(self, text: str) -> None:
+        """Append a piece of the text. It is parsed when the value is read."""
+        if text:
+            self.texts.append(text)
+
+    def read(self) -> Any:
+        """Return the value of the text so far; it does not change when the text goes on."""
+        text = "".join(self.texts)
+        if self.parser is None:
+            self.texts = [text]
+            return text
+        self.texts = []
+        self.parser.feed(text)
+        if self.parser.value is NOTHING:
+            return None
+        if self.tp is None:
+            return self.parser.snapshot()
+        try:
+            return to_partial(self.tp, self.parser.value, self.parser.open_path())
+        except RecursionError:  # nested too deeply to be of a type
+            return self.parser.snapshot()
+
+    @property
+    def changes(self) -> int:
+        """A number that changes when the value does; parses what was fed."""
+        if self.parser is None:
+            return sum(map(len, self.texts))
+        self.parser.feed("".join(self.texts))
+        self.texts = []
+        return self.parser.changes
+
+
+class PartialPieces:
+    """Gives the Pieces of the texts of a call their partial values (`Piece.partial`).
+
+    Parameters
+    ----------
+    requests : sequence of ConstraintRequest or None
+        The constraint of each prompt.
+    stream : callable
+        Called with each Piece.
+    """
+
+    def __init__(self, requests: Sequence[ConstraintRequest | None], stream: Callable[[Piece], None]) -> None:
+        self.requests, self.stream = requests, stream
+        self.readers: dict[tuple[int, int], tuple[int, PartialReader]] = {}
+
+    def __call__(self, prompt: int, sample: int, piece: Piece) -> None:
+        """Pass on a Piece of a sample of a prompt."""
+        attempt, reader = self.readers.get((prompt, sample), (-1, None))
+        if reader is None or attempt != piece.attempt:
+            reader = PartialReader(self.requests[prompt])
+            self.readers[prompt, sample] = piece.attempt, reader
+        reader.feed(piece.text)
+        self.stream(replace(piece, reader=reader))
+
+
+def stream_values(receive: Callable[[Any], Any]) -> Callable[[Piece], None]:
+    """Return a function for `generate(stream=...)` that passes on partial values.
+
+    Parameters
+    ----------
+    receive : callable
+        Called with the value of the text so far, whenever it has changed: plain JSON for a schema, an instance of
+        `partial_model` of the type for a type, the text itself for other constraints.
+
+    Returns
+    -------
+    callable
+        A function of a `Piece`.
+
+    Raises
+    ------
+    TypeError
+        If `receive` is not callable.
+    """
+    check_type("receive", receive, Callable, "give a function of a value")  # type: ignore[arg-type]
+    seen: tuple[Any, int] = (None, 0)
+
+    def pass_on(piece: Piece) -> None:
+        nonlocal seen
+        now = piece.reader, 0 if piece.reader is None else piece.reader.changes
+        if now != seen and now[1]:
+            receive(piece.partial)
+        seen = now
+
+    return pass_on

@@ -1,0 +1,134 @@
+"""The nearest text against brute force: every text of a small language, and its Levenshtein distance."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import product
+
+import pytest
+from hypothesis import assume, given, settings, strategies as st
+
+import constrain
+from constrain.compilation.constraint_compiler import compile_grammar
+from constrain.correction.character_graph import CharacterGraph
+from constrain.correction.edits import count_edits, list_edits
+from constrain.correction.nearest_text import EDIT, search_beam, search_nearest
+from constrain.correction.text_repair import repair_text
+from constrain.grammar.nodes import Grammar
+from constrain.vocabulary.vocabulary import Vocabulary
+from tests import grammar_factory as make
+from tests.grammar_oracle import Reference
+
+BYTES = Vocabulary.bytes()
+
+
+def apply_edits(text: str, edits: tuple[object, ...]) -> str:
+    """The text after its edits, from the last to the first."""
+    for edit in reversed(edits):
+        end = edit.position + len(edit.removed)  # type: ignore[attr-defined]
+        assert text[edit.position : end] == edit.removed  # type: ignore[attr-defined]
+        text = text[: edit.position] + edit.inserted + text[end:]  # type: ignore[attr-defined]
+    return text
+
+
+def slow_distance(old: str, new: str) -> int:
+    """Levenshtein's distance by its recursive definition."""
+    if not old or not new:
+        return len(old) + len(new)
+    return min(
+        slow_distance(old[1:], new[1:]) + (old[0] != new[0]),
+        slow_distance(old[1:], new) + 1,
+        slow_distance(old, new[1:]) + 1,
+    )
+
+
+@given(st.text("ab", max_size=4), st.text("abc", max_size=4))
+def test_edits_are_counted(old: str, new: str) -> None:
+    assert count_edits(old, new) == slow_distance(old, new)
+
+
+def check_nearest(text: str, language: list[str], constraint: constrain.Constraint, longest: int) -> None:
+    """Compare `repair_text` with the texts of the language of at most `longest` characters."""
+    least = min(count_edits(text, one) for one in language)
+    assume(len(text) + least <= longest)  # else a longer text could be nearer
+    found = repair_text(text, constraint)
+    assert found.text in language
+    assert (found.distance, found.at_least) == (least, least)
+    assert apply_edits(text, found.edits) == found.text
+    assert count_edits(text, found.text) == least
+
+
+WORDS = ["".join(word) for size in range(8) for word in product("ab", repeat=size)]
+
+
+@pytest.mark.parametrize("pattern", ["(ab)*", "a{2,3}b?", "(a|bb)+a", "a*b{3}a*", "(?=.*bb)[ab]{3,6}", "b(ab|ba)*b"])
+@settings(deadline=None, max_examples=40)
+@given(text=st.text("abc", max_size=5))
+def test_regexes(pattern: str, text: str) -> None:
+    language = [word for word in WORDS if re.fullmatch(pattern, word)]
+    check_nearest(text, language, constrain.compile(BYTES, regex=pattern), 7)
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_grammars_with_recursion(data: st.DataObject) -> None:
+    grammar: Grammar = data.draw(make.rules.filter(make.sound), label="grammar")
+    oracle = Reference(grammar)
+    letters = sorted({chr(byte) for byte in oracle.next_bytes(b"")} | {"a", "b"})[:3]
+    words = ["".join(word) for size in range(6) for word in product(letters, repeat=size)]
+    language = [word for word in words if oracle.accepts(word.encode())]
+    assume(language)
+    text = data.draw(st.text("".join(letters) + "z", max_size=3), label="text")
+    constraint = compile_grammar(grammar, BYTES)
+    found = repair_text(text, constraint)
+    assert oracle.accepts(found.text.encode())
+    assert found.is_nearest
+    assert found.distance == count_edits(text, found.text) <= min(count_edits(text, one) for one in language)
+
+
+ENUM = [{"a": 1}, {"b": [1, 2]}, {"a": 1, "b": []}, [], [{"a": "é"}], "x", 12, None]
+
+
+@settings(deadline=None, max_examples=60)
+@given(text=st.text('ab{}[]":,12é ', max_size=12))
+def test_values_of_an_enum(text: str) -> None:
+    """Every text of the language is known, whatever its length."""
+    constraint = constrain.compile(BYTES, schema={"enum": ENUM})
+    found = repair_text(text, constraint)
+    assert json.loads(found.text) in ENUM
+    assert found.is_nearest
+    spelled = [json.dumps(one, ensure_ascii=False, separators=(",", ":")) for one in ENUM]
+    assert found.distance <= min(count_edits(text, one) for one in spelled)
+
+
+@settings(deadline=None, max_examples=40)
+@given(text=st.text("ab(){}", max_size=8))
+def test_the_beam_is_an_upper_bound_and_the_budget_a_lower_one(text: str) -> None:
+    grammar = constrain.gbnf('root ::= "(" root ")" | "{" root "}" | [ab]*')
+    graph = CharacterGraph(constrain.compile(BYTES, grammar))
+    near = search_beam(graph, text, width=2)
+    exact = search_nearest(graph, text, 10**6, near.cost)
+    distance = (exact.found or near).distance
+    assert exact.at_least == distance <= near.distance
+    assert count_edits(text, near.text) <= near.distance
+    for most in (0, 1, 5, 25):
+        assert search_nearest(graph, text, most, near.cost).at_least <= distance
+
+
+def test_kinds_of_edits_decide_between_equal_numbers() -> None:
+    """A missing member is inserted rather than written over another one, and quotation marks are exchanged."""
+    schema = {
+        "type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+        "required": ["name", "age"], "additionalProperties": False,
+    }  # fmt: skip
+    constraint = constrain.compile(BYTES, schema=schema, style=constrain.Style.any())
+    assert repair_text('{"name": "Bob"}', constraint).text == '{"name": "Bob","age":0}'
+    assert repair_text("{'name': 'Bob', 'age': 4}", constraint).text == '{"name": "Bob", "age": 4}'
+    assert repair_text('{"name": "Bob", "age": "4"}', constraint).text == '{"name": "Bob", "age": 4}'
+
+
+def test_edits_of_an_alignment_are_merged() -> None:
+    steps = [("a", "a"), ("b", ""), ("", "x"), ("c", "c"), ("", "y")]
+    assert [str(edit) for edit in list_edits(steps)] == ["replace 'b' by 'x' at 1", "insert 'y' at 3"]
+    assert EDIT > 1000
