@@ -29,7 +29,7 @@ def is_guided(arguments: Mapping[str, Any]) -> bool:
     drawn. arguments: keyword arguments of `generate` by name.
     """
     judges_prefixes = isinstance(arguments["check"], TextChecker) or hasattr(arguments["check"], "matcher")
-    is_plain = arguments["stream"] is None and arguments["draft"] is None and not arguments["stop"]
+    is_plain = all(arguments[name] is None for name in ("stream", "stop", "draft"))
     return judges_prefixes and arguments["sampler"] == "masked" and is_plain
 
 
