@@ -5,7 +5,8 @@
     "suffix"                     the same in all texts so far, as a tree
     "recycling"                  the likeliest successors of tokens in the model's earlier rows, as a tree
     a model or its name          a draft model, of the same vocabulary or of another
-    a list of DraftSource        their union; of an empty list, none, not even of forced text
+    a list of DraftSource        their union
+    "none", or an empty list     nothing, not even forced text
 
 Each is preceded by forced text, and asked for as many tokens as its acceptance is worth (`AdaptiveDrafts`).
 """
@@ -39,7 +40,7 @@ __all__ = ["FORCED_TEXT", "Draft", "DraftPlan", "check_draft_sampler", "plan_dra
 
 Draft = Any
 """What `draft=` takes, see the module."""
-NAMES = ("constraint", "prompt", "suffix", "recycling")
+NAMES = ("constraint", "prompt", "suffix", "recycling", "none")
 ROW_COST = 0.04
 """Cost of one more row of the target's forward pass, as a share of a pass with one row."""
 UNKNOWN_COST = 0.25
@@ -127,6 +128,8 @@ def plan_named(name: str, vocabulary: Vocabulary) -> DraftPlan:
     """Return the plan of one of NAMES."""
     if name == "constraint":
         return FORCED_TEXT
+    if name == "none":
+        return NOTHING
     if name == "prompt":
         return plan_sources([PromptLookup()])
     return plan_sources([SuffixHistory() if name == "suffix" else SuccessorMatrix(vocabulary.size)])
@@ -223,10 +226,10 @@ def have_same_tokens(first: Vocabulary, second: Vocabulary) -> bool:
 
 
 def estimate_cost(draft: Any, target: Any) -> float:
-    """Return the cost of a forward pass of a draft model, as a share of one of the target: the ratio of their
-    parameters without input embeddings.
+    """Return the cost of a token of a draft model, as a share of a forward pass of the target: the ratio of their
+    parameters without input embeddings, and a quarter more for masks and sampling.
     """
-    return max(0.02, min(1.0, count_parameters(draft) / max(count_parameters(target), 1)))
+    return max(0.02, 1.25 * count_parameters(draft) / max(count_parameters(target), 1))
 
 
 def count_parameters(model: Any) -> int:

@@ -124,8 +124,9 @@ class Engine:
     async def stream(self, prompts: Prompts = None, **options: Unpack[EngineOptions]) -> AsyncIterator[StreamEvent]:
         """Generate texts as `generate`, and yield events: `TextEvent` and, for each text, one `FinishEvent`.
 
-        Events of different texts alternate. An error of a text is in its FinishEvent. Closing the iterator abandons
-        the texts that have not ended and frees their slots.
+        Events of different texts alternate. An error of a text is in its FinishEvent; a text that a validator or check
+        refuses is not drawn again, since its events were seen. Closing the iterator abandons the texts that have not
+        ended and frees their slots.
         """
         call = await asyncio.to_thread(self._prepare, prompts, options)
         async with aclosing(EventStream(call, self._thread).events()) as events:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from ..base.errors import LimitError, UnsupportedError, check_choice, check_count, check_type
 from ..engine.constraint import Constraint
-from .gaps import Segment, Span, TextGap, TokenPositions, read_spans
+from .gaps import KnownText, Segment, Span, TextGap, TokenPositions, read_spans
 from .lattice_steps import Piece
 from .position_lattice import PositionLattice
 from .text_intersection import find_text
@@ -124,11 +124,19 @@ def _check_text(segments: Sequence[Segment], constraint: Constraint, most_states
     if has_positions:
         return None
     try:
-        text = find_text(segments, constraint)
+        text = find_text([_as_text(one, constraint.vocabulary) for one in segments], constraint)
     except (UnsupportedError, LimitError):
         return None
     masks = np.zeros((0, -(-constraint.vocabulary.size // 32)), np.int32)
     return InfillAnswer(text is not None, text, () if text is None else (text,), masks, True)
+
+
+def _as_text(segment: Segment, vocabulary: Vocabulary) -> Segment:
+    """Return known tokens as the text that they spell; another segment, and special tokens, unchanged."""
+    if not isinstance(segment, TokenPositions) or segment.form is not None:
+        return segment
+    pieces = [None if token is None else vocabulary.tokens[token] for token in segment.known]
+    return segment if None in pieces else KnownText(b"".join(one for one in pieces if one is not None))
 
 
 def _answer(lattice: PositionLattice) -> InfillAnswer:

@@ -11,7 +11,8 @@ some completion has there (`PositionLattice.position_mask`), so no choice is eve
 2. If there are too many states for all completions, the lattice is narrowed: it holds true completions, so the
    guarantee is the same, but tokens are missing from its masks. It is built again up to `most_builds` times, first with
    the tokens that the model prefers, and later when more is known, so that more of what remains fits.
-3. After `most_calls` calls of the model, all remaining positions are filled with one completion of the lattice at once.
+3. After `most_calls` calls of the model, all remaining positions are filled at once, with the completion that is
+   likeliest if the positions are independent, as the model's last prediction takes them (`likeliest_completion`).
 
 As with masking in causal models, the distribution is not that of the model given the language: a position is drawn
 without regard to how likely the completions are that remain.
@@ -41,6 +42,7 @@ from ..engine.constraint import Constraint
 from ..sampling.core.masked_sampling import Pick, Proposal, pick_under
 from ..sampling.core.sampler_arguments import check_constraint
 from .gaps import KnownText, Span, TextGap, TokenPositions, read_spans
+from .likeliest_completion import find_likeliest
 from .position_lattice import PositionLattice
 
 __all__ = ["MaskedLanguageModel", "MaskedOutcome", "decode_masked"]
@@ -138,7 +140,8 @@ def decode_masked(
     temperature : float
         Divides the log-probabilities; 0 selects the likeliest token.
     most_calls : int, optional
-        Calls of the model after which the remaining positions are filled with a completion. None for no bound.
+        Calls of the model after which the remaining positions are filled with the likeliest completion; None for no
+        bound.
     most_states : int
         Most states of a lattice, see `infill_check`; beyond, it is narrowed.
     most_builds : int
@@ -222,6 +225,7 @@ class _Canvas:
         self.unknown = [index for index, token in enumerate(self.tokens) if token is None]
         self.gaps = len(self.unknown)
         self.outcome = MaskedOutcome()
+        self.rows: NDArray[np.floating[Any]] | None = None  # the model's last prediction
 
     def build(self) -> None:
         """Build the first lattice: of all completions, or narrowed."""
@@ -278,6 +282,7 @@ class _Canvas:
                 f"the model returned {rows.dtype}{list(rows.shape)} for {len(self.tokens)} positions: it must return "
                 f"floats, one row of at least {size} log-probabilities for each position"
             )
+        self.rows = rows
         return rows
 
     def rank(self, rows: NDArray[np.floating[Any]]) -> list[tuple[int, Pick | None]]:
@@ -324,12 +329,14 @@ class _Canvas:
         return [piece for piece in pieces if isinstance(piece, int)]
 
     def finish(self) -> MaskedOutcome:
-        """Fill what is still unknown with a completion, and return the result."""
+        """Fill what is still unknown with the likeliest completion under the last prediction, and return the result."""
         if self.unknown:
             self.outcome.closing_tokens += len(self.unknown)
-            completion = self.complete()
+            tokens, _ = (self.complete(), 0.0) if self.rows is None else find_likeliest(self.lattice, self.rows)
             for position in [*self.unknown]:
-                self.put(position, completion[position])
+                token = tokens[position]
+                assert token is not None, "no position of a sequence is absent"
+                self.put(position, token)
         self.outcome.tokens = [token for token in self.tokens if token is not None]
         self.outcome.data = self.constraint.vocabulary.transcript(self.outcome.tokens)
         return self.outcome

@@ -221,7 +221,7 @@ class ParserProduct:
             else:
                 after = table.goto[states, symbol] if kind == "rule" else table.action[states, symbol] - 1
                 exists = (after >= 0) & leads_to[before, r]
-                goto[1 : 1 + len(states), column] = np.where(exists, self.state_of[after, r], -1)
+                goto[1 : 1 + len(states), column] = np.where(exists, self.state_of[np.maximum(after, 0), r], -1)
         return goto
 
     def _find_later_states(self) -> NDArray[np.bool_]:

@@ -5,9 +5,10 @@ If each token of a draft is accepted with probability a, given that those before
     E(k) = 1 + a + a^2 + ... + a^k
 
 tokens per forward pass of the target, which takes 1 + c k times as long as without a draft: c is the cost of a further
-row of the target and of drafting one token. The length with the greatest E(k) / (1 + c k) is proposed; it is 0 if a is
-below c. The rate a is measured with exponential forgetting. A source whose length is 0 is asked again after ever longer
-pauses, so that what it costs is bounded by a small share of the passes, and a text that becomes predictable is noticed.
+row of the target and of drafting one token. The length with the greatest E(k) / (1 + c k) is proposed, or none if that
+is not clearly above 1, since the rate is an estimate. The rate a is measured with exponential forgetting. A source
+whose length is 0 is asked again after ever longer pauses, so that what it costs is bounded by a small share of the
+passes, and a text that becomes predictable is noticed.
 
 Costs are constants and not clocks, so that the same seed gives the same text on every machine.
 """
@@ -33,6 +34,8 @@ COUNTED = 8
 """Most accepted tokens of one draft that are counted, so that a few rejections outweigh a long copied passage."""
 LONGEST_PAUSE = 64
 """Most forward passes without a draft between two attempts."""
+MARGIN = 1.1
+"""Least expected number of tokens per cost of a draft that is proposed."""
 ATTEMPT = 2
 """Length of the draft of an attempt."""
 
@@ -107,7 +110,8 @@ class AdaptiveDrafts:
 
 
 def choose_length(rate: float, cost: float, limit: int) -> int:
-    """Return the draft length k from 0 to `limit` with the most expected tokens per cost.
+    """Return the draft length k from 1 to `limit` with the most expected tokens per cost; 0 if they are fewer than
+    `MARGIN`.
 
     Parameters
     ----------
@@ -122,7 +126,7 @@ def choose_length(rate: float, cost: float, limit: int) -> int:
     -------
     int
     """
-    best, best_value, expected, survival = 0, 1.0, 1.0, 1.0
+    best, best_value, expected, survival = 0, MARGIN, 1.0, 1.0
     for length in range(1, limit + 1):
         survival *= rate
         expected += survival

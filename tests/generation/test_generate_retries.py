@@ -207,3 +207,11 @@ def test_the_reason_is_put_into_the_next_prompt() -> None:
     assert [refusal.reason for refusal in one.refusals] == ["no 1", "no 2"]
     with pytest.raises(ConstrainError, match="not a list of messages"):
         generate(loaded, "go", regex="a", retry_prompt="{reason}")
+
+
+def test_auto_retries_where_it_selects_masked() -> None:
+    one = generate(LM, **GIVEN, sampler="auto", temperature=0.9, check=odd_a, retries=50, seed=4)
+    assert one.stats.sampler == "masked" and "temperature" in one.stats.reason
+    assert one.text.count("a") % 2
+    exact = generate(LM, **GIVEN, sampler="auto", check=odd_a, seed=4)
+    assert exact.text.count("a") % 2 and not exact.refusals

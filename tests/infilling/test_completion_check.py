@@ -11,9 +11,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings, strategies as st
 
 import constrain
+from constrain.base.errors import LimitError
 from constrain.compilation.constraint_compiler import compile_grammar
+from constrain.engine.constraint import Constraint
 from constrain.grammar.nodes import Grammar
-from constrain.infilling import Gap, InfillAnswer, infill_check
+from constrain.infilling import Gap, InfillAnswer, infill_check, position_lattice
+from constrain.infilling.constraint_states import START, ConstraintStates
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests import grammar_factory as make
 from tests.grammar_oracle import Reference
@@ -177,3 +180,79 @@ def test_answers_are_those_of_brute_force(kind: str) -> None:
     verdicts: list[bool] = []
     run()
     assert len(verdicts) >= 1_000 and 0.1 < np.mean(verdicts) < 0.9, (len(verdicts), np.mean(verdicts))
+
+
+def test_narrowed_lattices_hold_true_completions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is left out, witness and masks are right; and where nothing is left out, complete."""
+    monkeypatch.setattr(position_lattice, "LEAST_WIDTH", 2)
+    outcomes: list[str] = []
+
+    @seed(16)
+    @settings(SEEDED, max_examples=25)
+    @given(grammar=make.rules.filter(make.sound), several=st.lists(patterns, min_size=20, max_size=20))
+    def run(grammar: Grammar, several: list[list[object]]) -> None:
+        constraint, oracle = compile_grammar(grammar, SMALL), Oracle(grammar)
+        for spans in several:
+            texts, masks = brute_force(spans, oracle)
+            try:
+                answer = infill_check(spans, constraint, beyond="narrow", most_states=1)  # type: ignore[arg-type]
+            except LimitError:
+                outcomes.append("undecided")
+                continue
+            assert answer.is_possible == bool(texts) and (not texts or answer.witness in texts)
+            found = [list_bits(mask) for mask in answer.masks]
+            assert all(some <= every for some, every in zip(found, masks))
+            assert found == masks or not answer.is_exact
+            outcomes.append("exact" if answer.is_exact else "narrowed")
+
+    run()
+    assert min(outcomes.count(one) for one in ("exact", "narrowed")) > 10, outcomes
+
+
+OBJECTS = Vocabulary.from_tokens(
+    [b"{", b"}", b'"a":', b'"ab":', b'"x":', b'"xy":', b'"z":', b",", b"1", b"12", b'"a', b'"', b'":', None], (13,)
+)
+
+
+def walk_randomly(constraint: Constraint, rng: np.random.Generator, most: int = 9) -> list[int]:
+    """Tokens of a prefix of a text, often of a whole one."""
+    states, state, tokens = ConstraintStates.of(constraint), START, list[int]()
+    while len(tokens) < most and not (states.is_accepting(state) and rng.random() < 0.7):
+        arcs = states.list_token_arcs(state)
+        allowed = arcs.labels[arcs.labels != OBJECTS.eos_ids[0]]
+        if not len(allowed):
+            break
+        tokens.append(int(rng.choice(allowed)))
+        state = arcs.target(tokens[-1])
+    return tokens
+
+
+def test_objects_agree_with_brute_force() -> None:
+    """Keys that must differ, counts and required keys, with up to three unknown tokens in texts of the language."""
+    grammars = make.objects.filter(make.sound)
+    verdicts: list[bool] = []
+
+    @seed(15)
+    @settings(SEEDED, max_examples=40)
+    @given(grammar=grammars, number=st.integers(0, 1000))
+    def run(grammar: Grammar, number: int) -> None:
+        constraint, oracle, rng = compile_grammar(grammar, OBJECTS), Oracle(grammar), np.random.default_rng(number)
+        for _ in range(8):
+            tokens: list[int | None] = [*walk_randomly(constraint, rng)]
+            holes = sorted(rng.permutation(len(tokens))[: int(rng.integers(1, 4))].tolist())
+            for hole in holes:
+                tokens[hole] = None
+            expected: list[set[int]] = [set() for _ in holes]
+            for filling in product(range(len(OBJECTS.tokens) - 1), repeat=len(holes)):
+                filled = dict(zip(holes, filling))
+                text = OBJECTS.text([filled.get(index, token) for index, token in enumerate(tokens)])  # type: ignore[misc]
+                if oracle.accepts(text):
+                    for mask, token in zip(expected, filling):
+                        mask.add(token)
+            hole_gap = Gap(1, 1, "tokens", end_tokens="refused")
+            answer = infill_check([hole_gap if token is None else token for token in tokens], constraint)
+            assert [list_bits(mask) for mask in answer.masks] == expected and answer.is_exact
+            verdicts.append(answer.is_possible)
+
+    run()
+    assert len(verdicts) >= 300 and np.mean(verdicts) > 0.1, (len(verdicts), np.mean(verdicts))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from itertools import product
 
 import jsonschema
 import numpy as np
@@ -12,6 +14,7 @@ import constrain
 from constrain.base.errors import ArgumentError, UnsatisfiableError
 from constrain.infilling import Gap, decode_masked
 from constrain.infilling.gaps import read_spans
+from constrain.infilling.likeliest_completion import find_likeliest
 from constrain.infilling.position_lattice import PositionLattice
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.masked_model_factory import NeighbourModel, RandomModel, train_transformer
@@ -115,6 +118,49 @@ def test_the_order_of_choices_does_not_change_the_lattice() -> None:
             fresh = PositionLattice.build(constraint, read_spans([tokens], BYTES), 1000)
             for other in range(8):
                 assert (lattice.position_mask(other) == fresh.position_mask(other)).all()
+
+
+def test_choices_within_gaps_of_any_length_and_with_forms() -> None:
+    """As above, where positions may be absent and the gap has its own constraint."""
+    constraint = constrain.compile(BYTES, regex="x(ab|ba)*c{0,3}(d|ef)*y")
+    gap = Gap(2, 5, "tokens", constrain.regex("[a-c]*|abdd"), "refused")
+    rng = np.random.default_rng(5)
+    for _ in range(10):
+        first, middle, last = read_spans(["x", gap, "y"], BYTES)
+        lattice = PositionLattice.build(constraint, [first, middle, last], 1000)
+        for position in range(5):
+            allowed = np.flatnonzero(np.unpackbits(lattice.position_mask(position).view(np.uint8), bitorder="little"))
+            if not len(allowed):
+                break
+            lattice.choose(position, int(rng.choice(allowed)))
+            known = [lattice.known_token(other) for other in range(5)]
+            fresh = PositionLattice.build(
+                constraint, [first, replace(middle, known=tuple(known), low=max(2, position + 1)), last], 1000
+            )
+            for other in range(5):
+                assert (lattice.position_mask(other) == fresh.position_mask(other)).all()
+        assert lattice.is_possible
+
+
+def test_the_likeliest_completion_is_that_of_all_sequences() -> None:
+    vocabulary = Vocabulary.from_tokens([b"a", b"b", b"ab", b"c", None], (4,))
+    constraint = constrain.compile(vocabulary, regex="(ab|ba)*c{0,2}")
+    matcher = constraint.matcher()
+    rng = np.random.default_rng(6)
+    for known in ([None] * 4, [None, 0, None, None], [2, None, None, 4], [None, None, 3, None]):
+        rows = np.log(rng.dirichlet(np.full(5, 0.5), 4))
+        scores = {}
+        for tokens in product(range(5), repeat=4):
+            trial = matcher.fork()
+            text = [token for token in tokens if token != 4]
+            if tokens != (*text, *[4] * (4 - len(text))) or any(k not in (None, t) for k, t in zip(known, tokens)):
+                continue
+            if all(trial.allows(token) and trial.advance(token) is None for token in text) and trial.is_complete:
+                scores[tokens] = sum(rows[i, t] for i, t in enumerate(tokens) if known[i] is None)
+        lattice = PositionLattice.build(constraint, read_spans([known], vocabulary), 1000)
+        found, logprob = find_likeliest(lattice, rows)
+        assert tuple(found) == max(scores, key=scores.__getitem__)
+        assert abs(logprob - max(scores.values())) < 1e-9
 
 
 def test_what_cannot_be_decoded_is_refused() -> None:

@@ -191,3 +191,17 @@ def test_known_text_may_split_characters() -> None:
     assert infill_check([b"\xc3", Gap(), b"\xa9x"], constraint).is_possible
     assert list(infill_check([b"\xc3", None, b"x"], constraint).masks.nonzero()[1]) == [0xA8 // 32]
     assert not infill_check([b"\xc3", Gap(form="x"), b"x"], constraint)
+
+
+def test_a_full_state_cache_is_an_error_of_its_own() -> None:
+    limits = constrain.Limits(state_cache_bytes=8 << 20)
+    constraint = constrain.compile(BYTES, schema={"type": "object"}, limits=limits)
+    with pytest.raises(LimitError):
+        infill_check([Gap.tokens(30)], constraint, most_states=1_000_000)
+    assert infill_check(['{"a":', Gap.tokens(1), "}"], constraint).is_possible
+
+
+def test_known_tokens_beside_text_gaps() -> None:
+    constraint = constrain.compile(BYTES, grammar=constrain.gbnf(BALANCED))
+    assert infill_check([[40, 40], Gap(), 41], constraint).is_possible
+    assert not infill_check([[40, 40], Gap(form=constrain.regex(r"\(*")), [41]], constraint).is_possible

@@ -108,7 +108,7 @@ GENERATE = {
     "temperature": 1.0, "top_k": None, "top_p": None, "seed": 1, "stream": None, "min_p": None,
     "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "logit_bias": None, "stop": None,
     "eos_ids": None, "retries": 1, "retry_prompt": None, "chat": "plain", "show_constraint": None, "dtype": None,
-    "device": None, "device_map": None,
+    "device": None, "device_map": None, "draft": None,
 }  # fmt: skip
 COMPILE = {"form": None, "schema": None, "regex": None, "grammar": None, "choices": None, "type": None,
            "style": constrain.Style(), "registry": None, "base_uri": "", "import_paths": (),
@@ -202,7 +202,7 @@ CALLS: dict[str, Call] = {
     "Engine": (
         constrain.Engine,
         lambda: {"model": model(), "tokenizer": vocabulary(), "slots": 2, "prefill_tokens": 9, "dtype": None,
-                 "device": None, "device_map": None},
+                 "device": None, "device_map": None, "draft": None},
     ),
     "Engine.generate": (engine_texts, lambda: {"prompts": None}),
     "Engine.agenerate": (awaited_texts, lambda: {"prompts": None}),
@@ -416,7 +416,7 @@ INNER = {
     "Constraint.state_cache", "Form.grammar", "Form.named", "Form.names", "Form.read", "Refusal.count",
     "Refusal.index",
     *(f"ConstraintLogitsProcessor.{name}"
-      for name in ("check_left", "continues", "goes_on", "masks", "owners", "position", "starts")),
+      for name in ("check_left", "continues", "goes_on", "is_assistant", "masks", "owners", "position", "starts")),
 }  # fmt: skip
 """Methods for the library's own use."""
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from constrain.base.errors import ArgumentError
 from constrain.sampling.core.masked_sampling import Proposal
-from constrain.speculation.adaptive_drafts import AdaptiveDrafts, choose_length
+from constrain.speculation.adaptive_drafts import MARGIN, AdaptiveDrafts, choose_length
 from constrain.speculation.combined_drafts import ForcedFirst, MergedDrafts
 from constrain.speculation.draft_source import NO_DRAFT, ROOT, DraftSource, DraftTree
 from constrain.speculation.model_drafts import ModelDrafts, draw_without_replacement
@@ -302,7 +302,8 @@ def test_draft_lengths_have_the_most_tokens_per_cost() -> None:
     for rate in (0, 0.03, 0.3, 0.7, 0.95, 1):
         for cost in (0.01, 0.05, 0.3, 1, 2):
             value = [sum(rate**i for i in range(k + 1)) / (1 + cost * k) for k in range(41)]
-            assert value[choose_length(rate, cost, 40)] == pytest.approx(max(value))
+            length = choose_length(rate, cost, 40)
+            assert value[length] == pytest.approx(max(value) if max(value) > MARGIN else 1)
     assert choose_length(1, 0.01, 0) == 0
 
 

@@ -69,7 +69,7 @@ class Proposal:
     @property
     def is_uncut(self) -> bool:
         """Whether every token stays possible (none of top_k, top_p and min_p is set)."""
-        return self.top_k is None and self.top_p is None and self.min_p is None
+        return self.top_k is None and self.top_p is None and not self.min_p
 
 
 PLAIN = Proposal()
