@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -236,7 +237,7 @@ MODEL = QueryModel([query.replace("\n", " ") for query in random_queries(7, 150,
 def test_everything_that_is_generated_prepares() -> None:
     """A model that writes plausible queries, most of which are wrong without the checker."""
     constraint = constrain.compile(BYTES, regex=r"SELECT [ -~]{1,100}")
-    given = {"n": 40, "max_tokens": 110}
+    given: Any = {"n": 40, "max_tokens": 110}
     free = draw(MODEL, constraint, rng=np.random.default_rng(1), **given)
     checker = VerdictChecker(BYTES, CHECKER)
     drawn = draw_checked(MODEL, constraint, checker, rng=np.random.default_rng(1), **given).without_unfinished()
