@@ -65,10 +65,12 @@ if TYPE_CHECKING:
     from .generation.answer_repair import repair
     from .generation.generation_result import Generation
     from .generation.inference_engine import Engine
+    from .generation.option_probabilities import choose
     from .generation.partial_values import stream_values
     from .generation.pipeline import generate
     from .generation.prompt_composition import PromptTemplate
     from .generation.remote_generation import generate_remote
+    from .generation.text_probability import score
     from .generation.text_session import Session, session
     from .grammar.nodes import Grammar
     from .infilling import Gap, decode_masked, infill, infill_check, infill_form
@@ -131,6 +133,7 @@ __all__ = [
     "apply_mask",
     "beam_search",
     "best_first_search",
+    "choose",
     "compile",
     "compile_grammar",
     "decode_masked",
@@ -153,6 +156,7 @@ __all__ = [
     "partial_model",
     "regex",
     "stochastic_beam_search",
+    "score",
     "stream_values",
     "repair",
     "session",
@@ -177,11 +181,13 @@ _PACKAGES = {
     "generation.answer_repair": "repair",
     "forms": "Form all_of contains excludes free_text gbnf json_schema lark literal mark regex thinking triggered",
     "generation.generation_result": "Generation",
+    "generation.option_probabilities": "choose",
     "generation.inference_engine": "Engine",
     "generation.partial_values": "stream_values",
     "generation.pipeline": "generate",
     "generation.prompt_composition": "PromptTemplate",
     "generation.text_session": "Session session",
+    "generation.text_probability": "score",
     "grammar.nodes": "Grammar",
     "infilling": "Gap decode_masked infill infill_check infill_form",
     "integrations.logits_processor": "ConstraintLogitsProcessor",

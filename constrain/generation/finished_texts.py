@@ -14,7 +14,7 @@ from ..decoding.model_runner import ModelRunner
 from ..decoding.outcomes import Outcome, Piece, Stats
 from ..decoding.scheduler import Scheduler
 from ..engine.constraint import Constraint
-from ..sampling import SAMPLERS, Checker, LanguageModel, add_post_filter, draw
+from ..sampling import SAMPLERS, Checker, Draws, LanguageModel, add_post_filter, draw
 from ..sampling.sampler_choice import SamplerChoice, choose_sampler
 from .drawn_texts import DrawnTexts
 from .engine_call import EngineCall
@@ -22,7 +22,15 @@ from .masked_batches import ATTEMPTS, TextListener, draw_texts
 from .model_preparation import limit_tokens
 from .partial_values import PartialPieces
 
-__all__ = ["ATTEMPTS", "DrawOutcomes", "draw_here", "make_sampler_draw", "select_sampler"]
+__all__ = [
+    "ATTEMPTS",
+    "DrawOutcomes",
+    "convert_draws",
+    "draw_here",
+    "make_sampler_draw",
+    "repeat_until_ended",
+    "select_sampler",
+]
 
 PARTICLES = 16
 """Default number of particles. The median of our fixtures is then near p given L; use more where a twist is missing
@@ -118,16 +126,20 @@ def make_sampler_draw(
     def attempt(lm: LanguageModel, most: int, count: int) -> tuple[list[Outcome], int]:
         start = perf_counter_ns()
         draws = draw(lm, constraint, sampler=sampler, n=count, rng=rng, max_tokens=most, **options)
-        total_us = (perf_counter_ns() - start) / 1e3
-        finished = []
-        for drawn in draws:
-            stats = Stats(tokens=len(drawn.tokens) + 1, total_us=total_us / len(draws), counts=draws.stats)
-            stats.model_calls = round(draws.stats.get("model_calls", 0) / len(draws))
-            data = constraint.vocabulary.transcript(drawn.tokens)
-            finished.append(Outcome(list(drawn.tokens), data, drawn.logprob, drawn.log_weight, "complete", stats))
-        return finished, draws.unfinished
+        return convert_draws(draws, constraint, (perf_counter_ns() - start) / 1e3), draws.unfinished
 
     return lambda lm, n: repeat_until_ended(attempt, lm, n, limit_tokens(lm, max_tokens))
+
+
+def convert_draws(draws: Draws, constraint: Constraint, total_us: float) -> list[Outcome]:
+    """Return draws, which took `total_us` microseconds together, as Outcomes."""
+    finished = []
+    for drawn in draws:
+        stats = Stats(tokens=len(drawn.tokens) + 1, total_us=total_us / len(draws), counts=draws.stats)
+        stats.model_calls = round(draws.stats.get("model_calls", 0) / len(draws))
+        data = constraint.vocabulary.transcript(drawn.tokens)
+        finished.append(Outcome(list(drawn.tokens), data, drawn.logprob, drawn.log_weight, "complete", stats))
+    return finished
 
 
 def repeat_until_ended(

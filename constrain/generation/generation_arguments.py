@@ -10,8 +10,16 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Union
 
-from ..base.errors import ArgumentError, ConstrainError, UnsupportedError, check_count, check_type, describe_value
+from ..base.errors import (
+    ArgumentError,
+    ConstrainError,
+    UnsupportedError,
+    check_count,
+    check_type,
+    describe_value,
+)
 from ..base.options import Limits, Style
+from ..checking.verdicts import TextChecker
 from ..decoding.token_choice import TokenChoice
 from ..forms import grammar as form_of
 from ..frontends.python_types import to_schema
@@ -22,7 +30,7 @@ from ..sampling.core.sampler_arguments import MOST_DRAWS, is_count
 
 __all__ = ["Check", "ConstraintRequest", "build_request", "check_arguments", "is_checked_after", "list_masked_options"]
 
-Check = Union[Callable[[str], bool], Checker]
+Check = Union[Callable[[str], bool], Checker, TextChecker]
 """A condition on texts in addition to the constraint. A function may also raise ValueError with the reason."""
 
 
@@ -125,9 +133,10 @@ def check_sampler(sampler: str, particles: int | None, choice: TokenChoice, stre
             f"particles is {particles!r}, which the sampler {sampler!r} does not take",
             hint=f"Give a whole number from 1 on, with one of the samplers {', '.join(particle_samplers)}.",
         )
-    if check is not None and not (callable(check) or hasattr(check, "matcher")):
+    if check is not None and not (callable(check) or isinstance(check, TextChecker) or hasattr(check, "matcher")):
         raise ConstrainError(
-            f"check is {check!r}", hint="Give a function of a text that returns True or False, or a sampling.Checker."
+            f"check is {describe_value(check)}",
+            hint="Give a function of a text that returns True or False, a checking.TextChecker or a sampling.Checker.",
         )
     if sampler in ("masked", "auto"):
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .checked_generation import is_guided
 from .engine_call import PromptResult, prepare_call
 from .finished_texts import draw_here
 from .model_preparation import open_runner, resolve_model
@@ -13,7 +14,7 @@ from .prompt_lists import Prompts, is_constraint_list, is_prompt_list, pair_prom
 __all__ = ["generate_batch", "generate_lists", "has_lists"]
 
 CONSTRAINTS = ("schema", "regex", "grammar", "choices", "type")
-NOT_BATCHED = ("sampler", "particles", "search")
+NOT_BATCHED = ("sampler", "particles", "search", "masks")
 """Options that the batched loop does not have."""
 LOADING = ("tokenizer", "dtype", "device", "device_map")
 
@@ -38,7 +39,8 @@ def generate_lists(
     arguments : mapping
         All keyword arguments of the call by name.
     """
-    if arguments["sampler"] == "masked" and arguments["particles"] is None and arguments["search"] is None:
+    is_batched = arguments["sampler"] == "masked" and arguments["particles"] is None and arguments["search"] is None
+    if is_batched and not is_guided(arguments):
         results: list[Any] = generate_batch(model, prompts, arguments)
         return results
     options = dict(arguments)

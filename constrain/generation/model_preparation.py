@@ -10,6 +10,7 @@ from typing import Any
 from ..base.errors import ArgumentError, ConstrainError, LimitError, Refusal, check_choice
 from ..base.json_documents import References
 from ..base.options import Limits, Style
+from ..checking.verdicts import TextChecker, VerdictChecker
 from ..compilation.constraint_compiler import compile
 from ..decoding.language_model_runner import LanguageModelRunner
 from ..decoding.logit_adjustment import AdjustedModel, LogitAdjustment
@@ -26,11 +27,12 @@ from .prompt_composition import PromptTemplate, add_refusals, as_prompt_template
 __all__ = [
     "PreparedPrompt",
     "PromptOptions",
-    "as_bytes_checker",
+    "bind_check",
     "compile_request",
     "limit_tokens",
     "open_runner",
     "prepare_prompt",
+    "prompt_model",
     "resolve_model",
 ]
 
@@ -130,6 +132,17 @@ def resolve_model(
     )
 
 
+def prompt_model(
+    model: Any, tokenizer: Any, prompt: Prompt, request: ConstraintRequest | None
+) -> tuple[LanguageModel, Vocabulary]:
+    """Return the LanguageModel after a prompt, and its Vocabulary; it runs the model."""
+    resolved = resolve_model(model, tokenizer)
+    prepared = prepare_prompt(resolved, prompt, request, PromptOptions())
+    prepared.encode()  # checks the length of the prompt
+    vocabulary = resolved.vocabulary if isinstance(resolved, LoadedModel) else tokenizer
+    return prepared.after_prompt(LogitAdjustment()), vocabulary
+
+
 def open_runner(model: LoadedModel | LanguageModel, vocabulary: Any) -> tuple[Vocabulary, ModelRunner]:
     """Return the Vocabulary and a ModelRunner of what `resolve_model` returned. vocabulary: that of a LanguageModel."""
     if isinstance(model, LoadedModel):
@@ -174,10 +187,14 @@ def limit_tokens(lm: LanguageModel, max_tokens: int) -> int:
     return max_tokens
 
 
-def as_bytes_checker(check: Check) -> Checker | Callable[[bytes], bool]:
-    """Return a Checker unchanged; wrap a function of str, which may also reject by a ValueError, as one of bytes."""
+def bind_check(check: Check, vocabulary: Vocabulary) -> Checker | Callable[[bytes], bool]:
+    """Return a Checker unchanged; wrap a TextChecker as a Checker, and a function of str, which may also reject by a
+    ValueError, as one of bytes.
+    """
     if isinstance(check, Checker):
         return check
+    if isinstance(check, TextChecker):
+        return VerdictChecker(vocabulary, check)
     check_text = check
 
     def accepts(data: bytes) -> bool:

@@ -15,8 +15,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ..base.options import Limits, Style
+from ..checking.checked_sampling import MaskOrder
 from ..decoding.outcomes import Piece
 from ..integrations.transformers_models import Prompt
+from .checked_generation import check_mask_order
 from .draft_plan import Draft
 from .generation_arguments import Check, check_sampler_name
 from .generation_result import Generation
@@ -73,6 +75,7 @@ def generate(
     sampler: str = "masked",
     particles: int | None = None,
     check: Check | None = None,
+    masks: MaskOrder = "first",
     retries: int = 3,
     retry_prompt: str | None = None,
     n: int | None = None,
@@ -163,11 +166,15 @@ def generate(
     particles : int, optional
         Number of particles of the samplers that use populations, 16 by default.
 
-    check : callable or Checker, optional
+    check : callable, TextChecker or Checker, optional
         A further condition: a function of the complete text, which returns a bool or raises a ValueError with the
-        reason, or a `sampling.Checker`, which can also reject prefixes. With "masked" a text that it rejects is drawn
-        again. The other samplers draw from p given L and the check: it is called only for what the mask allows, and
-        what it rejects is not tried again.
+        reason; or a `checking.TextChecker` ("ok", "dead" or "complete") or `sampling.Checker`, which also judge
+        prefixes. With "masked" a function is called for complete texts, and a text that it rejects is drawn again. All
+        others are called only for what the mask allows, and what they reject is not tried again; an exception of a
+        TextChecker ends the call. (With stream=, stop= or draft=, they are also called for complete texts only.)
+    masks : {"first", "after"}
+        For a check of prefixes, and the sampler "masked" or "awrs": whether the mask is applied before a token is
+        checked, or after it.
     retries : int
         How often a text is drawn again if a validator of the type, or with "masked" the check, refuses it; the reasons
         are in `Generation.refusals`. The draws are independent, so with "exact" the accepted texts are exact. With
@@ -234,13 +241,15 @@ def generate(
     arguments: dict[str, Any] = {
         "schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type, "tokenizer": tokenizer,
         "style": style, "registry": registry, "base_uri": base_uri, "import_paths": import_paths, "limits": limits,
-        "sampler": sampler, "particles": particles, "check": check, "retries": retries, "retry_prompt": retry_prompt,
-        "n": n, "max_tokens": max_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p,
+        "sampler": sampler, "particles": particles, "check": check, "masks": masks,
+        "retries": retries, "retry_prompt": retry_prompt, "n": n, "max_tokens": max_tokens, "temperature": temperature,
+        "top_k": top_k, "top_p": top_p, "min_p": min_p,
         "repetition_penalty": repetition_penalty, "presence_penalty": presence_penalty,
         "frequency_penalty": frequency_penalty, "logit_bias": logit_bias, "stop": stop, "eos_ids": eos_ids,
         "seed": seed, "stream": stream, "search": search, "draft": draft, "chat": chat, "heal": heal, "forced": forced,
         "show_constraint": show_constraint, "dtype": dtype, "device": device, "device_map": device_map,
     }  # fmt: skip
+    check_mask_order(arguments)
     if has_lists(prompt, arguments):
         return generate_lists(generate, model, prompt, arguments)
     return generate_one(model, prompt, arguments)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import ConstrainError, Refusal, ValueRefused
+from ..checking.verdicts import TextChecker, VerdictChecker
 from ..decoding.outcomes import Outcome
 from ..sampling import Checker
 from ..sampling.post_filtering import as_checker
@@ -47,6 +48,8 @@ def find_refusal(check: Check, generation: Generation[Any], vocabulary: Vocabula
     text = generation.text
     if hasattr(check, "matcher"):
         return "" if is_accepted(as_checker(check, vocabulary), generation) else "the checker rejects it"
+    if isinstance(check, TextChecker):
+        return "" if is_accepted(VerdictChecker(vocabulary, check), generation) else "the checker rejects it"
     try:
         return "" if check(text) else "the check returned False"  # type: ignore[operator]
     except ValueError as error:

@@ -27,7 +27,7 @@ from ..search import (
 )
 from .generation_arguments import ConstraintRequest
 from .generation_result import Generation, as_generation
-from .model_preparation import as_bytes_checker, limit_tokens
+from .model_preparation import bind_check, limit_tokens
 
 __all__ = ["Search", "check_search", "search_generations"]
 
@@ -68,7 +68,7 @@ def search_generations(
     search, n, check = arguments["search"], arguments["n"], arguments["check"]
     checked: Constraint | Checker = constraint
     if check is not None:
-        checked = BothCheckers(constraint, as_checker(as_bytes_checker(check), constraint.vocabulary))
+        checked = BothCheckers(constraint, as_checker(bind_check(check, constraint.vocabulary), constraint.vocabulary))
     start = perf_counter_ns()
     max_tokens = limit_tokens(lm, arguments["max_tokens"])
     found = run_search(lm, checked, search, 1 if n is None else n, arguments["seed"], max_tokens)

@@ -15,9 +15,10 @@ from ..integrations.transformers_models import LoadedModel
 from ..sampling.sampler_choice import SamplerChoice
 from ..vocabulary.vocabulary import Vocabulary
 from .captured_values import build_request_program
+from .checked_generation import find_mask_option, is_guided, make_checked_draw
 from .draft_plan import check_draft_sampler
 from .drawn_texts import DrawnTexts, draw_accepted
-from .finished_texts import make_sampler_draw, select_sampler
+from .finished_texts import DrawOutcomes, make_sampler_draw, select_sampler
 from .generation_arguments import (
     ConstraintRequest,
     build_request,
@@ -32,7 +33,7 @@ from .list_generation import LOADING, generate_batch
 from .model_preparation import (
     PreparedPrompt,
     PromptOptions,
-    as_bytes_checker,
+    bind_check,
     compile_request,
     limit_tokens,
     prepare_prompt,
@@ -55,7 +56,7 @@ def generate_one(model: Any, prompt: Any, arguments: Mapping[str, Any]) -> Gener
     choice = check_options(prompt, arguments)
     check_search(choice, arguments)
     check_healing_sampler(arguments["heal"], arguments["sampler"])
-    if arguments["sampler"] == "masked" and arguments["search"] is None:
+    if arguments["sampler"] == "masked" and arguments["search"] is None and not is_guided(arguments):
         generations: Generation[Any] | list[Generation[Any]] = generate_batch(model, prompt, arguments)
         return generations
     prompting = PromptOptions.of(*(arguments[name] for name in ("chat", "show_constraint", "retry_prompt")))
@@ -116,8 +117,9 @@ class SingleCall:
         self.lm = prepared.after_prompt(self.choice.adjustment)
         masked_options = list_masked_options(choice, arguments["stream"], arguments["heal"])
         check = arguments["check"]
-        checked_after = is_checked_after(arguments["sampler"], masked_options)
-        self.checker = None if check is None or checked_after else as_bytes_checker(check)
+        checked_after = is_checked_after(arguments["sampler"], masked_options) and not is_guided(arguments)
+        vocabulary = self.constraint.vocabulary
+        self.checker = None if check is None or checked_after else bind_check(check, vocabulary)
         self.selected: SamplerChoice = select_sampler(
             self.lm, self.constraint, arguments["sampler"], particles=arguments["particles"], checker=self.checker,
             seed=arguments["seed"], max_tokens=limit_tokens(self.lm, arguments["max_tokens"]),
@@ -127,9 +129,7 @@ class SingleCall:
 
     def draw_texts(self) -> DrawnTexts:
         """Draw texts until the requested number is accepted, and complete their statistics."""
-        options = {**self.selected.options, "checker": self.checker}
-        seed, n = self.arguments["seed"], self.arguments["n"]
-        draw = make_sampler_draw(self.constraint, self.selected.sampler, seed, self.arguments["max_tokens"], options)
+        draw, n = self.make_draw(), self.arguments["n"]
 
         def draw_again(tries: Sequence[tuple[Refusal, ...]]) -> tuple[list[Outcome], int]:
             if self.prepared.retry_prompt is None or not any(tries):
@@ -145,6 +145,17 @@ class SingleCall:
         )
         self.complete_stats(texts, 1 if n is None else n)
         return texts
+
+    def make_draw(self) -> DrawOutcomes:
+        """Return the function that draws texts."""
+        seed, max_tokens, masks = (self.arguments[name] for name in ("seed", "max_tokens", "masks"))
+        sampler, checker = self.selected.sampler, self.checker
+        if sampler == "masked" and checker is not None:
+            return make_checked_draw(
+                self.constraint, checker, seed=seed, max_tokens=max_tokens, proposal=self.choice.proposal, masks=masks
+            )
+        options = {**self.selected.options, **find_mask_option(sampler, checker, masks), "checker": checker}
+        return make_sampler_draw(self.constraint, sampler, seed, max_tokens, options)
 
     def complete_stats(self, texts: DrawnTexts, count: int) -> None:
         """Add what concerns all texts of the call to the statistics of each."""

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any, TypedDict
 
 from ..base.options import Limits, Style
+from ..checking.checked_sampling import MaskOrder
 from ..decoding.outcomes import Piece
 from .draft_plan import Draft
 from .generation_arguments import Check
@@ -32,6 +33,7 @@ class TextOptions(TypedDict, total=False):
     sampler: str
     particles: int | None
     check: Check | None
+    masks: MaskOrder
     retries: int
     retry_prompt: str | None
     max_tokens: int

@@ -172,7 +172,10 @@ class PromptedModel:
         return out[0]
 
     def evaluate_batch(self, texts: list[list[int]]) -> torch.Tensor:
-        """Return logits [n, V] after each of unrelated texts: one right-padded batch over their common prefix."""
+        """Return logits [n, V] after each of unrelated texts: one right-padded batch over their common prefix.
+
+        A text that is a prefix of another one has no row of its own: its logits are those of a position of the other.
+        """
         shared = 0
         while all(len(text) > shared + 1 and text[shared] == texts[0][shared] for text in texts):
             shared += 1
@@ -181,15 +184,16 @@ class PromptedModel:
         if self.count_cached(texts[0]) < shared:
             self.evaluate_chain([texts[0][:shared]])
         self.crop(shared)
-        tails = [text[shared:] for text in texts]
-        longest = max(map(len, tails))
+        leaves, owners = find_leaves(texts)
+        tails = [leaf[shared:] for leaf in leaves]
+        longest, needed = max(map(len, tails)), min(map(len, texts)) - shared
         tokens = torch.tensor([tail + [tail[-1]] * (longest - len(tail)) for tail in tails], device=self.device)
         seen = torch.tensor([[1] * (shared + len(t)) + [0] * (longest - len(t)) for t in tails], device=self.device)
-        batch = copy_cache(self.cache, lambda part: part.repeat_interleave(len(texts), 0))
-        out = self.run(tokens, seen, longest, past_key_values=batch, use_cache=True)
-        if all(len(tail) == longest for tail in tails):
+        batch = copy_cache(self.cache, lambda part: part.repeat_interleave(len(leaves), 0))
+        out = self.run(tokens, seen, longest - needed + 1, past_key_values=batch, use_cache=True)
+        if all(len(text) - shared == longest for text in texts):
             self.retain_batch(batch, texts)
-        return out[torch.arange(len(texts)), [len(tail) - 1 for tail in tails]]
+        return out[owners, [len(text) - shared - needed for text in texts]]
 
     def run(self, tokens: torch.Tensor, seen: torch.Tensor | None, last: int, **cache: Any) -> torch.Tensor:
         """Run one forward pass; return logits [batch, last, V] of the last positions."""
@@ -217,6 +221,21 @@ class PromptedModel:
                 f"the model produces {logits.shape[-1]} logits for a vocabulary of {self.width} tokens"
             )
         return np.asarray(logits[:, : self.width].numpy())
+
+
+def find_leaves(texts: list[list[int]]) -> tuple[list[list[int]], list[int]]:
+    """Return those of different texts that are no proper prefix of another, in their order, and for each text the
+    number of one that begins with it.
+    """
+    ordered = sorted(range(len(texts)), key=texts.__getitem__)
+    leaf_of, leaf = [0] * len(texts), ordered[-1]
+    for number in reversed(ordered):
+        if texts[leaf][: len(texts[number])] != texts[number]:
+            leaf = number
+        leaf_of[number] = leaf
+    kept = sorted(set(leaf_of))
+    rows = {leaf: row for row, leaf in enumerate(kept)}
+    return [texts[leaf] for leaf in kept], [rows[leaf] for leaf in leaf_of]
 
 
 def copy_cache(cache: Any, pick: Callable[[torch.Tensor], torch.Tensor]) -> Any:

@@ -127,11 +127,12 @@ def test_a_validator_with_the_exact_sampler_is_exact() -> None:
     assert g_test(Counter(one.text for one in drawn), law) > ALARM
 
 
-def test_a_checker_object_is_asked_for_masked_texts() -> None:
+def test_a_checker_object_guides_masked_texts() -> None:
+    """It judges prefixes, so no complete text has to be refused."""
     checker = ValidatorChecker(TWO, viable=lambda data: b"bb" not in data)
     texts = generate(LM, **GIVEN, check=checker, retries=99, n=20, seed=1)
     assert all("bb" not in one.text for one in texts)
-    assert any(one.refusals for one in texts)
+    assert not any(one.refusals for one in texts)
 
 
 def test_a_check_that_fails_is_an_error_and_no_refusal() -> None:

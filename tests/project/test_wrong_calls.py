@@ -108,6 +108,7 @@ GENERATE = {
     "model": None, "prompt": None, "schema": None, "regex": "ab", "grammar": None, "choices": None, "type": None,
     "tokenizer": None, "style": constrain.Style(), "registry": None, "base_uri": "", "import_paths": (),
     "limits": constrain.Limits(), "sampler": "masked", "particles": None, "check": None, "n": None, "max_tokens": 9,
+    "masks": "first",
     "temperature": 1.0, "top_k": None, "top_p": None, "seed": 1, "stream": None, "min_p": None,
     "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "logit_bias": None, "stop": None,
     "eos_ids": None, "retries": 1, "retry_prompt": None, "chat": "plain", "heal": "none",
@@ -409,6 +410,16 @@ CALLS: dict[str, Call] = {
                  "most_calls": 2, "most_states": 99, "most_builds": 2},
     ),
     "warm_up": (constrain.warm_up, lambda: {"vocabulary": vocabulary()}),
+    "choose": (
+        constrain.choose,
+        lambda: {"model": model(), "prompt": None, "options": ["a", "b"], "tokenizer": vocabulary(), "ends": "token",
+                 "tolerance": 0.1, "max_rows": 99},
+    ),
+    "score": (
+        constrain.score,
+        lambda: {"model": model(), "prompt": None, "text": "ab", "constraint": None, "tokenizer": vocabulary(),
+                 "spellings": "canonical", "ends": "token", "tolerance": 0.1, "max_rows": 99, "n": 4, "seed": 1},
+    ),
     "draw": (sampling.draw, draws),
     "estimate": (
         sampling.estimate,
