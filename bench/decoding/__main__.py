@@ -23,7 +23,7 @@ from ..record import write_result
 from ..tables import build_progress, print_rows
 from .batches import measure_batch, measure_samples
 from .budgets import measure_budgets
-from .drafts import KINDS, find_copy_tasks, measure_drafts
+from .drafts import build_record_tasks, find_document_tasks, measure_drafts
 from .forced import find_structured_half, measure_forced
 from .models import MODELS, count_parameters, load_bench_model
 from .plain import measure_plain
@@ -83,11 +83,18 @@ def run_drafts(loaded: Any, options: Any, name: str) -> Rows:
     """Run the part "drafts"."""
     import constrain
 
-    tasks = find_copy_tasks(read_some(options, 20 * options.sample), options.sample)
-    with constrain.Engine(loaded) as engine, ProgressBlock("drafts", len(tasks)) as step:
-        return measure_drafts(
-            engine, tasks, KINDS, most=4 * options.tokens, seed=options.seed, temperature=0.0, progress=step
-        )
+    few = max(options.sample // 4, 4)
+    documents = find_document_tasks(read_some(options, 20 * few), few)
+    tasks = {"records": build_record_tasks(few, options.seed), "documents": documents}
+    rows: Rows = []
+    with constrain.Engine(loaded) as engine, ProgressBlock("drafts", 4 * few) as step:
+        for task, some in tasks.items():
+            for temperature in (0.0, 1.0):
+                made = measure_drafts(
+                    engine, some, most=4 * options.tokens, seed=options.seed, temperature=temperature, progress=step
+                )
+                rows += [{"task": task, **row} for row in made]
+    return rows
 
 
 def run_batches(loaded: Any, options: Any, name: str) -> Rows:

@@ -38,11 +38,11 @@ def measure_batch(engine: Any, cases: Sequence[Case], *, most: int, seed: int) -
     """Run one text under each case at once, warm; return the shares of the time of the run."""
     prompts = [engine.model.prompt_ids(make_prompt(case)[:200]) for case in cases]
     schemas = [case.schema for case in cases]
-    engine.generate(prompts, schema=schemas, max_tokens=most, seed=seed, draft=[], errors="return")
+    engine.generate(prompts, schema=schemas, max_tokens=most, seed=seed, draft="none", errors="return")
     softmax = time_softmax(len(cases), engine.vocabulary.size)
     with ForwardClock(engine.model.model, perf_counter) as clock:
         start = perf_counter()
-        made = engine.generate(prompts, schema=schemas, max_tokens=most, seed=seed + 1, draft=[], errors="return")
+        made = engine.generate(prompts, schema=schemas, max_tokens=most, seed=seed + 1, draft="none", errors="return")
         seconds = perf_counter() - start
     ended = [one for one in made if not isinstance(one, Exception)]
     outside = seconds - clock.seconds - softmax * clock.calls
@@ -62,7 +62,7 @@ def measure_samples(engine: Any, case: Case, *, most: int, repeat: int, seed: in
         for n in (1, 8):
             with ForwardClock(engine.model.model, perf_counter) as clock:
                 start = perf_counter()
-                engine.generate(prompt, schema=case.schema, n=n, max_tokens=most, seed=seed + turn, draft=[])
+                engine.generate(prompt, schema=case.schema, n=n, max_tokens=most, seed=seed + turn, draft="none")
                 seconds = perf_counter() - start
             if turn:  # the first turn warms up
                 per_step[n].append(seconds / clock.calls)

@@ -1,63 +1,82 @@
-"""Tokens per second with drafts over those without, and the tokens that a forward pass yields; ours only.
+"""Tokens per second with drafts over those without; ours only.
 
-The task is one that copies much: the prompt holds a document that satisfies the schema. Each kind of draft runs on the
-same prompts with the same seeds as no drafts, by turns. Look-ups are lossless for a seed, so their texts must be the
-same; it is counted how many are.
+Two tasks that copy much. *records*: a list of four records under a schema with fields drawn by the seed, so that keys,
+and with this model many values, come again. *documents*: the prompt holds a document that satisfies the schema; the
+embedded model does not copy it well, so this shows what drafts cost where they are not accepted.
+Each kind of draft runs on the same prompts with the same seeds as no drafts at all, by turns. Look-ups are lossless for
+a seed, so their texts must be the same; it is counted how many are.
 """
 
 from __future__ import annotations
 
+import json
+import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..corpus import Case
 from .timing import Run, count_rate, generate_ours, median_ratio
 
-__all__ = ["KINDS", "find_copy_tasks", "measure_drafts"]
+__all__ = ["KINDS", "build_record_tasks", "find_document_tasks", "measure_drafts"]
 
-KINDS: dict[str, Any] = {"prompt": "prompt", "suffix": "suffix", "recycling": "recycling"}
+KINDS = {"forced text": "constraint", "prompt look-up": "prompt", "suffix look-up": "suffix", "recycling": "recycling"}
 LONGEST = 1_500
 """Most characters of a document."""
+FIELDS = (
+    "name", "email", "city", "phone", "company", "country", "street", "title", "colour", "language", "department",
+    "product", "status", "category", "owner", "currency",
+)  # fmt: skip
+RECORDS = 4
+Task = tuple[str, str]
+"""A prompt and a schema."""
 
 
-def find_copy_tasks(cases: Sequence[Case], count: int) -> list[tuple[str, Case]]:
-    """Return prompts that hold a valid instance, with the cases whose schemas it satisfies."""
-    tasks = []
+def build_record_tasks(count: int, seed: int) -> list[Task]:
+    """Return prompts for lists of records, each with a schema of four to six fields."""
+    rng, tasks = random.Random(seed), list[Task]()
+    for _ in range(count):
+        fields = rng.sample(FIELDS, rng.randint(4, 6))
+        record = {
+            "type": "object", "properties": {field: {"type": "string"} for field in fields}, "required": fields,
+            "additionalProperties": False,
+        }  # fmt: skip
+        schema = {"type": "array", "items": record, "minItems": RECORDS, "maxItems": RECORDS}
+        tasks.append((f"Describe {RECORDS} records.\nSchema: {json.dumps(schema)}\nAnswer:\n", json.dumps(schema)))
+    return tasks
+
+
+def find_document_tasks(cases: Sequence[Case], count: int) -> list[Task]:
+    """Return prompts that hold a valid instance, with the schema that it satisfies."""
+    tasks = list[Task]()
     for case in cases:
         texts = [test.text for test in case.tests if test.valid and 150 <= len(test.text) <= LONGEST]
-        if texts:
-            tasks.append((f"Copy this document.\n{texts[0]}\nAnswer:\n", case))
-        if len(tasks) == count:
-            break
+        if texts and len(tasks) < count:
+            tasks.append((f"Copy this document.\n{texts[0]}\nAnswer:\n", case.schema))
     return tasks
 
 
 def measure_drafts(
-    engine: Any, tasks: Sequence[tuple[str, Case]], kinds: dict[str, Any], *, most: int, seed: int,
-    temperature: float, progress: Callable[[], None],
-) -> list[dict[str, Any]]:  # fmt: skip
+    engine: Any, tasks: Sequence[Task], *, most: int, seed: int, temperature: float, progress: Callable[[], None]
+) -> list[dict[str, Any]]:
     """Return a row for each kind of draft."""
-    base: dict[str, list[Run]] = {kind: [] for kind in kinds}
-    drafted: dict[str, list[Run]] = {kind: [] for kind in kinds}
-    for number, (prompt, case) in enumerate(tasks):
+    base: dict[str, list[Run]] = {kind: [] for kind in KINDS}
+    drafted: dict[str, list[Run]] = {kind: [] for kind in KINDS}
+    for number, (prompt, schema) in enumerate(tasks):
         ids = engine.model.prompt_ids(prompt)
         options: dict[str, Any] = {
-            "schema": case.schema,
-            "max_tokens": most,
-            "seed": seed + number,
-            "temperature": temperature,
-        }
-        generate_ours(engine, ids, draft=[], **options)
-        for kind, draft in kinds.items():
-            base[kind].append(generate_ours(engine, ids, draft=[], **options))
+            "schema": schema, "max_tokens": most, "seed": seed + number, "temperature": temperature,
+        }  # fmt: skip
+        generate_ours(engine, ids, draft="none", **options)
+        for kind, draft in KINDS.items():
+            base[kind].append(generate_ours(engine, ids, draft="none", **options))
             drafted[kind].append(generate_ours(engine, ids, draft=draft, **options))
         progress()
     return [
         {
-            "draft": kind, "with": count_rate(drafted[kind]), "without": count_rate(base[kind]),
-            "ratio": count_rate(drafted[kind]) / count_rate(base[kind]),
+            "draft": kind, "temperature": temperature, "with": count_rate(drafted[kind]),
+            "without": count_rate(base[kind]), "ratio": count_rate(drafted[kind]) / count_rate(base[kind]),
             "median ratio": median_ratio(drafted[kind], base[kind]),
             "same texts": sum(a.ids == b.ids for a, b in zip(drafted[kind], base[kind])), "texts": len(base[kind]),
         }
-        for kind in kinds
+        for kind in KINDS
     ]  # fmt: skip

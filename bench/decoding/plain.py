@@ -51,15 +51,15 @@ def measure_engine(
     for number, case in enumerate(cases):
         prompt = engine.model.prompt_ids(make_prompt(case))
         try:
-            generate_ours(engine, prompt, schema=case.schema, max_tokens=most, seed=seed, draft=[])
+            generate_ours(engine, prompt, schema=case.schema, max_tokens=most, seed=seed, draft="none")
         except ConstrainError:
             refused += 1
             continue
         for turn in range(repeat):
             here = seed + 1 + number * repeat + turn
-            run = generate_ours(engine, prompt, schema=case.schema, max_tokens=most, seed=here, draft=[])
+            run = generate_ours(engine, prompt, schema=case.schema, max_tokens=most, seed=here, draft="none")
             bound.append(run)
-            free.append(generate_ours(engine, prompt, max_tokens=run.tokens, seed=here, draft=[]))
+            free.append(generate_ours(engine, prompt, max_tokens=run.tokens, seed=here, draft="none"))
         progress()
     return describe(bound, free, refused)
 
