@@ -69,16 +69,29 @@ if TYPE_CHECKING:
     from .generation.pipeline import generate
     from .generation.prompt_composition import PromptTemplate
     from .generation.remote_generation import generate_remote
+    from .generation.text_session import Session, session
     from .grammar.nodes import Grammar
     from .infilling import Gap, decode_masked, infill, infill_check, infill_form
     from .integrations.logits_processor import ConstraintLogitsProcessor
     from .integrations.partial_types import partial_model
     from .integrations.remote_models import RemoteModel
     from .integrations.transformers_models import load_model
+    from .search import (
+        BeamSearch,
+        BestFirst,
+        Lookahead,
+        PhraseBanks,
+        StochasticBeams,
+        beam_search,
+        best_first_search,
+        stochastic_beam_search,
+    )
     from .vocabulary.vocabulary import Vocabulary
 
 __all__ = [
     "ArgumentError",
+    "BeamSearch",
+    "BestFirst",
     "ConstrainError",
     "Constraint",
     "ConstraintLogitsProcessor",
@@ -91,14 +104,18 @@ __all__ = [
     "GrammarError",
     "LimitError",
     "Limits",
+    "Lookahead",
     "Matcher",
+    "PhraseBanks",
     "RemoteModel",
     "PromptTemplate",
     "Refusal",
     "RegexError",
     "SchemaError",
     "SchemaWarning",
+    "Session",
     "SourceError",
+    "StochasticBeams",
     "Style",
     "TextEvent",
     "TokenRefused",
@@ -112,6 +129,8 @@ __all__ = [
     "__version__",
     "all_of",
     "apply_mask",
+    "beam_search",
+    "best_first_search",
     "compile",
     "compile_grammar",
     "decode_masked",
@@ -133,8 +152,10 @@ __all__ = [
     "mark",
     "partial_model",
     "regex",
+    "stochastic_beam_search",
     "stream_values",
     "repair",
+    "session",
     "warm_up",
     "thinking",
     "tool_calls",
@@ -160,6 +181,7 @@ _PACKAGES = {
     "generation.partial_values": "stream_values",
     "generation.pipeline": "generate",
     "generation.prompt_composition": "PromptTemplate",
+    "generation.text_session": "Session session",
     "grammar.nodes": "Grammar",
     "infilling": "Gap decode_masked infill infill_check infill_form",
     "integrations.logits_processor": "ConstraintLogitsProcessor",
@@ -168,6 +190,8 @@ _PACKAGES = {
     "integrations.partial_types": "partial_model",
     "integrations.transformers_models": "load_model",
     "base.options": "Limits Style",
+    "search": "BeamSearch BestFirst Lookahead PhraseBanks StochasticBeams beam_search best_first_search "
+    "stochastic_beam_search",
     "vocabulary.vocabulary": "Vocabulary",
 }
 """The module that defines each public name. A module is imported when one of its names is first used."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..corpus import Case
 from ..mask_errors.judge import Judge
-from .peers import PEERS, Refused
+from .peers import PEERS, Refused, compile_within
 from .plain import make_prompt
 from .timing import generate_theirs
 
@@ -102,7 +102,7 @@ def measure_peer(
 ) -> None:  # fmt: skip
     """Generate within the budgets with a peer."""
     try:
-        peer.compile(case.schema)
+        compile_within(peer, case.schema)
     except Refused:
         tally.counts["refused"] += 1
         return

@@ -16,7 +16,10 @@ from typing import Any, Protocol
 
 from ..engines import Refused
 
-__all__ = ["PEERS", "Peer", "Refused"]
+__all__ = ["PEERS", "Peer", "Refused", "compile_within"]
+
+SECONDS = 10.0
+"""Time in which a peer must have compiled a schema; Outlines' index of a pattern may take minutes."""
 
 
 class Peer(Protocol):
@@ -24,6 +27,31 @@ class Peer(Protocol):
 
     def compile(self, schema: str) -> None: ...
     def processor(self) -> Any: ...
+
+
+def compile_within(peer: Peer, schema: str, seconds: float = SECONDS) -> None:
+    """Compile a schema. Raises `Refused` also if a forked child does not compile it in time.
+
+    The libraries cannot be interrupted, hence the child.
+    """
+    from multiprocessing import get_context
+
+    child = get_context("fork").Process(target=compile_or_exit, args=(peer, schema))
+    child.start()
+    child.join(seconds)
+    if child.is_alive():
+        child.kill()
+        child.join()
+        raise Refused(f"not compiled in {seconds:g} s")
+    peer.compile(schema)
+
+
+def compile_or_exit(peer: Peer, schema: str) -> None:
+    """Compile in a child; a refusal is found again by the parent."""
+    try:
+        peer.compile(schema)
+    except Refused:
+        return
 
 
 class StepProcessor:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..corpus import Case
-from .peers import PEERS, Refused
+from .peers import PEERS, Refused, compile_within
 from .timing import Run, count_rate, generate_ours, generate_theirs, median_ratio
 
 __all__ = ["measure_plain"]
@@ -72,7 +72,7 @@ def measure_peer(
     for number, case in enumerate(cases):
         prompt = loaded.prompt_ids(make_prompt(case))
         try:
-            peer.compile(case.schema)
+            compile_within(peer, case.schema)
             generate_theirs(loaded, prompt, max_tokens=most, seed=seed, processor=peer.processor())
         except Refused:
             refused += 1

@@ -243,7 +243,7 @@ def _make_program(
     program.work = limits.work
     is_large = budget.spent - before > limits.work // LARGE_SHARE
     if isinstance(form, Form):
-        for node in form.named(limits):  # Report tokens that the vocabulary lacks now, not during generation.
+        for node in form.token_nodes(limits):  # Report tokens that the vocabulary lacks now, not during generation.
             symbols(node)
     if path is not None and not is_large:
         programs.store(path, program)

@@ -20,7 +20,7 @@ from .outcomes import FinishReason, Outcome, Piece, Stats
 from .request_run import RequestRun
 from .requests import GenerationRequest
 from .scheduler import Scheduler
-from .token_choice import TokenChoice
+from .token_choice import ForcedText, TokenChoice
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
@@ -38,6 +38,7 @@ def generate_text(
     max_tokens: int,
     proposal: Proposal = PLAIN,
     stop: tuple[str, ...] = (),
+    forced: ForcedText = "sample",
     stream: Callable[[Piece], None] | None = None,
 ) -> Outcome:
     """Generate one text of `constraint` by masked sampling from `lm`.
@@ -56,6 +57,8 @@ def generate_text(
         How a token is chosen among the allowed ones.
     stop : tuple of str
         Strings that end the text where the constraint accepts what is before them, see `stop_strings`.
+    forced : {"sample", "canonical"}
+        How forced text is written, see `TokenChoice`.
     stream : callable, optional
         Called with each `Piece` as it is generated.
 
@@ -72,8 +75,8 @@ def generate_text(
     vocabulary = constraint.vocabulary
     listener = None if stream is None else lambda _, piece: stream(piece)
     request = GenerationRequest(
-        vocabulary, [rng], constraint=constraint, max_tokens=max_tokens, choice=TokenChoice(proposal, stop=stop),
-        listener=listener,
+        vocabulary, [rng], constraint=constraint, max_tokens=max_tokens,
+        choice=TokenChoice(proposal, stop=stop, forced=forced), listener=listener,
     )  # fmt: skip
     scheduler = Scheduler(LanguageModelRunner(lambda _: lm, vocabulary.size))
     run = scheduler.submit(request)

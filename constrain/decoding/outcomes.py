@@ -71,7 +71,9 @@ class Stats:
     """The cost of a text. Times are in microseconds: means per token, or totals where the name says so.
 
     tokens: number of tokens, end token included. model_calls: number of forward passes that the text took part in.
-    forced_tokens: tokens accepted from drafts, which need no separate pass. closing_tokens: tokens written to close the
+    forced_tokens: tokens accepted from drafts, or appended by forced runs, which need no separate pass. forced_logprob:
+    log of the probability with which sampling would have chosen the tokens that forced runs appended, see
+    `forced_runs`. closing_tokens: tokens written to close the
     text in time. refused_for_budget: sampled tokens that were rejected because no completion would have fitted.
     log_mass: sum over steps of the log of the allowed probability mass (nats), a measure of how much the constraint
     changed the model's choices. model_us_total: duration of the passes that the text took part in, with other texts or
@@ -86,6 +88,7 @@ class Stats:
     tokens: int = 0
     model_calls: int = 0
     forced_tokens: int = 0
+    forced_logprob: float = 0.0
     closing_tokens: int = 0
     refused_for_budget: int = 0
     log_mass: float = 0.0
@@ -106,6 +109,7 @@ class Outcome:
 
     tokens: without the end token; data: the bytes of the text, special tokens by name. logprob, log_weight: end token
     included, in nats. stop: the stop string that ended the text; its tokens are among `tokens`, it is not in `data`.
+    skipped: number of bytes at the start of the tokens that are not in `data` (see `prompt_healing`).
 
     finish_reason: "complete": the model ended the text. "budget": the budget changed the text, so it is valid but not a
     sample from the model's distribution, and log_weight covers only the tokens that were chosen. "length": the text was
@@ -120,22 +124,37 @@ class Outcome:
     finish_reason: FinishReason = "complete"
     stats: Stats = field(default_factory=Stats)
     stop: str | None = None
+    skipped: int = 0
 
 
 class PieceEmitter:
-    """Passes tokens to a listener as Pieces, delaying incomplete characters and what may begin a stop string."""
+    """Passes tokens to a listener as Pieces, delaying incomplete characters and what may begin a stop string.
+
+    skipped: number of bytes at the start that are not part of the text.
+    """
 
     def __init__(
-        self, vocabulary: Vocabulary, listener: Callable[[Piece], None] | None, stops: StopTracker | None
+        self,
+        vocabulary: Vocabulary,
+        listener: Callable[[Piece], None] | None,
+        stops: StopTracker | None,
+        skipped: int = 0,
     ) -> None:
-        self.vocabulary, self.listener, self.stops = vocabulary, listener, stops
+        self.vocabulary, self.listener, self.stops, self.skipped = vocabulary, listener, stops, skipped
         self.decoder = getincrementaldecoder("utf-8")("replace")
 
     def emit(self, token: int, logprob: float, logmass: float, origin: TokenOrigin, matcher: Matcher | None) -> None:
         """Emit one token, which `matcher` has taken."""
         if self.listener is not None:
-            data = self.vocabulary.transcript((token,)) if self.stops is None else self.stops.release(matcher)
+            data = self.take_bytes(token) if self.stops is None else self.stops.release(matcher)
             self.listener(Piece(token, self.decoder.decode(data), logprob, logmass, origin))
+
+    def take_bytes(self, token: int) -> bytes:
+        """Return the bytes of a token that are part of the text."""
+        data = self.vocabulary.transcript((token,))
+        part = data[self.skipped :]
+        self.skipped -= len(data) - len(part)
+        return part
 
     def flush(self) -> None:
         """Emit the delayed bytes at the end of the text: of what did not become a stop string, or of incomplete

@@ -76,11 +76,11 @@ class RequestRun:
         assert self.first is not None
         return self.first
 
-    def propose_first_draft(self) -> DraftTree:
+    def propose_first_draft(self, texts: int) -> DraftTree:
         """Return the draft after the prompt, which all samples share. A sampled draft is shared by none: the samples
-        would not be independent.
+        would not be independent. texts: how many texts the batch has.
         """
-        draft = self.first_sample().propose_draft()
+        draft = self.first_sample().propose_draft(texts)
         return NO_DRAFT if draft.probabilities and len(self.waiting) > 1 else draft
 
     def make_sample(self, number: int) -> SampleState:

@@ -50,6 +50,8 @@ class GenerationRequest:
         Receives the Pieces of all samples as they are generated.
     end_listener : callable, optional
         Called when each sample has ended.
+    prefix : bytes
+        The bytes with which the texts of the constraint begin because of token healing; they are not in the outcome.
     draft_source : callable
         Makes the `DraftSource` of each sample; by default the forced tokens of the constraint.
     """
@@ -62,4 +64,5 @@ class GenerationRequest:
     choice: TokenChoice = PLAIN_CHOICE
     listener: PieceListener | None = None
     end_listener: EndListener | None = field(default=None, kw_only=True)
+    prefix: bytes = field(default=b"", kw_only=True)
     draft_source: Callable[[], DraftSource] = ForcedDrafts

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from ..engine.batches import apply_mask
 from ..sampling.core.language_model import check_mass
-from ..sampling.core.masked_sampling import FEW, PLAIN, Pick, Proposal, choose_index, pick_token
+from ..sampling.core.masked_sampling import FEW, PLAIN, Pick, Proposal, apply_proposal, choose_index, pick_token
+from ..sampling.core.results import log_sum
 from ..sampling.core.token_masses import Masses, allowed_tokens, as_kernel_row, enumerate_tokens, mask_of
 from .model_runner import LogprobRows
 
-__all__ = ["choose_token", "make_full_mask"]
+__all__ = ["choose_token", "find_log_proposals", "make_full_mask"]
 
 Mask = NDArray[np.int32]
 LIKELY = 512
@@ -80,6 +81,33 @@ def choose_token(
     if proposal.is_uncut:
         return sample_masses(masses, scaled, rng, ends)
     return sample_cut(masses, scaled, rng, proposal, ends)
+
+
+def find_log_proposals(
+    row: LogprobRows, mask: Mask, tokens: list[int], proposal: Proposal = PLAIN
+) -> tuple[NDArray[np.float64], float]:
+    """Return the log-probabilities with which `choose_token` chooses some tokens.
+
+    Parameters
+    ----------
+    row, mask, proposal
+        As for `choose_token`.
+    tokens : list of int
+        Allowed tokens, k in total, none of them an end token.
+
+    Returns
+    -------
+    logs : float64 [k]
+        In nats.
+    logmass : float
+        Log of the mass of all allowed tokens.
+    """
+    allowed = allowed_tokens(mask)
+    logs = row[allowed].astype(np.float64)
+    logmass = log_sum(logs)
+    probs = apply_proposal(logs if logmass > -np.inf else np.zeros_like(logs), proposal)
+    with np.errstate(divide="ignore"):
+        return np.log(probs[np.searchsorted(allowed, tokens)]), logmass
 
 
 def choose_likeliest(masses: Masses, ends: tuple[int, ...]) -> Pick:

@@ -24,15 +24,17 @@ import numpy as np
 
 from ..base.errors import ConstrainError
 from ..sampling.core.masked_sampling import Pick
+from ..sampling.core.results import log_sum
 from ..sampling.core.token_masses import allowed_tokens, mask_of
-from ..speculation.draft_source import NO_DRAFT, ROOT, DraftTree, observe_draft_rows
+from ..speculation.draft_source import NO_DRAFT, ROOT, DraftTree, observe_batch, observe_draft_rows
 from ..speculation.forced_drafts import LONGEST_DRAFT
 from ..speculation.verification import pick_drafted
+from .forced_runs import fits_budget, list_merging_tokens, plan_forced_run
 from .logit_adjustment import adjust_changed, normalise_logits
 from .model_runner import LogprobRows
 from .outcomes import Outcome, Piece, PieceEmitter, TokenOrigin
 from .requests import GenerationRequest
-from .row_sampling import Mask, choose_token, make_full_mask
+from .row_sampling import Mask, choose_token, find_log_proposals, make_full_mask
 from .step_masks import NodeMask
 from .stop_strings import StopTracker
 from .token_budget import Closing
@@ -75,16 +77,19 @@ class SampleState:
         self.matcher: Matcher | None = None if request.constraint is None else request.constraint.matcher()
         self.closing = None if self.matcher is None else Closing(request.vocabulary, self.matcher, request.max_tokens)
         self.source = request.draft_source()
-        self.outcome = Outcome()
+        self.outcome = Outcome(skipped=len(request.prefix))
         stop = request.choice.stop
-        self.stops = StopTracker(stop, request.vocabulary) if stop else None
-        self.emitter = PieceEmitter(request.vocabulary, listener, self.stops)
+        self.stops = StopTracker(stop, request.vocabulary, len(request.prefix)) if stop else None
+        self.emitter = PieceEmitter(request.vocabulary, listener, self.stops, len(request.prefix))
         self.prompt = set(request.prompt)
         self.counts: Counter[int] = Counter()
         self.context = list(request.prompt)
         self.unfed: list[int] = []
         self.draft = NO_DRAFT
         self.unwritten: list[int | None] | None = None
+        self.run: list[int] = []
+        if request.choice.forced == "canonical":
+            self.start_run()
         self.is_finished = False
         self.mask_ns = self.advance_ns = self.model_ns = self.positions = 0
 
@@ -93,11 +98,14 @@ class SampleState:
         """How many more tokens the text may have, end token included."""
         return self.request.max_tokens - len(self.outcome.tokens)
 
-    def propose_draft(self) -> DraftTree:
-        """Choose and return the draft of the next step."""
+    def propose_draft(self, texts: int) -> DraftTree:
+        """Choose and return the draft of the next step. texts: how many texts the batch has."""
         if self.unwritten is not None:
             self.draft = DraftTree.chain([token for token in self.unwritten if token is not None][: LONGEST_DRAFT - 1])
+        elif self.request.choice.forced == "canonical" and self.matcher is not None:
+            self.draft = DraftTree.chain(self.run[: LONGEST_DRAFT - 1])
         elif self.remaining > 1:
+            observe_batch(self.source, texts)
             self.draft = self.source.propose(self.context, self.matcher, self.remaining - 1)
         else:
             self.draft = NO_DRAFT
@@ -139,9 +147,13 @@ class SampleState:
         if self.unwritten is None:
             if isinstance(mask, ConstrainError):
                 raise mask
-            mask = make_full_mask(self.request.vocabulary.size) if mask is None else mask
-            choice = self.choose(row, mask, draft, node)
+            if self.run and mask is not None:
+                return self.write_forced(row, mask, self.run.pop(0))
+            known = make_full_mask(self.request.vocabulary.size) if mask is None else mask
+            choice = self.choose(row, known, draft, node)
             if choice is not None:
+                if self.request.choice.forced == "canonical" and choice.token not in self.ends and mask is not None:
+                    choice = self.take_run(row, mask, choice)
                 return self.append_choice(choice, draft.children.get(node, {}))
             assert self.closing is not None
             if self.closing.data is None:
@@ -171,6 +183,56 @@ class SampleState:
             if self.outcome.finish_reason == "complete":
                 self.outcome.finish_reason = "stop"
         self.emitter.emit(token, logprob, logmass, origin, self.matcher)
+
+    # ---- forced runs --------------------------------------------------------------------------------------------
+
+    def start_run(self) -> None:
+        """Begin the text with a forced run, if there is one and it fits in the budget."""
+        if self.matcher is not None and self.closing is not None:
+            tokens = plan_forced_run(self.matcher, self.request.vocabulary, None).tokens
+            if fits_budget(self.closing, self.matcher, tokens, self.remaining):
+                self.run = list(tokens)
+
+    def take_run(self, row: LogprobRows, mask: Mask, choice: Pick) -> Pick:
+        """Plan the forced run after a sampled token, which the Matcher has taken. Return the first token that the run
+        leaves in its place, with the probability that any token with this run was sampled (see `forced_runs`).
+        """
+        assert self.matcher is not None
+        assert self.closing is not None
+        vocabulary, token = self.request.vocabulary, choice.token
+        run = plan_forced_run(self.matcher, vocabulary, token)
+        first, rest = (run.tokens[0], run.tokens[1:]) if run.taken_back else (token, run.tokens)
+        self.matcher.rollback(1)
+        if run.tokens and not (
+            mask[first >> 5] >> (first & 31) & 1
+            and fits_budget(self.closing, self.matcher, (first, *rest), self.remaining)
+        ):
+            first, rest, self.outcome.finish_reason = token, (), "budget"
+        merging = list_merging_tokens(self.matcher, vocabulary, first, rest)
+        self.matcher.advance(first)
+        self.run = list(rest)
+        if not merging:
+            return choice
+        if first != token:
+            self.closing.follow(self.matcher, first, self.remaining - 1)
+        logs, logmass = find_log_proposals(row, mask, [first, *merging], self.request.choice.proposal)
+        total = log_sum(logs)
+        self.outcome.stats.forced_logprob += float(logs[0]) - total
+        return Pick(first, float(row[first]), total, logmass)
+
+    def write_forced(self, row: LogprobRows, mask: Mask, token: int) -> int:
+        """Append a token of a forced run and return it."""
+        assert self.matcher is not None
+        assert self.closing is not None
+        logs, logmass = find_log_proposals(row, mask, [token], self.request.choice.proposal)
+        logprob = float(row[token])
+        self.outcome.stats.forced_logprob += float(logs[0])
+        self.outcome.stats.forced_tokens += 1
+        self.count(Pick(token, logprob, 0.0, logmass))
+        self.matcher.advance(token)
+        self.closing.follow(self.matcher, token, self.remaining - 1)
+        self.append_token(token, logprob, logmass, "forced")
+        return token
 
     def adjust_row(self, row: LogprobRows) -> LogprobRows:
         """Return the log-probabilities after penalties and biases."""
@@ -240,6 +302,7 @@ class SampleState:
         outcome.data = self.request.vocabulary.transcript(outcome.tokens)
         if self.stops is not None:
             outcome.data = self.stops.cut(outcome.data)
+        outcome.data = outcome.data[outcome.skipped :]
         self.emitter.flush()
         stats.tokens = len(outcome.tokens) + (outcome.finish_reason != "length" and outcome.stop is None)
         stats.mask_us = self.mask_ns / max(self.positions, 1) / 1e3

@@ -161,7 +161,7 @@ class Scheduler:
         rows, budget = list[StepRow](), self.prefill_tokens
         for run in list(self.runs):
             for sample, slot in run.live.items():
-                step = RowStep(slot, sample.unfed, sample.propose_draft(), run.wanted)
+                step = RowStep(slot, sample.unfed, sample.propose_draft(self.used), run.wanted)
                 rows.append(StepRow(run, sample, step))
             if run.slot is not None and budget > 0:
                 part = run.unfed[:budget]
@@ -169,7 +169,7 @@ class Scheduler:
                 if len(part) < len(run.unfed):
                     rows.append(StepRow(run, None, RowStep(run.slot, part, rows="none")))
                 else:
-                    step = RowStep(run.slot, part, run.propose_first_draft(), run.wanted)
+                    step = RowStep(run.slot, part, run.propose_first_draft(self.used), run.wanted)
                     rows.append(StepRow(run, None, step))
         return rows
 

@@ -112,6 +112,8 @@ class StopTracker:
         As `as_stop_strings` returns them.
     vocabulary : Vocabulary
         Special tokens are part of the text by their names, as in `Generation.text`.
+    begin : int
+        Number of bytes at the start that are not part of the text: no stop string begins there.
 
     Attributes
     ----------
@@ -119,12 +121,12 @@ class StopTracker:
         The occurrence that ended the text.
     """
 
-    def __init__(self, stops: tuple[str, ...], vocabulary: Vocabulary) -> None:
+    def __init__(self, stops: tuple[str, ...], vocabulary: Vocabulary, begin: int = 0) -> None:
         self.vocabulary, self.finder = vocabulary, StopFinder(stops)
         self.match: StopMatch | None = None
         self.text = bytearray()
         self.ends: list[int] = []  # the length of the text after each token
-        self.released = 0
+        self.begin = self.released = begin
 
     def advance(self, token: int, matcher: Matcher | None) -> bool:
         """Append a token. Return whether the text ends in it: `match` is then the occurrence.
@@ -140,8 +142,8 @@ class StopTracker:
 
     def accepts(self, position: int, matcher: Matcher | None) -> bool:
         """Return whether the constraint accepts the first `position` bytes of the text."""
-        if matcher is None:
-            return True
+        if position < self.begin or matcher is None:
+            return position >= self.begin
         whole = bisect_right(self.ends, position)
         trial = matcher.fork()
         trial.rollback(len(self.ends) - whole)

@@ -10,11 +10,14 @@ Weights are p / q (`sampling.core.masked_sampling`): penalties and biases belong
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from ..sampling.core.masked_sampling import PLAIN, Proposal
 from .logit_adjustment import UNADJUSTED, LogitAdjustment
 
-__all__ = ["PLAIN_CHOICE", "TokenChoice"]
+__all__ = ["PLAIN_CHOICE", "ForcedText", "TokenChoice"]
+
+ForcedText = Literal["sample", "canonical"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +32,15 @@ class TokenChoice:
         Penalties and biases.
     stop : tuple of str
         Strings that end the text, as `stop_strings.as_stop_strings` returns them.
+    forced : {"sample", "canonical"}
+        How text that the constraint forces is written: its tokens are sampled, or are those that the tokenizer itself
+        would choose, see `forced_runs`; then there are no other drafts.
     """
 
     proposal: Proposal = PLAIN
     adjustment: LogitAdjustment = UNADJUSTED
     stop: tuple[str, ...] = ()
+    forced: ForcedText = "sample"
 
 
 PLAIN_CHOICE = TokenChoice()

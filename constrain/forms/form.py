@@ -6,6 +6,7 @@
     a + b        concatenation                     a & b      intersection; a or b must be regular
     a | b        union                             ~a         complement; a must be regular
     a.repeat(1)  one or more repetitions           a.quoted() the texts of a as JSON strings
+    a.named("n") the same language; the part of the text is captured
 
 A Form is immutable, compares equal by its parts, and can be serialised as JSON. Its source is parsed when its Grammar
 is first requested, so errors in the source are raised then. Forms can be nested at most as deep as the default of
@@ -46,7 +47,20 @@ if TYPE_CHECKING:
     from ..engine.constraint import Constraint
     from ..vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Form", "LiteralText", "as_form", "literal"]
+__all__ = [
+    "Complement",
+    "Concatenated",
+    "Either",
+    "Form",
+    "Intersection",
+    "LiteralText",
+    "NamedForm",
+    "QuotedForm",
+    "RepeatedForm",
+    "as_form",
+    "literal",
+    "walk_forms",
+]
 
 MOST_DEPTH = Limits().nesting
 REMEMBERED = 64
@@ -122,7 +136,7 @@ class Form(GrammarSource):
         cache = dict[int, "Grammar | ConstrainError"]()
         token = _made.set(cache)
         try:
-            for form in _innermost_first(self):
+            for form in walk_forms(self):
                 try:
                     cache[id(form)] = _grammar(form, limits)
                 except ConstrainError as error:  # The enclosing form decides whether an empty part matters.
@@ -217,12 +231,38 @@ class Form(GrammarSource):
         check_type("style", style, Style, "give a constrain.Style")
         return QuotedForm(self, style)
 
-    def named(self, limits: Limits) -> Iterator[Token | Mark | Free]:
+    def named(self, name: str) -> Form:
+        """Return this form under a name: the part of a text that it matches is a capture (see `captures`).
+
+        The language is unchanged. `Generation.captures` has the captured texts by name.
+
+        Parameters
+        ----------
+        name : str
+            The name, not empty. Several forms may have the same name.
+
+        Returns
+        -------
+        Form
+
+        Raises
+        ------
+        ArgumentError
+            If the name is empty.
+        TypeError
+            If the name is not a str.
+        """
+        check_type("name", name, str, "give the name of the capture")
+        if not name:
+            raise ArgumentError("the name of a capture is empty", hint='Give a name, such as "age".')
+        return NamedForm(self, name)
+
+    def token_nodes(self, limits: Limits) -> Iterator[Token | Mark | Free]:
         """Iterate over the nodes of the Grammar that name tokens, those of inner forms included.
 
         They are checked when the form is compiled, so that special tokens that the vocabulary lacks are reported then.
         """
-        for form in _innermost_first(self):
+        for form in walk_forms(self):
             yield from form.names(limits)
 
     def names(self, limits: Limits) -> Iterator[Token | Mark | Free]:
@@ -232,7 +272,7 @@ class Form(GrammarSource):
     def plain(self) -> dict[str, Any]:
         """Return this form as a JSON-serialisable dict, which `form_json.read_form` reads."""
         written = dict[int, dict[str, Any]]()
-        for form in _innermost_first(self):
+        for form in walk_forms(self):
             body = {one.name: _written(getattr(form, one.name), written) for one in fields(form)}  # type: ignore[arg-type]
             written[id(form)] = {"kind": type(form).__name__, **body}
         return written[id(self)]
@@ -255,7 +295,7 @@ def _inner(form: Form) -> list[Form]:
     return parts
 
 
-def _innermost_first(form: Form) -> list[Form]:
+def walk_forms(form: Form) -> list[Form]:
     """Return a form and all its inner forms in post-order, each once."""
     order, known, todo = list[Form](), set[int](), [(form, False)]
     while todo:
@@ -433,6 +473,17 @@ class QuotedForm(Form):
 
     def read(self, limits: Limits) -> Grammar:
         return quote_as_json(self.form.grammar(limits), self.style, limits)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedForm(Form):
+    """A form whose part of the text is captured under a name; the language is that of the form."""
+
+    form: Form
+    name: str
+
+    def read(self, limits: Limits) -> Grammar:
+        return self.form.grammar(limits)
 
 
 # ---- serialisation

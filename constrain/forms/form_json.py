@@ -10,7 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..base.errors import SourceError, shorten_text
 from ..base.options import Style
-from .form import Form, LiteralText, RepeatedForm, literal
+from .form import Form, LiteralText, NamedForm, RepeatedForm, literal
 from .free_text_forms import MarkOf, Thinking, Triggered, Unconstrained, mark, thinking, triggered, unconstrained
 from .lexical_constraints import AllClauses, PhraseOccurrence, all_of, contains, excludes
 from .sources import FreeText, free_text
@@ -21,6 +21,7 @@ REMAKE: dict[type[Form], Callable[..., Form]] = {
     LiteralText: literal,
     FreeText: lambda low, high, without, until: free_text(low, high, without=without, until=until),
     RepeatedForm: lambda form, low, high: form.repeat(low, high),
+    NamedForm: lambda form, name: form.named(name),
     MarkOf: mark,
     Unconstrained: unconstrained,
     Triggered: lambda forms, least, most, after: triggered(forms, least=least, most=most, after=after),

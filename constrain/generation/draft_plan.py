@@ -36,12 +36,14 @@ from ..speculation.text_drafts import TextDrafts
 from ..speculation.token_recycling import SuccessorMatrix
 from ..vocabulary.vocabulary import Vocabulary
 
-__all__ = ["FORCED_TEXT", "Draft", "DraftPlan", "check_draft_sampler", "plan_drafts"]
+__all__ = ["FORCED_TEXT", "Draft", "DraftPlan", "check_draft_sampler", "check_forced_drafts", "plan_drafts"]
 
 Draft = Any
 """What `draft=` takes, see the module."""
 NAMES = ("constraint", "prompt", "suffix", "recycling", "none")
-ROW_COST = 0.04
+PASS_ROWS = 24
+"""About how many rows cost as much as a forward pass costs besides its rows."""
+ROW_COST = 1 / (1 + PASS_ROWS)
 """Cost of one more row of the target's forward pass, as a share of a pass with one row."""
 UNKNOWN_COST = 0.25
 """Cost of a token of a draft model whose size is not known, as a share of a pass of the target."""
@@ -84,6 +86,12 @@ def check_draft_sampler(draft: Draft, sampler: str) -> None:
     """Raise UnsupportedError if a draft is given with a sampler that has none."""
     if draft is not None and sampler not in ("masked", "auto"):
         raise UnsupportedError(f"the sampler {sampler!r} has no drafts", hint='Remove draft=, or use sampler="masked".')
+
+
+def check_forced_drafts(forced: str, draft: Draft) -> None:
+    """Raise UnsupportedError if a draft is given with forced runs, which leave no place for it."""
+    if forced != "sample" and draft not in (None, "constraint", FORCED_TEXT):
+        raise UnsupportedError(f"forced={forced!r} was given with draft=", hint="Leave one of them out (draft=None).")
 
 
 def plan_drafts(draft: Draft, target: Any, vocabulary: Vocabulary) -> DraftPlan:
@@ -173,7 +181,7 @@ def plan_sources(sources: Sequence[Any], cost: float = ROW_COST) -> DraftPlan:
     def start(prompt: Sequence[int], proposal: Proposal, rng: np.random.Generator) -> DraftSource:
         started = [one.start_text(prompt, rng) if hasattr(one, "start_text") else one for one in sources]
         merged = started[0] if len(started) == 1 else MergedDrafts(started)
-        return ForcedFirst(AdaptiveDrafts(FilteredDrafts(merged), cost))
+        return ForcedFirst(AdaptiveDrafts(FilteredDrafts(merged), cost, PASS_ROWS))
 
     return DraftPlan(start)
 

@@ -19,10 +19,12 @@ from ..decoding.token_choice import TokenChoice
 from ..integrations.transformers_models import LoadedModel
 from ..sampling import LanguageModel
 from ..vocabulary.vocabulary import Vocabulary
-from .draft_plan import Draft, plan_drafts
+from .captured_values import build_request_program
+from .draft_plan import Draft, check_forced_drafts, plan_drafts
 from .drawn_texts import DrawnTexts
 from .generation_arguments import Check, check_arguments, check_types
 from .generation_result import Generation, weigh_outcomes
+from .healed_prompts import check_healing, heal_request
 from .masked_batches import BatchPrompt
 from .model_preparation import PreparedPrompt, PromptOptions, compile_request, prepare_prompt
 from .prompt_composition import PromptTemplate
@@ -72,6 +74,8 @@ class EngineOptions(TypedDict, total=False):
     retries: int
     retry_prompt: str | None
     chat: str
+    heal: str
+    forced: str
     show_constraint: PromptTemplate | str | None
     seed: int | Sequence[int | None] | None
     draft: Draft
@@ -129,7 +133,7 @@ class EngineCall:
     def make_generation(self, number: int, outcome: Outcome) -> Generation[Any]:
         """Return the Generation of a text of one prompt. Raise ValueRefused if it is refused."""
         prompt = self.prompts[number]
-        return accept_text(outcome, prompt.request, prompt.check, self.vocabulary)
+        return accept_text(outcome, prompt.request, prompt.check, self.vocabulary, prompt.captures)
 
 
 def prepare_call(
@@ -141,7 +145,7 @@ def prepare_call(
     min_p: float | None = None, repetition_penalty: float = 1.0, presence_penalty: float = 0.0,
     frequency_penalty: float = 0.0, logit_bias: Mapping[int | str, float] | None = None,
     stop: str | Sequence[str] | None = None, eos_ids: Sequence[int] | None = None, check: Check | None = None,
-    retries: int = 3, retry_prompt: str | None = None, chat: str = "plain",
+    retries: int = 3, retry_prompt: str | None = None, chat: str = "plain", heal: str = "none", forced: str = "sample",
     show_constraint: PromptTemplate | str | None = None, seed: int | Sequence[int | None] | None = None,
     draft: Draft = None, errors: ErrorHandling = "raise",
 ) -> EngineCall:  # fmt: skip
@@ -156,25 +160,31 @@ def prepare_call(
     choice = build_token_choice(
         build_proposal(temperature, top_k, top_p, min_p), repetition_penalty=repetition_penalty,
         presence_penalty=presence_penalty, frequency_penalty=frequency_penalty, logit_bias=logit_bias, stop=stop,
+        forced=forced,
     )  # fmt: skip
     check_arguments(
         sampler="masked", n=n, max_tokens=max_tokens, particles=None, choice=choice, stream=None, check=check,
         retries=retries,
     )  # fmt: skip
+    check_healing(heal, loaded, retry_prompt)
+    check_forced_drafts(forced, draft)
     prompting = PromptOptions.of(chat, show_constraint, retry_prompt)
     vocabulary = replace_end_tokens(vocabulary, eos_ids)
     choice, drafts = find_biased_tokens(choice, logit_bias, vocabulary), plan_drafts(draft, loaded, vocabulary)
-    references, texts, times = References(registry, base_uri), [], []
+    references, texts, times, prefix = References(registry, base_uri), [], [], b""
     for (prompt, request), source in zip(paired, make_seeds(seed, len(paired))):
         start = perf_counter_ns()
         constraint = None if request is None else compile_request(vocabulary, request, style, references, limits)
+        captures = None if request is None else build_request_program(request, vocabulary, limits)
         times.append((perf_counter_ns() - start) / 1e3)
         encode = PromptEncoder(prepare_prompt(loaded, prompt, request, prompting), runner, max_tokens)
         ids, most = encode(())
+        if heal != "none":
+            ids, constraint, prefix = heal_request(vocabulary, ids, constraint, limits)
         texts.append(
             BatchPrompt(
                 ids, constraint, most, source, request=request, check=check, retries=retries,
-                prompt_after=None if retry_prompt is None else encode, drafts=drafts,
+                prompt_after=None if retry_prompt is None else encode, prefix=prefix, captures=captures, drafts=drafts,
             )
         )  # fmt: skip
     return EngineCall(vocabulary, texts, times, choice, n, is_list, errors)

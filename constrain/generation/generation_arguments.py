@@ -142,6 +142,11 @@ def check_sampler(sampler: str, particles: int | None, choice: TokenChoice, stre
             f"the sampler {sampler!r} does not support stop=, because it draws texts that the model ends",
             hint='Remove stop=, or use sampler="masked".',
         )
+    if choice.forced != "sample":
+        raise UnsupportedError(
+            f"the sampler {sampler!r} samples every token: it does not support forced={choice.forced!r}",
+            hint='Remove forced=, or use sampler="masked".',
+        )
     if stream is not None:
         raise UnsupportedError(
             f"the sampler {sampler!r} cannot stream, because it may discard a text until it is finished",
@@ -149,14 +154,15 @@ def check_sampler(sampler: str, particles: int | None, choice: TokenChoice, stre
         )
 
 
-def list_masked_options(choice: TokenChoice, stream: object) -> str:
+def list_masked_options(choice: TokenChoice, stream: object, heal: object = "none") -> str:
     """Return the names of requested options that only the sampler "masked" supports, joined by commas; "" if there are
     none.
     """
     options = [] if stream is None else ["streaming"]
     names = ("temperature", "top_k", "top_p", "min_p")
     options += [name for name in names if getattr(choice.proposal, name) != getattr(PLAIN, name)]
-    return ", ".join([*options, "stop"] if choice.stop else options)
+    options += ["stop"] * bool(choice.stop) + ["forced"] * (choice.forced != "sample")
+    return ", ".join([*options, "heal"] if heal != "none" else options)
 
 
 def is_checked_after(sampler: str, masked_options: str) -> bool:

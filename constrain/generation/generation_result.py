@@ -14,8 +14,10 @@ from ..sampling import SAMPLERS
 from ..sampling.core.weight_statistics import weight_stats
 
 if TYPE_CHECKING:
+    from ..captures.capture_program import CaptureProgram
     from ..sampling.core.masked_sampling import Proposal
     from .generation_arguments import ConstraintRequest
+from .captured_values import read_captures
 
 __all__ = ["Generation", "as_generation", "weigh_outcomes"]
 
@@ -51,6 +53,10 @@ class Generation(Generic[T]):
         The stop string that ended the text; it is not part of it.
     refusals : tuple of Refusal
         The texts that were drawn before this one and refused by a validator or a check, with the reasons.
+    captures : dict of str to object
+        The parts of the text that named forms matched (`Form.named`), and the named groups of a regex: the text, or the
+        JSON value where the form is a schema. A name that may occur several times has a list, in the order of the text.
+        Names in alternatives that the text does not use are missing.
     """
 
     text: str
@@ -62,12 +68,16 @@ class Generation(Generic[T]):
     stats: Stats = field(compare=False, repr=False)
     stop: str | None = None
     refusals: tuple[Refusal, ...] = ()
+    captures: dict[str, Any] = field(default_factory=dict)
 
 
-def as_generation(outcome: Outcome, request: ConstraintRequest | None) -> Generation[Any]:
-    """Convert an Outcome to a Generation, parsing its value. Raise ValueRefused if the type rejects the value.
+def as_generation(
+    outcome: Outcome, request: ConstraintRequest | None, program: CaptureProgram | None = None
+) -> Generation[Any]:
+    """Convert an Outcome to a Generation, parsing its value and finding its captures with `program`, if it has any.
 
-    request: the constraint, or None for an unconstrained text, which is its own value.
+    request: the constraint, or None for an unconstrained text, which is its own value. Raise ValueRefused if the type
+    rejects the value.
     """
     text = outcome.data.decode("utf-8", "replace")
     if request is None:
@@ -88,7 +98,7 @@ def as_generation(outcome: Outcome, request: ConstraintRequest | None) -> Genera
         raise refused from error
     return Generation(
         text, value, tuple(outcome.tokens), outcome.logprob, outcome.log_weight, outcome.finish_reason, outcome.stats,
-        outcome.stop,
+        outcome.stop, captures={} if program is None else read_captures(program, outcome),
     )  # fmt: skip
 
 
@@ -116,7 +126,8 @@ def weigh_outcomes(
         stats["closed"] = sum(outcome.finish_reason == "budget" for outcome in outcomes) / len(outcomes)
         truncated = proposal.temperature == 0 or proposal.top_k is not None or (proposal.top_p or 1) < 1
         truncated = truncated or bool(proposal.min_p)
-        if truncated or stats["closed"]:
+        runs = any(outcome.stats.forced_logprob < 0 for outcome in outcomes)  # other token strings are excluded
+        if truncated or runs or stats["closed"]:
             stats["trusted"] = 0.0
         elif SAMPLERS[sampler].equal_weights:
             stats["trusted"] = 1.0

@@ -4,6 +4,7 @@ with constrain.Engine("demo") as engine:
     engine.generate(["Describe a person.", "Name a colour."], schema=[Person, None])
     await engine.agenerate("Describe a person.", schema=Person, n=8)
     async for event in engine.stream("Describe a person.", schema=Person): ...
+    with engine.session("Describe a person.") as s: ...
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ..decoding.events import StreamEvent
 from ..decoding.request_run import RequestRun
 from ..decoding.requests import GenerationRequest
 from ..decoding.scheduler import PREFILL_TOKENS, SLOTS, Scheduler
+from ..integrations.transformers_models import LoadedModel, Prompt
 from .draft_plan import Draft, plan_drafts
 from .drawn_texts import DrawnTexts
 from .engine_call import EngineCall, EngineOptions, PromptResult, prepare_call
@@ -29,6 +31,7 @@ from .event_stream import EventStream
 from .masked_batches import draw_texts
 from .model_preparation import open_runner, resolve_model
 from .prompt_lists import Prompts
+from .text_session import Session, session
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -132,6 +135,21 @@ class Engine:
         async with aclosing(EventStream(call, self._thread).events()) as events:
             async for event in events:
                 yield event
+
+    def session(self, prompt: Prompt = None, *, seed: int | None = None, max_tokens: int = 512) -> Session:
+        """Start a session with the model of this engine, as `constrain.session`. It has a cache of its own.
+
+        Parameters
+        ----------
+        prompt, seed, max_tokens
+            As for `constrain.session`.
+
+        Returns
+        -------
+        Session
+        """
+        tokenizer = None if isinstance(self.model, LoadedModel) else self.vocabulary
+        return session(self.model, prompt, tokenizer=tokenizer, seed=seed, max_tokens=max_tokens)
 
     def close(self) -> None:
         """Abandon all texts, stop the thread and free the caches. Further calls raise ConstrainError."""

@@ -13,7 +13,7 @@ from .prompt_lists import Prompts, is_constraint_list, is_prompt_list, pair_prom
 __all__ = ["generate_batch", "generate_lists", "has_lists"]
 
 CONSTRAINTS = ("schema", "regex", "grammar", "choices", "type")
-NOT_BATCHED = ("sampler", "particles")
+NOT_BATCHED = ("sampler", "particles", "search")
 """Options that the batched loop does not have."""
 LOADING = ("tokenizer", "dtype", "device", "device_map")
 
@@ -38,7 +38,7 @@ def generate_lists(
     arguments : mapping
         All keyword arguments of the call by name.
     """
-    if arguments["sampler"] == "masked" and arguments["particles"] is None:
+    if arguments["sampler"] == "masked" and arguments["particles"] is None and arguments["search"] is None:
         results: list[Any] = generate_batch(model, prompts, arguments)
         return results
     options = dict(arguments)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..base.errors import LimitError, Refusal
+from ..captures.capture_program import CaptureProgram
 from ..decoding.outcomes import Piece
 from ..decoding.request_run import RequestRun
 from ..decoding.requests import GenerationRequest
@@ -38,7 +39,8 @@ class BatchPrompt:
     """One prompt of a batch: its token ids, its constraint (None: unconstrained), and the source of its seeds.
 
     request, check, retries: what makes a value of a text, what else it must satisfy, and how often it is drawn again if
-    it does not. prompt_after: the prompt after refusals, if it is to contain them. drafts: how its texts are drafted.
+    it does not. prompt_after: the prompt after refusals, if it is to contain them. prefix: as that of
+    `GenerationRequest`. captures: finds the captures of a text. drafts: how its texts are drafted.
     """
 
     prompt: Sequence[int]
@@ -49,6 +51,8 @@ class BatchPrompt:
     check: Check | None = field(default=None, kw_only=True)
     retries: int = field(default=0, kw_only=True)
     prompt_after: Callable[[tuple[Refusal, ...]], tuple[Sequence[int], int]] | None = field(default=None, kw_only=True)
+    prefix: bytes = field(default=b"", kw_only=True)
+    captures: CaptureProgram | None = field(default=None, kw_only=True)
     drafts: DraftPlan = field(default=FORCED_TEXT, kw_only=True)
 
     def start_drafts(self, ids: Sequence[int], choice: TokenChoice) -> Callable[[], DraftSource]:
@@ -89,7 +93,7 @@ def draw_texts(
                 vocabulary, [next(generators[part.number]) for _ in part.texts], part.ids,
                 prompts[part.number].constraint, part.max_tokens, choice,
                 None if listener is None else bind_listener(listener, part, drawn[part.number]),
-                prompts[part.number].start_drafts(part.ids, choice),
+                draft_source=prompts[part.number].start_drafts(part.ids, choice), prefix=prompts[part.number].prefix,
             )
             for part in parts
         ]  # fmt: skip
@@ -130,7 +134,8 @@ def take_run(
             cut += 1
         elif outcome is not None and drawn.error is None:
             take_outcome(
-                drawn, text, outcome, lambda one: accept_text(one, prompt.request, prompt.check, vocabulary),
+                drawn, text, outcome,
+                lambda one: accept_text(one, prompt.request, prompt.check, vocabulary, prompt.captures),
                 prompt.retries,
             )  # fmt: skip
     drawn.unfinished += cut

@@ -23,6 +23,7 @@ from .generation_result import Generation
 from .list_generation import generate_lists, has_lists
 from .prompt_composition import PromptTemplate
 from .prompt_lists import Prompts
+from .searched_texts import Search
 from .single_generation import generate_one
 from .text_options import TextOptions
 
@@ -88,8 +89,11 @@ def generate(
     eos_ids: Sequence[int] | None = None,
     seed: int | None = None,
     stream: Callable[[Piece], None] | None = None,
+    search: Search | None = None,
     draft: Draft = None,
     chat: str = "plain",
+    heal: str = "none",
+    forced: str = "sample",
     show_constraint: PromptTemplate | str | None = None,
     dtype: Any = None,
     device: Any = None,
@@ -117,6 +121,10 @@ def generate(
         exceeds the model's context is refused.
     chat : {"plain", "template"}
         "template" renders a text by the chat template, too, as one message of the user.
+    heal : {"none", "prompt"}
+        "prompt" takes back the tokens at the end of the prompt that the tokenizer could merge with the text, and
+        constrains the text to begin with their bytes, which are not part of the result (token healing, see
+        `decoding.prompt_healing`). The tokens of the Generation spell them, too, and count towards max_tokens.
     show_constraint : PromptTemplate or str, optional
         Shows the constraint to the model: a `PromptTemplate`, such as the default ``PromptTemplate()``, or a text with
         the fields {prompt} and {constraint}. By default only the embedded model, which was trained on one prompt
@@ -178,6 +186,9 @@ def generate(
         The same seed gives the same texts.
     stream : callable, optional
         Called with each `Piece` as it is generated, text after text.
+    search : BeamSearch, BestFirst or StochasticBeams, optional
+        Search for likely texts instead of sampling (docs/how-to/search-with-beams.md); n is then the most texts that
+        are returned, best first. `stats.counts` has the ``score`` of each, and whether they are ``optimal``.
     draft : str, model, list of DraftSource, optional
         What guesses tokens ahead, which the model then verifies in one pass (docs/how-to/draft-tokens.md). The
         distribution of the texts stays the same, and so do the texts themselves except with a draft model of the same
@@ -191,6 +202,12 @@ def generate(
     repetition_penalty, presence_penalty, frequency_penalty, logit_bias
         Adjust the model itself for every sampler, see `decoding.logit_adjustment.LogitAdjustment`. logit_bias maps
         tokens to numbers: ids, or texts that are one token.
+
+    forced : {"sample", "canonical"}
+        How text is written that the constraint forces. "sample" draws its tokens from the model, in as few calls as
+        possible: the distribution is that of one call per token. "canonical" appends the tokens that the tokenizer
+        itself would choose, which takes fewer calls; `stats.forced_logprob` says how much the distribution of token
+        strings changes, and log_weight corrects for it among these strings (see `decoding.forced_runs`).
 
     stop : str or sequence of str, optional
         The text ends before the first occurrence of one of them before which the constraint accepts the text; any other
@@ -221,8 +238,8 @@ def generate(
         "n": n, "max_tokens": max_tokens, "temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p,
         "repetition_penalty": repetition_penalty, "presence_penalty": presence_penalty,
         "frequency_penalty": frequency_penalty, "logit_bias": logit_bias, "stop": stop, "eos_ids": eos_ids,
-        "seed": seed, "stream": stream, "draft": draft, "chat": chat, "show_constraint": show_constraint,
-        "dtype": dtype, "device": device, "device_map": device_map,
+        "seed": seed, "stream": stream, "search": search, "draft": draft, "chat": chat, "heal": heal, "forced": forced,
+        "show_constraint": show_constraint, "dtype": dtype, "device": device, "device_map": device_map,
     }  # fmt: skip
     if has_lists(prompt, arguments):
         return generate_lists(generate, model, prompt, arguments)

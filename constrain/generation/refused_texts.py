@@ -11,6 +11,7 @@ from ..sampling.post_filtering import as_checker
 from .generation_result import Generation, as_generation
 
 if TYPE_CHECKING:
+    from ..captures.capture_program import CaptureProgram
     from ..vocabulary.vocabulary import Vocabulary
     from .generation_arguments import Check, ConstraintRequest
 
@@ -18,14 +19,18 @@ __all__ = ["accept_text"]
 
 
 def accept_text(
-    outcome: Outcome, request: ConstraintRequest | None, check: Check | None, vocabulary: Vocabulary
+    outcome: Outcome,
+    request: ConstraintRequest | None,
+    check: Check | None,
+    vocabulary: Vocabulary,
+    captures: CaptureProgram | None = None,
 ) -> Generation[Any]:
     """Return the Generation of a text. Raise ValueRefused if the type or the check refuses it.
 
     request: the constraint, or None for an unconstrained text. check: a function of the text, which returns whether it
-    is accepted or raises a ValueError with the reason; or a Checker.
+    is accepted or raises a ValueError with the reason; or a Checker. captures: finds the captures of the text.
     """
-    generation = as_generation(outcome, request)
+    generation = as_generation(outcome, request, captures)
     reason = "" if check is None else find_refusal(check, generation, vocabulary)
     if reason:
         error = ValueRefused(
@@ -53,11 +58,16 @@ def find_refusal(check: Check, generation: Generation[Any], vocabulary: Vocabula
         ) from error
 
 
+def was_healed(generation: Generation[Any], vocabulary: Vocabulary) -> bool:
+    """Return whether the tokens of a text begin with bytes of the prompt (see `decoding.prompt_healing`)."""
+    return len(vocabulary.transcript(generation.tokens).decode("utf-8", "replace")) > len(generation.text)
+
+
 def is_accepted(checker: Checker, generation: Generation[Any]) -> bool:
     """Return whether a Checker accepts a text."""
     vocabulary, position = checker.vocabulary, checker.matcher()
-    stopped = generation.stop is not None  # its tokens are more than its text
-    tokens = vocabulary.tokenize(generation.text.encode()) if stopped else list(generation.tokens)
+    has_more = generation.stop is not None or was_healed(generation, vocabulary)  # its tokens are more than its text
+    tokens = vocabulary.tokenize(generation.text.encode()) if has_more else list(generation.tokens)
     for token in tokens:
         if not position.allows(token):
             return False

@@ -14,6 +14,7 @@ from ..engine.constraint import Constraint
 from ..integrations.transformers_models import LoadedModel
 from ..sampling.sampler_choice import SamplerChoice
 from ..vocabulary.vocabulary import Vocabulary
+from .captured_values import build_request_program
 from .draft_plan import check_draft_sampler
 from .drawn_texts import DrawnTexts, draw_accepted
 from .finished_texts import make_sampler_draw, select_sampler
@@ -26,6 +27,7 @@ from .generation_arguments import (
     list_masked_options,
 )
 from .generation_result import Generation, weigh_outcomes
+from .healed_prompts import check_healing_sampler
 from .list_generation import LOADING, generate_batch
 from .model_preparation import (
     PreparedPrompt,
@@ -37,6 +39,7 @@ from .model_preparation import (
     resolve_model,
 )
 from .refused_texts import accept_text
+from .searched_texts import check_search, search_generations
 from .token_options import build_proposal, build_token_choice, find_biased_tokens, replace_end_tokens
 
 __all__ = ["generate_one"]
@@ -50,12 +53,16 @@ def generate_one(model: Any, prompt: Any, arguments: Mapping[str, Any]) -> Gener
     names = ("schema", "regex", "grammar", "choices", "type", "import_paths")
     request = build_request(*(arguments[name] for name in names))
     choice = check_options(prompt, arguments)
-    if arguments["sampler"] == "masked":
+    check_search(choice, arguments)
+    check_healing_sampler(arguments["heal"], arguments["sampler"])
+    if arguments["sampler"] == "masked" and arguments["search"] is None:
         generations: Generation[Any] | list[Generation[Any]] = generate_batch(model, prompt, arguments)
         return generations
     prompting = PromptOptions.of(*(arguments[name] for name in ("chat", "show_constraint", "retry_prompt")))
     resolved = resolve_model(model, **{name: arguments[name] for name in LOADING})
     call = SingleCall(prepare_prompt(resolved, prompt, request, prompting), request, choice, arguments)
+    if arguments["search"] is not None:
+        return search_generations(call.lm, call.constraint, request, call.compile_us, arguments)
     if call.is_batched:
         generations = generate_batch(model, prompt, {**arguments, "sampler": "masked"})
     else:
@@ -72,7 +79,7 @@ def check_options(prompt: Any, arguments: Mapping[str, Any]) -> TokenChoice:
     names = ("style", "limits", "n", "max_tokens", "seed", "stream")
     check_types(**{name: given[name] for name in names}, prompt=prompt)
     proposal = build_proposal(*(given[name] for name in ("temperature", "top_k", "top_p", "min_p")))
-    penalties = ("repetition_penalty", "presence_penalty", "frequency_penalty", "logit_bias", "stop")
+    penalties = ("repetition_penalty", "presence_penalty", "frequency_penalty", "logit_bias", "stop", "forced")
     choice = build_token_choice(proposal, **{name: given[name] for name in penalties})
     check_draft_sampler(given["draft"], given["sampler"])
     checked = ("sampler", "n", "max_tokens", "particles", "stream", "check", "retries")
@@ -104,9 +111,10 @@ class SingleCall:
         self.constraint: Constraint = compile_request(
             self.vocabulary, request, arguments["style"], references, arguments["limits"]
         )
+        self.captures = build_request_program(request, self.vocabulary, arguments["limits"])
         self.compile_us = (perf_counter_ns() - start) / 1e3
         self.lm = prepared.after_prompt(self.choice.adjustment)
-        masked_options = list_masked_options(choice, arguments["stream"])
+        masked_options = list_masked_options(choice, arguments["stream"], arguments["heal"])
         check = arguments["check"]
         checked_after = is_checked_after(arguments["sampler"], masked_options)
         self.checker = None if check is None or checked_after else as_bytes_checker(check)
@@ -131,7 +139,7 @@ class SingleCall:
 
         texts = draw_accepted(
             draw_again,
-            lambda outcome: accept_text(outcome, self.request, None, self.vocabulary),
+            lambda outcome: accept_text(outcome, self.request, None, self.vocabulary, self.captures),
             1 if n is None else n,
             0 if self.selected.sampler == "without_replacement" else self.arguments["retries"],
         )

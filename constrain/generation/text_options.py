@@ -11,6 +11,7 @@ from ..decoding.outcomes import Piece
 from .draft_plan import Draft
 from .generation_arguments import Check
 from .prompt_composition import PromptTemplate
+from .searched_texts import Search
 
 __all__ = ["TextOptions"]
 
@@ -46,8 +47,11 @@ class TextOptions(TypedDict, total=False):
     eos_ids: Sequence[int] | None
     seed: int | None
     stream: Callable[[Piece], None] | None
+    search: Search | None
     draft: Draft
     chat: str
+    heal: str
+    forced: str
     show_constraint: PromptTemplate | str | None
     dtype: Any
     device: Any

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ..base.errors import ArgumentError, ConstrainError, check_type
+from ..base.errors import ArgumentError, ConstrainError, check_choice, check_type
 from ..decoding.logit_adjustment import LogitAdjustment, check_bias
 from ..decoding.stop_strings import as_stop_strings
 from ..decoding.token_choice import TokenChoice
@@ -36,6 +36,7 @@ def build_token_choice(
     frequency_penalty: float = 0.0,
     logit_bias: TokenBiases | None = None,
     stop: object = None,
+    forced: object = "sample",
 ) -> TokenChoice:
     """Make the TokenChoice of the arguments, without the biases that are given by text (`find_biased_tokens`).
 
@@ -47,7 +48,8 @@ def build_token_choice(
             check_bias(token, bias)
     by_id = {token: bias for token, bias in (logit_bias or {}).items() if not isinstance(token, str)}
     adjustment = LogitAdjustment(repetition_penalty, presence_penalty, frequency_penalty, by_id)
-    return TokenChoice(proposal, adjustment, as_stop_strings(stop))
+    check_choice("forced", forced, ("sample", "canonical"))
+    return TokenChoice(proposal, adjustment, as_stop_strings(stop), "canonical" if forced == "canonical" else "sample")
 
 
 def find_biased_tokens(choice: TokenChoice, logit_bias: TokenBiases | None, vocabulary: Vocabulary) -> TokenChoice:

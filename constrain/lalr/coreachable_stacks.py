@@ -240,10 +240,12 @@ class CoReachableStacks:
                     continue
                 visited[a] = visited.get(a, 0) | within
                 if a in made:
+                    spend_work(len(made[a]) // 16, WORK)
                     pieces += [(t & within, kind, n) for t, kind, n in made[a] if t & within]
                     continue
-                spend_work(1, WORK)
-                for terminals, kind, returns in self.after[self.gotos[q][a]]:
+                following = self.after[self.gotos[q][a]]
+                spend_work(1 + len(following) // 8, WORK)
+                for terminals, kind, returns in following:
                     if not (terminals := terminals & within):
                         continue
                     if kind is None:
@@ -259,6 +261,7 @@ class CoReachableStacks:
             made[a] = returns_after_reduction(a, all_terminals)
         shifted = {t: node(s, bits) for t, s in self.shifts[q].items() if (bits := self._returns_after_letter(s, t))}
         for (s, returns), number in node_numbers.items():
+            spend_work(len(self.offsets[s]) * (returns.bit_length() // 16_384), WORK)
             for (i, a), offset in self.offsets[s].items():
                 block = returns >> offset & all_terminals
                 if block and i > 1:
@@ -285,9 +288,10 @@ class CoReachableStacks:
                 elif within & terminals:
                     after.append((within & terminals, kind, 0))
         after += [(terminals, None, returns) for returns, terminals in by_return.items() if returns]
-        if sorted(after, key=repr) == self.after[q]:
+        after.sort(key=lambda piece: (piece[0], piece[1] or (-1, -1), piece[2]))
+        if after == self.after[q]:
             return False
-        self.after[q] = sorted(after, key=repr)
+        self.after[q] = after
         self.any[q] = {}
         return True
 

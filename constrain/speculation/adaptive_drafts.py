@@ -10,11 +10,14 @@ is not clearly above 1, since the rate is an estimate. The rate a is measured wi
 whose length is 0 is asked again after ever longer pauses, so that what it costs is bounded by a small share of the
 passes, and a text that becomes predictable is noticed.
 
-Costs are constants and not clocks, so that the same seed gives the same text on every machine.
+In a batch, rows cost more: if a pass takes as long as P rows besides its rows, the cost for one of n texts grows in
+proportion to n / (n + P). Costs are constants and not clocks, so that the same seed gives the same text on every
+machine; and since the text of a sampled draft depends on its length, the size of the batch does not count there.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +29,7 @@ from .draft_source import NO_DRAFT, ROOT, DraftSource, DraftTree, observe_rows
 if TYPE_CHECKING:
     from ..engine.matcher import Matcher
 
-__all__ = ["AdaptiveDrafts", "choose_length"]
+__all__ = ["AdaptiveDrafts", "choose_length", "scale_cost"]
 
 MEMORY = 0.8
 """Weight of what was measured before, for each further draft."""
@@ -49,6 +52,9 @@ class AdaptiveDrafts:
         The source.
     cost : float
         Cost of one more token of a draft, as a share of a forward pass of the target for one token.
+    pass_rows : float
+        The number of rows P that cost as much as a forward pass costs besides its rows; infinity if the cost does not
+        depend on the batch.
 
     Attributes
     ----------
@@ -56,8 +62,8 @@ class AdaptiveDrafts:
         Numbers of accepted tokens and of drafts that ended in a rejection, with exponential forgetting.
     """
 
-    def __init__(self, source: DraftSource, cost: float) -> None:
-        self.source, self.cost = source, cost
+    def __init__(self, source: DraftSource, cost: float, pass_rows: float = math.inf) -> None:
+        self.source, self.cost, self.pass_rows, self.texts = source, cost, pass_rows, 1
         self.accepted, self.rejected = 2.0, 0.5
         self.pause, self.waiting = 1, 0
         self.before: list[int] = []
@@ -71,7 +77,7 @@ class AdaptiveDrafts:
     def propose(self, context: Sequence[int], matcher: Matcher | None, limit: int) -> DraftTree:
         """Return a draft of the best length, or none if none is worth it."""
         self.measure(context)
-        length = choose_length(self.rate, self.cost, limit)
+        length = choose_length(self.rate, self.cost * scale_cost(self.texts, self.pass_rows), limit)
         if length == 0:
             if self.waiting > 0:
                 self.waiting -= 1
@@ -100,6 +106,10 @@ class AdaptiveDrafts:
         self.accepted = MEMORY * self.accepted + min(accepted, COUNTED)
         self.rejected = MEMORY * self.rejected + (node in tree.children)
 
+    def observe_batch(self, texts: int) -> None:
+        """Note the number of texts in the batch."""
+        self.texts = texts
+
     def observe(self, tokens: Sequence[int]) -> None:
         """Pass the tokens on."""
         self.source.observe(tokens)
@@ -107,6 +117,23 @@ class AdaptiveDrafts:
     def observe_rows(self, tokens: Sequence[int], rows: NDArray[np.floating[Any]]) -> None:
         """Pass the model's rows on."""
         observe_rows(self.source, tokens, rows)
+
+
+def scale_cost(texts: int, pass_rows: float) -> float:
+    """Return the cost of a row for one of several texts in a batch over that for a single text.
+
+    Parameters
+    ----------
+    texts : int
+        The number of texts, 1 or more.
+    pass_rows : float
+        The number of rows that cost as much as a forward pass costs besides its rows.
+
+    Returns
+    -------
+    float
+    """
+    return 1.0 if math.isinf(pass_rows) else texts * (1 + pass_rows) / (texts + pass_rows)
 
 
 def choose_length(rate: float, cost: float, limit: int) -> int:

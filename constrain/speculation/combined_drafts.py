@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .draft_source import NO_DRAFT, DraftSource, DraftTree, observe_rows
+from .draft_source import NO_DRAFT, DraftSource, DraftTree, observe_batch, observe_rows
 from .forced_drafts import ForcedDrafts
 from .tree_growth import append_tree, merge_trees
 
@@ -89,6 +89,10 @@ class ForcedFirst:
         """Pass the tokens on."""
         self.forced.observe(tokens)
         self.source.observe(tokens)
+
+    def observe_batch(self, texts: int) -> None:
+        """Pass the number of texts in the batch on."""
+        observe_batch(self.source, texts)
 
     def observe_rows(self, tokens: Sequence[int], rows: NDArray[np.floating[Any]]) -> None:
         """Pass the model's rows on."""

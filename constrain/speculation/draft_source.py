@@ -21,7 +21,16 @@ from ..base.errors import ArgumentError
 if TYPE_CHECKING:
     from ..engine.matcher import Matcher
 
-__all__ = ["NO_DRAFT", "ROOT", "DraftSource", "DraftTree", "list_paths", "observe_draft_rows", "observe_rows"]
+__all__ = [
+    "NO_DRAFT",
+    "ROOT",
+    "DraftSource",
+    "DraftTree",
+    "list_paths",
+    "observe_batch",
+    "observe_draft_rows",
+    "observe_rows",
+]
 
 ROOT = -1
 """The parent of the first tokens of a draft: the text so far."""
@@ -144,6 +153,13 @@ def observe_rows(source: DraftSource, tokens: Sequence[int], rows: NDArray[np.fl
     learn = getattr(source, "observe_rows", None)
     if learn is not None:
         learn(tokens, rows)
+
+
+def observe_batch(source: DraftSource, texts: int) -> None:
+    """Tell a source how many texts the batch has, if it has a method `observe_batch` (`adaptive_drafts`)."""
+    note = getattr(source, "observe_batch", None)
+    if note is not None:
+        note(texts)
 
 
 def observe_draft_rows(

@@ -273,6 +273,11 @@ def test_work_is_bounded(limits: Limits) -> None:
         constrain.compile(BYTES, form & contains("a phrase"), limits=limits)
 
 
+def test_large_sets_of_returns_are_counted() -> None:
+    with pytest.raises(LimitError):
+        constrain.compile(BYTES, lark(grammars.text("json")) & regex("(?s)(.{40})*"), limits=Limits(work=1_000_000))
+
+
 def test_products_are_grammars_of_parsers() -> None:
     grammar = (SUM & contains("ab") & excludes("b+")).grammar()
     assert isinstance(grammar, Grammar)

@@ -93,6 +93,10 @@ def form() -> constrain.Form:
     return constrain.literal("a")
 
 
+def search() -> dict[str, Any]:
+    return {"lm": model(), "constraint": constraint(), "n": 2, "max_tokens": 9}
+
+
 def draws() -> Any:
     return {
         "lm": model(), "constraint": constraint(), "sampler": "masked", "n": 1, "rng": np.random.default_rng(0),
@@ -106,8 +110,14 @@ GENERATE = {
     "limits": constrain.Limits(), "sampler": "masked", "particles": None, "check": None, "n": None, "max_tokens": 9,
     "temperature": 1.0, "top_k": None, "top_p": None, "seed": 1, "stream": None, "min_p": None,
     "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "logit_bias": None, "stop": None,
-    "eos_ids": None, "retries": 1, "retry_prompt": None, "chat": "plain", "show_constraint": None, "dtype": None,
-    "device": None, "device_map": None, "draft": None,
+    "eos_ids": None, "retries": 1, "retry_prompt": None, "chat": "plain", "heal": "none",
+    "forced": "sample", "show_constraint": None, "dtype": None, "device": None, "device_map": None, "draft": None,
+    "search": None,
+}  # fmt: skip
+WRITE = {
+    "name": "x", "schema": None, "regex": "ab", "grammar": None, "choices": None, "type": None, "stop": "c",
+    "max_tokens": 9, "temperature": 1.0, "top_k": None, "top_p": None, "min_p": None, "style": constrain.Style(),
+    "registry": None, "base_uri": "", "import_paths": (), "limits": constrain.Limits(),
 }  # fmt: skip
 COMPILE = {"form": None, "schema": None, "regex": None, "grammar": None, "choices": None, "type": None,
            "style": constrain.Style(), "registry": None, "base_uri": "", "import_paths": (),
@@ -194,6 +204,18 @@ CALLS: dict[str, Call] = {
         )
         for name in ("schema", "grammar", "choices", "type")
     },
+    "session": (
+        constrain.session,
+        lambda: {"model": model(), "prompt": None, "tokenizer": vocabulary(), "seed": 1, "max_tokens": 9},
+    ),
+    "Session": (
+        constrain.Session,
+        lambda: {"lm": model(), "vocabulary": vocabulary(), "prompt": [97], "seed": 1, "max_tokens": 9},
+    ),
+    **methods(
+        "Session", lambda: constrain.Session(model(), vocabulary()), text={"text": "a"}, fork={"seed": 1},
+        write=WRITE, choose={"name": "x", "options": ["a", "b"]},
+    ),
     "generate stream": (
         constrain.generate,
         lambda: {"model": model(), "tokenizer": vocabulary(), "regex": ["a", "b"], "stream": None, "seed": None},
@@ -206,6 +228,9 @@ CALLS: dict[str, Call] = {
     "Engine.generate": (engine_texts, lambda: {"prompts": None}),
     "Engine.agenerate": (awaited_texts, lambda: {"prompts": None}),
     "Engine.stream": (engine_events, lambda: {"prompts": None}),
+    **methods(
+        "Engine", lambda: constrain.Engine(model(), vocabulary()), session={"prompt": None, "seed": 1, "max_tokens": 9}
+    ),
     "partial_model": (constrain.partial_model, lambda: {"tp": int}),
     "stream_values": (constrain.stream_values, lambda: {"receive": print}),
     "PromptTemplate": (
@@ -315,7 +340,7 @@ CALLS: dict[str, Call] = {
         lambda: {"form": form(), "open": "<think>", "close": "</think>", "most": None, "thought": "always"},
     ),
     **methods(
-        "Form", form, repeat={"low": 0, "high": 2}, quoted={"style": constrain.Style()},
+        "Form", form, named={"name": "x"}, repeat={"low": 0, "high": 2}, quoted={"style": constrain.Style()},
         compile={"vocabulary": vocabulary(), "limits": constrain.Limits()},
     ),
     "Form +": (lambda other: form() + other, lambda: {"other": "a"}),
@@ -335,6 +360,33 @@ CALLS: dict[str, Call] = {
                  "max_new_tokens": None, "prompt_length": None, "on_refused": "raise"},
     ),
     "ConstraintLogitsProcessor()": (processor_call, tensors),
+    "generate search": (
+        constrain.generate,
+        lambda: {"model": model(), "tokenizer": vocabulary(), "regex": "(ab)*c", "n": 2, "max_tokens": 9, "seed": 1,
+                 "search": constrain.BeamSearch(), "check": None},
+    ),
+    "beam_search": (constrain.beam_search, lambda: {**search(), "options": constrain.BeamSearch()}),
+    "best_first_search": (constrain.best_first_search, lambda: {**search(), "options": constrain.BestFirst()}),
+    "stochastic_beam_search": (
+        constrain.stochastic_beam_search,
+        lambda: {**search(), "options": constrain.StochasticBeams(), "rng": np.random.default_rng(0)},
+    ),
+    "BeamSearch": (
+        constrain.BeamSearch,
+        lambda: {"width": 4, "length_penalty": 1.0, "normalization": "wu", "patience": 1.0, "early_stopping": "never",
+                 "groups": 1, "diversity": 0.0, "distinct": "text", "phrases": constrain.PhraseBanks(["a"]),
+                 "lookahead": constrain.Lookahead()},
+    ),
+    "PhraseBanks": (
+        constrain.PhraseBanks,
+        lambda: {"clauses": ["a"], "method": "clauses", "reward": 0.0, "keep": None, "tolerance": None},
+    ),
+    "Lookahead": (constrain.Lookahead, lambda: {"steps": 1, "weight": 1.0, "breadth": 2}),
+    "BestFirst": (
+        constrain.BestFirst,
+        lambda: {"max_calls": 9, "beam": 2, "together": 2, "distinct": "tokens", "heuristic": "none", "weight": 1.0},
+    ),
+    "StochasticBeams": (constrain.StochasticBeams, lambda: {"max_calls": 9}),
     "Gap": (
         constrain.Gap, lambda: {"low": 1, "high": 2, "unit": "tokens", "form": form(), "end_tokens": "allowed"},
     ),
@@ -402,7 +454,7 @@ RESULTS = {
 }
 """Classes that the library makes: users call their methods, not them."""
 INNER = {
-    "Constraint.state_cache", "Form.grammar", "Form.named", "Form.names", "Form.read", "Refusal.count",
+    "Constraint.state_cache", "Form.grammar", "Form.token_nodes", "Form.names", "Form.read", "Refusal.count",
     "Refusal.index",
     *(f"ConstraintLogitsProcessor.{name}"
       for name in ("check_left", "continues", "goes_on", "is_assistant", "masks", "owners", "position", "starts")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -10,9 +11,9 @@ from hypothesis import given, settings, strategies as st
 
 from constrain.base.errors import ArgumentError
 from constrain.sampling.core.masked_sampling import Proposal
-from constrain.speculation.adaptive_drafts import MARGIN, AdaptiveDrafts, choose_length
+from constrain.speculation.adaptive_drafts import MARGIN, AdaptiveDrafts, choose_length, scale_cost
 from constrain.speculation.combined_drafts import ForcedFirst, MergedDrafts
-from constrain.speculation.draft_source import NO_DRAFT, ROOT, DraftSource, DraftTree
+from constrain.speculation.draft_source import NO_DRAFT, ROOT, DraftSource, DraftTree, observe_batch
 from constrain.speculation.model_drafts import ModelDrafts, draw_without_replacement
 from constrain.speculation.prompt_lookup import PromptLookup
 from constrain.speculation.suffix_automaton import START, SuffixAutomaton
@@ -342,3 +343,23 @@ def test_drafts_after_forced_text_that_was_not_written_say_nothing() -> None:
     assert source.rate == before
     source.propose([1, 2, 9, 5], None, 4)
     assert source.rate > before
+
+
+def test_in_large_batches_less_is_drafted() -> None:
+    class Copy:
+        def propose(self, context, matcher, limit):
+            return DraftTree.chain([5] * limit)
+
+        def observe(self, tokens) -> None:
+            pass
+
+    lengths = {}
+    for most in (24.0, math.inf):
+        for texts in (1, 8, 32):
+            source = ForcedFirst(AdaptiveDrafts(Copy(), 1 / 25, most))
+            observe_batch(source, texts)
+            lengths[most, texts] = len(source.propose([1], None, 64))
+    assert lengths[24, 1] > lengths[24, 8] > lengths[24, 32] > 0
+    assert lengths[math.inf, 32] == lengths[math.inf, 1] == lengths[24, 1]
+    assert scale_cost(1, 24) == 1
+    assert scale_cost(10**9, 24) == pytest.approx(25), "a row of a huge batch costs what a text costs"

@@ -29,7 +29,7 @@ from .weight_statistics import weight_stats
 if TYPE_CHECKING:
     from ...engine.constraint import Constraint
 
-__all__ = ["PLAIN", "Pick", "Proposal", "allowed_tokens", "draw_masked", "pick_token", "pick_under"]
+__all__ = ["PLAIN", "Pick", "Proposal", "allowed_tokens", "apply_proposal", "draw_masked", "pick_token", "pick_under"]
 
 
 @dataclass(frozen=True, slots=True)
