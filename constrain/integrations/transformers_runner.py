@@ -28,7 +28,7 @@ from .slot_cache import SlotCache
 
 __all__ = ["TransformersRunner"]
 
-PASS_TOKENS = {"cpu": 8, "cuda": 256}
+PASS_TOKENS = {"cpu": 64, "cuda": 256}
 """About how many tokens cost as much as a forward pass costs besides its tokens."""
 
 
