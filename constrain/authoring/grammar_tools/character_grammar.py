@@ -257,6 +257,7 @@ class Characters:
     table: Lalr
     productions: Productions
     terminals: int
+    product: None = None
 
 
 class CharacterEndings(ShortestSuffixes):
