@@ -31,7 +31,8 @@ def is_guided(arguments: Mapping[str, Any]) -> bool:
     """
     judges_prefixes = isinstance(arguments["check"], TextChecker) or hasattr(arguments["check"], "matcher")
     is_plain = all(arguments[name] is None for name in ("stream", "stop", "draft", "search"))
-    is_plain = is_plain and arguments["heal"] == "none" and arguments["forced"] == "sample"
+    for name, default in (("heal", "none"), ("forced", "sample")):
+        is_plain = is_plain and isinstance(arguments[name], str) and arguments[name] == default
     return judges_prefixes and arguments["sampler"] == "masked" and is_plain
 
 

@@ -141,8 +141,7 @@ def test_generate_takes_a_check() -> None:
         assert all(one.text.endswith("bb") for one in made if one.finish_reason == "complete")
         assert any(one.finish_reason == "complete" for one in made)
     assert generate(CASE.lm, **given, sampler="exact", check=ValidatorChecker(TWO, accepts, viable)).text
-    with pytest.raises(UnsupportedError, match="does not support check="):
-        generate(CASE.lm, **given, check=str.isalpha)
+    assert generate(CASE.lm, **given, check=lambda text: text.endswith("bb"), retries=100).text.endswith("bb")
     with pytest.raises(ConstrainError, match="check is 3"):
         generate(CASE.lm, **given, sampler="exact", check=3)
 

@@ -117,6 +117,14 @@ def test_constraints_with_marks_are_saved(tmp_path: Path) -> None:
 
 
 def test_a_special_token_in_a_pattern_or_a_string_is_refused() -> None:
-    for form in (~mark("<think>"), mark("<think>") & regex(".*"), mark("<think>").quoted()):
+    for form in (~mark("<think>"), mark("<think>").quoted()):
         with pytest.raises(UnsupportedError, match="unrestricted and special tokens"):
             form.grammar()
+
+
+def test_a_special_token_counts_as_its_text_in_an_intersection() -> None:
+    matcher = constrain.compile(VOCABULARY, (mark("<think>") + regex("[ab]*")) & regex("<think>a+")).matcher()
+    matcher.advance(257)
+    assert matcher.next_bytes() == {ord("a")}
+    with pytest.raises(constrain.UnsatisfiableError):
+        constrain.compile(VOCABULARY, mark("<think>") & regex("[a-z]*"))
