@@ -47,7 +47,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--peer-schemas", type=int, default=100, help="of these, schemas that the peers take")
     options = parser.parse_args(arguments)
     torch.set_grad_enabled(False)
-    found: dict[str, Any] = {}
     for name in options.models:
         loaded = load_bench_model(name, options.vocabulary)
         print(f"{name}: {count_parameters(loaded.model):,} parameters, {loaded.vocabulary.size:,} tokens")
@@ -55,9 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if part in ("forced", "drafts", "budgets") and name != "demo":
                 continue
             rows = RUNNERS[part](loaded, options, name)
-            found[f"{part}, {name}"] = rows
             print_rows(f"{part}, {name}", rows)
-            write_result(options, found)
+            write_result(options, {"rows": rows}, f"{part}-{name}")
     return 0
 
 
