@@ -35,7 +35,11 @@ class MaskBuffer:
 
     def take(self, count: int, words: int) -> NDArray[np.int32]:
         """Return int32 [count, words], valid until the next call."""
-        if self.rows.shape[0] < count or self.rows.shape[1] != words:
+        if not count:
+            return np.empty((0, words), np.int32)
+        if self.rows.shape[1] != words:
+            self.rows = np.empty((count, words), np.int32)
+        elif self.rows.shape[0] < count:
             self.rows = np.empty((max(count, 2 * self.rows.shape[0]), words), np.int32)
         return self.rows[:count]
 

@@ -202,7 +202,12 @@ class Engine:
 
 
 def check_runs(runs: list[RequestRun]) -> list[RequestRun]:
-    """Return the runs. Raise ConstrainError if one was abandoned because the Engine was closed."""
+    """Return the runs. Raise the error that interrupted a step, if one did, or ConstrainError if a run was abandoned
+    because the Engine was closed.
+    """
+    for run in runs:
+        if run.is_cancelled and run.error is not None:
+            raise run.error
     if any(run.is_cancelled for run in runs):
         raise ConstrainError("the Engine was closed before the text had ended")
     return runs

@@ -302,3 +302,13 @@ def test_an_engine_goes_on_after_an_error_of_the_model() -> None:
         assert engine.generate(regex="ab").text == "ab"
         with pytest.raises(ConstrainError, match="holds its own prompt"):
             engine.generate("x", regex="ab")
+
+
+def test_an_error_that_interrupts_a_step_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not that the Engine was closed, which it was not: the next call works."""
+    with Engine(made("llama")) as engine:
+        monkeypatch.setattr(engine.scheduler, "fill_masks", lambda rows: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            engine.generate("a", regex="ab", max_tokens=9)
+        monkeypatch.undo()
+        assert engine.generate("a", regex="ab", max_tokens=9).text == "ab"
