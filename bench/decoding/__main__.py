@@ -22,7 +22,7 @@ from ..options import build_parser, read_cases, split_names
 from ..record import write_result
 from ..tables import build_progress, print_rows
 from .batches import measure_batch, measure_samples
-from .budgets import measure_budgets
+from .budgets import count_least, measure_budgets
 from .drafts import build_record_tasks, find_document_tasks, measure_drafts
 from .forced import find_structured_half, measure_forced
 from .models import MODELS, count_parameters, load_bench_model
@@ -99,10 +99,10 @@ def run_batches(loaded: Any, options: Any, name: str) -> Rows:
     """Run the part "batches"."""
     import constrain
 
-    cases = read_some(options, 4 * ROWS)
+    cases = read_some(options, 8 * ROWS)
     with constrain.Engine(loaded, slots=ROWS) as engine:
         most = 16 if name == "random-1b" else options.tokens
-        usable = find_compiled(engine, cases)[:ROWS]
+        usable = find_usable(engine, cases, most)[:ROWS]
         batch = measure_batch(engine, usable, most=most, seed=options.seed)
         samples = measure_samples(engine, usable[0], most=most, repeat=options.repeat, seed=options.seed)
     return [{"model": name, **batch, **samples}]
@@ -122,18 +122,18 @@ def run_budgets(loaded: Any, options: Any, name: str) -> Rows:
     return rows
 
 
-def find_compiled(engine: Any, cases: Sequence[Case]) -> list[Case]:
-    """Return the cases that compile."""
+def find_usable(engine: Any, cases: Sequence[Case], most: int) -> list[Case]:
+    """Return the cases that compile and whose shortest text has at most `most` tokens."""
     import constrain
 
-    def compiles(case: Case) -> bool:
+    def fits(case: Case) -> bool:
         try:
-            constrain.compile(engine.vocabulary, schema=case.schema)
+            least = count_least(constrain.compile(engine.vocabulary, schema=case.schema))
         except constrain.ConstrainError:
             return False
-        return True
+        return least is not None and least <= most
 
-    return [case for case in cases if compiles(case)]
+    return [case for case in cases if fits(case)]
 
 
 def read_some(options: Any, count: int) -> list[Case]:

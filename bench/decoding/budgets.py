@@ -16,7 +16,7 @@ from .peers import PEERS, Refused, compile_within
 from .plain import make_prompt
 from .timing import generate_theirs
 
-__all__ = ["list_budgets", "measure_budgets"]
+__all__ = ["count_least", "list_budgets", "measure_budgets"]
 
 FACTORS = (1.0, 1.0, 1.25, 1.5, 2.0)
 
