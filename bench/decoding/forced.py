@@ -14,7 +14,7 @@ from typing import Any
 
 from ..corpus import Case
 from .plain import make_prompt
-from .timing import Run, count_rate, generate_ours, median_ratio
+from .timing import Run, count_rate, generate_free, generate_ours, median_ratio
 
 __all__ = ["count_forced_share", "find_structured_half", "measure_forced"]
 
@@ -72,7 +72,7 @@ def measure_forced(
             generate_ours(engine, prompt, schema=case.schema, max_tokens=most, seed=seed, **options)
             run = generate_ours(engine, prompt, schema=case.schema, max_tokens=most, seed=seed + 1 + number, **options)
             bound[mode].append(run)
-            free[mode].append(generate_ours(engine, prompt, max_tokens=run.tokens, seed=seed + 1 + number))
+            free[mode].append(generate_free(engine, prompt, tokens=run.tokens, seed=seed + 1 + number))
         progress()
     return [
         {

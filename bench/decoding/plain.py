@@ -2,6 +2,8 @@
 
 For each schema, one text under it and one without a constraint of as many tokens, after the same prompt, by turns:
 ours through `Engine`, the peers through transformers' `model.generate`. A ratio of 1 says that the constraint is free.
+"of transformers" is ours under the constraint over `model.generate` of transformers without one, of exactly as many
+tokens; for the peers it is the ratio.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import Any
 
 from ..corpus import Case
 from .peers import PEERS, Refused, compile_within
-from .timing import Run, count_rate, generate_ours, generate_theirs, median_ratio
+from .timing import Run, count_rate, generate_free, generate_ours, generate_theirs, median_ratio
 
 __all__ = ["measure_plain"]
 
@@ -47,7 +49,7 @@ def measure_engine(
     """Measure our Engine."""
     from constrain.base.errors import ConstrainError
 
-    bound, free, refused = list[Run](), list[Run](), 0
+    bound, free, theirs, refused = list[Run](), list[Run](), list[Run](), 0
     for number, case in enumerate(cases):
         prompt = engine.model.prompt_ids(make_prompt(case))
         try:
@@ -59,9 +61,10 @@ def measure_engine(
             here = seed + 1 + number * repeat + turn
             run = generate_ours(engine, prompt, schema=case.schema, max_tokens=most, seed=here, draft="none")
             bound.append(run)
-            free.append(generate_ours(engine, prompt, max_tokens=run.tokens, seed=here, draft="none"))
+            free.append(generate_free(engine, prompt, tokens=run.tokens, seed=here))
+            theirs.append(generate_theirs(engine.model, prompt, max_tokens=run.tokens, seed=here))
         progress()
-    return describe(bound, free, refused)
+    return {**describe(bound, free, refused), "of transformers": count_rate(bound) / count_rate(theirs)}
 
 
 def measure_peer(
@@ -83,7 +86,8 @@ def measure_peer(
             bound.append(run)
             free.append(generate_theirs(loaded, prompt, max_tokens=run.tokens, seed=here))
         progress()
-    return describe(bound, free, refused)
+    found = describe(bound, free, refused)
+    return {**found, "of transformers": found["ratio"]}
 
 
 def describe(bound: Sequence[Run], free: Sequence[Run], refused: int) -> dict[str, Any]:

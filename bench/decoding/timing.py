@@ -10,7 +10,11 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
 
-__all__ = ["Run", "count_rate", "generate_ours", "generate_theirs", "median_ratio"]
+__all__ = ["Run", "generate_free", "count_rate", "generate_ours", "generate_theirs", "median_ratio"]
+
+
+ATTEMPTS = 10
+"""Most seeds with which an unconstrained text is begun."""
 
 
 class Run(NamedTuple):
@@ -22,15 +26,20 @@ class Run(NamedTuple):
 
 
 def generate_ours(engine: Any, prompt: Any, *, max_tokens: int, seed: int, **options: Any) -> Run:
-    """Run one call of `Engine.generate` for one text. Without a constraint end tokens are banned, so that the text has
-    max_tokens tokens.
-    """
-    if not any(options.get(name) is not None for name in ("schema", "regex", "grammar")):
-        options["logit_bias"] = dict.fromkeys(engine.vocabulary.eos_ids, -1e4)
+    """Run one call of `Engine.generate` for one text. Without a constraint the text may end before max_tokens."""
     start = perf_counter()
     made = engine.generate(prompt, max_tokens=max_tokens, seed=seed, **options)
     seconds = perf_counter() - start
     return Run(made.stats.tokens, seconds, tuple(made.tokens))
+
+
+def generate_free(engine: Any, prompt: Any, *, tokens: int, seed: int) -> Run:
+    """Run our Engine without a constraint, with other seeds until the text has at least half as many tokens."""
+    for turn in range(ATTEMPTS):
+        run = generate_ours(engine, prompt, max_tokens=tokens, seed=seed + turn, draft="none")
+        if 2 * run.tokens >= tokens:
+            break
+    return run
 
 
 def generate_theirs(loaded: Any, ids: Sequence[int], *, max_tokens: int, seed: int, processor: Any = None) -> Run:
