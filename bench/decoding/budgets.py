@@ -47,7 +47,8 @@ class Tally:
     """Counts of one engine."""
 
     def __init__(self) -> None:
-        self.counts = {"answers": 0, "valid": 0, "invalid": 0, "not judged": 0, "over budget": 0, "refused": 0}
+        names = ("answers", "valid", "invalid", "not judged", "over budget", "refused", "too long")
+        self.counts = dict.fromkeys(names, 0)
 
     def add(self, valid: bool | None, tokens: int, budget: int) -> None:
         """Count one answer."""
@@ -77,7 +78,7 @@ def measure_budgets(
             tallies["constrain"].counts["refused"] += 1
             continue
         if least is None or least > most:
-            tallies["constrain"].counts["too long"] = tallies["constrain"].counts.get("too long", 0) + 1
+            tallies["constrain"].counts["too long"] += 1
             continue
         try:
             judge = Judge(case.schema)
