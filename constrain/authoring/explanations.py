@@ -1,8 +1,8 @@
 """Explain what may come next, where and why a text or a token is rejected, and where a keyword is enforced.
 
     describe_expected(matcher)    -> ("a digit", '","', '"]"')          what may come next
-    first_refusal(constraint, b)  -> Refusal or None                     the first illegal byte of a text
-    refusal_of(matcher, b)        -> Refusal or None                     the same for a piece of text after a position
+    first_refusal(constraint, b)  -> ByteRefusal or None                 the first illegal byte of a text
+    refusal_of(matcher, b)        -> ByteRefusal or None                 the same for a piece of text after a position
     find_keyword_rows("minItems") -> [Whereabouts(...)]                  rows of the keyword table, with file and line
 
 All functions query a Matcher and leave its position unchanged.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..engine.matcher import Matcher
 
 __all__ = [
-    "Refusal",
+    "ByteRefusal",
     "Whereabouts",
     "describe_expected",
     "first_refusal",
@@ -63,7 +63,7 @@ GROUPS: tuple[tuple[str, frozenset[int]], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ByteRefusal:
     """Where a text is rejected, and what was expected there.
 
     Attributes
@@ -242,8 +242,8 @@ def after_backslash(matcher: Matcher) -> bool:
 # ---- why not -----------------------------------------------------------------------------------------------------
 
 
-def first_refusal(constraint: Constraint, text: bytes) -> Refusal | None:
-    """Return the Refusal of a whole text, None if it is valid.
+def first_refusal(constraint: Constraint, text: bytes) -> ByteRefusal | None:
+    """Return the ByteRefusal of a whole text, None if it is valid.
 
     The text is rejected at its first illegal byte, or at its end if it is incomplete.
     """
@@ -256,8 +256,8 @@ def first_refusal(constraint: Constraint, text: bytes) -> Refusal | None:
     return None if done.is_complete else locate_refusal(matcher, text, len(text))
 
 
-def refusal_of(matcher: Matcher, text: bytes) -> Refusal | None:
-    """Return the Refusal of a piece of text after the matcher's position, None if all of it is allowed."""
+def refusal_of(matcher: Matcher, text: bytes) -> ByteRefusal | None:
+    """Return the ByteRefusal of a piece of text after the matcher's position, None if all of it is allowed."""
     try:
         matcher.fork().advance_bytes(text)
     except TokenRefused as error:
@@ -265,8 +265,8 @@ def refusal_of(matcher: Matcher, text: bytes) -> Refusal | None:
     return None
 
 
-def locate_refusal(matcher: Matcher, text: bytes, offset: int) -> Refusal:
-    """Return the Refusal of the byte at an offset of a text that begins at the matcher's position."""
+def locate_refusal(matcher: Matcher, text: bytes, offset: int) -> ByteRefusal:
+    """Return the ByteRefusal of the byte at an offset of a text that begins at the matcher's position."""
     here = matcher.fork()
     here.advance_bytes(text[:offset])
     rejected, words = describe_found(text, offset), describe_expected(here)
@@ -280,7 +280,7 @@ def locate_refusal(matcher: Matcher, text: bytes, offset: int) -> Refusal:
     # The text before it was accepted, so it is UTF-8 except for a character that may be cut off at its end.
     position = len(text[:offset].decode("utf-8", "ignore"))
     line, column, excerpt, caret = locate_position(text.decode("utf-8", "replace"), position)
-    return Refusal(offset, line, column, excerpt, caret, rejected, words)
+    return ByteRefusal(offset, line, column, excerpt, caret, rejected, words)
 
 
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*("|$)', re.DOTALL)

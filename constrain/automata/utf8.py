@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["END", "Moves", "Utf8", "list_bytes"]
+__all__ = ["END", "Moves", "Utf8"]
 
 Moves = tuple[tuple[int, int], ...]
 """Pairs (set of bytes as bits of an int, next node) with disjoint sets."""
@@ -18,16 +18,6 @@ LEADS = ((2, 0x80, 0x800, 0xC0), (3, 0x800, 0x10000, 0xE0), (4, 0x10000, 0x11000
 """Per encoded length: number of bytes, first code point, end of the code points, marker bits of the first byte."""
 
 _Ranges = tuple[tuple[int, int], ...]
-
-
-def list_bytes(mask: int) -> list[int]:
-    """Return the bytes of a set, ascending."""
-    values = []
-    while mask:
-        bit = mask & -mask
-        values.append(bit.bit_length() - 1)
-        mask ^= bit
-    return values
 
 
 def _byte_range(first: int, end: int) -> int:

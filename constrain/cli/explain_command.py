@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..authoring.explanations import Refusal, Whereabouts, describe_expected, find_keyword_rows, join_words, refusal_of
+from ..authoring.explanations import (
+    ByteRefusal,
+    Whereabouts,
+    describe_expected,
+    find_keyword_rows,
+    join_words,
+    refusal_of,
+)
 from ..base.errors import ConstrainError
 from ..base.options import Style
 from ..compilation.constraint_compiler import compile
@@ -150,7 +157,7 @@ def explain_position(constraint: Constraint, prefix: bytes, token: bytes | None,
     return display.FINE if rejected is None else display.NO
 
 
-def show_verdict(token: str, refusal: Refusal | None) -> None:
+def show_verdict(token: str, refusal: ByteRefusal | None) -> None:
     """Print whether a token is allowed next, and why not."""
     display.print_answer()
     if refusal is None:
@@ -160,7 +167,7 @@ def show_verdict(token: str, refusal: Refusal | None) -> None:
         show_refusal(refusal)
 
 
-def show_refusal(refusal: Refusal) -> None:
+def show_refusal(refusal: ByteRefusal) -> None:
     """Print where a text is rejected, and what was expected there."""
     display.print_answer(f"  {refusal.found} is refused at line {refusal.line}, column {refusal.column}")
     display.print_answer(f"    {refusal.excerpt}")

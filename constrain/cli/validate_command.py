@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..authoring.explanations import Refusal, first_refusal, join_words
+from ..authoring.explanations import ByteRefusal, first_refusal, join_words
 from ..base.options import Style
 from ..compilation.constraint_compiler import compile
 from ..engine.constraint import Constraint
@@ -22,11 +22,11 @@ __all__ = ["validate_instances"]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Judgement:
     """The result for one file. difference: why jsonschema disagrees, "" if it agrees."""
 
     file: str
-    refusal: Refusal | None
+    refusal: ByteRefusal | None
     theirs: CrossCheck
     difference: str
 
@@ -79,16 +79,16 @@ def validate_instances(
     raise typer.Exit(code)
 
 
-def validate_instance(constraint: Constraint, schema: str, options: SchemaOptions, file: str, data: bytes) -> Verdict:
+def validate_instance(constraint: Constraint, schema: str, options: SchemaOptions, file: str, data: bytes) -> Judgement:
     """Return the verdicts of constrain and jsonschema on one instance."""
     refusal = first_refusal(constraint, data)
     theirs = validate_independently(schema, data, options)
     ours = refusal is None
     differs = theirs.verdict != "none" and (theirs.verdict == "valid") != ours
-    return Verdict(file, refusal, theirs, explain_difference(schema, data, options, ours, theirs) if differs else "")
+    return Judgement(file, refusal, theirs, explain_difference(schema, data, options, ours, theirs) if differs else "")
 
 
-def print_verdict(verdict: Verdict) -> None:
+def print_verdict(verdict: Judgement) -> None:
     """Print a verdict."""
     refusal, theirs = verdict.refusal, verdict.theirs
     if refusal is None:

@@ -1,14 +1,14 @@
 """Infilling: texts of which parts are known, and which are completed within a constraint.
 
-`gaps` reads spans. `completion_check` decides what is possible, over `position_lattice` (see there for the algorithm),
+`gaps` reads spans. `infill_decision` decides what is possible, over `position_lattice` (see there for the algorithm),
 whose parts are `constraint_states`, `gap_states`, `lattice_steps` and `lattice_builder`; `likeliest_completion` finds
 its best path. `text_intersection` does the same on grammars. `masked_decoding` is the loop around a masked diffusion
 model, `causal_infilling` that around a causal one.
 """
 
 from .causal_infilling import FilledText, infill
-from .completion_check import InfillAnswer, infill_check
 from .gaps import Gap
+from .infill_decision import InfillAnswer, infill_check
 from .masked_decoding import MaskedLanguageModel, MaskedOutcome, decode_masked
 from .text_intersection import infill_form
 

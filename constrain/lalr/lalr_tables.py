@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..automata.bit_sets import list_members
 from ..base.errors import GrammarError
 from ..base.work import spend_work
 from .productions import Productions, propagate_sets
@@ -146,7 +147,7 @@ class _States:
         known = self._closures.get(nonterminals)
         if known is None:
             moves: dict[int, list[int]] = {}
-            for nonterminal in _list_members(nonterminals):
+            for nonterminal in list_members(nonterminals):
                 for rule in self._by_left[nonterminal]:
                     item = self.first[rule]
                     if (symbol := self.after[item]) >= 0:
@@ -366,16 +367,6 @@ def _reduce_reduce_error(
         position=position,
         hint="Join the rules, or give one of them a priority: `name.2: ...` goes first.",
     )
-
-
-def _list_members(bits: int) -> list[int]:
-    """Return the positions of the set bits, ascending."""
-    positions = []
-    while bits:
-        low = bits & -bits
-        positions.append(low.bit_length() - 1)
-        bits ^= low
-    return positions
 
 
 def _pack_rows(rows: NDArray[np.bool_]) -> list[int]:

@@ -24,6 +24,7 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
+from ..automata.bit_sets import list_members
 from ..automata.byte_automaton import build_byte_automaton
 from ..automata.dfa import Dfa
 from ..base.options import Limits
@@ -32,7 +33,7 @@ from .lalr_tables import END, Lalr
 from .lexeme_boundaries import LexemeBoundaries
 from .parser_code import DeadEnds, Parser, ProductOrigin
 from .productions import propagate_sets
-from .scanner_product import UNCHANGED, ScannerProduct, list_members, multiply_scanner
+from .scanner_product import UNCHANGED, ScannerProduct, multiply_scanner
 
 __all__ = ["ParserProduct", "cut_dfa"]
 

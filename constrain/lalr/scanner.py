@@ -22,9 +22,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..automata.bit_sets import list_members
 from ..automata.ordered_threads import EVERY, NOTHING, BehindStart, ThreadStates
 from ..automata.thread_steps import DoneStep, TerminalPrograms
-from ..automata.utf8 import list_bytes
 from ..base.errors import LimitError, UnsupportedError
 from ..base.work import spend_work
 from .dominated_matches import is_dominated
@@ -300,7 +300,7 @@ class _ScannerBuilder:
             columns: list[list[int]] = [[] for _ in range(256)]
             for move in moves:
                 for mask, bundle in move:
-                    for byte in self.bytes.get(mask) or self.bytes.setdefault(mask, list_bytes(mask)):
+                    for byte in self.bytes.get(mask) or self.bytes.setdefault(mask, list_members(mask)):
                         columns[byte].append(bundle)
             groups = [(1 << byte, tuple(column)) for byte, column in enumerate(columns) if column]
         for mask, bundles in groups:
@@ -367,12 +367,12 @@ def _to_scanner(
         for target, mask in edges[state].items():
             if target in numbers:
                 if mask not in columns:
-                    columns[mask] = np.array(list_bytes(mask), dtype=np.intp)
+                    columns[mask] = np.array(list_members(mask), dtype=np.intp)
                 row[columns[mask]] = numbers[target]
     accept_table = np.full((len(rows), END_OF_TEXT + 1), -1, dtype=np.int32)
     for row, matches in zip(accept_table, rows):
         for tag, mask, at_end in reversed(matches):
-            row[list_bytes(mask) + [END_OF_TEXT] * at_end] = tag
+            row[list_members(mask) + [END_OF_TEXT] * at_end] = tag
     words = -(-terminals // 64)
     bits = b"".join([possible[state].to_bytes(8 * words, "little") for state in coreachable])
     possible_bits = np.frombuffer(bits, dtype="<u8").astype(np.uint64).reshape(len(coreachable), words)

@@ -24,7 +24,7 @@ from ..base.work import spend_work
 from .productions import propagate_sets
 from .scanner import END_OF_TEXT, Scanner
 
-__all__ = ["UNCHANGED", "AnnotatedTerminal", "ScannerProduct", "list_members", "multiply_scanner"]
+__all__ = ["UNCHANGED", "AnnotatedTerminal", "ScannerProduct", "multiply_scanner"]
 
 WORK = "the product of a lexer and a pattern"
 
@@ -228,13 +228,3 @@ class _ScannerProductBuilder:
             possible=tuple(bits for bits in possible if bits),
             starts=starts,
         )
-
-
-def list_members(bits: int) -> list[int]:
-    """Return the positions of the set bits, ascending."""
-    positions = []
-    while bits:
-        low = bits & -bits
-        positions.append(low.bit_length() - 1)
-        bits ^= low
-    return positions

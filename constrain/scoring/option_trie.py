@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary
 
-__all__ = ["Arcs", "Ends", "OptionTrie"]
+__all__ = ["OptionArcs", "Ends", "OptionTrie"]
 
 Ends = Literal["token", "prefix"]
 """Whether a text is scored with an end token after it, or as the beginning of a longer text."""
 
 
 @dataclass(frozen=True, slots=True)
-class Arcs:
+class OptionArcs:
     """The tokens that may follow at a node.
 
     tokens, targets: int64 [k], the tokens that stay inside the trie, and the nodes that they lead to. covering: for
@@ -50,7 +50,7 @@ class OptionTrie:
     vocabulary : Vocabulary
         The tokens.
     ends : {"token", "prefix"}
-        With "prefix", tokens that complete a text lead to no node: they are `Arcs.covering`.
+        With "prefix", tokens that complete a text lead to no node: they are `OptionArcs.covering`.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class OptionTrie:
         for number, path in enumerate(self.paths):
             for node in path:
                 self.below[node].append(number)
-        self._arcs: dict[int, Arcs] = {}
+        self._arcs: dict[int, OptionArcs] = {}
 
     def _insert(self, number: int, text: bytes) -> list[int]:
         """Add a text; return the nodes along it, the root first."""
@@ -103,13 +103,13 @@ class OptionTrie:
         """The length of the longest token, in bytes."""
         return max(map(len, self.tokens_by_bytes), default=0)
 
-    def arcs(self, node: int) -> Arcs:
+    def arcs(self, node: int) -> OptionArcs:
         """Return the tokens that may follow at a node; computed once per node."""
         if node not in self._arcs:
             self._arcs[node] = self._find_arcs(node)
         return self._arcs[node]
 
-    def _find_arcs(self, node: int) -> Arcs:
+    def _find_arcs(self, node: int) -> OptionArcs:
         tokens, targets = list[int](), list[int]()
         pending = [(node, b"")]
         while pending:
@@ -121,7 +121,7 @@ class OptionTrie:
             if len(spelled) < self.longest:
                 pending += [(child, spelled + bytes((byte,))) for byte, child in self.children[at].items()]
         covering = self._find_covering(node) if self.ends == "prefix" else ()
-        return Arcs(np.array(tokens, np.int64), np.array(targets, np.int64), covering)
+        return OptionArcs(np.array(tokens, np.int64), np.array(targets, np.int64), covering)
 
     def _find_covering(self, node: int) -> tuple[tuple[int, NDArray[np.int64]], ...]:
         """Return the tokens that begin with all that is left of a text, for each text below a node."""

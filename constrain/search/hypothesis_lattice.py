@@ -86,13 +86,13 @@ def build_lattice(constraint: Searchable, answers: Iterable[FoundAnswer]) -> Lat
     for answer in answers:
         check_type("an answer", answer, FoundAnswer, "give the answers of a search")
         found += answer.spellings
-    builder = LatticeBuilder(constraint)
+    builder = HypothesisMerger(constraint)
     for one in sorted(found, key=lambda spelling: -spelling.logprob):
         builder.add(one)
     return builder.finish()
 
 
-class LatticeBuilder:
+class HypothesisMerger:
     """Numbers the nodes, likeliest answers first."""
 
     def __init__(self, constraint: Searchable) -> None:

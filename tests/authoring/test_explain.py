@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 import constrain
 from constrain.authoring.explanations import (
-    Refusal,
+    ByteRefusal,
     describe_expected,
     find_keyword_rows,
     first_refusal,
@@ -94,7 +94,7 @@ def test_keys_in_any_order_are_named() -> None:
     assert words(PERSON, '{"ok":true', ANY) == '"," (then "age" or "name") or white space'
 
 
-def refused(source: Any, text: str | bytes, style: constrain.Style = ANY) -> Refusal | None:
+def refused(source: Any, text: str | bytes, style: constrain.Style = ANY) -> ByteRefusal | None:
     data = text.encode() if isinstance(text, str) else text
     return first_refusal(made(json.dumps(source), style), data)
 

@@ -11,7 +11,7 @@ from ...compilation.constraint_compiler import compile_grammar
 from ...engine.constraint import Constraint
 from ...lalr.parser_code import Parser
 from ...vocabulary.vocabulary import Vocabulary
-from ..explanations import Refusal, first_refusal
+from ..explanations import ByteRefusal, first_refusal
 from .lexeme_parser import Reading, list_accepted, parse_text
 from .written_grammar import WrittenGrammar
 
@@ -29,7 +29,7 @@ class Rejection:
     that text. preceding: the last lexemes before it.
     """
 
-    refusal: Refusal
+    refusal: ByteRefusal
     begun: str = ""
     since: tuple[int, int] | None = None
     lexeme: tuple[str, ...] = ()
