@@ -3,6 +3,10 @@
 The nonterminal `(X, p, q)` derives the texts of X that lead the Dfa from state p to q. First, the states that each rule
 can lead to from each state are computed, as the least fixpoint over the pairs (rule, state) that are reached; a pair is
 re-evaluated when one that it depends on grows. Then rules are generated for non-empty triples only.
+
+The texts of a Member that lead from p to q are fewer than those of the Member, so that distinct ones may run out, which
+rules cannot foresee. Intersections are therefore limited to Members that remain an infinite set of JSON strings (see
+`unique_strings`): of these, finitely many that were used never leave too few.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Hashable
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
@@ -20,13 +25,30 @@ from ..base.errors import LimitError, UnsupportedError
 from ..base.options import Limits
 from ..base.work import spend_work
 from ..lalr.parser_product import ParserProduct, cut_dfa
-from .nodes import EMPTY, Chars, Choice, Grammar, Literal, Mark, Node, Parsed, Repeat, Rule, Sequence, Strings, Token
+from .nodes import (
+    EMPTY,
+    Chars,
+    Choice,
+    Grammar,
+    Literal,
+    Mark,
+    Member,
+    Node,
+    Parsed,
+    Repeat,
+    Rule,
+    Sequence,
+    Strings,
+    Token,
+    Unique,
+)
 from .object_expansion import expand_objects
 from .simplification import simplify_grammar
 from .smart_constructors import make_choice, make_sequence
+from .unique_strings import check_members
 from .visitor import PLAIN_CLASSES, NodeVisitor, list_strings
 
-__all__ = ["intersect_grammar"]
+__all__ = ["LeafTransitions", "intersect_grammar", "rewrite_leaves"]
 
 OPERATION = "an intersection"
 Leaf = Literal | Strings | Chars | Mark | Parsed
@@ -44,13 +66,35 @@ def intersect_grammar(grammar: Grammar, dfa: Dfa, limits: Limits = Limits()) -> 
     """
     if dfa.is_empty:
         return None
-    plain = expand_objects(grammar, OPERATION, keep=(Mark, Parsed), limits=limits)
+    plain = expand_objects(grammar, OPERATION, keep=(Mark, Parsed, Unique, Member), limits=limits)
     if isinstance(plain.start, Parsed):
         return _intersect_parsed(plain.start, dfa, limits)
     leaves = _LeafProducts(dfa, limits)
     reachable = _ReachableStates(plain, leaves, limits.dfa_states)
     reachable.solve()
-    return _TripleRules(plain, leaves, reachable, limits.dfa_states).write(dfa)
+    product = _TripleRules(plain, leaves, reachable, limits.dfa_states).write(dfa.table.accepting.__getitem__)
+    if product is not None:
+        check_members(product, OPERATION)
+    return product
+
+
+class LeafTransitions(Protocol):
+    """A transducer of leaves with numbered states."""
+
+    def products(self, node: Node, p: int) -> dict[int, Node]:
+        """Return what a leaf is rewritten to in state p, by the state that follows it."""
+
+
+def rewrite_leaves(
+    grammar: Grammar, leaves: LeafTransitions, is_accepting: Callable[[int], bool], limits: Limits = Limits()
+) -> Grammar | None:
+    """Return a Grammar with its leaves rewritten by a transducer, from state 0 to an accepting one; None if empty.
+
+    The leaves of `grammar` are Literals. Raise LimitError for more than `limits.dfa_states` rules.
+    """
+    reachable = _ReachableStates(grammar, leaves, limits.dfa_states)
+    reachable.solve()
+    return _TripleRules(grammar, leaves, reachable, limits.dfa_states).write(is_accepting)
 
 
 def _intersect_parsed(node: Parsed, dfa: Dfa, limits: Limits) -> Grammar | None:
@@ -83,9 +127,9 @@ def _limit_exceeded(limit: int) -> LimitError:
 class _ReachableStates(NodeVisitor[States]):
     """The states to which texts of a node lead from a state, as far as known: `visit(node, state)`."""
 
-    node_classes = (*PLAIN_CLASSES, Mark, Parsed)
+    node_classes = (*PLAIN_CLASSES, Mark, Parsed, Unique, Member)
 
-    def __init__(self, grammar: Grammar, leaves: _LeafProducts, limit: int) -> None:
+    def __init__(self, grammar: Grammar, leaves: LeafTransitions, limit: int) -> None:
         self.grammar, self.leaves, self.limit = grammar, leaves, limit
         self.states: dict[tuple[Hashable, int], States] = {}  # by rule and state
         self.dependents: defaultdict[tuple[Hashable, int], set[tuple[Hashable, int]]] = defaultdict(set)
@@ -127,6 +171,17 @@ class _ReachableStates(NodeVisitor[States]):
 
     def visit_repeat(self, node: Repeat, p: int) -> States:
         return self.after_rounds(node.node, node.low, node.high, p)
+
+    def visit_unique(self, node: Unique, p: int) -> States:
+        return self.visit(node.body, p)
+
+    def visit_member(self, node: Member, p: int) -> States:
+        if node.again is not None:
+            raise UnsupportedError(
+                f"{OPERATION}: the array must have two equal items, which rules cannot ensure",
+                hint="Leave out the negated uniqueItems.",
+            )
+        return self.visit(node.node, p)
 
     def visit_token(self, node: Token, p: int) -> States:
         return frozenset({p})
@@ -277,17 +332,17 @@ class _TripleRules(NodeVisitor[Node]):
     there must be one.
     """
 
-    node_classes = (*PLAIN_CLASSES, Mark, Parsed)
+    node_classes = (*PLAIN_CLASSES, Mark, Parsed, Unique, Member)
 
-    def __init__(self, grammar: Grammar, leaves: _LeafProducts, reachable: _ReachableStates, limit: int) -> None:
+    def __init__(self, grammar: Grammar, leaves: LeafTransitions, reachable: _ReachableStates, limit: int) -> None:
         self.grammar, self.leaves, self.reachable, self.limit = grammar, leaves, reachable, limit
         self.rules: dict[Hashable, Node] = {}
         self.pending: list[tuple[Hashable, Callable[[], Node]]] = []
 
-    def write(self, dfa: Dfa) -> Grammar | None:
-        """Return the intersection with the Dfa, or None if it is empty."""
-        start, accepting = self.grammar.start, dfa.table.accepting
-        ends = [q for q in sorted(self.reachable.visit(start, 0)) if accepting[q]]
+    def write(self, is_accepting: Callable[[int], bool]) -> Grammar | None:
+        """Return the Grammar of the texts that lead from state 0 to an accepting one, or None if it is empty."""
+        start = self.grammar.start
+        ends = [q for q in sorted(self.reachable.visit(start, 0)) if is_accepting(q)]
         if not ends:
             return None
         body = make_choice(self.visit(start, 0, q) for q in ends)
@@ -304,6 +359,12 @@ class _TripleRules(NodeVisitor[Node]):
 
     def visit_choice(self, node: Choice, p: int, q: int) -> Node:
         return make_choice(self.visit(option, p, q) for option in node.options if q in self.reachable.visit(option, p))
+
+    def visit_unique(self, node: Unique, p: int, q: int) -> Node:
+        return Unique(self.visit(node.body, p, q))
+
+    def visit_member(self, node: Member, p: int, q: int) -> Node:
+        return Member(self.visit(node.node, p, q))
 
     def visit_token(self, node: Token, p: int, q: int) -> Node:
         return node

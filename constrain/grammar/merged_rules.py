@@ -8,7 +8,7 @@ from dataclasses import replace
 from .nodes import Choice, Grammar, Node, Object, Rule, Sequence
 from .visitor import NodeRebuilder, fold_node, inner_nodes
 
-__all__ = ["MergedRules", "rename_rules"]
+__all__ = ["MergedRules", "RuleUnion", "rename_rules"]
 
 MOST_DEPTH = 12
 """Nesting depth from which the start of a grammar becomes a rule, so that repeated merging does not add up depths."""
@@ -52,6 +52,23 @@ class MergedRules(Mapping[Hashable, Node]):
 
     def __len__(self) -> int:
         return sum(len(grammar.rules) + self._is_deep(k) for k, grammar in enumerate(self.grammars))
+
+
+class RuleUnion(Mapping[Hashable, Node]):
+    """The union of two rule mappings with disjoint keys."""
+
+    def __init__(self, first: Mapping[Hashable, Node], second: Mapping[Hashable, Node]) -> None:
+        self.first, self.second = first, second
+
+    def __getitem__(self, name: Hashable) -> Node:
+        return self.first[name] if name in self.first else self.second[name]
+
+    def __iter__(self) -> Iterator[Hashable]:
+        yield from self.first
+        yield from self.second
+
+    def __len__(self) -> int:
+        return len(self.first) + len(self.second)
 
 
 def rename_rules(node: Node, k: int) -> Node:

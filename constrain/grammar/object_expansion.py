@@ -2,8 +2,9 @@
 
 An object becomes one rule per relevant state of the members so far: their number, and the declared keys that others
 depend on. In free order this is every subset of the keys, so only few keys are expanded and larger objects are rejected
-with an error. Also rejected is what context-free rules cannot express: that undeclared keys or members of a Unique
-differ.
+with an error. Context-free rules cannot express that undeclared keys differ: an operation that can treat Unique and
+Member nodes gets the keys as the Members of a Unique around the rules of the object; for others, and for members of
+arrays with unique items, this is an error as well.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from json.encoder import encode_basestring
-from typing import Any, NoReturn
+from typing import Any
 
 from ..automata.dfa import Dfa
 from ..base.errors import LimitError, UnsupportedError
@@ -52,9 +53,9 @@ def expand_objects(
     """Return an equivalent Grammar of literals, strings, UTF-8 Chars, tokens, sequences, choices, repetitions and
     rules.
 
-    `operation` is the caller's name for itself in error messages. `keep` lists further classes of nodes, Mark and
-    Parsed, that the caller can treat. Raise UnsupportedError for nodes that cannot be expanded and LimitError for too
-    many rules.
+    `operation` is the caller's name for itself in error messages. `keep` lists further classes of nodes that the caller
+    can treat: Mark, Parsed, and Unique with Member. Raise UnsupportedError for nodes that cannot be expanded and
+    LimitError for too many rules.
     """
     expander = _ObjectExpander(grammar, operation, keep, limits)
     start = expander.visit(grammar.start)
@@ -123,7 +124,9 @@ class _ObjectExpander(NodeVisitor[Node]):
             _ObjectRules(self, node, number).write(name)
         return Rule(name)
 
-    def visit_unique(self, node: Unique | Member) -> NoReturn:
+    def visit_unique(self, node: Unique | Member) -> Node:
+        if isinstance(node, self.keep):
+            return rebuild_node(node, list(map(self.visit, inner_nodes(node))))
         raise self.refuse("unique array items cannot be expanded into rules", "Leave out uniqueItems.")
 
     def visit_mark(self, node: Mark | Free) -> Node:
@@ -170,7 +173,7 @@ class _ObjectRules:
     def __init__(self, expander: _ObjectExpander, node: Object, number: int) -> None:
         self.expander, self.node, self.number = expander, node, number
         self.names = [prop.name for prop in node.properties]
-        self.others = self.find_undeclared_classes()
+        self.others, self.is_unique = self.find_undeclared_classes()
         if node.order == "any" and len(self.names) > MOST_FREE_KEYS:
             raise expander.refuse(
                 f"an object of {len(self.names)} keys in free order would be {2 ** len(self.names):,} rules",
@@ -180,9 +183,9 @@ class _ObjectRules:
         self.relevant = {p.name for p in node.properties if p.required or p.needs or p.name in needed}
         self.counted = node.low > 1 or node.high is not None
 
-    def find_undeclared_classes(self) -> list[NameClass]:
-        """Return the classes of undeclared keys without declared and excluded names. Raise if two such keys
-        may occur.
+    def find_undeclared_classes(self) -> tuple[list[NameClass], bool]:
+        """Return the classes of undeclared keys without declared and excluded names, and whether their keys must be
+        Members of a Unique, since two of them may occur. Raise if the operation does not know these.
         """
         node = self.node
         required = sum(prop.required for prop in node.properties)
@@ -193,12 +196,13 @@ class _ObjectRules:
             names = other.names.subtract(unavailable, max_states=self.expander.limits.dfa_states)
             if not names.is_empty:
                 classes.append(NameClass(names, other.value, other.required))
-        if classes and (most_others is None or most_others > 1):
+        is_unique = bool(classes) and (most_others is None or most_others > 1)
+        if is_unique and Unique not in self.expander.keep:
             raise self.expander.refuse(
                 "an object may have undeclared keys, and rules cannot ensure that these differ",
                 'Say "additionalProperties": false.',
             )
-        return classes
+        return classes, is_unique
 
     def write(self, name: Hashable) -> None:
         """Add the rules of the object to those of the expander; `name` is the first."""
@@ -208,7 +212,8 @@ class _ObjectRules:
         options = [make_sequence((Literal(b"{"), self.expand(layout.open), step)) for step in self.list_members(start)]
         if self.may_close(start):
             options.append(make_sequence((Literal(b"{"), self.expand(layout.empty), Literal(b"}"))))
-        self.expander.rules[name] = make_choice(options)
+        whole = make_choice(options)
+        self.expander.rules[name] = Unique(whole) if self.is_unique else whole
         while self.pending:
             state = self.pending.pop()
             comma, close = self.expand(layout.comma), self.expand(layout.close)
@@ -246,6 +251,8 @@ class _ObjectRules:
                 out.append(self.make_member(self.make_key(prop), prop.value, after))
         for k, other in enumerate(self.others):
             key = make_sequence((QUOTE, self.expander.spell_texts(other.names, 0, None), QUOTE))
+            if self.is_unique:
+                key = Member(key)
             after = self.advance(state, state.seen, len(self.names), state.classes | {k})
             out.append(self.make_member(key, other.value, after))
         return out

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from itertools import product
+from typing import Any
 
+import jsonschema
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from constrain import LimitError, Limits, Style, UnsupportedError
+from constrain import LimitError, Limits, Style, UnsupportedError, Vocabulary
 from constrain.automata.dfa import Dfa
+from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.frontends import json_schema
 from constrain.frontends.gbnf import to_grammar
 from constrain.frontends.regex import to_dfa
@@ -154,6 +159,76 @@ def test_what_rules_cannot_say_is_refused_by_name(schema: dict[str, object], cau
     with pytest.raises(UnsupportedError, match=cause) as caught:
         expand_objects(json_schema.to_grammar(schema, style=Style(key_order="any")), "an export")
     assert caught.value.hint
+
+
+OPEN_SCHEMAS: list[dict[str, Any]] = [
+    {"type": "object"},
+    {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "minProperties": 2},
+    {"type": "object", "patternProperties": {"^a": {"type": "integer"}}, "additionalProperties": {"type": "string"}},
+    {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {"type": "null"}}},
+    {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+]
+MEMBERS = [
+    '"a":1',
+    '"b":1',
+    '"ab":"a"',
+    '"ab":"b"',
+    '"b":{}',
+    '"a":{"a":null}',
+    '"\\u0061":1',
+    '"a":{"b":null,"b":null}',
+]
+OPEN_TEXTS = [
+    *("{" + ",".join(members) + "}" for length in range(3) for members in product(MEMBERS, repeat=length)),
+    *(
+        "[" + ",".join(items) + "]"
+        for length in range(4)
+        for items in product(('"a"', '"b"', '"\\u0062"'), repeat=length)
+    ),
+]
+
+
+@pytest.mark.parametrize("pattern", [".*b.*", "[^b]*", "(..)*", '.*"a".*b.*', "[^0-9]*1?[^0-9]*"])
+@pytest.mark.parametrize("schema", OPEN_SCHEMAS, ids=str)
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_undeclared_keys_and_unique_strings_differ(schema: dict[str, Any], pattern: str, order: Any) -> None:
+    grammar = json_schema.to_grammar(schema, style=Style(key_order=order, whitespace="compact", escapes="any"))
+    dfa = to_dfa(pattern, flags="s")
+    made = intersect_grammar(grammar, dfa)
+    assert made is not None
+    wanted = {text for text in OPEN_TEXTS if accepts(grammar, text) and dfa.accepts(text)}
+    assert {text for text in OPEN_TEXTS if accepts(made, text)} == wanted
+
+
+@pytest.mark.parametrize("schema", OPEN_SCHEMAS, ids=str)
+def test_no_text_with_undeclared_keys_ends_in_a_dead_end(schema: dict[str, Any]) -> None:
+    """From every position that tokens lead to there is a completion, which both accept."""
+    pattern = ".*ab.*"
+    made = intersect_grammar(json_schema.to_grammar(schema, style=Style(whitespace="compact")), to_dfa(pattern))
+    assert made is not None
+    constraint, rng = compile_grammar(made, Vocabulary.bytes()), np.random.default_rng(1)
+    preferred = np.array([ord(char) for char in '{}[]":,ab1'])
+    for _ in range(20):
+        matcher, text = constraint.matcher(), b""
+        while not matcher.is_finished and len(text) < 40:
+            allowed = [token for token in preferred if matcher.allows(int(token))]
+            if not allowed:
+                break
+            token = int(rng.choice(allowed))
+            matcher.advance(token)
+            text += bytes([token])
+            rest = matcher.shortest_completion()
+            assert rest is not None
+        whole = (text + rest).decode()
+        value = json.loads(whole, object_pairs_hook=list_distinct)
+        jsonschema.validate(value, schema)
+        assert re.fullmatch(pattern, whole)
+
+
+def list_distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of which no key is repeated."""
+    assert len(dict(pairs)) == len(pairs)
+    return dict(pairs)
 
 
 @settings(max_examples=40)
