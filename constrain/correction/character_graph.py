@@ -4,6 +4,9 @@ Positions of a Matcher with equal states have the same future, so a search over 
 state. From a state, a character is followed directly; and all characters together lead to few different states, which
 are found by asking for the states after each byte and descending into the continuation bytes of UTF-8 (RFC 3629,
 section 4).
+
+In some states nearly every character leads to a state of its own, since what was written must be known later: a key of
+an object may not occur twice. There a few characters stand for all (`CharacterGraph.is_partial`).
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..base.errors import TokenRefused
+from ..base.work import spend_work
 from ..engine.constraint import Constraint
 from ..engine.matcher import Matcher
 
@@ -22,6 +26,13 @@ LOWEST_CONTINUATION = {0xE0: 0xA0, 0xF0: 0x90}
 """The lowest second byte after these first bytes; after others 0x80."""
 HIGHEST_CONTINUATION = {0xED: 0x9F, 0xF4: 0x8F}
 """The highest second byte after these first bytes; after others 0xBF."""
+MOST_ALTERNATIVES = 128
+"""A state from which single characters lead to more states than this is partial."""
+FEW_ALTERNATIVES = 8
+"""The characters that are followed from a partial state."""
+STEP_WORK = 25
+STATE_WORK = 50
+"""Units of work of a step of a Matcher, and of a state that is met for the first time (`constrain.base.work`)."""
 FIRST_BYTES = [*(ord(one) for one in PREFERRED), *range(0x80), *range(0xC2, 0xF5)]
 
 
@@ -32,6 +43,7 @@ class GraphState:
     matcher: Matcher
     steps: dict[str, int | None] = field(default_factory=dict)
     alternatives: list[tuple[str, int]] | None = None
+    is_partial: bool = False
     completion: str | None = None
 
 
@@ -54,6 +66,7 @@ class CharacterGraph:
         """Return the number of the state of a Matcher."""
         key = matcher.state
         if key not in self.numbers:
+            spend_work(STATE_WORK, "the repair of a text")
             self.numbers[key] = len(self.states)
             self.states.append(GraphState(matcher))
         return self.numbers[key]
@@ -66,6 +79,7 @@ class CharacterGraph:
         """Return the state after a character, or None if it is refused."""
         steps = self.states[state].steps
         if character not in steps:
+            spend_work(STEP_WORK, "the repair of a text")
             after = self.states[state].matcher.fork()
             try:
                 after.advance_bytes(character.encode())
@@ -76,21 +90,30 @@ class CharacterGraph:
         return steps[character]
 
     def list_alternatives(self, state: int) -> list[tuple[str, int]]:
-        """Return the different states that one character leads to, each with a character that does."""
+        """Return the different states that one character leads to, each with a character that does; of a partial state
+        some of them.
+        """
         known = self.states[state]
         if known.alternatives is None:
             found: dict[int, str] = {}
-            for character in list_characters(known.matcher):
+            characters = list_characters(known.matcher, MOST_ALTERNATIVES + 1)
+            known.is_partial = len(characters) > MOST_ALTERNATIVES
+            for character in characters[:FEW_ALTERNATIVES] if known.is_partial else characters:
                 after = self.follow(state, character)
                 if after is not None:
                     found.setdefault(after, character)
             known.alternatives = [(character, after) for after, character in found.items()]
         return known.alternatives
 
+    def is_partial(self, state: int) -> bool:
+        """Return whether `list_alternatives` gave some of the states only."""
+        return self.states[state].is_partial
+
     def complete(self, state: int) -> str:
         """Return a shortest, or nearly shortest, text that completes a text in this state."""
         known = self.states[state]
         if known.completion is None:
+            spend_work(STATE_WORK, "the repair of a text")
             data = known.matcher.shortest_completion(None)
             assert data is not None  # without a limit there is one: every state can be completed
             known.completion = data.decode("utf-8", "replace")
@@ -101,12 +124,17 @@ class CharacterGraph:
         return self.states[state].matcher.forced().decode("utf-8", "ignore")
 
 
-def list_characters(matcher: Matcher, prefix: bytes = b"") -> list[str]:
-    """Return one character for each state that a character leads to. prefix: the first bytes of the character."""
+def list_characters(matcher: Matcher, most: int, prefix: bytes = b"") -> list[str]:
+    """Return one character for each state that a character leads to, at most so many of them.
+
+    prefix: the first bytes of the character.
+    """
     candidates = list_continuations(prefix) if prefix else FIRST_BYTES
     found: list[str] = []
     seen: set[int] = set()
     for byte, number in zip(candidates, matcher.states_after(candidates).tolist()):
+        if len(found) >= most:
+            break
         if number <= 0 or number in seen:
             continue
         seen.add(number)
@@ -116,7 +144,7 @@ def list_characters(matcher: Matcher, prefix: bytes = b"") -> list[str]:
         else:
             after = matcher.fork()
             after.advance_bytes(bytes([byte]))
-            found += list_characters(after, data)
+            found += list_characters(after, most - len(found), data)
     return found
 
 

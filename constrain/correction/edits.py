@@ -56,11 +56,20 @@ def list_edits(steps: Sequence[tuple[str, str]]) -> tuple[Edit, ...]:
 def count_edits(old: str, new: str) -> int:
     """Return the Levenshtein distance: the least number of characters to insert, delete and replace.
 
-    By the algorithm of Wagner and Fischer (1974), row by row.
+    By the bit-parallel algorithm of Hyyrö (2003), with one number of len(new) bits for a row of the matrix.
     """
-    row = list(range(len(new) + 1))
-    for i, character in enumerate(old, 1):
-        before, row[0] = row[0], i
-        for j, other in enumerate(new, 1):
-            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (character != other))
-    return row[-1]
+    if not new:
+        return len(old)
+    matches: dict[str, int] = {}
+    for place, character in enumerate(new):
+        matches[character] = matches.get(character, 0) | 1 << place
+    last, full = 1 << (len(new) - 1), (1 << len(new)) - 1
+    greater, less, distance = full, 0, len(new)  # where a row grows and falls by one from column to column
+    for character in old:
+        equal = matches.get(character, 0)
+        diagonal = (((equal & greater) + greater) ^ greater) | equal | less
+        rises, falls = less | ~(diagonal | greater) & full, greater & diagonal
+        distance += bool(rises & last) - bool(falls & last)
+        rises, falls = rises << 1 | 1, falls << 1
+        greater, less = (falls | ~(diagonal | rises)) & full, rises & diagonal & full
+    return distance

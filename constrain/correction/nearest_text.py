@@ -9,9 +9,10 @@ every constraint.
 
 Two searches share the work:
 
-    search_beam      fast and approximate: the best few states at each position. Its distance is an upper bound
+    search_beam      fast and approximate: the best few states around each error. Its distance is an upper bound
     search_nearest   Dijkstra's algorithm, exact: ends with the nearest text, or when its budget of nodes is used up.
-                     Every distance below the one it has reached is then excluded, which gives a lower bound
+                     Every distance below the one it has reached is then excluded, which gives a lower bound. So
+                     does a partial state of the graph: what it leaves out takes one more edit there at least
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from ..base.errors import LimitError
+from ..base.work import spend_work
 from .character_graph import CharacterGraph
 
 __all__ = ["Alignment", "NearestSearch", "search_beam", "search_nearest"]
@@ -28,6 +31,13 @@ WIDTH = 24
 """States that the beam keeps at each position."""
 INSERTED = 3
 """Characters that the beam inserts at one position, besides forced text."""
+NODE_WORK = 20
+TRACK_WORK = 10
+"""Units of work of a node of the exact search, and of a path of the beam (`constrain.base.work`)."""
+BEFORE = 24
+"""Characters before a refused one at which the beam begins."""
+SETTLED = 24
+"""Characters that the best path keeps in a row when the beam ends."""
 EDIT = 1 << 32
 """The cost of one edit; what is added to it decides between paths of equally many edits."""
 INSERT, DELETE, REPLACE, REQUOTE = EDIT + 2, EDIT + 2, EDIT + 3, EDIT + 1
@@ -81,29 +91,37 @@ def search_nearest(graph: CharacterGraph, text: str, most_nodes: int, below: int
     Returns
     -------
     NearestSearch
-        With found None if there is no text of a lower cost, or the nodes did not suffice.
+        With found None if there is no text of a lower cost, or the nodes or the active budget of work did not suffice.
     """
     costs: dict[Node, int] = {(0, 0): 0}
     origins: dict[Node, tuple[Node, str, str]] = {}
     queue: list[tuple[int, int, int]] = [(0, 0, 0)]
-    expanded = 0
+    expanded, complete_below = 0, below  # no text that costs less than the latter was passed over
     while queue:
         cost, unread, state = heappop(queue)
         read = -unread
         if costs[read, state] < cost:
             continue
         if read == len(text) and graph.is_final(state):
-            return NearestSearch(Alignment(cost, read_path(origins, (read, state))), cost // EDIT)
+            found = Alignment(cost, read_path(origins, (read, state)))
+            return NearestSearch(found, min(cost, complete_below) // EDIT)
         if expanded == most_nodes:
-            return NearestSearch(None, cost // EDIT)
+            return NearestSearch(None, min(cost, complete_below) // EDIT)
         expanded += 1
-        for more, old, new, node in list_steps(graph, text, (read, state)):
+        try:
+            spend_work(NODE_WORK, "the repair of a text")
+            steps = list(list_steps(graph, text, (read, state)))
+        except LimitError:  # what is known of the distance so far is a result
+            return NearestSearch(None, min(cost, complete_below) // EDIT)
+        for more, old, new, node in steps:
             total = cost + more
             if total < costs.get(node, below):
                 costs[node] = total
                 origins[node] = (read, state), old, new
                 heappush(queue, (total, -node[0], node[1]))  # of equal costs, those that have read most
-    return NearestSearch(None, below // EDIT)
+        if graph.is_partial(state):
+            complete_below = min(complete_below, cost + EDIT)
+    return NearestSearch(None, complete_below // EDIT)
 
 
 def list_steps(graph: CharacterGraph, text: str, node: Node) -> Iterator[tuple[int, str, str, Node]]:
@@ -150,23 +168,65 @@ class Track(NamedTuple):
 def search_beam(graph: CharacterGraph, text: str, width: int = WIDTH) -> Alignment:
     """Return a valid text near the original: the best path that keeps `width` states at each position.
 
-    At the end of the text the shortest completion is appended.
+    Where the text is valid, it is only followed. The beam begins BEFORE characters before one that is refused, and ends
+    when the best path has kept SETTLED characters in a row. At the end of the text the shortest completion is appended.
     """
-    tracks = [Track(0, 0, None)]
-    for read, old in enumerate(text):
-        tracks = prune_tracks(graph, insert_characters(graph, tracks), len(text) - read, width)
-        following: list[Track] = []
-        for track in tracks:
-            kept = graph.follow(track.state, old)
-            if kept is not None:
-                following.append(track.extend(0, kept, old, old))
-            following.append(track.extend(DELETE, track.state, old, ""))
-            following += [
-                track.extend(cost_replacement(old, new), after, old, new)
-                for new, after in graph.list_alternatives(track.state)
-            ]
-        tracks = prune_tracks(graph, following, len(text) - read - 1, width)
+    read, tracks = 0, [Track(0, 0, None)]
+    while read < len(text):
+        path = follow_text(graph, text, read, tracks[0])
+        if len(path) == len(text) - read + 1:
+            tracks = [path[-1]]
+            break
+        refused = read + len(path) - 1
+        read += max(0, len(path) - 1 - BEFORE)
+        tracks = [path[max(0, len(path) - 1 - BEFORE)]]
+        while read < len(text) and not (read > refused and is_settled(tracks[0])):
+            tracks = extend_tracks(graph, tracks, text, read, width)
+            read += 1
+        if read < len(text):
+            tracks = tracks[:1]
     return min((close_track(graph, track) for track in tracks), key=lambda alignment: alignment.cost)
+
+
+def follow_text(graph: CharacterGraph, text: str, start: int, track: Track) -> list[Track]:
+    """Return a path, and the paths that keep one, two ... characters more, up to one that is refused."""
+    path = [track]
+    for read in range(start, len(text)):
+        after = graph.follow(path[-1].state, text[read])
+        if after is None:
+            break
+        path.append(path[-1].extend(0, after, text[read], text[read]))
+    return path
+
+
+def is_settled(track: Track) -> bool:
+    """Return whether the last SETTLED characters of a path were kept."""
+    linked: object = track.steps
+    for _ in range(SETTLED):
+        if not isinstance(linked, tuple):
+            return False
+        linked, old, new = linked
+        if old != new:
+            return False
+    return True
+
+
+def extend_tracks(graph: CharacterGraph, tracks: list[Track], text: str, read: int, width: int) -> list[Track]:
+    """Return the best paths that have read one character more, the best first."""
+    old, left = text[read], len(text) - read
+    tracks = prune_tracks(graph, insert_characters(graph, tracks), left, width)
+    following: list[Track] = []
+    for track in tracks:
+        kept = graph.follow(track.state, old)
+        if kept is not None:
+            following.append(track.extend(0, kept, old, old))
+        following.append(track.extend(DELETE, track.state, old, ""))
+        following += [
+            track.extend(cost_replacement(old, new), after, old, new)
+            for new, after in graph.list_alternatives(track.state)
+        ]
+    spend_work(TRACK_WORK * len(following), "the repair of a text")
+    return prune_tracks(graph, following, left - 1, width)
 
 
 def insert_characters(graph: CharacterGraph, tracks: list[Track]) -> list[Track]:

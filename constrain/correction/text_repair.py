@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ..base.errors import TokenRefused
+from ..base.options import Limits
+from ..base.work import work_budget
 from ..engine.constraint import Constraint
 from .character_graph import CharacterGraph
 from .edits import Edit, list_edits
@@ -49,7 +52,7 @@ class Repair:
         return self.distance == self.at_least
 
 
-def repair_text(text: str, constraint: Constraint, most_nodes: int = MOST_NODES) -> Repair:
+def repair_text(text: str, constraint: Constraint, most_nodes: int = MOST_NODES, work: int = Limits().work) -> Repair:
     """Return the valid text that takes the fewest edits of characters.
 
     Parameters
@@ -61,28 +64,33 @@ def repair_text(text: str, constraint: Constraint, most_nodes: int = MOST_NODES)
     most_nodes : int
         Maximum number of nodes of the exact search. If they do not suffice, the result is that of the beam search, and
         `Repair.at_least` says below which distance there is nothing.
+    work : int
+        Maximum units of work (`Limits.work`) of both searches. The exact one ends when they are used up, too.
 
     Returns
     -------
     Repair
+
+    Raises
+    ------
+    LimitError
+        If the work does not suffice to find any valid text.
     """
-    graph = CharacterGraph(constraint)
-    if accepts_text(graph, text):
+    if is_valid(constraint, text):
         return Repair(text, text, 0, 0, ())
-    near = search_beam(graph, text)
-    exact = search_nearest(graph, text, most_nodes, near.cost)
+    with work_budget(work):
+        graph = CharacterGraph(constraint)
+        near = search_beam(graph, text)
+        exact = search_nearest(graph, text, most_nodes, near.cost)
     best: Alignment = exact.found or near
     return Repair(best.text, text, best.distance, exact.at_least, list_edits(best.steps))
 
 
 def is_valid(constraint: Constraint, text: str) -> bool:
     """Return whether a text satisfies a constraint compiled for `Vocabulary.bytes`."""
-    return accepts_text(CharacterGraph(constraint), text)
-
-
-def accepts_text(graph: CharacterGraph, text: str) -> bool:
-    """Return whether the whole text is in the language."""
-    state: int | None = 0
-    for character in text:
-        state = graph.follow(state, character) if state is not None else None
-    return state is not None and graph.is_final(state)
+    matcher = constraint.matcher()
+    try:
+        matcher.advance_bytes(text.encode())
+    except TokenRefused:
+        return False
+    return matcher.is_complete

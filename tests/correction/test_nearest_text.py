@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings, strategies as st
 
 import constrain
+from constrain.base.errors import LimitError
 from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.correction.character_graph import CharacterGraph
 from constrain.correction.edits import count_edits, list_edits
@@ -132,3 +133,51 @@ def test_edits_of_an_alignment_are_merged() -> None:
     steps = [("a", "a"), ("b", ""), ("", "x"), ("c", "c"), ("", "y")]
     assert [str(edit) for edit in list_edits(steps)] == ["replace 'b' by 'x' at 1", "insert 'y' at 3"]
     assert EDIT > 1000
+
+
+LANGUAGE = {"schema": {}, "style": constrain.Style.any()}
+
+
+@settings(max_examples=5, deadline=None)
+@given(
+    st.integers(1, 15), st.lists(st.tuples(st.integers(0, 1 << 20), st.sampled_from("dxr"), st.sampled_from('",:}0a')))
+)
+def test_long_texts_with_few_errors_are_repaired_near_them(size: int, errors: list[tuple[int, str, str]]) -> None:
+    """The beam works around the errors only; the edits made are an upper bound of what it may need, but for few."""
+    text = json.dumps([{"name": f"n{i}", "age": i, "tags": ["a", "b"]} for i in range(size)])
+    broken = text
+    for place, kind, character in errors[:1]:
+        at = place % len(broken)
+        broken = broken[:at] + {"d": "", "x": character + broken[at], "r": character}[kind] + broken[at + 1 :]
+    constraint = constrain.compile(BYTES, **LANGUAGE)
+    found = repair_text(broken, constraint, most_nodes=200)
+    json.loads(found.text)
+    assert found.distance == count_edits(broken, found.text) or found.distance >= found.at_least
+    assert found.at_least <= len(errors[:1])
+    assert found.distance <= 8 * len(errors[:1])
+
+
+def test_an_object_key_may_continue_in_more_ways_than_are_followed() -> None:
+    """No key may occur twice, so that each character of a key leads to a state of its own."""
+    graph = CharacterGraph(constrain.compile(BYTES, **LANGUAGE))
+    state = graph.follow(0, "{")
+    assert state is not None
+    key = graph.follow(state, '"')
+    assert key is not None
+    assert len(graph.list_alternatives(key)) < 20
+    assert graph.is_partial(key)
+    assert not graph.is_partial(0)
+    found = repair_text('{"a": 1, "a": 2}', constrain.compile(BYTES, **LANGUAGE))
+    assert len(json.loads(found.text)) == 2
+    assert (found.distance, found.at_least) == (1, 1)
+
+
+def test_work_is_limited() -> None:
+    constraint = constrain.compile(BYTES, regex="b*")
+    with pytest.raises(LimitError, match=r"repair of a text.*Limits.work = 10,000"):
+        repair_text("a" * 100_000, constraint, work=10_000)
+    assert repair_text("b" * 100_000, constraint, work=1).distance == 0, "a valid text takes no work"
+    schema = constrain.compile(BYTES, **LANGUAGE)
+    found = repair_text("[1, 2, {3: 4" * 12, schema, work=4_000_000)
+    json.loads(found.text)
+    assert (found.distance, found.at_least) == (2, 2), "a string of it"
