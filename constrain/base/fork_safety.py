@@ -2,7 +2,9 @@
 
 A fork copies the memory of the process, but only the thread that called it. Data that another thread was writing is
 inconsistent in the child, and a lock that it held stays locked forever. So objects that have locks or belong to a
-thread register here, and their `after_fork` method is called in the child before any other code runs.
+thread register here, and their `after_fork` method is called in the child before any other code runs. Objects whose
+other threads run code with locks of its own, such as a forward pass of a model, also register as pauses: a fork waits
+until they have paused.
 
 Parent and child share no memory except pages that are copied on write.
 """
@@ -24,13 +26,40 @@ class Forkable(Protocol):
         ...
 
 
+class Pausable(Protocol):
+    """An object whose threads must pause while the process is forked."""
+
+    def before_fork(self) -> None:
+        """Pause. Called in the thread that forks."""
+        ...
+
+    def after_fork_in_parent(self) -> None:
+        """Go on. Called in the same thread, not in the child."""
+        ...
+
+
 class ForkHandlers:
     """Weak references to the objects to repair after a fork, in the order in which their classes were first added."""
 
     def __init__(self) -> None:
         self._objects: dict[type, WeakSet[Forkable]] = {}
+        self._pauses: WeakSet[Pausable] = WeakSet()
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self.run)
+            os.register_at_fork(before=self.pause, after_in_parent=self.resume, after_in_child=self.run)
+
+    def add_pause(self, item: Pausable) -> None:
+        """Call `item.before_fork()` before, and `item.after_fork_in_parent()` after every fork while it is alive."""
+        self._pauses.add(item)
+
+    def pause(self) -> None:
+        """Call `before_fork` of all objects."""
+        for item in list(self._pauses):
+            item.before_fork()
+
+    def resume(self) -> None:
+        """Call `after_fork_in_parent` of all objects."""
+        for item in list(self._pauses):
+            item.after_fork_in_parent()
 
     def add(self, item: Forkable) -> None:
         """Call `item.after_fork()` in every child that is forked while `item` is alive."""

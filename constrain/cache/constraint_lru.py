@@ -32,12 +32,13 @@ _T = TypeVar("_T", bound=Sized)
 class LRU(Generic[_T]):
     """A cache that evicts the least recently used objects beyond `most` objects or `most_bytes` bytes.
 
-    `most` = 0 disables it. The size of an object is measured when another one becomes the most recently used, because
-    it grows while the object is in use.
+    `most` = 0 disables it. `hits` and `misses` count the results of `get`. The size of an object is measured when
+    another one becomes the most recently used, because it grows while the object is in use.
     """
 
     def __init__(self, most: int = 64, most_bytes: int = 128 << 20) -> None:
         self.most, self.most_bytes = most, most_bytes
+        self.hits = self.misses = 0
         self._objects: OrderedDict[tuple[int, Hashable], _T] = OrderedDict()
         self._sizes: dict[tuple[int, Hashable], int] = {}
         self._total = 0
@@ -65,6 +66,10 @@ class LRU(Generic[_T]):
         entry = id(vocabulary), key
         with self._lock:
             cached = self._objects.get(entry)
+            if cached is None:
+                self.misses += 1
+            else:
+                self.hits += 1
             if cached is not None and self._latest != entry:
                 self._measure_latest()
                 self._latest = entry

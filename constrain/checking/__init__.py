@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-from .checked_sampling import draw_checked
 from .python_checker import PythonChecker
 from .sqlite_checker import SqliteChecker
 from .type_checker import TypeChecker
@@ -23,5 +22,4 @@ __all__ = [
     "TypeChecker",
     "Verdict",
     "VerdictChecker",
-    "draw_checked",
 ]

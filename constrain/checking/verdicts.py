@@ -130,13 +130,15 @@ class VerdictChecker(Stepwise[CheckedText]):
         The tokens of the model.
     checker : TextChecker
         What judges the text so far.
+    skipped : int
+        Number of bytes at the start that are not part of the text: the end of a prompt that was healed.
     """
 
-    def __init__(self, vocabulary: Vocabulary, checker: TextChecker) -> None:
+    def __init__(self, vocabulary: Vocabulary, checker: TextChecker, *, skipped: int = 0) -> None:
         if not isinstance(checker, TextChecker):
             raise TypeError(f"checker is {describe_value(checker)}: it needs a method check(text), see PrefixChecker")
         super().__init__(vocabulary, CheckedText(b"", None), self.judge_next, self.may_end)
-        self.checker = checker
+        self.checker, self.skipped = checker, skipped
         self.verdicts = 0
 
     def judge(self, text: str) -> Verdict:
@@ -147,18 +149,18 @@ class VerdictChecker(Stepwise[CheckedText]):
     def judge_next(self, before: CheckedText, data: bytes) -> CheckedText | None:
         """Return the text after some bytes, or None if it is dead."""
         after = before.data + data
-        text, pending = split_text(after)
+        text, pending = split_text(after[self.skipped :])
         if text is None:
             return None
-        if pending and split_text(before.data)[0] == text:
+        if len(after) < self.skipped or (pending and split_text(before.data[self.skipped :])[0] == text):
             return CheckedText(after, before.verdict)  # no character was completed
         verdict = self.judge(text)
         return None if verdict is Verdict.DEAD else CheckedText(after, verdict)
 
     def may_end(self, text: CheckedText) -> bool:
         """Return whether the text may end."""
-        characters, pending = split_text(text.data)
-        if pending or characters is None:
+        characters, pending = split_text(text.data[self.skipped :])
+        if len(text.data) < self.skipped or pending or characters is None:
             return False
         return (text.verdict or self.judge(characters)) is Verdict.COMPLETE
 

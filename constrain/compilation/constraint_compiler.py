@@ -24,7 +24,8 @@ from ..cache.source_keys import cache_key, copy_source
 from ..engine.constraint import Constraint
 from ..forms.form import Form
 from ..forms.source_grammar import LIMITS_WANTED, STYLE_WANTED, read_source
-from ..forms.sources import LarkText, as_schema, find_schema_warnings, grammar as grammar_form, warn_of_schema
+from ..forms.source_readers import as_schema, find_schema_warnings, warn_of_schema
+from ..forms.sources import LarkText, grammar as grammar_form
 from ..grammar.nodes import Grammar
 from ..program.program import Program
 from ..vocabulary.special_tokens import TokenSymbols

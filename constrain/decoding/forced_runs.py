@@ -31,7 +31,7 @@ both laws in ways that are not part of these sums (finish_reason "budget").
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -50,11 +50,13 @@ class ForcedRun:
     """A forced run after a text.
 
     taken_back: number of tokens to remove from the end of the text, 0 or 1. tokens: what is appended then; none if
-    there is no run.
+    there is no run. open_tokens: how the tokenizer would spell the forced bytes that the run leaves out; these tokens
+    are sampled, and a good draft of what is.
     """
 
     taken_back: int
     tokens: tuple[int, ...]
+    open_tokens: tuple[int, ...] = field(default=(), compare=False)
 
 
 NO_RUN = ForcedRun(0, ())
@@ -82,9 +84,12 @@ def plan_forced_run(matcher: Matcher, vocabulary: Vocabulary, last: int | None) 
     taken_back, tokens = join_forced_bytes(vocabulary, last, data)
     end = matcher.fork()
     end.advance_bytes(data)
-    if not end.is_finished and tokens and tokens[-1] not in vocabulary.names:
-        tokens = tokens[: len(tokens) - count_open_tokens(vocabulary, tokens)]
-    return ForcedRun(taken_back, tuple(tokens)) if tokens else NO_RUN
+    if end.is_finished or not tokens or tokens[-1] in vocabulary.names:
+        return ForcedRun(taken_back, tuple(tokens))
+    kept = len(tokens) - count_open_tokens(vocabulary, tokens)
+    if kept:
+        return ForcedRun(taken_back, tuple(tokens[:kept]), tuple(tokens[kept:]))
+    return ForcedRun(0, (), tuple(vocabulary.tokenize(data) if taken_back else tokens))
 
 
 def join_forced_bytes(vocabulary: Vocabulary, last: int | None, data: bytes) -> tuple[int, list[int]]:
@@ -118,15 +123,20 @@ def list_merging_tokens(matcher: Matcher, vocabulary: Vocabulary, first: int, re
     -------
     list of int
     """
-    spelled, found = vocabulary.tokens[first] or b"", []
-    for length in range(1, len(spelled)):
-        for token in tokens_by_bytes(vocabulary).get(spelled[:length], ()):
-            if matcher.allows(token):
-                matcher.advance(token)
-                run = plan_forced_run(matcher, vocabulary, token)
-                matcher.rollback(1)
-                if run == ForcedRun(1, (first, *rest)):
-                    found.append(token)
+    spelled, known = vocabulary.tokens[first] or b"", tokens_by_bytes(vocabulary)
+    shorter = [token for length in range(1, len(spelled)) for token in known.get(spelled[:length], ())]
+    if not shorter:
+        return []
+    here, found = matcher.state[1], list[int]()
+    states = matcher.states_after(shorter).tolist()
+    is_free = here in states and not matcher.forced()  # as within a string, which most tokens leave where it is
+    for token, state in zip(shorter, states):
+        if state > 0 and not (is_free and state == here):
+            matcher.advance(token)
+            run = plan_forced_run(matcher, vocabulary, token)
+            matcher.rollback(1)
+            if run == ForcedRun(1, (first, *rest)):
+                found.append(token)
     return found
 
 

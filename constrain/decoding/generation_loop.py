@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..checking.checked_sampling import TokenCheck
 from ..sampling.core.language_model import LanguageModel
 from ..sampling.core.masked_sampling import PLAIN, Proposal
 from ..speculation.forced_drafts import LONGEST_DRAFT
@@ -40,6 +41,7 @@ def generate_text(
     stop: tuple[str, ...] = (),
     forced: ForcedText = "sample",
     stream: Callable[[Piece], None] | None = None,
+    check: TokenCheck | None = None,
 ) -> Outcome:
     """Generate one text of `constraint` by masked sampling from `lm`.
 
@@ -61,11 +63,13 @@ def generate_text(
         How forced text is written, see `TokenChoice`.
     stream : callable, optional
         Called with each `Piece` as it is generated.
+    check : TokenCheck, optional
+        What each token must pass besides the mask, see `checked_position`.
 
     Returns
     -------
     Outcome
-        A complete text, unless its finish_reason is "length".
+        A complete text, unless its finish_reason is "length" or "dead_end".
 
     Raises
     ------
@@ -77,6 +81,7 @@ def generate_text(
     request = GenerationRequest(
         vocabulary, [rng], constraint=constraint, max_tokens=max_tokens,
         choice=TokenChoice(proposal, stop=stop, forced=forced), listener=listener,
+        check=check,
     )  # fmt: skip
     scheduler = Scheduler(LanguageModelRunner(lambda _: lm, vocabulary.size))
     run = scheduler.submit(request)

@@ -49,6 +49,10 @@ class LanguageModelRunner:
         """Return a new slot; nothing of the prompt has to be fed."""
         return OpenedSlot(self.add(TextSlot(self.after_prompt(prompt))), ())
 
+    def count_cached(self, prompt: Sequence[int]) -> int:
+        """Return 0: the models have caches of their own."""
+        return 0
+
     def add(self, text: TextSlot) -> int:
         """Return the number of a new slot."""
         slot = next(self.numbers)
@@ -70,9 +74,10 @@ class LanguageModelRunner:
         text = self.slots[slot]
         return self.add(TextSlot(text.model, text.tokens.copy(), text.draft))
 
-    def rewind(self, slot: int) -> None:
-        """Empty the text."""
-        self.slots[slot] = TextSlot(self.slots[slot].model)
+    def rewind(self, slot: int, kept: int = 0) -> None:
+        """Remove all tokens but the first ones."""
+        text = self.slots[slot]
+        self.slots[slot] = TextSlot(text.model, text.tokens[:kept])
 
     def release(self, slot: int) -> None:
         """Forget the text."""
@@ -82,6 +87,11 @@ class LanguageModelRunner:
         """Return the attribute `max_new_tokens` of the model, if it has one."""
         left: int | None = getattr(self.after_prompt(prompt), "max_new_tokens", None)
         return left
+
+    def restart(self) -> bool:
+        """Forget all texts; return True."""
+        self.slots.clear()
+        return True
 
     def close(self) -> None:
         """Forget all texts."""

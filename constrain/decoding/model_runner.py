@@ -23,17 +23,38 @@ from numpy.typing import NDArray
 
 from ..speculation.draft_source import NO_DRAFT, DraftTree
 
-__all__ = ["LogprobRows", "ModelRunner", "OpenedSlot", "RowStep", "RunningStep"]
+__all__ = ["DEFAULT_BOUNDS", "CacheBounds", "LogprobRows", "ModelRunner", "OpenedSlot", "RowStep", "RunningStep"]
 
 LogprobRows = NDArray[np.floating[Any]]
 """Log-probabilities of the next token (nats), float32 or float64 [n, V], normalised; or logits, where asked for."""
 
 
+@dataclass(frozen=True, slots=True)
+class CacheBounds:
+    """How much memory a runner uses for texts that have ended.
+
+    texts: the most of them that are kept, for prompts that begin as they do. rows: the most texts in the cache, running
+    and kept; a running text is never refused, so the scheduler limits those. bytes: the most that the cache holds while
+    no text runs, and for kept texts. While texts run, it holds at most that, or twice what they need, where a number of
+    rows and a length are rounded up to powers of two.
+    """
+
+    texts: int = 0
+    rows: int = 0
+    bytes: int = 1 << 28
+
+
+DEFAULT_BOUNDS = CacheBounds()
+
+
 class OpenedSlot(NamedTuple):
-    """A slot, and the tokens of its prompt that have to be fed before or with the first step."""
+    """A slot, the tokens of its prompt that have to be fed before or with the first step, and the number of those
+    before them whose keys and values were in the cache.
+    """
 
     slot: int
     unfed: Sequence[int]
+    reused: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +91,10 @@ class ModelRunner(Protocol):
         """Return a new slot for a text after `prompt`."""
         ...
 
+    def count_cached(self, prompt: Sequence[int]) -> int:
+        """Return how many tokens of a prompt need not be fed, because `open` would find their keys and values."""
+        ...
+
     def start(self, steps: Sequence[RowStep]) -> RunningStep:
         """Start one forward pass, or several, over different slots. The caller can compute masks until it waits."""
         ...
@@ -85,8 +110,8 @@ class ModelRunner(Protocol):
         """Return a new slot with a copy of everything in `slot`, the draft of its last step included."""
         ...
 
-    def rewind(self, slot: int) -> None:
-        """Discard everything after the prompt of a slot."""
+    def rewind(self, slot: int, kept: int = 0) -> None:
+        """Discard everything after the prompt of a slot but its first `kept` tokens."""
         ...
 
     def release(self, slot: int) -> None:
@@ -95,6 +120,12 @@ class ModelRunner(Protocol):
 
     def count_positions_left(self, prompt: Sequence[int]) -> int | None:
         """Return the most tokens of a text after `prompt`, end token included; None if there is no limit."""
+        ...
+
+    def restart(self) -> bool:
+        """Make the runner usable, without any slot, in a forked process, where its threads do not exist. Return
+        whether it is: a model on a device may not be.
+        """
         ...
 
     def close(self) -> None:

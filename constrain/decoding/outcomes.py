@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FinishReason", "Outcome", "Piece", "PieceEmitter", "Stats", "TokenOrigin", "ValueReader"]
 
-FinishReason = Literal["complete", "budget", "length", "stop"]
+FinishReason = Literal["complete", "budget", "length", "dead_end", "stop"]
 TokenOrigin = Literal["drawn", "forced", "closing"]
 
 
@@ -43,7 +43,7 @@ class Piece:
     origin : {"drawn", "forced", "closing"}
         Sampled by itself, sampled as predicted by a draft, or written to close the text.
     attempt : int
-        How many texts were drawn for the same result before this one, and refused.
+        How many texts were drawn for the same result before this one, and refused or not finished.
     reader : ValueReader, optional
         Reads the partial value of the text.
     """
@@ -70,7 +70,9 @@ class Piece:
 class Stats:
     """The cost of a text. Times are in microseconds: means per token, or totals where the name says so.
 
-    tokens: number of tokens, end token included. model_calls: number of forward passes that the text took part in.
+    tokens: number of tokens, end token included. reused_tokens: number of tokens of the prompt that the model was not
+    fed, because their keys and values were in the cache. model_calls: number of forward passes that the text took part
+    in.
     forced_tokens: tokens accepted from drafts, or appended by forced runs, which need no separate pass. forced_logprob:
     log of the probability with which sampling would have chosen the tokens that forced runs appended, see
     `forced_runs`. closing_tokens: tokens written to close the
@@ -86,6 +88,7 @@ class Stats:
     """
 
     tokens: int = 0
+    reused_tokens: int = 0
     model_calls: int = 0
     forced_tokens: int = 0
     forced_logprob: float = 0.0
@@ -114,7 +117,8 @@ class Outcome:
     finish_reason: "complete": the model ended the text. "budget": the budget changed the text, so it is valid but not a
     sample from the model's distribution, and log_weight covers only the tokens that were chosen. "length": the text was
     cut off and is incomplete; this happens only without a constraint, or if the vocabulary lacks tokens for some bytes,
-    so that no completion could be spelled. "stop": a stop string ended the text (see `stop_strings`).
+    so that no completion could be spelled, or with a checker that accepts none that is known. "dead_end": no token
+    passed the checker; the text is incomplete. "stop": a stop string ended the text (see `stop_strings`).
     """
 
     tokens: list[int] = field(default_factory=list)

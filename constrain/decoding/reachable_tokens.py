@@ -40,6 +40,8 @@ class Budget:
         self.byte_by_byte = not vocabulary.missing_bytes
         self.completions: dict[State, bytes | None] = {}
         self.lengths: dict[bytes, int | None] = {}
+        self.enough: dict[State, int] = {}
+        """For some states, a number of remaining tokens that admits all allowed tokens."""
 
     def begin(self, matcher: Matcher) -> bytes | None:
         """Return a completion of the empty text. Raise LimitError if it does not fit in max_tokens."""
@@ -61,6 +63,8 @@ class Budget:
         """
         if known is None:
             return
+        if remaining >= self.enough.get(matcher.state, remaining + 1):
+            return
         ends = self.vocabulary.eos_ids
         tokens = allowed_tokens(mask)
         tokens = tokens[~np.isin(tokens, ends)]
@@ -71,16 +75,26 @@ class Budget:
             states = matcher.states_after(tokens)
             _, firsts, groups = np.unique(states, return_index=True, return_inverse=True)
             fitting = [self.reaches(matcher, int(tokens[first]), known, remaining - 1) for first in firsts]
-            keep = np.array(fitting, np.bool_)[groups.reshape(-1)]
+            keep = np.array([one is not None for one in fitting], np.bool_)[groups.reshape(-1)]
+            if keep.all():
+                self.remember(matcher.state, fitting)
         words = mask.view(np.uint32)
         for token in tokens[~keep].tolist():
             words[token // 32] &= np.uint32(~(1 << (token % 32)) & 0xFFFFFFFF)
 
-    def reaches(self, matcher: Matcher, token: int, known: bytes, remaining: int) -> bool:
-        """Return whether a completion after the token fits in `remaining` tokens."""
+    def remember(self, state: State, completions: list[bytes | None]) -> None:
+        """Record how many remaining tokens admit all allowed tokens of a state, by a completion after each of them."""
+        if len(self.enough) >= KEPT:
+            self.enough.clear()
+        found = [data for data in completions if data is not None]
+        most = max((len(data) if self.byte_by_byte else self.length(data) or 0 for data in found), default=0)
+        self.enough[state] = most + 2  # the allowed token and the end token
+
+    def reaches(self, matcher: Matcher, token: int, known: bytes, remaining: int) -> bytes | None:
+        """Return a completion after the token that fits in `remaining` tokens; None if there is none."""
         trial = matcher.fork()
         trial.advance(token)
-        return self.after(trial, token, known, remaining) is not None
+        return self.after(trial, token, known, remaining)
 
     def after(self, matcher: Matcher, token: int, known: bytes | None, remaining: int) -> bytes | None:
         """Return a completion that fits in `remaining` tokens after `matcher` took `token`; None if there is none.

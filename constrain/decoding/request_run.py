@@ -31,8 +31,11 @@ class RequestRun:
         The samples that are being generated, and their slots.
     waiting : deque of int
         The numbers of the samples that have not begun.
+    is_admitted : bool
+        Whether a slot is reserved for the prompt, which does not begin to be fed yet.
     slot : int or None
-        The slot of the prompt while it is fed; unfed: its tokens that have not been fed.
+        The slot of the prompt while it is fed; unfed: its tokens that have not been fed; reused: the number of those
+        that need not be.
     first_row : float [1, V] or None
         The row after the prompt, while samples wait.
     wanted : {"logprobs", "logits"}
@@ -50,8 +53,10 @@ class RequestRun:
         self.numbers: dict[SampleState, int] = {}
         self.waiting = deque(range(count))
         self.wanted: Literal["logprobs", "logits"] = "logprobs" if request.choice.adjustment.is_empty else "logits"
+        self.is_admitted = False
         self.slot: int | None = None
         self.unfed: list[int] = []
+        self.reused = 0
         self.first: SampleState | None = None
         self.first_row: LogprobRows | None = None
         self.is_cancelled = self.is_reported = False
@@ -107,8 +112,13 @@ class RequestRun:
     def record(self, number: int, outcome: Outcome | None, error: BaseException | None) -> None:
         """Record how the sample of this number ended, and tell the listener."""
         self.outcomes[number], self.errors[number] = outcome, error
+        if outcome is not None:
+            outcome.stats.reused_tokens = self.reused
         if self.request.end_listener is not None:
-            self.request.end_listener(number, outcome, error)
+            try:
+                self.request.end_listener(number, outcome, error)
+            except BaseException as failure:  # must not end the texts of others
+                self.errors[number] = failure if error is None else error
 
     def fail_all(self, error: BaseException) -> None:
         """Record an error for every sample that has not ended."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Union
 
 import numpy as np
 
+from ..checking.checked_sampling import TokenCheck
 from ..speculation.draft_source import DraftSource
 from ..speculation.forced_drafts import ForcedDrafts
 from .outcomes import Outcome, Piece
@@ -54,6 +55,8 @@ class GenerationRequest:
         The bytes with which the texts of the constraint begin because of token healing; they are not in the outcome.
     draft_source : callable
         Makes the `DraftSource` of each sample; by default the forced tokens of the constraint.
+    check : TokenCheck, optional
+        What each token must pass besides the mask. It needs a constraint, and forced text that is sampled.
     """
 
     vocabulary: Vocabulary = field(repr=False)
@@ -66,3 +69,4 @@ class GenerationRequest:
     end_listener: EndListener | None = field(default=None, kw_only=True)
     prefix: bytes = field(default=b"", kw_only=True)
     draft_source: Callable[[], DraftSource] = ForcedDrafts
+    check: TokenCheck | None = field(default=None, kw_only=True)

@@ -1,13 +1,16 @@
 """Draw one token from a row of log-probabilities under a mask, without an array of the allowed tokens where possible.
 
-The tokens and the random numbers used are those of `sampling.core.masked_sampling.pick_token`. Where many tokens are
-allowed, sums over the words of the mask replace lists of tokens (see `sampling.core.token_masses`), so that a choice
-among 128,000 tokens takes tens of microseconds.
+The tokens and the random numbers used are those of `sampling.core.masked_sampling.pick_token`. Sums over the words of
+the mask replace lists of tokens (see `sampling.core.token_masses`), so that a choice among 128,000 tokens takes tens of
+microseconds, and one among a few takes two kernel calls rather than a score of array operations.
 """
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +25,8 @@ from .model_runner import LogprobRows
 __all__ = ["choose_token", "find_log_proposals", "make_full_mask"]
 
 Mask = NDArray[np.int32]
+LISTED = 32
+"""Greatest number of allowed tokens that are handled one by one."""
 LIKELY = 512
 """How many of the likeliest tokens are looked at first for top_p."""
 LOWEST = -1e30
@@ -66,13 +71,21 @@ def choose_token(
     ArgumentError
         If the row has NaN among the allowed tokens, or is not a distribution.
     """
-    listed = enumerate_tokens(mask)
-    if listed is not None:
-        return pick_token(row, listed, rng, proposal, ends) if len(listed) else None
+    is_plain = proposal.temperature == 1 and proposal.is_uncut
+    if len(row) < LISTED or mask is not make_full_mask(len(row)):
+        listed = enumerate_tokens(mask)
+        if listed is not None and not len(listed):
+            return None
+        if listed is not None and is_plain and len(listed) <= LISTED:
+            return sample_listed(row, listed, rng, ends)
+        if listed is not None and not is_plain:
+            return pick_token(row, listed, rng, proposal, ends)
     masses = Masses(row, mask)
     check_mass(masses.logmass)
     if masses.logmass == -np.inf:
         return pick_token(row, allowed_tokens(mask), rng, proposal, ends)
+    if is_plain:
+        return sample_masses(masses, masses, rng, ends)
     if proposal.temperature == 0:
         return choose_likeliest(masses, ends)
     scaled = masses
@@ -102,12 +115,34 @@ def find_log_proposals(
     logmass : float
         Log of the mass of all allowed tokens.
     """
+    if proposal.temperature == 1 and proposal.is_uncut:
+        masses = Masses(row, mask)
+        if masses.logmass > -np.inf:
+            return row[tokens].astype(np.float64) - masses.logmass, masses.logmass
     allowed = allowed_tokens(mask)
     logs = row[allowed].astype(np.float64)
     logmass = log_sum(logs)
     probs = apply_proposal(logs if logmass > -np.inf else np.zeros_like(logs), proposal)
     with np.errstate(divide="ignore"):
         return np.log(probs[np.searchsorted(allowed, tokens)]), logmass
+
+
+def sample_listed(row: LogprobRows, listed: NDArray[np.int64], rng: np.random.Generator, ends: tuple[int, ...]) -> Pick:
+    """Draw one of a few tokens (int64 [k], k > 0), as `pick_token` with a plain Proposal."""
+    tokens, logs = listed.tolist(), row[listed].tolist()
+    top = max(logs)
+    if not -math.inf < top < 1 or any(map(math.isnan, logs)):
+        return pick_token(row, listed, rng, PLAIN, ends)
+    edges = [*accumulate(math.exp(log - top) for log in logs)]
+    logmass = top + math.log(edges[-1])
+    check_mass(logmass)
+    index = bisect_right(edges, rng.random() * edges[-1])
+    while index == len(edges) or logs[index] == -math.inf:  # rounding exceeded the last possible token
+        index -= 1
+    chosen = logs[index]
+    if tokens[index] in ends:
+        chosen = log_sum(np.array([log for token, log in zip(tokens, logs) if token in ends]))
+    return Pick(tokens[index], chosen, chosen - logmass, logmass)
 
 
 def choose_likeliest(masses: Masses, ends: tuple[int, ...]) -> Pick:
@@ -118,11 +153,10 @@ def choose_likeliest(masses: Masses, ends: tuple[int, ...]) -> Pick:
 
 def sample_masses(masses: Masses, scaled: Masses, rng: np.random.Generator, ends: tuple[int, ...]) -> Pick:
     """Draw a token from `scaled`, whose row is that of `masses` divided by the temperature."""
-    token = -1
-    size = len(masses.row)
-    missing = size - int(np.bitwise_count(masses.mask.view(np.uint32)).sum())
-    if 0 < missing <= size // FEW:  # as `pick_token`: from the whole row first
-        anything = Masses(scaled.row, make_full_mask(size)).token_at(rng.random())
+    token, size = -1, len(masses.row)
+    full = make_full_mask(size)
+    if masses.mask is not full and 0 < size - count_tokens(masses.mask) <= size // FEW:
+        anything = Masses(scaled.row, full).token_at(rng.random())  # as `pick_token`: from the whole row first
         if masses.mask[anything >> 5] >> (anything & 31) & 1:
             token = anything
     if token < 0:
@@ -130,6 +164,11 @@ def sample_masses(masses: Masses, scaled: Masses, rng: np.random.Generator, ends
     if token in ends:
         return Pick(token, masses.log_of(ends), scaled.log_of(ends) - scaled.logmass, masses.logmass)
     return Pick(token, float(masses.row[token]), float(scaled.row[token]) - scaled.logmass, masses.logmass)
+
+
+def count_tokens(mask: Mask) -> int:
+    """Return the number of tokens that a mask allows."""
+    return int(np.bitwise_count(mask.view(np.uint32)).sum())
 
 
 def hide_refused(masses: Masses) -> LogprobRows:

@@ -11,6 +11,8 @@ that of one pass per token, and so is the text for a given generator, unless the
 *The budget*: a token after which no completion fits in the remaining tokens is rejected (see `token_budget`). After a
 few rejections the known completion is written out; its tokens are then the draft of the next steps, which only score
 them.
+
+*A check* of single tokens is consulted for what the mask allows, as far as is needed to draw one (`checked_position`).
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from ..sampling.core.token_masses import allowed_tokens, mask_of
 from ..speculation.draft_source import NO_DRAFT, ROOT, DraftTree, observe_batch, observe_draft_rows
 from ..speculation.forced_drafts import LONGEST_DRAFT
 from ..speculation.verification import pick_drafted
+from .checked_position import CheckedPosition
 from .forced_runs import fits_budget, list_merging_tokens, plan_forced_run
 from .logit_adjustment import adjust_changed, normalise_logits
 from .model_runner import LogprobRows
@@ -76,7 +79,9 @@ class SampleState:
         self.ends = request.vocabulary.eos_ids
         self.matcher: Matcher | None = None if request.constraint is None else request.constraint.matcher()
         self.closing = None if self.matcher is None else Closing(request.vocabulary, self.matcher, request.max_tokens)
+        self.checked = self.begin_check()
         self.source = request.draft_source()
+        self.is_adjusted = not request.choice.adjustment.is_empty
         self.outcome = Outcome(skipped=len(request.prefix))
         stop = request.choice.stop
         self.stops = StopTracker(stop, request.vocabulary, len(request.prefix)) if stop else None
@@ -88,10 +93,20 @@ class SampleState:
         self.draft = NO_DRAFT
         self.unwritten: list[int | None] | None = None
         self.run: list[int] = []
+        self.open_tokens: tuple[int, ...] = ()
         if request.choice.forced == "canonical":
             self.start_run()
         self.is_finished = False
         self.mask_ns = self.advance_ns = self.model_ns = self.positions = 0
+
+    def begin_check(self) -> CheckedPosition | None:
+        """Return the position in the checker of the request, if it has one."""
+        request = self.request
+        if request.check is None or self.matcher is None or self.closing is None:
+            return None
+        checked = CheckedPosition(request.check, request.vocabulary, request.max_tokens)
+        checked.begin(self.matcher, self.closing, request.max_tokens)
+        return checked
 
     @property
     def remaining(self) -> int:
@@ -103,7 +118,7 @@ class SampleState:
         if self.unwritten is not None:
             self.draft = DraftTree.chain([token for token in self.unwritten if token is not None][: LONGEST_DRAFT - 1])
         elif self.request.choice.forced == "canonical" and self.matcher is not None:
-            self.draft = DraftTree.chain(self.run[: LONGEST_DRAFT - 1])
+            self.draft = DraftTree.chain([*self.run, *self.open_tokens][: min(LONGEST_DRAFT, self.remaining) - 1])
         elif self.remaining > 1:
             observe_batch(self.source, texts)
             self.draft = self.source.propose(self.context, self.matcher, self.remaining - 1)
@@ -119,9 +134,10 @@ class SampleState:
         """
         self.outcome.stats.model_calls += 1
         written, node, kept = len(self.outcome.tokens), ROOT, list[int]()
-        observe_draft_rows(self.source, self.context, draft, rows)
+        if hasattr(self.source, "observe_rows"):
+            observe_draft_rows(self.source, self.context, draft, rows)
         while True:
-            row = self.adjust_row(rows[node + 1])
+            row = self.adjust_row(rows[node + 1]) if self.is_adjusted else rows[node + 1]
             token = self.take_row(row, masks[node + 1], draft, node)
             if token is None or self.outcome.stop is not None:
                 self.finish()
@@ -155,13 +171,26 @@ class SampleState:
                 if self.request.choice.forced == "canonical" and choice.token not in self.ends and mask is not None:
                     choice = self.take_run(row, mask, choice)
                 return self.append_choice(choice, draft.children.get(node, {}))
-            assert self.closing is not None
-            if self.closing.data is None:
-                self.outcome.finish_reason = "length"
+            completion = self.find_completion()
+            if completion is None:
                 return None
             self.outcome.finish_reason = "budget"
-            self.unwritten = [*self.closing.tokens(), None]
+            self.unwritten = [*completion, None]
         return self.write(row, self.unwritten.pop(0))
+
+    def find_completion(self) -> list[int] | None:
+        """Return the tokens that close the text now. If none are known, return None and set the finish_reason."""
+        assert self.closing is not None
+        if self.outcome.finish_reason == "dead_end":
+            return None
+        tokens: list[int] | None = None
+        if self.checked is not None and self.matcher is not None:
+            tokens = self.checked.find_closing(self.matcher, self.closing, self.remaining)
+        elif self.closing.data is not None:
+            tokens = self.closing.tokens()
+        if tokens is None:
+            self.outcome.finish_reason = "length"
+        return tokens
 
     def append_choice(self, choice: Pick, children: dict[int, int]) -> int | None:
         """Append a sampled token and return it; None for an end token."""
@@ -176,7 +205,8 @@ class SampleState:
     def append_token(self, token: int, logprob: float, logmass: float, origin: TokenOrigin) -> None:
         """Append a token that the Matcher has taken, look for a stop string, and emit it."""
         self.outcome.tokens.append(token)
-        self.counts[token] += 1
+        if self.is_adjusted:
+            self.counts[token] += 1
         if self.stops is not None and self.stops.advance(token, self.matcher):
             assert self.stops.match is not None
             self.outcome.stop = self.stops.match.stop
@@ -189,9 +219,9 @@ class SampleState:
     def start_run(self) -> None:
         """Begin the text with a forced run, if there is one and it fits in the budget."""
         if self.matcher is not None and self.closing is not None:
-            tokens = plan_forced_run(self.matcher, self.request.vocabulary, None).tokens
-            if fits_budget(self.closing, self.matcher, tokens, self.remaining):
-                self.run = list(tokens)
+            run = plan_forced_run(self.matcher, self.request.vocabulary, None)
+            if fits_budget(self.closing, self.matcher, run.tokens, self.remaining):
+                self.run, self.open_tokens = list(run.tokens), run.open_tokens
 
     def take_run(self, row: LogprobRows, mask: Mask, choice: Pick) -> Pick:
         """Plan the forced run after a sampled token, which the Matcher has taken. Return the first token that the run
@@ -208,6 +238,7 @@ class SampleState:
             and fits_budget(self.closing, self.matcher, (first, *rest), self.remaining)
         ):
             first, rest, self.outcome.finish_reason = token, (), "budget"
+        self.open_tokens = run.open_tokens
         merging = list_merging_tokens(self.matcher, vocabulary, first, rest)
         self.matcher.advance(first)
         self.run = list(rest)
@@ -237,8 +268,6 @@ class SampleState:
     def adjust_row(self, row: LogprobRows) -> LogprobRows:
         """Return the log-probabilities after penalties and biases."""
         adjustment = self.request.choice.adjustment
-        if adjustment.is_empty:
-            return row
         return normalise_logits(adjust_changed(row, adjustment, self.prompt, self.counts)[0])
 
     def choose(self, row: LogprobRows, mask: Mask, draft: DraftTree, node: int) -> Pick | None:
@@ -250,15 +279,17 @@ class SampleState:
             last = mask & mask_of(self.ends, self.request.vocabulary.size)
             if (last != mask).any():
                 mask, self.outcome.finish_reason = last, "budget"
-        for _ in range(TRIES):
+        for tried in range(TRIES):
             choice = self.draw(row, mask, draft, node)
             draft = NO_DRAFT  # a token that the budget refused is drawn again independently
+            if choice is None and self.checked is not None and not tried and self.remaining > 1:
+                self.outcome.finish_reason = "dead_end"
             if choice is None or choice.token in self.ends:
                 return choice
             start = perf_counter_ns()
             self.matcher.advance(choice.token)
             self.advance_ns += perf_counter_ns() - start
-            if self.closing.follow(self.matcher, choice.token, self.remaining - 1):
+            if self.follow_token(choice.token):
                 return choice
             self.matcher.rollback(1)
             mask.view(np.uint32)[choice.token >> 5] &= np.uint32(0xFFFFFFFF ^ (1 << (choice.token & 31)))
@@ -267,9 +298,27 @@ class SampleState:
                 self.outcome.finish_reason = "budget"
         return None
 
+    def follow_token(self, token: int) -> bool:
+        """Return whether the text can be closed in time after a token, which the Matcher has taken."""
+        assert self.matcher is not None
+        assert self.closing is not None
+        if self.checked is None:
+            return self.closing.follow(self.matcher, token, self.remaining - 1)
+        before = self.closing.data, self.closing.spelled, self.closing.state
+        if not self.closing.follow(self.matcher, token, self.remaining - 1):
+            return False
+        if self.checked.follow(self.matcher, self.closing, token, self.remaining - 1):
+            return True
+        self.closing.data, self.closing.spelled, self.closing.state = before
+        self.closing.lost = False
+        return False
+
     def draw(self, row: LogprobRows, mask: Mask, draft: DraftTree, node: int) -> Pick | None:
         """Draw an allowed token, by rejection sampling where the tokens of the draft after a node were sampled."""
         proposal, probabilities = self.request.choice.proposal, draft.probabilities.get(node)
+        if self.checked is not None:
+            last = int(self.remaining == 1)
+            return self.checked.draw(row, mask, self.outcome.tokens, self.rng, proposal, last=last)
         if probabilities is None:
             return choose_token(row, mask, self.rng, proposal, self.ends)
         allowed = allowed_tokens(mask)
@@ -304,7 +353,11 @@ class SampleState:
             outcome.data = self.stops.cut(outcome.data)
         outcome.data = outcome.data[outcome.skipped :]
         self.emitter.flush()
-        stats.tokens = len(outcome.tokens) + (outcome.finish_reason != "length" and outcome.stop is None)
+        has_end = outcome.finish_reason not in ("length", "dead_end") and outcome.stop is None
+        stats.tokens = len(outcome.tokens) + has_end
+        if self.checked is not None:
+            checks = self.checked.checks
+            stats.counts = {"checks": checks, "checks_per_token": checks / max(self.positions, 1)}
         stats.mask_us = self.mask_ns / max(self.positions, 1) / 1e3
         stats.advance_us = self.advance_ns / max(self.positions, 1) / 1e3
         stats.model_us_total = self.model_ns / 1e3

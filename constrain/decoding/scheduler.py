@@ -3,10 +3,13 @@
     while there is work:  admit requests to free slots  ->  start a step of all rows  ->  fill their masks meanwhile
                           ->  sample along each row  ->  retire finished texts at once
 
-The prompt of a request is fed once, in parts of a stated number of tokens per step beside the running rows (chunked
-prefill, Sarathi, Agrawal et al. 2023), and its keys and values are then copied to the slots of the request's samples.
+The prompt of a request is fed once, from the end of the longest prefix that is in the cache of the model on, in parts
+of a stated number of tokens per step beside the running rows (chunked prefill, Sarathi, Agrawal et al. 2023), and its
+keys and values are then copied to the slots of the request's samples.
 All state belongs to the request and its samples; a slot is only a place. A text whose constraint, listener or row fails
 ends with its own error; the others do not notice. Only an error of the model itself ends all texts of its step.
+
+Searches and sessions ask for rows after prefixes of their own; these are rows of the same steps (`prefix_calls`).
 """
 
 from __future__ import annotations
@@ -18,9 +21,11 @@ from time import perf_counter_ns
 
 import numpy as np
 
-from ..base.errors import check_count
+from ..base.errors import ConstrainError, check_count
 from ..speculation.draft_source import NO_DRAFT, DraftTree
 from .model_runner import LogprobRows, ModelRunner, RowStep
+from .prefix_calls import PrefixCalls
+from .prompt_order import PromptOrder
 from .request_run import RequestRun
 from .requests import GenerationRequest
 from .sample_state import SampleState
@@ -70,6 +75,7 @@ class Scheduler:
         self.queue: deque[RequestRun] = deque()
         self.runs: list[RequestRun] = []
         self.used = 0
+        self.prefix_calls = PrefixCalls(runner)
         self.buffer = MaskBuffer()
         self.step_ns = self.outside_ns = self.steps = 0
 
@@ -85,18 +91,19 @@ class Scheduler:
 
     @property
     def has_work(self) -> bool:
-        """Whether a request has not ended."""
-        return bool(self.queue or self.runs)
+        """Whether a request or a call has not ended."""
+        return bool(self.queue or self.runs) or self.prefix_calls.has_work
 
     def step(self) -> None:
         """Advance all texts by one step of the model."""
         start = perf_counter_ns()
         self.drop_cancelled()
+        asked = self.prefix_calls.plan_steps(self.slots - self.used, self.prefill_tokens)
         self.admit()
         rows = self.plan_rows()
-        if not rows:
+        if not rows and not asked:
             return
-        running = self.runner.start([row.step for row in rows])
+        running = self.runner.start([*(row.step for row in rows), *(step for _, _, step in asked)])
         begin = perf_counter_ns()
         masks = self.fill_masks(rows)
         masked = perf_counter_ns()
@@ -105,12 +112,16 @@ class Scheduler:
         except Exception as error:
             for row in rows:
                 self.fail_run(row.run, error)
+            for call, _, _ in asked:
+                self.prefix_calls.fail(call, error)
             return
         ready = perf_counter_ns()
         for row, logprobs, node_masks in zip(rows, found, masks):
             row.text.model_ns += ready - begin
             row.text.mask_ns += (masked - begin) // len(rows)
             self.deliver_row(row, logprobs, node_masks)
+        for (call, feed, _), logprobs in zip(asked, found[len(rows) :]):
+            self.prefix_calls.deliver(call, feed, logprobs)
         end = perf_counter_ns()
         self.steps, self.step_ns = self.steps + 1, self.step_ns + end - start
         self.outside_ns += begin - start + end - ready
@@ -122,6 +133,14 @@ class Scheduler:
                 run.fail_all(error)
             run.is_cancelled = True
         self.drop_cancelled()
+        self.prefix_calls.abort(ConstrainError("the Engine was closed") if error is None else error)
+
+    def forget_runs(self) -> None:
+        """Forget all requests without reporting them, in a forked process, where nobody waits for them."""
+        self.queue.clear()
+        self.runs.clear()
+        self.used = 0
+        self.prefix_calls.forget_calls()
 
     # ---- admission ----------------------------------------------------------------------------------------------
 
@@ -135,42 +154,62 @@ class Scheduler:
     def admit(self) -> None:
         """Give free slots to waiting samples of running requests, then to queued requests."""
         for run in list(self.runs):
-            while self.used < self.slots and run.waiting and run.live:
+            while run.waiting and run.live and self.find_slots(1):
                 slot = self.runner.share(next(iter(run.live.values())))
                 self.used += 1
                 self.continue_in(run, slot)
-        while self.queue and self.used < self.slots:
+        while self.queue and self.find_slots(1):
             self.begin_run(self.queue.popleft())
 
     def begin_run(self, run: RequestRun) -> None:
-        """Open a slot for the prompt of a request."""
+        """Reserve a slot for the prompt of a request."""
         try:
             run.begin()
-            if not run.is_done:
-                run.slot, unfed = self.runner.open(run.request.prompt)
-                run.unfed, self.used = list(unfed), self.used + 1
         except Exception as error:
             run.fail_all(error)
         self.runs.append(run)
+        if not run.is_done:
+            run.is_admitted, self.used = True, self.used + 1
         self.end_if_done(run)
+
+    def open_prompt(self, run: RequestRun) -> None:
+        """Open the slot of a request when its prompt begins to be fed."""
+        run.is_admitted, self.used = False, self.used - 1
+        try:
+            run.slot, unfed, run.reused = self.runner.open(run.request.prompt)
+        except Exception as error:
+            self.fail_run(run, error)
+            return
+        run.unfed, self.used = list(unfed), self.used + 1
 
     # ---- a step -------------------------------------------------------------------------------------------------
 
     def plan_rows(self) -> list[StepRow]:
         """Return the rows of the next step: running samples with their drafts, and parts of prompts."""
-        rows, budget = list[StepRow](), self.prefill_tokens
+        rows, budget, order = list[StepRow](), self.prefill_tokens, PromptOrder(self.runner)
         for run in list(self.runs):
-            for sample, slot in run.live.items():
-                step = RowStep(slot, sample.unfed, sample.propose_draft(self.used), run.wanted)
-                rows.append(StepRow(run, sample, step))
+            for sample, slot in list(run.live.items()):
+                try:
+                    draft = sample.propose_draft(self.used)
+                except Exception as error:
+                    self.end_sample(run, sample, error)
+                    continue
+                rows.append(StepRow(run, sample, RowStep(slot, sample.unfed, draft, run.wanted)))
+            if run.is_admitted and budget > 0 and order.is_due(run):
+                self.open_prompt(run)
             if run.slot is not None and budget > 0:
+                order.add(run)
                 part = run.unfed[:budget]
                 budget -= len(part)
                 if len(part) < len(run.unfed):
                     rows.append(StepRow(run, None, RowStep(run.slot, part, rows="none")))
-                else:
-                    step = RowStep(run.slot, part, run.propose_first_draft(self.used), run.wanted)
-                    rows.append(StepRow(run, None, step))
+                    continue
+                try:
+                    draft = run.propose_first_draft(self.used)
+                except Exception as error:
+                    self.fail_run(run, error)
+                    continue
+                rows.append(StepRow(run, None, RowStep(run.slot, part, draft, run.wanted)))
         return rows
 
     def fill_masks(self, rows: Sequence[StepRow]) -> list[list[NodeMask]]:
@@ -198,7 +237,7 @@ class Scheduler:
     ) -> None:
         """Give as many samples as possible a slot each with a copy of the prompt, and their first rows."""
         assert run.slot is not None
-        count = min(len(run.waiting), 1 + self.slots - self.used)
+        count = 1 + self.find_slots(len(run.waiting) - 1)
         slots = [run.slot, *(self.runner.share(run.slot) for _ in range(count - 1))]
         run.slot, self.used = None, self.used + count - 1
         if len(run.waiting) > count:
@@ -220,16 +259,26 @@ class Scheduler:
         try:
             kept = sample.take_rows(logprobs, masks, draft)
         except BaseException as error:  # the text's own; an interrupt is raised by whoever waits for the run
-            run.end_sample(sample, error)
+            self.end_sample(run, sample, error)
         else:
-            if not sample.is_finished:
+            if sample.is_finished:
+                self.end_sample(run, sample, None)
+            else:
                 self.runner.commit(run.live[sample], kept)
-                return
-            run.end_sample(sample, None)
+
+    def end_sample(self, run: RequestRun, sample: SampleState, error: BaseException | None) -> None:
+        """Retire a text, and start the next one of its request in its slot."""
+        run.end_sample(sample, error)
         self.continue_in(run, run.live.pop(sample))
         self.end_if_done(run)
 
     # ---- slots --------------------------------------------------------------------------------------------------
+
+    def find_slots(self, count: int) -> int:
+        """Return how many of a number of slots are free, after taking those of programs that are not using them."""
+        while self.slots - self.used - self.prefix_calls.held < count and self.prefix_calls.give_up_slot():
+            pass
+        return min(count, self.slots - self.used - self.prefix_calls.held)
 
     def open_sample(self, run: RequestRun, slot: int) -> SampleState | None:
         """Make the next waiting sample of a run live in a slot. Release the slot if it cannot begin."""
@@ -273,7 +322,9 @@ class Scheduler:
             self.release(slot)
         if run.slot is not None:
             self.release(run.slot)
-        run.live, run.slot = {}, None
+        if run.is_admitted:
+            self.used -= 1
+        run.live, run.slot, run.is_admitted = {}, None, False
         if run in self.runs:
             self.runs.remove(run)
         run.report()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.errors import ConstrainError, TokenRefused
+from ..base.errors import ConstrainError
 from ..engine.batches import fill_masks
 from ..speculation.draft_source import ROOT, DraftTree
 
@@ -32,6 +32,7 @@ class MaskBuffer:
 
     def __init__(self) -> None:
         self.rows = np.empty((0, 0), np.int32)
+        self.first = self.rows.reshape(-1)
 
     def take(self, count: int, words: int) -> NDArray[np.int32]:
         """Return int32 [count, words], valid until the next call."""
@@ -43,6 +44,14 @@ class MaskBuffer:
             self.rows = np.empty((max(count, 2 * self.rows.shape[0]), words), np.int32)
         return self.rows[:count]
 
+    def take_one(self, words: int) -> NDArray[np.int32]:
+        """Return int32 [words], valid until the next call: the same array each time, so that `Matcher.mask` does not
+        check it again.
+        """
+        if len(self.first) != words or self.first.base is not self.rows:
+            self.first = self.take(1, words)[0]
+        return self.first
+
 
 def compute_step_masks(texts: Sequence[tuple[Matcher | None, DraftTree]], buffer: MaskBuffer) -> list[list[NodeMask]]:
     """Return the masks of each text: at its end, then at each node of its draft.
@@ -50,6 +59,8 @@ def compute_step_masks(texts: Sequence[tuple[Matcher | None, DraftTree]], buffer
     texts: Matchers, which are left as they are, and drafts. The masks are valid until the next call with the same
     buffer.
     """
+    if len(texts) == 1 and not len(texts[0][1]):
+        return [[compute_only_mask(texts[0][0], buffer)]]
     forks = [fork_along(matcher, draft) for matcher, draft in texts]
     listed = [one for positions in forks for one in positions if one is not None]
     words = max((-(-one.constraint.vocabulary.size // 32) for one in listed), default=0)
@@ -57,8 +68,19 @@ def compute_step_masks(texts: Sequence[tuple[Matcher | None, DraftTree]], buffer
     return [[None if one is None else next(filled) for one in positions] for positions in forks]
 
 
+def compute_only_mask(matcher: Matcher | None, buffer: MaskBuffer) -> NodeMask:
+    """Return the mask of a step of a single text without a draft."""
+    if matcher is None:
+        return None
+    out = buffer.take_one(-(-matcher.constraint.vocabulary.size // 32))
+    try:
+        return matcher.mask(out)
+    except ConstrainError as error:
+        return error
+
+
 def fork_along(matcher: Matcher | None, draft: DraftTree) -> list[Matcher | None]:
-    """Return the Matcher and a fork at each node of the draft, None where a token is refused."""
+    """Return the Matcher and a fork at each node of the draft, None where a token is refused or exceeds a limit."""
     forks: list[Matcher | None] = []
     for token, parent in zip(draft.tokens, draft.parents):
         before = matcher if parent == ROOT else forks[parent]
@@ -66,7 +88,7 @@ def fork_along(matcher: Matcher | None, draft: DraftTree) -> list[Matcher | None
         try:
             if after is not None:
                 after.advance(token)
-        except TokenRefused:
+        except ConstrainError:  # if sampled, the token raises it again, and ends this text only
             after = None
         forks.append(after)
     return [matcher, *forks]
@@ -74,6 +96,8 @@ def fork_along(matcher: Matcher | None, draft: DraftTree) -> list[Matcher | None
 
 def fill_rows(matchers: Sequence[Matcher], out: NDArray[np.int32]) -> Sequence[NodeMask]:
     """Return the mask of each Matcher, or the error that computing it raised."""
+    if not matchers:
+        return []
     if all(hasattr(matcher, "_address") for matcher in matchers):
         try:
             fill_masks(matchers, out)

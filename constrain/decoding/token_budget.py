@@ -90,21 +90,19 @@ class Closing:
         If none fits, the completion is still that of the text before `token`. Return True if there was no completion
         before.
         """
-        before = self.data, self.spelled, self.state
-        if self.data is not None:
-            guesses = self.guesses(self.data, token)
-            if self.still_completes(matcher, self.data, token) and self.fits(remaining):
-                return True
-            for data, spelled in guesses:
-                self.data, self.spelled = data, spelled
-                if can_complete(matcher, data) and self.fits(remaining):
-                    self.state = read_state(matcher)
-                    return True
-        fitting = self.renew(matcher, remaining)
-        if before[0] is None:  # nothing was guaranteed
-            self.data = self.data if fitting else None
+        known = self.data
+        if known is None:  # nothing was guaranteed
+            self.data = self.data if self.renew(matcher, remaining) else None
             return True
-        if fitting and self.data is not None:
+        before = known, self.spelled, self.state
+        if self.still_completes(matcher, known, token) and self.fits(remaining):
+            return True
+        for data, spelled in ((known, before[1]), (known[len(self.vocabulary.spelled(token)) :], None)):
+            self.data, self.spelled = data, spelled
+            if can_complete(matcher, data) and self.fits(remaining):
+                self.state = read_state(matcher)
+                return True
+        if self.renew(matcher, remaining) and self.data is not None:
             return True
         self.lost = self.data is None
         self.data, self.spelled, self.state = before
@@ -113,7 +111,9 @@ class Closing:
     def still_completes(self, matcher: Matcher, known: bytes, token: int) -> bool:
         """Return whether the completion applies after `token` for a reason that needs no trial, and update it.
 
-        Either it begins with the token, or the token leads back to the state that it was found in.
+        Either it begins with the token, or the token leads back to the state that it was found in. Where neither holds,
+        it may still apply unchanged, if the token could have been omitted, or without as many bytes as the token has,
+        if the token stood where any text may: `follow` tries both.
         """
         state, spelling = read_state(matcher), self.vocabulary.spelled(token)
         if spelling and known.startswith(spelling):
@@ -123,14 +123,6 @@ class Closing:
             return False
         self.state = state
         return True
-
-    def guesses(self, known: bytes, token: int) -> list[tuple[bytes, list[int] | None]]:
-        """Return completions that may still apply after `token`, which does not begin the current one: the current one
-        unchanged, and without as many bytes as `token` has.
-
-        The first applies if the token could have been omitted; the second if it stood where any text may.
-        """
-        return [(known, self.spelled), (known[len(self.vocabulary.spelled(token)) :], None)]
 
 
 def can_complete(matcher: Matcher, data: bytes) -> bool:

@@ -32,6 +32,8 @@ BYTE = 4 * STEP
 """Units of work that each byte of a completion may take."""
 STEP_SHARE = 2
 """Divisor of Limits.work: the part that a search may take in addition."""
+MOST_KEPT = 1 << 20
+"""Bytes of completions after which no more are kept for another search from the same set."""
 CREDIT = 1 << 20
 """By how much the estimate may rise after a separator before other sets are expanded first."""
 LAST = b"\\ \t\r\n"
@@ -81,6 +83,8 @@ class CompletionSearch:
         self._credit: dict[int, int] = {}  # by set: by how much the path to it was allowed to raise the estimate
         self._uncharged = 0  # work not charged yet: parser states and object keys that were read
         self._refused: dict[tuple[int, int | None], LimitError] = {}
+        self._found: dict[int, bytes] = {}  # by set: completions found without a limit, of MOST_KEPT bytes in all
+        self._kept = 0  # their bytes
 
     def complete(self, start: int, limit: int | None = None) -> bytes | None:
         """Return the bytes of a completion from a set: a shortest one where costs are exact.
@@ -90,16 +94,21 @@ class CompletionSearch:
         """
         if self._accepts(start):
             return b""
+        if limit is None and start in self._found:
+            return self._found[start]
         refused = self._refused.get((start, limit))
         if refused is not None:  # with the results that the first search has cached, this one could go further
             raise LimitError(refused.cause, hint=refused.hint)
         program, work = self.state_cache.program, self.state_cache.work
         try:
             with work_budget(work // STEP_SHARE, work, program.paid):
-                return self._search(start, limit)
+                found = self._search(start, limit)
         except LimitError as error:
             self._refused[start, limit] = error
             raise
+        if limit is None and found is not None and self._kept < MOST_KEPT:
+            self._found[start], self._kept = found, self._kept + len(found)
+        return found
 
     def _search(self, start: int, limit: int | None) -> bytes | None:
         """Search for a completion from a set; see `complete`."""

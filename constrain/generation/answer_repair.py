@@ -7,6 +7,7 @@ the answer again under the constraint (sketch-guided constrained decoding, Geng 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
@@ -16,6 +17,7 @@ from typing import Any, cast
 from ..base.errors import ArgumentError, ConstrainError, check_count, check_type
 from ..base.json_documents import References
 from ..base.options import Limits, Style
+from ..base.work import spend_work, work_budget
 from ..compilation.constraint_compiler import compile_grammar
 from ..correction.edits import Edit, count_edits
 from ..correction.text_repair import MOST_NODES, Repair, is_valid, repair_text
@@ -29,6 +31,8 @@ from .pipeline import generate
 
 __all__ = ["SKETCH_PROMPT", "repair"]
 
+PAIRS = 8
+"""Pairs of equal characters that are compared in one unit of work."""
 SKETCH_PROMPT = "{prompt}\nDraft of the answer:\n{text}\nThe same answer in the required form:\n"
 """Default prompt of a model that repairs a text: `prompt` is what the text answered, `text` the text."""
 
@@ -62,8 +66,10 @@ def repair(
         The text to repair, such as the answer of a model behind an API.
     constraint : Constraint or Form, optional
         What the text must satisfy; or one of schema, regex, grammar, choices and type, as in `generate`.
-    schema, regex, grammar, choices, type, registry, base_uri, import_paths, limits
+    schema, regex, grammar, choices, type, registry, base_uri, import_paths
         As in `generate`.
+    limits : Limits
+        As in `generate`. `Limits.work` also bounds the search for the nearest text.
     style : Style
         How JSON may be written; by default in any way, so that layout is not an error.
     model, tokenizer : optional
@@ -76,8 +82,8 @@ def repair(
     max_tokens : int
         Maximum number of tokens that the model writes.
     most_nodes : int
-        Maximum number of nodes of the search for the nearest text, which takes a few seconds per 100,000. If they do
-        not suffice, the text found is valid, and `Repair.at_least` is below `Repair.distance`.
+        Maximum number of nodes of the search for the nearest text. If they, or the units of `Limits.work`, do not
+        suffice, the text found is valid, and `Repair.at_least` is below `Repair.distance`.
 
     Returns
     -------
@@ -87,6 +93,8 @@ def repair(
     ------
     ConstrainError
         If the constraint is invalid; errors of `compile`, and of `generate` with a model.
+    LimitError
+        If the text is so long, or so far from valid ones, that `Limits.work` does not suffice to find any.
     ValueRefused
         If a validator of the type rejects the repaired text.
     """
@@ -100,13 +108,14 @@ def repair(
     else:
         over_bytes = compile_request(Vocabulary.bytes(), request, style, references, limits)
     if model is None or is_valid(over_bytes, text):
-        found = repair_text(text, over_bytes, most_nodes)
+        found = repair_text(text, over_bytes, most_nodes, limits.work)
     else:
         written = generate(
             model, sketch, tokenizer=tokenizer, style=style, registry=registry,
             base_uri=base_uri, limits=limits, max_tokens=max_tokens, temperature=0, **request.given,
         )  # fmt: skip
-        found = compare_texts(text, cast(Generation[Any], written).text)
+        with work_budget(limits.work):
+            found = compare_texts(text, cast(Generation[Any], written).text)
     return replace(found, value=request.value(found.text))
 
 
@@ -147,7 +156,12 @@ def request_constraint(
 
 
 def compare_texts(text: str, written: str) -> Repair:
-    """Return the Repair in which a model wrote `written` in place of an invalid text."""
+    """Return the Repair in which a model wrote `written` in place of an invalid text.
+
+    Raises LimitError if the texts are too long to be compared: pairs of equal characters are counted.
+    """
+    there = Counter(written)
+    spend_work(sum(there[one] for one in text) // PAIRS, "the comparison of two texts")
     pieces = SequenceMatcher(None, text, written, autojunk=False).get_opcodes()
     edits = tuple(Edit(i, text[i:j], written[k:m]) for kind, i, j, k, m in pieces if kind != "equal")
     return Repair(written, text, count_edits(text, written), 1, edits)

@@ -10,7 +10,7 @@ from ..captures.capture_search import Capture, find_captures, show_tokens
 from ..decoding.outcomes import Outcome
 from ..forms import Form, regex
 from ..forms.sources import SchemaText
-from ..integrations.python_values import parse_json
+from ..integrations.python_values import parse_json, to_value
 from ..vocabulary.vocabulary import Vocabulary
 from .generation_arguments import ConstraintRequest
 
@@ -73,5 +73,12 @@ def capture_bytes(program: CaptureProgram, data: bytes) -> dict[str, Any]:
 
 
 def capture_value(capture: Capture) -> Any:
-    """Return the JSON value of a capture of a schema, and the text of any other."""
-    return parse_json(capture.text) if isinstance(capture.form, SchemaText) else capture.text
+    """Return the value of a capture: of the Python type of its form, the JSON value of a schema, or the text.
+
+    Raise a ValueError if a validator of the type rejects the value.
+    """
+    if not isinstance(capture.form, SchemaText):
+        return capture.text
+    if capture.form.python_type is not None:
+        return to_value(capture.form.python_type, capture.text)
+    return parse_json(capture.text)

@@ -1,46 +1,44 @@
-"""`check=` of `generate` for masked sampling: which checkers guide it token by token, and how."""
+"""`check=` of `generate`: which checkers guide masked sampling token by token, and how."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from time import perf_counter_ns
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from ..base.errors import UnsupportedError, check_choice
-from ..checking.checked_sampling import Dead, MaskOrder, draw_checked
-from ..checking.verdicts import TextChecker
-from ..decoding.outcomes import Outcome
-from ..engine.constraint import Constraint
-from ..sampling import Checker, LanguageModel
-from ..sampling.core.masked_sampling import Proposal
+from ..checking.checked_sampling import MaskOrder, TokenCheck
+from ..checking.verdicts import TextChecker, VerdictChecker
+from ..decoding.token_choice import TokenChoice
+from ..sampling import Checker
 from ..sampling.post_filtering import as_checker
-from .finished_texts import DrawOutcomes, convert_draws, repeat_until_ended
-from .model_preparation import limit_tokens
+from ..vocabulary.vocabulary import Vocabulary
+from .generation_arguments import Check
 
-__all__ = ["check_mask_order", "find_mask_option", "is_guided", "make_checked_draw"]
+__all__ = ["TokenChecks", "check_mask_order", "find_mask_option", "is_guiding"]
 
 
-def is_guided(arguments: Mapping[str, Any]) -> bool:
-    """Return whether `check=` guides masked sampling token by token (`checking.checked_sampling`).
+def is_guiding(check: Check | None, choice: TokenChoice, heal: str) -> bool:
+    """Return whether a check guides masked sampling token by token.
 
-    It does if it judges prefixes. Texts that are streamed, drafted, healed, have forced text appended, or end at a stop
-    string are checked after they were drawn; a search has a way of its own. arguments: keyword arguments of `generate`
-    by name.
+    It does if it judges prefixes. Where a text ends at a stop string, or its forced runs are not sampled, complete
+    texts are judged instead; so they are by a `sampling.Checker` after a healed prompt, since it knows whole tokens
+    only.
     """
-    judges_prefixes = isinstance(arguments["check"], TextChecker) or hasattr(arguments["check"], "matcher")
-    is_plain = all(arguments[name] is None for name in ("stream", "stop", "draft", "search"))
-    for name, default in (("heal", "none"), ("forced", "sample")):
-        is_plain = is_plain and isinstance(arguments[name], str) and arguments[name] == default
-    return judges_prefixes and arguments["sampler"] == "masked" and is_plain
+    if choice.stop or choice.forced != "sample":
+        return False
+    return isinstance(check, TextChecker) or (hasattr(check, "matcher") and heal == "none")
 
 
-def check_mask_order(arguments: Mapping[str, Any]) -> None:
-    """Raise ArgumentError or UnsupportedError unless the sampler can apply the mask in the order of `masks=`."""
+def check_mask_order(arguments: Mapping[str, Any], choice: TokenChoice) -> None:
+    """Raise ArgumentError or UnsupportedError unless the sampler can apply the mask in the order of `masks=`.
+
+    arguments: keyword arguments of `generate` by name.
+    """
     check_choice("masks", arguments["masks"], ("first", "after"))
-    is_checked = is_guided(arguments) or (arguments["sampler"] == "awrs" and arguments["check"] is not None)
-    if arguments["masks"] == "after" and not is_checked:
+    sampler, check = arguments["sampler"], arguments["check"]
+    guides = sampler == "masked" and arguments["search"] is None and is_guiding(check, choice, arguments["heal"])
+    if arguments["masks"] == "after" and not guides and not (sampler == "awrs" and check is not None):
         raise UnsupportedError(
             'masks="after" needs a check= that judges the text so far, and the sampler "masked" or "awrs"',
             hint='Use masks="first".',
@@ -54,26 +52,20 @@ def find_mask_option(sampler: str, checker: object, masks: MaskOrder) -> dict[st
     return {"masks": "first" if masks == "first" else "never"}
 
 
-def make_checked_draw(
-    constraint: Constraint,
-    checker: Checker | Callable[[bytes], bool],
-    *,
-    seed: int | None,
-    max_tokens: int,
-    proposal: Proposal,
-    masks: MaskOrder,
-) -> DrawOutcomes:
-    """Return a function that draws texts by masked sampling, with a checker of single tokens.
+@dataclass
+class TokenChecks:
+    """The check of a call, as checks of the tokens of its texts. Verdicts are shared by all texts."""
 
-    Unfinished texts are drawn again (see `repeat_until_ended`); prefixes that were found to be dead are avoided.
-    """
-    rng, dead, checked = np.random.default_rng(seed), Dead(), as_checker(checker, constraint.vocabulary)
+    check: Check
+    vocabulary: Vocabulary
+    masks: MaskOrder
+    known: dict[int, Checker] = field(default_factory=dict)
 
-    def attempt(lm: LanguageModel, most: int, count: int) -> tuple[list[Outcome], int]:
-        start = perf_counter_ns()
-        draws = draw_checked(
-            lm, constraint, checked, n=count, rng=rng, max_tokens=most, proposal=proposal, masks=masks, dead=dead
-        ).without_unfinished()
-        return convert_draws(draws, constraint, (perf_counter_ns() - start) / 1e3), draws.unfinished
-
-    return lambda lm, n: repeat_until_ended(attempt, lm, n, limit_tokens(lm, max_tokens))
+    def make_check(self, skipped: int) -> TokenCheck:
+        """Return the check of texts of which a number of bytes at the start belong to the prompt."""
+        if skipped not in self.known:
+            checker: Any = self.check
+            if isinstance(checker, TextChecker):
+                checker = VerdictChecker(self.vocabulary, checker, skipped=skipped)
+            self.known[skipped] = as_checker(checker, self.vocabulary)
+        return TokenCheck(self.known[skipped], self.masks)

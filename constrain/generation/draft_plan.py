@@ -27,7 +27,7 @@ from ..sampling.core.masked_sampling import Proposal
 from ..speculation.adaptive_drafts import AdaptiveDrafts
 from ..speculation.combined_drafts import ForcedFirst, MergedDrafts
 from ..speculation.draft_filter import FilteredDrafts
-from ..speculation.draft_source import DraftSource
+from ..speculation.draft_source import DraftSource, EmptyDrafts
 from ..speculation.forced_drafts import ForcedDrafts
 from ..speculation.model_drafts import ModelDrafts
 from ..speculation.prompt_lookup import PromptLookup
@@ -78,7 +78,7 @@ class DraftPlan:
 
 FORCED_TEXT = DraftPlan(lambda prompt, proposal, rng: ForcedDrafts())
 """The plan of forced text only."""
-NOTHING = DraftPlan(lambda prompt, proposal, rng: MergedDrafts(()))
+NOTHING = DraftPlan(lambda prompt, proposal, rng: EmptyDrafts())
 """The plan without drafts."""
 
 

@@ -28,23 +28,32 @@ AcceptText = Callable[[Outcome], "Generation[Any]"]
 
 @dataclass(slots=True)
 class WantedText:
-    """One requested text: once it is accepted, its outcome and Generation; and the refusals of its earlier tries."""
+    """One requested text: once it is accepted, its outcome and Generation; the refusals of its earlier tries, and how
+    many of them did not end.
+    """
 
     outcome: Outcome | None = None
     generation: Generation[Any] | None = None
     refusals: tuple[Refusal, ...] = ()
+    unfinished: int = 0
+
+    @property
+    def attempt(self) -> int:
+        """The number of its earlier tries."""
+        return len(self.refusals) + self.unfinished
 
 
 @dataclass(slots=True)
 class DrawnTexts:
     """The texts of one prompt.
 
-    wanted: one for each requested text. unfinished: how many did not end, and were drawn again. error: the first error
-    of a text.
+    wanted: one for each requested text. unfinished: how many did not end, and were drawn again. dead: their tokens, if
+    no further token passed the check. error: the first error of a text.
     """
 
     wanted: list[WantedText] = field(default_factory=list)
     unfinished: int = 0
+    dead: set[tuple[int, ...]] = field(default_factory=set)
     error: BaseException | None = None
 
     @property

@@ -13,16 +13,19 @@ import numpy as np
 from ..base.errors import ArgumentError, LimitError, Refusal
 from ..base.json_documents import References
 from ..base.options import Limits, Style
+from ..checking.checked_sampling import MaskOrder
 from ..decoding.model_runner import ModelRunner
 from ..decoding.outcomes import Outcome
 from ..decoding.token_choice import TokenChoice
+from ..forms.sources import free_text
 from ..integrations.transformers_models import LoadedModel
 from ..sampling import LanguageModel
 from ..vocabulary.vocabulary import Vocabulary
 from .captured_values import build_request_program
+from .checked_generation import TokenChecks, check_mask_order, is_guiding
 from .draft_plan import Draft, check_forced_drafts, plan_drafts
 from .drawn_texts import DrawnTexts
-from .generation_arguments import Check, check_arguments, check_types
+from .generation_arguments import Check, ConstraintRequest, check_arguments, check_types
 from .generation_result import Generation, weigh_outcomes
 from .healed_prompts import check_healing, heal_request
 from .masked_batches import BatchPrompt
@@ -30,10 +33,13 @@ from .model_preparation import PreparedPrompt, PromptOptions, compile_request, p
 from .prompt_composition import PromptTemplate
 from .prompt_lists import Prompts, is_constraint_list, is_prompt_list, pair_prompts
 from .refused_texts import accept_text
+from .search_arguments import Search, check_search
 from .token_options import build_proposal, build_token_choice, find_biased_tokens, replace_end_tokens
 
 __all__ = ["EngineCall", "EngineOptions", "PromptResult", "prepare_call"]
 
+ANY_TEXT = ConstraintRequest(grammar=free_text())
+"""The constraint of checked texts without another one."""
 ErrorHandling = Literal["raise", "return"]
 PromptResult = Any
 """A Generation, a list of n, or (with errors="return") the exception of a prompt."""
@@ -71,6 +77,8 @@ class EngineOptions(TypedDict, total=False):
     stop: str | Sequence[str] | None
     eos_ids: Sequence[int] | None
     check: Check | None
+    masks: MaskOrder
+    search: Search | None
     retries: int
     retry_prompt: str | None
     chat: str
@@ -87,7 +95,8 @@ class EngineCall:
     """A prepared call.
 
     vocabulary: with the end tokens of the call. prompts, compile_us: for each prompt what is drawn, and how long its
-    constraint took to compile. n: as in the call. is_list: whether results are listed by prompt.
+    constraint took to compile. n: as in the call. is_list: whether results are listed by prompt. search: how texts are
+    searched for, if they are not drawn.
     """
 
     vocabulary: Vocabulary
@@ -97,6 +106,7 @@ class EngineCall:
     n: int | None
     is_list: bool
     errors: ErrorHandling
+    search: Search | None = None
 
     @property
     def count(self) -> int:
@@ -145,7 +155,8 @@ def prepare_call(
     min_p: float | None = None, repetition_penalty: float = 1.0, presence_penalty: float = 0.0,
     frequency_penalty: float = 0.0, logit_bias: Mapping[int | str, float] | None = None,
     stop: str | Sequence[str] | None = None, eos_ids: Sequence[int] | None = None, check: Check | None = None,
-    retries: int = 3, retry_prompt: str | None = None, chat: str = "plain", heal: str = "none", forced: str = "sample",
+    masks: MaskOrder = "first", search: Search | None = None, retries: int = 3,
+    retry_prompt: str | None = None, chat: str = "plain", heal: str = "none", forced: str = "sample",
     show_constraint: PromptTemplate | str | None = None, seed: int | Sequence[int | None] | None = None,
     draft: Draft = None, errors: ErrorHandling = "raise",
 ) -> EngineCall:  # fmt: skip
@@ -167,14 +178,18 @@ def prepare_call(
         retries=retries,
     )  # fmt: skip
     check_healing(heal, loaded, retry_prompt)
+    check_mask_order({"masks": masks, "sampler": "masked", "search": search, "check": check, "heal": heal}, choice)
+    check_search(choice, {"search": search, "draft": draft, "retry_prompt": retry_prompt})
     check_forced_drafts(forced, draft)
     prompting = PromptOptions.of(chat, show_constraint, retry_prompt)
     vocabulary = replace_end_tokens(vocabulary, eos_ids)
     choice, drafts = find_biased_tokens(choice, logit_bias, vocabulary), plan_drafts(draft, loaded, vocabulary)
+    checks = TokenChecks(check, vocabulary, masks) if check is not None and is_guiding(check, choice, heal) else None
     references, texts, times, prefix = References(registry, base_uri), [], [], b""
     for (prompt, request), source in zip(paired, make_seeds(seed, len(paired))):
         start = perf_counter_ns()
-        constraint = None if request is None else compile_request(vocabulary, request, style, references, limits)
+        compiled = ANY_TEXT if request is None and checks is not None else request
+        constraint = None if compiled is None else compile_request(vocabulary, compiled, style, references, limits)
         captures = None if request is None else build_request_program(request, vocabulary, limits)
         times.append((perf_counter_ns() - start) / 1e3)
         encode = PromptEncoder(prepare_prompt(loaded, prompt, request, prompting), runner, max_tokens)
@@ -183,11 +198,12 @@ def prepare_call(
             ids, constraint, prefix = heal_request(vocabulary, ids, constraint, limits)
         texts.append(
             BatchPrompt(
-                ids, constraint, most, source, request=request, check=check, retries=retries,
+                ids, constraint, most, source, request=request, check=None if checks is not None else check,
+                token_check=None if checks is None else checks.make_check(len(prefix)), retries=retries,
                 prompt_after=None if retry_prompt is None else encode, prefix=prefix, captures=captures, drafts=drafts,
             )
         )  # fmt: skip
-    return EngineCall(vocabulary, texts, times, choice, n, is_list, errors)
+    return EngineCall(vocabulary, texts, times, choice, n, is_list, errors, search)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,10 @@ Item = tuple[int, int, Union[Piece, Ended, None]]
 
 
 class EventStream:
-    """The events of one call."""
+    """The events of one call. max_queue: as for `EngineThread.submit`."""
 
-    def __init__(self, call: EngineCall, thread: EngineThread) -> None:
-        self.call, self.thread = call, thread
+    def __init__(self, call: EngineCall, thread: EngineThread, max_queue: int | None = None) -> None:
+        self.call, self.thread, self.max_queue = call, thread, max_queue
         self.loop = asyncio.get_running_loop()
         self.items: deque[Item] = deque()
         self.ready = asyncio.Event()
@@ -73,7 +73,7 @@ class EventStream:
             replace(request, end_listener=self.listen_to_ends(number)) for number, request in enumerate(requests)
         ]
         places = {id(request): number for number, request in enumerate(listening)}
-        return self.thread.submit(listening, lambda run: self.put(places[id(run.request)], -1, None))
+        return self.thread.submit(listening, lambda run: self.put(places[id(run.request)], -1, None), self.max_queue)
 
     def listen_to_ends(self, number: int) -> EndListener:
         """Return a listener to the ends of the samples of one prompt."""

@@ -55,8 +55,9 @@ class Generation(Generic[T]):
         The texts that were drawn before this one and refused by a validator or a check, with the reasons.
     captures : dict of str to object
         The parts of the text that named forms matched (`Form.named`), and the named groups of a regex: the text, or the
-        JSON value where the form is a schema. A name that may occur several times has a list, in the order of the text.
-        Names in alternatives that the text does not use are missing.
+        value where the form is a schema: of the Python type that it was made of, otherwise the JSON value. A name that
+        may occur several times has a list, in the order of the text. Names in alternatives that the text does not use
+        are missing.
     """
 
     text: str
@@ -87,6 +88,7 @@ def as_generation(
         )  # fmt: skip
     try:
         value = None if outcome.finish_reason == "length" else request.value(text)
+        captures = {} if program is None else read_captures(program, outcome)
     except ConstrainError:
         raise
     except ValueError as error:  # pydantic.ValidationError is one
@@ -98,7 +100,7 @@ def as_generation(
         raise refused from error
     return Generation(
         text, value, tuple(outcome.tokens), outcome.logprob, outcome.log_weight, outcome.finish_reason, outcome.stats,
-        outcome.stop, captures={} if program is None else read_captures(program, outcome),
+        outcome.stop, captures=captures,
     )  # fmt: skip
 
 

@@ -10,33 +10,40 @@ with constrain.Engine("demo") as engine:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Sequence
 from concurrent.futures import Future
 from contextlib import aclosing
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
-from ..base.errors import ConstrainError
+from ..base.errors import ConstrainError, UnsupportedError, check_count
 from ..decoding.events import StreamEvent
+from ..decoding.model_runner import DEFAULT_BOUNDS, CacheBounds
 from ..decoding.request_run import RequestRun
 from ..decoding.requests import GenerationRequest
 from ..decoding.scheduler import PREFILL_TOKENS, SLOTS, Scheduler
-from ..integrations.transformers_models import LoadedModel, Prompt
+from ..integrations.transformers_models import Prompt
 from .draft_plan import Draft, plan_drafts
 from .drawn_texts import DrawnTexts
 from .engine_call import EngineCall, EngineOptions, PromptResult, prepare_call
 from .engine_thread import EngineThread
 from .event_stream import EventStream
 from .masked_batches import draw_texts
-from .model_preparation import open_runner, resolve_model
+from .model_preparation import PromptOptions, open_runner, prepare_prompt, resolve_model
 from .prompt_lists import Prompts
-from .text_session import Session, session
+from .searched_texts import search_call
+from .session_opening import begin_session
+from .slot_model import SlotModel
+from .text_session import Session
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
 __all__ = ["Engine"]
+
+PREFIXES = 8
+"""Default number of ended texts that are kept for their prefix."""
 
 
 class Engine:
@@ -62,6 +69,15 @@ class Engine:
     draft : str, model, list of DraftSource, optional
         As for `constrain.generate`, for all calls that give no other. What "suffix" and "recycling" learn is shared by
         all texts of the Engine.
+    prefixes : int
+        Maximum number of ended texts whose keys and values are kept, in slots that no text needs, for prompts that
+        begin as they do; the one that was not used for longest gives way. ``stats.reused_tokens`` of a text says how
+        many tokens of its prompt were found. Prompts of texts that are running are reused in any case.
+    cache_bytes : int
+        Maximum size of the key-value cache while no text is generated, and with kept texts. While texts are generated,
+        it has at most this size, or twice what they need, their number and length rounded up to powers of two.
+    max_queue : int, optional
+        Maximum number of prompts that wait for a slot. A call that would exceed it raises LimitError.
 
     Raises
     ------
@@ -71,14 +87,19 @@ class Engine:
 
     def __init__(
         self, model: Any, tokenizer: Any = None, *, slots: int = SLOTS, prefill_tokens: int = PREFILL_TOKENS,
-        dtype: Any = None, device: Any = None, device_map: Any = None, draft: Draft = None,
+        dtype: Any = None, device: Any = None, device_map: Any = None, draft: Draft = None, prefixes: int = PREFIXES,
+        cache_bytes: int = DEFAULT_BOUNDS.bytes, max_queue: int | None = None,
     ) -> None:  # fmt: skip
+        bounds = CacheBounds(
+            check_count("prefixes", prefixes), check_count("slots", slots, 1), check_count("cache_bytes", cache_bytes)
+        )  # fmt: skip
+        self.max_queue = max_queue if max_queue is None else check_count("max_queue", max_queue)
         self.model = resolve_model(model, tokenizer, dtype=dtype, device=device, device_map=device_map)
-        self.vocabulary, self.runner = open_runner(self.model, tokenizer)
+        self.vocabulary, self.runner = open_runner(self.model, tokenizer, bounds)
         self.drafts = plan_drafts(draft, self.model, self.vocabulary)
         self.scheduler = Scheduler(self.runner, slots=slots, prefill_tokens=prefill_tokens)
         self._thread = EngineThread(self.scheduler)
-        finalize(self, self._thread.close)
+        finalize(self, self._thread.stop)
 
     def generate(self, prompts: Prompts = None, **options: Unpack[EngineOptions]) -> PromptResult:
         """Generate texts for one prompt or several, and wait for them.
@@ -104,22 +125,26 @@ class Engine:
             As `constrain.generate`, and after `close`.
         """
         call = self._prepare(prompts, options)
-        texts = self._draw(call)
+        if call.search is not None:
+            return search_call(call, self._open_model, workers=self.scheduler.slots)
+        texts, most = self._draw(call), self.max_queue
         try:
             requests = next(texts)
             while True:
-                requests = texts.send(self._wait(requests))
+                requests, most = texts.send(self._wait(requests, most)), None
         except StopIteration as stop:
             return call.collect(stop.value)
 
     async def agenerate(self, prompts: Prompts = None, **options: Unpack[EngineOptions]) -> PromptResult:
         """Generate texts as `generate`, without blocking the event loop. Cancelling the task frees the slots."""
         call = await asyncio.to_thread(self._prepare, prompts, options)
-        texts = self._draw(call)
+        if call.search is not None:
+            return await self._search(call)
+        texts, most = self._draw(call), self.max_queue
         try:
             requests = next(texts)
             while True:
-                requests = texts.send(await self._await(requests))
+                requests, most = texts.send(await self._await(requests, most)), None
         except StopIteration as stop:
             drawn: list[DrawnTexts] = stop.value
         return call.collect(drawn)
@@ -132,12 +157,17 @@ class Engine:
         ended and frees their slots.
         """
         call = await asyncio.to_thread(self._prepare, prompts, options)
-        async with aclosing(EventStream(call, self._thread).events()) as events:
+        if call.search is not None:
+            raise UnsupportedError("search= has no texts to stream before it ends", hint="Use generate or agenerate.")
+        async with aclosing(EventStream(call, self._thread, self.max_queue).events()) as events:
             async for event in events:
                 yield event
 
     def session(self, prompt: Prompt = None, *, seed: int | None = None, max_tokens: int = 512) -> Session:
-        """Start a session with the model of this engine, as `constrain.session`. It has a cache of its own.
+        """Start a session in a slot of this engine, as `constrain.session`.
+
+        Sessions of several threads share batches with each other and with all other calls. Between two fields the slot
+        only saves work: it is given up if another call needs it, and freed when the session is closed.
 
         Parameters
         ----------
@@ -148,8 +178,13 @@ class Engine:
         -------
         Session
         """
-        tokenizer = None if isinstance(self.model, LoadedModel) else self.vocabulary
-        return session(self.model, prompt, tokenizer=tokenizer, seed=seed, max_tokens=max_tokens)
+
+        def open_model(ids: Sequence[int] | None) -> SlotModel:
+            if ids is None:
+                ids = prepare_prompt(self.model, None, None, PromptOptions()).encode()
+            return self._open_model(ids, 1)
+
+        return begin_session(self.model, self.vocabulary, prompt, open_model, seed=seed, max_tokens=max_tokens)
 
     def close(self) -> None:
         """Abandon all texts, stop the thread and free the caches. Further calls raise ConstrainError."""
@@ -164,24 +199,51 @@ class Engine:
         self.close()
 
     def _prepare(self, prompts: Prompts, options: EngineOptions) -> EngineCall:
-        options.setdefault("draft", self.drafts)
+        if options.get("search") is None:
+            options.setdefault("draft", self.drafts)
         return prepare_call(self.model, self.vocabulary, self.runner, prompts, **options)
 
     def _draw(self, call: EngineCall) -> Generator[list[GenerationRequest], list[RequestRun], list[DrawnTexts]]:
         return draw_texts(call.vocabulary, call.prompts, call.count, call.choice)
 
-    def _submit(self, requests: list[GenerationRequest]) -> tuple[list[RequestRun], list[Future[None]]]:
-        """Queue requests; return their runs, and futures that are done when the runs are."""
+    def _open_model(self, prompt: Sequence[int], width: int | None = None) -> SlotModel:
+        """Return the model after a prompt, in the slots of this engine. width: most texts that are kept in them."""
+        left = self.runner.count_positions_left(prompt)
+        width = self.scheduler.slots if width is None else width
+        return SlotModel(self._thread.read_rows, self._thread.free_slots, prompt, left, width)
+
+    async def _search(self, call: EngineCall) -> PromptResult:
+        """Return the results of a call with a search. Cancelling the task ends it."""
+        models: list[SlotModel] = []
+
+        def open_model(prompt: Sequence[int]) -> SlotModel:
+            models.append(self._open_model(prompt))
+            return models[-1]
+
+        try:
+            return await asyncio.to_thread(search_call, call, open_model, workers=self.scheduler.slots)
+        except asyncio.CancelledError:
+            for model in models:
+                model.stop()
+            raise
+
+    def _submit(
+        self, requests: list[GenerationRequest], max_queue: int | None
+    ) -> tuple[list[RequestRun], list[Future[None]]]:
+        """Queue requests; return their runs, and futures that are done when the runs are.
+
+        max_queue: None for texts that are drawn again, since what has begun is not refused.
+        """
         futures: list[Future[None]] = [Future() for _ in requests]
         for future in futures:
             future.set_running_or_notify_cancel()  # a cancelled task must not cancel what the thread will set
         places = {id(request): future for request, future in zip(requests, futures)}
-        runs = self._thread.submit(requests, lambda run: places[id(run.request)].set_result(None))
+        runs = self._thread.submit(requests, lambda run: places[id(run.request)].set_result(None), max_queue)
         return runs, futures
 
-    def _wait(self, requests: list[GenerationRequest]) -> list[RequestRun]:
+    def _wait(self, requests: list[GenerationRequest], max_queue: int | None) -> list[RequestRun]:
         """Return the runs of requests once they are done."""
-        runs, futures = self._submit(requests)
+        runs, futures = self._submit(requests, max_queue)
         try:
             for future in futures:
                 future.result()
@@ -190,9 +252,9 @@ class Engine:
             raise
         return check_runs(runs)
 
-    async def _await(self, requests: list[GenerationRequest]) -> list[RequestRun]:
+    async def _await(self, requests: list[GenerationRequest], max_queue: int | None) -> list[RequestRun]:
         """Return the runs of requests once they are done."""
-        runs, futures = self._submit(requests)
+        runs, futures = self._submit(requests, max_queue)
         try:
             await asyncio.gather(*(asyncio.wrap_future(future) for future in futures))
         except BaseException:

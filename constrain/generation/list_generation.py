@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .checked_generation import is_guided
+from ..decoding.token_choice import PLAIN_CHOICE
 from .engine_call import PromptResult, prepare_call
 from .finished_texts import draw_here
 from .model_preparation import open_runner, resolve_model
 from .prompt_lists import Prompts, is_constraint_list, is_prompt_list, pair_prompts
+from .search_arguments import check_search
+from .searched_texts import search_call
+from .slot_model import open_models_here
 
 __all__ = ["generate_batch", "generate_lists", "has_lists"]
 
 CONSTRAINTS = ("schema", "regex", "grammar", "choices", "type")
-NOT_BATCHED = ("sampler", "particles", "search", "masks")
+NOT_BATCHED = ("sampler", "particles")
 """Options that the batched loop does not have."""
 LOADING = ("tokenizer", "dtype", "device", "device_map")
 
@@ -39,8 +42,7 @@ def generate_lists(
     arguments : mapping
         All keyword arguments of the call by name.
     """
-    is_batched = arguments["sampler"] == "masked" and arguments["particles"] is None and arguments["search"] is None
-    if is_batched and not is_guided(arguments):
+    if arguments["sampler"] == "masked" and arguments["particles"] is None:
         results: list[Any] = generate_batch(model, prompts, arguments)
         return results
     options = dict(arguments)
@@ -53,16 +55,19 @@ def generate_lists(
 
 
 def generate_batch(model: Any, prompts: Prompts, arguments: Mapping[str, Any]) -> PromptResult:
-    """Return the results of a prompt, or a list of those of several, by masked sampling as one batch.
+    """Return the results of a prompt, or a list of those of several, by masked sampling as one batch, or by a search.
 
     arguments: all keyword arguments of `generate` by name.
     """
     options = {name: value for name, value in arguments.items() if name not in (*NOT_BATCHED, *LOADING)}
     stream, loading = options.pop("stream"), {name: arguments[name] for name in LOADING}
+    check_search(PLAIN_CHOICE, {"search": arguments["search"], "stream": stream})
     resolved = resolve_model(model, **loading)
     vocabulary, runner = open_runner(resolved, arguments["tokenizer"])
     try:
         call = prepare_call(resolved, vocabulary, runner, prompts, **options)
+        if call.search is not None:
+            return search_call(call, open_models_here(runner))
         return call.collect(draw_here(runner, call, stream))
     finally:
         runner.close()

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base.errors import LimitError, Refusal
 from ..captures.capture_program import CaptureProgram
+from ..checking.checked_sampling import TokenCheck
 from ..decoding.outcomes import Piece
 from ..decoding.request_run import RequestRun
 from ..decoding.requests import GenerationRequest
@@ -30,6 +31,9 @@ __all__ = ["ATTEMPTS", "BatchPrompt", "TextListener", "draw_texts", "spawn_gener
 ATTEMPTS = 64
 """Maximum number of unfinished texts per requested text before `generate` gives up."""
 
+UNFINISHED = ("length", "dead_end")
+"""Why a text under a constraint did not end."""
+
 TextListener = Callable[[int, int, Piece], None]
 """Called with the number of a prompt, of its sample, and a Piece."""
 
@@ -39,8 +43,9 @@ class BatchPrompt:
     """One prompt of a batch: its token ids, its constraint (None: unconstrained), and the source of its seeds.
 
     request, check, retries: what makes a value of a text, what else it must satisfy, and how often it is drawn again if
-    it does not. prompt_after: the prompt after refusals, if it is to contain them. prefix: as that of
-    `GenerationRequest`. captures: finds the captures of a text. drafts: how its texts are drafted.
+    it does not. token_check: what its tokens must pass while it is drawn. prompt_after: the prompt after refusals, if
+    it is to contain them. prefix: as that of `GenerationRequest`. captures: finds the captures of a text. drafts: how
+    its texts are drafted.
     """
 
     prompt: Sequence[int]
@@ -49,11 +54,16 @@ class BatchPrompt:
     seed: np.random.SeedSequence
     request: ConstraintRequest | None = field(default=None, kw_only=True)
     check: Check | None = field(default=None, kw_only=True)
+    token_check: TokenCheck | None = field(default=None, kw_only=True)
     retries: int = field(default=0, kw_only=True)
     prompt_after: Callable[[tuple[Refusal, ...]], tuple[Sequence[int], int]] | None = field(default=None, kw_only=True)
     prefix: bytes = field(default=b"", kw_only=True)
     captures: CaptureProgram | None = field(default=None, kw_only=True)
     drafts: DraftPlan = field(default=FORCED_TEXT, kw_only=True)
+
+    def avoid_prefixes(self, dead: set[tuple[int, ...]]) -> TokenCheck | None:
+        """Return the check of its tokens, which also rejects those that lead to dead prefixes."""
+        return None if self.token_check is None else replace(self.token_check, dead=frozenset(dead))
 
     def start_drafts(self, ids: Sequence[int], choice: TokenChoice) -> Callable[[], DraftSource]:
         """Return a function that makes the draft source of a text after the prompt `ids`."""
@@ -80,7 +90,8 @@ def draw_texts(
     """Draw `count` texts for each prompt. Yields requests, and is sent their runs; returns the texts of each prompt.
 
     A text that is refused is drawn again, see `drawn_texts`. So is a text under a constraint that did not end (because
-    the vocabulary cannot spell a completion), unless there is a listener, which has seen it already.
+    the vocabulary cannot spell a completion, or a check accepts none or no token). The listener is told of the new text
+    by the `attempt` of its Pieces.
     """
     generators = [spawn_generators(one.seed) for one in prompts]
     drawn = [DrawnTexts([WantedText() for _ in range(count)]) for _ in prompts]
@@ -94,11 +105,12 @@ def draw_texts(
                 prompts[part.number].constraint, part.max_tokens, choice,
                 None if listener is None else bind_listener(listener, part, drawn[part.number]),
                 draft_source=prompts[part.number].start_drafts(part.ids, choice), prefix=prompts[part.number].prefix,
+                check=prompts[part.number].avoid_prefixes(drawn[part.number].dead),
             )
             for part in parts
         ]  # fmt: skip
         for part, run in zip(parts, (yield requests)):
-            take_run(drawn[part.number], run, part, prompts[part.number], vocabulary, listener is not None)
+            take_run(drawn[part.number], run, part, prompts[part.number], vocabulary)
 
 
 def divide_missing(number: int, prompt: BatchPrompt, texts: DrawnTexts) -> list[BatchPart]:
@@ -115,7 +127,7 @@ def divide_missing(number: int, prompt: BatchPrompt, texts: DrawnTexts) -> list[
 
 def bind_listener(listener: TextListener, part: BatchPart, drawn: DrawnTexts) -> Callable[[int, Piece], None]:
     """Return a listener to one request of a batch."""
-    attempts = [len(drawn.wanted[text].refusals) for text in part.texts]
+    attempts = [drawn.wanted[text].attempt for text in part.texts]
 
     def listen(sample: int, piece: Piece) -> None:
         attempt = attempts[sample]
@@ -124,14 +136,15 @@ def bind_listener(listener: TextListener, part: BatchPart, drawn: DrawnTexts) ->
     return listen
 
 
-def take_run(
-    drawn: DrawnTexts, run: RequestRun, part: BatchPart, prompt: BatchPrompt, vocabulary: Vocabulary, was_heard: bool
-) -> None:
+def take_run(drawn: DrawnTexts, run: RequestRun, part: BatchPart, prompt: BatchPrompt, vocabulary: Vocabulary) -> None:
     """Accept or refuse the texts of a run that have ended; note an error."""
     drawn.error, cut = run.error or drawn.error, 0
     for text, outcome in zip(part.texts, run.outcomes):
-        if outcome is not None and outcome.finish_reason == "length" and prompt.constraint is not None:
+        if outcome is not None and outcome.finish_reason in UNFINISHED and prompt.constraint is not None:
             cut += 1
+            drawn.wanted[text].unfinished += 1
+            if outcome.finish_reason == "dead_end":
+                drawn.dead.add(tuple(outcome.tokens))
         elif outcome is not None and drawn.error is None:
             take_outcome(
                 drawn, text, outcome,
@@ -139,17 +152,21 @@ def take_run(
                 prompt.retries,
             )  # fmt: skip
     drawn.unfinished += cut
-    if drawn.error is None and cut and was_heard:
-        drawn.error = LimitError(
-            f"a text that was streamed did not end within max_tokens = {part.max_tokens}", hint="Raise max_tokens."
-        )
     count, ended = len(drawn.wanted), len(drawn.outcomes)
     if drawn.error is None and ended < count and drawn.unfinished >= ATTEMPTS * count:
         drawn.error = LimitError(
             f"{ended} of {ended + drawn.unfinished} texts ended within max_tokens = "
             f"{part.max_tokens}; {count} were requested",
-            hint='Raise max_tokens, or use sampler="masked", which closes a text before the limit.',
+            hint=explain_unfinished(drawn, part.max_tokens),
         )
+
+
+def explain_unfinished(drawn: DrawnTexts, max_tokens: int) -> str:
+    """Return why texts did not end."""
+    if drawn.dead:
+        longest = max(map(len, drawn.dead))
+        return f"After {len(drawn.dead)} different beginnings of up to {longest} tokens, the check passed no token."
+    return "No completion within it is known that the check accepts and the vocabulary can spell: raise max_tokens."
 
 
 def spawn_generators(seed: int | np.random.SeedSequence | None) -> Iterator[np.random.Generator]:

@@ -14,7 +14,7 @@ from ..checking.verdicts import TextChecker, VerdictChecker
 from ..compilation.constraint_compiler import compile
 from ..decoding.language_model_runner import LanguageModelRunner
 from ..decoding.logit_adjustment import AdjustedModel, LogitAdjustment
-from ..decoding.model_runner import ModelRunner
+from ..decoding.model_runner import DEFAULT_BOUNDS, CacheBounds, ModelRunner
 from ..engine.constraint import Constraint
 from ..integrations.context_length import check_prompt_length
 from ..integrations.transformers_models import LoadedModel, Prompt, VocabularyTokenizer, as_loaded, load_model
@@ -143,17 +143,19 @@ def prompt_model(
     return prepared.after_prompt(LogitAdjustment()), vocabulary
 
 
-def open_runner(model: LoadedModel | LanguageModel, vocabulary: Any) -> tuple[Vocabulary, ModelRunner]:
+def open_runner(
+    model: LoadedModel | LanguageModel, vocabulary: Any, bounds: CacheBounds = DEFAULT_BOUNDS
+) -> tuple[Vocabulary, ModelRunner]:
     """Return the Vocabulary and a ModelRunner of what `resolve_model` returned. vocabulary: that of a LanguageModel."""
     if isinstance(model, LoadedModel):
         from ..integrations.runner_choice import make_runner  # imports torch
 
-        return model.vocabulary, make_runner(model.model, model.vocabulary.size)
+        return model.vocabulary, make_runner(model.model, model.vocabulary.size, bounds)
     prompted = find_prompted(model)
     if prompted is not None:
         from ..integrations.runner_choice import make_runner  # imports torch
 
-        return vocabulary, make_runner(prompted.model, vocabulary.size)
+        return vocabulary, make_runner(prompted.model, vocabulary.size, bounds)
     return vocabulary, LanguageModelRunner(lambda _: model, vocabulary.size)
 
 
@@ -187,19 +189,21 @@ def limit_tokens(lm: LanguageModel, max_tokens: int) -> int:
     return max_tokens
 
 
-def bind_check(check: Check, vocabulary: Vocabulary) -> Checker | Callable[[bytes], bool]:
+def bind_check(check: Check, vocabulary: Vocabulary, skipped: int = 0) -> Checker | Callable[[bytes], bool]:
     """Return a Checker unchanged; wrap a TextChecker as a Checker, and a function of str, which may also reject by a
     ValueError, as one of bytes.
+
+    skipped: number of bytes at the start that are not part of the text.
     """
     if isinstance(check, Checker):
         return check
     if isinstance(check, TextChecker):
-        return VerdictChecker(vocabulary, check)
+        return VerdictChecker(vocabulary, check, skipped=skipped)
     check_text = check
 
     def accepts(data: bytes) -> bool:
         try:
-            return bool(check_text(data.decode("utf-8", "replace")))
+            return bool(check_text(data[skipped:].decode("utf-8", "replace")))
         except ValueError:
             return False
 

@@ -14,18 +14,18 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from ..base.errors import check_choice
 from ..base.options import Limits, Style
 from ..checking.checked_sampling import MaskOrder
 from ..decoding.outcomes import Piece
 from ..integrations.transformers_models import Prompt
-from .checked_generation import check_mask_order
 from .draft_plan import Draft
 from .generation_arguments import Check, check_sampler_name
 from .generation_result import Generation
 from .list_generation import generate_lists, has_lists
 from .prompt_composition import PromptTemplate
 from .prompt_lists import Prompts
-from .searched_texts import Search
+from .search_arguments import Search
 from .single_generation import generate_one
 from .text_options import TextOptions
 
@@ -170,8 +170,9 @@ def generate(
         A further condition: a function of the complete text, which returns a bool or raises a ValueError with the
         reason; or a `checking.TextChecker` ("ok", "dead" or "complete") or `sampling.Checker`, which also judge
         prefixes. With "masked" a function is called for complete texts, and a text that it rejects is drawn again. All
-        others are called only for what the mask allows, and what they reject is not tried again; an exception of a
-        TextChecker ends the call. (With stream=, stop= or draft=, they are also called for complete texts only.)
+        others guide the choice of each token: they are called only for what the mask allows, and what they reject is
+        not tried again; an exception of a TextChecker ends the call. (With stop= or forced="canonical", they are also
+        called for complete texts only.)
     masks : {"first", "after"}
         For a check of prefixes, and the sampler "masked" or "awrs": whether the mask is applied before a token is
         checked, or after it.
@@ -249,7 +250,7 @@ def generate(
         "seed": seed, "stream": stream, "search": search, "draft": draft, "chat": chat, "heal": heal, "forced": forced,
         "show_constraint": show_constraint, "dtype": dtype, "device": device, "device_map": device_map,
     }  # fmt: skip
-    check_mask_order(arguments)
+    check_choice("masks", masks, ("first", "after"))
     if has_lists(prompt, arguments):
         return generate_lists(generate, model, prompt, arguments)
     return generate_one(model, prompt, arguments)

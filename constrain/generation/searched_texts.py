@@ -2,87 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter_ns
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
-from ..base.errors import UnsupportedError, describe_value
+from ..base.errors import UnsupportedError
+from ..decoding.logit_adjustment import AdjustedModel
 from ..decoding.outcomes import Outcome, Stats
-from ..decoding.token_choice import TokenChoice
 from ..engine.constraint import Constraint
 from ..sampling import Checker, LanguageModel
 from ..sampling.checkers import BothCheckers
-from ..sampling.core.masked_sampling import PLAIN
 from ..sampling.post_filtering import as_checker
 from ..search import (
     BeamSearch,
     BestFirst,
     FoundAnswers,
-    StochasticBeams,
     beam_search,
     best_first_search,
     stochastic_beam_search,
 )
-from .generation_arguments import ConstraintRequest
+from .engine_call import EngineCall, PromptResult
 from .generation_result import Generation, as_generation
-from .model_preparation import bind_check, limit_tokens
+from .masked_batches import BatchPrompt
+from .model_preparation import bind_check
+from .search_arguments import Search
+from .slot_model import SlotModel
 
-__all__ = ["Search", "check_search", "search_generations"]
+__all__ = ["OpenModel", "search_call"]
 
-Search = Union[BeamSearch, BestFirst, StochasticBeams]
+OpenModel = Callable[[Sequence[int]], SlotModel]
+"""Returns the model after a prompt."""
 
 
-def check_search(choice: TokenChoice, arguments: Mapping[str, Any]) -> None:
-    """Raise TypeError unless `search` is the options of a search or None, UnsupportedError for arguments of sampling
-    beside it. arguments: all keyword arguments of `generate` by name.
+def search_call(call: EngineCall, open_model: OpenModel, *, workers: int = 1) -> PromptResult:
+    """Return the results of a call with a search: of its prompt, or a list of those of its prompts.
+
+    open_model: makes the model after the prompt of each search. workers: most searches at a time, in threads.
     """
-    search = arguments["search"]
-    if search is None:
-        return
-    if not isinstance(search, (BeamSearch, BestFirst, StochasticBeams)):
-        raise TypeError(f"search is {describe_value(search)}: give a BeamSearch, BestFirst or StochasticBeams")
-    names = ("temperature", "top_k", "top_p", "min_p")
-    wrong = [f"{name}=" for name in names if getattr(choice.proposal, name) != getattr(PLAIN, name)]
-    wrong += [f"{name}=" for name in ("particles", "stream", "draft", "retry_prompt") if arguments[name] is not None]
-    wrong += ["stop="] if choice.stop else []
-    wrong += ["sampler="] if arguments["sampler"] != "masked" else []
-    if wrong:
-        raise UnsupportedError(
-            f"search= does not draw tokens at random, so it has no {', '.join(wrong)}",
-            hint="Remove either search= or the others.",
-        )
+
+    def run(prompt: BatchPrompt, compile_us: float) -> Any:
+        model = open_model(prompt.prompt)
+        try:
+            return search_prompt(call, prompt, model, compile_us)
+        except Exception as error:
+            if call.errors == "raise":
+                raise
+            return error
+        finally:
+            model.close()
+
+    if workers == 1 or len(call.prompts) == 1:
+        results = [run(*one) for one in zip(call.prompts, call.compile_us)]
+    else:
+        with ThreadPoolExecutor(min(workers, len(call.prompts)), thread_name_prefix="constrain-search") as pool:
+            results = list(pool.map(run, call.prompts, call.compile_us))
+    return results if call.is_list else results[0]
 
 
-def search_generations(
-    lm: LanguageModel,
-    constraint: Constraint,
-    request: ConstraintRequest,
-    compile_us: float,
-    arguments: Mapping[str, Any],
+def search_prompt(
+    call: EngineCall, prompt: BatchPrompt, model: SlotModel, compile_us: float
 ) -> Generation[Any] | list[Generation[Any]]:
-    """Search for texts. ``stats.counts`` of each has the counts of the search, its score, and whether the answers are
-    proven to be the likeliest.
+    """Search for the texts of one prompt. ``stats.counts`` of each has the counts of the search, its score, and whether
+    the answers are proven to be the likeliest.
     """
-    search, n, check = arguments["search"], arguments["n"], arguments["check"]
-    checked: Constraint | Checker = constraint
-    if check is not None:
-        checked = BothCheckers(constraint, as_checker(bind_check(check, constraint.vocabulary), constraint.vocabulary))
-    start = perf_counter_ns()
-    max_tokens = limit_tokens(lm, arguments["max_tokens"])
-    found = run_search(lm, checked, search, 1 if n is None else n, arguments["seed"], max_tokens)
+    if prompt.constraint is None:
+        raise UnsupportedError("search= needs a constraint for every prompt", hint="Give regex='(?s).*' for any text.")
+    checked = join_check(call, prompt, prompt.constraint)
+    adjustment, start = call.choice.adjustment, perf_counter_ns()
+    lm = model if adjustment.is_empty else AdjustedModel(model, adjustment, prompt.prompt)
+    assert call.search is not None
+    found = run_search(lm, checked, call.search, call.count, prompt.seed, prompt.max_tokens)
     total_us = (perf_counter_ns() - start) / 1e3
     generations = []
     for answer in found:
         counts = {**found.stats, "score": answer.score, "optimal": float(found.optimal)}
         stats = Stats(tokens=len(answer.tokens) + 1, total_us=total_us / len(found), counts=counts)
-        stats.model_calls, stats.sampler = round(found.stats["model_calls"]), type(search).__name__
+        stats.model_calls, stats.sampler = round(found.stats["model_calls"]), type(call.search).__name__
         stats.compile_us = compile_us
-        data = constraint.vocabulary.transcript(answer.tokens)
+        data = call.vocabulary.transcript(answer.tokens)[len(prompt.prefix) :]
         outcome = Outcome(list(answer.tokens), data, answer.logprob, answer.log_weight, "complete", stats)
-        generations.append(as_generation(outcome, request))
-    return generations[0] if n is None else generations
+        outcome.skipped = len(prompt.prefix)
+        generations.append(as_generation(outcome, prompt.request, prompt.captures))
+    return generations[0] if call.n is None else generations
+
+
+def join_check(call: EngineCall, prompt: BatchPrompt, constraint: Constraint) -> Constraint | Checker:
+    """Return the constraint of a prompt together with its check."""
+    check = prompt.check if prompt.token_check is None else prompt.token_check.checker
+    if check is None:
+        return constraint
+    if prompt.prefix and prompt.token_check is None and isinstance(check, Checker):
+        raise UnsupportedError(
+            "a sampling.Checker knows whole tokens, and heal= divides them", hint="Give a checking.TextChecker."
+        )
+    bound = bind_check(check, call.vocabulary, len(prompt.prefix))
+    return BothCheckers(constraint, as_checker(bound, call.vocabulary))
 
 
 def run_search(
@@ -90,7 +107,7 @@ def run_search(
     constraint: Constraint | Checker,
     search: Search,
     n: int,
-    seed: int | None,
+    seed: np.random.SeedSequence,
     max_tokens: int,
 ) -> FoundAnswers:
     """Run the search that the options belong to."""

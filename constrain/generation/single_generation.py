@@ -15,7 +15,7 @@ from ..integrations.transformers_models import LoadedModel
 from ..sampling.sampler_choice import SamplerChoice
 from ..vocabulary.vocabulary import Vocabulary
 from .captured_values import build_request_program
-from .checked_generation import find_mask_option, is_guided, make_checked_draw
+from .checked_generation import check_mask_order, find_mask_option
 from .draft_plan import check_draft_sampler
 from .drawn_texts import DrawnTexts, draw_accepted
 from .finished_texts import DrawOutcomes, make_sampler_draw, select_sampler
@@ -40,7 +40,7 @@ from .model_preparation import (
     resolve_model,
 )
 from .refused_texts import accept_text
-from .searched_texts import check_search, search_generations
+from .search_arguments import check_search
 from .token_options import build_proposal, build_token_choice, find_biased_tokens, replace_end_tokens
 
 __all__ = ["generate_one"]
@@ -56,14 +56,13 @@ def generate_one(model: Any, prompt: Any, arguments: Mapping[str, Any]) -> Gener
     choice = check_options(prompt, arguments)
     check_search(choice, arguments)
     check_healing_sampler(arguments["heal"], arguments["sampler"])
-    if arguments["sampler"] == "masked" and arguments["search"] is None and not is_guided(arguments):
+    check_mask_order(arguments, choice)
+    if arguments["sampler"] == "masked":
         generations: Generation[Any] | list[Generation[Any]] = generate_batch(model, prompt, arguments)
         return generations
     prompting = PromptOptions.of(*(arguments[name] for name in ("chat", "show_constraint", "retry_prompt")))
     resolved = resolve_model(model, **{name: arguments[name] for name in LOADING})
     call = SingleCall(prepare_prompt(resolved, prompt, request, prompting), request, choice, arguments)
-    if arguments["search"] is not None:
-        return search_generations(call.lm, call.constraint, request, call.compile_us, arguments)
     if call.is_batched:
         generations = generate_batch(model, prompt, {**arguments, "sampler": "masked"})
     else:
@@ -117,7 +116,7 @@ class SingleCall:
         self.lm = prepared.after_prompt(self.choice.adjustment)
         masked_options = list_masked_options(choice, arguments["stream"], arguments["heal"])
         check = arguments["check"]
-        checked_after = is_checked_after(arguments["sampler"], masked_options) and not is_guided(arguments)
+        checked_after = is_checked_after(arguments["sampler"], masked_options)
         vocabulary = self.constraint.vocabulary
         self.checker = None if check is None or checked_after else bind_check(check, vocabulary)
         self.selected: SamplerChoice = select_sampler(
@@ -125,7 +124,7 @@ class SingleCall:
             seed=arguments["seed"], max_tokens=limit_tokens(self.lm, arguments["max_tokens"]),
             masked_options=masked_options,
         )  # fmt: skip
-        self.is_batched = self.selected.sampler == "masked" and self.checker is None
+        self.is_batched = self.selected.sampler == "masked"
 
     def draw_texts(self) -> DrawnTexts:
         """Draw texts until the requested number is accepted, and complete their statistics."""
@@ -150,10 +149,6 @@ class SingleCall:
         """Return the function that draws texts."""
         seed, max_tokens, masks = (self.arguments[name] for name in ("seed", "max_tokens", "masks"))
         sampler, checker = self.selected.sampler, self.checker
-        if sampler == "masked" and checker is not None:
-            return make_checked_draw(
-                self.constraint, checker, seed=seed, max_tokens=max_tokens, proposal=self.choice.proposal, masks=masks
-            )
         options = {**self.selected.options, **find_mask_option(sampler, checker, masks), "checker": checker}
         return make_sampler_draw(self.constraint, sampler, seed, max_tokens, options)
 

@@ -12,7 +12,7 @@ from ..decoding.outcomes import Piece
 from .draft_plan import Draft
 from .generation_arguments import Check
 from .prompt_composition import PromptTemplate
-from .searched_texts import Search
+from .search_arguments import Search
 
 __all__ = ["TextOptions"]
 

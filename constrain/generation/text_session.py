@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -37,20 +37,26 @@ from ..base.options import Limits, Style
 from ..captures.capture_search import show_tokens
 from ..decoding.field_writing import WrittenField, build_field_constraint, write_field
 from ..decoding.prompt_healing import heal_prompt, retokenize_border
-from ..integrations.transformers_models import LoadedModel, Prompt, is_encoder_decoder
 from ..sampling import LanguageModel
 from ..vocabulary.vocabulary import Vocabulary
 from .captured_values import build_request_program, capture_bytes
 from .generation_arguments import build_request
-from .model_preparation import compile_request, resolve_model
-from .prompt_composition import compose_prompt
+from .model_preparation import compile_request
 from .session_arguments import check_max_tokens, check_seed, check_tokens, encode_text
 from .token_options import build_proposal
 
-__all__ = ["Field", "Session", "session"]
+__all__ = ["Field", "Session"]
 
 REVISED = 16
 """Most tokens of fixed text at a border that are tokenised again together with the text after it."""
+
+
+@runtime_checkable
+class ClosableModel(LanguageModel, Protocol):
+    """A model that holds slots of an Engine, see `slot_model`."""
+
+    def close(self) -> None: ...
+    def fork(self) -> ClosableModel: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +90,7 @@ class Field:
 
 
 class Session:
-    """A text in progress over one model. Not thread-safe. `constrain.session` makes one from a model and a prompt.
+    """A text in progress over one model. Not thread-safe. `session_opening` makes one from a model and a prompt.
 
     Parameters
     ----------
@@ -132,7 +138,12 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        return None
+        self.close()
+
+    def close(self) -> None:
+        """Free its slot of the Engine. The session can go on: its text is then fed to the model again."""
+        if isinstance(self.lm, ClosableModel):
+            self.lm.close()
 
     # ---- what was written
 
@@ -256,6 +267,7 @@ class Session:
         text = show_tokens(self.vocabulary, field.data).decode("utf-8", "replace")
         try:
             value = request.value(text)
+            captured = {} if program is None else capture_bytes(program, field.data)
         except ConstrainError:
             raise
         except Exception as error:  # a validator may raise anything
@@ -264,7 +276,6 @@ class Session:
             raise refused from error
         self._accept(field, healed.kept)
         self.fields.append(Field(name, text, value, field.logprob, field.log_weight, field.finish_reason, field.calls))
-        captured = {} if program is None else capture_bytes(program, field.data)
         for key, one in [*([(name, value)] if name else []), *captured.items()]:
             self._captures.setdefault(key, []).append(one)
         return value
@@ -289,7 +300,8 @@ class Session:
         return str(self.write(name, choices=options, **arguments))
 
     def fork(self, seed: int | None = None) -> Session:
-        """Return an independent session that continues this text; both use the same model and its cache.
+        """Return an independent session that continues this text; both use the same model and its cache, or each has a
+        slot of the same Engine.
 
         Parameters
         ----------
@@ -300,7 +312,8 @@ class Session:
         -------
         Session
         """
-        other = Session(self.lm, self.vocabulary, prompt=self._tokens, seed=seed, max_tokens=self.max_tokens)
+        lm = self.lm.fork() if isinstance(self.lm, ClosableModel) else self.lm
+        other = Session(lm, self.vocabulary, prompt=self._tokens, seed=seed, max_tokens=self.max_tokens)
         if seed is None:
             other.rng = np.random.default_rng(self.rng.integers(0, 2**63, 4))
         other.fields = list(self.fields)
@@ -336,51 +349,3 @@ class Session:
         if most < 1:
             raise LimitError("the text fills all the positions that the model has", hint="Shorten the prompt.")
         return most
-
-
-def session(
-    model: Any, prompt: Prompt = None, *, tokenizer: Any = None, seed: int | None = None, max_tokens: int = 512
-) -> Session:
-    """Start a session: a text in which fixed parts, constrained fields and Python decisions alternate.
-
-    Parameters
-    ----------
-    model : object
-        As for `generate`.
-    prompt : str, list of messages, token ids, optional
-        As for `generate`. Its last tokens may be taken back, so that the text continues it across token boundaries.
-    tokenizer : object, optional
-        The tokenizer or Vocabulary of the model.
-    seed : int, optional
-        The same seed and the same program give the same text.
-    max_tokens : int
-        Maximum number of tokens of a field.
-
-    Returns
-    -------
-    Session
-        Also a context manager.
-
-    Raises
-    ------
-    ConstrainError
-        If an argument is invalid or the model cannot be loaded.
-
-    Examples
-    --------
-    >>> with constrain.session("demo", "Describe a person.") as s:
-    ...     s.text("Name: ")
-    ...     name = s.write("name", regex="[A-Z][a-z]+")
-    """
-    loaded = resolve_model(model, tokenizer)
-    if not isinstance(loaded, LoadedModel):
-        if prompt is not None:
-            raise ConstrainError(
-                "prompt= was given with a LanguageModel, which holds its own prompt", hint="Leave prompt= out."
-            )
-        return Session(loaded, tokenizer, seed=seed, max_tokens=max_tokens)
-    prompt = compose_prompt(prompt, None, loaded, chat="plain", template=None)
-    if is_encoder_decoder(loaded.model):
-        return Session(loaded.on(prompt), loaded.vocabulary, seed=seed, max_tokens=max_tokens)
-    ids = loaded.prompt_ids(prompt)
-    return Session(loaded.on(ids[:1]), loaded.vocabulary, prompt=ids[1:], seed=seed, max_tokens=max_tokens)

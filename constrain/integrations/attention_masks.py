@@ -25,11 +25,13 @@ class AttentionKinds:
 
     windows: the window of each kind of layer, None for full attention. is_mapping: whether the model takes a dict of
     masks, by kind. is_additive: whether masks are added to scores (0 or the lowest number) rather than being bool.
+    is_causal: whether the model attends to all keys of the cache where it is given no mask and one token.
     """
 
     windows: dict[str, int | None]
     is_mapping: bool
     is_additive: bool
+    is_causal: bool
 
 
 def describe_attention(model: Any) -> AttentionKinds | None:
@@ -45,20 +47,25 @@ def describe_attention(model: Any) -> AttentionKinds | None:
     if not set(kinds) <= SUPPORTED or ("sliding_attention" in kinds and not isinstance(window, int)):
         return None
     windows = {kind: window if kind == "sliding_attention" else None for kind in dict.fromkeys(kinds)}
-    return AttentionKinds(windows, len(windows) > 1, implementation == "eager")
+    is_causal = implementation == "sdpa" and [*windows.values()] == [None]
+    return AttentionKinds(windows, len(windows) > 1, implementation == "eager", is_causal)
 
 
-def list_positions(starts: Sequence[int], depths: Sequence[Sequence[int]], width: int) -> torch.Tensor:
+def list_positions(
+    starts: Sequence[int], depths: Sequence[Sequence[int]], width: int, limit: int | None = None
+) -> torch.Tensor:
     """Return the positions int64 [rows, width] of new tokens in their texts.
 
     starts: length of the text of each row. depths: number of ancestors of each new token of a row; the tokens that
-    fill the row are its continuation.
+    fill the row are its continuation. limit: number of positions that the model has; tokens that only fill a row stay
+    below it.
     """
     rows = []
     for start, row in zip(starts, depths):
         last = row[-1] if row else -1
         rows.append([start + depth for depth in row] + [start + last + 1 + k for k in range(width - len(row))])
-    return torch.tensor(rows)
+    positions = torch.tensor(rows)
+    return positions if limit is None or max(starts) + width <= limit else positions.clamp_(max=limit - 1)
 
 
 def make_attention_masks(

@@ -1,8 +1,8 @@
 """Select the `ModelRunner` for a model: one batch over a slot cache where that works, otherwise one text at a time.
 
-Whether it works is tried out, once per model: two rows of different lengths and a draft with two branches must give
-the rows of plain forward passes. Recurrent models, encoder-decoders, and models that derive positions from a mask or
-have attention of their own fail this, and run through `PromptedModel`.
+Whether it works is tried out, once per model: two rows of different lengths, a draft with two branches, and one more
+token alone must give the rows of plain forward passes. Recurrent models, encoder-decoders, and models that derive
+positions from a mask or have attention of their own fail this, and run through `PromptedModel`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 
 from ..base.errors import ConstrainError
 from ..decoding.language_model_runner import LanguageModelRunner
-from ..decoding.model_runner import ModelRunner, RowStep
+from ..decoding.model_runner import DEFAULT_BOUNDS, CacheBounds, ModelRunner, RowStep
 from ..speculation.draft_source import DraftTree
 from .attention_masks import AttentionKinds, describe_attention
 from .model_cache import PromptedModel, can_crop
@@ -35,11 +35,11 @@ TOLERANCE = 0.05
 _KINDS: WeakKeyDictionary[Any, AttentionKinds | None] = WeakKeyDictionary()
 
 
-def make_runner(model: Any, width: int) -> ModelRunner:
+def make_runner(model: Any, width: int, bounds: CacheBounds = DEFAULT_BOUNDS) -> ModelRunner:
     """Return a runner for a transformers model and a vocabulary of `width` tokens."""
     kinds = find_slot_attention(model)
     if kinds is not None:
-        return TransformersRunner(model, width, kinds)
+        return TransformersRunner(model, width, kinds, bounds)
 
     @lru_cache(maxsize=4)
     def after(prompt: tuple[int, ...]) -> LanguageModel:
@@ -69,8 +69,11 @@ def gives_plain_rows(model: Any, kinds: AttentionKinds) -> bool:
         slots = [runner.open(text).slot for text in texts]
         steps = [RowStep(slots[0], texts[0]), RowStep(slots[1], texts[1], draft)]
         long, short = runner.start(steps).wait()
+        runner.commit(slots[0], ())
+        (single,) = runner.start([RowStep(slots[0], [second])]).wait()
         expected = [texts[0], *(texts[1] + path for path in ([], [first], [second], [second, others[0]]))]
-        found = np.concatenate([long, short])
+        expected.append([*texts[0], second])
+        found = np.concatenate([long, short, single])
         tolerance = TOLERANCE * (1 if runner.dtype == torch.float32 else 16)
         plain = np.stack([compute_plain_row(model, text, width) for text in expected])
         likely = plain > np.log(1e-6)

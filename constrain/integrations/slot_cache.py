@@ -1,8 +1,8 @@
 """A key-value cache with one row per text, for batches whose texts have different lengths and change between steps.
 
-Keys and values of a layer are one tensor [rows, heads, length, dim], which grows by doubling. A pass works on a
-contiguous range of rows, which the model reads as a view, without a copy. Its new keys are written after the end of
-each row, tree drafts included, and what is not part of the text is hidden by the attention mask:
+Keys and values of a layer are one tensor [rows, heads, length, dim], which grows by doubling and shrinks when told. A
+pass works on a contiguous range of rows, which the model reads as a view, without a copy. Its new keys are written
+after the end of each row, tree drafts included, and what is not part of the text is hidden by the attention mask:
 
     row 0   p p p t t t d d . .      p prompt, t text, d draft, . free
     row 1   p p t d . . . . . .      attention of a draft token: its row's text and its ancestors
@@ -76,14 +76,15 @@ class SlotLayer(CacheLayerMixin):  # type: ignore[misc]
         return -1
 
     def resize(self, height: int, length: int) -> None:
-        """Enlarge the tensors, keeping their contents."""
-        if not self.is_initialized:
+        """Enlarge or reduce the tensors, keeping the contents that fit."""
+        if not self.is_initialized or self.keys.shape[::2] == (height, length):
             return
         resized = []
         for store in (self.keys, self.values):
-            larger = store.new_zeros((height, store.shape[1], length, store.shape[3]))
-            larger[: store.shape[0], :, : store.shape[2]] = store
-            resized.append(larger)
+            other = store.new_zeros((height, store.shape[1], length, store.shape[3]))
+            rows, positions = min(height, store.shape[0]), min(length, store.shape[2])
+            other[:rows, :, :positions] = store[:rows, :, :positions]
+            resized.append(other)
         self.keys, self.values = resized
 
 
@@ -119,15 +120,32 @@ class SlotCache(Cache):  # type: ignore[misc]
         return keys, values
 
     def reserve(self, height: int, length: int) -> None:
-        """Enlarge the cache, by doubling, to at least this many rows and positions."""
+        """Enlarge the cache, by doubling, to at least this many rows and positions.
+
+        After an error of allocation it has its old size, and some layers are larger, which is harmless.
+        """
         if height <= self.height and length <= self.length:
             return
-        while self.height < height:
-            self.height *= 2
-        while self.length < length:
-            self.length *= 2
+        height, length = round_size(max(height, self.height), max(length, self.length))
+        for layer in self.layers:
+            layer.resize(height, length)
+        self.height, self.length = height, length
+
+    def shrink(self, height: int, length: int) -> None:
+        """Reduce the cache to the least size that `reserve` would give it for this many rows and positions."""
+        self.height, self.length = round_size(height, length)
         for layer in self.layers:
             layer.resize(self.height, self.length)
+
+    def count_bytes(self, height: int, length: int) -> int:
+        """Return the size in bytes of a cache of this many rows and positions, as `reserve` rounds them; 0 as long as
+        nothing was written, and for no rows.
+        """
+        if not height:
+            return 0
+        height, length = round_size(height, length)
+        stores = [store for layer in self.layers if layer.is_initialized for store in (layer.keys, layer.values)]
+        return sum(int(one.shape[1] * one.shape[3] * one.element_size()) for one in stores) * height * length
 
     def place(self, first: int, starts: Sequence[int], width: int, device: torch.device) -> None:
         """Prepare a pass of `width` tokens on the rows from `first` on, which write from these positions on."""
@@ -139,7 +157,7 @@ class SlotCache(Cache):  # type: ignore[misc]
 
     def copy_rows(self, sources: Sequence[int], targets: Sequence[int], length: int) -> None:
         """Copy the first positions of some rows to others, all at once, so that rows can also be exchanged."""
-        self.reserve(max(targets, default=-1) + 1, length)
+        self.reserve(max(*sources, *targets, -1) + 1, length)
         for layer in self.layers:
             for store in (layer.keys, layer.values):
                 store[list(targets), :, :length] = store[list(sources), :, :length]
@@ -155,3 +173,8 @@ class SlotCache(Cache):  # type: ignore[misc]
         for layer in self.layers:
             layer.keys[row].zero_()
             layer.values[row].zero_()
+
+
+def round_size(height: int, length: int) -> tuple[int, int]:
+    """Return the rows and positions that are allocated for these: the next powers of two."""
+    return 1 << (max(height, 1) - 1).bit_length(), max(LEAST_LENGTH, 1 << (max(length, 1) - 1).bit_length())

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..base.errors import TokenRefused, VocabularyError
+from ..base.errors import TokenRefused
+from ..decoding.checked_position import accepts_completion
 from ..decoding.reachable_tokens import Budget
 from ..decoding.token_budget import can_complete
 
@@ -126,20 +127,9 @@ class CompletionBudget:
             return False
         if self.phrases is not None and not self.phrases.is_met(self.phrases.advance(state, data)):
             return False
-        return can_complete(matcher, data) and (position is matcher or self.is_accepted(position, data))
-
-    def is_accepted(self, position: CheckerPosition, data: bytes) -> bool:
-        """Return whether a position with a checker accepts the tokens of a completion and an end token."""
-        trial = position.fork()
-        try:
-            tokens = self.vocabulary.fewest(data)
-        except VocabularyError:
+        if not can_complete(matcher, data):
             return False
-        for token in tokens:
-            if not trial.allows(token):
-                return False
-            trial.advance(token)
-        return trial.allows(self.vocabulary.eos_ids[0])
+        return position is matcher or accepts_completion(self.vocabulary, position, data)
 
     def closing_token(self, known: bytes | None) -> int | None:
         """Return the first token of a completion; None if there is none, or the text may end."""

@@ -26,6 +26,7 @@ __all__ = [
     "ROOT",
     "DraftSource",
     "DraftTree",
+    "EmptyDrafts",
     "list_paths",
     "observe_batch",
     "observe_draft_rows",
@@ -146,6 +147,17 @@ class DraftSource(Protocol):
     def observe(self, tokens: Sequence[int]) -> None:
         """Take note of tokens that were added to the text since the last call, in order."""
         ...
+
+
+class EmptyDrafts:
+    """The `DraftSource` without guesses."""
+
+    def propose(self, context: Sequence[int], matcher: Matcher | None, limit: int) -> DraftTree:
+        """Return `NO_DRAFT`."""
+        return NO_DRAFT
+
+    def observe(self, tokens: Sequence[int]) -> None:
+        """Ignore the tokens: there is nothing to learn."""
 
 
 def observe_rows(source: DraftSource, tokens: Sequence[int], rows: NDArray[np.floating[Any]]) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
 
 import constrain
 from constrain.base.errors import ArgumentError, SourceError
-from constrain.checking import SqliteChecker, Verdict, VerdictChecker, draw_checked
+from constrain.checking import SqliteChecker, Verdict
 from constrain.checking.sql_tokens import KEYWORDS, split_sql
 from constrain.sampling import draw
 from constrain.vocabulary.vocabulary import Vocabulary
@@ -236,32 +235,26 @@ MODEL = QueryModel([query.replace("\n", " ") for query in random_queries(7, 150,
 
 def test_everything_that_is_generated_prepares() -> None:
     """A model that writes plausible queries, most of which are wrong without the checker."""
-    constraint = constrain.compile(BYTES, regex=r"SELECT [ -~]{1,100}")
-    given: Any = {"n": 40, "max_tokens": 110}
-    free = draw(MODEL, constraint, rng=np.random.default_rng(1), **given)
-    checker = VerdictChecker(BYTES, CHECKER)
-    drawn = draw_checked(MODEL, constraint, checker, rng=np.random.default_rng(1), **given).without_unfinished()
+    regex, given = r"SELECT [ -~]{1,100}", {"n": 40, "max_tokens": 110}
+    free = draw(MODEL, constrain.compile(BYTES, regex=regex), rng=np.random.default_rng(1), **given)  # type: ignore[arg-type]
+    made = constrain.generate(MODEL, tokenizer=BYTES, regex=regex, check=CHECKER, seed=1, **given)  # type: ignore[call-overload]
     connection = connect()
-    print(len(drawn), len(free), sum(is_prepared(connection, one.text) for one in free))
-    assert len(drawn) > 5
-    assert all(is_prepared(connection, one.text) for one in drawn)
+    assert len(made) == 40
+    assert all(is_prepared(connection, one.text) for one in made)
+    assert sum(one.finish_reason == "complete" for one in made) > 5
     assert sum(is_prepared(connection, one.text) for one in free) < 0.8 * len(free)
 
 
 def test_masks_first_need_fewer_checks() -> None:
     """Of 257 tokens the mask leaves a few; with the mask after the checker, the checker sees the others as well."""
-    constraint = constrain.compile(
-        BYTES, regex=r"SELECT (name|age|id) FROM (singer|star) WHERE (age|name) [<>=] [0-9]{1,3}"
-    )
+    regex = r"SELECT (name|age|id) FROM (singer|star) WHERE (age|name) [<>=] [0-9]{1,3}"
     checks = {}
     for masks in ("first", "after"):
-        checker = VerdictChecker(BYTES, CHECKER)
-        drawn = draw_checked(
-            TableModel(257, 3), constraint, checker, n=4, rng=np.random.default_rng(1), max_tokens=60, masks=masks
-        )
-        assert all(is_prepared(connect(), one.text) for one in drawn.without_unfinished())
-        checks[masks] = drawn.stats["checks_per_token"]
-    print(checks)
+        made = constrain.generate(
+            TableModel(257, 3), tokenizer=BYTES, regex=regex, check=CHECKER, n=4, seed=1, max_tokens=60, masks=masks
+        )  # type: ignore[call-overload]
+        assert all(is_prepared(connect(), one.text) for one in made)
+        checks[masks] = float(np.mean([one.stats.counts["checks_per_token"] for one in made]))
     assert checks["first"] < 3 < 30 < checks["after"]
 
 

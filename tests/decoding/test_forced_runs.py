@@ -232,3 +232,22 @@ def test_real_tokenizers(kind: str) -> None:
             calls[forced] += out.stats.model_calls
             assert (out.stats.forced_logprob < 0) == (forced == "canonical")
     assert calls["canonical"] < calls["sample"]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_run_and_its_open_tokens_spell_the_forced_bytes(pattern: str) -> None:
+    """After every token string; a token that is taken back is spelled again."""
+    constraint = constrain.compile(TWINS, regex=pattern)
+
+    def explore(tokens: list[int]) -> None:
+        matcher = constraint.matcher()
+        for token in tokens:
+            matcher.advance(token)
+        run = plan_forced_run(matcher, TWINS, tokens[-1] if tokens else None)
+        before = PIECES[tokens[-1]] if run.taken_back else b""
+        assert TWINS.text([*run.tokens, *run.open_tokens]) == before + matcher.forced()
+        for token in allowed_tokens(matcher.mask()).tolist():
+            if token != END and len(tokens) < 5:
+                explore([*tokens, token])
+
+    explore([])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
 import constrain
-from constrain.decoding.step_masks import MaskBuffer
+from constrain.base.errors import VocabularyError
+from constrain.decoding.step_masks import MaskBuffer, compute_step_masks
+from constrain.speculation.draft_source import NO_DRAFT, DraftTree
+from constrain.vocabulary.vocabulary import Vocabulary
 from tests.model_factory import made
 
 
@@ -31,3 +35,32 @@ def test_constrained_and_unconstrained_texts_alternate() -> None:
             assert engine.generate("a", regex="[ab]{3}", max_tokens=9, seed=turn).text
             engine.generate("a", max_tokens=2, seed=turn)
         assert len(engine.scheduler.buffer.rows) <= 64
+
+
+def test_the_mask_of_a_single_text_is_written_to_one_array() -> None:
+    """The array stays the same until more rows are needed, and masks are those of the Matcher."""
+    buffer, matcher = MaskBuffer(), constrain.compile(Vocabulary.bytes(), regex="[a-c]{2}x|dy").matcher()
+    ((first,),) = compute_step_masks([(matcher, NO_DRAFT)], buffer)
+    for byte in b"abx":
+        ((mask,),) = compute_step_masks([(matcher, NO_DRAFT)], buffer)
+        assert mask is first
+        assert (np.asarray(mask) == matcher.fork().mask()).all()
+        matcher.advance(byte)
+    compute_step_masks([(matcher, DraftTree.chain([1]))], buffer)
+    ((mask,),) = compute_step_masks([(matcher, NO_DRAFT)], buffer)
+    assert (np.asarray(mask) == matcher.fork().mask()).all()
+    assert compute_step_masks([(None, NO_DRAFT)], buffer) == [[None]]
+
+
+def test_an_error_of_the_mask_of_a_single_text_is_returned() -> None:
+    vocabulary = Vocabulary.from_tokens([b"a", b"b", None], [2])
+    matcher = constrain.compile(vocabulary, regex="ab").matcher()
+    error = VocabularyError("nothing spells it")
+
+    class Refusing:
+        constraint = matcher.constraint
+
+        def mask(self, out: object) -> None:
+            raise error
+
+    assert compute_step_masks([(Refusing(), NO_DRAFT)], MaskBuffer()) == [[error]]  # type: ignore[list-item]

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
 import re
+from dataclasses import dataclass
+from datetime import date
+from typing import Annotated, Literal
+
+import pytest
 
 import constrain
 from constrain import json_schema, regex
+from constrain.captures.capture_program import build_capture_program
+from constrain.forms.form import NamedForm
+from constrain.frontends.python_types import to_schema
+from constrain.generation.captured_values import capture_bytes
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.model_factory import TableModel
 
@@ -37,3 +47,43 @@ def test_captures_of_other_samplers() -> None:
     form = regex("[ab]").named("x") + regex("[ab]").named("x")
     for out in constrain.generate(TableModel(257, 0), tokenizer=BYTES, grammar=form, sampler="exact", n=3, seed=1):
         assert out.captures == {"x": list(out.text)}
+
+
+@dataclass(frozen=True)
+class Point:
+    x: int
+    day: date
+
+
+def test_captures_of_python_types_are_values_of_the_types() -> None:
+    assert json_schema(Point).named("at").plain() == NamedForm(json_schema(to_schema(Point)), "at").plain()
+    form = "at " + json_schema(Literal["a", 1]).named("either") + json_schema(Point).named("at")
+    program = build_capture_program(form, BYTES)
+    assert capture_bytes(program, b'at "a"{"x": 7, "day": "2020-02-29"}') == {
+        "either": "a", "at": Point(7, date(2020, 2, 29)),
+    }  # fmt: skip
+    again = pickle.loads(pickle.dumps(json_schema(Point)))
+    assert again == json_schema(Point) and again.python_type is Point
+
+
+def test_a_validator_of_a_captured_type_refuses_the_text() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    def refuse_odd(value: int) -> int:
+        if value % 2:
+            raise ValueError("odd")
+        return value
+
+    even = Annotated[int, pydantic.Field(ge=0, le=9), pydantic.AfterValidator(refuse_odd)]
+    model = pydantic.create_model("Even", value=(even, ...))
+    form = "n" + json_schema(model, style=constrain.Style(whitespace="compact")).named("n")
+    lm = TableModel(257, 0)
+    drawn = constrain.generate(lm, tokenizer=BYTES, grammar=form, seed=1, n=8, retries=50)
+    assert all(one.captures["n"].value % 2 == 0 for one in drawn)
+    assert any(one.refusals for one in drawn), "of eight digits, one is odd"
+
+
+def test_captures_of_a_search() -> None:
+    form = regex("[ab]").named("x") + json_schema(bool).named("y")
+    found = constrain.generate(TableModel(257, 0), tokenizer=BYTES, grammar=form, search=constrain.BeamSearch(8), n=3)
+    assert [one.text for one in found] == [one.captures["x"] + str(one.captures["y"]).lower() for one in found]

@@ -52,13 +52,22 @@ def test_the_first_gaps_are_as_short_as_possible() -> None:
     assert filled[0].gaps == ("", "aaaa")
 
 
+def test_gaps_within_an_object_with_undeclared_keys() -> None:
+    constraint = constrain.compile(BYTES, schema={"type": "object", "additionalProperties": {"type": "integer"}})
+    rng = np.random.default_rng(1)
+    for one in infill(TableModel(257, 1), ["{", Gap(), "7}"], constraint, n=5, rng=rng, max_tokens=60):
+        pairs = json.loads(one.text, object_pairs_hook=list)
+        assert len(dict(pairs)) == len(pairs) and str(pairs[-1][1]).endswith("7")
+
+
 def test_what_cannot_be_filled_is_refused() -> None:
     model, rng = TableModel(257), np.random.default_rng(0)
     with pytest.raises(UnsatisfiableError, match="agrees with the spans"):
         infill(model, ["b", Gap()], constrain.compile(BYTES, regex="a*"), rng=rng, max_tokens=9)
     with pytest.raises(ArgumentError, match="vocabulary"):
         infill(model, ["b", Gap()], rng=rng, max_tokens=9)
-    with pytest.raises(UnsupportedError, match="undeclared keys"):
-        infill(model, ["{", Gap()], constrain.compile(BYTES, schema={"type": "object"}), rng=rng, max_tokens=9)
+    numbers = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
+    with pytest.raises(UnsupportedError, match="unique items"):
+        infill(model, ["[", Gap()], constrain.compile(BYTES, schema=numbers), rng=rng, max_tokens=9)
     with pytest.raises(TypeError, match="a span is None"):
         infill(model, [None], vocabulary=BYTES, rng=rng, max_tokens=9)  # type: ignore[list-item]

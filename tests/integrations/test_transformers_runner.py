@@ -14,7 +14,7 @@ transformers = pytest.importorskip("transformers")
 import torch  # noqa: E402
 
 from constrain.decoding.language_model_runner import LanguageModelRunner  # noqa: E402
-from constrain.decoding.model_runner import RowStep  # noqa: E402
+from constrain.decoding.model_runner import CacheBounds, RowStep  # noqa: E402
 from constrain.integrations.attention_masks import describe_attention  # noqa: E402
 from constrain.integrations.runner_choice import find_slot_attention, make_runner  # noqa: E402
 from constrain.integrations.transformers_models import logit_width  # noqa: E402
@@ -76,30 +76,37 @@ def random_tree(rng: np.random.Generator, count: int) -> DraftTree:
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=5, deadline=None)
 def test_rows_are_those_of_plain_passes_after_any_operations(family: str, seed: int) -> None:
-    """Slots are opened, fed in parts, given trees, shared, rewound and released at random."""
+    """Slots are opened, also with prefixes of running and ended texts, fed in parts, given trees, shared, rewound and
+    released at random. The cache shrinks in between, for there is no byte that it may keep.
+    """
     model, rng = small_model(family), np.random.default_rng(seed)
     kinds = find_slot_attention(model)
     assert kinds is not None
-    runner = TransformersRunner(model, WIDTH, kinds)
+    bounds = CacheBounds(int(rng.integers(0, 4)), int(rng.integers(5, 8)), int(rng.choice([0, 50_000])))
+    runner = TransformersRunner(model, WIDTH, kinds, bounds)
+    begun: list[list[int]] = [[]]
     texts: dict[int, list[int]] = {}
     prompts: dict[int, list[int]] = {}
     checked = 0
     for _ in range(10):
         for slot in [slot for slot in texts if rng.random() < 0.15]:
             runner.release(slot)
-            del texts[slot]
+            begun.append(texts.pop(slot))
         for slot in [slot for slot in texts if rng.random() < 0.15 and len(texts[slot]) > len(prompts[slot])]:
             runner.rewind(slot)
             texts[slot] = prompts[slot].copy()
         while not texts or (len(texts) < 5 and rng.random() < 0.5):
-            prompt = rng.integers(0, WIDTH, int(rng.integers(1, 12))).tolist()
-            slot, unfed = runner.open(prompt)
-            assert unfed == prompt
-            cut = int(rng.integers(0, len(prompt)))
+            stems = [*begun, *texts.values()]
+            stem = stems[int(rng.integers(0, len(stems)))][: int(rng.integers(0, 40))]
+            prompt = stem + rng.integers(0, WIDTH, int(rng.integers(1, 12))).tolist()
+            slot, unfed, reused = runner.open(prompt)
+            assert prompt[reused:] == unfed != []
+            cut = int(rng.integers(0, len(unfed)))
             if cut:
-                assert runner.start([RowStep(slot, prompt[:cut], rows="none")]).wait()[0].shape == (0, WIDTH)
+                assert runner.start([RowStep(slot, unfed[:cut], rows="none")]).wait()[0].shape == (0, WIDTH)
                 runner.commit(slot, ())
-            runner.start([RowStep(slot, prompt[cut:])]).wait()
+            (row,) = runner.start([RowStep(slot, unfed[cut:])]).wait()[0]
+            assert row == pytest.approx(plain_row(model, prompt), abs=2e-4)
             runner.commit(slot, ())
             texts[slot], prompts[slot] = prompt.copy(), prompt
         chosen = [slot for slot in texts if rng.random() < 0.8]
@@ -207,7 +214,7 @@ def test_other_models_run_one_text_at_a_time(make: Any) -> None:
     runner = make_runner(model, logit_width(model))
     assert isinstance(runner, LanguageModelRunner)
     slots = [runner.open([3, 4, 5]), runner.open([9])]
-    assert [list(unfed) for _, unfed in slots] == [[], []]
+    assert [list(opened.unfed) for opened in slots] == [[], []]
     assert runner.count_positions_left([3, 4]) is None
     draft = DraftTree((5, 6), (-1, -1))
     rows = runner.start([RowStep(slots[0].slot, (), draft), RowStep(slots[1].slot, [8])]).wait()
@@ -236,3 +243,22 @@ def test_passes_cover_all_steps_and_cost_no_more_than_one_pass(widths: list[int]
     assert total <= len(widths) * max(widths) + cost
     edges = [(min(widths[index] for index in group), max(widths[index] for index in group)) for group in groups]
     assert all(first[1] <= second[0] for first, second in zip(edges, edges[1:]))
+
+
+def test_a_thread_gives_the_rows_that_a_small_model_gives_without_one() -> None:
+    model = small_model("llama")
+    kinds = find_slot_attention(model)
+    assert kinds is not None
+    found = []
+    for is_small in (True, False):
+        runner = TransformersRunner(model, WIDTH, kinds)
+        runner.is_small = is_small
+        try:
+            slot = runner.open([3, 5, 8]).slot
+            first = runner.start([RowStep(slot, [3, 5, 8])]).wait()
+            runner.commit(slot, ())
+            found.append([*first, *runner.start([RowStep(slot, [9], DraftTree.chain([4, 2]))]).wait()])
+        finally:
+            runner.close()
+    for one, other in zip(*found):
+        np.testing.assert_array_equal(one, other)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from constrain.base.errors import ArgumentError
-from constrain.speculation.draft_source import NO_DRAFT, ROOT, DraftSource, DraftTree
+from constrain.speculation.draft_source import NO_DRAFT, ROOT, DraftSource, DraftTree, EmptyDrafts
 from constrain.speculation.forced_drafts import LONGEST_DRAFT, ForcedDrafts
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.finite_grammar_factory import FiniteConstraint
@@ -43,3 +43,26 @@ def test_forced_drafts_shrink_where_the_model_disagrees() -> None:
     source.observe([98])
     assert len(source.propose([], matcher, 200)) == 1
     assert len(source.propose([], matcher, 200)) == 1, "as long as nothing was accepted"
+
+
+def test_the_last_forced_token_is_drafted_as_long_as_it_is_mostly_right() -> None:
+    """It may merge with what follows. What comes after the draft shows whether it would have been right."""
+    source, constraint = ForcedDrafts(), FiniteConstraint(Vocabulary.bytes(), [b"abcd", b"abce"])
+    forced = [97, 98, 99]
+    assert source.propose([], constraint.matcher(), 9) == DraftTree.chain(forced)
+    for _ in range(3):
+        source.observe([97, 98, 100])
+        source.propose([], constraint.matcher(), 9)
+    assert source.propose([], constraint.matcher(), 9) == DraftTree.chain(forced[:2])
+    assert source.limit == LONGEST_DRAFT, "a last token that was wrong says nothing about those before it"
+    for _ in range(4):
+        source.observe(forced)
+        source.propose([], constraint.matcher(), 9)
+    assert source.propose([], constraint.matcher(), 9) == DraftTree.chain(forced)
+    assert source.propose([], constraint.matcher(), 2) == DraftTree.chain(forced[:2])
+
+
+def test_a_source_without_guesses_is_a_source() -> None:
+    source = EmptyDrafts()
+    assert isinstance(source, DraftSource)
+    assert source.propose([1], None, 5) == NO_DRAFT
