@@ -3,16 +3,20 @@
     python -m bench decoding --parts plain,forced,drafts,batches,budgets --models demo,random-100m,random-1b
 
 plain      tokens per second under a constraint over tokens per second without one, no drafts; the peers by the side
-forced     the same on the structured half of the schemas, for each way to handle forced text (demo model)
+forced     the same on the structured half of the schemas, for each way to handle forced text, and what limits it
 drafts     tokens per second with drafts over those without, on texts that copy much of their prompt (demo model)
 batches    32 rows under 32 constraints: the share of the time outside the forward pass and its softmax; n=8 beside n=1
 budgets    five budgets for each schema, from the shortest answer upward: what validates, and what exceeds its budget
+           (--budget-schemas 1000 --peer-schemas 100 takes a quarter of an hour by itself)
+
+All of it takes about 20 minutes on two idle cores, and 6 GB of memory; the larger models take fewer schemas and tokens.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
 from rich.console import Console
@@ -24,8 +28,8 @@ from ..tables import build_progress, print_rows
 from .batches import measure_batch, measure_samples
 from .budgets import count_least, measure_budgets
 from .drafts import build_record_tasks, find_document_tasks, measure_drafts
-from .forced import find_structured_half, measure_forced
-from .models import MODELS, count_parameters, load_bench_model
+from .forced import find_structured_half, measure_documents, measure_own_texts
+from .models import EFFORTS, MODELS, count_parameters, load_bench_model
 from .plain import measure_plain
 
 PARTS = ("plain", "forced", "drafts", "batches", "budgets")
@@ -37,21 +41,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the parts. Return the exit code."""
     import torch
 
-    parser = build_parser("decoding", __doc__, "data", "vocabulary", "sample", "seed", "repeat", "results", sample=40)
+    parser = build_parser("decoding", __doc__, "data", "vocabulary", "sample", "seed", "repeat", "results", sample=20)
     parser.add_argument("--parts", type=split_names(PARTS), default=list(PARTS), metavar="A,B", help=", ".join(PARTS))
     parser.add_argument(
         "--models", type=split_names(MODELS), default=list(MODELS), metavar="A,B", help=", ".join(MODELS)
     )
     parser.add_argument("--tokens", type=int, default=64, help="most tokens of a text")
-    parser.add_argument("--budget-schemas", type=int, default=1000, help="schemas of the part budgets")
-    parser.add_argument("--peer-schemas", type=int, default=100, help="of these, schemas that the peers take")
+    parser.add_argument("--budget-schemas", type=int, default=100, help="schemas of the part budgets")
+    parser.add_argument("--peer-schemas", type=int, default=20, help="of these, schemas that the peers take")
     options = parser.parse_args(arguments)
     torch.set_grad_enabled(False)
     for name in options.models:
         loaded = load_bench_model(name, options.vocabulary)
         print(f"{name}: {count_parameters(loaded.model):,} parameters, {loaded.vocabulary.size:,} tokens")
         for part in options.parts:
-            if part in ("forced", "drafts", "budgets") and name != "demo":
+            if part in ("drafts", "budgets") and name != "demo":
                 continue
             rows = RUNNERS[part](loaded, options, name)
             print_rows(f"{part}, {name}", rows)
@@ -60,21 +64,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run_plain(loaded: Any, options: Any, name: str) -> Rows:
-    """Run the part "plain". The largest model takes fewer schemas."""
-    cases = read_some(options, 4 if name == "random-1b" else options.sample)
-    repeat = 1 if name == "random-1b" else options.repeat
+    """Run the part "plain"."""
+    effort = EFFORTS[name]
+    cases = read_some(options, min(effort.schemas, options.sample))
     with ProgressBlock(f"plain, {name}", 4 * len(cases)) as step:
-        return measure_plain(loaded, cases, most=options.tokens, repeat=repeat, seed=options.seed, progress=step)
+        return measure_plain(
+            loaded, cases, most=min(effort.tokens, options.tokens), repeat=min(effort.repeat, options.repeat),
+            prompt=effort.prompt, seed=options.seed, progress=step,
+        )  # fmt: skip
 
 
 def run_forced(loaded: Any, options: Any, name: str) -> Rows:
-    """Run the part "forced"."""
+    """Run the part "forced". What a random model writes by itself means nothing: it writes documents only."""
     import constrain
 
+    effort = EFFORTS[name]
     cases = read_some(options, options.sample)
-    with constrain.Engine(loaded) as engine, ProgressBlock("forced", len(cases) * 3 // 2) as step:
-        half = find_structured_half(engine, cases, options.tokens, options.seed, step)
-        return measure_forced(engine, half, most=options.tokens, seed=options.seed, progress=step)
+    with constrain.Engine(loaded) as engine, ProgressBlock(f"forced, {name}", 2 * len(cases)) as step:
+        half, missing = find_structured_half(engine.vocabulary, cases, step)
+        print(f"the structured half: {len(half)} of {len(cases)} schemas; {missing} have no document to write")
+        shortest = sorted(half, key=lambda document: len(document.data))
+        rows = measure_documents(
+            engine, half if len(half) <= effort.documents else shortest[: effort.documents], styles=effort.styles,
+            prompt=effort.prompt, seed=options.seed, progress=step,
+        )  # fmt: skip
+        if name == "demo":
+            rows += measure_own_texts(engine, half, most=3 * options.tokens, seed=options.seed, progress=step)
+        return rows
 
 
 def run_drafts(loaded: Any, options: Any, name: str) -> Rows:
@@ -100,11 +116,13 @@ def run_batches(loaded: Any, options: Any, name: str) -> Rows:
     import constrain
 
     cases = read_some(options, 8 * ROWS)
+    effort = EFFORTS[name]
     with constrain.Engine(loaded, slots=ROWS) as engine:
-        most = 16 if name == "random-1b" else options.tokens
-        usable = find_usable(engine, cases, most)[:ROWS]
+        most = min(effort.tokens, options.tokens)
+        usable = find_usable(engine, cases, most, ROWS)
         batch = measure_batch(engine, usable, most=most, seed=options.seed)
-        samples = measure_samples(engine, usable[0], most=most, repeat=options.repeat, seed=options.seed)
+        repeat = min(effort.repeat, options.repeat)
+        samples = measure_samples(engine, usable[0], most=most, repeat=repeat, seed=options.seed)
     return [{"model": name, **batch, **samples}]
 
 
@@ -122,8 +140,8 @@ def run_budgets(loaded: Any, options: Any, name: str) -> Rows:
     return rows
 
 
-def find_usable(engine: Any, cases: Sequence[Case], most: int) -> list[Case]:
-    """Return the cases that compile and whose shortest text has at most `most` tokens."""
+def find_usable(engine: Any, cases: Sequence[Case], most: int, count: int) -> list[Case]:
+    """Return the first `count` cases that compile and whose shortest text has at most `most` tokens."""
     import constrain
 
     def fits(case: Case) -> bool:
@@ -133,7 +151,7 @@ def find_usable(engine: Any, cases: Sequence[Case], most: int) -> list[Case]:
             return False
         return least is not None and least <= most
 
-    return [case for case in cases if fits(case)]
+    return list(islice(filter(fits, cases), count))
 
 
 def read_some(options: Any, count: int) -> list[Case]:

@@ -1,28 +1,45 @@
 """Tokens per second with forced runs over those without a constraint, on the structured half of the schemas.
 
-The *structured half* are the schemas whose texts are forced for the larger part: a text is generated under each, the
-share of its bytes that the constraint forced is counted (a byte is forced if no other may stand in its place), and the
-half with the larger shares is measured. An unconstrained text of as many tokens after the same prompt is the base, by
-turns. Rows: forced runs that are appended with the tokens of the tokenizer ("canonical"), forced runs as drafts whose
-tokens are sampled ("sample", lossless over sequences of tokens), and none.
+The *structured half* are the schemas whose documents are forced for the larger part: of each schema's first valid
+document in the corpus, the share of the bytes is counted that the constraint forces (a byte is forced if no other may
+stand in its place), and the half with the larger shares is measured.
+
+*What is written.* "document": the model is made to write that document (`written_texts`), under the constraint and
+without one, by turns, to its end. "own": what the model writes by itself, at most so many tokens, beside as many tokens
+without a constraint. *How forced text is written*: appended with the tokens of the tokenizer ("canonical"), drafted and
+sampled ("sample", lossless over sequences of tokens), or as all other text ("none").
+
+*The limit.* A token that is not forced takes a forward pass. "limit" is tokens over passes: the ratio that would be
+reached if a pass with many tokens took as long as one with a single token, and masks took no time (Amdahl 1967).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..corpus import Case
 from .plain import make_prompt
 from .timing import Run, count_rate, generate_free, generate_ours, median_ratio
+from .written_texts import WrittenText
 
-__all__ = ["count_forced_share", "find_structured_half", "measure_forced"]
+__all__ = ["Document", "count_forced_share", "find_structured_half", "measure_documents", "measure_own_texts"]
 
 MODES: dict[str, dict[str, Any]] = {
     "canonical": {"forced": "canonical"},
     "sample": {"forced": "sample"},
     "none": {"draft": "none"},
 }
+LONGEST = 2_000
+"""Most characters of a document."""
+
+
+class Document(NamedTuple):
+    """A schema and a document that it accepts, without white space."""
+
+    case: Case
+    data: bytes
 
 
 def count_forced_share(constraint: Any, data: bytes) -> float:
@@ -38,47 +55,108 @@ def count_forced_share(constraint: Any, data: bytes) -> float:
 
 
 def find_structured_half(
-    engine: Any, cases: Sequence[Case], most: int, seed: int, progress: Callable[[], None]
-) -> list[Case]:
-    """Return the half of the cases whose texts are forced for the larger part."""
+    vocabulary: Any, cases: Sequence[Case], progress: Callable[[], None]
+) -> tuple[list[Document], int]:
+    """Return the half of the documents that are forced for the larger part, and how many schemas have no document:
+    they are refused, or their documents are too long, or have keys in another order than the schema.
+    """
     import constrain
     from constrain.base.errors import ConstrainError
 
-    shares = []
+    found, missing = [], 0
     for case in cases:
         try:
-            made = engine.generate(
-                engine.model.prompt_ids(make_prompt(case)), schema=case.schema, max_tokens=most, seed=seed
-            )
-            constraint = constrain.compile(engine.vocabulary, schema=case.schema)
-            shares.append((count_forced_share(constraint, made.text.encode()), case))
+            constraint = constrain.compile(vocabulary, schema=case.schema, style=constrain.Style(whitespace="compact"))
+            data = find_document(constraint, case)
+        except ConstrainError:
+            data = None
+        if data is None:
+            missing += 1
+        else:
+            found.append((count_forced_share(constraint, data), Document(case, data)))
+        progress()
+    found.sort(key=lambda pair: -pair[0])
+    return [document for _, document in found[: (len(found) + 1) // 2]], missing
+
+
+def find_document(constraint: Any, case: Case) -> bytes | None:
+    """Return the first valid document of a case that a constraint accepts, without white space."""
+    from constrain.base.errors import ConstrainError
+
+    for test in case.tests:
+        if not test.valid or len(test.text) > LONGEST:
+            continue
+        data = json.dumps(json.loads(test.text), ensure_ascii=False, separators=(",", ":")).encode()
+        matcher = constraint.matcher()
+        try:
+            matcher.advance_bytes(data)
         except ConstrainError:
             continue
-        finally:
-            progress()
-    shares.sort(key=lambda pair: -pair[0])
-    return [case for _, case in shares[: (len(shares) + 1) // 2]]
+        if matcher.is_complete:
+            return data
+    return None
 
 
-def measure_forced(
-    engine: Any, cases: Sequence[Case], *, most: int, seed: int, progress: Callable[[], None]
+def measure_documents(
+    engine: Any, documents: Sequence[Document], *, styles: Sequence[str], prompt: int, seed: int,
+    progress: Callable[[], None],
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Return a row for each style of white space and way to handle forced text, while the model writes documents.
+
+    prompt: most characters of the schema in its prompt.
+    """
+    import constrain
+
+    bound: dict[tuple[str, str], list[Run]] = {}
+    free: dict[tuple[str, str], list[Run]] = {}
+    for case, data in documents:
+        ids = engine.model.prompt_ids(make_prompt(case, prompt))
+        most = 2 * len(engine.vocabulary.tokenize(data)) + 8
+        for style in styles:
+            shared = {"schema": case.schema, "style": constrain.Style(whitespace=style)}  # type: ignore[arg-type]
+            with WrittenText(engine.model.model, engine.vocabulary, len(ids), data):
+                generate_ours(engine, ids, max_tokens=most, seed=seed, **shared)  # warms up
+            for mode, options in MODES.items():
+                options = {**options, **shared}
+                with WrittenText(engine.model.model, engine.vocabulary, len(ids), data):
+                    run = generate_ours(engine, ids, max_tokens=most, seed=seed, **options)
+                with WrittenText(engine.model.model, engine.vocabulary, len(ids), data):
+                    plain = generate_ours(engine, ids, max_tokens=most, seed=seed, draft="none")
+                bound.setdefault((style, mode), []).append(run)
+                free.setdefault((style, mode), []).append(plain)
+        progress()
+    return [
+        {"text": "document", "white space": style, "forced text": mode, **compare_runs(runs, free[style, mode])}
+        for (style, mode), runs in bound.items()
+    ]
+
+
+def measure_own_texts(
+    engine: Any, documents: Sequence[Document], *, most: int, seed: int, progress: Callable[[], None]
 ) -> list[dict[str, Any]]:
-    """Return a row for each way to handle forced text. cases: the structured half."""
+    """Return a row for each way to handle forced text, while the model writes what it would."""
     bound: dict[str, list[Run]] = {mode: [] for mode in MODES}
     free: dict[str, list[Run]] = {mode: [] for mode in MODES}
-    for number, case in enumerate(cases):
+    for number, (case, _) in enumerate(documents):
         prompt = engine.model.prompt_ids(make_prompt(case))
         for mode, options in MODES.items():
-            generate_ours(engine, prompt, schema=case.schema, max_tokens=most, seed=seed, **options)
-            run = generate_ours(engine, prompt, schema=case.schema, max_tokens=most, seed=seed + 1 + number, **options)
+            options = {**options, "schema": case.schema, "max_tokens": most, "errors": "raise"}
+            generate_ours(engine, prompt, seed=seed, **options)
+            run = generate_ours(engine, prompt, seed=seed + 1 + number, **options)
             bound[mode].append(run)
             free[mode].append(generate_free(engine, prompt, tokens=run.tokens, seed=seed + 1 + number))
         progress()
     return [
-        {
-            "forced text": mode, "constrained": count_rate(bound[mode]), "unconstrained": count_rate(free[mode]),
-            "ratio": count_rate(bound[mode]) / count_rate(free[mode]),
-            "median ratio": median_ratio(bound[mode], free[mode]), "schemas": len(cases),
-        }
+        {"text": "own", "white space": "flexible", "forced text": mode, **compare_runs(bound[mode], free[mode])}
         for mode in MODES
-    ]  # fmt: skip
+    ]
+
+
+def compare_runs(bound: Sequence[Run], free: Sequence[Run]) -> dict[str, Any]:
+    """Return the figures of runs under a constraint and without one."""
+    tokens, passes = sum(run.tokens for run in bound), sum(run.passes for run in bound)
+    return {
+        "constrained": count_rate(bound), "unconstrained": count_rate(free),
+        "ratio": count_rate(bound) / count_rate(free), "median ratio": median_ratio(bound, free),
+        "forced tokens": 1 - passes / tokens, "limit": tokens / passes, "tokens": tokens, "texts": len(bound),
+    }  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..corpus import ENDS, SIZE, SPECIAL
 
-__all__ = ["MODELS", "RandomShape", "build_random_model", "count_parameters", "load_bench_model"]
+__all__ = ["EFFORTS", "MODELS", "Effort", "RandomShape", "build_random_model", "count_parameters", "load_bench_model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,29 @@ SHAPES = {
     "random-1b": RandomShape(hidden=2048, intermediate=8192, layers=16, heads=32, key_value_heads=8),
 }
 MODELS = ("demo", *SHAPES)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is measured with a model, so that each takes some minutes although a pass takes 3 ms or 500 ms.
+
+    schemas, tokens, repeat: most of each that a part takes. prompt: characters of the schema in a prompt. documents:
+    how many are written in the part "forced", with which white space.
+    """
+
+    schemas: int
+    tokens: int
+    repeat: int
+    prompt: int
+    documents: int
+    styles: tuple[str, ...] = ("compact", "flexible")
+
+
+EFFORTS = {
+    "demo": Effort(schemas=1000, tokens=1000, repeat=1000, prompt=400, documents=1000),
+    "random-100m": Effort(schemas=4, tokens=32, repeat=2, prompt=400, documents=4, styles=("compact",)),
+    "random-1b": Effort(schemas=2, tokens=12, repeat=1, prompt=120, documents=2, styles=("compact",)),
+}
 
 
 def load_bench_model(name: str, vocabulary: Path) -> Any:

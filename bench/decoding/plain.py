@@ -19,39 +19,43 @@ __all__ = ["measure_plain"]
 
 PROMPT = 400
 """Most characters of the schema that a prompt shows."""
+Pair = tuple[Case, Sequence[int]]
+"""A case, and the tokens of its prompt."""
 
 
-def make_prompt(case: Case) -> str:
+def make_prompt(case: Case, most: int = PROMPT) -> str:
     """Return the prompt of a case: the beginning of the schema, so that it has an ordinary length."""
-    return f"Write JSON for this schema.\n{case.schema[:PROMPT]}\n"
+    return f"Write JSON for this schema.\n{case.schema[:most]}\n"
 
 
 def measure_plain(
-    loaded: Any, cases: Sequence[Case], *, most: int, repeat: int, seed: int, progress: Callable[[], None]
-) -> list[dict[str, Any]]:
-    """Return a row for each engine: tokens per second with and without its constraint, and their ratio."""
+    loaded: Any, cases: Sequence[Case], *, most: int, repeat: int, prompt: int, seed: int,
+    progress: Callable[[], None],
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Return a row for each engine: tokens per second with and without its constraint, and their ratio.
+
+    most: tokens of a text. repeat: texts of each schema. prompt: most characters of the schema in its prompt.
+    """
     import constrain
 
-    rows = []
+    prompts = [loaded.prompt_ids(make_prompt(case, prompt)) for case in cases]
+    pairs = list(zip(cases, prompts))
     with constrain.Engine(loaded) as engine:
-        ours = measure_engine(engine, cases, most, repeat, seed, progress)
-        rows.append({"engine": "constrain", **ours})
+        rows = [{"engine": "constrain", **measure_engine(engine, pairs, most, repeat, seed, progress)}]
     for name, make in PEERS.items():
-        rows.append(
-            {"engine": name, **measure_peer(loaded, make(loaded.vocabulary), cases, most, repeat, seed, progress)}
-        )
+        found = measure_peer(loaded, make(loaded.vocabulary), pairs, most, repeat, seed, progress)
+        rows.append({"engine": name, **found})
     return rows
 
 
 def measure_engine(
-    engine: Any, cases: Sequence[Case], most: int, repeat: int, seed: int, progress: Callable[[], None]
+    engine: Any, pairs: Sequence[Pair], most: int, repeat: int, seed: int, progress: Callable[[], None]
 ) -> dict[str, Any]:
     """Measure our Engine."""
     from constrain.base.errors import ConstrainError
 
     bound, free, theirs, refused = list[Run](), list[Run](), list[Run](), 0
-    for number, case in enumerate(cases):
-        prompt = engine.model.prompt_ids(make_prompt(case))
+    for number, (case, prompt) in enumerate(pairs):
         try:
             generate_ours(engine, prompt, schema=case.schema, max_tokens=most, seed=seed, draft="none")
         except ConstrainError:
@@ -68,12 +72,11 @@ def measure_engine(
 
 
 def measure_peer(
-    loaded: Any, peer: Any, cases: Sequence[Case], most: int, repeat: int, seed: int, progress: Callable[[], None]
+    loaded: Any, peer: Any, pairs: Sequence[Pair], most: int, repeat: int, seed: int, progress: Callable[[], None]
 ) -> dict[str, Any]:
     """Measure a peer inside transformers."""
     bound, free, refused = list[Run](), list[Run](), 0
-    for number, case in enumerate(cases):
-        prompt = loaded.prompt_ids(make_prompt(case))
+    for number, (case, prompt) in enumerate(pairs):
         try:
             compile_within(peer, case.schema)
             generate_theirs(loaded, prompt, max_tokens=most, seed=seed, processor=peer.processor())

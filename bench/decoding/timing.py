@@ -18,11 +18,14 @@ ATTEMPTS = 10
 
 
 class Run(NamedTuple):
-    """tokens: number generated, end token included. seconds: of the call. ids: the tokens, without the end token."""
+    """tokens: number generated, end token included. seconds: of the call. ids: the tokens, without the end token.
+    passes: forward passes, of our Engine only.
+    """
 
     tokens: int
     seconds: float
     ids: tuple[int, ...] = ()
+    passes: int = 0
 
 
 def generate_ours(engine: Any, prompt: Any, *, max_tokens: int, seed: int, **options: Any) -> Run:
@@ -30,7 +33,7 @@ def generate_ours(engine: Any, prompt: Any, *, max_tokens: int, seed: int, **opt
     start = perf_counter()
     made = engine.generate(prompt, max_tokens=max_tokens, seed=seed, **options)
     seconds = perf_counter() - start
-    return Run(made.stats.tokens, seconds, tuple(made.tokens))
+    return Run(made.stats.tokens, seconds, tuple(made.tokens), made.stats.model_calls)
 
 
 def generate_free(engine: Any, prompt: Any, *, tokens: int, seed: int) -> Run:
