@@ -8,7 +8,7 @@ rules.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 
 from ..base.errors import UnsupportedError
 from ..base.options import Limits
@@ -16,8 +16,8 @@ from ..frontends.lark import Conflicts
 from ..frontends.lark.lark_imports import Module
 from ..grammar.grammar_dfa import to_dfa
 from ..grammar.leading_characters import find_first_characters
-from ..grammar.merged_rules import MergedRules
-from ..grammar.nodes import Grammar, Node
+from ..grammar.merged_rules import MergedRules, RuleUnion
+from ..grammar.nodes import Grammar
 
 __all__ = ["embed_with_lexer", "embed_without_lexer"]
 
@@ -47,23 +47,6 @@ def embed_without_lexer(
     loaded = load_grammar(text, start=start, import_paths=import_paths, modules=modules, nesting=limits.nesting)
     made = to_scannerless_grammar(loaded, lexer, declared, limits=limits)  # type: ignore[arg-type]
     return Grammar(made.start, RuleUnion(made.rules, inner))
-
-
-class RuleUnion(Mapping[Hashable, Node]):
-    """The union of two rule mappings with disjoint keys."""
-
-    def __init__(self, first: Mapping[Hashable, Node], second: Mapping[Hashable, Node]) -> None:
-        self.first, self.second = first, second
-
-    def __getitem__(self, name: Hashable) -> Node:
-        return self.first[name] if name in self.first else self.second[name]
-
-    def __iter__(self):  # type: ignore[no-untyped-def]
-        yield from self.first
-        yield from self.second
-
-    def __len__(self) -> int:
-        return len(self.first) + len(self.second)
 
 
 def embed_with_lexer(

@@ -57,12 +57,15 @@ __all__ = [
     "NamedForm",
     "QuotedForm",
     "RepeatedForm",
+    "UNSAVED",
     "as_form",
     "literal",
     "walk_forms",
 ]
 
 MOST_DEPTH = Limits().nesting
+UNSAVED = {"saved": "no"}
+"""Metadata of the fields of a form that `Form.plain` leaves out: they do not change the language."""
 REMEMBERED = 64
 """Size of the LRU cache of Grammars of forms. A form is usually compiled for one or a few vocabularies."""
 
@@ -273,7 +276,8 @@ class Form(GrammarSource):
         """Return this form as a JSON-serialisable dict, which `form_json.read_form` reads."""
         written = dict[int, dict[str, Any]]()
         for form in walk_forms(self):
-            body = {one.name: _written(getattr(form, one.name), written) for one in fields(form)}  # type: ignore[arg-type]
+            saved = [one.name for one in fields(form) if one.metadata != UNSAVED]  # type: ignore[arg-type]
+            body = {name: _written(getattr(form, name), written) for name in saved}
             written[id(form)] = {"kind": type(form).__name__, **body}
         return written[id(self)]
 

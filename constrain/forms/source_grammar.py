@@ -10,7 +10,8 @@ from ..base.json_documents import References
 from ..base.options import Limits, Style
 from ..grammar.nodes import Grammar, Strings
 from .form import Form
-from .sources import as_schema, grammar as grammar_form, regex_grammar, schema_grammar
+from .source_readers import as_schema, regex_grammar, schema_grammar
+from .sources import grammar as grammar_form
 
 __all__ = ["LIMITS_WANTED", "STYLE_WANTED", "read_source"]
 

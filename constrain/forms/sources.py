@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from os import PathLike, fspath
-from os.path import abspath
+from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import Any, Literal as OneOf
 
 from .. import grammars as ready
@@ -23,8 +22,18 @@ from ..base.errors import (
 from ..base.json_documents import References, load_document, parse_json, write_json
 from ..base.options import Limits, Style
 from ..frontends.lark.lark_imports import Module
-from ..grammar.nodes import Chars, Grammar, Token
-from .form import Form, as_form
+from ..grammar.nodes import Chars, Free, Grammar, Mark, Token
+from .form import UNSAVED, Form, as_form
+from .llguidance_text import LlguidanceText, uses_llguidance_syntax
+from .source_readers import (
+    absolute_folders,
+    as_schema,
+    find_schema_warnings,
+    regex_grammar,
+    schema_grammar,
+    texts_with,
+    warn_of_schema,
+)
 
 __all__ = [
     "FreeText",
@@ -56,12 +65,14 @@ class SchemaText(Form):
     """The documents that a JSON Schema accepts.
 
     `schema` and `registry` are JSON texts; `base_uri` is the URI that relative references are resolved against.
+    `python_type` is the type whose schema it is, if any: captures of the form are values of this type. It is not saved.
     """
 
     schema: str
     style: Style
     registry: str
     base_uri: str = ""
+    python_type: Any = field(default=None, compare=False, repr=False, metadata=UNSAVED)
 
     def read(self, limits: Limits) -> Grammar:
         references = References(parse_json(self.registry, limits), self.base_uri)
@@ -70,24 +81,30 @@ class SchemaText(Form):
 
 @dataclass(frozen=True, slots=True)
 class GbnfText(Form):
-    """The texts of a GBNF grammar."""
+    """The texts of a grammar in the notation of llama.cpp or XGrammar."""
 
     text: str
     start: str
+    dialect: OneOf["llama.cpp", "xgrammar"] = "llama.cpp"
 
     def read(self, limits: Limits) -> Grammar:
-        from ..frontends import gbnf as front
+        if self.dialect == "xgrammar":
+            from ..frontends import ebnf
 
-        return front.to_grammar(self.text, start=self.start, limits=limits)
+            return ebnf.to_grammar(self.text, start=self.start, limits=limits)
+        from ..frontends import gbnf
 
-    def names(self, limits: Limits) -> Iterator[Token]:
+        return gbnf.to_grammar(self.text, start=self.start, limits=limits)
+
+    def names(self, limits: Limits) -> Iterator[Token | Mark | Free]:
         from ..grammar.visitor import walk_nodes
 
         try:
             grammar = self.grammar(limits)
         except UnsatisfiableError:  # The enclosing form decides whether an empty part matters.
             return
-        yield from (node for node in walk_nodes(grammar.start, *grammar.rules.values()) if isinstance(node, Token))
+        nodes = walk_nodes(grammar.start, *grammar.rules.values())
+        yield from (node for node in nodes if isinstance(node, (Token, Mark, Free)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,52 +175,6 @@ class FreeText(Form):
         return Grammar(Chars(dfa, "utf8", low, high), {})
 
 
-def texts_with(text: str) -> Dfa:
-    """Return the Dfa of all texts that contain `text`."""
-    return Dfa.any_text().concatenate(Dfa.from_strings([text])).concatenate(Dfa.any_text())
-
-
-# ---- frontends, imported when a source first needs one
-
-
-def regex_grammar(pattern: str, limits: Limits) -> Grammar:
-    """Return the Grammar of the texts that match a pattern of Python's `re`, whole."""
-    from ..frontends import regex as front
-
-    return front.to_grammar(pattern, max_states=limits.dfa_states)
-
-
-def schema_grammar(schema: Any, style: Style, references: References, limits: Limits) -> Grammar:
-    """Return the Grammar of the JSON documents of a schema, given as dict, bool or JSON text."""
-    from ..frontends import json_schema as front
-
-    return front.to_grammar(schema, style=style, registry=references, limits=limits)
-
-
-def as_schema(source: Any) -> Any:
-    """Return a schema as it is (dict, bool, list or JSON text), and a Python type as its JSON Schema."""
-    if isinstance(source, (dict, bool, str, list)):
-        return source
-    from ..frontends.python_types import to_schema
-
-    return to_schema(source)
-
-
-def find_schema_warnings(document: Any, references: References, style: Style, limits: Limits) -> tuple[str, ...]:
-    """Return a message for each part of a schema that asserts nothing but was probably meant to."""
-    from ..frontends.json_schema.reports.schema_warnings import list_schema_warnings
-
-    return list_schema_warnings(document, references, style, limits)
-
-
-def warn_of_schema(messages: tuple[str, ...]) -> None:
-    """Issue a SchemaWarning for each message."""
-    if messages:
-        from ..frontends.json_schema.reports.schema_warnings import warn_of_schema as warn
-
-        warn(messages)
-
-
 # ---- public constructors
 
 
@@ -239,7 +210,8 @@ def json_schema(
     Parameters
     ----------
     schema : dict, bool, str or type
-        A JSON Schema as a Python value or JSON text, or a Python type that has a JSON Schema.
+        A JSON Schema as a Python value or JSON text, or a Python type that has a JSON Schema. Captures of the form of a
+        type are values of this type.
     style : Style
         Spelling of the documents.
     registry : Mapping of str to Any, optional
@@ -266,11 +238,12 @@ def json_schema(
     document = load_document(as_schema(schema))
     documents = {uri: load_document(one) for uri, one in references.items()}
     warn_of_schema(find_schema_warnings(document, references, style, Limits()))
-    return SchemaText(write_json(document), style, write_json(documents), base_uri)
+    python_type = None if isinstance(schema, (dict, bool, str, list)) else schema
+    return SchemaText(write_json(document), style, write_json(documents), base_uri, python_type)
 
 
-def gbnf(text: str, *, start: str = "root") -> Form:
-    """Return the form of the texts of a GBNF grammar, the format of llama.cpp.
+def gbnf(text: str, *, start: str = "root", dialect: OneOf["llama.cpp", "xgrammar"] = "llama.cpp") -> Form:
+    """Return the form of the texts of a GBNF grammar, the format of llama.cpp, or of XGrammar's EBNF.
 
     Parameters
     ----------
@@ -278,6 +251,9 @@ def gbnf(text: str, *, start: str = "root") -> Form:
         The grammar.
     start : str
         Name of the start rule.
+    dialect : {"llama.cpp", "xgrammar"}
+        "xgrammar": lines may end anywhere, and there are macros such as `TagDispatch`; see
+        `docs/how-to/write-a-grammar.md`.
 
     Returns
     -------
@@ -285,12 +261,13 @@ def gbnf(text: str, *, start: str = "root") -> Form:
 
     Raises
     ------
-    TypeError
-        If an argument is not a str.
+    TypeError, ArgumentError
+        If an argument is not a str, or not one of its options.
     """
     check_type("text", text, str, "give the text of a GBNF grammar")
     check_type("start", start, str, "give the name of a rule")
-    return GbnfText(text, start)
+    check_choice("dialect", dialect, ("llama.cpp", "xgrammar"))
+    return GbnfText(text, start, dialect)
 
 
 def lark(
@@ -301,8 +278,9 @@ def lark(
     grammars: Mapping[str, Form | str] = {},
     import_paths: Iterable[str | PathLike[str]] = (),
     parser: OneOf["lalr", "earley"] | None = None,
+    dialect: OneOf["lark", "llguidance"] | None = None,
 ) -> Form:
-    """Return the form of the texts of a Lark grammar: exactly those that lark accepts.
+    """Return the form of the texts of a Lark grammar: exactly those that lark accepts, or that llguidance accepts.
 
     Parameters
     ----------
@@ -324,6 +302,10 @@ def lark(
         "earley": all texts of the rules; the lexer is "dynamic_complete" unless it is "dynamic". "lalr": the texts that
         remain after Lark's LALR parser has resolved all conflicts. None: as "lalr", except that a grammar that loses a
         text by conflict resolution is refused, with that text in the error.
+    dialect : {"lark", "llguidance"}, optional
+        "llguidance": the syntax and the lexing rules of llguidance, as `docs/how-to/write-a-grammar.md` describes them;
+        `grammars` are then what `@name` refers to, and the other options must have their defaults. None: "llguidance"
+        if the text begins with `%llguidance`, else "lark".
 
     Returns
     -------
@@ -342,6 +324,16 @@ def lark(
     if parser is not None:
         check_choice("parser", parser, ("lalr", "earley"))
     check_type("grammars", grammars, Mapping, "give a dict of terminal -> Form")
+    if dialect is not None:
+        check_choice("dialect", dialect, ("lark", "llguidance"))
+    if dialect == "llguidance" or (dialect is None and uses_llguidance_syntax(text)):
+        folders = absolute_folders(import_paths)
+        if (start, lexer, parser) != ("start", "contextual", None) or folders:
+            raise ArgumentError(
+                "a grammar for llguidance has no other start, lexer, parser or import_paths",
+                hint='Leave them out, or give dialect="lark".',
+            )
+        return LlguidanceText(text, tuple((name, as_form(form)) for name, form in grammars.items()), Style())
     if parser == "earley":
         if lexer == "basic":
             raise UnsupportedError('the parser "earley" has no basic lexer here', hint='Use lexer="dynamic_complete".')
@@ -351,31 +343,25 @@ def lark(
     return LarkText(text, start, lexer, inner, absolute_folders(import_paths), parser=kind)
 
 
-def absolute_folders(import_paths: Iterable[str | PathLike[str]]) -> tuple[str, ...]:
-    """Return import paths as a tuple of absolute paths.
-
-    Their meaning must not change with the current working directory. Raise TypeError for a single path.
-    """
-    if isinstance(import_paths, (str, PathLike)):
-        raise TypeError(f"import_paths is a sequence of folders: import_paths=[{import_paths!r}]")
-    return tuple(abspath(fspath(path)) for path in import_paths)
-
-
 GBNF_RULE = re.compile(r"^\s*[A-Za-z][\w-]*\s*::=", re.M)
+XGRAMMAR_MACRO = re.compile(r"\b(?:Token)?TagDispatch\s*\(|\b(?:Exclude)?Token\s*\(")
 READY = re.compile(r"\w+")
 
 
 def grammar(text: str, *, import_paths: Iterable[str | PathLike[str]] = ()) -> Form:
     """Return the form of a grammar given as text, or of a bundled grammar (`constrain.grammars`) given by name.
 
-    The text is read as GBNF if it has a rule with `::=`, else as Lark with the contextual lexer. Errors in it are
+    The text is read as GBNF if it has a rule with `::=`, and as XGrammar's EBNF if it also has one of its macros, else
+    as Lark with the contextual lexer. Errors in it are
     raised when the form is read. `import_paths` is as for `lark`; GBNF and bundled grammars ignore it.
     """
     check_type("grammar", text, str, "give Lark or GBNF text, or the name of a bundled grammar")
     if READY.fullmatch(text):
         ready_grammar = ready.read(text)
         return lark(ready_grammar.text, lexer=ready_grammar.lexer)
-    return gbnf(text) if GBNF_RULE.search(text) else lark(text, import_paths=import_paths)
+    if not GBNF_RULE.search(text):
+        return lark(text, import_paths=import_paths)
+    return gbnf(text, dialect="xgrammar" if XGRAMMAR_MACRO.search(text) else "llama.cpp")
 
 
 def free_text(least: int = 0, most: int | None = None, *, without: str | Iterable[str] = (), until: str = "") -> Form:

@@ -10,7 +10,7 @@ from ...grammar.nodes import Grammar, Rule
 from ...grammar.simplification import simplify_grammar
 from .gbnf_parser import GbnfParser
 
-__all__ = ["to_grammar"]
+__all__ = ["build_rules", "to_grammar"]
 
 
 def to_grammar(text: str, *, start: str = "root", limits: Limits = Limits()) -> Grammar:
@@ -47,7 +47,12 @@ def to_grammar(text: str, *, start: str = "root", limits: Limits = Limits()) -> 
         raise GrammarError(f"a grammar must be a string, not {type(text).__name__}")
     parser = GbnfParser(text, limits.nesting)
     parser.read()
-    rules = parser.rules
+    return build_rules(parser, start)
+
+
+def build_rules(parser: GbnfParser, start: str) -> Grammar:
+    """Return the Grammar of the rules that a parser has read; raise the errors of `to_grammar`."""
+    rules, text = parser.rules, parser.text
     for name, position in parser.uses.items():
         if name not in rules:
             close = get_close_matches(name, [n for n in rules if isinstance(n, str)], 1)

@@ -1,0 +1,76 @@
+"""What forms read sources with: the front ends, each imported when a source first needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike, fspath
+from os.path import abspath
+from typing import Any
+
+from ..automata.dfa import Dfa
+from ..base.json_documents import References
+from ..base.options import Limits, Style
+from ..grammar.nodes import Grammar
+
+__all__ = [
+    "absolute_folders",
+    "as_schema",
+    "find_schema_warnings",
+    "regex_grammar",
+    "schema_grammar",
+    "texts_with",
+    "warn_of_schema",
+]
+
+
+def texts_with(text: str) -> Dfa:
+    """Return the Dfa of all texts that contain `text`."""
+    return Dfa.any_text().concatenate(Dfa.from_strings([text])).concatenate(Dfa.any_text())
+
+
+def regex_grammar(pattern: str, limits: Limits) -> Grammar:
+    """Return the Grammar of the texts that match a pattern of Python's `re`, whole."""
+    from ..frontends import regex as front
+
+    return front.to_grammar(pattern, max_states=limits.dfa_states)
+
+
+def schema_grammar(schema: Any, style: Style, references: References, limits: Limits) -> Grammar:
+    """Return the Grammar of the JSON documents of a schema, given as dict, bool or JSON text."""
+    from ..frontends import json_schema as front
+
+    return front.to_grammar(schema, style=style, registry=references, limits=limits)
+
+
+def as_schema(source: Any) -> Any:
+    """Return a schema as it is (dict, bool, list or JSON text), and a Python type as its JSON Schema."""
+    if isinstance(source, (dict, bool, str, list)):
+        return source
+    from ..frontends.python_types import to_schema
+
+    return to_schema(source)
+
+
+def find_schema_warnings(document: Any, references: References, style: Style, limits: Limits) -> tuple[str, ...]:
+    """Return a message for each part of a schema that asserts nothing but was probably meant to."""
+    from ..frontends.json_schema.reports.schema_warnings import list_schema_warnings
+
+    return list_schema_warnings(document, references, style, limits)
+
+
+def warn_of_schema(messages: tuple[str, ...]) -> None:
+    """Issue a SchemaWarning for each message."""
+    if messages:
+        from ..frontends.json_schema.reports.schema_warnings import warn_of_schema as warn
+
+        warn(messages)
+
+
+def absolute_folders(import_paths: Iterable[str | PathLike[str]]) -> tuple[str, ...]:
+    """Return import paths as a tuple of absolute paths.
+
+    Their meaning must not change with the current working directory. Raise TypeError for a single path.
+    """
+    if isinstance(import_paths, (str, PathLike)):
+        raise TypeError(f"import_paths is a sequence of folders: import_paths=[{import_paths!r}]")
+    return tuple(abspath(fspath(path)) for path in import_paths)

@@ -1,0 +1,284 @@
+"""From the definitions of a grammar in llguidance's variant of Lark to a Grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...automata.dfa import Dfa
+from ...base.errors import ConstrainError, GrammarError, LimitError, UnsatisfiableError, UnsupportedError
+from ...base.options import Limits
+from ...grammar.grammar_dfa import to_dfa
+from ...grammar.intersection import rewrite_leaves
+from ...grammar.leading_characters import find_first_characters
+from ...grammar.merged_rules import MergedRules, RuleUnion
+from ...grammar.nodes import EMPTY, Choice, Grammar, Mark, Node, Repeat, Rule, Sequence, Token
+from ...grammar.smart_constructors import make_choice, make_sequence
+from ...grammar.visitor import NodeRebuilder, fold_node
+from .lexeme_products import NUMBER_BYTES, SKIP_AT_END, Bytes, Lexeme, LexemeTransitions, lead_bytes, ranges_from
+from .lexeme_rows import LexemeRows
+from .llguidance_lexer import fail_at
+from .llguidance_parser import Definition, Step, parse_items
+from .llguidance_terminals import TerminalReader
+
+__all__ = ["to_grammar"]
+
+SchemaReader = Callable[[Any, Limits], Grammar]
+OPTIONS = ("no_forcing", "allow_initial_skip", "skip_repetition", "allow_invalid_utf8")
+SKIP = "skip"
+INNER = "\0inner "
+NESTED = 32
+"""What a nested grammar takes of `Limits.nesting`."""
+CURES = {
+    "max_tokens": "Bound the characters, as in /(?s:.){0,100}/; the fields of constrain.session have max_tokens.",
+    "temperature": "Give temperature= to generate; the fields of constrain.session have one each.",
+    "capture": "Leave it out, and give the form of that part a name with Form.named.",
+    "stop_capture": "Leave it out, and give the form of that part a name with Form.named.",
+    "stop": "Use suffix=, which leaves the text that stops in the answer.",
+}
+
+
+def to_grammar(
+    text: str, read_schema: SchemaReader, grammars: Mapping[str, Grammar] = {}, *, limits: Limits = Limits()
+) -> Grammar:
+    """Return the Grammar of the texts that llguidance accepts for a grammar.
+
+    Parameters
+    ----------
+    text : str
+        The grammar. Its start rule is `start`.
+    read_schema : callable
+        Called with a JSON Schema and the limits; returns its Grammar.
+    grammars : Mapping of str to Grammar
+        What `@name` refers to.
+    limits : Limits
+        Budgets of the automata.
+
+    Returns
+    -------
+    Grammar
+
+    Raises
+    ------
+    GrammarError
+        If the text is not a grammar; the error has line and column.
+    UnsupportedError
+        If it uses a feature that is not enforced, or a lexing decision that cannot be made from the rules.
+    UnsatisfiableError
+        If no text is accepted.
+    """
+    return _Compiler(text, read_schema, grammars, limits).compile()
+
+
+class _Compiler:
+    """The lexemes and rules of one grammar."""
+
+    def __init__(self, text: str, read_schema: SchemaReader, grammars: Mapping[str, Grammar], limits: Limits) -> None:
+        self.text, self.read_schema, self.grammars, self.limits = text, read_schema, grammars, limits
+        self.items = parse_items(text, limits)
+        self.terminals = TerminalReader(self.items, limits)
+        self.lexemes: list[Lexeme] = []
+        self.numbers: dict[str, int] = {}
+        self.inner: list[Grammar] = []
+        self.rules: dict[Hashable, Node] = {}
+        self.pending: list[Definition] = []
+
+    def compile(self) -> Grammar:
+        if "start" not in self.items.definitions:
+            raise GrammarError("there is no rule start", source=self.text, position=0, hint="Write `start: ...`.")
+        options = self.read_options()
+        self.call("start", 0)
+        while self.pending:
+            definition = self.pending.pop()
+            self.rules[definition.name] = self.read_rule(definition)
+        start: Node = Rule("start")
+        skip = self.ignored()
+        rows = LexemeRows(start, self.rules, self.numbers)
+        first = rows.first
+        if skip is not None:
+            self.rules = {name: fold_node(body, _SkipInserter().visit) for name, body in self.rules.items()}
+            start = Sequence((start, Repeat(Mark(SKIP_AT_END), 0, None)))
+            if options.get("allow_initial_skip"):
+                first = frozenset(row | {skip} for row in first)
+        leaves = LexemeTransitions(self.lexemes, self.numbers, rows, skip, first, self.text, self.limits)
+        made = rewrite_leaves(Grammar(start, self.rules), leaves, lambda state: True, self.limits)
+        if made is None:
+            raise UnsatisfiableError(
+                "the rule start derives no text", source=self.text, position=self.items.definitions["start"].at,
+                hint="A lexeme takes as much as it can: what follows it must begin with something else.",
+            )  # fmt: skip
+        return self.embed(made)
+
+    def read_options(self) -> dict[str, Any]:
+        """Return the merged `%llguidance` options."""
+        merged: dict[str, Any] = {}
+        for body, at in self.items.options:
+            if not isinstance(body, dict):
+                fail_at(self.text, at, "the options of %llguidance are an object")
+            for name, value in body.items():
+                if name not in OPTIONS:
+                    fail_at(self.text, at, f"%llguidance has no option {name}", f"There are {', '.join(OPTIONS)}.")
+                if (name, value) in (("skip_repetition", "once"), ("allow_invalid_utf8", True)):
+                    raise UnsupportedError(
+                        f"the option {name} is not supported", source=self.text, position=at, hint="Leave it out."
+                    )
+            merged |= body
+        return merged
+
+    def ignored(self) -> int | None:
+        """Return the number of the lexeme of all `%ignore`s; None if there are none."""
+        if not self.items.ignored:
+            return None
+        dfa = Dfa.union_of([self.terminals.read(step) for step in self.items.ignored])
+        self.numbers[SKIP] = self.numbers[SKIP_AT_END] = len(self.lexemes)
+        self.lexemes.append(Lexeme(self.items.ignored[0].at, dfa))
+        return self.numbers[SKIP]
+
+    def embed(self, made: Grammar) -> Grammar:
+        """Return a Grammar with the inner grammars in place of their tokens."""
+        if not self.inner:
+            return made
+        inner = MergedRules(self.inner)
+        filler = _InnerFiller(inner)
+        rules = {name: fold_node(body, filler.visit) for name, body in made.rules.items()}
+        return Grammar(fold_node(made.start, filler.visit), RuleUnion(rules, inner))
+
+    # ---- rules
+
+    def call(self, name: str, at: int) -> Node:
+        """Return a reference to a rule, which is read when it is first referenced."""
+        definition = self.items.definitions.get(name)
+        if definition is None:
+            fail_at(self.text, at, f"{name} is not defined", f"Write `{name}: ...`.")
+        if name not in self.rules:
+            self.rules[name] = EMPTY  # A placeholder: the body is read later.
+            self.pending.append(definition)
+        return Rule(name)
+
+    def read_rule(self, definition: Definition) -> Node:
+        for name, cure in CURES.items():
+            if name in definition.attributes:
+                raise UnsupportedError(
+                    f"the attribute {name} of a rule is not supported", source=self.text,
+                    position=definition.attributes[name].at, hint=cure,
+                )  # fmt: skip
+        body = definition.body
+        if "suffix" in definition.attributes:
+            dfa = self.terminals.read(body).concatenate(
+                self.terminals.read(definition.attributes["suffix"]), max_states=self.limits.dfa_states
+            )
+            return self.lexeme(dfa, definition.at, is_lazy="lazy")
+        if "lazy" in definition.attributes:
+            return self.lexeme(self.terminals.read(body), definition.at, is_lazy="lazy")
+        return self.read(body)
+
+    def read(self, step: Step) -> Node:
+        """Return the node of a step in a rule."""
+        if step.kind == "options":
+            return make_choice([self.read(part) for part in step.parts])
+        if step.kind == "sequence":
+            return make_sequence([self.read(part) for part in step.parts])
+        if step.kind == "repeat":
+            return Repeat(self.read(step.parts[0]), *step.value)
+        if step.kind == "name" and not step.value.lstrip("_")[:1].isupper():
+            return self.call(step.value, step.at)
+        if step.kind == "special":
+            return self.token(step)
+        if step.kind in ("%json", "%lark", "reference"):
+            return self.subgrammar(step)
+        if step.kind == "string" and not step.value[0]:
+            return EMPTY
+        return self.lexeme(self.terminals.read(step), step.at)
+
+    def lexeme(self, dfa: Dfa, at: int, is_lazy: str = "") -> Node:
+        """Return the leaf of a lexeme with a text; one that may be empty is optional."""
+        leaf = self.leaf(Lexeme(at, dfa, bool(is_lazy)))
+        return Choice((leaf, EMPTY)) if dfa.accepts("") else leaf
+
+    def leaf(self, lexeme: Lexeme) -> Mark:
+        """Return the leaf of a lexeme. Each place has its own, since what follows depends on the place."""
+        name = str(len(self.lexemes))
+        self.numbers[name] = len(self.lexemes)
+        self.lexemes.append(lexeme)
+        return Mark(name)
+
+    def token(self, step: Step) -> Node:
+        """Return the leaf of a special token: `<name>`, `<[1,5-7]>`, `<[^1]>` or `<[*]>`."""
+        name = step.value
+        node = Token((name,))
+        if name.startswith("<["):
+            body = name[2:-2].replace(" ", "")
+            negated = body.startswith("^")
+            ids: list[str | int] = []
+            for part in [] if body == "*" else body.lstrip("^").split(","):
+                low, _, high = part.partition("-")
+                if not (low.isdigit() and (high or low).isdigit()) or int(high or low) - int(low) not in range(10_000):
+                    fail_at(self.text, step.at, f"{name} is not a set of tokens", "Write <[5]>, <[5-7,9]> or <[^5]>.")
+                ids += range(int(low), int(high or low) + 1)
+            node = Token(tuple(ids), negated or body == "*")
+        return self.leaf(Lexeme(step.at, node=node))
+
+    def subgrammar(self, step: Step) -> Node:
+        """Return the leaf of a JSON Schema, a nested grammar or a reference to a given grammar."""
+        try:
+            grammar, tail = self.read_subgrammar(step)
+        except ConstrainError as error:
+            if error.source is None:
+                where = f" (at {error.pointer} of the schema)" if error.pointer else ""
+                error.cause, error.pointer = f"{error.cause}{where}", None
+                error.source, error.position = self.text, step.at
+                error.args = (error.render(),)
+            raise
+        self.inner.append(grammar)
+        node = Token((f"{INNER}{len(self.inner) - 1}",))
+        first = find_first_characters(grammar)
+        return self.leaf(Lexeme(step.at, node=node, first=first, tail=tail))
+
+    def read_subgrammar(self, step: Step) -> tuple[Grammar, Bytes]:
+        """Return the Grammar of such a step, and the bytes that could continue a text of it."""
+        if step.kind == "%json":
+            grammar = self.read_schema(step.value, self.limits)
+            begins = lead_bytes(ranges_from(find_first_characters(grammar).table, 0))
+            return grammar, NUMBER_BYTES if begins & NUMBER_BYTES else frozenset()
+        if step.kind == "%lark":
+            begin, end = step.value
+            if self.limits.nesting <= NESTED:
+                raise LimitError(
+                    "Grammars are nested too deeply in each other.", source=self.text, position=step.at,
+                    hint="Give the inner ones with grammars=, or raise Limits(nesting=...).",
+                )  # fmt: skip
+            inner = replace(self.limits, nesting=self.limits.nesting - NESTED)
+            # Blanks keep the positions of the nested text those of the whole.
+            blank = "".join(char if char == "\n" else " " for char in self.text[:begin])
+            grammar = to_grammar(blank + self.text[begin:end], self.read_schema, self.grammars, limits=inner)
+        else:
+            given = self.grammars.get(step.value[1:])
+            if given is None:
+                fail_at(self.text, step.at, f"there is no grammar {step.value}", "Give it with grammars={name: form}.")
+            grammar = given
+        try:
+            dfa = to_dfa(grammar, "a nested grammar", self.limits)
+        except UnsupportedError:
+            return grammar, NUMBER_BYTES
+        table = dfa.table
+        ends = [state for state in range(len(table.rows)) if table.accepting[state]]
+        return grammar, frozenset().union(*(lead_bytes(ranges_from(table, state)) for state in ends))
+
+
+class _SkipInserter(NodeRebuilder):
+    """A fold that puts optional ignored text before each lexeme."""
+
+    def visit_mark(self, node: Mark, parts: list[Node]) -> Node:
+        return Sequence((Repeat(Mark(SKIP), 0, None), node))
+
+
+class _InnerFiller(NodeRebuilder):
+    """A fold that replaces the tokens that stand for inner grammars."""
+
+    def __init__(self, inner: MergedRules) -> None:
+        self.inner = inner
+
+    def visit_token(self, node: Token, parts: list[Node]) -> Node:
+        name = node.names[0] if node.names else ""
+        return self.inner.start(int(name[len(INNER) :])) if isinstance(name, str) and name.startswith(INNER) else node
