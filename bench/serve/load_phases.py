@@ -1,0 +1,98 @@
+"""Phases of load: so many clients, each with one request after the other, constrained or free, for so many seconds.
+
+Phases alternate. A free phase asks for the lengths that answers under the constraints had, so that both do the same
+work. Tokens count while all clients are at work: texts that are complete after the end of a phase are waited for and
+judged, but not counted in its rate.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Literal
+
+from .event_client import Answer, EventClient
+from .load_cases import PATH, LoadCase, make_free_body
+
+__all__ = ["Load", "Phase", "run_phase"]
+
+Kind = Literal["constrained", "free"]
+HANG_UPS = HOSTILE = 0.01
+"""Shares of the requests under constraints that the client gives up midway, and that are hostile."""
+
+
+@dataclass
+class Load:
+    """What all phases share: the cases, the hostile requests, the budget of a text, and the source of chance."""
+
+    cases: Sequence[LoadCase]
+    hostile: Sequence[tuple[str, bytes]]
+    max_tokens: int
+    rng: random.Random
+    port: int
+    number: int = 0
+
+    def next_seed(self) -> int:
+        """Return a seed that no other request has."""
+        self.number += 1
+        return self.number
+
+
+@dataclass
+class Phase:
+    """What came of a phase.
+
+    answers: with the number of their case, without those of hostile requests. cut: answers that their clients gave up.
+    hostile: name and status of each hostile request. tokens, seconds: those counted for the rate.
+    """
+
+    kind: Kind
+    answers: list[tuple[int, Answer]] = field(default_factory=list)
+    cut: list[Answer] = field(default_factory=list)
+    hostile: list[tuple[str, Answer]] = field(default_factory=list)
+    tokens: float = 0.0
+    seconds: float = 0.0
+
+
+async def run_phase(load: Load, kind: Kind, clients: int, seconds: float) -> Phase:
+    """Run a phase and return what came of it."""
+    phase, begin = Phase(kind), perf_counter()
+    until = begin + seconds
+    connections = [EventClient("127.0.0.1", load.port) for _ in range(clients)]
+    await asyncio.gather(*(run_client(load, phase, client, until) for client in connections))
+    for client in connections:
+        client.close()
+    phase.seconds = until - begin
+    phase.tokens = sum(count_before(answer, until) for answer in [*(one for _, one in phase.answers), *phase.cut])
+    return phase
+
+
+async def run_client(load: Load, phase: Phase, client: EventClient, until: float) -> None:
+    """Send one request after the other until the end of the phase."""
+    while perf_counter() < until:
+        number = load.rng.randrange(len(load.cases))
+        case, chance, seed = load.cases[number], load.rng.random(), load.next_seed()
+        if phase.kind == "free":
+            tokens = load.rng.choice(case.lengths) if case.lengths else load.max_tokens
+            phase.answers.append((number, await client.post(PATH, make_free_body(case, tokens, seed))))
+        elif chance < HOSTILE:
+            name, body = load.rng.choice(load.hostile)
+            phase.hostile.append((name, await client.post(PATH, body)))
+        elif chance < HOSTILE + HANG_UPS:
+            phase.cut.append(await client.post(PATH, case.make_body(load.max_tokens, seed), load.rng.randint(1, 12)))
+        else:
+            answer = await client.post(PATH, case.make_body(load.max_tokens, seed))
+            phase.answers.append((number, answer))
+            if answer.tokens:
+                case.lengths.append(answer.tokens)
+
+
+def count_before(answer: Answer, until: float) -> float:
+    """Return how many tokens of an answer came before the end of a phase, in proportion to its events."""
+    if not answer.times:
+        return answer.tokens if answer.end <= until else 0
+    tokens = answer.tokens or len(answer.times)
+    return tokens * sum(time <= until for time in answer.times) / len(answer.times)

@@ -1,0 +1,147 @@
+"""`constrain serve`: an HTTP server in the shape of OpenAI's, over one model."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import fields, replace
+from importlib.util import find_spec
+from typing import Annotated, Any
+
+import typer
+
+from ..base.errors import ArgumentError, ConstrainError, check_choice
+from ..decoding.scheduler import SLOTS
+from ..serving.api_keys import ApiKeys, read_key_lines, split_keys
+from ..serving.request_log import LOG_FORMATS
+from ..serving.server_settings import ServerSettings
+from . import display
+from .generate_command import load_with_note
+from .kernel_notice import load_kernels
+from .source_options import read_bytes
+
+__all__ = ["serve_model"]
+
+NEEDED = ("fastapi", "uvicorn", "prometheus_client")
+"""Packages of the extra `serve`."""
+LIMITS = {one.name: one for one in fields(ServerSettings) if one.type in ("int", "float")}
+"""The settings that `--limit` changes."""
+
+
+def serve_model(
+    model: Annotated[str, typer.Argument(help="demo (embedded), a folder, or a hub id on this machine.")] = "demo",
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all of this machine.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port; 0 for any that is free.")] = 8_000,
+    name: Annotated[str | None, typer.Option(help="Name of the model in requests and answers.")] = None,
+    slots: Annotated[int, typer.Option(min=1, help="Maximum number of texts that are generated at a time.")] = SLOTS,
+    api_key_file: Annotated[str | None, typer.Option(help="A file of API keys, one a line; - for stdin.")] = None,
+    api_key_env: Annotated[
+        str | None, typer.Option(metavar="NAME", help="An environment variable of API keys, separated by commas.")
+    ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help=f"Change a limit: {', '.join(LIMITS)}; may be repeated."),
+    ] = None,
+    reasoning: Annotated[
+        str | None, typer.Option(metavar="TAGS", help="Tags around the thoughts of the model: '<think> </think>'.")
+    ] = None,
+    tool_format: Annotated[
+        str | None, typer.Option(help="How the model writes tool calls; by default as its chat template says.")
+    ] = None,
+    log_format: Annotated[
+        str | None, typer.Option(help="json, text or none; by default text on a terminal, json elsewhere.")
+    ] = None,
+) -> None:
+    """Serve a model over HTTP: chat completions, completions and responses as OpenAI's clients call them.
+
+    The log goes to stderr. SIGTERM and Ctrl+C let running requests end first.
+    """
+    check_packages()
+    keys = (*read_key_file(api_key_file), *read_key_variable(api_key_env))
+    ApiKeys(keys)
+    check_choice("--log-format", log_format or "text", LOG_FORMATS)
+    settings = change_limits(ServerSettings(model_name=name or model, api_keys=keys), limit or ())
+    settings = replace(settings, tool_format=tool_format, **read_tags(reasoning))
+    from ..serving.server_process import bind_socket, run_engine
+
+    listener = bind_socket(host, port)
+    with listener:
+        load_kernels()
+        loaded = load_with_note(model)
+        url = f"http://{'[' + host + ']' if ':' in host else host}:{listener.getsockname()[1]}"
+        log_format = log_format or ("text" if sys.stderr.isatty() else "json")
+        run_engine(
+            loaded, settings, listener, slots=slots, log_format=log_format,
+            on_start=lambda: print_start(url, settings, slots),
+        )  # fmt: skip
+    display.print_note(("stopped", "dim"))
+
+
+def check_packages() -> None:
+    """Raise ConstrainError if a package of the extra is missing."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise ConstrainError(
+            f"constrain serve needs {', '.join(missing)}, which this Python lacks",
+            hint="pip install 'constrain-lm[serve]'",
+        )
+
+
+def read_key_file(path: str | None) -> tuple[str, ...]:
+    """Return the keys of a file. Raise OSError if it cannot be read, ArgumentError if it has none."""
+    return () if path is None else read_key_lines(read_bytes(path).decode("utf-8", "replace"), path)
+
+
+def read_key_variable(name: str | None) -> tuple[str, ...]:
+    """Return the keys of an environment variable. Raise ArgumentError if it is not set or empty."""
+    if name is None:
+        return ()
+    keys = split_keys(os.environ.get(name, ""))
+    if not keys:
+        raise ArgumentError(
+            f"--api-key-env: the environment variable {name} is not set", hint="Or give --api-key-file."
+        )
+    return keys
+
+
+def change_limits(settings: ServerSettings, given: list[str] | tuple[str, ...]) -> ServerSettings:
+    """Return the settings with the limits of options NAME=VALUE. Raise BadParameter for one that is malformed."""
+    changes: dict[str, Any] = {}
+    for option in given:
+        name, _, value = option.partition("=")
+        try:
+            changes[name] = {"int": int, "float": float}[str(LIMITS[name].type)](value)
+        except (KeyError, ValueError):
+            raise typer.BadParameter(f"--limit is {option!r}: give NAME=VALUE, such as max_queue=64.") from None
+    return replace(settings, **changes)
+
+
+def read_tags(reasoning: str | None) -> dict[str, Any]:
+    """Return the settings of an option --reasoning. Raise BadParameter unless it has two tags."""
+    if reasoning is None:
+        return {}
+    tags = reasoning.split()
+    if len(tags) != 2:
+        raise typer.BadParameter(f"--reasoning is {reasoning!r}: give two tags, such as '<think> </think>'.")
+    return {"think_open": tags[0], "think_close": tags[1]}
+
+
+def print_start(url: str, settings: ServerSettings, slots: int) -> None:
+    """Print where the server is, and a request that works."""
+    display.print_note(("constrain serve", "bold"), f" · {settings.model_name} · {slots} slots")
+    display.print_note("  base URL   ", (f"{url}/v1", "cyan"))
+    display.print_note("  watch      ", (f"{url}/health", "cyan"), " and ", (f"{url}/metrics", "cyan"))
+    if not sys.stderr.isatty():
+        return
+    key = ' \\\n    -H "authorization: Bearer $KEY"' if settings.api_keys else ""
+    body = (
+        f'{{"model": "{settings.model_name}", "max_tokens": 100,\n'
+        '    "messages": [{"role": "user", "content": "Describe a person."}],\n'
+        '    "structured_outputs": {"json": {"type": "object", "required": ["name"],\n'
+        '      "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}}}}'
+    )
+    display.print_note("\nTry it from another terminal:\n")
+    display.print_note((
+        f"  curl {url}/v1/chat/completions \\\n    -H 'content-type: application/json'{key} -d '\n    {body}'", "green",
+    ))  # fmt: skip
+    display.print_note("\nCtrl+C stops the server once running requests have ended.")

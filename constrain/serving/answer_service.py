@@ -1,0 +1,129 @@
+"""`AnswerService`: runs the calls of all endpoints on one Engine.
+
+Every answer passes through `complete` or `stream`, so this is the place of what concerns all requests alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import Any, cast
+
+from ..base.errors import LimitError
+from ..decoding.events import FinishEvent, StreamEvent, TextEvent
+from ..generation.generation_result import Generation
+from ..generation.inference_engine import Engine
+from ..generation.pipeline import generate
+from ..integrations.context_length import check_prompt_length
+from ..integrations.transformers_models import LoadedModel, Prompt
+from .answer_call import AnswerCall
+from .call_formats import choose_tool_format
+from .operations import Operations
+from .request_errors import RequestError, locate_errors
+from .server_settings import ServerSettings
+from .token_logprobs import LogprobReader
+
+__all__ = ["AnswerService"]
+
+CONSTRAINTS = ("schema", "regex", "grammar", "choices")
+
+
+class AnswerService:
+    """The Engine of a server, with its settings and operations.
+
+    started: seconds since 1970. tool_format: how the model writes calls. sampling: held by a call with a sampler of its
+    own, which runs the model beside the Engine, one at a time.
+    """
+
+    def __init__(self, engine: Engine, settings: ServerSettings, operations: Operations) -> None:
+        self.engine, self.settings, self.operations = engine, settings, operations
+        self.started = int(time.time())
+        template = getattr(getattr(engine.model, "tokenizer", None), "chat_template", None)
+        self.tool_format = settings.tool_format or choose_tool_format(template)
+        self.sampling = asyncio.Lock()
+
+    @property
+    def model(self) -> LoadedModel:
+        """The model. Raise RequestError if it takes no prompts."""
+        if not isinstance(self.engine.model, LoadedModel):
+            raise RequestError("the model of this server holds its own prompt", status=500, code="no_prompts")
+        return self.engine.model
+
+    def encode(self, prompt: Prompt, pointer: str) -> list[int]:
+        """Return the token ids of a prompt. Raise RequestError at its place if the model's context is too short."""
+        with locate_errors(pointer):
+            ids = self.model.prompt_ids(prompt)
+        try:
+            check_prompt_length(self.model.model, len(ids), self.settings.model_name)
+        except LimitError as error:
+            raise RequestError(error.cause, pointer, hint="Shorten it.", code="context_length_exceeded") from None
+        return ids
+
+    async def complete(self, call: AnswerCall) -> list[Generation[Any]]:
+        """Return the n texts of a call. Cancelling the task abandons them.
+
+        Raises
+        ------
+        RequestError
+            If the constraint or the prompt is refused.
+        """
+        if call.sampler is not None:
+            return await self.sample(call)
+        with locate_errors(call.pointer), self.operations.admit(call) as (options, meter):
+            texts = list(await self.engine.agenerate(call.prompt, n=call.count, **options))
+            meter.count_texts(texts)
+            return texts
+
+    async def sample(self, call: AnswerCall) -> list[Generation[Any]]:
+        """Return the texts that a sampler of `constrain.generate` draws. A cancelled call ends when they are drawn."""
+        if not any(name in call.options for name in CONSTRAINTS):
+            raise RequestError(
+                "a sampler corrects the distribution of constrained answers, and this one is not constrained",
+                "/sampler", code="contradiction",
+            )  # fmt: skip
+        with locate_errors("/sampler"), self.operations.admit(call) as (options, meter):
+            options.pop("draft", None)  # only the Engine drafts
+            options |= {**call.sampler_options, "sampler": call.sampler, "n": call.count}
+            async with self.sampling:
+                draw: Any = partial(generate, self.model, call.prompt, **options)
+                texts = list(await asyncio.to_thread(draw))
+            meter.count_texts(texts)
+            return texts
+
+    async def stream(self, call: AnswerCall) -> AsyncGenerator[StreamEvent, None]:
+        """Yield the events of the n texts of a call as `Engine.stream` does. Closing it abandons them.
+
+        The texts of a call with a sampler come when all are drawn.
+
+        Raises
+        ------
+        RequestError
+            If the constraint or the prompt is refused, before the first event; or for the error of a text.
+        """
+        if call.sampler is not None:
+            for number, made in enumerate(await self.sample(call)):
+                yield TextEvent(0, number, made.text, made.tokens)
+                yield FinishEvent(0, number, made)
+            return
+        with locate_errors(call.pointer), self.operations.admit(call) as (options, meter):
+            stream = cast(AsyncGenerator[StreamEvent, None], self.engine.stream(call.prompt, n=call.count, **options))
+            async with aclosing(stream) as events:
+                async for event in events:
+                    if isinstance(event, FinishEvent) and event.error is not None:
+                        raise event.error
+                    meter.count_event(event)
+                    yield event
+
+    def open_logprobs(self, call: AnswerCall) -> LogprobReader | None:
+        """Return a reader of the log-probabilities of one text; None if none are wanted. It runs the model."""
+        if call.top_logprobs is None:
+            return None
+        return LogprobReader(self.model.on(call.prompt), self.engine.vocabulary, call.top_logprobs)
+
+    def read_logprobs(self, call: AnswerCall, tokens: Sequence[int]) -> list[Any] | None:
+        """Return the log-probabilities of a text, or None. It runs the model: call it in a thread."""
+        reader = self.open_logprobs(call)
+        return None if reader is None else reader.read(tokens)

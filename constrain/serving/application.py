@@ -1,0 +1,52 @@
+"""`create_app`: the server as a FastAPI application.
+
+uvicorn.run(create_app(constrain.Engine("demo"), ServerSettings()))
+"""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+
+from ..base.version import __version__
+from ..generation.inference_engine import Engine
+from .answer_service import AnswerService
+from .chat_endpoint import build_chat_router
+from .completion_endpoint import build_completion_router
+from .health_endpoint import build_health_router
+from .model_endpoint import build_model_router
+from .operations import Operations
+from .operations_middleware import OperationsMiddleware
+from .request_errors import add_error_handlers
+from .request_log import RequestLog
+from .responses_endpoint import build_responses_router
+from .server_settings import ServerSettings
+
+__all__ = ["create_app"]
+
+
+def create_app(engine: Engine, settings: ServerSettings = ServerSettings(), log: RequestLog | None = None) -> FastAPI:
+    """Return the application that serves an Engine.
+
+    Parameters
+    ----------
+    engine : Engine
+        The model. The caller closes it after the server has stopped.
+    settings : ServerSettings
+    log : RequestLog, optional
+        Where the lines of requests go; by default nowhere.
+
+    Returns
+    -------
+    fastapi.FastAPI
+        ``app.state.service`` is its AnswerService, ``app.state.operations`` its Operations.
+    """
+    app = FastAPI(title="constrain", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
+    operations = Operations(engine.scheduler, settings, log or RequestLog("none"))
+    app.state.operations, app.state.service = operations, AnswerService(engine, settings, operations)
+    app.add_middleware(OperationsMiddleware, operations=operations)
+    add_error_handlers(app)
+    for build in (
+        build_health_router, build_model_router, build_chat_router, build_completion_router, build_responses_router,
+    ):  # fmt: skip
+        app.include_router(build())
+    return app

@@ -1,0 +1,94 @@
+"""The body of a request as JSON, within the limits of the server."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from fastapi import Request
+
+from ..base.errors import shorten_text
+from ..base.json_documents import find_deeper, pointer_token
+from .request_errors import RequestError
+from .request_limits import check_request_size
+from .server_settings import ServerSettings
+
+__all__ = ["read_body"]
+
+MOST_NESTING = 200
+"""Deepest nesting of brackets in a body."""
+SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""An escape that may be half of a surrogate pair."""
+
+
+async def read_body(request: Request, settings: ServerSettings) -> dict[str, Any]:
+    """Return the JSON object of a request's body.
+
+    Raises
+    ------
+    RequestError
+        If it is not a JSON object or exceeds a limit (400), names a member twice, is nested too
+        deeply, or is too long (413).
+    """
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > settings.max_body_bytes:
+            raise RequestError(
+                f"the body has more than {settings.max_body_bytes:,} bytes", "", status=413, code="body_too_large"
+            )
+        parts.append(part)
+    try:
+        text = b"".join(parts).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RequestError(
+            f"the body is not UTF-8: {error.reason} at byte {error.start}", "", code="invalid_json"
+        ) from None
+    if find_deeper(text, MOST_NESTING, 0) >= 0:
+        raise RequestError(f"the body is nested deeper than {MOST_NESTING} levels", "", code="too_deep")
+    try:
+        value = json.loads(text, object_pairs_hook=refuse_repeats, parse_constant=refuse_constant)
+    except ValueError as error:
+        raise RequestError(f"the body is not JSON: {error}", "", code="invalid_json") from None
+    if not isinstance(value, dict):
+        raise RequestError("the body is not a JSON object", "", code="invalid_json")
+    if SURROGATE.search(text):
+        refuse_surrogates(value)
+    check_request_size(value, settings)
+    return value
+
+
+def refuse_surrogates(body: dict[str, Any]) -> None:
+    """Raise RequestError for a text with half of a surrogate pair: it is not a character, and has no UTF-8."""
+    waiting: list[tuple[str, Any]] = [("", body)]
+    while waiting:
+        place, value = waiting.pop()
+        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for name, item in items:
+            if has_surrogate(name):
+                raise RequestError("the name of a member has half of a surrogate pair, which is not a character", place)
+            where = f"{place}/{pointer_token(str(name))}"
+            if has_surrogate(item):
+                raise RequestError("the text has half of a surrogate pair, which is not a character", where)
+            waiting.append((where, item))
+
+
+def has_surrogate(value: Any) -> bool:
+    """Return whether a value is a text with half of a surrogate pair."""
+    return isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value)
+
+
+def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object. Raise ValueError if a name is given twice, whose readers may disagree on its meaning."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the member {shorten_text(twice)!r} is given twice")
+    return members
+
+
+def refuse_constant(name: str) -> float:
+    """Raise ValueError for NaN and infinities, which JSON does not have."""
+    raise ValueError(f"{name} is not a JSON value")

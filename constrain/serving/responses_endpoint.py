@@ -1,0 +1,124 @@
+"""`/v1/responses`: requests, answers, and streams of events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from ..base.errors import shorten_text
+from ..decoding.events import TextEvent
+from .answer_call import AnswerCall, make_constraint, read_thinking
+from .answer_formats import read_answer_format
+from .answer_service import AnswerService
+from .event_responses import respond_with_events
+from .prompt_rendering import render_conversation
+from .request_body import read_body
+from .request_errors import RequestError, describe_error
+from .request_fields import check_fields
+from .request_objects import RequestObject
+from .response_items import read_input
+from .response_shapes import ResponseShape
+from .sampling_fields import read_max_tokens, read_sampler, read_token_options
+from .shared_fields import check_model, read_stream_options
+from .tool_requests import plan_tools
+
+__all__ = ["build_responses_router"]
+
+LOGPROBS = "message.output_text.logprobs"
+INCLUDED = (LOGPROBS, "reasoning.encrypted_content")
+MOST_TOP_LOGPROBS = 20
+
+
+def build_responses_router() -> APIRouter:
+    """Return the route of responses."""
+    router = APIRouter()
+
+    @router.post("/v1/responses")
+    async def create_response(request: Request) -> Response:
+        service: AnswerService = request.app.state.service
+        body = RequestObject(await read_body(request, service.settings))
+        call = await asyncio.to_thread(read_responses_request, body, service)
+        shape = ResponseShape(service.settings.model_name, call, body.value)
+        if read_stream_options(body).is_streamed:
+            return await respond_with_events(stream_response(service, call, shape), ends_with=None)
+        async for _ in write_response(service, call, shape):
+            pass
+        return JSONResponse(shape.response)
+
+    return router
+
+
+def read_responses_request(body: RequestObject, service: AnswerService) -> AnswerCall:
+    """Return the call of a request. Raise RequestError for whatever is wrong with it.
+
+    Runs in a thread: schemas of tools are compiled here.
+    """
+    check_fields(body, "responses")
+    check_model(body, service.settings)
+    messages, wanted = read_input(body), read_answer_format(body)
+    plan = plan_tools(body, "flat", service.engine.vocabulary)
+    marks = read_thinking(body, service.settings)
+    sampler, sampler_options = read_sampler(body)
+    options = {
+        **read_token_options(body, service.engine.vocabulary.size),
+        "max_tokens": read_max_tokens(body, service.settings),
+    }
+    constraint, pointer = make_constraint(wanted, plan, marks, service.tool_format)
+    ids = service.encode(render_conversation(service.model, messages, plan, wanted, {}), "/input")
+    body.read_typed("metadata", lambda value: isinstance(value, dict), "an object")
+    return AnswerCall(
+        ids, 1, {**options, **constraint}, pointer, wanted, plan, marks, service.tool_format, read_included(body),
+        sampler, sampler_options,
+    )  # fmt: skip
+
+
+def read_included(body: RequestObject) -> int | None:
+    """Return the number of alternatives at each token; None if no log-probabilities are asked for."""
+    included = body.read_texts("include") or []
+    for place, name in body.read_list("include") or ():
+        if name not in INCLUDED:
+            raise RequestError(
+                f"{shorten_text(name, 80)!r} cannot be included", place, hint=f"Give {' or '.join(INCLUDED)}."
+            )
+    count = body.read_count("top_logprobs", 0, MOST_TOP_LOGPROBS)
+    return (count or 0) if LOGPROBS in included or count else None
+
+
+async def stream_response(
+    service: AnswerService, call: AnswerCall, shape: ResponseShape
+) -> AsyncGenerator[dict[str, Any], None]:
+    """Yield the events of an answer. An error after the first one is an event of its own."""
+    begun = False
+    try:
+        async for event in write_response(service, call, shape):
+            begun = True
+            yield event
+    except Exception as error:
+        if not begun:
+            raise
+        _, body = describe_error(error)
+        yield shape.fail(body["error"])
+
+
+async def write_response(
+    service: AnswerService, call: AnswerCall, shape: ResponseShape
+) -> AsyncGenerator[dict[str, Any], None]:
+    """Run a call, and yield the events of its answer; `shape.response` is the answer then."""
+    reader, logprobs, begun = call.open_reader(), None, False
+    async for event in service.stream(call):
+        if not begun:
+            begun = True
+            logprobs = await asyncio.to_thread(service.open_logprobs, call)
+            for one in shape.begin():
+                yield one
+        if isinstance(event, TextEvent):
+            found = None if logprobs is None else await asyncio.to_thread(logprobs.read, event.tokens)
+            for one in shape.add(reader.feed(event.text), found):
+                yield one
+        else:
+            for one in [*shape.add(reader.finish(), None), *shape.end(event.generation)]:
+                yield one

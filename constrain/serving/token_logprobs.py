@@ -1,0 +1,95 @@
+"""Log-probabilities of the tokens of an answer: those of the model itself, before masks, penalties and temperature.
+
+They are computed by one more pass of the model over the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..sampling.core.language_model import LanguageModel, rows_after
+from ..vocabulary.vocabulary import Vocabulary
+
+__all__ = ["LogprobReader", "TokenLogprob", "describe_logprobs", "list_completion_logprobs"]
+
+LOWEST = -9999.0
+"""What stands for minus infinity, which JSON does not have."""
+
+
+@dataclass(frozen=True)
+class TokenLogprob:
+    """A token of an answer.
+
+    data: its bytes. logprob: in nats. top: the likeliest tokens at its place, as pairs of bytes and log-probability.
+    """
+
+    data: bytes
+    logprob: float
+    top: tuple[tuple[bytes, float], ...] = ()
+
+
+class LogprobReader:
+    """Reads the log-probabilities of one answer while it grows.
+
+    lm: the model after the prompt. count: number of alternatives at each token.
+    """
+
+    def __init__(self, lm: LanguageModel, vocabulary: Vocabulary, count: int) -> None:
+        self.lm, self.vocabulary, self.count = lm, vocabulary, count
+        self.tokens: list[int] = []
+
+    def read(self, tokens: Sequence[int]) -> list[TokenLogprob]:
+        """Return those of the next tokens."""
+        before = [[*self.tokens, *tokens[:number]] for number in range(len(tokens))]
+        if not before:
+            return []
+        rows = rows_after(self.lm, before, self.vocabulary.size)
+        self.tokens.extend(tokens)
+        return [self.describe(token, row) for token, row in zip(tokens, rows)]
+
+    def describe(self, token: int, row: NDArray[np.floating[Any]]) -> TokenLogprob:
+        """Return that of a token, given the row of its place."""
+        row = row[: self.vocabulary.size]
+        best = np.argsort(-row, kind="stable")[: self.count]
+        top = tuple((self.spell(int(one)), finite(row[one])) for one in best)
+        return TokenLogprob(self.spell(token), finite(row[token]), top)
+
+    def spell(self, token: int) -> bytes:
+        """Return the bytes of a token; special ones by name."""
+        return self.vocabulary.transcript((token,))
+
+
+def finite(value: Any) -> float:
+    """Return a log-probability that JSON can hold."""
+    return max(float(value), LOWEST)
+
+
+def describe_logprobs(found: Sequence[TokenLogprob]) -> list[dict[str, Any]]:
+    """Return them in the shape of chat completions and responses."""
+    return [
+        {**describe_token(one.data, one.logprob), "top_logprobs": [describe_token(*other) for other in one.top]}
+        for one in found
+    ]
+
+
+def describe_token(data: bytes, logprob: float) -> dict[str, Any]:
+    """Return a token with its bytes, since one may end within a character."""
+    return {"token": data.decode("utf-8", "replace"), "bytes": list(data), "logprob": logprob}
+
+
+def list_completion_logprobs(found: Sequence[TokenLogprob], offset: int) -> dict[str, Any]:
+    """Return them in the shape of completions. offset: the number of characters in front of the first token."""
+    texts = [one.data.decode("utf-8", "replace") for one in found]
+    offsets = [offset + sum(map(len, texts[:number])) for number in range(len(texts))]
+    top = [{data.decode("utf-8", "replace"): logprob for data, logprob in reversed(one.top)} for one in found]
+    return {
+        "tokens": texts,
+        "token_logprobs": [one.logprob for one in found],
+        "top_logprobs": top,
+        "text_offset": offsets,
+    }

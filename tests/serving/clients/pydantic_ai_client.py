@@ -1,0 +1,48 @@
+"""Scenarios of `pydantic-ai`: tool, native and prompted output over chat and responses, function tools, streams."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from importlib.metadata import version
+
+from pydantic import BaseModel, ConfigDict
+from pydantic_ai import Agent, NativeOutput, PromptedOutput, ToolOutput
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+
+class Person(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    name: str
+    age: int
+
+
+def weather(city: str) -> str:
+    """Weather of a city."""
+    return f"sunny in {city}"
+
+
+async def check_model(model: OpenAIChatModel | OpenAIResponsesModel) -> None:
+    prompt = "Describe a person."
+    for wanted in (NativeOutput(Person), ToolOutput(Person), PromptedOutput(Person)):
+        made = await Agent(model, output_type=wanted, retries=5).run(prompt)
+        assert isinstance(made.output, Person), wanted
+    assert isinstance((await Agent(model, retries=3).run(prompt)).output, str)
+    agent = Agent(model, output_type=NativeOutput(Person), tools=[weather], retries=5)
+    assert isinstance((await agent.run(prompt)).output, Person)
+    for wanted in (NativeOutput(Person), ToolOutput(Person)):
+        async with Agent(model, output_type=wanted, retries=5).run_stream(prompt) as result:
+            seen = [one async for one in result.stream_output(debounce_by=None)]
+            assert isinstance(await result.get_output(), Person) and seen
+
+
+def main(url: str) -> None:
+    provider = OpenAIProvider(base_url=url, api_key="none")
+    for kind in (OpenAIChatModel, OpenAIResponsesModel):
+        asyncio.run(check_model(kind("demo", provider=provider)))
+    print(f"pydantic-ai {version('pydantic-ai-slim')}: ok")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,78 @@
+"""`/v1/completions`: prompts, echoes, log-probabilities, streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from openai.types import Completion
+
+from tests.serving.request_bodies import post, post_stream, refusal
+
+
+def ask(client: TestClient, **more: Any) -> Completion:
+    return Completion.model_validate(post(client, "completions", {"model": "demo", "prompt": "Name:", **more}))
+
+
+def test_several_prompts_and_answers_are_in_order(client: TestClient) -> None:
+    made = ask(client, prompt=["Red", "Blue"], n=2, echo=True, max_tokens=3, seed=1)
+    assert [choice.index for choice in made.choices] == [0, 1, 2, 3]
+    assert [choice.text[:3] for choice in made.choices] == ["Red", "Red", "Blu", "Blu"]
+    assert {choice.finish_reason for choice in made.choices} == {"length"}
+
+
+def test_token_ids_are_prompts(client: TestClient) -> None:
+    for prompt in ([300, 301], [[300, 301], [302]]):
+        assert ask(client, prompt=prompt, max_tokens=2).usage.prompt_tokens == (2 if prompt == [300, 301] else 3)
+
+
+def test_constraints_and_samplers(client: TestClient) -> None:
+    assert ask(client, structured_outputs={"choice": ["red", "blue"]}).choices[0].text in ("red", "blue")
+    body = {"model": "demo", "prompt": "x", "regex": "[ab]{2}", "sampler": "awrs", "n": 2, "seed": 1}
+    assert all(one["constrain"]["log_weight"] <= 0 for one in post(client, "completions", body)["choices"])
+
+
+def test_log_probabilities(client: TestClient) -> None:
+    [choice] = ask(client, max_tokens=5, logprobs=2, seed=1).choices
+    found = choice.logprobs
+    assert found is not None and found.tokens is not None and found.top_logprobs is not None
+    assert "".join(found.tokens) == choice.text
+    assert found.text_offset == [len("".join(found.tokens[:k])) for k in range(len(found.tokens))]
+    assert all(len(one) <= 2 for one in found.top_logprobs)
+
+
+def test_chunks_add_up_to_the_answer(client: TestClient) -> None:
+    body = {"model": "demo", "prompt": ["Red", "Blue"], "echo": True, "max_tokens": 6, "seed": 3, "logprobs": 1, "n": 2}
+    chunks = post_stream(client, "completions", {**body, "stream_options": {"include_usage": True}})
+    whole = post(client, "completions", body)
+    texts = dict.fromkeys(range(4), "")
+    tokens: dict[int, list[str]] = {index: [] for index in range(4)}
+    for chunk in chunks[:-1]:
+        for choice in Completion.model_validate({**chunk, "choices": [
+            {**one, "finish_reason": one["finish_reason"] or "stop"} for one in chunk["choices"]
+        ]}).choices:  # fmt: skip
+            texts[choice.index] += choice.text
+            tokens[choice.index] += [] if choice.logprobs is None else choice.logprobs.tokens or []
+    assert list(texts.values()) == [choice["text"] for choice in whole["choices"]]
+    assert list(tokens.values()) == [choice["logprobs"]["tokens"] for choice in whole["choices"]]
+    assert chunks[-1]["choices"] == [] and chunks[-1]["usage"] == whole["usage"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({"prompt": None}, "/prompt"),
+        ({"prompt": []}, "/prompt"),
+        ({"prompt": ["a", 3]}, "/prompt/1"),
+        ({"prompt": [10**9]}, "/prompt"),
+        ({"suffix": "x"}, "/suffix"),
+        ({"best_of": 3}, "/best_of"),
+        ({"logprobs": 9}, "/logprobs"),
+        ({"messages": []}, "/messages"),
+        ({"regex": "a", "ebnf": 'root ::= "a"'}, "/ebnf"),
+    ],
+    ids=str,
+)
+def test_errors_have_their_place(client: TestClient, fields: dict[str, Any], pointer: str) -> None:
+    assert refusal(client, "completions", {"model": "demo", "prompt": "x", **fields})["param"] == pointer
