@@ -1,0 +1,82 @@
+"""What is counted of one engine, and how a mask inside it is compared with that of a Matcher."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..mask_errors.judge import Judge
+
+__all__ = ["MaskCheck", "PluginEngine", "Tally", "allowed_after"]
+
+
+class PluginEngine(ABC):
+    """An engine with its plug-in and the embedded model. where: what of the engine runs."""
+
+    name: str
+    package: str
+    where: str
+
+    @abstractmethod
+    def load(self) -> Any:
+        """Load the model; return its Vocabulary as the plug-in reads it."""
+
+    @abstractmethod
+    def answer(self, constraint: Any, source: dict[str, Any], max_tokens: int | None, seed: int) -> str | None:
+        """Return a text that ended within max_tokens; None if it did not end."""
+
+    @abstractmethod
+    def compare(self, constraint: Any, source: dict[str, Any], tokens: int, seed: int, check: MaskCheck) -> None:
+        """Sample up to so many tokens without a budget, and have each mask checked."""
+
+
+class MaskCheck:
+    """Compares masks inside an engine with those of a new Matcher after the same tokens."""
+
+    def __init__(self, constraint: Any) -> None:
+        self.constraint, self.compared, self.different = constraint, 0, 0
+
+    def __call__(self, tokens: Sequence[int], finite: Any) -> None:
+        """Count one mask. finite: bool [>= V], whether the logit of each token is finite in the engine."""
+        expected = allowed_after(self.constraint, tokens)
+        given = np.asarray(finite, np.bool_)
+        self.compared += 1
+        size = len(expected)
+        self.different += not (np.array_equal(given[:size], expected) and not given[size:].any())
+
+
+def allowed_after(constraint: Any, tokens: Sequence[int]) -> Any:
+    """Return bool [V]: the mask of a new Matcher after these tokens; after an end token, the end tokens."""
+    vocabulary = constraint.vocabulary
+    out = np.zeros(vocabulary.size, np.bool_)
+    ended = [at for at, token in enumerate(tokens) if token in vocabulary.eos_ids]
+    if ended:
+        out[list(vocabulary.eos_ids)] = True
+        return out
+    matcher = constraint.matcher()
+    for token in tokens:
+        matcher.advance(int(token))
+    return np.unpackbits(matcher.mask().view(np.uint8), bitorder="little", count=vocabulary.size).astype(np.bool_)
+
+
+class Tally:
+    """Counts of one engine."""
+
+    def __init__(self) -> None:
+        names = ("refused", "too long", "answers", "valid", "invalid", "not judged", "not ended", "failed", "masks",
+                 "masks different")  # fmt: skip
+        self.counts = dict.fromkeys(names, 0)
+
+    def add_answer(self, judge: Judge | None, text: str | None) -> bool | None:
+        """Count an answer; return whether it is valid, None if that is not known."""
+        if text is None:
+            self.counts["not ended"] += 1
+            return None
+        verdict = None if judge is None else judge(text)
+        valid = None if verdict is None else verdict.plain if verdict.exact is None else verdict.exact
+        self.counts["answers"] += 1
+        self.counts["not judged" if valid is None else "valid" if valid else "invalid"] += 1
+        return valid
