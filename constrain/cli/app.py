@@ -1,6 +1,7 @@
 """The command line: one file per command, and a single place where exceptions become messages and exit codes.
 
-constrain generate | check | validate | sample | test | view | infer | explain | demo | warmup | doctor
+constrain generate | batch | serve | choose | score | repair | check | validate | sample | test | view | infer |
+explain | demo | warmup | doctor
 """
 
 from __future__ import annotations
@@ -19,14 +20,19 @@ from typer.core import TyperGroup
 from ..base.errors import MESSAGE, ConstrainError, SchemaWarning, shorten_text
 from ..base.version import __version__
 from . import (
+    batch_command,
     check_command,
+    choose_command,
     demo_command,
     display,
     doctor_command,
     explain_command,
     generate_command,
     infer_command,
+    repair_command,
     sample_command,
+    score_command,
+    serve_command,
     test_command,
     validate_command,
     view_command,
@@ -81,6 +87,11 @@ app = typer.Typer(
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "generate": generate_command.generate_texts,
+    "batch": batch_command.run_batch,
+    "serve": serve_command.serve_model,
+    "choose": choose_command.choose_option,
+    "score": score_command.score_answer,
+    "repair": repair_command.repair_answer,
     "check": check_command.check_schema,
     "validate": validate_command.validate_instances,
     "sample": sample_command.print_samples,

@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..base.errors import SourceError
 from ..base.options import Style
-from ..compilation.constraint_compiler import to_grammar
-from ..forms import grammar as form_of
+from ..checking import PythonChecker, SqliteChecker, TextChecker
+from ..search import BeamSearch, BestFirst, StochasticBeams
 from . import display
 from .common_arguments import SchemaOptions, takes_style
-from .grammar_source import ImportOption, grammar_text, ready_name
+from .constraint_options import ChoiceOption, GrammarOption, RegexOption, SchemaOption, read_constraint
+from .grammar_source import ImportOption
 from .kernel_notice import load_kernels
-from .source_options import JsonFlag, Seed, attribute_errors, read_schema, silence_transformers
+from .model_options import ModelOption, PromptOption, read_prompt
+from .source_options import JsonFlag, Seed, attribute_errors, read_bytes, silence_transformers
 
 if TYPE_CHECKING:
     from ..decoding.generation_loop import Piece
     from ..generation.generation_result import Generation
+    from ..generation.search_arguments import Search
     from ..integrations.transformers_models import LoadedModel
 
 __all__ = ["generate_texts", "load_with_note", "stream_pieces", "print_cost"]
@@ -35,14 +39,12 @@ text."""
 
 @takes_style(Style())
 def generate_texts(
-    schema: Annotated[str | None, typer.Option(help="A JSON Schema: a file, - for stdin, or the JSON text.")] = None,
-    regex: Annotated[str | None, typer.Option(help="A regular expression that the complete text matches.")] = None,
-    grammar: Annotated[
-        str | None, typer.Option(help="A Lark or GBNF grammar: a file, the name of a built-in grammar, - for stdin.")
-    ] = None,
-    choice: Annotated[list[str] | None, typer.Option(help="One of the texts to choose from; may be repeated.")] = None,
-    prompt: Annotated[str | None, typer.Option(help="The prompt; - for stdin.")] = None,
-    model: Annotated[str, typer.Option(help="demo (embedded), a folder, or a hub id on this machine.")] = "demo",
+    schema: SchemaOption = None,
+    regex: RegexOption = None,
+    grammar: GrammarOption = None,
+    choice: ChoiceOption = None,
+    prompt: PromptOption = None,
+    model: ModelOption = "demo",
     n: Annotated[int, typer.Option("-n", min=1, help="How many texts.")] = 1,
     seed: Seed = None,
     max_tokens: Annotated[
@@ -86,6 +88,22 @@ def generate_texts(
         str, typer.Option(help="masked (streams); faithful to the model: exact, without_replacement, smc; or auto.")
     ] = "masked",
     particles: Annotated[int | None, typer.Option(min=1, help="Number of particles, for smc and pimh.")] = None,
+    search: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME[:N]",
+            help="Search for the likeliest texts instead: beam:WIDTH, best-first:CALLS or stochastic:CALLS.",
+        ),
+    ] = None,
+    draft: Annotated[
+        str | None,
+        typer.Option(help="What guesses tokens ahead: constraint, prompt, suffix, recycling, none, or a model."),
+    ] = None,
+    check: Annotated[
+        str | None,
+        typer.Option(metavar="NAME[=FILE]", help="Check the text while it is written: python, or sqlite=SCRIPT."),
+    ] = None,
+    retries: Annotated[int, typer.Option(min=0, help="How often a text that --check refuses is drawn again.")] = 3,
     folders: ImportOption = None,
     options: SchemaOptions = SchemaOptions(),
     as_json: JsonFlag = False,
@@ -94,37 +112,23 @@ def generate_texts(
 
     The text is printed to stdout, its cost to stderr. On a terminal it is streamed, with forced text dimmed.
     """
-    given = {"--schema": schema, "--regex": regex, "--grammar": grammar, "--choice": choice or None}
-    if sum(value is not None for value in given.values()) != 1:
-        raise typer.BadParameter(f"give one of {', '.join(given)}.")
-    if schema is not None:
-        source = read_schema(schema)
-        name, text, options = source.name, source.text, options.relative_to(source)
-        arguments: dict[str, Any] = {"schema": text}
-    elif grammar is not None:
-        name, text = grammar_text(grammar)
-        arguments = {"grammar": form_of(grammar if ready_name(grammar) else text, import_paths=folders or ())}
-    else:
-        name, arguments = ("the regex", {"regex": regex}) if regex is not None else ("the choices", {"choices": choice})
-    with attribute_errors(name):
-        to_grammar(
-            **arguments, style=options.style, registry=options.registry
-        )  # errors in the constraint are reported before a model is loaded
+    given = read_constraint(schema, regex, grammar, choice, folders, options)
     biases = dict(map(read_bias, logit_bias or ()))
-    if prompt == "-":
-        prompt = sys.stdin.read()
+    searched, checker = read_search(search), read_checker(check)
+    prompt = read_prompt(prompt)
     load_kernels()
-    live = sys.stdout.isatty() and not as_json and n == 1 and sampler == "masked"
+    live = sys.stdout.isatty() and not as_json and n == 1 and sampler == "masked" and not search and not check
     from ..generation.pipeline import generate as write
 
     prompted = load_with_note(model)
-    with attribute_errors(name), nullcontext() if live else display.show_progress("writing …"):
+    with attribute_errors(given.name), nullcontext() if live else display.show_progress("writing …"):
         generations = write(
-            prompted, prompt, **arguments, style=options.style, registry=options.registry, n=n, seed=seed,
-            max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, sampler=sampler,
+            prompted, prompt, **given.arguments, style=given.options.style, registry=given.options.registry, n=n,
+            seed=seed, max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, sampler=sampler,
             particles=particles, stream=stream_pieces() if live else None, min_p=min_p, stop=stop or None,
             repetition_penalty=repetition_penalty, presence_penalty=presence_penalty,
             frequency_penalty=frequency_penalty, logit_bias=biases, chat=chat, show_constraint=show_constraint,
+            search=searched, draft=draft, check=checker, retries=retries,
         )  # fmt: skip
     if as_json:
         display.as_json({"texts": [generation_json(one) for one in generations]})
@@ -135,7 +139,40 @@ def generate_texts(
         if not live:
             print(one.text)
         print_cost(one)
-    print_weights(generations)
+    if searched is None:
+        print_weights(generations)
+
+
+def read_search(option: str | None) -> Search | None:
+    """Return the search of an option NAME[:N]. Raise BadParameter if there is none of that name."""
+    if option is None:
+        return None
+    name, _, number = option.partition(":")
+    searches: dict[str, Callable[..., Search]] = {
+        "beam": BeamSearch,
+        "best-first": BestFirst,
+        "stochastic": StochasticBeams,
+    }
+    is_number = number.isascii() and number.isdigit() and len(number) < 10
+    if name not in searches or (":" in option and not is_number):
+        raise typer.BadParameter(f"--search is {option!r}: give beam:8, best-first:1000 or stochastic:1000.")
+    return searches[name](*([int(number)] if number else []))
+
+
+def read_checker(option: str | None) -> TextChecker | None:
+    """Return the checker of an option NAME[=FILE]. Raise BadParameter if there is none of that name."""
+    if option is None:
+        return None
+    name, _, file = option.partition("=")
+    if option == "python":
+        return PythonChecker()
+    if name != "sqlite" or not file:
+        raise typer.BadParameter(f"--check is {option!r}: give python, or sqlite=FILE with CREATE statements.")
+    with attribute_errors(file):
+        try:
+            return SqliteChecker(read_bytes(file).decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            raise SourceError(f"byte {error.start} is not valid UTF-8", hint="Give a script of SQL.") from None
 
 
 def read_bias(option: str) -> tuple[int | str, float]:

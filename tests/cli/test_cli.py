@@ -58,7 +58,10 @@ def file(tmp_path: Path) -> Callable[[str | bytes], str]:
 # ---- usage -------------------------------------------------------------------------------------------------------
 
 
-COMMANDS = ("generate", "check", "validate", "sample", "infer", "explain", "demo", "warmup", "doctor")
+COMMANDS = (
+    "generate", "batch", "choose", "score", "repair", "check", "validate", "sample", "infer", "explain", "demo",
+    "warmup", "doctor",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
@@ -71,7 +74,7 @@ def test_help_lists_the_exit_codes(run: Run, command: str) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_that_compile_have_the_style(run: Run, command: str) -> None:
-    compiles = command in ("generate", "check", "validate", "sample", "explain")
+    compiles = command in ("generate", "batch", "score", "repair", "check", "validate", "sample", "explain")
     assert ("--key-order" in run(command, "--help").out) == compiles
 
 
@@ -80,7 +83,11 @@ def test_commands_that_compile_have_the_style(run: Run, command: str) -> None:
     [
         ("nonsense",), ("check",), ("generate",), ("explain",), ("generate", "--regex", "a", "--choice", "b"),
         ("sample", PERSON, "--whitespace", "99"), ("sample", PERSON, "--key-order", "none"),
-        ("sample", PERSON, "-n", "x"), ("validate", PERSON),
+        ("sample", PERSON, "-n", "x"), ("validate", PERSON), ("choose",), ("score",), ("repair", PERSON),
+        ("batch", PERSON),
+        ("generate", "--regex", "a", "--search", "deep"), ("generate", "--regex", "a", "--search", "beam:"),
+        ("generate", "--regex", "a", "--check", "sqlite"), ("generate", "--regex", "a", "--check", "ruby"),
+        ("generate", "--regex", "a", "--retries", "-1"), ("choose", "a", "--ends", "never"),
     ],
 )  # fmt: skip
 def test_wrong_usage(run: Run, arguments: tuple[str, ...]) -> None:
@@ -119,12 +126,15 @@ def test_the_script_is_what_pyproject_says() -> None:
         ('{"not":' * 3000 + "{}" + "}" * 3000, 3, "Limits.nesting"),
     ],
 )
-@pytest.mark.parametrize("command", ["check", "sample", "validate", "generate"])
+@pytest.mark.parametrize("command", ["check", "sample", "validate", "generate", "score", "repair"])
 def test_bad_schemas(
     run: Run, file: Callable[[str | bytes], str], command: str, content: str | bytes, code: int, said: str
 ) -> None:
     path = file(content)
-    arguments = {"validate": (path, path), "generate": ("--schema", path)}.get(command, (path,))
+    arguments = {
+        "validate": (path, path), "generate": ("--schema", path), "score": ("1", "--schema", path),
+        "repair": (path, "--schema", path),
+    }.get(command, (path,))  # fmt: skip
     answer = run(command, *arguments)
     assert answer.code == code
     assert answer.err.startswith(f"error: {path}: ")

@@ -20,7 +20,7 @@ from constrain.base.options import Style
 from constrain.cli import app, common_arguments
 
 Run = Callable[..., tuple[int, str, str]]
-COMMANDS = ("generate", "check", "validate", "sample", "explain")
+COMMANDS = ("generate", "batch", "score", "repair", "check", "validate", "sample", "explain")
 COMMON = {"$id": "https://example.org/common", "$defs": {"code": {"type": "string", "pattern": "^[A-Z]{2}$"}}}
 ORDER = json.dumps({"type": "object", "properties": {"c": {"$ref": "https://example.org/common#/$defs/code"}},
                     "required": ["c"], "additionalProperties": False})  # fmt: skip
@@ -92,13 +92,18 @@ def test_an_option_that_is_none_is_refused(run: Run) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_references_into_another_file(run: Run, common: str, command: str) -> None:
+def test_references_into_another_file(run: Run, common: str, command: str, tmp_path: Path) -> None:
+    rows, output = tmp_path / "rows.jsonl", tmp_path / "out.jsonl"
+    rows.write_text('{"prompt": "A code."}', "utf-8")
     arguments = {
+        "batch": (str(rows), str(output), "--schema", ORDER, "--json"),
         "generate": ("--schema", ORDER, "--max-tokens", "64", "--seed", "1"),
+        "score": ('{"c": "AB"}', "--schema", ORDER),
+        "repair": ("-", "--schema", ORDER),
         "validate": (ORDER, "-"),
         "explain": ("--schema", ORDER),
     }.get(command, (ORDER,))
-    if command == "generate":
+    if command in ("generate", "batch", "score"):
         pytest.importorskip("transformers")
     code, out, err = run(command, *arguments, "--registry", common, stdin='{"c": "AB"}')
     assert code == 0 and out, err

@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -32,6 +33,11 @@ SCHEMA = '{"enum": [1, "a"]}'
 GROUP = typer.main.get_command(app.app)
 RIGHT: dict[str, dict[str, list[str]]] = {
     "generate": {"choice": ["a", "b"], "max_tokens": ["9"]},
+    "batch": {"source": ["EMPTY"], "output": ["NEW"], "choice": ["a", "b"]},
+    "serve": {"port": ["0"]},
+    "choose": {"options": ["a", "b"]},
+    "score": {"text": ["1"], "max_rows": ["64"], "n": ["2"]},
+    "repair": {"file": ["FILE"], "schema": [SCHEMA]},
     "check": {"schema": [SCHEMA]},
     "validate": {"schema": [SCHEMA], "instances": ["FILE"]},
     "sample": {"schema": [SCHEMA], "n": ["1"]},
@@ -43,8 +49,10 @@ RIGHT: dict[str, dict[str, list[str]]] = {
     "warmup": {},
     "doctor": {"model": ["bytes"]},
 }
-"""A right call of each command; FILE: a file that holds the JSON text 1."""
-INSTEAD = {"generate": {"schema": "choice", "regex": "choice", "grammar": "choice"}, "explain": {"regex": "schema"}}
+"""A right call of each command; FILE: a file that holds the JSON text 1, EMPTY: an empty one, NEW: a file to write."""
+INSTEAD = {"generate": {"schema": "choice", "regex": "choice", "grammar": "choice"}, "explain": {"regex": "schema"},
+           "batch": {"schema": "choice", "regex": "choice", "grammar": "choice", "type_name": "choice"},
+           "repair": {"regex": "schema", "grammar": "schema", "choice": "schema"}}  # fmt: skip
 """Parameters that stand in place of another one of the right call."""
 DEPTH = 10_000
 OF_GRAMMARS = ("empty", "binary", "latin", "deep group", "grammar", "digits")
@@ -82,6 +90,9 @@ class Junk:
     def __init__(self, folder: Path) -> None:
         self.right = folder / "right.json"
         self.right.write_text("1", encoding="utf-8")
+        self.empty = folder / "empty.jsonl"
+        self.empty.touch()
+        self.outputs = (folder / f"output{number}.jsonl" for number in count())
         self.paths: dict[str, str] = {"missing": str(folder / "missing.json"), "folder": str(folder / "folder")}
         (folder / "folder").mkdir()
         (folder / "folder" / "a.json").write_bytes(b'{"a": "\xe9"}')
@@ -111,7 +122,8 @@ def call(command: str, junk: Junk, parameter: str = "", value: str = "") -> list
     options, arguments = [command], ["--"]
     for one in GROUP.commands[command].params:
         for text in given.get(one.name, ()):
-            text = str(junk.right) if text == "FILE" else text
+            text = str({"FILE": junk.right, "EMPTY": junk.empty}.get(text, text))
+            text = str(next(junk.outputs)) if text == "NEW" else text
             if one.param_type_name == "argument":
                 arguments.append(text)
             elif one.opts[-1].startswith("--"):
@@ -145,9 +157,15 @@ def values(command: str, parameter: str, junk: Junk) -> dict[str, str]:
     """Junk for a parameter, by what to call it."""
     kinds = leaves(hints()[command][parameter])
     if parameter == "output":  # a file to write: nothing in the working folder
-        return {"folder": junk.paths["folder"], "in a file": f"{junk.right}/x.svg", "other": "x.png"}
+        other = junk.paths["text.json"] if command == "batch" else "x.png"
+        return {"folder": junk.paths["folder"], "in a file": f"{junk.right}/x.svg", "other": other}
     if kinds & {int, float}:
         return {f"number {text[:20]!r}": text for text in NUMBERS}
+    few = {name: junk.paths[name] for name in ("missing", "folder", "empty.json", "latin.json", "half.json")}
+    if command == "repair" and parameter in ("file", "regex", "choice"):  # a millisecond for each character
+        return few if parameter == "file" else {f"text {text!r}": text for text in TEXTS[:2]}
+    if (command, parameter) == ("batch", "source"):  # a model is loaded for each file with a row
+        return few | {name: junk.paths[name] for name in ("fifo", "loop") if name in junk.paths}
     first = FIRST.get(command) == parameter
     found = {f"text {text[:20]!r}": text for text in (TEXTS if first else TEXTS[:3])}
     if Literal in kinds:
@@ -157,12 +175,15 @@ def values(command: str, parameter: str, junk: Junk) -> dict[str, str]:
 
 @pytest.fixture(autouse=True)
 def small_and_alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small model in place of the embedded one, unless a name of a model is tested, and no network."""
+    """A small model in place of the embedded one, unless a name of a model is tested, no network, and a server that
+    stops at once.
+    """
     monkeypatch.setattr(model_hub, "check_hub", lambda: "no network in tests")
+    monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: None)
     given = getattr(request.node, "callspec", None)
     if given is None or given.params.get("parameter") != "model":
-        for module in ("generate_command", "demo_command"):
-            monkeypatch.setattr(f"constrain.cli.{module}.load_with_note", lambda name: made("llama"))
+        for module in ("generate", "demo", "choose", "score", "repair", "serve"):
+            monkeypatch.setattr(f"constrain.cli.{module}_command.load_with_note", lambda name: made("llama"))
 
 
 @pytest.fixture
@@ -242,9 +263,9 @@ def test_the_exit_code_of_a_schema_file_is_as_documented(
 @pytest.mark.parametrize("command", [name for name in GROUP.commands if name not in ("warmup", "demo")])
 def test_json_of_an_error_is_json(command: str, junk: Junk, capsys: pytest.CaptureFixture[str]) -> None:
     """Where a file cannot be read, --json says so for machines, too."""
-    parameter = "schema" if command == "generate" else next(iter(RIGHT[command]))
-    if "as_json" not in [one.name for one in GROUP.commands[command].params]:
-        pytest.skip("has no --json")
+    parameter = "schema" if command in ("generate", "score") else next(iter(RIGHT[command]))
+    if "as_json" not in [one.name for one in GROUP.commands[command].params] or command == "choose":
+        pytest.skip("has no --json, or reads no file")
     capsys.readouterr()
     options = call(command, junk, parameter, junk.paths["folder"])
     assert app.run_command([options[0], "--json", *options[1:]]) == 2

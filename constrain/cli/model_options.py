@@ -1,0 +1,18 @@
+"""The options of commands that run a model: --model and --prompt."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+__all__ = ["ModelOption", "PromptOption", "read_prompt"]
+
+ModelOption = Annotated[str, typer.Option(help="demo (embedded), a folder, or a hub id on this machine.")]
+PromptOption = Annotated[str | None, typer.Option(help="The prompt; - for stdin.")]
+
+
+def read_prompt(prompt: str | None) -> str | None:
+    """Return the prompt; what stdin holds for "-"."""
+    return sys.stdin.read() if prompt == "-" else prompt
