@@ -17,10 +17,10 @@ SAMPLE ?= 500
 LOCKED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench gpu suite fuzz hostile mutate sbom audit lock warmup clean
+.PHONY: help setup demo test lint format bench serve-bench decoding plugins gpu suite fuzz jobs hostile clients mutate sbom audit lock warmup clean
 
 help:  ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 setup: $(VENV)/.dev  ## everything for work on constrain, in .venv
 
@@ -62,6 +62,33 @@ bench-%: $(VENV)/.bench $(VENV)/.warm
 	@echo "make: python -m bench $* $($*)"
 	@$(BIN)/python -m bench $* $($*)
 
+decoding: $(VENV)/.bench $(VENV)/.warm  ## what a constraint costs in generation, and what forced text and drafts save, beside the peers: about 20 minutes
+	@$(BIN)/python -m bench decoding $(CASES) $(VOCABULARY)
+
+# Engines of `make plugins`, each in an environment of its own; llama.cpp is compiled, which takes 5 to 30 minutes
+ENGINES ?= transformers mlx llama vllm sglang
+
+plugins:  ## the plug-ins inside the engines: their tests, then 500 schemas (ENGINES="mlx llama"; minutes to install each)
+	@for name in $(ENGINES); do $(MAKE) --no-print-directory plugins-$$name || exit 1; done
+
+plugins-%: $(VENV)/plugins-%/.installed
+	@echo "make: the plug-in for $*"
+	@$(VENV)/plugins-$*/bin/python -m pytest -rs tests/plugins $(PYTEST)
+	@if [ -f $(DATA)/maskbench-dev.jsonl.gz ]; then $(VENV)/plugins-$*/bin/python -m bench plugins --engines $* $(CASES) --sample $(SAMPLE); fi
+
+$(VENV)/plugins-%/.installed: requirements/plugins/%.txt pyproject.toml
+	@$(PYTHON) -m venv $(VENV)/plugins-$*
+	@$(VENV)/plugins-$*/bin/python -m pip install --disable-pip-version-check -q -r requirements/plugins/$*.txt
+	@if [ -f requirements/plugins/$*-no-deps.txt ]; then $(VENV)/plugins-$*/bin/python -m pip install --disable-pip-version-check -q --no-deps -r requirements/plugins/$*-no-deps.txt; fi
+	@$(VENV)/plugins-$*/bin/python -m pip install --disable-pip-version-check -q -e ".[validate]" pytest hypothesis
+	@touch $@
+
+.SECONDARY:
+
+serve-bench: $(VENV)/.bench $(VENV)/.warm  ## the server under load for five minutes: 64 clients, 200 schemas (SERVE_SECONDS=60 for less; DATA=folder of the data)
+	@$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e ".[serve]"
+	@$(BIN)/python -m bench serve --data $(DATA)/maskbench-dev.jsonl.gz --seconds $(or $(SERVE_SECONDS),300)
+
 gpu: $(VENV)/.gpu $(VENV)/.warm  ## what runs on an NVIDIA card: its tests on the card, then bench/gpu (DATA=folder of the data)
 	@$(BIN)/python -m pytest -rs tests/gpu tests/kernels/test_cuda.py $(PYTEST)
 	@$(BIN)/python -m bench gpu --vocabulary $(DATA)/llama3.tiktoken
@@ -72,8 +99,15 @@ suite: $(VENV)/.dev $(VENV)/.warm  ## the official JSON Schema test suite, all d
 fuzz: $(VENV)/.fuzz $(VENV)/.warm  ## fuzz all targets, an hour in all, two side by side (HOURS=0.1); findings in fuzz/findings, exit code 1 if there are any
 	@$(BIN)/python -m fuzz --all --hours $(HOURS) --jobs $(FUZZERS) --seed $(or $(SEED),0)
 
+jobs: $(VENV)/.bench $(VENV)/.warm  ## jobs over 2,000 rows, with kills, in one process and on Ray: exactly once, identical (some ten minutes)
+	@$(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt -e ".[ray]"
+	@$(BIN)/python -m bench jobs
+
 hostile: $(VENV)/.bench $(VENV)/.warm  ## hostile inputs through constrain and the peers, with verdicts
 	@$(BIN)/python -m bench hostile
+
+clients: $(VENV)/.dev $(VENV)/.warm  ## openai, instructor, pydantic-ai and litellm, each in an environment of its own, against a live server (needs the network)
+	@$(BIN)/python -m tests.serving.clients.run_clients
 
 mutate: $(VENV)/.dev $(VENV)/.warm  ## mutation testing: do the tests notice changes in kernels, shape algebra and samplers? (hours; SAMPLE=60)
 	@$(BIN)/python -m mutate --sample $(SAMPLE) --seed $(or $(SEED),1) --jobs 2 --log mutate/last.log

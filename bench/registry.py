@@ -93,6 +93,26 @@ BENCHES: dict[str, Bench] = {
         "valid and invalid ones, and those over their budget",
         "--parts plain,forced --models demo",
     ),
+    "quality": Bench(
+        "Do answers conform and are they right, with any local model and any of our samplers?",
+        "schemas: the shares that an engine takes and answers validly, and their ratio; ms to compile, to the first "
+        "token and for each further one, medians; tasks: the share of right answers; harness: what the task reports",
+        "--model demo --sample 100",
+    ),
+    "plugins": Bench(
+        "Are answers and masks inside other engines what our Matcher says?",
+        "schemas refused by constrain, or whose shortest answer is longer than the model's context; answers by the "
+        "verdict of jsonschema, texts that did not end, calls that failed, masks compared and masks that differ",
+        "--sample 500 --seed 1",
+    ),
+    "jobs": Bench(
+        "Does a job over a file have every row exactly once, and identical, whatever is killed, and on Ray?",
+        "rows of the output; whether it has each row of the input once, in order; whether its bytes are those of the "
+        "first run; answers by an independent verdict, and rows with an error; processes killed; rows that an earlier "
+        "process had written; seconds of all processes; rows per second of these; tokens of the last process and per "
+        "second",
+        "--rows 2000",
+    ),
     "gpu": Bench(
         "How near is what runs on a card to what the card can do, and does the model ever wait for a mask?",
         "µs of device time, medians, beside the peers' kernels and beside what the bandwidth of the card allows",
@@ -133,6 +153,12 @@ BENCHES: dict[str, Bench] = {
     "hostile": Bench(
         "Does anything that a stranger sends end the process, run on, outgrow its budget, or give a wrong answer?",
         "a verdict for each engine: answered, refused (a typed error), error, hang, memory, crash, wrong; s of CPU",
+    ),
+    "serve": Bench(
+        "Does the server hold under many clients, schemas, hang-ups, hostile inputs? What does a constraint cost?",
+        "requests by kind, those that failed and invalid answers; tokens per second under constraints and without, ms "
+        "to the first token and between tokens; MiB of the server and their slope per minute",
+        "--seconds 300 --clients 64 --schemas 200",
     ),
     "long_runs": Bench(
         "Does memory stay within the budgets of the caches over many schemas and a very long text?",

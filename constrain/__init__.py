@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from .compilation.constraint_compiler import compile, compile_grammar
     from .compilation.process_warm_up import warm_up
     from .decoding.events import FinishEvent, TextEvent
-    from .dialogue import ToolCall, tool_calls, tools  # type: ignore[no-redef]
+    from .dialogue import ToolCall, structural_tag, tool_calls, tools  # type: ignore[no-redef]
     from .engine.batches import apply_mask, fill_masks
     from .engine.constraint import Constraint
     from .engine.matcher import Matcher
@@ -70,8 +70,9 @@ if TYPE_CHECKING:
     from .generation.pipeline import generate
     from .generation.prompt_composition import PromptTemplate
     from .generation.remote_generation import generate_remote
+    from .generation.session_opening import session
     from .generation.text_probability import score
-    from .generation.text_session import Session, session
+    from .generation.text_session import Session
     from .grammar.nodes import Grammar
     from .infilling import Gap, decode_masked, infill, infill_check, infill_form
     from .integrations.logits_processor import ConstraintLogitsProcessor
@@ -160,6 +161,7 @@ __all__ = [
     "stream_values",
     "repair",
     "session",
+    "structural_tag",
     "warm_up",
     "thinking",
     "tool_calls",
@@ -170,7 +172,7 @@ __all__ = [
 _PACKAGES = {
     "authoring.schema_inference": "infer",
     "decoding.events": "FinishEvent TextEvent",
-    "dialogue": "ToolCall tool_calls tools",
+    "dialogue": "ToolCall structural_tag tool_calls tools",
     "engine.batches": "apply_mask fill_masks",
     "compilation.constraint_compiler": "compile compile_grammar",
     "engine.constraint": "Constraint",
@@ -186,7 +188,8 @@ _PACKAGES = {
     "generation.partial_values": "stream_values",
     "generation.pipeline": "generate",
     "generation.prompt_composition": "PromptTemplate",
-    "generation.text_session": "Session session",
+    "generation.session_opening": "session",
+    "generation.text_session": "Session",
     "generation.text_probability": "score",
     "grammar.nodes": "Grammar",
     "infilling": "Gap decode_masked infill infill_check infill_form",

@@ -224,7 +224,8 @@ CALLS: dict[str, Call] = {
     "Engine": (
         constrain.Engine,
         lambda: {"model": model(), "tokenizer": vocabulary(), "slots": 2, "prefill_tokens": 9, "dtype": None,
-                 "device": None, "device_map": None, "draft": None},
+                 "device": None, "device_map": None, "draft": None, "prefixes": 1, "cache_bytes": 9,
+                 "max_queue": 3},
     ),
     "Engine.generate": (engine_texts, lambda: {"prompts": None}),
     "Engine.agenerate": (awaited_texts, lambda: {"prompts": None}),
@@ -309,6 +310,11 @@ CALLS: dict[str, Call] = {
         lambda: {"definitions": [TOOL], "envelope": "hermes", "choice": "auto", "most": None,
                  "style": constrain.Style()},
     ),
+    "structural_tag": (
+        constrain.structural_tag,
+        lambda: {"source": {"type": "structural_tag", "format": {"type": "any_text"}}, "style": constrain.Style(),
+                 "undeclared": "refuse"},
+    ),
     "tool_calls": (constrain.tool_calls, lambda: {"text": "x", "envelope": "hermes"}),
     "read_tools": (dialogue.read_tools, lambda: {"definitions": [TOOL]}),
     "literal": (constrain.literal, lambda: {"text": "a"}),
@@ -316,11 +322,14 @@ CALLS: dict[str, Call] = {
     "json_schema": (
         constrain.json_schema, lambda: {"schema": True, "style": constrain.Style(), "registry": None, "base_uri": ""},
     ),
-    "gbnf": (constrain.gbnf, lambda: {"text": 'root ::= "a"', "start": "root"}),
+    "gbnf": (constrain.gbnf, lambda: {"text": 'root ::= "a"', "start": "root", "dialect": "xgrammar"}),
     "lark": (
         constrain.lark,
         lambda: {"text": 'start: "a"', "start": "start", "lexer": "contextual", "grammars": {}, "import_paths": (),
-                 "parser": None},
+                 "parser": None, "dialect": None},
+    ),
+    "lark of llguidance": (
+        constrain.lark, lambda: {"text": 'start: "a" @x', "dialect": "llguidance", "grammars": {"x": "b"}},
     ),
     "contains": (
         lambda phrase, alternatives, **options: constrain.contains(phrase, *alternatives, **options),
