@@ -34,6 +34,8 @@ from constrain.sampling.populations import Settings
 from constrain.sampling.research.markov_exact import Product
 from constrain.sampling.success_trie import SuccessTrie
 from constrain.sampling.twists import Future, Shortest
+from constrain.speculation.draft_source import NO_DRAFT
+from constrain.speculation.forced_drafts import ForcedDrafts
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.markov_factory import ALARM, LETTERS, TWO, Case, ChainModel, Script, cases, g_test, outcomes, regular
 from tests.sampling.test_awrs import Played, PlayedRace
@@ -505,7 +507,7 @@ def test_forced_spans_do_not_change_the_distribution(name: str, monkeypatch: pyt
 
     drafted = law_of()
     assert_same(drafted[1], case.law())
-    monkeypatch.setattr(constrain.Matcher, "forced_tokens", lambda self: [])
+    monkeypatch.setattr(ForcedDrafts, "propose", lambda *_: NO_DRAFT)
     plain = law_of()
     assert_same(drafted[0], plain[0])
     assert_same(drafted[1], plain[1])
@@ -528,7 +530,7 @@ def test_forced_spans_change_no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     drafts = True
     before = texts()
     drafts = False
-    monkeypatch.setattr(constrain.Matcher, "forced_tokens", lambda self: [])
+    monkeypatch.setattr(ForcedDrafts, "propose", lambda *_: NO_DRAFT)
     assert texts() == before
     plain = masked_sampling.draw_masked(lm, constraint, n=1, rng=np.random.default_rng(0), max_tokens=60)[0]
     assert (list(plain.tokens), pytest.approx(plain.logprob), pytest.approx(plain.log_weight)) == before[0]
