@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from ..base.errors import VocabularyError
 
-__all__ = ["Encode", "encode_continuation", "find_fewest_tokens"]
+__all__ = ["Encode", "encode_continuation", "find_fewest_tokens", "list_lengths_by_head"]
 
 Encode: TypeAlias = Callable[[str], "list[int]"]
 """A function from a text to token ids."""
@@ -67,31 +67,40 @@ def _remove_head(ids: list[int], head: bytes, tokens: Sequence[bytes | None]) ->
     return []
 
 
-def find_fewest_tokens(data: bytes, ids: Mapping[bytes, int], lengths: Sequence[int]) -> list[int]:
+def list_lengths_by_head(texts: Iterable[bytes]) -> dict[bytes, tuple[int, ...]]:
+    """Return the lengths of the texts that begin with each pair of bytes, ascending."""
+    found: dict[bytes, set[int]] = {}
+    for text in texts:
+        if len(text) > 1:
+            found.setdefault(text[:2], set()).add(len(text))
+    return {head: tuple(sorted(lengths)) for head, lengths in found.items()}
+
+
+def find_fewest_tokens(data: bytes, ids: Mapping[bytes, int], lengths: Mapping[bytes, Sequence[int]]) -> list[int]:
     """Return the fewest tokens that spell `data`; among equals, those with the longest first token.
 
-    `ids` is the id of each token by its bytes, `lengths` the lengths of these bytes, ascending. Uses dynamic
-    programming from the end, in time proportional to len(data) * len(lengths). Raise VocabularyError if no tokens spell
-    `data`.
+    `ids` is the id of each token by its bytes, `lengths` what `list_lengths_by_head` returns for these bytes. Uses
+    dynamic programming from the end. Raise VocabularyError if no tokens spell `data`.
     """
-    best: list[tuple[int, int, int]] = [(0, 0, 0)]  # by suffix length: count, -length of the first, its id
-    unreachable = (len(data) + 1, 0, -1)
-    for start in range(len(data) - 1, -1, -1):
-        shortest = unreachable
-        for length in lengths:
-            if start + length > len(data):
+    end = len(data)
+    counts, firsts = [0] * (end + 1), [1] * end  # of the suffix at each place: its fewest tokens, length of the first
+    for start in range(end - 1, -1, -1):
+        least, first = end + 1, 1
+        if data[start : start + 1] in ids:
+            least = counts[start + 1] + 1
+        for length in lengths.get(data[start : start + 2], ()):
+            after = start + length
+            if after > end:
                 break
-            index = ids.get(data[start : start + length])
-            if index is not None:
-                shortest = min(shortest, (best[len(data) - start - length][0] + 1, -length, index))
-        best.append(shortest)
-    if best[-1][0] > len(data):
+            if counts[after] < least and data[start:after] in ids:
+                least, first = counts[after] + 1, length
+        counts[start], firsts[start] = least, first
+    if counts[0] > end:
         raise VocabularyError(f"no tokens of this vocabulary spell {show_bytes(data)}")
     out, start = [], 0
-    while start < len(data):
-        _, length, index = best[len(data) - start]
-        out.append(index)
-        start -= length
+    while start < end:
+        out.append(ids[data[start : start + firsts[start]]])
+        start += firsts[start]
     return out
 
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from ..base.errors import VocabularyError, check_choice, check_count, check_type, describe_value, shorten_text
 from ..base.extensions import find_extension
-from .text_tokenisation import Encode, encode_continuation, find_fewest_tokens
+from .text_tokenisation import Encode, encode_continuation, find_fewest_tokens, list_lengths_by_head
 from .token_bytes import fingerprint_tokens, name_special_tokens, spell_tokens
 from .token_names import FIRST, NAME
 from .vocabulary_arguments import check_arguments, check_ends, check_id, check_ids, check_tokens
@@ -420,7 +420,7 @@ class Vocabulary:
         Raise VocabularyError if no tokens spell `data`.
         """
         check_type("data", data, Octets, "give bytes, such as text.encode()")
-        return find_fewest_tokens(data, *self.by_bytes)
+        return find_fewest_tokens(data, self.by_bytes[0], self._lengths_by_head)
 
     @cached_property
     def by_bytes(self) -> tuple[dict[Octets, int], tuple[int, ...]]:
@@ -428,6 +428,11 @@ class Vocabulary:
         ids = {token: i for i, token in zip(range(self.size - 1, -1, -1), reversed(self.tokens)) if token}
         ids.update((name, index) for index, name in self.names.items())
         return ids, tuple(sorted(set(map(len, ids))))
+
+    @cached_property
+    def _lengths_by_head(self) -> dict[bytes, tuple[int, ...]]:
+        """For `fewest`."""
+        return list_lengths_by_head(self.by_bytes[0])
 
     def __len__(self) -> int:
         return len(self.tokens)
