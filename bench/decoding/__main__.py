@@ -31,6 +31,7 @@ from .drafts import build_record_tasks, find_document_tasks, measure_drafts
 from .forced import find_structured_half, measure_documents, measure_own_texts
 from .models import EFFORTS, MODELS, count_parameters, load_bench_model
 from .plain import measure_plain
+from .timing import open_free_engine
 
 PARTS = ("plain", "forced", "drafts", "batches", "budgets")
 ROWS = 32
@@ -89,7 +90,10 @@ def run_forced(loaded: Any, options: Any, name: str) -> Rows:
             prompt=effort.prompt, seed=options.seed, progress=step,
         )  # fmt: skip
         if name == "demo":
-            rows += measure_own_texts(engine, half, most=3 * options.tokens, seed=options.seed, progress=step)
+            with open_free_engine(loaded) as unbound:
+                rows += measure_own_texts(
+                    engine, unbound, half, most=3 * options.tokens, seed=options.seed, progress=step
+                )
         return rows
 
 

@@ -132,9 +132,12 @@ def measure_documents(
 
 
 def measure_own_texts(
-    engine: Any, documents: Sequence[Document], *, most: int, seed: int, progress: Callable[[], None]
+    engine: Any, unbound: Any, documents: Sequence[Document], *, most: int, seed: int, progress: Callable[[], None]
 ) -> list[dict[str, Any]]:
-    """Return a row for each way to handle forced text, while the model writes what it would."""
+    """Return a row for each way to handle forced text, while the model writes what it would.
+
+    unbound: the Engine that writes texts without a constraint.
+    """
     bound: dict[str, list[Run]] = {mode: [] for mode in MODES}
     free: dict[str, list[Run]] = {mode: [] for mode in MODES}
     for number, (case, _) in enumerate(documents):
@@ -144,7 +147,7 @@ def measure_own_texts(
             generate_ours(engine, prompt, seed=seed, **options)
             run = generate_ours(engine, prompt, seed=seed + 1 + number, **options)
             bound[mode].append(run)
-            free[mode].append(generate_free(engine, prompt, tokens=run.tokens, seed=seed + 1 + number))
+            free[mode].append(generate_free(unbound, prompt, tokens=run.tokens, seed=seed + 1 + number))
         progress()
     return [
         {"text": "own", "white space": "flexible", "forced text": mode, **compare_runs(bound[mode], free[mode])}

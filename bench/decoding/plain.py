@@ -13,7 +13,7 @@ from typing import Any
 
 from ..corpus import Case
 from .peers import PEERS, Refused, compile_within
-from .timing import Run, count_rate, generate_free, generate_ours, generate_theirs, median_ratio
+from .timing import Run, count_rate, generate_free, generate_ours, generate_theirs, median_ratio, open_free_engine
 
 __all__ = ["measure_plain"]
 
@@ -40,8 +40,8 @@ def measure_plain(
 
     prompts = [loaded.prompt_ids(make_prompt(case, prompt)) for case in cases]
     pairs = list(zip(cases, prompts))
-    with constrain.Engine(loaded) as engine:
-        rows = [{"engine": "constrain", **measure_engine(engine, pairs, most, repeat, seed, progress)}]
+    with constrain.Engine(loaded) as engine, open_free_engine(loaded) as unbound:
+        rows = [{"engine": "constrain", **measure_engine(engine, unbound, pairs, most, repeat, seed, progress)}]
     for name, make in PEERS.items():
         found = measure_peer(loaded, make(loaded.vocabulary), pairs, most, repeat, seed, progress)
         rows.append({"engine": name, **found})
@@ -49,9 +49,9 @@ def measure_plain(
 
 
 def measure_engine(
-    engine: Any, pairs: Sequence[Pair], most: int, repeat: int, seed: int, progress: Callable[[], None]
+    engine: Any, unbound: Any, pairs: Sequence[Pair], most: int, repeat: int, seed: int, progress: Callable[[], None]
 ) -> dict[str, Any]:
-    """Measure our Engine."""
+    """Measure our Engine. unbound: the one that writes texts without a constraint."""
     from constrain.base.errors import ConstrainError
 
     bound, free, theirs, refused = list[Run](), list[Run](), list[Run](), 0
@@ -65,7 +65,7 @@ def measure_engine(
             here = seed + 1 + number * repeat + turn
             run = generate_ours(engine, prompt, schema=case.schema, max_tokens=most, seed=here, draft="none")
             bound.append(run)
-            free.append(generate_free(engine, prompt, tokens=run.tokens, seed=here))
+            free.append(generate_free(unbound, prompt, tokens=run.tokens, seed=here))
             theirs.append(generate_theirs(engine.model, prompt, max_tokens=run.tokens, seed=here))
         progress()
     return {**describe(bound, free, refused), "of transformers": count_rate(bound) / count_rate(theirs)}

@@ -10,11 +10,7 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
 
-__all__ = ["Run", "generate_free", "count_rate", "generate_ours", "generate_theirs", "median_ratio"]
-
-
-ATTEMPTS = 10
-"""Most seeds with which an unconstrained text is begun."""
+__all__ = ["Run", "count_rate", "generate_free", "generate_ours", "generate_theirs", "median_ratio", "open_free_engine"]
 
 
 class Run(NamedTuple):
@@ -29,19 +25,30 @@ class Run(NamedTuple):
 
 
 def generate_ours(engine: Any, prompt: Any, *, max_tokens: int, seed: int, **options: Any) -> Run:
-    """Run one call of `Engine.generate` for one text. Without a constraint the text may end before max_tokens."""
+    """Run one call of `Engine.generate` for one text."""
     start = perf_counter()
     made = engine.generate(prompt, max_tokens=max_tokens, seed=seed, **options)
     seconds = perf_counter() - start
     return Run(made.stats.tokens, seconds, tuple(made.tokens), made.stats.model_calls)
 
 
+def open_free_engine(loaded: Any) -> Any:
+    """Return an Engine on the same model whose texts end with a token that the model does not write, the first special
+    one that ends no text, so that an unconstrained text has exactly max_tokens tokens.
+    """
+    import constrain
+
+    vocabulary = loaded.vocabulary
+    unwritten = next(token for token in vocabulary.special.values() if token not in vocabulary.eos_ids)
+    ends = constrain.Vocabulary.from_tokens(vocabulary.tokens, [unwritten], special=vocabulary.special)
+    return constrain.Engine(loaded.model, ends)
+
+
 def generate_free(engine: Any, prompt: Any, *, tokens: int, seed: int) -> Run:
-    """Run our Engine without a constraint, with other seeds until the text has at least half as many tokens."""
-    for turn in range(ATTEMPTS):
-        run = generate_ours(engine, prompt, max_tokens=tokens, seed=seed + turn, draft="none")
-        if 2 * run.tokens >= tokens:
-            break
+    """Run an Engine of `open_free_engine` without a constraint, for a text of so many tokens."""
+    run = generate_ours(engine, prompt, max_tokens=tokens, seed=seed, draft="none")
+    if run.tokens != tokens:
+        raise ValueError(f"the unconstrained text has {run.tokens} tokens, not {tokens}")
     return run
 
 
