@@ -9,6 +9,7 @@ may then be longer than the shortest, since the search prefers sets near the end
 
 from __future__ import annotations
 
+from functools import lru_cache
 from heapq import heappop, heappush
 
 import numpy as np
@@ -38,6 +39,19 @@ CREDIT = 1 << 20
 """By how much the estimate may rise after a separator before other sets are expanded first."""
 LAST = b"\\ \t\r\n"
 """Bytes that are tried last: escapes and white space, which are hardly ever part of a shortest completion."""
+
+
+@lru_cache(maxsize=4096)
+def order_bytes(allowed: bytes, first: int) -> bytes:
+    """Return bytes in the order in which a search tries them: one before all others, `LAST` after all others."""
+    return bytes(sorted(allowed, key=lambda byte: (byte != first, byte in LAST, byte)))
+
+
+@lru_cache(maxsize=4096)
+def order_bit_set(bits: bytes, first: int) -> bytes:
+    """Return the bytes of a bit set of 256 bits, the lowest first, in the order of `order_bytes`."""
+    flags = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
+    return order_bytes(bytes(np.flatnonzero(flags).tolist()), first)
 
 
 def completion_search(state_cache: StateCache) -> CompletionSearch:
@@ -147,6 +161,7 @@ class CompletionSearch:
 
         Return the accepting set that was reached, or -1. Other sets are added to the heap.
         """
+        memo = self.state_cache.uniqueness
         while True:
             may_copy = position == 0 and self.costs.has_copies
             copied = self._copy_member(current, length, parents, limit, budget) if may_copy else None
@@ -157,11 +172,9 @@ class CompletionSearch:
                     return current
             estimate, order = self._estimate(current), self._order_bytes(current)
             for k in range(position, len(order)):
-                budget.spend(STEP, "the shortest completion")
-                memo = self.state_cache.uniqueness
                 before = memo.total
                 after = self.state_cache.run(kernels.step_set, current, order[k])
-                budget.spend(memo.total - before, "the shortest completion")
+                budget.spend(STEP + memo.total - before, "the shortest completion")
                 if after == at.DEAD or after in parents or length == limit:
                     continue
                 parents[after] = current, order[k]
@@ -213,17 +226,13 @@ class CompletionSearch:
                 return after, length + len(text)
         return None
 
-    def _order_bytes(self, number: int) -> list[int]:
+    def _order_bytes(self, number: int) -> bytes:
         """Return a superset of the bytes that can follow a set, first the one of least cost, if it is known."""
         record = self.state_cache.arrays[at.SETS][number * at.SET_W : (number + 1) * at.SET_W]
-        count = int(record[at.SET_ALLOWED])
+        count, first = int(record[at.SET_ALLOWED]), self._literal.get(number, -1)
         if count > at.NARROW:
-            bits = np.unpackbits(record[at.SET_NEXT : at.SET_NEXT + 8].view(np.uint8), bitorder="little")
-            allowed: list[int] = np.flatnonzero(bits).tolist()
-        else:
-            allowed = list(record[at.SET_BYTES : at.SET_BYTES + 2].tobytes()[:count])
-        first = self._literal.get(number, -1)
-        return sorted(allowed, key=lambda byte: (byte != first, byte in LAST, byte))
+            return order_bit_set(record[at.SET_NEXT : at.SET_NEXT + 8].tobytes(), first)
+        return order_bytes(record[at.SET_BYTES : at.SET_BYTES + 2].tobytes()[:count], first)
 
     def _spell_path(self, number: int, parents: dict[int, tuple[int, int]]) -> bytes:
         """Return the bytes on the path to a set."""
