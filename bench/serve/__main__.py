@@ -69,12 +69,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 async def run_load(load: Load, server: ServerChild, options: Any) -> tuple[list[Phase], list[Any], dict[str, float]]:
     """Run the warm-up and the phases; return them, the memory (second, MiB) after the warm-up, and CPU seconds."""
-    phases, memory = [await run_phase(load, "constrained", options.clients, options.warm_up)], list[Any]()
+    phases, memory = (
+        [await run_phase(load, "constrained", options.clients, options.warm_up, server.read_cpu)],
+        list[Any](),
+    )
     begin, used = perf_counter(), server.read_cpu()
     sampler = asyncio.create_task(sample_memory(server, begin, memory))
     while perf_counter() < begin + options.seconds:
         for kind in ("constrained", "free"):
-            phases.append(await run_phase(load, kind, options.clients, options.phase))
+            phases.append(await run_phase(load, kind, options.clients, options.phase, server.read_cpu))
             print_phase(phases[-1], memory)
     sampler.cancel()
     elapsed = perf_counter() - begin
@@ -90,9 +93,12 @@ async def sample_memory(server: ServerChild, begin: float, memory: list[Any]) ->
 
 def print_phase(phase: Phase, memory: Sequence[tuple[float, float]]) -> None:
     """Print a line while the load runs."""
-    rate = phase.tokens / phase.seconds
+    rate, cost = phase.tokens / phase.seconds, 1e3 * phase.cpu / max(phase.tokens, 1)
     size = f", {memory[-1][1]:,.0f} MiB" if memory else ""
-    print(f"{phase.kind:12} {len(phase.answers):5} answers {rate:8,.0f} tokens/s{size}", flush=True)
+    print(
+        f"{phase.kind:12} {len(phase.answers):5} answers {rate:8,.0f} tokens/s, {cost:.3f} CPU s/1,000{size}",
+        flush=True,
+    )
 
 
 def summarise_phases(phases: Sequence[Phase], cases: Sequence[LoadCase]) -> tuple[list[dict[str, Any]], list[str]]:
@@ -135,10 +141,11 @@ def compare_rates(phases: Sequence[Phase]) -> list[dict[str, Any]]:
         answers = [answer for phase in chosen for _, answer in phase.answers if answer.times]
         first = [answer.times[0] - answer.begin for answer in answers]
         between = np.concatenate([np.diff(answer.times) for answer in answers] or [np.zeros(1)])
-        rates = [phase.tokens / phase.seconds for phase in chosen]
+        rates, tokens = [phase.tokens / phase.seconds for phase in chosen], sum(phase.tokens for phase in chosen)
         rows.append({
-            "requests": kind, "tokens/s": sum(phase.tokens for phase in chosen) / sum(one.seconds for one in chosen),
-            "slowest phase": min(rates), "tokens a text": float(np.mean([answer.tokens for answer in answers])),
+            "requests": kind, "tokens/s": tokens / sum(one.seconds for one in chosen),
+            "slowest phase": min(rates), "CPU s/1,000": 1e3 * sum(one.cpu for one in chosen) / tokens,
+            "tokens a text": float(np.mean([answer.tokens for answer in answers])),
             **{f"first p{q}": 1e3 * float(np.percentile(first, q)) for q in (50, 99)},
             **{f"between p{q}": 1e3 * float(np.percentile(between, q)) for q in (50, 99)},
         })  # fmt: skip

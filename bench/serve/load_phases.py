@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Literal
@@ -46,7 +46,8 @@ class Phase:
     """What came of a phase.
 
     answers: with the number of their case, without those of hostile requests. cut: answers that their clients gave up.
-    hostile: name and status of each hostile request. tokens, seconds: those counted for the rate.
+    hostile: name and status of each hostile request. tokens, seconds, cpu: those counted for the rate; cpu in seconds
+    of CPU time of the server.
     """
 
     kind: Kind
@@ -55,14 +56,20 @@ class Phase:
     hostile: list[tuple[str, Answer]] = field(default_factory=list)
     tokens: float = 0.0
     seconds: float = 0.0
+    cpu: float = 0.0
 
 
-async def run_phase(load: Load, kind: Kind, clients: int, seconds: float) -> Phase:
-    """Run a phase and return what came of it."""
-    phase, begin = Phase(kind), perf_counter()
+async def run_phase(load: Load, kind: Kind, clients: int, seconds: float, read_cpu: Callable[[], float]) -> Phase:
+    """Run a phase and return what came of it. read_cpu: returns the seconds of CPU time that the server has used."""
+    phase, begin, used = Phase(kind), perf_counter(), read_cpu()
     until = begin + seconds
     connections = [EventClient("127.0.0.1", load.port) for _ in range(clients)]
-    await asyncio.gather(*(run_client(load, phase, client, until) for client in connections))
+
+    async def read_at_end() -> None:
+        await asyncio.sleep(until - perf_counter())
+        phase.cpu = read_cpu() - used
+
+    await asyncio.gather(read_at_end(), *(run_client(load, phase, client, until) for client in connections))
     for client in connections:
         client.close()
     phase.seconds = until - begin

@@ -88,6 +88,10 @@ class LanguageModelRunner:
         left: int | None = getattr(self.after_prompt(prompt), "max_new_tokens", None)
         return left
 
+    def estimate_cost(self, widths: Sequence[int]) -> float:
+        """Return 1: a step is one call of each model, however many rows it asks for."""
+        return 1.0
+
     def restart(self) -> bool:
         """Forget all texts; return True."""
         self.slots.clear()

@@ -122,6 +122,10 @@ class ModelRunner(Protocol):
         """Return the most tokens of a text after `prompt`, end token included; None if there is no limit."""
         ...
 
+    def estimate_cost(self, widths: Sequence[int]) -> float:
+        """Return the relative cost of a step whose rows have these numbers of tokens, fed and drafted, in any unit."""
+        ...
+
     def restart(self) -> bool:
         """Make the runner usable, without any slot, in a forked process, where its threads do not exist. Return
         whether it is: a model on a device may not be.

@@ -29,7 +29,7 @@ from ..sampling.core.masked_sampling import Pick
 from ..sampling.core.results import log_sum
 from ..sampling.core.token_masses import allowed_tokens, mask_of
 from ..speculation.draft_source import NO_DRAFT, ROOT, DraftTree, observe_batch, observe_draft_rows
-from ..speculation.forced_drafts import LONGEST_DRAFT
+from ..speculation.forced_drafts import LONGEST_DRAFT, ForcedDrafts
 from ..speculation.verification import pick_drafted
 from .checked_position import CheckedPosition
 from .forced_runs import fits_budget, list_merging_tokens, plan_forced_run
@@ -125,6 +125,15 @@ class SampleState:
         else:
             self.draft = NO_DRAFT
         return self.draft
+
+    @property
+    def is_draft_forced(self) -> bool:
+        """Whether a draft of the text is forced text only, which may as well be drafted in a later step."""
+        return (
+            self.unwritten is not None
+            or self.request.choice.forced == "canonical"
+            or isinstance(self.source, ForcedDrafts)
+        )
 
     def take_rows(self, rows: LogprobRows, masks: Sequence[NodeMask], draft: DraftTree) -> list[int]:
         """Sample tokens along the rows of a step. Return the nodes of the draft that were accepted.

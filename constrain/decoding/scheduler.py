@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter_ns
 
 import numpy as np
 
 from ..base.errors import ConstrainError, check_count
 from ..speculation.draft_source import NO_DRAFT, DraftTree
+from .draft_costs import find_least_draft
 from .model_runner import LogprobRows, ModelRunner, RowStep
 from .prefix_calls import PrefixCalls
 from .prompt_order import PromptOrder
@@ -100,7 +101,7 @@ class Scheduler:
         self.drop_cancelled()
         asked = self.prefix_calls.plan_steps(self.slots - self.used, self.prefill_tokens)
         self.admit()
-        rows = self.plan_rows()
+        rows = self.defer_drafts(self.plan_rows())
         if not rows and not asked:
             return
         running = self.runner.start([*(row.step for row in rows), *(step for _, _, step in asked)])
@@ -211,6 +212,18 @@ class Scheduler:
                     continue
                 rows.append(StepRow(run, None, RowStep(run.slot, part, draft, run.wanted)))
         return rows
+
+    def defer_drafts(self, rows: list[StepRow]) -> list[StepRow]:
+        """Leave out the drafts of forced text that cost this step more than they save later ones."""
+        lengths = [len(row.step.draft) if row.text.is_draft_forced else 0 for row in rows]
+        if not any(lengths):
+            return rows
+        widths = [len(row.step.feed) + len(row.step.draft) - length for row, length in zip(rows, lengths)]
+        least = find_least_draft(widths, lengths, self.runner.estimate_cost)
+        return [
+            replace(row, step=replace(row.step, draft=NO_DRAFT)) if 0 < length < least else row
+            for row, length in zip(rows, lengths)
+        ]
 
     def fill_masks(self, rows: Sequence[StepRow]) -> list[list[NodeMask]]:
         """Return the masks of the rows of a step, at the last token and at each node of the draft."""

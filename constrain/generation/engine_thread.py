@@ -20,6 +20,7 @@ from ..decoding.prefix_calls import PrefixCall, PrefixReader, RowKind
 from ..decoding.request_run import RequestRun
 from ..decoding.requests import GenerationRequest
 from ..decoding.scheduler import Scheduler
+from .loop_wakeups import LoopWakeups
 
 __all__ = ["EngineThread"]
 
@@ -30,12 +31,16 @@ STOP_SECONDS = 1.0
 
 
 class EngineThread:
-    """Steps a scheduler while it has work. The thread starts with the first request, and is a daemon."""
+    """Steps a scheduler while it has work. The thread starts with the first request, and is a daemon.
+
+    wakeups: what listeners to texts, which are called in the thread, add to it is sent after each step.
+    """
 
     def __init__(self, scheduler: Scheduler) -> None:
         self.scheduler = scheduler
         self.condition = threading.Condition()
         self.stepping = threading.RLock()
+        self.wakeups = LoopWakeups()
         self.forks = 0  # that wait for the end of a step, or are under way
         self.thread: threading.Thread | None = None
         self.is_closed = self.is_lost = False
@@ -138,7 +143,9 @@ class EngineThread:
                     self.scheduler.step()
                 except BaseException as error:  # of the scheduler itself: nothing is known of any text
                     self.scheduler.abort(error)
+            self.wakeups.send()
         self.scheduler.abort()
+        self.wakeups.send()
         self.scheduler.runner.close()
 
     def close(self) -> None:
@@ -175,6 +182,6 @@ class EngineThread:
     def after_fork(self) -> None:
         """Forget the texts of the parent, whose thread does not exist in the child."""
         self.condition, self.stepping = threading.Condition(), threading.RLock()
-        self.thread, self.forks = None, 0
+        self.thread, self.forks, self.wakeups = None, 0, LoopWakeups()
         self.scheduler.forget_runs()
         self.is_lost = not self.scheduler.runner.restart()

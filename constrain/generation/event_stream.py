@@ -42,12 +42,9 @@ class EventStream:
         self.open = {(prompt, sample) for prompt in range(len(call.prompts)) for sample in range(call.count)}
 
     def put(self, prompt: int, sample: int, what: Piece | Ended | None) -> None:
-        """Add an item, from any thread."""
+        """Add an item, in the thread of the Engine. The reader is woken after the step."""
         self.items.append((prompt, sample, what))
-        try:
-            self.loop.call_soon_threadsafe(self.ready.set)
-        except RuntimeError:  # the loop was closed; nobody reads
-            pass
+        self.thread.wakeups.add(self.loop, self.ready)
 
     async def events(self) -> AsyncGenerator[StreamEvent, None]:
         """Yield the events of all texts; abandon the texts when closed."""

@@ -178,6 +178,11 @@ class TransformersRunner:
         """Return how many tokens fit after a prompt, for models with learnt position embeddings; otherwise None."""
         return None if self.limit is None else self.limit - len(prompt) + 1
 
+    def estimate_cost(self, widths: Sequence[int]) -> float:
+        """Return the cost of a step whose rows have these numbers of tokens, in tokens."""
+        groups = divide_widths(widths, self.pass_tokens)
+        return sum(len(group) * max(widths[index] for index in group) + self.pass_tokens for group in groups)
+
     def restart(self) -> bool:
         """Start anew in a forked process. Return whether the model is on the CPU: CUDA cannot be used after a fork."""
         works: bool = self.device.type == "cpu"
@@ -218,7 +223,7 @@ class TransformersRunner:
                 "the keys and values of a text were lost by an error in an earlier step", hint="Repeat the call."
             )
         with self.threads():
-            groups = divide_steps(steps, self.pass_tokens)
+            groups = divide_widths([len(step.feed) + len(step.draft) for step in steps], self.pass_tokens)
             self.arrange_rows([[self.slots[steps[index].slot] for index in group] for group in groups])
             for group in groups:
                 group.sort(key=lambda index: self.slots[steps[index].slot].row)
@@ -344,15 +349,14 @@ def measure_texts(texts: Iterable[CachedText]) -> tuple[int, int]:
     return len(extents), max(extents, default=0)
 
 
-def divide_steps(steps: Sequence[RowStep], pass_tokens: int) -> list[list[int]]:
-    """Divide steps into passes of similar widths. Return the indices of each pass.
+def divide_widths(widths: Sequence[int], pass_tokens: int) -> list[list[int]]:
+    """Divide rows of these widths (numbers of tokens) into passes of similar ones. Return the indices of each pass.
 
     A pass of n rows costs n * (the width of its widest row) + pass_tokens. Rows are sorted by width and divided where
     that reduces the cost.
     """
-    widths = [len(step.feed) + len(step.draft) for step in steps]
     if len(set(widths)) == 1:
-        return [list(range(len(steps)))]
+        return [list(range(len(widths)))]
 
     def divide(order: list[int]) -> list[list[int]]:
         whole = len(order) * widths[order[-1]]
@@ -362,7 +366,7 @@ def divide_steps(steps: Sequence[RowStep], pass_tokens: int) -> list[list[int]]:
         k = costs.index(min(costs)) + 1
         return divide(order[:k]) + divide(order[k:])
 
-    return divide(sorted(range(len(steps)), key=widths.__getitem__))
+    return divide(sorted(range(len(widths)), key=widths.__getitem__))
 
 
 def list_parents(step: RowStep) -> list[int]:

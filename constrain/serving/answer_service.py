@@ -117,13 +117,16 @@ class AnswerService:
                     meter.count_event(event)
                     yield event
 
-    def open_logprobs(self, call: AnswerCall) -> LogprobReader | None:
-        """Return a reader of the log-probabilities of one text; None if none are wanted. It runs the model."""
+    async def open_logprobs(self, call: AnswerCall) -> LogprobReader | None:
+        """Return a reader of the log-probabilities of one text; None if none are wanted. Its `read` runs the model:
+        call it in a thread.
+        """
         if call.top_logprobs is None:
             return None
-        return LogprobReader(self.model.on(call.prompt), self.engine.vocabulary, call.top_logprobs)
+        lm = await asyncio.to_thread(self.model.on, call.prompt)
+        return LogprobReader(lm, self.engine.vocabulary, call.top_logprobs)
 
-    def read_logprobs(self, call: AnswerCall, tokens: Sequence[int]) -> list[Any] | None:
-        """Return the log-probabilities of a text, or None. It runs the model: call it in a thread."""
-        reader = self.open_logprobs(call)
-        return None if reader is None else reader.read(tokens)
+    async def read_logprobs(self, call: AnswerCall, tokens: Sequence[int]) -> list[Any] | None:
+        """Return the log-probabilities of a text; None if none are wanted."""
+        reader = await self.open_logprobs(call)
+        return None if reader is None else await asyncio.to_thread(reader.read, tokens)

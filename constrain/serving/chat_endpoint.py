@@ -87,7 +87,7 @@ def read_top_logprobs(body: RequestObject) -> int | None:
 async def read_answer(service: AnswerService, call: AnswerCall, made: Generation[Any]) -> AnswerMessage:
     """Return a finished text as a message."""
     reader = call.open_reader()
-    logprobs = await asyncio.to_thread(service.read_logprobs, call, made.tokens)
+    logprobs = await service.read_logprobs(call, made.tokens)
     return fold_parts(call, [*reader.feed(made.text), *reader.finish()], made, logprobs)
 
 
@@ -100,7 +100,7 @@ async def stream_chat(service: AnswerService, call: AnswerCall, shape: ChatShape
         if not begun:
             for index in range(call.count):
                 yield shape.begin_choice(index)
-                logprobs[index] = await asyncio.to_thread(service.open_logprobs, call)
+                logprobs[index] = await service.open_logprobs(call)
             begun = True
         for chunk in await make_chunks(event, readers[event.sample], logprobs[event.sample], shape):
             yield chunk

@@ -148,7 +148,7 @@ async def complete_all(service: AnswerService, shape: CompletionShape) -> dict[s
     choices = []
     for number, (call, several) in enumerate(zip(shape.calls, texts)):
         for sample, made in enumerate(several):
-            found = await asyncio.to_thread(service.read_logprobs, call, made.tokens)
+            found = await service.read_logprobs(call, made.tokens)
             choices.append(shape.describe_made(number, sample, made, found))
     extension = describe_call_statistics(shape.calls[0], texts[0])
     return {**shape.head, "choices": choices, "usage": shape.usage, **({"constrain": extension} if extension else {})}
@@ -163,7 +163,7 @@ async def stream_completions(service: AnswerService, shape: CompletionShape) -> 
         async for event in service.stream(call):
             if not begun:
                 begun = True
-                readers = [await asyncio.to_thread(service.open_logprobs, call) for _ in range(call.count)]
+                readers = [await service.open_logprobs(call) for _ in range(call.count)]
                 if shape.prompts[number]:
                     indices = range(number * call.count, (number + 1) * call.count)
                     yield shape.make_chunk(

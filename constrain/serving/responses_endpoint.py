@@ -112,7 +112,7 @@ async def write_response(
     async for event in service.stream(call):
         if not begun:
             begun = True
-            logprobs = await asyncio.to_thread(service.open_logprobs, call)
+            logprobs = await service.open_logprobs(call)
             for one in shape.begin():
                 yield one
         if isinstance(event, TextEvent):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -250,6 +250,36 @@ def test_an_error_of_the_model_ends_the_texts_of_its_step() -> None:
     assert tokens_of(later) == [alone(TableModel(BYTES.size), CONSTRAINTS[1], 1, 0).tokens]
     with pytest.raises(RuntimeError):
         finish_runs(scheduler, [first])
+
+
+class CountingRunner(PromptRunner):
+    """A runner whose rows cost what a function of their widths says, and that counts drafted tokens."""
+
+    def __init__(self, lm: TableModel, cost: Callable[[Sequence[int]], float]) -> None:
+        super().__init__(lm)
+        self.estimate_cost, self.drafted = cost, 0  # type: ignore[method-assign]
+
+    def start(self, steps: Sequence[RowStep]) -> Any:
+        self.drafted += sum(len(step.draft) for step in steps)
+        return super().start(steps)
+
+
+def test_drafts_that_cost_more_than_they_save_are_left_out_and_change_no_text() -> None:
+    """Forced text, and the completions of texts that their budget ends."""
+    found = []
+    for cost in (lambda _: 1.0, lambda widths: 10.0 + 100 * sum(width - 1 for width in widths)):
+        runner = CountingRunner(TableModel(BYTES.size, seed=2), cost)
+        scheduler = Scheduler(runner, slots=12)
+        constraints = [CONSTRAINTS[1], compile_constraint(BYTES, regex="[a-z]*(end of the text)")]
+        runs = [
+            scheduler.submit(request_for(constraints[seed % 2], seed, prompt=[1], max_tokens=22)) for seed in range(12)
+        ]
+        finish_runs(scheduler, runs)
+        found.append((runner.drafted, [tokens_of(run) for run in runs]))
+        assert {run.outcomes[0].finish_reason for run in runs if run.outcomes[0]} == {"complete", "budget"}
+    (many, texts), (none, others) = found
+    assert many > 0 == none
+    assert texts == others
 
 
 def test_without_a_constraint_the_text_is_the_models() -> None:

@@ -18,7 +18,7 @@ from constrain.decoding.model_runner import CacheBounds, RowStep  # noqa: E402
 from constrain.integrations.attention_masks import describe_attention  # noqa: E402
 from constrain.integrations.runner_choice import find_slot_attention, make_runner  # noqa: E402
 from constrain.integrations.transformers_models import logit_width  # noqa: E402
-from constrain.integrations.transformers_runner import TransformersRunner, divide_steps  # noqa: E402
+from constrain.integrations.transformers_runner import TransformersRunner, divide_widths  # noqa: E402
 from constrain.speculation.draft_source import NO_DRAFT, DraftTree  # noqa: E402
 from tests.model_factory import made  # noqa: E402
 
@@ -236,13 +236,24 @@ def test_attention_that_is_not_known_is_not_guessed() -> None:
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=12), st.integers(0, 30))
 def test_passes_cover_all_steps_and_cost_no_more_than_one_pass(widths: list[int], cost: int) -> None:
-    steps = [RowStep(slot, [0] * width) for slot, width in enumerate(widths)]
-    groups = divide_steps(steps, cost)
-    assert sorted(index for group in groups for index in group) == list(range(len(steps)))
+    groups = divide_widths(widths, cost)
+    assert sorted(index for group in groups for index in group) == list(range(len(widths)))
     total = sum(len(group) * max(widths[index] for index in group) + cost for group in groups)
     assert total <= len(widths) * max(widths) + cost
     edges = [(min(widths[index] for index in group), max(widths[index] for index in group)) for group in groups]
     assert all(first[1] <= second[0] for first, second in zip(edges, edges[1:]))
+
+
+def test_the_cost_of_a_step_is_that_of_its_passes() -> None:
+    model = small_model("llama")
+    kinds = find_slot_attention(model)
+    assert kinds is not None
+    runner = TransformersRunner(model, WIDTH, kinds)
+    runner.pass_tokens = 64
+    assert runner.estimate_cost([1] * 60) == 60 + 64
+    assert runner.estimate_cost([1] * 60 + [40]) == (60 + 64) + (40 + 64), "a pass of its own"
+    assert runner.estimate_cost([1, 1, 5]) == 3 * 5 + 64, "one pass of the widest row's width"
+    runner.close()
 
 
 def test_a_thread_gives_the_rows_that_a_small_model_gives_without_one() -> None:
