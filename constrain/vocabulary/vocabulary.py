@@ -430,7 +430,7 @@ class Vocabulary:
         return ids, tuple(sorted(set(map(len, ids))))
 
     @cached_property
-    def _lengths_by_head(self) -> dict[bytes, tuple[int, ...]]:
+    def _lengths_by_head(self) -> dict[Octets, tuple[int, ...]]:
         """For `fewest`."""
         return list_lengths_by_head(self.by_bytes[0])
 
