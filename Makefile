@@ -76,11 +76,11 @@ plugins-%: $(VENV)/plugins-%/.installed
 	@$(VENV)/plugins-$*/bin/python -m pytest -rs tests/plugins $(PYTEST)
 	@if [ -f $(DATA)/maskbench-dev.jsonl.gz ]; then $(VENV)/plugins-$*/bin/python -m bench plugins --engines $* $(CASES) --sample $(SAMPLE); fi
 
-$(VENV)/plugins-%/.installed: requirements/plugins/%.txt pyproject.toml
+$(VENV)/plugins-%/.installed: requirements/plugins/%.txt pyproject.toml constraints.txt
 	@$(PYTHON) -m venv $(VENV)/plugins-$*
-	@$(VENV)/plugins-$*/bin/python -m pip install --disable-pip-version-check -q -r requirements/plugins/$*.txt
+	@$(VENV)/plugins-$*/bin/python -m pip install --disable-pip-version-check -q -c constraints.txt -r requirements/plugins/$*.txt
 	@if [ -f requirements/plugins/$*-no-deps.txt ]; then $(VENV)/plugins-$*/bin/python -m pip install --disable-pip-version-check -q --no-deps -r requirements/plugins/$*-no-deps.txt; fi
-	@$(VENV)/plugins-$*/bin/python -m pip install --disable-pip-version-check -q -e ".[validate]" pytest hypothesis
+	@$(VENV)/plugins-$*/bin/python -m pip install --disable-pip-version-check -q -c constraints.txt -e ".[validate]" pytest hypothesis
 	@touch $@
 
 .SECONDARY:

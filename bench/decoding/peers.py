@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any, Protocol
 
 from ..engines import Refused
@@ -29,10 +30,10 @@ class Peer(Protocol):
     def processor(self) -> Any: ...
 
 
-def compile_within(peer: Peer, schema: str, seconds: float = SECONDS) -> None:
-    """Compile a schema. Raises `Refused` also if a forked child does not compile it in time.
+def compile_within(peer: Peer, schema: str, seconds: float = SECONDS) -> float:
+    """Compile a schema and return the seconds that it took. Raises `Refused` also if it is not compiled in time.
 
-    The libraries cannot be interrupted, hence the child.
+    The libraries cannot be interrupted, hence a forked child that compiles it first; what it caches is lost with it.
     """
     from multiprocessing import get_context
 
@@ -43,7 +44,9 @@ def compile_within(peer: Peer, schema: str, seconds: float = SECONDS) -> None:
         child.kill()
         child.join()
         raise Refused(f"not compiled in {seconds:g} s")
+    start = perf_counter()
     peer.compile(schema)
+    return perf_counter() - start
 
 
 def compile_or_exit(peer: Peer, schema: str) -> None:

@@ -1,7 +1,6 @@
 """The engines that need a GPU, vLLM and SGLang: their own classes from the wheel, with a simulated scheduler and model.
 
-The simulated model draws random logits. After `FREE` tokens it prefers the shortest completion, as a model that wants
-to end its answer: SGLang tells a grammar nothing of max_tokens, so its texts end only if the model ends them.
+The simulated model draws random logits: that a text ends is the work of its budget.
 """
 
 from __future__ import annotations
@@ -16,30 +15,8 @@ from .tally import MaskCheck, PluginEngine
 
 __all__ = ["Sglang", "VllmV1", "VllmV2"]
 
-FREE = 40
-MOST = 3_000
-"""Most tokens of a text without a budget."""
-
-
-class SimulatedModel:
-    """Random logits; after FREE tokens the next token of a shortest completion is preferred."""
-
-    def __init__(self, constraint: Any, seed: int) -> None:
-        self.constraint, self.rng = constraint, np.random.default_rng(seed)
-        self.closing: list[int] = []
-
-    def logits(self, tokens: list[int]) -> Any:
-        """Return float32 [V]."""
-        vocabulary = self.constraint.vocabulary
-        out = self.rng.gumbel(size=vocabulary.size).astype(np.float32)
-        if len(tokens) >= FREE:
-            if not self.closing:
-                matcher = self.constraint.matcher()
-                for token in tokens:
-                    matcher.advance(token)
-                self.closing = [*vocabulary.fewest(matcher.shortest_completion() or b""), vocabulary.eos_ids[0]]
-            out[self.closing.pop(0)] += 100
-        return out
+MOST = 1_000
+"""Most tokens of a text."""
 
 
 class ClassEngine(PluginEngine):
@@ -80,10 +57,11 @@ class ClassEngine(PluginEngine):
         """Return the tokens of a text."""
         import torch
 
-        model, step = SimulatedModel(constraint, seed), self.begin(source, budget)
+        rng, step = np.random.default_rng(seed), self.begin(source, budget)
         tokens: list[int] = []
         for _ in range(most):
-            row = step(list(tokens), torch.from_numpy(model.logits(tokens)))
+            logits = rng.gumbel(size=constraint.vocabulary.size).astype(np.float32)
+            row = step(list(tokens), torch.from_numpy(logits))
             if check is not None:
                 check(tokens, row.isfinite().numpy())
             tokens.append(int(row.argmax()))
@@ -216,6 +194,8 @@ class Sglang(ClassEngine):
         grammar = self.backend._init_value_dispatch(("json", source["schema"]), False)
         if not hasattr(grammar, "accepted"):
             raise ValueError(grammar.error_message)
+        if max_tokens is not None:
+            grammar.limit_tokens(max_tokens)
         words = (self.vocabulary.size + 31) // 32
         mask = torch.empty((1, words), dtype=torch.int32)
 

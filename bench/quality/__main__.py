@@ -37,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     import torch
 
     import constrain
+    from constrain.compilation.compile_caches import programs
 
     parser = build_parser("quality", __doc__, "data", "sample", "seed", "results", engines=ENGINES, sample=100,
                           engines_default=["constrain", "unconstrained"])  # fmt: skip
@@ -52,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--limit", type=int, default=None, help="most documents of each of these tasks")
     options = parser.parse_args(arguments)
     torch.set_grad_enabled(False)
+    programs.most = 0  # nothing is read from the disk that an earlier run compiled
     warnings.simplefilter("ignore", constrain.SchemaWarning)  # of schemas of the data, which nobody can change here
     loaded = constrain.load_model(options.model)
     for part in options.parts:

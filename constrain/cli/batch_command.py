@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -102,7 +102,8 @@ def run_batch(
     if source == output:
         raise ArgumentError("the input and the output are the same file")
     cluster = RayCluster(workers, address, gpus=gpus) if engine == "ray" else None
-    with show_rows() as tell:
+    # Ray prints notices to stdout, such as of a killed worker. Stdout is for the report.
+    with redirect_stdout(sys.stderr), show_rows() as tell:
         report = run_job(source, output, job, cluster=cluster, on_progress=tell)
     if as_json:
         speeds = {"rows_per_second": report.rows_per_second, "tokens_per_second": report.tokens_per_second}

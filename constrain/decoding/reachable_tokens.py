@@ -2,7 +2,8 @@
 
 `token_budget.Closing` tests the token that was sampled. A logits processor must know the admissible tokens before
 sampling: it groups the allowed tokens by the state that they lead to, of which there are few, and computes the shortest
-completion of each state.
+completion of each state. Within undeclared keys, where every spelling is a state, tokens that lead to the same keyless
+state are one group (`engine.free_keys`).
 
     a token is admissible if  tokens of a completion after it + 1 for the end token <= tokens that remain after it
 
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import LimitError, VocabularyError
+from ..engine.free_keys import SPARE, find_keyless_state, free_states_after, list_plain_tokens
 from ..sampling.core.masked_sampling import allowed_tokens
 from .token_budget import can_complete
 
@@ -29,6 +31,9 @@ __all__ = ["Budget"]
 
 KEPT = 4096
 """Maximum number of cached completions."""
+KEPT_KEYS = 64
+"""Maximum number of keyless states of which bounds are cached."""
+NEVER = np.iinfo(np.int32).max
 State = tuple[int, int]
 
 
@@ -40,8 +45,13 @@ class Budget:
         self.byte_by_byte = not vocabulary.missing_bytes
         self.completions: dict[State, bytes | None] = {}
         self.lengths: dict[bytes, int | None] = {}
+        self.found: dict[int, bytes] = {}
+        """The last shortest completion found after a token."""
         self.enough: dict[State, int] = {}
         """For some states, a number of remaining tokens that admits all allowed tokens."""
+        self.plain: NDArray[np.bool_] | None = None
+        self.in_keys: dict[State, NDArray[np.int32]] = {}
+        """For keyless states, what `bound_in_key` returned."""
 
     def begin(self, matcher: Matcher) -> bytes | None:
         """Return a completion of the empty text. Raise LimitError if it does not fit in max_tokens."""
@@ -70,17 +80,54 @@ class Budget:
         tokens = tokens[~np.isin(tokens, ends)]
         if not len(tokens):
             return
+        fit_in_key = self.find_fitting_in_key(matcher, tokens, known, remaining)
+        tokens = tokens[~fit_in_key]
         keep = np.zeros(len(tokens), np.bool_)
-        if remaining > 1:
+        if remaining > 1 and len(tokens):
             states = matcher.states_after(tokens)
             _, firsts, groups = np.unique(states, return_index=True, return_inverse=True)
             fitting = [self.reaches(matcher, int(tokens[first]), known, remaining - 1) for first in firsts]
             keep = np.array([one is not None for one in fitting], np.bool_)[groups.reshape(-1)]
-            if keep.all():
+            if keep.all() and not fit_in_key.any():
                 self.remember(matcher.state, fitting)
         words = mask.view(np.uint32)
         for token in tokens[~keep].tolist():
             words[token // 32] &= np.uint32(~(1 << (token % 32)) & 0xFFFFFFFF)
+
+    def find_fitting_in_key(
+        self, matcher: Matcher, tokens: NDArray[np.int64], known: bytes, remaining: int
+    ) -> NDArray[np.bool_]:
+        """Return which of the allowed tokens continue an undeclared key and certainly fit: bool [n].
+
+        The bound of `engine.free_keys`: others may fit, too.
+        """
+        keyless = find_keyless_state(matcher) if self.byte_by_byte and remaining > SPARE + 1 else 0
+        if not keyless:
+            return np.zeros(len(tokens), np.bool_)
+        state = matcher.state[0], keyless
+        if state not in self.in_keys:
+            if len(self.in_keys) >= KEPT_KEYS:
+                self.in_keys.clear()
+            self.in_keys[state] = self.bound_in_key(matcher, tokens, known, remaining)
+        fitting: NDArray[np.bool_] = self.in_keys[state][tokens] <= remaining
+        return fitting
+
+    def bound_in_key(
+        self, matcher: Matcher, tokens: NDArray[np.int64], known: bytes, remaining: int
+    ) -> NDArray[np.int32]:
+        """Return for each token of the vocabulary a number of remaining tokens that admits it: int32 [V]."""
+        if self.plain is None:
+            self.plain = list_plain_tokens(self.vocabulary)
+        needed = np.full(self.vocabulary.size, NEVER, np.int32)
+        tokens = tokens[self.plain[tokens]]
+        states = free_states_after(matcher, tokens)
+        for state in np.unique(states[states > 0]).tolist():
+            group = tokens[states == state]
+            data = self.reaches(matcher, int(group[0]), known, remaining - 1 - SPARE)
+            length = None if data is None else self.length(data)
+            if length is not None:
+                needed[group] = length + SPARE + 2  # the allowed token and the end token
+        return needed
 
     def remember(self, state: State, completions: list[bytes | None]) -> None:
         """Record how many remaining tokens admit all allowed tokens of a state, by a completion after each of them."""
@@ -100,13 +147,17 @@ class Budget:
         """Return a completion that fits in `remaining` tokens after `matcher` took `token`; None if there is none.
 
         The known completion, unchanged or without as many bytes as the token has, usually still applies (see
-        `token_budget.Closing.guesses`).
+        `token_budget.Closing.follow`), or else the one that was found the last time after this token.
         """
-        for data in () if known is None else (known[len(self.vocabulary.spelled(token)) :], known):
-            if self.fits(data, remaining) and can_complete(matcher, data):
+        rest = None if known is None else known[len(self.vocabulary.spelled(token)) :]
+        for data in (rest, known, self.found.get(token)):
+            if data is not None and self.fits(data, remaining) and can_complete(matcher, data):
                 return data
         fresh = self.completion(matcher)
-        return fresh if fresh is not None and self.fits(fresh, remaining) else None
+        if fresh is None or not self.fits(fresh, remaining):
+            return None
+        self.found[token] = fresh
+        return fresh
 
     def completion(self, matcher: Matcher) -> bytes | None:
         """Return an approximately shortest completion; None if the vocabulary cannot spell it."""

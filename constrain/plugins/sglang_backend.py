@@ -7,6 +7,10 @@ InvalidGrammarObject with the message of our error, so that SGLang ends the requ
     BaseGrammarBackend   SglangBackend   one for each server
     BaseGrammarObject    SglangGrammar   one for each request: a Matcher, and what SGLang says about it
 
+Backends learn nothing of `max_new_tokens`. A hook of SGLang's plug-in framework on its GrammarManager, which sees each
+request when its grammar is ready, makes it a budget: the text is complete within it. A request whose shortest text does
+not fit is ended with our message. With a reasoning parser there is no budget, since thoughts take tokens of it.
+
 SGLang advances a grammar along draft tokens and takes them back (`rollback`), also over the end of a text. It calls
 `accept_token` with tokens that it has already sent; a refused one is a ValueError, which aborts that request alone.
 """
@@ -24,6 +28,7 @@ from sglang.srt.constrained.base_grammar_backend import (
     InvalidGrammarObject,
     register_grammar_backend,
 )
+from sglang.srt.plugins.hook_registry import HookRegistry, HookType
 
 from ..base.errors import ConstrainError, UnsupportedError
 from ..base.options import Style
@@ -45,6 +50,7 @@ check_engine_version("sglang")
 
 NAME = "constrain"
 """The value of `--grammar-backend`."""
+MANAGER = "sglang.srt.constrained.grammar_manager.GrammarManager"
 ANY_JSON = "$$ANY$$"
 """What SGLang passes for `response_format: {"type": "json_object"}`."""
 
@@ -58,6 +64,16 @@ class SglangGrammar(BaseGrammarObject):
         self.request = RequestMatcher(constraint)
         self.accepted: list[int] = []
         self.grammar_stats = GrammarStats()
+
+    def limit_tokens(self, max_tokens: int) -> None:
+        """Have the text end within max_tokens, its end token included. Called before its first token.
+
+        Raises
+        ------
+        LimitError
+            If the shortest text does not fit.
+        """
+        self.request = RequestMatcher(self.constraint, max_tokens)
 
     def accept_token(self, token: int) -> None:
         """Advance by a token. Raise ValueError if it is refused, which aborts the request."""
@@ -220,9 +236,36 @@ def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_id
     return wrapped
 
 
+def limit_request(request: Any) -> None:
+    """Make `max_new_tokens` of a request the budget of its grammar, if it is one of ours and ready.
+
+    request: a `Req` of SGLang, whose scheduler has limited max_new_tokens to what the context holds.
+    """
+    grammar, most = request.grammar, request.sampling_params.max_new_tokens
+    if not isinstance(grammar, SglangGrammar) or not most:
+        return
+    try:
+        grammar.limit_tokens(most)
+    except ConstrainError as error:
+        request.set_finish_with_abort(str(error))
+
+
+def limit_new_request(_waits: bool, _manager: Any, request: Any) -> None:
+    """Limit a request after `GrammarManager.process_req_with_grammar`, if its grammar was in the cache."""
+    limit_request(request)
+
+
+def limit_ready_requests(requests: Sequence[Any], _manager: Any) -> None:
+    """Limit the requests that `GrammarManager.get_ready_grammar_requests` returns."""
+    for request in requests:
+        limit_request(request)
+
+
 def register_sglang_backend() -> None:
     """Make `--grammar-backend constrain` known to SGLang; called by its plug-in loader."""
     from sglang.srt.server_args import add_grammar_backend_choices
 
     register_grammar_backend(NAME, make_backend)
     add_grammar_backend_choices([NAME])
+    HookRegistry.register(f"{MANAGER}.process_req_with_grammar", limit_new_request, HookType.AFTER)
+    HookRegistry.register(f"{MANAGER}.get_ready_grammar_requests", limit_ready_requests, HookType.AFTER)

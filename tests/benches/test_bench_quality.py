@@ -92,6 +92,31 @@ def test_our_samplers_answer(demo: Any, sampler: str) -> None:
     assert conforms(answer.text, schema) and (answer.first is None) == (sampler == "smc")
 
 
+def test_what_is_timed_of_a_peer_is_its_first_compilation(demo: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench.decoding import peers
+    from bench.quality.answers import answer_prompt
+
+    clock = [0.0]
+
+    class Caching:
+        """Takes seconds to compile a schema for the first time, and nothing afterwards."""
+
+        def __init__(self, vocabulary: Any) -> None:
+            self.known: set[str] = set()
+
+        def compile(self, schema: str) -> None:
+            clock[0] += 0.0 if schema in self.known else 5.0
+            self.known.add(schema)
+
+        def processor(self) -> Any:
+            return lambda input_ids, scores: scores
+
+    monkeypatch.setitem(peers.PEERS, "llguidance", Caching)
+    monkeypatch.setattr(peers, "perf_counter", lambda: clock[0])
+    answer = answer_prompt(demo, "llguidance", "A number?", "true", sampler="masked", most=2, seed=1)
+    assert answer.compiling == 5.0 and answer.first is not None and answer.first > 5.0
+
+
 # ---- lm-evaluation-harness
 
 TASK = """task: colours

@@ -132,3 +132,21 @@ def test_the_command_reports_rows_and_has_exit_code_1_for_errors(
     assert app.run_command(["batch", str(source), str(source), "--schema", schema]) == 2
     assert app.run_command(["batch", str(source), f"{output}2", "--model", "/no/such/model"]) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_what_a_job_prints_does_not_stand_in_the_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray prints a notice to stdout when a worker is killed."""
+
+    def run_noisily(*arguments: Any, **options: Any) -> Any:
+        print("(raylet) A worker died or was killed")
+        return run_job(*arguments, **options)
+
+    monkeypatch.setattr("constrain.jobs.run_job", run_noisily)
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"prompt": "x"}\n', "utf-8")
+    assert app.run_command(["batch", str(source), str(tmp_path / "out"), "--choice", "a", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["valid"] == 1
+    assert "(raylet)" in printed.err

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 
 from tests.plugins.engine_fakes import pretend_versions
 
-__all__ = ["install_sglang"]
+__all__ = ["HOOKS", "install_sglang"]
 
 REGISTRY: dict[str, Any] = {}
 CHOICES: list[str] = []
+HOOKS: list[tuple[str, Any, str]] = []
 
 
 class GrammarStats:
@@ -64,6 +65,11 @@ def install_sglang(monkeypatch: pytest.MonkeyPatch, version: str = "0.5.23") -> 
             **{one.__name__: one for one in names},
             "GRAMMAR_BACKEND_REGISTRY": REGISTRY,
             "register_grammar_backend": REGISTRY.__setitem__,
+        },
+        "sglang.srt.plugins": {},
+        "sglang.srt.plugins.hook_registry": {
+            "HookRegistry": SimpleNamespace(register=lambda *hook: HOOKS.append(hook)),
+            "HookType": SimpleNamespace(AFTER="after"),
         },
         "sglang.srt.server_args": {"add_grammar_backend_choices": CHOICES.extend, "GRAMMAR_BACKEND_CHOICES": CHOICES},
     }

@@ -19,7 +19,7 @@ import constrain  # noqa: E402
 from constrain import LimitError, UnsupportedError  # noqa: E402
 from constrain.demo import model_folder  # noqa: E402
 from constrain.sampling.core.masked_sampling import allowed_tokens  # noqa: E402
-from tests.plugins.sglang_fakes import install_sglang  # noqa: E402
+from tests.plugins.sglang_fakes import HOOKS, install_sglang  # noqa: E402
 
 VOCABULARY = constrain.Vocabulary.from_pretrained(model_folder())
 SIZE, END = VOCABULARY.size, VOCABULARY.eos_ids[0]
@@ -193,6 +193,77 @@ def test_the_cache_of_sglang_copies_grammars(sglang: Any) -> None:
     grammar.accept_token(VOCABULARY.fewest(b"{")[0])
     copied, hit = sglang.backend.get_cached_or_future_value(key, False)
     assert hit and copied.accepted == [] and copied.constraint is grammar.constraint
+
+
+class StandInRequest:
+    """What the hooks and the GrammarManager read and write of a request of SGLang."""
+
+    def __init__(self, max_new_tokens: int | None, schema: Any = SCHEMA) -> None:
+        self.sampling_params = SimpleNamespace(
+            max_new_tokens=max_new_tokens, json_schema=json.dumps(schema), regex=None, ebnf=None, structural_tag=None,
+            custom_params=None,
+        )  # fmt: skip
+        self.origin_input_ids, self.require_reasoning, self.grammar_wait_ct = [1], False, 0
+        self.grammar: Any = None
+        self.aborted = ""
+
+    def set_finish_with_abort(self, message: str) -> None:
+        self.aborted, self.grammar = message, None
+
+    def finished(self) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_text_is_complete_within_max_new_tokens(sglang: Any, seed: int) -> None:
+    rng, request = random.Random(seed), StandInRequest(30)
+    request.grammar = grammar_of(sglang, ("json", json.dumps(SCHEMA)))
+    sglang.plugin.limit_ready_requests([request], None)
+    tokens: list[int] = []
+    while tokens[-1:] != [END]:
+        tokens.append(rng.choice(allowed_tokens(row_of(request.grammar)).tolist()))
+        request.grammar.accept_token(tokens[-1])
+    assert len(tokens) <= 30 and isinstance(json.loads(VOCABULARY.decode(tokens[:-1]))["b"], int)
+
+
+def test_a_request_without_room_for_a_text_is_ended_with_our_message(sglang: Any) -> None:
+    request = StandInRequest(2)
+    request.grammar = grammar_of(sglang, ("json", json.dumps(SCHEMA)))
+    sglang.plugin.limit_new_request(False, None, request)
+    assert "the shortest text found takes" in request.aborted
+
+
+def test_grammars_that_are_not_ready_or_not_ours_are_not_limited(sglang: Any) -> None:
+    for grammar in (None, Future(), sglang.base.InvalidGrammarObject("no")):
+        request = StandInRequest(2)
+        request.grammar = grammar
+        sglang.plugin.limit_new_request(True, None, request)
+        assert request.grammar is grammar and not request.aborted
+
+
+def test_hooks_limit_the_requests_of_the_grammar_manager(sglang: Any) -> None:
+    """Compiled in a thread, and from the cache, as SGLang's scheduler asks for them."""
+    sglang.plugin.register_sglang_backend()
+    if not hasattr(sglang.backend, "get_cached_or_future_value"):
+        names = {target.rpartition(".")[2] for target, _, kind in HOOKS if kind == "after"}
+        assert names == {"process_req_with_grammar", "get_ready_grammar_requests"}
+        return
+    from sglang.srt.constrained.grammar_manager import GrammarManager
+    from sglang.srt.plugins.hook_registry import HookRegistry
+
+    HookRegistry.apply_hooks()
+    manager = object.__new__(GrammarManager)
+    vars(manager).update(
+        grammar_backend=sglang.backend, grammar_queue=[], _enable_strict_thinking=False, pp_rank=0, pp_size=1,
+        pp_group=None, grammar_sync_size=1, SGLANG_GRAMMAR_POLL_INTERVAL=60, SGLANG_GRAMMAR_MAX_POLL_ITERATIONS=10,
+    )  # fmt: skip
+    first = StandInRequest(30)
+    assert manager.process_req_with_grammar(first)
+    assert manager.get_ready_grammar_requests() == [first]
+    later, small = StandInRequest(25), StandInRequest(2)
+    assert not manager.process_req_with_grammar(later) and not manager.process_req_with_grammar(small)
+    assert (first.grammar.request.budget.max_tokens, later.grammar.request.budget.max_tokens) == (30, 25)
+    assert "the shortest text found takes" in small.aborted
 
 
 def test_the_flag_is_registered_and_makes_a_backend(sglang: Any) -> None:
