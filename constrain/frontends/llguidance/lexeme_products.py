@@ -23,9 +23,12 @@ from ...base.errors import UnsupportedError
 from ...base.options import Limits
 from ...base.work import spend_work
 from ...grammar.nodes import Chars, Literal, Mark, Node
+from ...lalr.parser_product import cut_dfa
 from .lexeme_rows import END, MOST_ROWS, LexemeRows, Row, Rows
 
-__all__ = ["NUMBER_BYTES", "SKIP_AT_END", "Bytes", "Lexeme", "LexemeTransitions", "lead_bytes", "ranges_from"]
+__all__ = [
+    "NUMBER_BYTES", "SKIP_AT_END", "Bytes", "Lexeme", "LexemeTransitions", "lead_bytes", "ranges_from", "text_before",
+]  # fmt: skip
 
 Bytes = frozenset[int]
 NO_BYTES: Bytes = frozenset()
@@ -176,10 +179,14 @@ class LexemeTransitions:
         following = rows if number == self.skip else self.rows_after(number)
         self.check_competitors(rows, number)
         if lexeme.node is not None:
-            starts_badly = forbidden & self.first_bytes(number)
-            if starts_badly:
+            after = self.state(following, NO_BYTES)
+            if isinstance(lexeme.node, Chars):
+                allowed = texts_without_first(forbidden).union(Dfa.from_strings([""]))
+                dfa = lexeme.node.dfa.intersect(allowed, max_states=self.limits.dfa_states)
+                return {} if dfa.is_empty else {after: Chars(dfa)}
+            if forbidden & self.first_bytes(number):
                 self.refuse(lexeme.at, "this part may begin with what continues the lexeme before it")
-            return {self.state(following, NO_BYTES): lexeme.node}
+            return {after: lexeme.node}
         made: dict[int, Node] = {}
         for continuing, dfa in self.parts(self.surely_competing(rows, number), self.scanned(number)):
             if forbidden:
@@ -342,6 +349,20 @@ def ranges_from(table: Table, state: int) -> list[tuple[int, int]]:
         return []
     spans = zip(table.bounds, [*table.bounds[1:], LAST], table.classes)
     return [(low, high - 1) for low, high, kind in spans if table.rows[state][kind] >= 0]
+
+
+def text_before(whole: Dfa, body: Dfa, suffix: Dfa, limits: Limits) -> Dfa:
+    """Return the texts of `body` that precede the first match of a suffix.
+
+    `whole` is `body` followed by `suffix`. A text w of `body` is one of them if w and some suffix are a text of
+    `whole`, and no shorter text that is not empty is one.
+    """
+    first = Dfa.union_of([dfa for _, dfa in Competition([whole], [True]).parts(0)], max_states=limits.dfa_states)
+    table = first.table
+    ends = [state for state, accepts in enumerate(table.accepting) if accepts]
+    stops = [cut_dfa(first, state, ends).meets(suffix) for state in range(len(table.rows))]
+    before = Dfa.from_table(Table(table.bounds, table.classes, table.rows, stops))
+    return before.intersect(body, max_states=limits.dfa_states)
 
 
 def lead_bytes(ranges: list[tuple[int, int]]) -> Bytes:

@@ -239,7 +239,7 @@ def test_a_mistake_is_reported_at_its_place(grammar: str, place: tuple[int, int]
     ("grammar", "named"),
     [
         ('start[max_tokens=3]: /a*/', "max_tokens"), ('start[temperature=0.5]: "a"', "temperature"),
-        ('start[stop="b"]: /a*/', "stop"), ('start[capture]: "a"', "capture"), ('start.2: "a"', "a priority"),
+        ('start.2: "a"', "a priority"),
         ('start: x{"a"}\nx{y}: y', "a template"), ("start: a::1\na::_: \"x\"", "a parametric rule"),
         ('start: "a"\n%declare X', "%declare"), ("%import python.NAME\nstart: NAME", "%import python"),
         ("start: /[a&&b]/", "&&"), ('%llguidance {"skip_repetition": "once"}\nstart: "a"', "skip_repetition"),
