@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..base.errors import UnsatisfiableError
 from ..base.json_documents import References, load_document
 from ..base.options import Limits, Style
-from ..grammar.nodes import Grammar, Token
+from ..grammar.nodes import Grammar, Sequence, Token
 from ..grammar.visitor import walk_nodes
 from .form import Form
 from .source_readers import schema_grammar
@@ -54,8 +54,13 @@ class LlguidanceText(Form):
         return grammar
 
     def read_schema(self, schema: Any, limits: Limits) -> Grammar:
-        """Return the Grammar of a `%json`."""
-        return schema_grammar(load_document(schema), self.style, References(), limits)
+        """Return the Grammar of a `%json`: white space is allowed within the document, but not around it."""
+        grammar = schema_grammar(load_document(schema), self.style, References(), limits)
+        if self.style.whitespace != "any":
+            return grammar
+        assert isinstance(grammar.start, Sequence)
+        _, value, _ = grammar.start.parts
+        return Grammar(value, grammar.rules)
 
     @property
     def may_capture(self) -> bool:

@@ -406,7 +406,7 @@ def lark(
                 "a grammar for llguidance has no other start, lexer, parser or import_paths",
                 hint='Leave them out, or give dialect="lark".',
             )
-        return LlguidanceText(text, inner, Style(), names)
+        return LlguidanceText(text, inner, Style(whitespace="any"), names)
     if parser == "earley":
         if lexer == "basic":
             raise UnsupportedError('the parser "earley" has no basic lexer here', hint='Use lexer="dynamic_complete".')

@@ -42,8 +42,10 @@ SKIP = "skip"
 NESTED = 32
 """What a nested grammar takes of `Limits.nesting`."""
 CURES = {
-    "max_tokens": "Bound the characters, as in /(?s:.){0,100}/; the fields of constrain.session have max_tokens.",
-    "temperature": "Give temperature= to generate; the fields of constrain.session have one each.",
+    "max_tokens": "It counts tokens, which the texts of a grammar do not say: bound the characters, as in "
+    "/(?s:.){0,100}/, or write this part with constrain.session, as s.write(name, regex=..., max_tokens=...).",
+    "temperature": "Give temperature= to generate for the whole text, or write this part with constrain.session, as "
+    "s.write(name, regex=..., temperature=...).",
 }
 
 
@@ -114,6 +116,7 @@ class _Compiler:
         self.rules: dict[Hashable, Node] = {}
         self.pending: list[Definition] = []
         self.start: Node = Rule("start")
+        self.skipped: Dfa | None = None
         self.lexing: Grammar | None = None
         self.captures: dict[Hashable, RuleCapture] = {}
         self.nested: dict[int, _Compiler] = {}  # by the number of the inner grammar
@@ -141,11 +144,15 @@ class _Compiler:
         rows = LexemeRows(self.start, self.rules, self.numbers)
         first = rows.first
         if skip is not None:
-            self.rules = {name: fold_node(body, _SkipInserter().visit) for name, body in self.rules.items()}
+            inserter = _SkipInserter(self.has_own_skip)
+            self.rules = {name: fold_node(body, inserter.visit) for name, body in self.rules.items()}
             self.start = Sequence((self.start, Repeat(Mark(SKIP_AT_END), 0, None)))
             if options.get("allow_initial_skip"):
                 first = frozenset(row | {skip} for row in first)
-        leaves = LexemeTransitions(self.lexemes, self.numbers, rows, skip, first, self.text, self.limits)
+        repetition = str(options.get("skip_repetition"))
+        leaves = LexemeTransitions(
+            self.lexemes, self.numbers, rows, skip, first, self.text, self.limits, skips=repetition
+        )
         self.lexing = rewrite_rules(Grammar(self.start, self.rules), leaves, lambda state: True, self.limits)
         return self.lexing
 
@@ -166,7 +173,7 @@ class _Compiler:
             for name, value in body.items():
                 if name not in OPTIONS:
                     fail_at(self.text, at, f"%llguidance has no option {name}", f"There are {', '.join(OPTIONS)}.")
-                if (name, value) in (("skip_repetition", "once"), ("allow_invalid_utf8", True)):
+                if (name, value) == ("allow_invalid_utf8", True):
                     raise UnsupportedError(
                         f"the option {name} is not supported", source=self.text, position=at, hint="Leave it out."
                     )
@@ -177,10 +184,19 @@ class _Compiler:
         """Return the number of the lexeme of all `%ignore`s; None if there are none."""
         if not self.items.ignored:
             return None
-        dfa = Dfa.union_of([self.terminals.read(step) for step in self.items.ignored])
+        self.skipped = dfa = Dfa.union_of([self.terminals.read(step) for step in self.items.ignored])
         self.numbers[SKIP] = self.numbers[SKIP_AT_END] = len(self.lexemes)
         self.lexemes.append(Lexeme(self.items.ignored[0].at, dfa))
         return self.numbers[SKIP]
+
+    def has_own_skip(self, mark: str) -> bool:
+        """Return whether a lexeme is a grammar that other text may be ignored in, and so none directly before it."""
+        token = self.lexemes[self.numbers[mark]].node
+        number = find_inner_grammar(token) if isinstance(token, Token) else None
+        if number is None:
+            return False
+        nested = self.nested.get(number)
+        return nested is None or nested.skipped != self.skipped
 
     def embed(self, made: Grammar) -> Grammar:
         """Return a Grammar with the inner grammars in place of their tokens."""
@@ -207,7 +223,7 @@ class _Compiler:
         for refused, cure in CURES.items():
             if refused in definition.attributes:
                 raise UnsupportedError(
-                    f"the attribute {refused} of a rule is not supported", source=self.text,
+                    f"the attribute {refused} of the rule {definition.name} is not supported", source=self.text,
                     position=definition.attributes[refused].at, hint=cure,
                 )  # fmt: skip
         attributes, body = definition.attributes, definition.body
@@ -350,10 +366,13 @@ class _Compiler:
 
 
 class _SkipInserter(NodeRebuilder):
-    """A fold that puts optional ignored text before each lexeme."""
+    """A fold that puts optional ignored text before each lexeme, but for grammars that decide it themselves."""
+
+    def __init__(self, has_own_skip: Callable[[str], bool]) -> None:
+        self.has_own_skip = has_own_skip
 
     def visit_mark(self, node: Mark, parts: list[Node]) -> Node:
-        return Sequence((Repeat(Mark(SKIP), 0, None), node))
+        return node if self.has_own_skip(node.text) else Sequence((Repeat(Mark(SKIP), 0, None), node))
 
 
 class _InnerFiller(NodeRebuilder):
