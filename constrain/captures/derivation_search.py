@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Union
 
-from ..base.options import Limits
 from ..base.work import spend_work
-from ..grammar.intersection import ReachableStates
+from ..grammar.intersection import START, ReachableStates
 from ..grammar.nodes import Choice, Grammar, Mark, Node, Repeat, Rule, Sequence
 
 __all__ = ["DerivedSpan", "find_derivation"]
@@ -97,9 +97,7 @@ class SpanList:
     before: SpanList | None
 
 
-def find_derivation(
-    grammar: Grammar, leaf_ends: LeafEnds, length: int, limits: Limits = Limits()
-) -> list[DerivedSpan] | None:
+def find_derivation(grammar: Grammar, leaf_ends: LeafEnds, length: int) -> list[DerivedSpan] | None:
     """Return the preferred derivation of a whole text.
 
     Parameters
@@ -110,20 +108,13 @@ def find_derivation(
         Called with the text of a Mark and a position.
     length : int
         The length of the text.
-    limits : Limits
-        `dfa_states` bounds the pairs of a rule and a position.
 
     Returns
     -------
     list of DerivedSpan, or None
         The rules and leaves in the order in which they begin, outer before inner ones; None if the text is not derived.
-
-    Raises
-    ------
-    LimitError
-        If a limit is exceeded.
     """
-    return DerivationSearch(grammar, leaf_ends, limits).run(length)
+    return DerivationSearch(grammar, leaf_ends, length).run(length)
 
 
 class TextPositions:
@@ -143,15 +134,55 @@ class TextPositions:
         return self.known[key]
 
 
+class TextStates(ReachableStates):
+    """The positions to which texts of a node lead from a position.
+
+    Positions never decrease. So pairs at later positions, which those at earlier ones depend on, are evaluated first.
+    """
+
+    def solve(self) -> None:
+        self.states[START, 0] = frozenset()
+        self.pending.append((START, 0))
+        heap: list[tuple[int, int, tuple[Hashable, int]]] = []  # negated position, order of insertion, pair
+        queued: set[tuple[Hashable, int]] = set()
+        count = 0
+        while self.pending or heap:
+            for pair in self.pending:
+                if pair not in queued:
+                    queued.add(pair)
+                    count += 1
+                    heappush(heap, (-pair[1], count, pair))
+            self.pending.clear()
+            self.current = name, position = heappop(heap)[2]
+            queued.discard(self.current)
+            found = self.visit(self.grammar.start if name is START else self.grammar.rules[name], position)
+            if found - self.states[self.current]:
+                self.states[self.current] |= found
+                self.pending.extend(self.dependents[self.current])
+        self.current, self.is_solved = None, True
+
+    def after_rounds(self, node: Node, low: int, high: int | None, p: int) -> frozenset[int]:
+        if high is not None or low > 1:
+            return super().after_rounds(node, low, high, p)
+        found = set(self.visit(node, p)) if low else {p}
+        pending = list(found)
+        while pending:
+            after = self.visit(node, pending.pop()) - found
+            found |= after
+            pending.extend(after)
+        return frozenset(found)
+
+
 class DerivationSearch:
     """Depth-first search through the derivations of a text, in order of preference.
 
     Only derivations that are left out make it return to an earlier choice.
     """
 
-    def __init__(self, grammar: Grammar, leaf_ends: LeafEnds, limits: Limits) -> None:
+    def __init__(self, grammar: Grammar, leaf_ends: LeafEnds, length: int) -> None:
         self.grammar = grammar
-        self.reachable = ReachableStates(grammar, TextPositions(leaf_ends), limits.dfa_states)
+        most = (len(grammar.rules) + 1) * (length + 1)  # all pairs of a rule and a position
+        self.reachable = TextStates(grammar, TextPositions(leaf_ends), most)
         self.reachable.solve()
         self.rounds: dict[tuple[int, int, int | None, int], frozenset[int]] = {}
         self.finishing: dict[tuple[int, int, int], frozenset[int]] = {}

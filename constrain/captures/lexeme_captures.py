@@ -61,11 +61,9 @@ class LexemeCaptures:
         if not self.counts:
             return []
         text = TextCharacters(data)
-        lexed = find_derivation(self.lexing, lambda mark, p: self.part_ends(mark, p, text), len(data), self.limits)
+        lexed = find_derivation(self.lexing, lambda mark, p: self.part_ends(mark, p, text), len(data))
         ends = {one.start: one.end for one in lexed or () if isinstance(one.symbol, Mark) and one.start < one.end}
-        derived = find_derivation(
-            self.rules, lambda mark, p: self.lexeme_ends(mark, p, ends, text), len(data), self.limits
-        )
+        derived = find_derivation(self.rules, lambda mark, p: self.lexeme_ends(mark, p, ends, text), len(data))
         out: list[CapturedSpan] = []
         for one in derived or ():
             if isinstance(one.symbol, NestedRule):

@@ -92,7 +92,7 @@ class RuleCaptures:
 
     def find(self, data: bytes) -> list[CapturedSpan]:
         """Return the captures of a text that the grammar derives, outer before inner ones."""
-        derived = find_derivation(self.grammar, lambda mark, p: self.leaf_ends(mark, p, data), len(data), self.limits)
+        derived = find_derivation(self.grammar, lambda mark, p: self.leaf_ends(mark, p, data), len(data))
         ignored = [one for one in derived or () if one.symbol in self.captured.ignored and one.start < one.end]
         after, before = {one.start: one.end for one in ignored}, {one.end: one.start for one in ignored}
         out = []

@@ -48,7 +48,7 @@ from .smart_constructors import make_choice, make_sequence
 from .unique_strings import check_members
 from .visitor import PLAIN_CLASSES, NodeVisitor, list_strings
 
-__all__ = ["LeafTransitions", "ReachableStates", "intersect_grammar", "rewrite_leaves", "rewrite_rules"]
+__all__ = ["START", "LeafTransitions", "ReachableStates", "intersect_grammar", "rewrite_leaves", "rewrite_rules"]
 
 OPERATION = "an intersection"
 Leaf = Literal | Strings | Chars | Mark | Parsed

@@ -131,7 +131,7 @@ def grammars(draw: st.DrawFn) -> dict[str, Part]:
 
 
 @given(grammars(), st.lists(st.sampled_from(["root", "x", "y"]), min_size=1, max_size=3, unique=True))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_captures_are_those_of_the_preferred_derivation(rules: dict[str, Part], names: list[str]) -> None:
     text = "\n".join(f"{name} ::= {write_gbnf(body)}" for name, body in rules.items())
     form = gbnf(text, captures=names)
@@ -151,6 +151,24 @@ def test_captures_are_those_of_the_preferred_derivation(rules: dict[str, Part], 
             for name, _ in expected:
                 several = [pair[0] for pair in expected].count(name) > 1
                 assert not (name in names and several) or program.names[name]
+
+
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        'root ::= a root | ""\na ::= [a-z]',
+        'root ::= root a | ""\na ::= [a-z]',
+        "root ::= a*\na ::= [a-z]",
+        "root ::= a{400}\na ::= [a-z]",
+    ],
+)
+def test_many_rounds_are_captured_in_order(grammar: str) -> None:
+    assert captured(gbnf(grammar, captures=["a"]), "abcd" * 100) == [("a", letter) for letter in "abcd" * 100]
+
+
+def test_an_ambiguous_repetition_is_one_round() -> None:
+    form = gbnf('root ::= (a " "?)*\na ::= [a-z]+', captures=["a"])
+    assert captured(form, "ab" * 100 + " " + "c" * 100) == [("a", "ab" * 100), ("a", "c" * 100)]
 
 
 # ---- lark
