@@ -36,8 +36,12 @@ from ..forms.form import (
     walk_forms,
 )
 from ..forms.free_text_forms import Thinking, Triggered, mark, unconstrained
-from ..forms.sources import LarkText, RegexPattern
+from ..forms.llguidance_text import LlguidanceText
+from ..forms.sources import GbnfText, LarkText, RegexPattern
 from ..vocabulary.vocabulary import Vocabulary
+from .lexeme_captures import LexemeCaptures
+from .parser_captures import ParserCaptures
+from .rule_captures import CaptureFinder, RuleCaptures
 
 __all__ = [
     "CaptureProgram",
@@ -62,7 +66,7 @@ class Leaf:
 
     form: Form
     constraint: Constraint | None
-    inner: re.Pattern[str] | CaptureProgram | None = None
+    inner: InnerCaptures | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +139,38 @@ class CaptureProgram:
     names: dict[str, bool]
 
 
+InnerCaptures = Union[re.Pattern[str], CaptureProgram, CaptureFinder]
+"""What finds the captures within the text of a leaf."""
+
+
 def has_names(form: Form) -> bool:
-    """Return whether a form has captures: a named form, or a pattern with named groups that Python's `re` reads."""
-    return any(isinstance(one, NamedForm) or compile_groups(one) is not None for one in walk_forms(form))
+    """Return whether a form may have captures.
+
+    These are named forms, patterns with named groups that Python's `re` reads, and rules of grammars.
+    """
+    return any(
+        isinstance(one, NamedForm) or has_rule_captures(one) or compile_groups(one) is not None
+        for one in walk_forms(form)
+    )
+
+
+def has_rule_captures(form: Form) -> bool:
+    """Return whether a form is a grammar that may have captures of rules."""
+    if isinstance(form, LlguidanceText):
+        return form.may_capture
+    return isinstance(form, (LarkText, GbnfText)) and bool(form.captures)
+
+
+def make_finder(form: Form, vocabulary: Vocabulary, limits: Limits) -> CaptureFinder | None:
+    """Return what finds the captures of rules of a grammar; None for other forms."""
+    if not has_rule_captures(form):
+        return None
+    if isinstance(form, LlguidanceText):
+        return LexemeCaptures(form.captured_lexemes(limits), vocabulary, limits)
+    if isinstance(form, LarkText) and form.has_lexer:
+        return ParserCaptures(*form.captured_parser(limits))
+    assert isinstance(form, (LarkText, GbnfText))
+    return RuleCaptures(form.captured_grammar(limits), vocabulary, limits)
 
 
 def compile_groups(form: Form) -> re.Pattern[str] | None:
@@ -185,11 +218,13 @@ class ProgramBuilder:
         self.vocabulary, self.limits = vocabulary, limits
         self.fragments: dict[int, Fragment] = {}
         self.counts: dict[int, dict[str, int]] = {}  # most captures of each name, 2 for any number above 1
+        self.finders: dict[int, CaptureFinder | None] = {}
 
     def build(self, form: Form) -> CaptureProgram:
         """Return the program of a form."""
         expanded = expand_form(form)
         for one in walk_forms(expanded):
+            self.finders[id(one)] = make_finder(one, self.vocabulary, self.limits)
             self.counts[id(one)] = self.count_names(one)
             self.fragments[id(one)] = self.make_fragment(one)
         names = {name: count > 1 for name, count in self.counts[id(expanded)].items()}
@@ -209,6 +244,9 @@ class ProgramBuilder:
         inner = self.counts[id(form.form)] if isinstance(form, (NamedForm, QuotedForm)) else {}
         if isinstance(form, NamedForm):
             return merge_counts([inner, {form.name: 1}], lambda a, b: 2)
+        finder = self.finders[id(form)]
+        if finder is not None:
+            return finder.counts
         groups = compile_groups(form)
         return inner if groups is None else dict.fromkeys(groups.groupindex, 1)
 
@@ -247,12 +285,12 @@ class ProgramBuilder:
         except UnsatisfiableError:
             return None
 
-    def inner_names(self, form: Form) -> re.Pattern[str] | CaptureProgram | None:
+    def inner_names(self, form: Form) -> InnerCaptures | None:
         """Return what finds the names within the text of a leaf; None if there are none."""
         if isinstance(form, QuotedForm) and self.counts[id(form)]:
             names = {name: count > 1 for name, count in self.counts[id(form)].items()}
             return CaptureProgram(tuple(self.fragments[id(form.form)]), self.vocabulary, names)
-        return compile_groups(form)
+        return self.finders[id(form)] or compile_groups(form)
 
 
 def merge_counts(counts: list[dict[str, int]], combine: Callable[[int, int], int]) -> dict[str, int]:
@@ -278,7 +316,10 @@ def join_alternatives(fragments: list[Fragment]) -> Fragment:
 def refuse_names(form: Form) -> None:
     """Raise UnsupportedError if a form in which names have no span has any."""
     if any(isinstance(one, NamedForm) for one in walk_forms(form)):
-        places = {Complement: "inside `~`", LarkText: "in a grammar that Lark text embeds"}
+        places = {
+            Complement: "inside `~`", LarkText: "in a grammar that Lark text embeds",
+            LlguidanceText: "in a grammar that Lark text embeds",
+        }  # fmt: skip
         place = places.get(type(form), f"inside a {type(form).__name__}")
         raise UnsupportedError(f"a named form is {place}", hint="Name a form around it instead.")
 

@@ -12,12 +12,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ..base.errors import TokenRefused
-from ..engine.constraint import Constraint
-from ..engine.matcher import Matcher
 from ..forms.form import Form
 from ..vocabulary.token_names import FIRST, NAME
 from ..vocabulary.vocabulary import Vocabulary
@@ -33,6 +29,7 @@ from .capture_program import (
     NextIteration,
     TestLoop,
 )
+from .rule_captures import CapturedSpan, walk_bytes
 
 __all__ = ["Capture", "find_captures", "show_tokens"]
 
@@ -206,18 +203,6 @@ def test_loop(at: Configuration, loop: TestLoop) -> list[Configuration]:
     return out
 
 
-def walk_bytes(constraint: Constraint, data: bytes, start: int) -> Iterator[tuple[int, Matcher]]:
-    """Yield (position, Matcher after the bytes from `start` to there) while the Matcher accepts them."""
-    matcher = constraint.matcher()
-    yield start, matcher
-    for end in range(start + 1, len(data) + 1):
-        try:
-            matcher.advance_bytes(data[end - 1 : end])
-        except TokenRefused:
-            return
-        yield end, matcher
-
-
 def list_events(last: Event | None) -> list[Event]:
     """Return a linked list of events, the first event first."""
     out = []
@@ -256,7 +241,11 @@ def capture_inner(leaf: Leaf, vocabulary: Vocabulary, data: bytes, start: int, e
     if isinstance(leaf.inner, CaptureProgram):
         decoded = json.loads(data[start:end]).encode("utf-8", "replace")
         return find_captures(leaf.inner, decoded) or []
-    match = None if leaf.inner is None else leaf.inner.fullmatch(data[start:end].decode("utf-8", "replace"))
+    if leaf.inner is None:
+        return []
+    if not isinstance(leaf.inner, re.Pattern):
+        return [rule_capture(leaf.form, one, vocabulary, data, start) for one in leaf.inner.find(data[start:end])]
+    match = leaf.inner.fullmatch(data[start:end].decode("utf-8", "replace"))
     if match is None:
         return []
     spans = sorted((match.span(name), name) for name in match.re.groupindex if match[name] is not None)
@@ -267,6 +256,12 @@ def capture_inner(leaf: Leaf, vocabulary: Vocabulary, data: bytes, start: int, e
         text = match.string[first:last]
         out.append(Capture(name, leaf.form, offset, offset + len(text.encode()), text))
     return out
+
+
+def rule_capture(form: Form, span: CapturedSpan, vocabulary: Vocabulary, data: bytes, at: int) -> Capture:
+    """Return the capture of a rule of a grammar whose text begins at byte `at`."""
+    begun = Capture(span.name, form, at + span.start, at + span.start, "")
+    return make_capture(begun, vocabulary, data, at + span.end)
 
 
 def show_tokens(vocabulary: Vocabulary, data: bytes) -> bytes:

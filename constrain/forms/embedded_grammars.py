@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+from ..automata.dfa import Dfa
 from ..base.errors import UnsupportedError
 from ..base.options import Limits
 from ..frontends.lark import Conflicts
@@ -17,9 +19,12 @@ from ..frontends.lark.lark_imports import Module
 from ..grammar.grammar_dfa import to_dfa
 from ..grammar.leading_characters import find_first_characters
 from ..grammar.merged_rules import MergedRules, RuleUnion
-from ..grammar.nodes import Grammar
+from ..grammar.nodes import Grammar, Node
 
-__all__ = ["embed_with_lexer", "embed_without_lexer"]
+if TYPE_CHECKING:
+    from ..frontends.lark.lark_loader import LoadedGrammar
+
+__all__ = ["embed_with_lexer", "embed_without_lexer", "load_with_declared"]
 
 DECLARED = re.compile(r"^([ \t]*%declare\b)([^\n/]*)", re.M)
 
@@ -37,16 +42,30 @@ def embed_without_lexer(
 
     `lexer` is "dynamic" or "dynamic_complete". `grammars` maps each declared terminal to its Grammar.
     """
-    from ..frontends.lark.lark_loader import load_grammar
     from ..frontends.lark.scannerless_grammar import to_scannerless_grammar
+
+    loaded, declared, inner = load_with_declared(text, start, grammars, import_paths, modules, limits)
+    made = to_scannerless_grammar(loaded, lexer, declared, limits=limits)  # type: ignore[arg-type]
+    return Grammar(made.start, RuleUnion(made.rules, inner))
+
+
+def load_with_declared(
+    text: str,
+    start: str,
+    grammars: Mapping[str, Grammar],
+    import_paths: tuple[str, ...],
+    modules: tuple[Module, ...],
+    limits: Limits,
+) -> tuple[LoadedGrammar, dict[str, tuple[Node, Dfa]], MergedRules]:
+    """Return a loaded Lark text, the node and first characters of each declared terminal, and the nodes' rules."""
+    from ..frontends.lark.lark_loader import load_grammar
 
     inner = MergedRules(list(grammars.values()))
     declared = {
         name: (inner.start(k), find_first_characters(grammar)) for k, (name, grammar) in enumerate(grammars.items())
     }
     loaded = load_grammar(text, start=start, import_paths=import_paths, modules=modules, nesting=limits.nesting)
-    made = to_scannerless_grammar(loaded, lexer, declared, limits=limits)  # type: ignore[arg-type]
-    return Grammar(made.start, RuleUnion(made.rules, inner))
+    return loaded, declared, inner
 
 
 def embed_with_lexer(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from os import PathLike
+from types import ModuleType
 from typing import Any, Literal as OneOf
 
 from .. import grammars as ready
@@ -22,7 +23,9 @@ from ..base.errors import (
 from ..base.json_documents import References, load_document, parse_json, write_json
 from ..base.options import Limits, Style
 from ..frontends.lark.lark_imports import Module
-from ..grammar.nodes import Chars, Free, Grammar, Mark, Token
+from ..grammar.captured_grammar import CapturedGrammar
+from ..grammar.nodes import Chars, Free, Grammar, Mark, Parsed, Token
+from ..lalr.parser_code import Parser
 from .form import UNSAVED, Form, as_form
 from .llguidance_text import LlguidanceText, uses_llguidance_syntax
 from .source_readers import (
@@ -79,22 +82,32 @@ class SchemaText(Form):
         return schema_grammar(self.schema, self.style, references, limits)
 
 
+def load_gbnf_front_ends(dialect: str) -> tuple[ModuleType, ModuleType]:
+    """Return the front end of GBNF and that of a dialect of it, which are imported when a grammar is first read."""
+    from ..frontends import ebnf, gbnf
+
+    return gbnf, ebnf if dialect == "xgrammar" else gbnf
+
+
 @dataclass(frozen=True, slots=True)
 class GbnfText(Form):
-    """The texts of a grammar in the notation of llama.cpp or XGrammar."""
+    """The texts of a grammar in the notation of llama.cpp or XGrammar, with captures of the rules `captures`."""
 
     text: str
     start: str
     dialect: OneOf["llama.cpp", "xgrammar"] = "llama.cpp"
+    captures: tuple[str, ...] = ()
 
     def read(self, limits: Limits) -> Grammar:
-        if self.dialect == "xgrammar":
-            from ..frontends import ebnf
+        _, dialect = load_gbnf_front_ends(self.dialect)
+        grammar: Grammar = dialect.to_grammar(self.text, start=self.start, limits=limits)
+        return grammar
 
-            return ebnf.to_grammar(self.text, start=self.start, limits=limits)
-        from ..frontends import gbnf
-
-        return gbnf.to_grammar(self.text, start=self.start, limits=limits)
+    def captured_grammar(self, limits: Limits) -> CapturedGrammar:
+        """Return the rules with their captures. Raise GrammarError if one of `captures` is not a rule."""
+        gbnf, dialect = load_gbnf_front_ends(self.dialect)
+        found: CapturedGrammar = gbnf.capture_rules(dialect.parse_rules(self.text, limits), self.start, self.captures)
+        return found
 
     def names(self, limits: Limits) -> Iterator[Token | Mark | Free]:
         from ..grammar.visitor import walk_nodes
@@ -107,13 +120,27 @@ class GbnfText(Form):
         yield from (node for node in nodes if isinstance(node, (Token, Mark, Free)))
 
 
+def load_embedding() -> ModuleType:
+    """Return the module that reads Lark grammars, which is imported when a grammar is first read."""
+    from . import embedded_grammars
+
+    return embedded_grammars
+
+
+def load_capturing() -> ModuleType:
+    """Return the module that reads Lark grammars with captures, which is imported when one is first read."""
+    from . import captured_symbols
+
+    return captured_symbols
+
+
 @dataclass(frozen=True, slots=True)
 class LarkText(Form):
     """The texts of a Lark grammar.
 
     `grammars` are the forms of terminals that the text declares. `import_paths` are the folders for `%import`, given by
     the caller. `modules` are texts found in such folders, which take precedence over the folders: a form read from JSON
-    has modules instead of folders, see `plain`.
+    has modules instead of folders, see `plain`. `captures` are the rules and terminals to capture.
     """
 
     text: str
@@ -123,15 +150,38 @@ class LarkText(Form):
     import_paths: tuple[str, ...] = ()
     modules: tuple[Module, ...] = ()
     parser: str = ""
+    captures: tuple[str, ...] = ()
 
     def read(self, limits: Limits) -> Grammar:
-        from .embedded_grammars import embed_with_lexer, embed_without_lexer
+        if self.has_lexer:
+            conflicts = "resolve" if self.parser == "lalr" else "refuse"
+            grammar: Grammar = load_embedding().embed_with_lexer(*self.given(limits), conflicts)
+        else:
+            grammar = load_embedding().embed_without_lexer(*self.given(limits))
+        return grammar
 
+    @property
+    def has_lexer(self) -> bool:
+        return self.lexer not in ("dynamic", "dynamic_complete")
+
+    def given(self, limits: Limits) -> tuple[Any, ...]:
+        """Return the arguments of the functions that read the text."""
         grammars = {name: form.grammar(limits) for name, form in self.grammars}
-        given = self.text, self.start, self.lexer, grammars, self.import_paths, self.modules, limits
-        if self.lexer in ("dynamic", "dynamic_complete"):
-            return embed_without_lexer(*given)
-        return embed_with_lexer(*given, "resolve" if self.parser == "lalr" else "refuse")
+        return self.text, self.start, self.lexer, grammars, self.import_paths, self.modules, limits
+
+    def captured_grammar(self, limits: Limits) -> CapturedGrammar:
+        """Return the rules of a grammar without a lexer. Raise GrammarError if one of `captures` is no symbol."""
+        found: CapturedGrammar = load_capturing().capture_without_lexer(*self.given(limits), self.captures)
+        return found
+
+    def captured_parser(self, limits: Limits) -> tuple[Parser, dict[int, str]]:
+        """Return the parser with a lexer, and the name of each symbol to capture: terminal t is t, nonterminal n is ~n.
+
+        Raise GrammarError if one of `captures` is no symbol.
+        """
+        node = self.grammar(limits).start
+        assert isinstance(node, Parsed)
+        return node.parser, load_capturing().find_captured_symbols(node.parser.productions, self.captures, self.text)
 
     def plain(self) -> dict[str, Any]:
         """Return this form as `Form.plain` does, with imported modules included.
@@ -242,7 +292,13 @@ def json_schema(
     return SchemaText(write_json(document), style, write_json(documents), base_uri, python_type)
 
 
-def gbnf(text: str, *, start: str = "root", dialect: OneOf["llama.cpp", "xgrammar"] = "llama.cpp") -> Form:
+def gbnf(
+    text: str,
+    *,
+    start: str = "root",
+    dialect: OneOf["llama.cpp", "xgrammar"] = "llama.cpp",
+    captures: Iterable[str] = (),
+) -> Form:
     """Return the form of the texts of a GBNF grammar, the format of llama.cpp, or of XGrammar's EBNF.
 
     Parameters
@@ -254,6 +310,8 @@ def gbnf(text: str, *, start: str = "root", dialect: OneOf["llama.cpp", "xgramma
     dialect : {"llama.cpp", "xgrammar"}
         "xgrammar": lines may end anywhere, and there are macros such as `TagDispatch`; see
         `docs/how-to/write-a-grammar.md`.
+    captures : iterable of str
+        Names of rules: what they match is in `Generation.captures` under these names.
 
     Returns
     -------
@@ -267,7 +325,17 @@ def gbnf(text: str, *, start: str = "root", dialect: OneOf["llama.cpp", "xgramma
     check_type("text", text, str, "give the text of a GBNF grammar")
     check_type("start", start, str, "give the name of a rule")
     check_choice("dialect", dialect, ("llama.cpp", "xgrammar"))
-    return GbnfText(text, start, dialect)
+    return GbnfText(text, start, dialect, check_captures(captures))
+
+
+def check_captures(captures: Iterable[str]) -> tuple[str, ...]:
+    """Return names of rules as a tuple. Raise TypeError if they are not texts."""
+    if isinstance(captures, str) or not isinstance(captures, Iterable):
+        raise TypeError(f"captures is {describe_value(captures)}: give a list of names of rules")
+    names = tuple(captures)
+    for name in names:
+        check_type("captures", name, str, "give names of rules")
+    return tuple(dict.fromkeys(names))
 
 
 def lark(
@@ -279,6 +347,7 @@ def lark(
     import_paths: Iterable[str | PathLike[str]] = (),
     parser: OneOf["lalr", "earley"] | None = None,
     dialect: OneOf["lark", "llguidance"] | None = None,
+    captures: Iterable[str] = (),
 ) -> Form:
     """Return the form of the texts of a Lark grammar: exactly those that lark accepts, or that llguidance accepts.
 
@@ -306,6 +375,9 @@ def lark(
         "llguidance": the syntax and the lexing rules of llguidance, as `docs/how-to/write-a-grammar.md` describes them;
         `grammars` are then what `@name` refers to, and the other options must have their defaults. None: "llguidance"
         if the text begins with `%llguidance`, else "lark".
+    captures : iterable of str
+        Names of rules or terminals (of rules in llguidance's dialect, which also has the attribute `[capture]`): what
+        they match is in `Generation.captures` under these names.
 
     Returns
     -------
@@ -324,6 +396,7 @@ def lark(
     if parser is not None:
         check_choice("parser", parser, ("lalr", "earley"))
     check_type("grammars", grammars, Mapping, "give a dict of terminal -> Form")
+    inner, names = tuple((name, as_form(form)) for name, form in grammars.items()), check_captures(captures)
     if dialect is not None:
         check_choice("dialect", dialect, ("lark", "llguidance"))
     if dialect == "llguidance" or (dialect is None and uses_llguidance_syntax(text)):
@@ -333,14 +406,13 @@ def lark(
                 "a grammar for llguidance has no other start, lexer, parser or import_paths",
                 hint='Leave them out, or give dialect="lark".',
             )
-        return LlguidanceText(text, tuple((name, as_form(form)) for name, form in grammars.items()), Style())
+        return LlguidanceText(text, inner, Style(whitespace="any"), names)
     if parser == "earley":
         if lexer == "basic":
             raise UnsupportedError('the parser "earley" has no basic lexer here', hint='Use lexer="dynamic_complete".')
         lexer = "dynamic_complete" if lexer == "contextual" else lexer
-    inner = tuple((name, as_form(form)) for name, form in grammars.items())
     kind = "lalr" if parser == "lalr" else ""
-    return LarkText(text, start, lexer, inner, absolute_folders(import_paths), parser=kind)
+    return LarkText(text, start, lexer, inner, absolute_folders(import_paths), parser=kind, captures=names)
 
 
 GBNF_RULE = re.compile(r"^\s*[A-Za-z][\w-]*\s*::=", re.M)

@@ -8,7 +8,8 @@ from ..base.options import Limits
 from ..captures.capture_program import CaptureProgram, build_capture_program, has_names
 from ..captures.capture_search import Capture, find_captures, show_tokens
 from ..decoding.outcomes import Outcome
-from ..forms import Form, regex
+from ..forms import Form, lark, regex
+from ..forms.llguidance_text import uses_llguidance_syntax
 from ..forms.sources import SchemaText
 from ..integrations.python_values import parse_json, to_value
 from ..vocabulary.vocabulary import Vocabulary
@@ -20,6 +21,8 @@ __all__ = ["build_request_program", "capture_bytes", "read_captures"]
 def build_request_program(request: ConstraintRequest, vocabulary: Vocabulary, limits: Limits) -> CaptureProgram | None:
     """Return the program that finds the captures of a request; None if its constraint names nothing."""
     form = request.grammar if isinstance(request.grammar, Form) else None
+    if isinstance(request.grammar, str) and uses_llguidance_syntax(request.grammar):
+        form = lark(request.grammar)
     if isinstance(request.regex, str):
         form = regex(request.regex)
     if form is None or not has_names(form):

@@ -48,7 +48,7 @@ from .smart_constructors import make_choice, make_sequence
 from .unique_strings import check_members
 from .visitor import PLAIN_CLASSES, NodeVisitor, list_strings
 
-__all__ = ["LeafTransitions", "intersect_grammar", "rewrite_leaves"]
+__all__ = ["START", "LeafTransitions", "ReachableStates", "intersect_grammar", "rewrite_leaves", "rewrite_rules"]
 
 OPERATION = "an intersection"
 Leaf = Literal | Strings | Chars | Mark | Parsed
@@ -70,9 +70,10 @@ def intersect_grammar(grammar: Grammar, dfa: Dfa, limits: Limits = Limits()) -> 
     if isinstance(plain.start, Parsed):
         return _intersect_parsed(plain.start, dfa, limits)
     leaves = _LeafProducts(dfa, limits)
-    reachable = _ReachableStates(plain, leaves, limits.dfa_states)
+    reachable = ReachableStates(plain, leaves, limits.dfa_states)
     reachable.solve()
-    product = _TripleRules(plain, leaves, reachable, limits.dfa_states).write(dfa.table.accepting.__getitem__)
+    rules = _TripleRules(plain, leaves, reachable, limits.dfa_states).write(dfa.table.accepting.__getitem__)
+    product = None if rules is None else simplify_grammar(rules.start, rules.rules)
     if product is not None:
         check_members(product, OPERATION)
     return product
@@ -92,7 +93,15 @@ def rewrite_leaves(
 
     The leaves of `grammar` are Literals. Raise LimitError for more than `limits.dfa_states` rules.
     """
-    reachable = _ReachableStates(grammar, leaves, limits.dfa_states)
+    made = rewrite_rules(grammar, leaves, is_accepting, limits)
+    return None if made is None else simplify_grammar(made.start, made.rules)
+
+
+def rewrite_rules(
+    grammar: Grammar, leaves: LeafTransitions, is_accepting: Callable[[int], bool], limits: Limits = Limits()
+) -> Grammar | None:
+    """Return what `rewrite_leaves` returns before it is simplified: its leaves are those of the transducer."""
+    reachable = ReachableStates(grammar, leaves, limits.dfa_states)
     reachable.solve()
     return _TripleRules(grammar, leaves, reachable, limits.dfa_states).write(is_accepting)
 
@@ -124,7 +133,7 @@ def _limit_exceeded(limit: int) -> LimitError:
     )
 
 
-class _ReachableStates(NodeVisitor[States]):
+class ReachableStates(NodeVisitor[States]):
     """The states to which texts of a node lead from a state, as far as known: `visit(node, state)`."""
 
     node_classes = (*PLAIN_CLASSES, Mark, Parsed, Unique, Member)
@@ -334,7 +343,7 @@ class _TripleRules(NodeVisitor[Node]):
 
     node_classes = (*PLAIN_CLASSES, Mark, Parsed, Unique, Member)
 
-    def __init__(self, grammar: Grammar, leaves: LeafTransitions, reachable: _ReachableStates, limit: int) -> None:
+    def __init__(self, grammar: Grammar, leaves: LeafTransitions, reachable: ReachableStates, limit: int) -> None:
         self.grammar, self.leaves, self.reachable, self.limit = grammar, leaves, reachable, limit
         self.rules: dict[Hashable, Node] = {}
         self.pending: list[tuple[Hashable, Callable[[], Node]]] = []
@@ -349,7 +358,7 @@ class _TripleRules(NodeVisitor[Node]):
         while self.pending:
             name, write_body = self.pending.pop()
             self.rules[name] = write_body()
-        return simplify_grammar(body, self.rules)
+        return Grammar(body, self.rules)
 
     def visit_rule(self, node: Rule, p: int, q: int) -> Node:
         return self.reference((node.name, p, q), partial(self.visit, self.grammar.rules[node.name], p, q))

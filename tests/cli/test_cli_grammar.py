@@ -19,11 +19,11 @@ pytest.importorskip("typer")
 from constrain import grammars
 from constrain.authoring.grammar_tools import find_problems, read_grammar
 from constrain.authoring.grammar_tools.grammar_findings import rate_dead_ends
-from constrain.authoring.grammar_tools.lexeme_parser import ParseStack, Stack, parse_text
 from constrain.authoring.grammar_tools.random_sentences import draw_sentences
 from constrain.authoring.grammar_tools.recognition import Recogniser
 from constrain.base.errors import ConstrainError
 from constrain.cli import app
+from constrain.lalr.lexeme_parser import ParseStack, Stack, parse_text
 from constrain.lalr.parser_code import Parser
 from tests.command_line_factory import Answer, Run
 

@@ -322,11 +322,14 @@ CALLS: dict[str, Call] = {
     "json_schema": (
         constrain.json_schema, lambda: {"schema": True, "style": constrain.Style(), "registry": None, "base_uri": ""},
     ),
-    "gbnf": (constrain.gbnf, lambda: {"text": 'root ::= "a"', "start": "root", "dialect": "xgrammar"}),
+    "gbnf": (
+        constrain.gbnf,
+        lambda: {"text": 'root ::= "a"', "start": "root", "dialect": "xgrammar", "captures": ["root"]},
+    ),
     "lark": (
         constrain.lark,
         lambda: {"text": 'start: "a"', "start": "start", "lexer": "contextual", "grammars": {}, "import_paths": (),
-                 "parser": None, "dialect": None},
+                 "parser": None, "dialect": None, "captures": ["start"]},
     ),
     "lark of llguidance": (
         constrain.lark, lambda: {"text": 'start: "a" @x', "dialect": "llguidance", "grammars": {"x": "b"}},

@@ -17,8 +17,8 @@ from functools import cached_property
 from heapq import heappop, heappush
 from itertools import count
 
+from ...lalr.lexeme_parser import Stack
 from ...lalr.shortest_suffix import NEVER
-from .lexeme_parser import Stack
 from .written_grammar import WrittenGrammar
 
 __all__ = ["Conflict", "ConflictFinder"]

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 from ...compilation.constraint_compiler import compile_grammar
 from ...engine.constraint import Constraint
+from ...lalr.lexeme_parser import Reading, list_accepted, parse_text
 from ...lalr.parser_code import Parser
 from ...vocabulary.vocabulary import Vocabulary
 from ..explanations import ByteRefusal, first_refusal
-from .lexeme_parser import Reading, list_accepted, parse_text
 from .written_grammar import WrittenGrammar
 
 __all__ = ["Rejection", "Recogniser"]

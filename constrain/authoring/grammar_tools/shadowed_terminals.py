@@ -16,9 +16,9 @@ from ...base.options import Limits
 from ...frontends import regex
 from ...frontends.lark.lark_loader import LoadedGrammar
 from ...grammar.grammar_dfa import to_dfa
+from ...lalr.lexeme_parser import scan_lexeme
 from ...lalr.parser_code import Parser
 from ...lalr.productions import Productions
-from .lexeme_parser import scan_lexeme
 
 __all__ = ["Shadow", "find_adjacent", "find_inseparable", "find_shadowed"]
 

@@ -11,8 +11,8 @@ from random import Random
 
 import numpy as np
 
+from ...lalr.lexeme_parser import END_OF_TEXT, Stack, feed_terminal, parse_text
 from ...lalr.shortest_suffix import NEVER, ShortestSuffixes
-from .lexeme_parser import END_OF_TEXT, Stack, feed_terminal, parse_text
 from .written_grammar import WrittenGrammar
 
 __all__ = ["Speller"]

@@ -4,6 +4,6 @@
 """
 
 from .ebnf_parser import EbnfParser
-from .ebnf_to_grammar import to_grammar
+from .ebnf_to_grammar import parse_rules, to_grammar
 
-__all__ = ["EbnfParser", "to_grammar"]
+__all__ = ["EbnfParser", "parse_rules", "to_grammar"]

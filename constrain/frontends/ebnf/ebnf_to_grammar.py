@@ -7,7 +7,7 @@ from ...grammar.nodes import Grammar
 from ..gbnf.gbnf_to_grammar import build_rules
 from .ebnf_parser import EbnfParser
 
-__all__ = ["to_grammar"]
+__all__ = ["parse_rules", "to_grammar"]
 
 
 def to_grammar(text: str, *, start: str = "root", limits: Limits = Limits()) -> Grammar:
@@ -16,6 +16,11 @@ def to_grammar(text: str, *, start: str = "root", limits: Limits = Limits()) -> 
     Parameters and errors are those of the front end of GBNF. Raise UnsupportedError for the macros and options that are
     not enforced.
     """
+    return build_rules(parse_rules(text, limits), start)
+
+
+def parse_rules(text: str, limits: Limits = Limits()) -> EbnfParser:
+    """Return the parser of a text after it has read the rules."""
     parser = EbnfParser(text, limits.nesting)
     parser.read()
-    return build_rules(parser, start)
+    return parser

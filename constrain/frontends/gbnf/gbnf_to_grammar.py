@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 
 from ...base.errors import GrammarError, UnsatisfiableError
 from ...base.options import Limits
+from ...grammar.captured_grammar import CapturedGrammar
 from ...grammar.nodes import Grammar, Rule
 from ...grammar.simplification import simplify_grammar
 from .gbnf_parser import GbnfParser
 
-__all__ = ["build_rules", "to_grammar"]
+__all__ = ["build_rules", "capture_rules", "parse_rules", "to_grammar"]
 
 
 def to_grammar(text: str, *, start: str = "root", limits: Limits = Limits()) -> Grammar:
@@ -45,9 +47,27 @@ def to_grammar(text: str, *, start: str = "root", limits: Limits = Limits()) -> 
     """
     if not isinstance(text, str):
         raise GrammarError(f"a grammar must be a string, not {type(text).__name__}")
+    return build_rules(parse_rules(text, limits), start)
+
+
+def parse_rules(text: str, limits: Limits = Limits()) -> GbnfParser:
+    """Return the parser of a text after it has read the rules."""
     parser = GbnfParser(text, limits.nesting)
     parser.read()
-    return build_rules(parser, start)
+    return parser
+
+
+def capture_rules(parser: GbnfParser, start: str, captures: Iterable[str]) -> CapturedGrammar:
+    """Return the rules that a parser has read as written, with captures of the rules of these names.
+
+    Raise GrammarError for a name that is not that of a rule.
+    """
+    for name in captures:
+        if name not in parser.definitions:
+            close = get_close_matches(name, parser.definitions, 1)
+            hint = f"Did you mean {close[0]}?" if close else f"There are {', '.join(parser.definitions)}."
+            raise GrammarError(f"captures: there is no rule {name}", source=parser.text, position=0, hint=hint)
+    return CapturedGrammar(Rule(start), parser.rules, {name: name for name in captures})
 
 
 def build_rules(parser: GbnfParser, start: str) -> Grammar:

@@ -13,7 +13,7 @@ the leaf is exact. `_Follow` decides once whether that is so; if not, the gramma
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal as OneOf
 
@@ -27,7 +27,7 @@ from .lark_loader import LoadedGrammar
 from .lexer_terminals import build_lexers
 from .terminal_characters import find_terminal_dfa
 
-__all__ = ["Dynamic", "to_scannerless_grammar"]
+__all__ = ["Dynamic", "build_scannerless_rules", "build_terminal_leaves", "to_scannerless_grammar"]
 
 Dynamic = OneOf["dynamic", "dynamic_complete"]
 
@@ -57,9 +57,26 @@ def to_scannerless_grammar(
     UnsatisfiableError
         If the language is empty.
     """
-    leaves, dfas = _build_leaves(loaded, declared, limits)
+    leaves, dfas = build_terminal_leaves(loaded, declared, limits)
     follow = _Follow(loaded, dfas)
     follow.check(range(len(leaves)) if lexer == "dynamic" else loaded.ignored)
+    start, rules = build_scannerless_rules(loaded, leaves)
+    grammar = simplify_grammar(start, rules)
+    if grammar is None:
+        raise UnsatisfiableError(
+            "the grammar derives no text: every derivation is infinite",
+            source=loaded.text,
+            position=0,
+            hint="Add an option without recursion to one of the rules.",
+        )
+    return grammar
+
+
+def build_scannerless_rules(loaded: LoadedGrammar, leaves: Sequence[Node]) -> tuple[Node, dict[Hashable, Node]]:
+    """Return the start and the rules of a Lark grammar without a lexer, given the node of each terminal.
+
+    Rule `("rule", n)` is that of nonterminal n, and `"ignored"` that of ignored text, if there is any.
+    """
     productions = loaded.productions
     options: dict[Hashable, list[Node]] = {("rule", n): [] for n in range(len(productions.nonterminals))}
     ignored = Repeat(make_choice(leaves[t] for t in loaded.ignored)) if loaded.ignored else None
@@ -71,22 +88,14 @@ def to_scannerless_grammar(
                 steps.append(Rule("ignored"))
         options["rule", left].append(make_sequence(steps))
     rules: dict[Hashable, Node] = {name: make_choice(alternatives) for name, alternatives in options.items()}
-    start_node: Node = Rule(("rule", productions.start))
+    start: Node = Rule(("rule", productions.start))
     if ignored is not None:
         rules["ignored"] = ignored
-        start_node = make_sequence((Rule("ignored"), start_node))
-    grammar = simplify_grammar(start_node, rules)
-    if grammar is None:
-        raise UnsatisfiableError(
-            "the grammar derives no text: every derivation is infinite",
-            source=loaded.text,
-            position=0,
-            hint="Add an option without recursion to one of the rules.",
-        )
-    return grammar
+        start = make_sequence((Rule("ignored"), start))
+    return start, rules
 
 
-def _build_leaves(
+def build_terminal_leaves(
     loaded: LoadedGrammar, declared: Mapping[str, tuple[Node, Dfa]], limits: Limits
 ) -> tuple[list[Node], list[Dfa]]:
     """Return each terminal as a node and as a Dfa; the Dfa of a declared terminal is a superset of its texts."""

@@ -11,6 +11,7 @@ allow next compete; a lexeme ends where none of the competitors can go on, witho
 leaves, followed by what may follow that part.
 """
 
-from .llguidance_compiler import to_grammar
+from .captured_lexemes import CapturedLexemes, find_inner_grammar
+from .llguidance_compiler import capture_lexemes, to_grammar
 
-__all__ = ["to_grammar"]
+__all__ = ["CapturedLexemes", "capture_lexemes", "find_inner_grammar", "to_grammar"]

@@ -22,15 +22,20 @@ from ...automata.dfa import LAST, Dfa, Table
 from ...base.errors import UnsupportedError
 from ...base.options import Limits
 from ...base.work import spend_work
-from ...grammar.nodes import Chars, Literal, Mark, Node
+from ...grammar.nodes import EMPTY, Chars, Choice, Literal, Mark, Node
+from ...lalr.parser_product import cut_dfa
 from .lexeme_rows import END, MOST_ROWS, LexemeRows, Row, Rows
 
-__all__ = ["NUMBER_BYTES", "SKIP_AT_END", "Bytes", "Lexeme", "LexemeTransitions", "lead_bytes", "ranges_from"]
+__all__ = [
+    "NUMBER_BYTES", "SKIP_AT_END", "Bytes", "Lexeme", "LexemeTransitions", "lead_bytes", "ranges_from", "text_before",
+]  # fmt: skip
 
 Bytes = frozenset[int]
 NO_BYTES: Bytes = frozenset()
 NUMBER_BYTES: Bytes = frozenset(b"0123456789.eE+-")
 SKIP_AT_END = "skip at the end"
+INITIAL = 0
+"""The state at the start of a text."""
 SOME_TEXT = Dfa.any_text().with_length(1, None)
 Scanned = tuple["Dfa | Node | None", bool]
 """A lexeme as the scanner sees it: its language, or the part that it stands for, and whether it is lazy."""
@@ -52,12 +57,16 @@ class Lexeme:
 
 
 class LexemeTransitions:
-    """The transducer; see the module. `skip` is the number of the ignored lexeme, or None."""
+    """The transducer; see the module.
+
+    `skip` is the number of the ignored lexeme, or None. skips: "once" if it may not be repeated.
+    """
 
     def __init__(
         self, lexemes: list[Lexeme], numbers: dict[str, int], rows: LexemeRows, skip: int | None, initial: Rows,
-        source: str, limits: Limits,
+        source: str, limits: Limits, skips: str = "",
     ) -> None:  # fmt: skip
+        self.skips = skips
         self.lexemes, self.numbers, self.skip, self.source, self.limits = lexemes, numbers, skip, source, limits
         self._overlaps: dict[tuple[Hashable, Hashable], bool] = {}
         self._single: dict[Dfa, bool] = {}
@@ -144,6 +153,10 @@ class LexemeTransitions:
         """Return the rows after a lexeme."""
         return self.after[lexeme]
 
+    def rows_after_skip(self, rows: Rows) -> Rows:
+        """Return the rows after ignored text, which may be followed by more of it unless `skips` is "once"."""
+        return rows if self.skips != "once" else frozenset(row - {self.skip} for row in rows)
+
     def with_skip(self, rows: Rows) -> Rows:
         """Return rows with the ignored lexeme, but for those in which the text can only end."""
         if self.skip is None:
@@ -173,20 +186,35 @@ class LexemeTransitions:
         if not any(number in row for row in rows) or (name == SKIP_AT_END and not self.may_skip_at_end(rows)):
             return {}
         lexeme = self.lexemes[number]
-        following = rows if number == self.skip else self.rows_after(number)
+        following = self.rows_after_skip(rows) if number == self.skip else self.rows_after(number)
         self.check_competitors(rows, number)
         if lexeme.node is not None:
-            starts_badly = forbidden & self.first_bytes(number)
-            if starts_badly:
+            after = self.state(following, NO_BYTES)
+            if isinstance(lexeme.node, Chars):
+                allowed = texts_without_first(forbidden).union(Dfa.from_strings([""]))
+                dfa = lexeme.node.dfa.intersect(allowed, max_states=self.limits.dfa_states)
+                return {} if dfa.is_empty else {after: Chars(dfa)}
+            if forbidden & self.first_bytes(number):
                 self.refuse(lexeme.at, "this part may begin with what continues the lexeme before it")
-            return {self.state(following, NO_BYTES): lexeme.node}
+            return {after: lexeme.node}
         made: dict[int, Node] = {}
+        if p == INITIAL and self.begins_empty(rows, lexeme):
+            made[self.state(following, self.first_bytes_of(rows))] = EMPTY
         for continuing, dfa in self.parts(self.surely_competing(rows, number), self.scanned(number)):
             if forbidden:
                 dfa = dfa.intersect(texts_without_first(forbidden), max_states=self.limits.dfa_states)
             if not dfa.is_empty:
-                made[self.state(following, continuing)] = Chars(dfa)
+                target = self.state(following, continuing)
+                made[target] = Choice((Chars(dfa), EMPTY)) if target in made else Chars(dfa)
         return made
+
+    def begins_empty(self, rows: Rows, lexeme: Lexeme) -> bool:
+        """Return whether the scanner may match a lexeme as the empty text at the start, where no text is ignored.
+
+        Ignored text may follow it. Elsewhere that makes no difference, as a lexeme that may be empty is optional.
+        """
+        is_skipping = self.skip is None or any(self.skip in row for row in rows)
+        return not is_skipping and lexeme.dfa is not None and lexeme.dfa.accepts("") and not lexeme.is_lazy
 
     # ---- competition
 
@@ -206,7 +234,7 @@ class LexemeTransitions:
         lexeme = self.lexemes[number]
         possible = frozenset().union(*(row for row in rows if number in row)) - {END, number}
         sure = self.surely_competing(rows, number)
-        following = self.first_bytes_of(rows if number == self.skip else self.rows_after(number))
+        following = self.first_bytes_of(self.rows_after_skip(rows) if number == self.skip else self.rows_after(number))
         if lexeme.tail & following:
             self.refuse(lexeme.at, "what follows this part could also continue it")
         for other in sorted(possible):
@@ -342,6 +370,20 @@ def ranges_from(table: Table, state: int) -> list[tuple[int, int]]:
         return []
     spans = zip(table.bounds, [*table.bounds[1:], LAST], table.classes)
     return [(low, high - 1) for low, high, kind in spans if table.rows[state][kind] >= 0]
+
+
+def text_before(whole: Dfa, body: Dfa, suffix: Dfa, limits: Limits) -> Dfa:
+    """Return the texts of `body` that precede the first match of a suffix.
+
+    `whole` is `body` followed by `suffix`. A text w of `body` is one of them if w and some suffix are a text of
+    `whole`, and no shorter text that is not empty is one.
+    """
+    first = Dfa.union_of([dfa for _, dfa in Competition([whole], [True]).parts(0)], max_states=limits.dfa_states)
+    table = first.table
+    ends = [state for state, accepts in enumerate(table.accepting) if accepts]
+    stops = [cut_dfa(first, state, ends).meets(suffix) for state in range(len(table.rows))]
+    before = Dfa.from_table(Table(table.bounds, table.classes, table.rows, stops))
+    return before.intersect(body, max_states=limits.dfa_states)
 
 
 def lead_bytes(ranges: list[tuple[int, int]]) -> Bytes:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+import json
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,32 +11,41 @@ from ...automata.dfa import Dfa
 from ...base.errors import ConstrainError, GrammarError, LimitError, UnsatisfiableError, UnsupportedError
 from ...base.options import Limits
 from ...grammar.grammar_dfa import to_dfa
-from ...grammar.intersection import rewrite_leaves
+from ...grammar.intersection import rewrite_rules
 from ...grammar.leading_characters import find_first_characters
 from ...grammar.merged_rules import MergedRules, RuleUnion
-from ...grammar.nodes import EMPTY, Choice, Grammar, Mark, Node, Repeat, Rule, Sequence, Token
+from ...grammar.nodes import EMPTY, Chars, Choice, Grammar, Mark, Node, Repeat, Rule, Sequence, Token
+from ...grammar.simplification import simplify_grammar
 from ...grammar.smart_constructors import make_choice, make_sequence
 from ...grammar.visitor import NodeRebuilder, fold_node
-from .lexeme_products import NUMBER_BYTES, SKIP_AT_END, Bytes, Lexeme, LexemeTransitions, lead_bytes, ranges_from
+from .captured_lexemes import CapturedLexemes, RuleCapture, find_inner_grammar, make_inner_token
+from .lexeme_products import (
+    NUMBER_BYTES,
+    SKIP_AT_END,
+    Bytes,
+    Lexeme,
+    LexemeTransitions,
+    lead_bytes,
+    ranges_from,
+    text_before,
+)
 from .lexeme_rows import LexemeRows
 from .llguidance_lexer import fail_at
 from .llguidance_parser import Definition, Step, parse_items
 from .llguidance_terminals import TerminalReader
 
-__all__ = ["to_grammar"]
+__all__ = ["capture_lexemes", "to_grammar"]
 
 SchemaReader = Callable[[Any, Limits], Grammar]
 OPTIONS = ("no_forcing", "allow_initial_skip", "skip_repetition", "allow_invalid_utf8")
 SKIP = "skip"
-INNER = "\0inner "
 NESTED = 32
 """What a nested grammar takes of `Limits.nesting`."""
 CURES = {
-    "max_tokens": "Bound the characters, as in /(?s:.){0,100}/; the fields of constrain.session have max_tokens.",
-    "temperature": "Give temperature= to generate; the fields of constrain.session have one each.",
-    "capture": "Leave it out, and give the form of that part a name with Form.named.",
-    "stop_capture": "Leave it out, and give the form of that part a name with Form.named.",
-    "stop": "Use suffix=, which leaves the text that stops in the answer.",
+    "max_tokens": "It counts tokens, which the texts of a grammar do not say: bound the characters, as in "
+    "/(?s:.){0,100}/, or write this part with constrain.session, as s.write(name, regex=..., max_tokens=...).",
+    "temperature": "Give temperature= to generate for the whole text, or write this part with constrain.session, as "
+    "s.write(name, regex=..., temperature=...).",
 }
 
 
@@ -71,6 +81,28 @@ def to_grammar(
     return _Compiler(text, read_schema, grammars, limits).compile()
 
 
+def capture_lexemes(
+    text: str,
+    read_schema: SchemaReader,
+    grammars: Mapping[str, Grammar] = {},
+    captures: Iterable[str] = (),
+    *,
+    limits: Limits = Limits(),
+) -> CapturedLexemes:
+    """Return what finds the captures of a grammar: those of its attributes, and of the rules named in `captures`.
+
+    Further parameters and errors are those of `to_grammar`; a GrammarError also for a name that is not that of a rule.
+    """
+    compiler = _Compiler(text, read_schema, grammars, limits)
+    for name in captures:
+        definition = compiler.items.definitions.get(name)
+        if definition is None or name.lstrip("_")[:1].isupper():
+            fail_at(text, 0, f"captures: there is no rule {name}", "Terminals are captured by a rule around them.")
+        definition.attributes.setdefault("capture", name)
+    compiler.compile()
+    return compiler.captured_lexemes()
+
+
 class _Compiler:
     """The lexemes and rules of one grammar."""
 
@@ -83,8 +115,24 @@ class _Compiler:
         self.inner: list[Grammar] = []
         self.rules: dict[Hashable, Node] = {}
         self.pending: list[Definition] = []
+        self.start: Node = Rule("start")
+        self.skipped: Dfa | None = None
+        self.lexing: Grammar | None = None
+        self.captures: dict[Hashable, RuleCapture] = {}
+        self.nested: dict[int, _Compiler] = {}  # by the number of the inner grammar
 
     def compile(self) -> Grammar:
+        made = self.rewrite_lexemes()
+        simplified = None if made is None else simplify_grammar(made.start, made.rules)
+        if simplified is None:
+            raise UnsatisfiableError(
+                "the rule start derives no text", source=self.text, position=self.items.definitions["start"].at,
+                hint="A lexeme takes as much as it can: what follows it must begin with something else.",
+            )  # fmt: skip
+        return self.embed(simplified)
+
+    def rewrite_lexemes(self) -> Grammar | None:
+        """Return the rules with each lexeme rewritten to what the scanner takes for it; None if they derive no text."""
         if "start" not in self.items.definitions:
             raise GrammarError("there is no rule start", source=self.text, position=0, hint="Write `start: ...`.")
         options = self.read_options()
@@ -92,23 +140,29 @@ class _Compiler:
         while self.pending:
             definition = self.pending.pop()
             self.rules[definition.name] = self.read_rule(definition)
-        start: Node = Rule("start")
         skip = self.ignored()
-        rows = LexemeRows(start, self.rules, self.numbers)
+        rows = LexemeRows(self.start, self.rules, self.numbers)
         first = rows.first
         if skip is not None:
-            self.rules = {name: fold_node(body, _SkipInserter().visit) for name, body in self.rules.items()}
-            start = Sequence((start, Repeat(Mark(SKIP_AT_END), 0, None)))
+            inserter = _SkipInserter(self.has_own_skip)
+            self.rules = {name: fold_node(body, inserter.visit) for name, body in self.rules.items()}
+            self.start = Sequence((self.start, Repeat(Mark(SKIP_AT_END), 0, None)))
             if options.get("allow_initial_skip"):
                 first = frozenset(row | {skip} for row in first)
-        leaves = LexemeTransitions(self.lexemes, self.numbers, rows, skip, first, self.text, self.limits)
-        made = rewrite_leaves(Grammar(start, self.rules), leaves, lambda state: True, self.limits)
-        if made is None:
-            raise UnsatisfiableError(
-                "the rule start derives no text", source=self.text, position=self.items.definitions["start"].at,
-                hint="A lexeme takes as much as it can: what follows it must begin with something else.",
-            )  # fmt: skip
-        return self.embed(made)
+        repetition = str(options.get("skip_repetition"))
+        leaves = LexemeTransitions(
+            self.lexemes, self.numbers, rows, skip, first, self.text, self.limits, skips=repetition
+        )
+        self.lexing = rewrite_rules(Grammar(self.start, self.rules), leaves, lambda state: True, self.limits)
+        return self.lexing
+
+    def captured_lexemes(self) -> CapturedLexemes:
+        """Return what finds the captures, after `compile`."""
+        assert self.lexing is not None
+        return CapturedLexemes(
+            self.lexing, self.start, self.rules, self.lexemes, self.numbers, self.captures,
+            dict(enumerate(self.inner)), {k: one.captured_lexemes() for k, one in self.nested.items()},
+        )  # fmt: skip
 
     def read_options(self) -> dict[str, Any]:
         """Return the merged `%llguidance` options."""
@@ -119,7 +173,7 @@ class _Compiler:
             for name, value in body.items():
                 if name not in OPTIONS:
                     fail_at(self.text, at, f"%llguidance has no option {name}", f"There are {', '.join(OPTIONS)}.")
-                if (name, value) in (("skip_repetition", "once"), ("allow_invalid_utf8", True)):
+                if (name, value) == ("allow_invalid_utf8", True):
                     raise UnsupportedError(
                         f"the option {name} is not supported", source=self.text, position=at, hint="Leave it out."
                     )
@@ -130,10 +184,19 @@ class _Compiler:
         """Return the number of the lexeme of all `%ignore`s; None if there are none."""
         if not self.items.ignored:
             return None
-        dfa = Dfa.union_of([self.terminals.read(step) for step in self.items.ignored])
+        self.skipped = dfa = Dfa.union_of([self.terminals.read(step) for step in self.items.ignored])
         self.numbers[SKIP] = self.numbers[SKIP_AT_END] = len(self.lexemes)
         self.lexemes.append(Lexeme(self.items.ignored[0].at, dfa))
         return self.numbers[SKIP]
+
+    def has_own_skip(self, mark: str) -> bool:
+        """Return whether a lexeme is a grammar that other text may be ignored in, and so none directly before it."""
+        token = self.lexemes[self.numbers[mark]].node
+        number = find_inner_grammar(token) if isinstance(token, Token) else None
+        if number is None:
+            return False
+        nested = self.nested.get(number)
+        return nested is None or nested.skipped != self.skipped
 
     def embed(self, made: Grammar) -> Grammar:
         """Return a Grammar with the inner grammars in place of their tokens."""
@@ -157,21 +220,55 @@ class _Compiler:
         return Rule(name)
 
     def read_rule(self, definition: Definition) -> Node:
-        for name, cure in CURES.items():
-            if name in definition.attributes:
+        for refused, cure in CURES.items():
+            if refused in definition.attributes:
                 raise UnsupportedError(
-                    f"the attribute {name} of a rule is not supported", source=self.text,
-                    position=definition.attributes[name].at, hint=cure,
+                    f"the attribute {refused} of the rule {definition.name} is not supported", source=self.text,
+                    position=definition.attributes[refused].at, hint=cure,
                 )  # fmt: skip
-        body = definition.body
-        if "suffix" in definition.attributes:
-            dfa = self.terminals.read(body).concatenate(
-                self.terminals.read(definition.attributes["suffix"]), max_states=self.limits.dfa_states
-            )
-            return self.lexeme(dfa, definition.at, is_lazy="lazy")
-        if "lazy" in definition.attributes:
-            return self.lexeme(self.terminals.read(body), definition.at, is_lazy="lazy")
-        return self.read(body)
+        attributes, body = definition.attributes, definition.body
+        ending = attributes.get("stop") or attributes.get("suffix")
+        stop_name = self.capture_name(definition, "stop_capture")
+        name = self.capture_name(definition, "capture")
+        if ending is None:
+            self.capture(definition, RuleCapture(name, stop_name))
+            if "lazy" in attributes:
+                return self.lexeme(self.terminals.read(body), definition.at, is_lazy="lazy")
+            return self.read(body)
+        dfa = self.terminals.read(body)
+        if ending.kind == "string" and not ending.value[0]:  # The end of the text, which is hidden, stops the rule.
+            self.capture(definition, RuleCapture(name, stop_name))
+            return self.stopped(dfa, definition.at)
+        suffix = self.terminals.read(ending)
+        whole = dfa.concatenate(suffix, max_states=self.limits.dfa_states)
+        if "suffix" in attributes:
+            self.capture(definition, RuleCapture(name, stop_name, dfa, suffix))
+            return self.lexeme(whole, definition.at, is_lazy="lazy")
+        self.capture(definition, RuleCapture(name, stop_name))
+        return self.stopped(text_before(whole, dfa, suffix, self.limits), definition.at)
+
+    def capture_name(self, definition: Definition, attribute: str) -> str | None:
+        """Return the name of the capture that an attribute of a rule asks for."""
+        word = definition.attributes.get(attribute)
+        if word is None or isinstance(word, str):
+            return word
+        if word.kind == "string":
+            return str(json.loads(word.text))
+        if attribute == "stop_capture":
+            fail_at(self.text, word.at, "stop_capture has no name", 'Write stop_capture="name".')
+        return definition.name
+
+    def capture(self, definition: Definition, found: RuleCapture) -> None:
+        """Record the captures of a rule."""
+        if found.name is not None or found.stop_name is not None:
+            self.captures[definition.name] = found
+
+    def stopped(self, dfa: Dfa, at: int) -> Node:
+        """Return the leaf of a rule that a hidden text stops: its text may end wherever one of `dfa` does.
+
+        To the scanner it is never empty, as the hidden text is part of it.
+        """
+        return self.leaf(Lexeme(at, node=Chars(dfa), first=dfa))
 
     def read(self, step: Step) -> Node:
         """Return the node of a step in a rule."""
@@ -231,7 +328,7 @@ class _Compiler:
                 error.args = (error.render(),)
             raise
         self.inner.append(grammar)
-        node = Token((f"{INNER}{len(self.inner) - 1}",))
+        node = make_inner_token(len(self.inner) - 1)
         first = find_first_characters(grammar)
         return self.leaf(Lexeme(step.at, node=node, first=first, tail=tail))
 
@@ -251,7 +348,9 @@ class _Compiler:
             inner = replace(self.limits, nesting=self.limits.nesting - NESTED)
             # Blanks keep the positions of the nested text those of the whole.
             blank = "".join(char if char == "\n" else " " for char in self.text[:begin])
-            grammar = to_grammar(blank + self.text[begin:end], self.read_schema, self.grammars, limits=inner)
+            nested = _Compiler(blank + self.text[begin:end], self.read_schema, self.grammars, inner)
+            grammar = nested.compile()
+            self.nested[len(self.inner)] = nested
         else:
             given = self.grammars.get(step.value[1:])
             if given is None:
@@ -267,10 +366,13 @@ class _Compiler:
 
 
 class _SkipInserter(NodeRebuilder):
-    """A fold that puts optional ignored text before each lexeme."""
+    """A fold that puts optional ignored text before each lexeme, but for grammars that decide it themselves."""
+
+    def __init__(self, has_own_skip: Callable[[str], bool]) -> None:
+        self.has_own_skip = has_own_skip
 
     def visit_mark(self, node: Mark, parts: list[Node]) -> Node:
-        return Sequence((Repeat(Mark(SKIP), 0, None), node))
+        return node if self.has_own_skip(node.text) else Sequence((Repeat(Mark(SKIP), 0, None), node))
 
 
 class _InnerFiller(NodeRebuilder):
@@ -280,5 +382,5 @@ class _InnerFiller(NodeRebuilder):
         self.inner = inner
 
     def visit_token(self, node: Token, parts: list[Node]) -> Node:
-        name = node.names[0] if node.names else ""
-        return self.inner.start(int(name[len(INNER) :])) if isinstance(name, str) and name.startswith(INNER) else node
+        number = find_inner_grammar(node)
+        return node if number is None else self.inner.start(number)

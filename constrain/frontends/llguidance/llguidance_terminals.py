@@ -28,7 +28,13 @@ COMMON = {
 }  # fmt: skip
 """The terminals of `%import common`, as patterns."""
 MOST_NESTED = 50
-PIECE = re.compile(r"\\(?:u\{([0-9A-Fa-f]+)\}|x\{([0-9A-Fa-f]+)\}|.)|\[|\]|&&|--|~~|.", re.S)
+POSIX = {
+    "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "ascii": r"\x00-\x7F", "blank": r"\t ", "cntrl": r"\x00-\x1F\x7F",
+    "digit": "0-9", "graph": "!-~", "lower": "a-z", "print": " -~", "punct": r"!-/:-@\[-`{-~",
+    "space": r"\t\n\x0B\x0C\r ", "upper": "A-Z", "word": "0-9A-Za-z_", "xdigit": "0-9A-Fa-f",
+}  # fmt: skip
+"""The named classes of ASCII characters of Rust's regex crate, such as `[[:digit:]]`."""
+PIECE = re.compile(r"\\(?:u\{([0-9A-Fa-f]+)\}|x\{([0-9A-Fa-f]+)\}|.)|\[:(\w+):\]|\[|\]|&&|--|~~|.", re.S)
 WORDS = re.compile(r"\w+|\W", re.S)
 
 
@@ -128,11 +134,13 @@ class TerminalReader:
             piece = match[0]
             if match[1] or match[2]:
                 piece = f"\\U{int(match[1] or match[2], 16):08x}"
+            elif match[3] in POSIX and in_class:
+                piece = POSIX[match[3]]
             elif piece == "\\z":
                 piece = "\\Z"
             elif piece == "\\/":
                 piece = "/"
-            elif (piece == "[" and in_class) or (piece in ("&&", "--", "~~") and in_class):
+            elif (piece[0] == "[" and in_class) or (piece in ("&&", "--", "~~") and in_class):
                 raise UnsupportedError(
                     f"{piece} within a character class is not supported",
                     source=self.items.source, position=at + 1 + match.start(), hint="Write the characters out.",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...lalr.parser_code import Parser
+from .parser_code import Parser
 
 __all__ = ["END_OF_TEXT", "Lexeme", "Reading", "Stack", "list_accepted", "feed_terminal", "parse_text"]
 
@@ -37,7 +37,8 @@ class Reading:
     lexemes: those that the parser accepted, including ignored ones. stopped: start of the first lexeme that it
     rejected, the length of the text if that is its end; None if the text is accepted. terminal: the terminal of that
     lexeme, None if there is none. stack: the stack before it. inside: whether brackets were open. blocks: why the
-    indentation is invalid, or "".
+    indentation is invalid, or "". fed: the terminals that the parser accepted, up to the end of the text, with their
+    spans; empty for those of blocks and of the end.
     """
 
     lexemes: tuple[Lexeme, ...]
@@ -46,6 +47,7 @@ class Reading:
     stack: Stack
     inside: bool = False
     blocks: str = ""
+    fed: tuple[Lexeme, ...] = ()
 
 
 def shift_terminal(parser: Parser, stack: Sequence[int], terminal: int) -> tuple[int, list[int]] | None:
@@ -134,6 +136,7 @@ def parse_text(parser: Parser, text: bytes) -> Reading:
     stack = ParseStack(parser)
     position, brackets, columns = 0, 0, [0]
     lexemes: list[Lexeme] = []
+    fed: list[Lexeme] = []
     layout = parser.layout
 
     def stopped(terminal: int | None, blocks: str = "") -> Reading:
@@ -148,6 +151,7 @@ def parse_text(parser: Parser, text: bytes) -> Reading:
         if terminal not in parser.ignored and not (newline and brackets):
             if not stack.feed(terminal):
                 return stopped(terminal)
+            fed.append(Lexeme(position, end, terminal))
             if layout is not None and newline:
                 last = text[position:end].rpartition(b"\n")
                 column = last[2].count(b" ") + layout.tab * last[2].count(b"\t")
@@ -165,6 +169,7 @@ def parse_text(parser: Parser, text: bytes) -> Reading:
                 for move in moves:
                     if not stack.feed(move):
                         return stopped(move, "a block begins here" if move == layout.indent else "a block ends here")
+                    fed.append(Lexeme(end, end, move))
             elif layout is not None:
                 brackets += (terminal in layout.opening) - (terminal in layout.closing)
                 if brackets < 0:
@@ -177,4 +182,5 @@ def parse_text(parser: Parser, text: bytes) -> Reading:
         ends = [layout.dedent] * (len(columns) - 1) + ends
     if not all(stack.feed(terminal) for terminal in ends):
         return stopped(None)
-    return Reading(tuple(lexemes), None, None, stack.undo())
+    fed += [Lexeme(len(text), len(text), terminal) for terminal in ends]
+    return Reading(tuple(lexemes), None, None, stack.undo(), fed=tuple(fed))
