@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from .errors import LimitError
 
-__all__ = ["WorkBudget", "memoize_work", "spend_work", "work_budget"]
+__all__ = ["WorkBudget", "memoize_work", "spend_work", "use_budget", "work_budget"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -95,7 +95,13 @@ def work_budget(
     if current is not None:
         yield current
         return
-    budget = WorkBudget(limit, total, before)
+    with use_budget(WorkBudget(limit, total, before)) as budget:
+        yield budget
+
+
+@contextmanager
+def use_budget(budget: WorkBudget) -> Iterator[WorkBudget]:
+    """Run the block under a budget, in place of the active one."""
     token = _current.set(budget)
     try:
         yield budget

@@ -18,7 +18,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from ..base.work import work_budget
+from ..base.work import use_budget
+from .paced_budget import PacedBudget
 from .request_errors import make_body
 from .request_record import RequestRecord, enter_record
 
@@ -95,7 +96,8 @@ class OperationsMiddleware:
         """Run the endpoint in a task, until it ends, its client hangs up, or its time is over."""
         settings, record = self.operations.settings, exchange.record
         enter_record(record)
-        with work_budget(settings.compile_work):  # whatever the endpoint constructs, here or in threads
+        budget = PacedBudget(settings.compile_work, lambda: self.operations.scheduler.has_work)
+        with use_budget(budget):  # whatever the endpoint constructs, here or in threads
             task = asyncio.create_task(self.run_app(scope, exchange))
         reader = asyncio.create_task(exchange.read(settings.body_seconds))
         self.operations.tasks.add(task)

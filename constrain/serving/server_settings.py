@@ -70,7 +70,7 @@ class ServerSettings:
     body_seconds: float = 30.0
     request_seconds: float = 300.0
     drain_seconds: float = 30.0
-    compile_threads: int = 8
+    compile_threads: int = 4
     compile_work: int = 1_000_000
     state_cache_bytes: int = 64 << 20
     cached_constraints: int = 512

@@ -1,0 +1,59 @@
+"""The work budget of a request, which rests while the model runs.
+
+Constructions hold the interpreter lock, which the thread that steps the model needs between the operations of a forward
+pass. One thread that compiles without a pause leaves the model a quarter of its speed. So a request that constructs
+something while texts are being generated works for a moment and then sleeps for a multiple of it: its own answer begins
+later, and the texts of all others go on.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from ..base.work import WorkBudget
+
+__all__ = ["PacedBudget"]
+
+UNITS = 2_000
+"""Units of work, of about a microsecond each, after which a thread looks whether it has to rest."""
+REST = 3
+"""Seconds of rest for each second of work."""
+
+
+class PacedBudget(WorkBudget):
+    """A `WorkBudget` that makes the thread that spends it sleep REST times as long as it worked.
+
+    Parameters
+    ----------
+    limit : int
+        The units of the budget.
+    is_busy : callable
+        Returns whether texts are being generated; otherwise no thread sleeps.
+    """
+
+    __slots__ = ("home", "is_busy", "unrested", "worked")
+
+    def __init__(self, limit: int, is_busy: Callable[[], bool]) -> None:
+        super().__init__(limit)
+        self.is_busy = is_busy
+        self.home = threading.get_ident()  # the thread of the event loop, which must not sleep
+        self.unrested = 0
+        self.worked: dict[int, int] = {}  # by thread: its CPU time in nanoseconds when it rested last
+
+    def spend(self, units: int, construction: str) -> None:
+        """Charge units as `WorkBudget.spend` does, and rest if it is time."""
+        super().spend(units, construction)
+        self.unrested += units
+        if self.unrested >= UNITS:
+            self.unrested = 0
+            self.rest()
+
+    def rest(self) -> None:
+        """Sleep for the time that the calling thread has worked since its last rest, times REST."""
+        thread, now = threading.get_ident(), time.thread_time_ns()
+        before = self.worked.get(thread)
+        self.worked[thread] = now
+        if before is not None and thread != self.home and self.is_busy():
+            time.sleep(REST * (now - before) / 1e9)

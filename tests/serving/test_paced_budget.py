@@ -1,0 +1,78 @@
+"""What a request constructs rests while texts are generated, and only then, and never in the thread of the loop."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from constrain.base.errors import LimitError
+from constrain.serving import paced_budget
+from constrain.serving.paced_budget import REST, UNITS, PacedBudget
+
+
+class Clock:
+    """The CPU time of a thread, which the test advances, and what was slept."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.slept = 5_000_000, list[float]()
+        monkeypatch.setattr(paced_budget.time, "thread_time_ns", lambda: self.now)
+        monkeypatch.setattr(paced_budget.time, "sleep", self.slept.append)
+
+    def work(self, budget: PacedBudget, nanoseconds: int, units: int = UNITS) -> None:
+        self.now += nanoseconds
+        budget.spend(units, "a test")
+
+
+def in_thread(run: object) -> None:
+    thread = threading.Thread(target=run)  # type: ignore[arg-type]
+    thread.start()
+    thread.join()
+
+
+def test_a_busy_server_makes_a_thread_rest_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, budget = Clock(monkeypatch), PacedBudget(10 * UNITS, lambda: True)
+
+    def run() -> None:
+        clock.work(budget, 1_000_000)  # the clock of the thread begins here
+        clock.work(budget, 2_000_000)
+        clock.work(budget, 500_000, units=UNITS - 1)
+        clock.work(budget, 500_000, units=1)
+
+    in_thread(run)
+    assert clock.slept == pytest.approx([REST * 0.002, REST * 0.001])
+    assert budget.spent == 3 * UNITS
+
+
+def test_an_idle_server_and_the_event_loop_do_not_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, idle, busy = (
+        Clock(monkeypatch),
+        PacedBudget(10 * UNITS, lambda: False),
+        PacedBudget(10 * UNITS, lambda: True),
+    )
+    in_thread(lambda: [clock.work(idle, 1_000_000) for _ in range(3)])
+    for _ in range(3):
+        clock.work(busy, 1_000_000)  # in the thread that made the budget
+    assert clock.slept == []
+
+
+def test_the_limit_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, budget = Clock(monkeypatch), PacedBudget(UNITS, lambda: True)
+    clock.work(budget, 1)
+    with pytest.raises(LimitError, match="A test needs more than"):
+        clock.work(budget, 1, units=1)
+
+
+def test_what_a_thread_does_elsewhere_is_its_own_time() -> None:
+    """The clock is that of the thread: waiting for others is not work."""
+    budget, times = PacedBudget(10 * UNITS, lambda: True), list[float]()
+
+    def run() -> None:
+        budget.spend(UNITS, "a test")
+        time.sleep(0.2)
+        before = time.thread_time_ns(), budget.worked[threading.get_ident()]
+        times.append((before[0] - before[1]) / 1e9)
+
+    in_thread(run)
+    assert times[0] < 0.1
