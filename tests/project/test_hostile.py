@@ -106,6 +106,13 @@ QUICK = (
     "60 GBNF",
     "a NUL",
     "a key twice",
+    "odd settings",
+    "odd stop strings",
+    "score: odd texts",
+    "score: a text of 1 MB, all",
+    "choose: an option",
+    "particles of a billion",
+    "infill: odd",
 )
 
 
