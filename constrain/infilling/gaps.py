@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ..base.errors import ArgumentError, check_choice, check_count, check_type, describe_value
+from ..base.errors import ArgumentError, LimitError, check_choice, check_count, check_type, describe_value
 from ..engine.token_checks import check_token
 from ..forms.form import Form, as_form
 from ..forms.sources import regex
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Gap", "KnownText", "Segment", "Span", "TextGap", "TokenPositions", "read_spans"]
+
+MOST_POSITIONS = 1_000_000
+"""Maximum number of positions of a gap in tokens; each takes memory before anything is decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,10 @@ class Gap:
             object.__setattr__(self, "high", check_count("Gap(high=...)", self.high))
             if self.high < self.low:
                 raise ArgumentError(f"Gap(low={self.low}, high={self.high}): counts ascend from 0")
+            if self.unit == "tokens" and self.high > MOST_POSITIONS:
+                raise LimitError(
+                    f"a Gap has {self.high:,} positions of tokens: at most {MOST_POSITIONS:,} are possible"
+                )
         elif self.unit == "tokens":
             raise ArgumentError(
                 "Gap(unit='tokens') needs high=..., the number of its positions", hint="Leave unit out for any text."

@@ -110,7 +110,6 @@ QUICK = (
     "odd stop strings",
     "score: odd texts",
     "score: a text of 1 MB, all",
-    "choose: an option",
     "particles of a billion",
     "infill: odd",
 )
