@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from .base.options import Limits, Style
     from .compilation.constraint_compiler import compile, compile_grammar
     from .compilation.process_warm_up import warm_up
-    from .decoding.events import FinishEvent, TextEvent
+    from .decoding.events import FinishEvent, RetryEvent, TextEvent
     from .dialogue import ToolCall, structural_tag, tool_calls, tools  # type: ignore[no-redef]
     from .engine.batches import apply_mask, fill_masks
     from .engine.constraint import Constraint
@@ -114,6 +114,7 @@ __all__ = [
     "PromptTemplate",
     "Refusal",
     "RegexError",
+    "RetryEvent",
     "SchemaError",
     "SchemaWarning",
     "Session",
@@ -171,7 +172,7 @@ __all__ = [
 
 _PACKAGES = {
     "authoring.schema_inference": "infer",
-    "decoding.events": "FinishEvent TextEvent",
+    "decoding.events": "FinishEvent RetryEvent TextEvent",
     "dialogue": "ToolCall structural_tag tool_calls tools",
     "engine.batches": "apply_mask fill_masks",
     "compilation.constraint_compiler": "compile compile_grammar",

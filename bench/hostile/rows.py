@@ -14,6 +14,8 @@ from typing import Any, Literal
 from constrain import Style
 
 from . import answers, scenarios
+from .call_scenarios import CALLS
+from .request_scenarios import REQUESTS
 
 __all__ = ["ROWS", "Row"]
 
@@ -245,6 +247,12 @@ def list_long_steps() -> Iterator[Row]:
               check=answers.walk_at_random)  # fmt: skip
 
 
+def list_calls() -> Iterator[Row]:
+    """Calls of the functions that generate, score, repair and search, and requests to a server."""
+    for name, origin, scenario, seconds in (*CALLS, *REQUESTS):
+        yield Row(name, origin, "ours", check=scenario, seconds=seconds)
+
+
 def several(items: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a list of at least one item, so that the items come in a later step."""
     return {"type": "array", "minItems": 1, "items": items}
@@ -297,4 +305,5 @@ ROWS: tuple[Row, ...] = (
     *list_foreign_errors(),
     *list_published_classes(),
     *list_long_steps(),
+    *list_calls(),
 )

@@ -1,4 +1,4 @@
-"""Events of a stream: text as it is generated, and the end of each text."""
+"""Events of a stream: text as it is generated, texts that are drawn again, and the end of each text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Union
 
 from .outcomes import ValueReader
 
-__all__ = ["FinishEvent", "StreamEvent", "TextEvent"]
+__all__ = ["AnswerEvent", "FinishEvent", "RetryEvent", "StreamEvent", "TextEvent"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,28 @@ class TextEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class RetryEvent:
+    """A text was refused or did not end, and is drawn again: what was seen of it is void.
+
+    The following TextEvents of the sample are those of the new text.
+
+    Attributes
+    ----------
+    prompt, sample : int
+        As in `TextEvent`.
+    attempt : int
+        How many texts were drawn for the sample until now.
+    reason : str
+        Why the last one was refused: what the validator of the type or the check says, or why it did not end.
+    """
+
+    prompt: int
+    sample: int
+    attempt: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class FinishEvent:
     """The end of one text, at once when it has ended.
 
@@ -60,4 +82,6 @@ class FinishEvent:
     error: BaseException | None = None
 
 
-StreamEvent = Union[TextEvent, FinishEvent]
+AnswerEvent = Union[TextEvent, FinishEvent]
+"""An event of a stream whose texts are not drawn again."""
+StreamEvent = Union[AnswerEvent, RetryEvent]

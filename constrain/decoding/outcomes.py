@@ -44,6 +44,8 @@ class Piece:
         Sampled by itself, sampled as predicted by a draft, or written to close the text.
     attempt : int
         How many texts were drawn for the same result before this one, and refused or not finished.
+    prompt, sample : int
+        The number of the prompt in its list, and of the sample of this prompt.
     reader : ValueReader, optional
         Reads the partial value of the text.
     """
@@ -54,6 +56,8 @@ class Piece:
     logmass: float
     origin: TokenOrigin
     attempt: int = 0
+    prompt: int = 0
+    sample: int = 0
     reader: ValueReader | None = field(default=None, repr=False, compare=False)
 
     @property

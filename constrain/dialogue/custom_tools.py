@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..base.errors import SchemaError, UnsupportedError
+from ..base.errors import ArgumentError, SchemaError, UnsupportedError, check_choice, check_count, check_type
 from ..forms import Form, excludes, literal, triggered
 from ..forms.free_text_forms import Triggered, unconstrained
 from .envelope import any_of_forms
@@ -34,6 +34,8 @@ class CustomTool:
     ------
     SchemaError
         If the name is not a valid name of a tool.
+    TypeError
+        If the name, description or definition is no text, or `form` no Form.
     """
 
     name: str
@@ -42,6 +44,9 @@ class CustomTool:
     definition: str = ""
 
     def __post_init__(self) -> None:
+        for name in ("name", "description", "definition"):
+            check_type(name, getattr(self, name), str, "give a text")
+        check_type("form", self.form, (Form, type(None)), "give a Form, or None for any text")
         if not NAME.fullmatch(self.name):
             raise SchemaError(
                 f"the name of a tool is {self.name!r}",
@@ -51,6 +56,7 @@ class CustomTool:
 
 def custom_input_form(tool: CustomTool) -> Form:
     """Return the form of the input of a tool with the CLOSE that ends it."""
+    check_type("tool", tool, CustomTool, "give a CustomTool")
     if tool.form is None:
         return unconstrained((), CLOSE)
     return (tool.form & excludes(CLOSE)) + CLOSE
@@ -58,7 +64,11 @@ def custom_input_form(tool: CustomTool) -> Form:
 
 def custom_calls(tools: Sequence[CustomTool]) -> Form:
     """Return the form of a call without its OPEN."""
-    return any_of_forms([literal(f'{tool.name}">\n') + custom_input_form(tool) for tool in tools])
+    check_type("tools", tools, Sequence, "give a list of CustomTools")
+    if not tools:
+        raise ArgumentError("tools is empty: give at least one")
+    forms = [(custom_input_form(tool), tool) for tool in tools]
+    return any_of_forms([literal(f'{tool.name}">\n') + form for form, tool in forms])
 
 
 def with_custom_calls(form: Form | None, tools: Sequence[CustomTool], *, choice: str, most: int | None) -> Form:
@@ -80,6 +90,9 @@ def with_custom_calls(form: Form | None, tools: Sequence[CustomTool], *, choice:
     UnsupportedError
         If `form` does not begin its calls with triggers within free text.
     """
+    check_choice("choice", choice, ("auto", "required"))
+    check_type("form", form, (Form, type(None)), "give the form of other answers, or None")
+    most = None if most is None else check_count("most", most, 1)
     calls = custom_calls(tools)
     if choice == "required":
         one = literal(OPEN) + calls

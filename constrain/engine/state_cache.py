@@ -94,7 +94,13 @@ class MemoryBlock:
 def _private_pages(size: int) -> mmap.mmap:
     """Return zeroed memory that is copied on fork (shared memory is the default of mmap)."""
     if hasattr(mmap, "MAP_PRIVATE") and hasattr(mmap, "MAP_ANONYMOUS"):
-        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        try:
+            return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        except OSError as error:  # an address space that is limited, as by ulimit -v
+            raise LimitError(
+                f"the state cache of the constraint reserves {size:,} bytes of addresses, which this process lacks",
+                hint="Make the constraint smaller, or lower Limits(state_cache_bytes=...).",
+            ) from error
     return mmap.mmap(-1, size)  # Windows, which has no fork
 
 

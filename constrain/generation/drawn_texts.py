@@ -28,14 +28,20 @@ AcceptText = Callable[[Outcome], "Generation[Any]"]
 
 @dataclass(slots=True)
 class WantedText:
-    """One requested text: once it is accepted, its outcome and Generation; the refusals of its earlier tries, and how
-    many of them did not end.
+    """One requested text: once it is accepted, its outcome and Generation; the refusals of its earlier tries, how many
+    of them did not end, and the error with which it was given up.
     """
 
     outcome: Outcome | None = None
     generation: Generation[Any] | None = None
     refusals: tuple[Refusal, ...] = ()
     unfinished: int = 0
+    error: BaseException | None = None
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether it is still to be drawn."""
+        return self.generation is None and self.error is None
 
     @property
     def attempt(self) -> int:
@@ -48,13 +54,17 @@ class DrawnTexts:
     """The texts of one prompt.
 
     wanted: one for each requested text. unfinished: how many did not end, and were drawn again. dead: their tokens, if
-    no further token passed the check. error: the first error of a text.
+    no further token passed the check.
     """
 
     wanted: list[WantedText] = field(default_factory=list)
     unfinished: int = 0
     dead: set[tuple[int, ...]] = field(default_factory=set)
-    error: BaseException | None = None
+
+    @property
+    def error(self) -> BaseException | None:
+        """The first error of a text, or None."""
+        return next((one.error for one in self.wanted if one.error is not None), None)
 
     @property
     def outcomes(self) -> list[Outcome]:
@@ -72,8 +82,8 @@ class DrawnTexts:
         return sum(len(one.refusals) for one in self.wanted)
 
     def list_missing(self) -> list[int]:
-        """Return the numbers of the requested texts that are still to be drawn; none after an error."""
-        return [] if self.error is not None else [i for i, one in enumerate(self.wanted) if one.generation is None]
+        """Return the numbers of the requested texts that are still to be drawn."""
+        return [number for number, one in enumerate(self.wanted) if one.is_missing]
 
 
 def take_outcome(texts: DrawnTexts, number: int, outcome: Outcome, accept: AcceptText, retries: int) -> None:
@@ -88,9 +98,9 @@ def take_outcome(texts: DrawnTexts, number: int, outcome: Outcome, accept: Accep
     except ValueRefused as error:
         wanted.refusals = (*wanted.refusals, *error.refusals)
         if len(wanted.refusals) > retries:
-            texts.error = give_up(error, wanted.refusals)
+            wanted.error = give_up(error, wanted.refusals)
     except Exception as error:
-        texts.error = error
+        wanted.error = error
 
 
 def give_up(last: ValueRefused, refusals: tuple[Refusal, ...]) -> ValueRefused:
@@ -139,8 +149,8 @@ def draw_accepted(
         drawn = missing[: len(outcomes)]
         for number, outcome in zip(drawn, outcomes):
             take_outcome(texts, number, outcome, accept, retries)
-            if texts.error is not None:
-                raise texts.error
+            if (error := texts.wanted[number].error) is not None:
+                raise error
         missing = [number for number in drawn if texts.wanted[number].generation is None]
         if not missing:
             return texts

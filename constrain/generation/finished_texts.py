@@ -18,7 +18,7 @@ from ..sampling import SAMPLERS, Checker, Draws, LanguageModel, add_post_filter,
 from ..sampling.sampler_choice import SamplerChoice, choose_sampler
 from .drawn_texts import DrawnTexts
 from .engine_call import EngineCall
-from .masked_batches import ATTEMPTS, TextListener, draw_texts
+from .masked_batches import ATTEMPTS, BatchDrawing
 from .model_preparation import limit_tokens
 from .partial_values import PartialPieces
 
@@ -63,55 +63,26 @@ def select_sampler(
 
 
 def draw_here(runner: ModelRunner, call: EngineCall, stream: Callable[[Piece], None] | None) -> list[DrawnTexts]:
-    """Run `draw_texts` on a scheduler that is stepped in this thread, and close the runner. Raise the first error of a
-    text at once.
+    """Draw the texts of a call on a scheduler that is stepped in this thread, and close the runner. Raise the first
+    error of a text at once.
 
-    stream: receives the Pieces text after text.
+    stream: receives the Pieces of all texts as they are generated.
     """
     constraints = [one.request for one in call.prompts]
-    ordered = None if stream is None else OrderedStream(PartialPieces(constraints, stream))
-    listener: TextListener | None = ordered
-    texts = draw_texts(call.vocabulary, call.prompts, call.count, call.choice, listener)
+    listener = None if stream is None else PartialPieces(constraints, stream)
+    drawing = BatchDrawing(call.vocabulary, call.prompts, call.count, call.choice, listener)
     scheduler = Scheduler(runner)
-    found: list[DrawnTexts] = []
     try:
-        requests = next(texts)
-        while True:
+        while requests := drawing.plan_round():
             runs = [scheduler.submit(request) for request in requests]
             finish_runs(scheduler, runs)
-            requests = texts.send(runs)
-    except StopIteration as stop:
-        found = stop.value
+            drawing.take_runs(runs)
     finally:
         runner.close()
-    for one in found:
+    for one in drawing.texts:
         if one.error is not None:
             raise one.error
-    if ordered is not None:
-        ordered.flush()
-    return found
-
-
-class OrderedStream:
-    """Passes the Pieces of several texts on text after text; those of later texts wait until the earlier have ended."""
-
-    def __init__(self, stream: TextListener) -> None:
-        self.stream, self.current = stream, (0, 0)
-        self.waiting: dict[tuple[int, int], list[Piece]] = {}
-
-    def __call__(self, prompt: int, sample: int, piece: Piece) -> None:
-        """Pass a Piece on, or keep it."""
-        if (prompt, sample) == self.current:
-            self.stream(prompt, sample, piece)
-        else:
-            self.waiting.setdefault((prompt, sample), []).append(piece)
-
-    def flush(self) -> None:
-        """Pass on all Pieces that were kept."""
-        for (prompt, sample), pieces in sorted(self.waiting.items()):
-            for piece in pieces:
-                self.stream(prompt, sample, piece)
-        self.waiting.clear()
+    return drawing.texts
 
 
 def make_sampler_draw(

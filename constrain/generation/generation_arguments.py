@@ -130,7 +130,7 @@ def check_sampler(sampler: str, particles: int | None, choice: TokenChoice, stre
     particle_samplers = [name for name, row in SAMPLERS.items() if row.takes_particles]
     if particles is not None and (sampler not in particle_samplers or not is_count(particles) or particles < 1):
         raise ConstrainError(
-            f"particles is {particles!r}, which the sampler {sampler!r} does not take",
+            f"particles is {describe_value(particles)}, which the sampler {sampler!r} does not take",
             hint=f"Give a whole number from 1 on, with one of the samplers {', '.join(particle_samplers)}.",
         )
     if check is not None and not (callable(check) or isinstance(check, TextChecker) or hasattr(check, "matcher")):

@@ -10,7 +10,7 @@ with constrain.Engine("demo") as engine:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Generator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Future
 from contextlib import aclosing
 from types import TracebackType
@@ -25,11 +25,10 @@ from ..decoding.requests import GenerationRequest
 from ..decoding.scheduler import PREFILL_TOKENS, SLOTS, Scheduler
 from ..integrations.transformers_models import Prompt
 from .draft_plan import Draft, plan_drafts
-from .drawn_texts import DrawnTexts
 from .engine_call import EngineCall, EngineOptions, PromptResult, prepare_call
 from .engine_thread import EngineThread
 from .event_stream import EventStream
-from .masked_batches import draw_texts
+from .masked_batches import BatchDrawing
 from .model_preparation import PromptOptions, open_runner, prepare_prompt, resolve_model
 from .prompt_lists import Prompts
 from .searched_texts import search_call
@@ -127,34 +126,29 @@ class Engine:
         call = self._prepare(prompts, options)
         if call.search is not None:
             return search_call(call, self._open_model, workers=self.scheduler.slots)
-        texts, most = self._draw(call), self.max_queue
-        try:
-            requests = next(texts)
-            while True:
-                requests, most = texts.send(self._wait(requests, most)), None
-        except StopIteration as stop:
-            return call.collect(stop.value)
+        drawing, most = self._draw(call), self.max_queue
+        while requests := drawing.plan_round():
+            drawing.take_runs(self._wait(requests, most))
+            most = None
+        return call.collect(drawing.texts)
 
     async def agenerate(self, prompts: Prompts = None, **options: Unpack[EngineOptions]) -> PromptResult:
         """Generate texts as `generate`, without blocking the event loop. Cancelling the task frees the slots."""
         call = await asyncio.to_thread(self._prepare, prompts, options)
         if call.search is not None:
             return await self._search(call)
-        texts, most = self._draw(call), self.max_queue
-        try:
-            requests = next(texts)
-            while True:
-                requests, most = texts.send(await self._await(requests, most)), None
-        except StopIteration as stop:
-            drawn: list[DrawnTexts] = stop.value
-        return call.collect(drawn)
+        drawing, most = self._draw(call), self.max_queue
+        while requests := drawing.plan_round():
+            await asyncio.to_thread(drawing.take_runs, await self._await(requests, most))  # checks may be slow
+            most = None
+        return call.collect(drawing.texts)
 
     async def stream(self, prompts: Prompts = None, **options: Unpack[EngineOptions]) -> AsyncIterator[StreamEvent]:
         """Generate texts as `generate`, and yield events: `TextEvent` and, for each text, one `FinishEvent`.
 
-        Events of different texts alternate. An error of a text is in its FinishEvent; a text that a validator or check
-        refuses is not drawn again, since its events were seen. Closing the iterator abandons the texts that have not
-        ended and frees their slots.
+        Events of different texts alternate. A text that a validator or check refuses is drawn again as by `generate`: a
+        `RetryEvent` says so, and the TextEvents of the new text follow. An error of a text is in its FinishEvent.
+        Closing the iterator abandons the texts that have not ended and frees their slots.
         """
         call = await asyncio.to_thread(self._prepare, prompts, options)
         if call.search is not None:
@@ -203,8 +197,8 @@ class Engine:
             options.setdefault("draft", self.drafts)
         return prepare_call(self.model, self.vocabulary, self.runner, prompts, **options)
 
-    def _draw(self, call: EngineCall) -> Generator[list[GenerationRequest], list[RequestRun], list[DrawnTexts]]:
-        return draw_texts(call.vocabulary, call.prompts, call.count, call.choice)
+    def _draw(self, call: EngineCall) -> BatchDrawing:
+        return BatchDrawing(call.vocabulary, call.prompts, call.count, call.choice)
 
     def _open_model(self, prompt: Sequence[int], width: int | None = None) -> SlotModel:
         """Return the model after a prompt, in the slots of this engine. width: most texts that are kept in them."""

@@ -1,12 +1,12 @@
 """Masked sampling of texts for several prompts as one batch: requests to the scheduler, and texts drawn again.
 
-`draw_texts` is a generator that yields requests and is sent their finished runs, so that the same code serves callers
-that step the scheduler themselves, wait for another thread, or await it.
+`BatchDrawing` and `PromptDrawing` plan requests and take what has ended, so that the same code serves callers that step
+the scheduler themselves, wait for another thread, await it, or take text after text as they end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,9 +14,9 @@ import numpy as np
 from ..base.errors import LimitError, Refusal
 from ..captures.capture_program import CaptureProgram
 from ..checking.checked_sampling import TokenCheck
-from ..decoding.outcomes import Piece
+from ..decoding.outcomes import Outcome, Piece
 from ..decoding.request_run import RequestRun
-from ..decoding.requests import GenerationRequest
+from ..decoding.requests import GenerationRequest, PieceListener
 from ..decoding.token_choice import TokenChoice
 from ..engine.constraint import Constraint
 from ..speculation.draft_source import DraftSource
@@ -26,16 +26,19 @@ from .drawn_texts import DrawnTexts, WantedText, take_outcome
 from .generation_arguments import Check, ConstraintRequest
 from .refused_texts import accept_text
 
-__all__ = ["ATTEMPTS", "BatchPrompt", "TextListener", "draw_texts", "spawn_generators"]
+__all__ = ["ATTEMPTS", "BatchDrawing", "BatchPart", "BatchPrompt", "PromptDrawing", "TextListener", "spawn_generators"]
 
 ATTEMPTS = 64
 """Maximum number of unfinished texts per requested text before `generate` gives up."""
 
-UNFINISHED = ("length", "dead_end")
-"""Why a text under a constraint did not end."""
+UNFINISHED = {
+    "length": "the text did not end within max_tokens",
+    "dead_end": "no further token of the text passed the check",
+}
+"""Why a text under a constraint did not end, by its finish_reason."""
 
-TextListener = Callable[[int, int, Piece], None]
-"""Called with the number of a prompt, of its sample, and a Piece."""
+TextListener = Callable[[Piece], None]
+"""Called with each Piece of the texts, in the thread that steps the scheduler."""
 
 
 @dataclass(frozen=True)
@@ -72,96 +75,156 @@ class BatchPrompt:
 
 @dataclass(frozen=True)
 class BatchPart:
-    """Texts of one prompt that are drawn by one request. texts: their numbers. ids, max_tokens: of the request."""
+    """Texts of one prompt that are drawn by one request.
 
-    number: int
+    texts: their numbers. request: what is asked of the scheduler.
+    """
+
     texts: Sequence[int]
-    ids: Sequence[int]
-    max_tokens: int
+    request: GenerationRequest
 
 
-def draw_texts(
-    vocabulary: Vocabulary,
-    prompts: Sequence[BatchPrompt],
-    count: int,
-    choice: TokenChoice,
-    listener: TextListener | None = None,
-) -> Generator[list[GenerationRequest], list[RequestRun], list[DrawnTexts]]:
-    """Draw `count` texts for each prompt. Yields requests, and is sent their runs; returns the texts of each prompt.
+class PromptDrawing:
+    """Draws texts of one prompt in rounds: first all of them, then those again that were refused or did not end.
 
     A text that is refused is drawn again, see `drawn_texts`. So is a text under a constraint that did not end (because
     the vocabulary cannot spell a completion, or a check accepts none or no token). The listener is told of the new text
     by the `attempt` of its Pieces.
+
+    Attributes
+    ----------
+    number : int
+        That of the prompt.
+    texts : DrawnTexts
+        The texts so far.
     """
-    generators = [spawn_generators(one.seed) for one in prompts]
-    drawn = [DrawnTexts([WantedText() for _ in range(count)]) for _ in prompts]
-    while True:
-        parts = [part for number, texts in enumerate(drawn) for part in divide_missing(number, prompts[number], texts)]
-        if not parts:
-            return drawn
-        requests = [
-            GenerationRequest(
-                vocabulary, [next(generators[part.number]) for _ in part.texts], part.ids,
-                prompts[part.number].constraint, part.max_tokens, choice,
-                None if listener is None else bind_listener(listener, part, drawn[part.number]),
-                draft_source=prompts[part.number].start_drafts(part.ids, choice), prefix=prompts[part.number].prefix,
-                check=prompts[part.number].avoid_prefixes(drawn[part.number].dead),
-            )
-            for part in parts
-        ]  # fmt: skip
-        for part, run in zip(parts, (yield requests)):
-            take_run(drawn[part.number], run, part, prompts[part.number], vocabulary)
 
+    def __init__(
+        self, vocabulary: Vocabulary, number: int, prompt: BatchPrompt, count: int, choice: TokenChoice,
+        listener: TextListener | None = None,
+    ) -> None:  # fmt: skip
+        self.vocabulary, self.number, self.prompt, self.choice = vocabulary, number, prompt, choice
+        self.listener = listener
+        self.generators = spawn_generators(prompt.seed)
+        self.texts = DrawnTexts([WantedText() for _ in range(count)])
 
-def divide_missing(number: int, prompt: BatchPrompt, texts: DrawnTexts) -> list[BatchPart]:
-    """Return the requests that draw the missing texts of a prompt: one, and one for each text with another prompt."""
-    missing = texts.list_missing()
-    alone = [one for one in missing if prompt.prompt_after is not None and texts.wanted[one].refusals]
-    together = [one for one in missing if one not in alone]
-    parts = [BatchPart(number, together, prompt.prompt, prompt.max_tokens)] if together else []
-    for one in alone:
-        assert prompt.prompt_after is not None
-        parts.append(BatchPart(number, [one], *prompt.prompt_after(texts.wanted[one].refusals)))
-    return parts
+    def plan_round(self) -> list[BatchPart]:
+        """Return the requests that draw the missing texts: one, and one for each text with another prompt. None if all
+        are drawn, or too many did not end, which is then their error.
+        """
+        self.give_up_unfinished()
+        missing, prompt = self.texts.list_missing(), self.prompt
+        alone = [one for one in missing if prompt.prompt_after is not None and self.texts.wanted[one].refusals]
+        together = [one for one in missing if one not in alone]
+        parts = [self.make_part(together, prompt.prompt, prompt.max_tokens)] if together else []
+        for one in alone:
+            assert prompt.prompt_after is not None
+            parts.append(self.make_part([one], *prompt.prompt_after(self.texts.wanted[one].refusals)))
+        return parts
 
+    def make_part(self, texts: Sequence[int], ids: Sequence[int], max_tokens: int) -> BatchPart:
+        """Return the request that draws texts after the prompt `ids`."""
+        prompt = self.prompt
+        request = GenerationRequest(
+            self.vocabulary, [next(self.generators) for _ in texts], ids, prompt.constraint, max_tokens, self.choice,
+            None if self.listener is None else self.bind_listener(self.listener, texts),
+            draft_source=prompt.start_drafts(ids, self.choice), prefix=prompt.prefix,
+            check=prompt.avoid_prefixes(self.texts.dead),
+        )  # fmt: skip
+        return BatchPart(texts, request)
 
-def bind_listener(listener: TextListener, part: BatchPart, drawn: DrawnTexts) -> Callable[[int, Piece], None]:
-    """Return a listener to one request of a batch."""
-    attempts = [drawn.wanted[text].attempt for text in part.texts]
+    def bind_listener(self, listener: TextListener, texts: Sequence[int]) -> PieceListener:
+        """Return the listener to one request, which completes its Pieces by what is known here only."""
+        attempts = [self.texts.wanted[text].attempt for text in texts]
 
-    def listen(sample: int, piece: Piece) -> None:
-        attempt = attempts[sample]
-        listener(part.number, part.texts[sample], replace(piece, attempt=attempt) if attempt else piece)
+        def listen(sample: int, piece: Piece) -> None:
+            listener(replace(piece, prompt=self.number, sample=texts[sample], attempt=attempts[sample]))
 
-    return listen
+        return listen
 
+    def take_run(self, part: BatchPart, run: RequestRun) -> None:
+        """Take the texts of a run; after an error no further ones, which then need not be checked."""
+        for sample, error in enumerate(run.errors):
+            if error is not None:
+                self.take_end(part.texts[sample], None, error)
+        for sample, outcome in enumerate(run.outcomes):
+            if outcome is not None and self.texts.error is None:
+                self.take_end(part.texts[sample], outcome)
 
-def take_run(drawn: DrawnTexts, run: RequestRun, part: BatchPart, prompt: BatchPrompt, vocabulary: Vocabulary) -> None:
-    """Accept or refuse the texts of a run that have ended; note an error."""
-    drawn.error, cut = run.error or drawn.error, 0
-    for text, outcome in zip(part.texts, run.outcomes):
-        if outcome is not None and outcome.finish_reason in UNFINISHED and prompt.constraint is not None:
-            cut += 1
-            drawn.wanted[text].unfinished += 1
+    def take_end(self, text: int, outcome: Outcome | None, error: BaseException | None = None) -> str:
+        """Accept or refuse the text of this number, which has ended, or note its error.
+
+        Returns why it is to be drawn again; "" if it is not. Calls the checks of the user.
+        """
+        wanted, prompt = self.texts.wanted[text], self.prompt
+        if outcome is None:
+            wanted.error = error
+        elif outcome.finish_reason in UNFINISHED and prompt.constraint is not None:
+            wanted.unfinished += 1
+            self.texts.unfinished += 1
             if outcome.finish_reason == "dead_end":
-                drawn.dead.add(tuple(outcome.tokens))
-        elif outcome is not None and drawn.error is None:
+                self.texts.dead.add(tuple(outcome.tokens))
+            return UNFINISHED[outcome.finish_reason]
+        else:
             take_outcome(
-                drawn, text, outcome,
-                lambda one: accept_text(one, prompt.request, prompt.check, vocabulary, prompt.captures),
+                self.texts, text, outcome,
+                lambda one: accept_text(one, prompt.request, prompt.check, self.vocabulary, prompt.captures),
                 prompt.retries,
             )  # fmt: skip
-    drawn.unfinished += cut
-    count, ended = len(drawn.wanted), len(drawn.outcomes)
-    if drawn.error is None and ended < count and drawn.unfinished >= ATTEMPTS * count:
-        drawn.error = LimitError(
-            f"{ended} of {ended + drawn.unfinished} texts ended within max_tokens = "
-            f"{part.max_tokens}; {count} were requested",
-            hint=explain_unfinished(drawn, part.max_tokens),
-        )
+        return wanted.refusals[-1].reason if wanted.is_missing else ""
+
+    def give_up_unfinished(self) -> None:
+        """Note an error of the missing texts if too many texts did not end."""
+        texts, count = self.texts, len(self.texts.wanted)
+        missing, ended = texts.list_missing(), len(texts.outcomes)
+        if missing and texts.unfinished >= ATTEMPTS * count:
+            error = LimitError(
+                f"{ended} of {ended + texts.unfinished} texts ended within max_tokens = "
+                f"{self.prompt.max_tokens}; {count} were requested",
+                hint=explain_unfinished(texts),
+            )
+            for number in missing:
+                texts.wanted[number].error = error
 
 
-def explain_unfinished(drawn: DrawnTexts, max_tokens: int) -> str:
+class BatchDrawing:
+    """Draws texts of several prompts, in rounds of all together.
+
+    Parameters
+    ----------
+    vocabulary, prompts, count, choice
+        What is drawn: `count` texts for each prompt.
+    listener : callable, optional
+        Receives the Pieces of all texts as they are generated.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, prompts: Sequence[BatchPrompt], count: int, choice: TokenChoice,
+        listener: TextListener | None = None,
+    ) -> None:  # fmt: skip
+        self.drawings = [
+            PromptDrawing(vocabulary, number, prompt, count, choice, listener) for number, prompt in enumerate(prompts)
+        ]
+        self.parts: list[tuple[PromptDrawing, BatchPart]] = []
+
+    def plan_round(self) -> list[GenerationRequest]:
+        """Return the requests of the next round; none for a prompt that has an error."""
+        going_on = [drawing for drawing in self.drawings if drawing.texts.error is None]
+        self.parts = [(drawing, part) for drawing in going_on for part in drawing.plan_round()]
+        return [part.request for _, part in self.parts]
+
+    def take_runs(self, runs: Sequence[RequestRun]) -> None:
+        """Take the finished runs of a round."""
+        for (drawing, part), run in zip(self.parts, runs):
+            drawing.take_run(part, run)
+
+    @property
+    def texts(self) -> list[DrawnTexts]:
+        """The texts of each prompt."""
+        return [drawing.texts for drawing in self.drawings]
+
+
+def explain_unfinished(drawn: DrawnTexts) -> str:
     """Return why texts did not end."""
     if drawn.dead:
         longest = max(map(len, drawn.dead))

@@ -60,7 +60,8 @@ def choose(
     UnsatisfiableError
         If the model gives none of the options any probability.
     LimitError
-        If an option does not fit into the positions that the model has left.
+        If an option does not fit into the positions that the model has left, or the options are too long to be compared
+        (a single one of more than some 8,000 tokens).
     """
     listed = check_options(options, ends)
     tolerance, max_rows = check_tolerance(tolerance), check_count("max_rows", max_rows, 1)

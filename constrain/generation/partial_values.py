@@ -83,12 +83,13 @@ class PartialPieces:
         self.requests, self.stream = requests, stream
         self.readers: dict[tuple[int, int], tuple[int, PartialReader]] = {}
 
-    def __call__(self, prompt: int, sample: int, piece: Piece) -> None:
-        """Pass on a Piece of a sample of a prompt."""
-        attempt, reader = self.readers.get((prompt, sample), (-1, None))
+    def __call__(self, piece: Piece) -> None:
+        """Pass on a Piece."""
+        place = piece.prompt, piece.sample
+        attempt, reader = self.readers.get(place, (-1, None))
         if reader is None or attempt != piece.attempt:
-            reader = PartialReader(self.requests[prompt])
-            self.readers[prompt, sample] = piece.attempt, reader
+            reader = PartialReader(self.requests[piece.prompt])
+            self.readers[place] = piece.attempt, reader
         reader.feed(piece.text)
         self.stream(replace(piece, reader=reader))
 
@@ -100,7 +101,8 @@ def stream_values(receive: Callable[[Any], Any]) -> Callable[[Piece], None]:
     ----------
     receive : callable
         Called with the value of the text so far, whenever it has changed: plain JSON for a schema, an instance of
-        `partial_model` of the type for a type, the text itself for other constraints.
+        `partial_model` of the type for a type, the text itself for other constraints. The values of several texts come
+        in turn; `Piece.prompt` and `Piece.sample` tell them apart.
 
     Returns
     -------
@@ -113,13 +115,13 @@ def stream_values(receive: Callable[[Any], Any]) -> Callable[[Piece], None]:
         If `receive` is not callable.
     """
     check_type("receive", receive, Callable, "give a function of a value")  # type: ignore[arg-type]
-    seen: tuple[Any, int] = (None, 0)
+    seen: dict[tuple[int, int], tuple[Any, int]] = {}
 
     def pass_on(piece: Piece) -> None:
-        nonlocal seen
+        place = piece.prompt, piece.sample
         now = piece.reader, 0 if piece.reader is None else piece.reader.changes
-        if now != seen and now[1]:
+        if now != seen.get(place) and now[1]:
             receive(piece.partial)
-        seen = now
+        seen[place] = now
 
     return pass_on

@@ -193,7 +193,7 @@ def generate(
     seed : int, optional
         The same seed gives the same texts.
     stream : callable, optional
-        Called with each `Piece` as it is generated, text after text.
+        Called with each `Piece` as it is generated. Pieces of several texts alternate; each says its prompt and sample.
     search : BeamSearch, BestFirst or StochasticBeams, optional
         Search for likely texts instead of sampling (docs/how-to/search-with-beams.md); n is then the most texts that
         are returned, best first. `stats.counts` has the ``score`` of each, and whether they are ``optimal``.

@@ -64,7 +64,7 @@ def score(
     TokenRefused
         If the constraint refuses the text; the message shows where.
     LimitError
-        If the text does not fit into the positions that the model has left.
+        If the text does not fit into the positions that the model has left, or has more than 32,768 tokens.
     """
     check_type("text", text, str, "give the text to score")
     check_encodable("text", text)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ..base.errors import ArgumentError, check_choice, check_count, check_type, describe_value
+from ..base.errors import ArgumentError, LimitError, check_choice, check_count, check_type, describe_value
 from ..engine.token_checks import check_token
 from ..forms.form import Form, as_form
 from ..forms.sources import regex
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary
 
 __all__ = ["Gap", "KnownText", "Segment", "Span", "TextGap", "TokenPositions", "read_spans"]
+
+MOST_POSITIONS = 1_000_000
+"""Maximum number of positions of a gap in tokens; each takes memory before anything is decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,10 @@ class Gap:
             object.__setattr__(self, "high", check_count("Gap(high=...)", self.high))
             if self.high < self.low:
                 raise ArgumentError(f"Gap(low={self.low}, high={self.high}): counts ascend from 0")
+            if self.unit == "tokens" and self.high > MOST_POSITIONS:
+                raise LimitError(
+                    f"a Gap has {self.high:,} positions of tokens: at most {MOST_POSITIONS:,} are possible"
+                )
         elif self.unit == "tokens":
             raise ArgumentError(
                 "Gap(unit='tokens') needs high=..., the number of its positions", hint="Leave unit out for any text."
@@ -146,22 +154,30 @@ def read_spans(spans: Any, vocabulary: Vocabulary) -> list[Segment]:
     """
     if isinstance(spans, (str, bytes, bytearray, memoryview, Gap)) or not isinstance(spans, Iterable):
         raise TypeError(f"spans is {describe_value(spans)}: give a list of texts, token ids and constrain.Gap(...)")
-    segments: list[Segment] = []
-    for span in spans:
-        for one in _read_span(span, vocabulary):
-            last = segments[-1] if segments else None
-            if isinstance(one, KnownText) and isinstance(last, KnownText):
-                segments[-1] = KnownText(last.data + one.data)
-            elif isinstance(one, TokenPositions) and isinstance(last, TokenPositions) and _is_plain(one, last):
-                segments[-1] = TokenPositions((*last.known, *one.known), last.low + one.low)
-            else:
-                segments.append(one)
+    found = (one for span in spans for one in _read_span(span, vocabulary))
+    return [joined for kind, group in groupby(found, _join_kind) for joined in _join_segments(kind, list(group))]
+
+
+def _join_kind(segment: Segment) -> type[Segment] | None:
+    """Return the kind of segments that this one can be joined with: known text, or a fixed number of any tokens. None
+    if it stays by itself.
+    """
+    if isinstance(segment, KnownText):
+        return KnownText
+    if not isinstance(segment, TokenPositions):
+        return None
+    is_plain = segment.low == len(segment.known) and segment.form is None and segment.end_tokens == "allowed"
+    return TokenPositions if is_plain else None
+
+
+def _join_segments(kind: type[Segment] | None, segments: Sequence[Segment]) -> Sequence[Segment]:
+    """Return successive segments of a kind as one."""
+    if kind is KnownText:
+        return [KnownText(b"".join(one.data for one in segments if isinstance(one, KnownText)))]
+    if kind is TokenPositions:
+        known = tuple(token for one in segments if isinstance(one, TokenPositions) for token in one.known)
+        return [TokenPositions(known, len(known))]
     return segments
-
-
-def _is_plain(*segments: TokenPositions) -> bool:
-    """Return whether positions can be joined: a fixed number of any tokens."""
-    return all(one.low == len(one.known) and one.form is None and one.end_tokens == "allowed" for one in segments)
 
 
 def _read_span(span: Any, vocabulary: Vocabulary) -> list[Segment]:

@@ -13,7 +13,7 @@ from typing import Any
 from ..base.errors import UnsatisfiableError, UnsupportedError, check_type, describe_value
 from ..compilation.constraint_compiler import compile_grammar
 from ..engine.constraint import Constraint
-from ..forms.form import Form, as_form, literal
+from ..forms.form import Concatenated, Form, as_form, literal
 from ..forms.sources import regex
 from ..grammar.grammar_dfa import to_dfa
 from ..grammar.intersection import intersect_grammar
@@ -46,9 +46,7 @@ def infill_form(spans: Iterable[str | Gap], form: Form | str | None = None) -> F
     UnsupportedError
         If a gap is one of tokens, which no form expresses.
     """
-    pattern = literal("")
-    for span in check_text_spans(spans):
-        pattern = pattern + span_form(span)
+    pattern = Concatenated((literal(""), *map(span_form, check_text_spans(spans))))
     return pattern if form is None else as_form(form) & pattern
 
 

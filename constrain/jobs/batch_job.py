@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from itertools import islice
 from os import PathLike
 from time import perf_counter
+from typing import cast
 
-from ..base.errors import check_type
+from ..base.errors import ArgumentError, check_type, describe_value
 from .job_files import JobOutput, open_output
 from .job_options import JobOptions
 from .job_report import JobReport
@@ -59,15 +61,17 @@ def run_job(
     OSError
         If a file cannot be read or written.
     """
-    check_type("source", source, (str, PathLike), "give the path of a JSON Lines file")
-    check_type("output", output, (str, PathLike), "give the path of the file to write")
+    check_path("source", source, "give the path of a JSON Lines file")
+    check_path("output", output, "give the path of the file to write")
     check_type("options", options, JobOptions, "give constrain.jobs.JobOptions")
     check_type("cluster", cluster, (RayCluster, type(None)), "give a RayCluster")
+    if on_progress is not None:
+        check_type("on_progress", on_progress, Callable, "give a function of a JobReport")  # type: ignore[arg-type]
     summary = summarise_input(source)
     report = JobReport(total=summary.rows)
     with open_output(output, summary, options) as opened:
         written = opened.check_rows(iterate_rows(source, options), report.count_line)
-        tell = on_progress or (lambda _: None)
+        tell = (lambda _: None) if on_progress is None else on_progress
         tell(report)
         rows = islice(iterate_rows(source, options), written, None)
         if written == summary.rows:
@@ -77,6 +81,17 @@ def run_job(
         else:
             run_there(rows, options, cluster, opened, report, tell)
     return report
+
+
+def check_path(name: str, path: object, hint: str) -> None:
+    """Raise TypeError unless this is a path, and ArgumentError if no file can have it."""
+    check_type(name, path, (str, PathLike), hint)
+    try:
+        is_possible = b"\0" not in os.fsencode(cast(str, path))
+    except UnicodeEncodeError:
+        is_possible = False
+    if not is_possible:
+        raise ArgumentError(f"{name} is {describe_value(path)}: no file can have this name", hint=hint)
 
 
 def iterate_rows(source: str | PathLike[str], options: JobOptions) -> Iterator[JobRow]:

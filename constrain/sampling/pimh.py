@@ -14,7 +14,7 @@ import numpy as np
 from ..base.errors import LimitError
 from .core.language_model import LanguageModel
 from .core.results import Draw, Draws, log_sum
-from .core.sampler_arguments import check_common_arguments, check_counts, check_masks
+from .core.sampler_arguments import check_common_arguments, check_counts, check_masks, check_particles
 from .particles import Mover, ParticleNode, Prefixes
 from .populations import Critic, Population, Settings
 from .resampling import Resampler
@@ -108,7 +108,8 @@ def draw_pimh(
     """
     check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "pimh")
-    check_counts(1, particles=particles, thin=thin, attempts=attempts)
+    check_particles(particles)
+    check_counts(1, thin=thin, attempts=attempts)
     check_counts(0, burn=burn)
     settings = Settings.of(max_tokens, move=move, resample=resample, threshold=threshold, twist=twist, critic=critic)
     prefixes = Prefixes(lm, constraint)

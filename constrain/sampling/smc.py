@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base.errors import ArgumentError
 from .core.language_model import LanguageModel
 from .core.results import Draw, Draws, log_sum
-from .core.sampler_arguments import check_common_arguments, check_counts, check_masks
+from .core.sampler_arguments import check_common_arguments, check_masks, check_particles
 from .distinct_particles import grow_distinct_population
 from .particles import Mover, ParticleNode, Prefixes
 from .populations import Critic, Population, Settings, log_potential
@@ -34,8 +33,7 @@ __all__ = ["draw_smc", "as_draw", "grow_population"]
 
 def grow_population(prefixes: Prefixes, particles: int, settings: Settings, rng: np.random.Generator) -> Population:
     """Grow one population to its end, with at most max_tokens calls of the model."""
-    if particles < 1:
-        raise ArgumentError(f"particles must be 1 or more, not {particles!r}")
+    check_particles(particles)
     if settings.resample is None:
         return grow_distinct_population(prefixes, particles, settings, rng)
     nodes = [prefixes.begin()] * particles
@@ -116,7 +114,7 @@ def draw_smc(
     check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "smc")
     if particles is not None:
-        check_counts(1, particles=particles)
+        check_particles(particles)
     settings = Settings.of(max_tokens, move=move, resample=resample, threshold=threshold, twist=twist, critic=critic)
     prefixes, draws, populations = Prefixes(lm, constraint), list[Draw](), list[Population]()
     if particles is None and n:

@@ -45,6 +45,8 @@ FLOATS = 2**25
 """Maximum number of log-probabilities requested in one call of the model: 256 MB."""
 NODES = 64
 """Maximum number of sequences of the frontier that are expanded in one round."""
+CELLS = 2**25
+"""Maximum number of token ids in the prefixes of one round, of which a text of n tokens has n (n + 1) / 2: 256 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +119,20 @@ def sum_spellings(
     Raises
     ------
     LimitError
-        If the model has not enough positions for the canonical tokenisation of a text.
+        If the model has not enough positions for the canonical tokenisation of a text, or the prefixes of the canonical
+        tokenisations have more than CELLS tokens together.
     VocabularyError
         If no tokens spell a text.
     """
     search = SpellingSearch(lm, OptionTrie(texts, vocabulary, ends))
     search.check_positions()
-    search.run_round([(0.0, (), 0)])
+    search.run_round([(0.0, (), 0)], math.inf)
     while search.heap and search.rows < max_rows:
         target = math.log(tolerance) + log_sum(search.found) if tolerance else -math.inf
         chosen = search.pop_likeliest(target, max_rows)
         if not chosen:
             break
-        search.run_round(chosen)
+        search.run_round(chosen, max_rows - search.rows)
     return search.result()
 
 
@@ -154,23 +157,30 @@ class SpellingSearch:
         self.spellings = np.zeros(len(trie.texts), np.int64)
         self.heap: list[tuple[float, Tokens, int]] = []
         self.blocked: list[tuple[float, int]] = []
-        self.calls = self.rows = 0
+        self.calls = self.rows = self.cells = 0
         self.canonical: dict[bytes, Tokens] = {}
         limit: int | None = getattr(lm, "max_new_tokens", None)
         self.longest = math.inf if limit is None else limit - 1
 
     def check_positions(self) -> None:
-        """Raise LimitError if a canonical tokenisation is longer than the model allows."""
-        widest = max(len(data) for data in self.vocabulary.tokens if data)
+        """Raise LimitError if a canonical tokenisation is longer than the model allows, or too long to be searched."""
+        widest, cells = max(len(data) for data in self.vocabulary.tokens if data), 0
         for text in self.trie.texts:
             length, least = -(-len(text) // widest), "at least "  # some tokenizers are slow on long texts
-            if length <= self.longest:
+            if length <= self.longest and count_cells(length) <= CELLS:
                 length, least = len(self.spell(text)), ""
             if length > self.longest:
                 raise LimitError(
                     f"a text of {least}{length} tokens and its end do not fit into the {self.longest + 1} positions "
                     "that the model has left",
                     hint="Shorten the text or the prompt.",
+                )
+            cells += count_cells(length)
+            if cells > CELLS:
+                raise LimitError(
+                    f"a text of {least}{length:,} tokens is too long to be compared: the model reads each prefix, "
+                    f"and all of them have more than {CELLS:,} tokens together",
+                    hint="Shorten the texts, or compare fewer at a time.",
                 )
 
     def spell(self, data: bytes) -> Tokens:
@@ -196,11 +206,13 @@ class SpellingSearch:
         negative, tokens, node = heapq.heappop(self.heap)
         return -negative, tokens, node
 
-    def run_round(self, chosen: list[tuple[float, Tokens, int]]) -> None:
-        """Replace sequences (log mass, tokens, node) of the frontier by their continuations."""
+    def run_round(self, chosen: list[tuple[float, Tokens, int]], most: float) -> None:
+        """Replace sequences (log mass, tokens, node) of the frontier by their continuations. most: rows to evaluate."""
         planned: dict[Tokens, int] = {}
+        self.cells = 0
         for _, tokens, node in chosen:
-            self.plan(tokens, node, planned)
+            if len(planned) < most:
+                self.plan(tokens, node, planned, most)
         rows = self.evaluate(planned)
         pending = list(chosen)
         while pending:
@@ -222,8 +234,10 @@ class SpellingSearch:
         else:
             heapq.heappush(self.heap, (-mass, tokens, node))
 
-    def plan(self, tokens: Tokens, node: int, planned: dict[Tokens, int]) -> None:
-        """Add a sequence, and its completions by the tokenizer to each text below it, to the prefixes to evaluate."""
+    def plan(self, tokens: Tokens, node: int, planned: dict[Tokens, int], most: float) -> None:
+        """Add a sequence, and its completions by the tokenizer to each text below it, to the prefixes to evaluate, of
+        which there are at most `most`, with at most CELLS tokens together.
+        """
         planned[tokens] = node
         for number in self.trie.below[node]:
             left = self.trie.texts[number][self.trie.depth[node] :]
@@ -233,6 +247,9 @@ class SpellingSearch:
                 last = depth == len(path) - 1
                 if len(at) > self.longest or (last and self.trie.ends == "prefix"):
                     break
+                self.cells += len(at)
+                if len(planned) >= most or self.cells > CELLS:
+                    return
                 planned[at] = path[depth]
 
     def evaluate(self, planned: dict[Tokens, int]) -> dict[Tokens, CompactRow]:
@@ -268,6 +285,11 @@ class SpellingSearch:
         for mass, node in [*((-negative, node) for negative, _, node in self.heap), *self.blocked]:
             frontier[node] = float(np.logaddexp(frontier.get(node, -np.inf), mass))
         return SpellingMasses(self.trie, self.found, self.spellings, frontier, self.calls, self.rows)
+
+
+def count_cells(length: int) -> int:
+    """Return the number of tokens in all prefixes of a text of so many tokens."""
+    return length * (length + 1) // 2
 
 
 def log_difference(log_a: float, log_b: float) -> float:

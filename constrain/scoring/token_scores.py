@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.errors import ArgumentError, TokenRefused
+from ..base.errors import ArgumentError, LimitError, TokenRefused
 from ..sampling.core.language_model import LanguageModel, rows_after
 from ..sampling.core.results import log_sum
 from ..sampling.core.token_masses import Masses, enumerate_tokens
@@ -29,6 +29,8 @@ __all__ = ["TokenScore", "check_acceptance", "score_tokens"]
 
 ROWS = 64
 """Maximum number of positions that are evaluated in one call of the model; 64 rows of a 128k vocabulary are 64 MB."""
+MOST_TOKENS = 2**15
+"""Maximum number of tokens of a text that is scored: the prefixes that the model reads grow with their square."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,13 @@ def score_tokens(
 ) -> tuple[TokenScore, ...]:
     """Return the scores of the tokens of a text, followed by that of the end token if `ends` is "token".
 
-    The constraint must accept the text: call `check_acceptance` before.
+    The constraint must accept the text: call `check_acceptance` before. Raise LimitError for more than MOST_TOKENS.
     """
+    if len(tokens) > MOST_TOKENS:
+        raise LimitError(
+            f"the text has {len(tokens):,} tokens, and at most {MOST_TOKENS:,} can be scored",
+            hint="Score it in parts: the earlier ones belong to the prompt of the later ones.",
+        )
     row_ends, first_end = list(vocabulary.eos_ids), vocabulary.eos_ids[0]
     matcher = None if constraint is None else constraint.matcher()
     sequence = [*tokens, *([first_end] if ends == "token" else [])]

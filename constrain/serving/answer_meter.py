@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic
 from typing import Any
 
-from ..decoding.events import StreamEvent, TextEvent
+from ..decoding.events import AnswerEvent, TextEvent
 from ..generation.generation_result import Generation
 from .request_record import RequestRecord
 from .server_metrics import ServerMetrics
@@ -33,7 +33,7 @@ class AnswerMeter:
         record.prompt_tokens += prompt_tokens
         metrics.prompted.inc(prompt_tokens)
 
-    def count_event(self, event: StreamEvent) -> None:
+    def count_event(self, event: AnswerEvent) -> None:
         """Take an event of a stream."""
         if not isinstance(event, TextEvent):
             self.unfinished.pop(event.sample, None)

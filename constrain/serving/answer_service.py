@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, cast
 
 from ..base.errors import LimitError
-from ..decoding.events import FinishEvent, StreamEvent, TextEvent
+from ..decoding.events import AnswerEvent, FinishEvent, RetryEvent, StreamEvent, TextEvent
 from ..generation.generation_result import Generation
 from ..generation.inference_engine import Engine
 from ..generation.pipeline import generate
@@ -93,10 +93,12 @@ class AnswerService:
             meter.count_texts(texts)
             return texts
 
-    async def stream(self, call: AnswerCall) -> AsyncGenerator[StreamEvent, None]:
+    async def stream(self, call: AnswerCall) -> AsyncGenerator[AnswerEvent, None]:
         """Yield the events of the n texts of a call as `Engine.stream` does. Closing it abandons them.
 
-        The texts of a call with a sampler come when all are drawn.
+        The texts of a call with a sampler come when all are drawn. What a client has been sent cannot be taken back.
+        No validator refuses texts here; but a text whose completion the vocabulary cannot spell is drawn again, which
+        nobody notices if none of it was sent, and is an error otherwise.
 
         Raises
         ------
@@ -111,9 +113,14 @@ class AnswerService:
         with locate_errors(call.pointer), self.operations.admit(call) as (options, meter):
             stream = cast(AsyncGenerator[StreamEvent, None], self.engine.stream(call.prompt, n=call.count, **options))
             async with aclosing(stream) as events:
+                begun: set[int] = set()
                 async for event in events:
+                    if isinstance(event, RetryEvent):
+                        check_retry(event, begun)
+                        continue
                     if isinstance(event, FinishEvent) and event.error is not None:
                         raise event.error
+                    begun.add(event.sample)
                     meter.count_event(event)
                     yield event
 
@@ -130,3 +137,12 @@ class AnswerService:
         """Return the log-probabilities of a text; None if none are wanted."""
         reader = await self.open_logprobs(call)
         return None if reader is None else await asyncio.to_thread(reader.read, tokens)
+
+
+def check_retry(event: RetryEvent, begun: set[int]) -> None:
+    """Raise RequestError if a text is drawn again of which some was sent. begun: the samples of which some was."""
+    if event.sample in begun:
+        raise RequestError(
+            f"choice {event.sample} would have to be written again, and its beginning was sent: {event.reason}",
+            status=500, code="answer_refused", hint="Send the request without `stream`.",
+        )  # fmt: skip

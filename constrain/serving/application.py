@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
+from ..base.errors import check_type
 from ..base.version import __version__
 from ..generation.inference_engine import Engine
 from .answer_service import AnswerService
@@ -39,7 +40,15 @@ def create_app(engine: Engine, settings: ServerSettings = ServerSettings(), log:
     -------
     fastapi.FastAPI
         ``app.state.service`` is its AnswerService, ``app.state.operations`` its Operations.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of another type.
     """
+    check_type("engine", engine, Engine, "give constrain.Engine(model)")
+    check_type("settings", settings, ServerSettings, "give ServerSettings(...)")
+    check_type("log", log, (RequestLog, type(None)), "give RequestLog(...)")
     app = FastAPI(title="constrain", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     operations = Operations(engine.scheduler, settings, log or RequestLog("none"))
     app.state.operations, app.state.service = operations, AnswerService(engine, settings, operations)

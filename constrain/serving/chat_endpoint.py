@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from ..decoding.events import StreamEvent, TextEvent
+from ..decoding.events import AnswerEvent, TextEvent
 from ..generation.generation_result import Generation
 from .answer_call import AnswerCall, make_constraint, read_thinking
 from .answer_formats import read_answer_format
@@ -109,7 +109,7 @@ async def stream_chat(service: AnswerService, call: AnswerCall, shape: ChatShape
 
 
 async def make_chunks(
-    event: StreamEvent, reader: AnswerReader, logprobs: LogprobReader | None, shape: ChatShape
+    event: AnswerEvent, reader: AnswerReader, logprobs: LogprobReader | None, shape: ChatShape
 ) -> list[dict[str, Any]]:
     """Return the chunks of an event."""
     index = event.sample

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from ..base.errors import describe_value
-from ..decoding.events import FinishEvent, StreamEvent
+from ..decoding.events import AnswerEvent, FinishEvent
 from ..generation.generation_result import Generation
 from .answer_call import AnswerCall, make_constraint, read_thinking
 from .answer_formats import read_answer_format
@@ -175,7 +175,7 @@ async def stream_completions(service: AnswerService, shape: CompletionShape) -> 
 
 
 async def make_completion_chunk(
-    shape: CompletionShape, number: int, event: StreamEvent, reader: LogprobReader | None, lengths: list[int]
+    shape: CompletionShape, number: int, event: AnswerEvent, reader: LogprobReader | None, lengths: list[int]
 ) -> dict[str, Any]:
     """Return the chunk of an event. lengths: the characters so far, by sample."""
     index = number * shape.calls[number].count + event.sample

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any
 
-from ..base.errors import check_choice
+from ..base.errors import check_choice, check_type
 from .request_record import RequestRecord
 
 __all__ = ["LOG_FORMATS", "RequestLog"]
@@ -34,6 +34,8 @@ class RequestLog:
 
     def __init__(self, format: str = "json", write: Callable[[str], object] | None = None) -> None:
         check_choice("format of the log", format, LOG_FORMATS)
+        if write is not None:
+            check_type("write", write, Callable, "give a function of a line")  # type: ignore[arg-type]
         self.format = format
         self.write = write_stderr if write is None else write
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import cast
 
 from ..base.errors import ArgumentError, check_count, check_type
 
@@ -51,9 +52,9 @@ class ServerSettings:
     Raises
     ------
     TypeError
-        If a limit is not a number, or not a whole one where it counts something.
+        If a limit is not a number, or not a whole one where it counts something; or a name, key or mark is no text.
     ArgumentError
-        If a limit is not positive.
+        If a limit is not positive, or a key is empty.
     """
 
     model_name: str = "demo"
@@ -84,7 +85,20 @@ class ServerSettings:
             name, value = f"ServerSettings({one.name}=...)", getattr(self, one.name)
             if one.type == "int":
                 check_count(name, value, 1)
+            elif one.type in ("str", "str | None"):
+                check_type(name, value, (str, type(None)) if "None" in one.type else str, "a text")
             elif one.type == "float":
                 check_type(name, value, (int, float), "a number of seconds")
                 if not value > 0:
                     raise ArgumentError(f"{name} is {value}: a positive number of seconds")
+        check_keys(self.api_keys)
+
+
+def check_keys(keys: object) -> None:
+    """Raise TypeError or ArgumentError unless the keys of a server are a tuple of texts that are not empty."""
+    name = "ServerSettings(api_keys=...)"
+    check_type(name, keys, tuple, "a tuple of texts")
+    for key in cast(tuple[object, ...], keys):
+        check_type(name, key, str, "a tuple of texts")
+        if not key:
+            raise ArgumentError(f"{name} contains an empty key, which every request would bear")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..target import Target
-from . import forms, gbnf, lark, numbers, peers, regex, saved, schema, tokenizers, walks
+from . import calls, forms, gbnf, lark, numbers, peers, regex, saved, schema, tokenizers, walks
 
 __all__ = ["TARGETS"]
 
@@ -11,7 +11,7 @@ TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
         *schema.TARGETS, *numbers.TARGETS, *regex.TARGETS, *lark.TARGETS, *gbnf.TARGETS, *forms.TARGETS, *walks.TARGETS,
-        *saved.TARGETS, *tokenizers.TARGETS, *peers.TARGETS,
+        *saved.TARGETS, *calls.TARGETS, *tokenizers.TARGETS, *peers.TARGETS,
     )
 }  # fmt: skip
 """By name."""

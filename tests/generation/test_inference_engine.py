@@ -123,10 +123,13 @@ def test_lists_and_mixed_constraints(engine: Engine) -> None:
         engine.generate("a", regex="a", errors="ignore")  # type: ignore[arg-type]
 
 
-def test_generate_takes_lists_with_every_sampler_and_streams_text_after_text() -> None:
+def test_generate_takes_lists_with_every_sampler_and_streams_all_texts() -> None:
     loaded, pieces = made("llama"), list[Any]()
     found = generate(loaded, ["name", "x"], regex="[ab]{4}", seed=1, n=2, stream=pieces.append)
-    assert "".join(piece.text for piece in pieces) == "".join(one.text for texts in found for one in texts)
+    for prompt, texts in enumerate(found):
+        for sample, one in enumerate(texts):
+            mine = [piece for piece in pieces if (piece.prompt, piece.sample) == (prompt, sample)]
+            assert "".join(piece.text for piece in mine) == one.text
     exact = generate(loaded, ["name", "x"], regex=["[ab]", "c"], seed=1, sampler="exact", max_tokens=8)
     assert [len(one.text) for one in exact] == [1, 1]
 

@@ -106,6 +106,12 @@ QUICK = (
     "60 GBNF",
     "a NUL",
     "a key twice",
+    "odd settings",
+    "odd stop strings",
+    "score: odd texts",
+    "score: a text of 1 MB, all",
+    "particles of a billion",
+    "infill: odd",
 )
 
 

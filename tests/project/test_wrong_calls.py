@@ -468,6 +468,7 @@ RESULTS = {
     "FinishEvent",
     "Generation",
     "Refusal",
+    "RetryEvent",
     "TextEvent",
     "ToolCall",
     "Constraint",

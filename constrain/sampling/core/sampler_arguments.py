@@ -23,12 +23,15 @@ __all__ = [
     "check_masks",
     "check_validators",
     "check_options",
+    "check_particles",
     "check_seconds",
     "options_of",
 ]
 
 MOST_DRAWS = 10_000_000
 """Maximum number of draws of one call; all of them are in memory."""
+MOST_PARTICLES = 1_000_000
+"""Maximum size of a population; all its texts are in memory, with rows of the model for different ones."""
 COMMON = ("lm", "constraint", "n", "rng", "max_tokens")
 
 
@@ -64,6 +67,13 @@ def check_masks(constraint: Any, sampler: str) -> None:
             f"the sampler {sampler!r} needs masks, which a {class_name(constraint)} does not compute",
             hint='Use sampler="awrs", or a Constraint, with the checker as accepts= and viable= where there are these.',
         )
+
+
+def check_particles(particles: object) -> None:
+    """Raise TypeError, ValueError or LimitError unless this is the size of a population."""
+    check_counts(1, particles=particles)
+    if particles > MOST_PARTICLES:  # type: ignore[operator]
+        raise LimitError(f"particles is {describe_value(particles)}: a population has at most {MOST_PARTICLES:,}")
 
 
 def check_counts(least: int, **numbers: object) -> None:
