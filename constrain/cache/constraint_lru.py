@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, Protocol, TypeVar
 
 __all__ = ["LRU"]
@@ -86,10 +87,23 @@ class LRU(Generic[_T]):
             cached = self._objects.setdefault(entry, made)
             self._objects.move_to_end(entry)
             self._latest = entry
-            while len(self._objects) > 1 and (len(self._objects) > self.most or self._total > self.most_bytes):
-                old, _ = self._objects.popitem(last=False)
-                self._total -= self._sizes.pop(old, 0)
+            self._evict()
             return cached
+
+    @contextmanager
+    def resized(self, most: int, most_bytes: int) -> Iterator[None]:
+        """Have other bounds within the block, and evict after it what exceeds the former ones."""
+        before = self.most, self.most_bytes
+        self.most, self.most_bytes = most, most_bytes
+        try:
+            yield
+        finally:
+            self.most, self.most_bytes = before
+            if self.most:
+                with self._lock:
+                    self._evict()
+            else:
+                self.clear()
 
     def clear(self) -> None:
         """Evict everything."""
@@ -97,6 +111,12 @@ class LRU(Generic[_T]):
             self._objects.clear()
             self._sizes.clear()
             self._total, self._latest = 0, None
+
+    def _evict(self) -> None:
+        """Evict the least recently used objects beyond the bounds, but not the last one. The lock is held."""
+        while len(self._objects) > 1 and (len(self._objects) > self.most or self._total > self.most_bytes):
+            old, _ = self._objects.popitem(last=False)
+            self._total -= self._sizes.pop(old, 0)
 
     def _measure_latest(self) -> None:
         """Update the size of the most recently used object, before another one takes its position."""

@@ -84,8 +84,7 @@ def run_engine(
     on_start : callable
         Called once requests are accepted.
     """
-    recent.most, recent.most_bytes = settings.cached_constraints, settings.cached_bytes
-    with Engine(model, slots=slots) as engine:
+    with recent.resized(settings.cached_constraints, settings.cached_bytes), Engine(model, slots=slots) as engine:
         run_server(create_app(engine, settings, RequestLog(log_format)), listener, on_start)
 
 
