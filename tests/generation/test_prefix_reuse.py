@@ -97,7 +97,7 @@ def test_a_prompt_that_was_cancelled_does_not_hold_up_others() -> None:
         runs = []
         for _ in range(3):
             call = engine._prepare(SYSTEM * 2, {"regex": "ab", "max_tokens": 8})
-            runs.append(engine.scheduler.submit(next(engine._draw(call))[0]))
+            runs.append(engine.scheduler.submit(engine._draw(call).plan_round()[0]))
         engine.scheduler.step()
         assert [run.is_admitted for run in runs] == [False, True, True]
         engine.scheduler.cancel(runs[0])
@@ -112,7 +112,7 @@ def test_a_prompt_that_was_cancelled_does_not_hold_up_others() -> None:
 def test_a_full_queue_refuses_calls_and_loses_none() -> None:
     with Engine(made("llama"), slots=2, max_queue=1) as engine:
         call = engine._prepare(["a"] * 3, {"regex": "[a-z]{6}", "max_tokens": 8})
-        runs = [engine.scheduler.submit(request) for request in next(engine._draw(call))]  # nothing steps them yet
+        runs = [engine.scheduler.submit(request) for request in engine._draw(call).plan_round()]  # nothing steps them yet
         with pytest.raises(LimitError, match="2 of the prompts"):
             engine.generate("a", regex="ab", max_tokens=8)
         engine.scheduler.step()
@@ -136,7 +136,7 @@ def test_the_cache_shrinks_after_a_large_batch_and_a_long_text() -> None:
         assert isinstance(engine.runner, TransformersRunner)
         assert count_cache(engine.runner) <= budget
         call = engine._prepare([SYSTEM * 40, "x"], {"regex": ["ab", "[a-z]{200}"], "max_tokens": 400})
-        for request in next(engine._draw(call)):
+        for request in engine._draw(call).plan_round():
             engine.scheduler.submit(request)
         sizes = list[tuple[int, int]]()
         while engine.scheduler.has_work:
