@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import mmap
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,31 +33,32 @@ settings.load_profile("house")
 recent.most = programs.most = 0
 
 
-GARBAGE = 512 << 20
-"""Bytes by which a process may grow before garbage is collected."""
-floor = 0
+GARBAGE = 8 << 30, 512 << 20
+"""Bytes of addresses and of memory by which a process may grow before garbage is collected."""
+floor = 0, 0
 
 
 def pytest_runtest_logfinish() -> None:
     """Return memory to the system when the process has grown.
 
     What a failing call leaves behind is kept alive by its traceback, and in a large process the garbage collector comes
-    by so rarely that hundreds of vocabularies accumulate; tests with a limit of memory would fail.
+    by so rarely that hundreds of vocabularies accumulate; then tests fail that limit memory, or that fork.
     """
     global floor
-    if measure_memory() > floor + GARBAGE:
+    if any(now > before + more for now, before, more in zip(measure_memory(), floor, GARBAGE)):
         gc.collect()
         if sys.platform == "linux":
             ctypes.CDLL(None).malloc_trim(0)
         floor = measure_memory()
 
 
-def measure_memory() -> int:
-    """Return the bytes of memory that this process has in use; 0 where the system does not say."""
+def measure_memory() -> tuple[int, int]:
+    """Return the bytes of addresses and of memory that this process uses; 0 where the system does not say."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+        addresses, memory = Path("/proc/self/statm").read_text().split()[:2]
     except OSError:
-        return 0
+        return 0, 0
+    return int(addresses) * mmap.PAGESIZE, int(memory) * mmap.PAGESIZE
 
 
 @pytest.fixture(autouse=True, scope="module")

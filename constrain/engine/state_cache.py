@@ -8,6 +8,8 @@ evicted: it is emptied and its `epoch` incremented, after which each Matcher rep
 from __future__ import annotations
 
 import mmap
+import platform
+import sys
 from collections.abc import Callable
 from functools import lru_cache
 from threading import get_ident
@@ -68,6 +70,9 @@ MOST_ITEMS = 1 << 17
 MOST_STEPS = 1 << 30
 MASK_SLOTS = 128
 SPARES = 4
+NO_RESERVE = 0x4000 if sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64") else 0
+"""MAP_NORESERVE, which `mmap` does not export: without it Linux counts untouched pages as used, and a process with
+hundreds of state caches cannot be forked."""
 LINE = 16
 """int32s of a cache line; slots are aligned to it."""
 
@@ -95,7 +100,7 @@ def _private_pages(size: int) -> mmap.mmap:
     """Return zeroed memory that is copied on fork (shared memory is the default of mmap)."""
     if hasattr(mmap, "MAP_PRIVATE") and hasattr(mmap, "MAP_ANONYMOUS"):
         try:
-            return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE)
         except OSError as error:  # an address space that is limited, as by ulimit -v
             raise LimitError(
                 f"the state cache of the constraint reserves {size:,} bytes of addresses, which this process lacks",

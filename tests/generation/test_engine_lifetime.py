@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -151,9 +151,18 @@ def test_closing_ends_the_calls_that_wait_for_a_slot() -> None:
     assert engine.scheduler.used == 0
 
 
-def test_an_interrupted_caller_frees_its_slot() -> None:
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """SIGINT raises KeyboardInterrupt, also in a process that was started in the background, which ignores it."""
     if threading.current_thread() is not threading.main_thread():
         pytest.skip("signals reach the main thread only")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
+def test_an_interrupted_caller_frees_its_slot() -> None:
     with Engine(Slow(), BYTES) as engine:
 
         def interrupt() -> None:
@@ -205,7 +214,7 @@ def refuse() -> None:
 def test_an_error_of_foreign_code_ends_one_text_only(fails: str) -> None:
     with Engine(TableModel(BYTES.size), BYTES) as engine:
         call = engine._prepare([None, None], {"regex": ["[ab]{30}", "[cd]{30}"]})
-        requests = next(engine._draw(call))
+        requests = engine._draw(call).plan_round()
         bad: dict[str, Any] = {"draft_source": lambda: Failing(refuse)}
         if fails == "end listener":
             bad = {"end_listener": lambda *_: refuse()}

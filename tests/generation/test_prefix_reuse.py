@@ -112,7 +112,9 @@ def test_a_prompt_that_was_cancelled_does_not_hold_up_others() -> None:
 def test_a_full_queue_refuses_calls_and_loses_none() -> None:
     with Engine(made("llama"), slots=2, max_queue=1) as engine:
         call = engine._prepare(["a"] * 3, {"regex": "[a-z]{6}", "max_tokens": 8})
-        runs = [engine.scheduler.submit(request) for request in engine._draw(call).plan_round()]  # nothing steps them yet
+        runs = [
+            engine.scheduler.submit(request) for request in engine._draw(call).plan_round()
+        ]  # nothing steps them yet
         with pytest.raises(LimitError, match="2 of the prompts"):
             engine.generate("a", regex="ab", max_tokens=8)
         engine.scheduler.step()
