@@ -235,13 +235,13 @@ MODEL = QueryModel([query.replace("\n", " ") for query in random_queries(7, 150,
 
 def test_everything_that_is_generated_prepares() -> None:
     """A model that writes plausible queries, most of which are wrong without the checker."""
-    regex, given = r"SELECT [ -~]{1,100}", {"n": 40, "max_tokens": 110}
+    regex, given = r"SELECT [ -~]{1,100}", {"n": 20, "max_tokens": 110}
     free = draw(MODEL, constrain.compile(BYTES, regex=regex), rng=np.random.default_rng(1), **given)  # type: ignore[arg-type]
     made = constrain.generate(MODEL, tokenizer=BYTES, regex=regex, check=CHECKER, seed=1, **given)  # type: ignore[call-overload]
     connection = connect()
-    assert len(made) == 40
+    assert len(made) == 20
     assert all(is_prepared(connection, one.text) for one in made)
-    assert sum(one.finish_reason == "complete" for one in made) > 5
+    assert sum(one.finish_reason == "complete" for one in made) > 2
     assert sum(is_prepared(connection, one.text) for one in free) < 0.8 * len(free)
 
 

@@ -11,7 +11,9 @@ import importlib
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,9 +98,15 @@ def test_third_parties_are_those_of_the_package(module: str) -> None:
     assert not found - LAYERS.get(package, set()) - set(sys.stdlib_module_names) - {"constrain"}
 
 
+@cache
+def figures() -> dict[str, Any]:
+    """The figures of the library, computed once."""
+    return compute_figures(LIBRARY)
+
+
 @pytest.mark.parametrize("name", sorted(LIMITS))
 def test_figures_are_within_their_limits(name: str) -> None:
-    value, parts = compute_figures(LIBRARY)[name]
+    value, parts = figures()[name]
     assert value <= LIMITS[name], parts
 
 

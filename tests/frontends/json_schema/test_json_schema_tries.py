@@ -132,7 +132,7 @@ CAPPED = [Style.any(), Style(numbers="any"), Style(numbers="any", digits=1), Sty
     st.sampled_from(CAPPED),
     st.data(),
 )
-@settings(max_examples=80)
+@settings(max_examples=50)
 def test_numbers_in_every_spelling(values: list[Decimal], style: Style, data: st.DataObject) -> None:
     rules: dict[Any, Any] = _Rules()
     exactly = [Fraction(value) for value in values]
