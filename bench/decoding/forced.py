@@ -6,11 +6,14 @@ stand in its place), and the half with the larger shares is measured.
 
 *What is written.* "document": the model is made to write that document (`written_texts`), under the constraint and
 without one, by turns, to its end. "own": what the model writes by itself, at most so many tokens, beside as many tokens
-without a constraint. *How forced text is written*: appended with the tokens of the tokenizer ("canonical"), drafted and
-sampled ("sample", lossless over sequences of tokens), or as all other text ("none").
+without a constraint. *How forced text is written*: appended with the tokens of the tokenizer, with their probabilities
+("canonical") or without ("unscored"), drafted and sampled ("sample", lossless over sequences of tokens), or as all
+other text ("none").
 
-*The limit.* A token that is not forced takes a forward pass. "limit" is tokens over passes: the ratio that would be
-reached if a pass with many tokens took as long as one with a single token, and masks took no time (Amdahl 1967).
+*The limits.* A token that is not forced takes a forward pass. "limit" is tokens over passes: the ratio that would be
+reached if a pass with many tokens took as long as one with a single token, and all else no time (Amdahl 1967). Such
+passes take longer, most of all on a CPU, where a product of a matrix with two vectors takes up to twice as long as with
+one. "model limit" counts that: it is the ratio of the time in forward passes per token alone.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from .written_texts import WrittenText
 __all__ = ["Document", "count_forced_share", "find_structured_half", "measure_documents", "measure_own_texts"]
 
 MODES: dict[str, dict[str, Any]] = {
+    "unscored": {"forced": "unscored"},
     "canonical": {"forced": "canonical"},
     "sample": {"forced": "sample"},
     "none": {"draft": "none"},
@@ -161,5 +165,11 @@ def compare_runs(bound: Sequence[Run], free: Sequence[Run]) -> dict[str, Any]:
     return {
         "constrained": count_rate(bound), "unconstrained": count_rate(free),
         "ratio": count_rate(bound) / count_rate(free), "median ratio": median_ratio(bound, free),
-        "forced tokens": 1 - passes / tokens, "limit": tokens / passes, "tokens": tokens, "texts": len(bound),
+        "forced tokens": 1 - passes / tokens, "limit": tokens / passes,
+        "model limit": count_model_rate(bound) / count_model_rate(free), "tokens": tokens, "texts": len(bound),
     }  # fmt: skip
+
+
+def count_model_rate(runs: Sequence[Run]) -> float:
+    """Return tokens per second of forward passes over all runs."""
+    return sum(run.tokens for run in runs) / sum(run.model_seconds for run in runs)

@@ -15,13 +15,14 @@ __all__ = ["Run", "count_rate", "generate_free", "generate_ours", "generate_thei
 
 class Run(NamedTuple):
     """tokens: number generated, end token included. seconds: of the call. ids: the tokens, without the end token.
-    passes: forward passes, of our Engine only.
+    passes, model_seconds: forward passes and their time, of our Engine only.
     """
 
     tokens: int
     seconds: float
     ids: tuple[int, ...] = ()
     passes: int = 0
+    model_seconds: float = 0.0
 
 
 def generate_ours(engine: Any, prompt: Any, *, max_tokens: int, seed: int, **options: Any) -> Run:
@@ -29,7 +30,8 @@ def generate_ours(engine: Any, prompt: Any, *, max_tokens: int, seed: int, **opt
     start = perf_counter()
     made = engine.generate(prompt, max_tokens=max_tokens, seed=seed, **options)
     seconds = perf_counter() - start
-    return Run(made.stats.tokens, seconds, tuple(made.tokens), made.stats.model_calls)
+    stats = made.stats
+    return Run(stats.tokens, seconds, tuple(made.tokens), stats.model_calls, stats.model_us_total / 1e6)
 
 
 def open_free_engine(loaded: Any) -> Any:

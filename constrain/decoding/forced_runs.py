@@ -27,6 +27,10 @@ laws is
 
 It is 0 where the model gives all mass of the forced bytes to the tokenizer's own tokens. A tight token budget changes
 both laws in ways that are not part of these sums (finish_reason "budget").
+
+*Scored or not.* To sum these probabilities, the model has to return a row of logits for each token of a run: its last
+layer and its normalisation for tokens that are known already. Runs that are not scored are fed like a prompt, and what
+is written has the law q' all the same.
 """
 
 from __future__ import annotations
@@ -123,8 +127,7 @@ def list_merging_tokens(matcher: Matcher, vocabulary: Vocabulary, first: int, re
     -------
     list of int
     """
-    spelled, known = vocabulary.tokens[first] or b"", tokens_by_bytes(vocabulary)
-    shorter = [token for length in range(1, len(spelled)) for token in known.get(spelled[:length], ())]
+    shorter = shorter_tokens(vocabulary)[first]
     if not shorter:
         return []
     here, found = matcher.state[1], list[int]()
@@ -140,14 +143,27 @@ def list_merging_tokens(matcher: Matcher, vocabulary: Vocabulary, first: int, re
     return found
 
 
+class ShorterTokens(dict[int, tuple[int, ...]]):
+    """For each token, those whose bytes begin its bytes and are fewer; listed when they are first asked for."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.tokens = vocabulary.tokens
+        self.by_bytes: dict[bytes, list[int]] = {}
+        for index, token in enumerate(self.tokens):
+            if token:
+                self.by_bytes.setdefault(token, []).append(index)
+
+    def __missing__(self, token: int) -> tuple[int, ...]:
+        spelled = self.tokens[token] or b""
+        starts = (spelled[:length] for length in range(1, len(spelled)))
+        self[token] = tuple(index for start in starts for index in self.by_bytes.get(start, ()))
+        return self[token]
+
+
 @lru_cache(maxsize=4)
-def tokens_by_bytes(vocabulary: Vocabulary) -> dict[bytes, tuple[int, ...]]:
-    """Return all ordinary tokens by their bytes."""
-    out: dict[bytes, tuple[int, ...]] = {}
-    for index, token in enumerate(vocabulary.tokens):
-        if token:
-            out[token] = (*out.get(token, ()), index)
-    return out
+def shorter_tokens(vocabulary: Vocabulary) -> ShorterTokens:
+    """Return the table of shorter tokens of a vocabulary."""
+    return ShorterTokens(vocabulary)
 
 
 def fits_budget(closing: Closing, matcher: Matcher, tokens: tuple[int, ...], remaining: int) -> bool:

@@ -59,7 +59,7 @@ def generate_text(
         How a token is chosen among the allowed ones.
     stop : tuple of str
         Strings that end the text where the constraint accepts what is before them, see `stop_strings`.
-    forced : {"sample", "canonical"}
+    forced : {"sample", "canonical", "unscored"}
         How forced text is written, see `TokenChoice`.
     stream : callable, optional
         Called with each `Piece` as it is generated.

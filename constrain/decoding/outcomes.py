@@ -78,8 +78,8 @@ class Stats:
     fed, because their keys and values were in the cache. model_calls: number of forward passes that the text took part
     in.
     forced_tokens: tokens accepted from drafts, or appended by forced runs, which need no separate pass. forced_logprob:
-    log of the probability with which sampling would have chosen the tokens that forced runs appended, see
-    `forced_runs`. closing_tokens: tokens written to close the
+    log of the probability with which sampling would have chosen the tokens that forced runs appended, nan if they were
+    not scored, see `forced_runs`. closing_tokens: tokens written to close the
     text in time. refused_for_budget: sampled tokens that were rejected because no completion would have fitted.
     log_mass: sum over steps of the log of the allowed probability mass (nats), a measure of how much the constraint
     changed the model's choices. model_us_total: duration of the passes that the text took part in, with other texts or

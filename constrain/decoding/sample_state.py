@@ -17,8 +17,10 @@ them.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
@@ -93,9 +95,13 @@ class SampleState:
         self.draft = NO_DRAFT
         self.unwritten: list[int | None] | None = None
         self.run: list[int] = []
+        self.unscored: tuple[int, ...] = ()
         self.open_tokens: tuple[int, ...] = ()
-        if request.choice.forced == "canonical":
+        self.has_runs = request.choice.forced != "sample" and self.matcher is not None
+        if self.has_runs:
             self.start_run()
+        if self.has_runs and request.choice.forced == "unscored":
+            self.outcome.logprob = self.outcome.log_weight = self.outcome.stats.forced_logprob = math.nan
         self.is_finished = False
         self.mask_ns = self.advance_ns = self.model_ns = self.positions = 0
 
@@ -113,11 +119,16 @@ class SampleState:
         """How many more tokens the text may have, end token included."""
         return self.request.max_tokens - len(self.outcome.tokens)
 
+    @property
+    def must_end(self) -> bool:
+        """Whether the constraint allows nothing more."""
+        return self.matcher is not None and self.matcher.is_finished
+
     def propose_draft(self, texts: int) -> DraftTree:
         """Choose and return the draft of the next step. texts: how many texts the batch has."""
         if self.unwritten is not None:
             self.draft = DraftTree.chain([token for token in self.unwritten if token is not None][: LONGEST_DRAFT - 1])
-        elif self.request.choice.forced == "canonical" and self.matcher is not None:
+        elif self.has_runs:
             self.draft = DraftTree.chain([*self.run, *self.open_tokens][: min(LONGEST_DRAFT, self.remaining) - 1])
         elif self.remaining > 1:
             observe_batch(self.source, texts)
@@ -129,11 +140,7 @@ class SampleState:
     @property
     def is_draft_forced(self) -> bool:
         """Whether a draft of the text is forced text only, which may as well be drafted in a later step."""
-        return (
-            self.unwritten is not None
-            or self.request.choice.forced == "canonical"
-            or isinstance(self.source, ForcedDrafts)
-        )
+        return self.unwritten is not None or self.has_runs or isinstance(self.source, ForcedDrafts)
 
     def take_rows(self, rows: LogprobRows, masks: Sequence[NodeMask], draft: DraftTree) -> list[int]:
         """Sample tokens along the rows of a step. Return the nodes of the draft that were accepted.
@@ -148,7 +155,8 @@ class SampleState:
         while True:
             row = self.adjust_row(rows[node + 1]) if self.is_adjusted else rows[node + 1]
             token = self.take_row(row, masks[node + 1], draft, node)
-            if token is None or self.outcome.stop is not None:
+            has_run = self.append_unscored()
+            if token is None or self.outcome.stop is not None or (has_run and self.must_end):
                 self.finish()
                 break
             child = draft.children.get(node, {}).get(token)
@@ -156,7 +164,7 @@ class SampleState:
                 break
             kept.append(child)
             node = child
-            if self.matcher is None and self.remaining == 0:
+            if has_run or (self.matcher is None and self.remaining == 0):
                 break
         fresh = self.outcome.tokens[written:]
         self.unfed = fresh[len(kept) :]
@@ -177,7 +185,7 @@ class SampleState:
             known = make_full_mask(self.request.vocabulary.size) if mask is None else mask
             choice = self.choose(row, known, draft, node)
             if choice is not None:
-                if self.request.choice.forced == "canonical" and choice.token not in self.ends and mask is not None:
+                if self.has_runs and choice.token not in self.ends and mask is not None:
                     choice = self.take_run(row, mask, choice)
                 return self.append_choice(choice, draft.children.get(node, {}))
             completion = self.find_completion()
@@ -247,14 +255,17 @@ class SampleState:
             and fits_budget(self.closing, self.matcher, (first, *rest), self.remaining)
         ):
             first, rest, self.outcome.finish_reason = token, (), "budget"
-        self.open_tokens = run.open_tokens
-        merging = list_merging_tokens(self.matcher, vocabulary, first, rest)
+        self.open_tokens, is_scored = run.open_tokens, self.request.choice.forced == "canonical"
+        merging = list_merging_tokens(self.matcher, vocabulary, first, rest) if is_scored else []
         self.matcher.advance(first)
+        if first != token:
+            self.closing.follow(self.matcher, first, self.remaining - 1)
+        if not is_scored:
+            self.unscored = rest
+            return replace(choice, token=first)
         self.run = list(rest)
         if not merging:
             return choice
-        if first != token:
-            self.closing.follow(self.matcher, first, self.remaining - 1)
         logs, logmass = find_log_proposals(row, mask, [first, *merging], self.request.choice.proposal)
         total = log_sum(logs)
         self.outcome.stats.forced_logprob += float(logs[0]) - total
@@ -273,6 +284,22 @@ class SampleState:
         self.closing.follow(self.matcher, token, self.remaining - 1)
         self.append_token(token, logprob, logmass, "forced")
         return token
+
+    def append_unscored(self) -> bool:
+        """Append the forced run after the last token, which the model is fed and not asked about. Return whether there
+        was one.
+        """
+        run, self.unscored = self.unscored, ()
+        for token in run:
+            assert self.matcher is not None
+            assert self.closing is not None
+            self.matcher.advance(token)
+            self.closing.follow(self.matcher, token, self.remaining - 1)
+            self.outcome.stats.forced_tokens += 1
+            self.append_token(token, math.nan, math.nan, "forced")
+            if self.outcome.stop is not None:
+                break
+        return bool(run)
 
     def adjust_row(self, row: LogprobRows) -> LogprobRows:
         """Return the log-probabilities after penalties and biases."""

@@ -17,7 +17,7 @@ from .logit_adjustment import UNADJUSTED, LogitAdjustment
 
 __all__ = ["PLAIN_CHOICE", "ForcedText", "TokenChoice"]
 
-ForcedText = Literal["sample", "canonical"]
+ForcedText = Literal["sample", "canonical", "unscored"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class TokenChoice:
         Penalties and biases.
     stop : tuple of str
         Strings that end the text, as `stop_strings.as_stop_strings` returns them.
-    forced : {"sample", "canonical"}
+    forced : {"sample", "canonical", "unscored"}
         How text that the constraint forces is written: its tokens are sampled, or are those that the tokenizer itself
-        would choose, see `forced_runs`; then there are no other drafts.
+        would choose, with their probabilities or without, see `forced_runs`; then there are no other drafts.
     """
 
     proposal: Proposal = PLAIN

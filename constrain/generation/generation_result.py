@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import log
+from math import isnan, log
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -39,10 +39,10 @@ class Generation(Generic[T]):
     tokens : tuple of int
         Token ids, without the end token; with those of a stop string.
     logprob : float
-        Log-probability of the text under the model in nats, end token included.
+        Log-probability of the text under the model in nats, end token included; nan with forced="unscored".
     log_weight : float
         Log of the ratio of the model's probability to the probability with which the text was drawn, in nats (see
-        `sampling.core.masked_sampling`).
+        `sampling.core.masked_sampling`); nan with forced="unscored".
     finish_reason : {"complete", "budget", "stop", "length"}
         "complete": the model ended the text. "budget": the text was closed, or kept short, to end within max_tokens.
         "stop": a stop string ended it. "length": an unconstrained text that was cut off. Unfinished texts under a
@@ -116,7 +116,11 @@ def weigh_outcomes(
     Texts are drawn until `requested` of them have ended. For independent draws, with n of m ended, (n - 1) / (m - 1) is
     then an unbiased estimate of the probability of ending (Haldane 1945), while n / m is biased upwards. With a single
     text there is no unbiased estimate above 0: log_z then uses n / m, is too large on average, and is never trusted.
+
+    There are no statistics of texts whose weights are unknown (forced="unscored").
     """
+    if any(isnan(outcome.log_weight) for outcome in outcomes):
+        return {}
     log_weights = [outcome.log_weight for outcome in outcomes] + [-np.inf] * unfinished
     stats = weight_stats(np.array(log_weights, np.float64))
     if stats:

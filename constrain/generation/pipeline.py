@@ -171,8 +171,8 @@ def generate(
         reason; or a `checking.TextChecker` ("ok", "dead" or "complete") or `sampling.Checker`, which also judge
         prefixes. With "masked" a function is called for complete texts, and a text that it rejects is drawn again. All
         others guide the choice of each token: they are called only for what the mask allows, and what they reject is
-        not tried again; an exception of a TextChecker ends the call. (With stop= or forced="canonical", they are also
-        called for complete texts only.)
+        not tried again; an exception of a TextChecker ends the call. (With stop=, or with forced= other than
+        "sample", they are also called for complete texts only.)
     masks : {"first", "after"}
         For a check of prefixes, and the sampler "masked" or "awrs": whether the mask is applied before a token is
         checked, or after it.
@@ -211,11 +211,13 @@ def generate(
         Adjust the model itself for every sampler, see `decoding.logit_adjustment.LogitAdjustment`. logit_bias maps
         tokens to numbers: ids, or texts that are one token.
 
-    forced : {"sample", "canonical"}
+    forced : {"sample", "canonical", "unscored"}
         How text is written that the constraint forces. "sample" draws its tokens from the model, in as few calls as
         possible: the distribution is that of one call per token. "canonical" appends the tokens that the tokenizer
         itself would choose, which takes fewer calls; `stats.forced_logprob` says how much the distribution of token
-        strings changes, and log_weight corrects for it among these strings (see `decoding.forced_runs`).
+        strings changes, and log_weight corrects for it among these strings (see `decoding.forced_runs`). "unscored"
+        draws the same texts as "canonical" and is the fastest: the model is fed the forced tokens and not asked for
+        their probabilities, so that logprob and log_weight are nan.
 
     stop : str or sequence of str, optional
         The text ends before the first occurrence of one of them before which the constraint accepts the text; any other

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import cast, get_args
 
 from ..base.errors import ArgumentError, ConstrainError, check_choice, check_type
 from ..decoding.logit_adjustment import LogitAdjustment, check_bias
 from ..decoding.stop_strings import as_stop_strings
-from ..decoding.token_choice import TokenChoice
+from ..decoding.token_choice import ForcedText, TokenChoice
 from ..sampling.core.masked_sampling import Proposal
 from ..vocabulary.vocabulary import Vocabulary
 
@@ -48,8 +49,8 @@ def build_token_choice(
             check_bias(token, bias)
     by_id = {token: bias for token, bias in (logit_bias or {}).items() if not isinstance(token, str)}
     adjustment = LogitAdjustment(repetition_penalty, presence_penalty, frequency_penalty, by_id)
-    check_choice("forced", forced, ("sample", "canonical"))
-    return TokenChoice(proposal, adjustment, as_stop_strings(stop), "canonical" if forced == "canonical" else "sample")
+    check_choice("forced", forced, get_args(ForcedText))
+    return TokenChoice(proposal, adjustment, as_stop_strings(stop), cast(ForcedText, forced))
 
 
 def find_biased_tokens(choice: TokenChoice, logit_bias: TokenBiases | None, vocabulary: Vocabulary) -> TokenChoice:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from ..base.errors import VocabularyError
 
-__all__ = ["Encode", "encode_continuation", "find_fewest_tokens", "list_lengths_by_head"]
+__all__ = ["Encode", "RecentSpellings", "encode_continuation", "find_fewest_tokens", "list_lengths_by_head"]
 
 Encode: TypeAlias = Callable[[str], "list[int]"]
 """A function from a text to token ids."""
@@ -16,6 +16,26 @@ SENTINELS = ("\n", "a", "0", ".")
 
 In any tokenizer one of them is separated from what follows.
 """
+
+MOST_SPELLINGS = 4096
+"""Most texts whose tokens are kept."""
+LONGEST_SPELLING = 256
+"""Most bytes of such a text."""
+
+
+class RecentSpellings(dict[bytes, tuple[int, ...]]):
+    """The tokens of short texts that were tokenised lately.
+
+    A constraint forces the same texts whenever it is used, and a call of a tokenizer costs a hundred microseconds. All
+    are forgotten when there are too many: one operation of a dict at a time, so that threads need no lock.
+    """
+
+    def keep(self, data: bytes, tokens: list[int]) -> None:
+        """Keep the tokens of a text, if it is short."""
+        if len(data) <= LONGEST_SPELLING:
+            if len(self) >= MOST_SPELLINGS:
+                self.clear()
+            self[data] = tuple(tokens)
 
 
 def encode_continuation(

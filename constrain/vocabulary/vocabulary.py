@@ -28,7 +28,7 @@ import numpy as np
 
 from ..base.errors import VocabularyError, check_choice, check_count, check_type, describe_value, shorten_text
 from ..base.extensions import find_extension
-from .text_tokenisation import Encode, encode_continuation, find_fewest_tokens, list_lengths_by_head
+from .text_tokenisation import Encode, RecentSpellings, encode_continuation, find_fewest_tokens, list_lengths_by_head
 from .token_bytes import fingerprint_tokens, name_special_tokens, spell_tokens
 from .token_names import FIRST, NAME
 from .vocabulary_arguments import check_arguments, check_ends, check_id, check_ids, check_tokens
@@ -402,17 +402,20 @@ class Vocabulary:
             If no tokens spell `data`.
         """
         check_type("data", data, Octets, "give bytes, such as text.encode()")
-        if FIRST in data and self.names:
-            return [index for part in NAMED.split(data) if part for index in self._tokenize_text(part)]
-        return self._tokenize_text(data)
+        known = self._recent_spellings.get(data)
+        if known is not None:
+            return list(known)
+        parts = [part for part in NAMED.split(data) if part] if FIRST in data and self.names else [data]
+        tokens = [index for part in parts for index in self._tokenize_text(part)]
+        self._recent_spellings.keep(data, tokens)
+        return tokens
 
     def _tokenize_text(self, data: Octets) -> list[int]:
         """Tokenise bytes without names of special tokens."""
+        ids = None
         if self.encode is not None and FIRST not in data:
             ids = encode_continuation(data, self.encode, self.tokens, self.text)
-            if ids is not None:
-                return ids
-        return self.fewest(data)
+        return self.fewest(data) if ids is None else ids
 
     def fewest(self, data: Octets) -> list[int]:
         """Return the fewest tokens that spell `data`; among equals, those with the longest first token.
@@ -433,6 +436,11 @@ class Vocabulary:
     def _lengths_by_head(self) -> dict[Octets, tuple[int, ...]]:
         """For `fewest`."""
         return list_lengths_by_head(self.by_bytes[0])
+
+    @cached_property
+    def _recent_spellings(self) -> RecentSpellings:
+        """For `tokenize`."""
+        return RecentSpellings()
 
     def __len__(self) -> int:
         return len(self.tokens)

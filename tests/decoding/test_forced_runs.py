@@ -18,6 +18,7 @@ from constrain.base.errors import LimitError, TokenRefused
 from constrain.decoding.forced_runs import NO_RUN, ForcedRun, list_merging_tokens, plan_forced_run
 from constrain.decoding.generation_loop import generate_text
 from constrain.decoding.outcomes import Outcome
+from constrain.decoding.token_choice import ForcedText
 from constrain.integrations.tokenizer_objects import from_tokenizer
 from constrain.sampling.core.masked_sampling import PLAIN, Proposal, allowed_tokens, apply_proposal
 from constrain.vocabulary.vocabulary import Vocabulary
@@ -172,19 +173,37 @@ def test_plans() -> None:
     assert plan_forced_run(constrain.compile(TWINS, regex="a|b").matcher(), TWINS, None) == NO_RUN == ForcedRun(0, ())
 
 
-@given(st.sampled_from(PATTERNS), st.integers(1, 9), st.integers(0, 1000))
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("proposal", PROPOSALS, ids=["plain", "temperature", "top-k"])
+def test_runs_that_are_not_scored_have_the_same_law(pattern: str, proposal: Proposal) -> None:
+    constraint = constrain.compile(TWINS, regex=pattern)
+    lm = ChainModel.random(TWINS, 1, seed=7)
+    law = law_by_hand(lm, constraint, proposal)
+
+    def run(script) -> Outcome:  # type: ignore[no-untyped-def]
+        return generate_text(lm, constraint, rng=script, max_tokens=30, forced="unscored", proposal=proposal)
+
+    found: dict[tuple[int, ...], float] = defaultdict(float)
+    for probability, out in outcomes(run):
+        found[tuple(out.tokens)] += probability
+        assert out.finish_reason == "complete"
+        assert all(map(math.isnan, (out.logprob, out.log_weight, out.stats.forced_logprob)))
+    assert found == pytest.approx({tokens: canonical for tokens, (canonical, _, _) in law.items()})
+
+
+@given(st.sampled_from(PATTERNS), st.integers(1, 9), st.integers(0, 1000), st.sampled_from(["canonical", "unscored"]))
 @settings(max_examples=80, deadline=None)
-def test_budgets_hold(pattern: str, most: int, seed: int) -> None:
+def test_budgets_hold(pattern: str, most: int, seed: int, forced: ForcedText) -> None:
     constraint = constrain.compile(TWINS, regex=pattern)
     lm = ChainModel.random(TWINS, 1, seed=seed % 5)
     try:
         plain = generate_text(lm, constraint, rng=np.random.default_rng(seed), max_tokens=most)
     except LimitError:
         with pytest.raises(LimitError):
-            generate_text(lm, constraint, rng=np.random.default_rng(seed), max_tokens=most, forced="canonical")
+            generate_text(lm, constraint, rng=np.random.default_rng(seed), max_tokens=most, forced=forced)
         return
     assert plain.finish_reason in ("complete", "budget")
-    out = generate_text(lm, constraint, rng=np.random.default_rng(seed), max_tokens=most, forced="canonical")
+    out = generate_text(lm, constraint, rng=np.random.default_rng(seed), max_tokens=most, forced=forced)
     assert len(out.tokens) < most
     assert accepts(constraint, out.tokens)
 
@@ -213,8 +232,9 @@ def test_real_tokenizers(kind: str) -> None:
     make, end = tokenizer_factory.MADE[kind]
     vocabulary = from_tokenizer(tokenizer_factory.wrapped(make(), end))
     constraint = constrain.compile(vocabulary, schema=SCHEMA, style=constrain.Style(whitespace="compact"))
-    calls = {"sample": 0, "canonical": 0}
+    calls = {"sample": 0, "canonical": 0, "unscored": 0}
     for seed in range(6):
+        texts = set()
         for forced in calls:
             lm = TableModel(vocabulary.size, seed, spread=0.5)
             out = generate_text(
@@ -225,13 +245,19 @@ def test_real_tokenizers(kind: str) -> None:
                 forced=forced,  # type: ignore[arg-type]
             )
             assert accepts(constraint, out.tokens)
+            calls[forced] += out.stats.model_calls
+            if forced != "sample":
+                texts.add(out.data)
+            if forced == "unscored":
+                assert math.isnan(out.logprob)
+                continue
             assert (
                 out.logprob == pytest.approx(lm.logprob([*out.tokens, vocabulary.eos_ids[0]]), rel=1e-6)
                 or len(vocabulary.eos_ids) > 1
             )
-            calls[forced] += out.stats.model_calls
             assert (out.stats.forced_logprob < 0) == (forced == "canonical")
-    assert calls["canonical"] < calls["sample"]
+        assert len(texts) == 1, "whether runs are scored changes no text"
+    assert calls["unscored"] <= calls["canonical"] < calls["sample"]
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -84,6 +86,15 @@ def test_canonical_runs_of_transformers_models(family: str) -> None:
         ends = float(np.logaddexp.reduce(rows[-1][list(loaded.vocabulary.eos_ids)]))
         assert one.logprob == pytest.approx(ends + sum(row[token] for row, token in zip(rows, tokens)), abs=1e-2)
     assert all(one.stats.forced_logprob == 0 for one in plain)
+    unscored = constrain.generate(loaded, PROMPT, forced="unscored", **arguments)
+    assert [one.tokens for one in unscored] == [one.tokens for one in runs]
+    assert sum(one.stats.model_calls for one in unscored) <= sum(one.stats.model_calls for one in runs)
+    assert all(math.isnan(one.logprob) and not one.stats.weights for one in unscored)
+    pieces: list[str] = []
+    single = constrain.generate(
+        loaded, PROMPT, forced="unscored", **{**arguments, "n": 1}, stream=lambda piece: pieces.append(piece.text)
+    )
+    assert "".join(pieces) == single[0].text == unscored[0].text
 
 
 def test_both_options_together_and_small_budgets() -> None:
