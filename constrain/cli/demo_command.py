@@ -14,8 +14,9 @@ from rich.syntax import Syntax
 
 from ..compilation.constraint_compiler import compile
 from . import display
+from .answer_statistics import print_ending
 from .cross_check import CrossCheck, validate_independently
-from .generate_command import generation_json, load_with_note, print_cost, stream_pieces
+from .generate_command import generation_json, load_with_note, stream_pieces
 from .kernel_notice import load_kernels
 from .source_options import JsonFlag, SchemaSource, read_schema
 
@@ -82,7 +83,7 @@ def run_demo(
         show_value(generated.value)
         print_heading("the verdict")
         print_check(theirs)
-        print_cost(generated)
+        print_ending(generated)
         compiling, spent = replay_masks(model.vocabulary, source.text, generated.tokens)
         display.print_note((
             f"replayed {REPLAYS} times, each with a new constraint: compiled in {median(compiling):,.0f} µs, "

@@ -15,6 +15,7 @@ from ..base.options import Style
 from ..checking import PythonChecker, SqliteChecker, TextChecker
 from ..search import BeamSearch, BestFirst, StochasticBeams
 from . import display
+from .answer_statistics import print_ending, print_statistics
 from .common_arguments import SchemaOptions, takes_style
 from .constraint_options import ChoiceOption, GrammarOption, RegexOption, SchemaOption, read_constraint
 from .grammar_source import ImportOption
@@ -28,10 +29,8 @@ if TYPE_CHECKING:
     from ..generation.search_arguments import Search
     from ..integrations.transformers_models import LoadedModel
 
-__all__ = ["generate_texts", "load_with_note", "stream_pieces", "print_cost"]
+__all__ = ["generate_texts", "load_with_note", "stream_pieces"]
 
-COUNTED = ("attempts", "acceptance", "populations", "checks_per_token", "model_calls")
-"""Statistics that are printed of a sampler other than masked."""
 ORIGINS = {"drawn": "", "forced": "dim", "closing": "yellow"}
 """Style of a token while it is streamed: drawn by itself, found in a draft of forced text, or written to complete the
 text."""
@@ -106,11 +105,14 @@ def generate_texts(
     retries: Annotated[int, typer.Option(min=0, help="How often a text that --check refuses is drawn again.")] = 3,
     folders: ImportOption = None,
     options: SchemaOptions = SchemaOptions(),
+    with_stats: Annotated[
+        bool, typer.Option("--stats", help="Print what the texts cost, and how faithful they are.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Generate text that satisfies --schema, --regex, --grammar or --choice.
 
-    The text is printed to stdout, its cost to stderr. On a terminal it is streamed, with forced text dimmed.
+    The text is printed to stdout, how it ended to stderr. On a terminal it is streamed, with forced text dimmed.
     """
     given = read_constraint(schema, regex, grammar, choice, folders, options)
     biases = dict(map(read_bias, logit_bias or ()))
@@ -138,9 +140,9 @@ def generate_texts(
     for one in generations:
         if not live:
             print(one.text)
-        print_cost(one)
-    if searched is None:
-        print_weights(generations)
+        print_ending(one)
+    if with_stats:
+        print_statistics(generations)
 
 
 def read_search(option: str | None) -> Search | None:
@@ -207,45 +209,6 @@ def stream_pieces() -> Callable[[Piece], None]:
         sys.stdout.flush()
 
     return stream
-
-
-def print_cost(generation: Generation[Any]) -> None:
-    """Print to stderr what a text cost and how it ended."""
-    stats = generation.stats
-    endings = {
-        "complete": "complete", "budget": "closed in time (--max-tokens)", "length": "cut off, not complete",
-        "stop": "complete before a stop string",
-    }  # fmt: skip
-    speed = stats.tokens / stats.total_us * 1e6 if stats.total_us else 0.0
-    forced = f", {stats.forced_tokens} of them forced" if stats.forced_tokens else ""
-    counted = [f"{name} {stats.counts[name]:.4g}" for name in COUNTED if name in stats.counts]
-    cost = f"{stats.mask_us:.1f} µs a mask" if not counted else f"for all texts: {', '.join(counted)}"
-    display.print_note((
-        f"{endings[generation.finish_reason]} · {stats.tokens} tokens{forced} · {speed:.0f} tokens/s · "
-        f"{cost} · compiled in {stats.compile_us:,.0f} µs · log weight {generation.log_weight:.1f}", "dim",
-    ))  # fmt: skip
-
-
-def print_weights(generations: list[Generation[Any]]) -> None:
-    """Print to stderr which sampler was selected and why, and a summary of the weights of all texts."""
-    from ..sampling.sampler_table import SAMPLERS
-
-    stats = generations[0].stats
-    if stats.reason:
-        display.print_note((f"{stats.sampler}: {stats.reason}", "dim"))
-    if len(generations) > 1:
-        weights, prefix = stats.weights, f"of the {len(generations)} texts: log Z {stats.weights['log_z']:.1f}"
-        if SAMPLERS[stats.sampler].equal_weights:
-            display.print_note((f"{prefix} · from the model's own distribution, given the constraint", "dim"))
-            return
-        trusted = "" if weights["trusted"] else " · not yet reliable: draw more"
-        divergence = f"{weights['kl_to_target']:.2g} nats (and {weights['kl_from_target']:.2g} the other way)"
-        display.print_note(
-            (
-                f"{prefix} · off from the model by {divergence} · worth {weights['ess']:.1f} faithful ones{trusted}",
-                "dim",
-            )
-        )
 
 
 def generation_json(generation: Generation[Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -337,10 +338,15 @@ def test_explain_with_a_vocabulary(run: Run) -> None:
 @has_model
 def test_generate(run: Run) -> None:
     pytest.importorskip("transformers")
-    answer = run("generate", "--choice", "yes", "--choice", "no", "-n", "2", "--seed", "1")
+    chosen = ("generate", "--choice", "yes", "--choice", "no", "-n", "2", "--seed", "1")
+    answer = run(*chosen)
     assert answer.code == 0
     assert set(answer.out.splitlines()) <= {"yes", "no"} and len(answer.out.splitlines()) == 2
-    assert "µs a mask" in answer.err
+    assert re.search(r"(complete · \d tokens · \d+\.\d\d s\n){2}\Z", answer.err)
+    explained = run(*chosen, "--stats")
+    assert explained.out == answer.out
+    for name in ("log weight", "distance", "worth", "reliable"):
+        assert name in explained.err and name not in answer.err
     found = run("generate", "--schema", PERSON, "--seed", "1", "--json").document["texts"][0]
     assert found["finish_reason"] in ("complete", "budget") and found["stats"]["tokens"] == len(found["tokens"]) + 1
     jsonschema.validate(found["value"], json.loads(Path(PERSON).read_text("utf-8")))
@@ -362,7 +368,7 @@ def test_demo(run: Run) -> None:
     answer = run("demo")
     assert answer.code == 0
     assert "the jsonschema package: valid" in answer.out
-    assert "µs a mask" in answer.err
+    assert "µs a mask" in answer.err and "log weight" not in answer.err
     assert run("demo", "--json").document["jsonschema"] == "valid"
 
 
