@@ -33,6 +33,8 @@ __all__ = ["OperationsMiddleware"]
 OPEN_PATHS = frozenset({"/health", "/health/live", "/health/ready"})
 """Paths that need no key and are answered while the server drains."""
 REQUEST_ID = re.compile(rb"[\w.:-]{1,128}")
+MOST_DISCARDED = 64 << 20
+"""Most bytes of the body of a refused request that are read and discarded before its connection is closed."""
 CLIENT_CLOSED = 499
 """The status in logs and metrics of a request whose client hung up (nginx's convention)."""
 
@@ -67,7 +69,7 @@ class OperationsMiddleware:
                 if refusal is None:
                     await self.run_endpoint(scope, exchange)
                 else:
-                    await exchange.refuse(*refusal)
+                    await exchange.refuse(*refusal, discard_seconds=self.operations.settings.body_seconds)
             finally:
                 record.endpoint = getattr(scope.get("route"), "path", "other")
                 record.status = record.status or 500
@@ -190,8 +192,12 @@ class Exchange:
             self.is_complete = True
         await self.client_send(message)
 
-    async def refuse(self, status: int, code: str, message: str) -> None:
-        """Answer an error in place of the endpoint."""
+    async def refuse(self, status: int, code: str, message: str, *, discard_seconds: float = 0.0) -> None:
+        """Answer an error in place of the endpoint, and close the connection.
+
+        discard_seconds: how long to read what is left of the body before that. A connection that is closed with unread
+        bytes is reset, and a client that is still sending would see the reset rather than the answer.
+        """
         self.record.reason = code
         body = json.dumps(make_error(status, code, message)).encode()
         headers = [
@@ -201,7 +207,20 @@ class Exchange:
         if status == 401:
             headers.append((b"www-authenticate", b"Bearer"))
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
-        await self.send({"type": "http.response.body", "body": body})
+        await self.send({"type": "http.response.body", "body": body, "more_body": True})
+        if discard_seconds:
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self.discard_body(), discard_seconds)
+        await self.send({"type": "http.response.body", "body": b""})
+
+    async def discard_body(self) -> None:
+        """Read the rest of the body, up to MOST_DISCARDED bytes."""
+        left = MOST_DISCARDED
+        while left > 0:
+            message = await self.client_receive()
+            if not message.get("more_body", False):  # the end of the body, or a disconnect
+                return
+            left -= len(message["body"])
 
     async def interrupt(self, status: int, code: str, message: str) -> None:
         """End an exchange whose endpoint was cancelled: by an error, or within a stream by an error event."""
