@@ -1,6 +1,7 @@
 """LRU cache of Constraints: compiling an equal source again in one process is a lookup.
 
 A Constraint includes its state caches, so all results computed for earlier texts are available from the first mask on.
+They grow with every text, and are dropped before any Constraint is: computing states again takes less than compiling.
 An evicted Constraint stays alive as long as a Matcher refers to it.
 """
 
@@ -16,14 +17,23 @@ from typing import Any, Generic, Protocol, TypeVar
 __all__ = ["LRU"]
 
 
+SPARE_SHARE = 8
+"""When `most_bytes` are exceeded, 1 / SPARE_SHARE of them is made free, so that objects are not visited at each `get`.
+"""
+
+
 class Sized(Protocol):
-    """An object that can be cached: it belongs to a vocabulary and reports its size."""
+    """An object that can be cached: it belongs to a vocabulary, reports its size, and can become smaller."""
 
     vocabulary: Any
 
     @property
     def bytes_used(self) -> int:
         """Bytes of memory in use."""
+        ...
+
+    def drop_state_caches(self) -> None:
+        """Free what can be computed again."""
         ...
 
 
@@ -33,8 +43,9 @@ _T = TypeVar("_T", bound=Sized)
 class LRU(Generic[_T]):
     """A cache that evicts the least recently used objects beyond `most` objects or `most_bytes` bytes.
 
-    `most` = 0 disables it. `hits` and `misses` count the results of `get`. The size of an object is measured when
-    another one becomes the most recently used, because it grows while the object is in use.
+    Beyond `most_bytes`, first the state caches of objects are dropped, those of the least recently used ones before
+    others. `most` = 0 disables the cache. `hits` and `misses` count the results of `get`. The size of an object is
+    measured when another one becomes the most recently used, because it grows while the object is in use.
     """
 
     def __init__(self, most: int = 64, most_bytes: int = 128 << 20) -> None:
@@ -75,6 +86,7 @@ class LRU(Generic[_T]):
                 self._measure_latest()
                 self._latest = entry
                 self._objects.move_to_end(entry)
+                self._evict()
             return cached
 
     def put(self, key: Hashable, made: _T) -> _T:
@@ -113,7 +125,13 @@ class LRU(Generic[_T]):
             self._total, self._latest = 0, None
 
     def _evict(self) -> None:
-        """Evict the least recently used objects beyond the bounds, but not the last one. The lock is held."""
+        """Evict what exceeds the bounds, but not the most recently used object. The lock is held."""
+        if self._total > self.most_bytes:
+            for entry in list(self._objects)[:-1]:
+                self._objects[entry].drop_state_caches()
+                self._measure(entry)
+                if self._total <= self.most_bytes - self.most_bytes // SPARE_SHARE:
+                    break
         while len(self._objects) > 1 and (len(self._objects) > self.most or self._total > self.most_bytes):
             old, _ = self._objects.popitem(last=False)
             self._total -= self._sizes.pop(old, 0)
@@ -122,6 +140,10 @@ class LRU(Generic[_T]):
         """Update the size of the most recently used object, before another one takes its position."""
         entry = self._latest
         if entry is not None and entry in self._objects:
-            size = self._objects[entry].bytes_used
-            self._total += size - self._sizes.get(entry, 0)
-            self._sizes[entry] = size
+            self._measure(entry)
+
+    def _measure(self, entry: tuple[int, Hashable]) -> None:
+        """Update the size of an object."""
+        size = self._objects[entry].bytes_used
+        self._total += size - self._sizes.get(entry, 0)
+        self._sizes[entry] = size

@@ -28,12 +28,18 @@ class BoundProgram:
         self.program.work = limits.work
         self.spellable = SpellablePositions.of(vocabulary)
         self._state_caches: dict[tuple[int, int], StateCache] = {}  # by thread and worker slot
+        self._epoch = -1  # the greatest of the state caches that were dropped
 
     @property
     def bytes_used(self) -> int:
         """Bytes of the code and of the filled parts of the state caches."""
         state_caches = list(self._state_caches.values())
         return self.program.code.nbytes + sum(state_cache.bytes_filled() for state_cache in state_caches)
+
+    def drop_state_caches(self) -> None:
+        """Drop all state caches. May be called by any thread: a Matcher in use keeps its own until it is deleted."""
+        dropped, self._state_caches = list(self._state_caches.values()), {}
+        self._epoch = max([self._epoch, *(state_cache.epoch for state_cache in dropped)])
 
     def state_cache(self, slot: int = 0) -> StateCache:
         """Return this thread's state cache. State caches are never shared between threads, so masking takes no lock.
@@ -47,5 +53,7 @@ class BoundProgram:
                 running = {t.ident for t in threading.enumerate()}
                 for finished in [one for one in list(self._state_caches) if one[0] not in running]:
                     self._state_caches.pop(finished, None)
-            state_cache = self._state_caches[key] = StateCache(self.program, self.vocabulary, self.limits, state_cache)
+            epoch = self._epoch if state_cache is None else max(self._epoch, state_cache.epoch)
+            state_cache = StateCache(self.program, self.vocabulary, self.limits, epoch)
+            self._state_caches[key] = state_cache
         return state_cache

@@ -149,19 +149,17 @@ class StateCache(GuardedSets):
     `context` and `address` are as in MaskTable, with all slots filled. `epoch` is incremented whenever set ids become
     invalid. `start` is the set before any text, `thread` the owning thread. `is_lost` says that the cache must not be
     used any more: it belongs to a thread of the parent process before a fork, or an interrupt left it inconsistent. The
-    argument `lost` is the state cache that this one replaces, whose epochs it continues.
+    argument `epoch` is the latest of the state caches that this one replaces, whose epochs it continues.
     """
 
     program: Program
 
-    def __init__(
-        self, program: Program, vocabulary: Vocabulary, limits: Limits, lost: StateCache | None = None
-    ) -> None:
+    def __init__(self, program: Program, vocabulary: Vocabulary, limits: Limits, epoch: int = -1) -> None:
         self.program = program
         self.vocabulary = vocabulary
         self.most_bytes, self.work = limits.state_cache_bytes, limits.work
         self.thread, self.is_lost = get_ident(), False
-        self.epoch: int = -1 if lost is None else lost.epoch
+        self.epoch = epoch
         self.uniqueness = UniquenessMemo(self.work)
         self.derived: dict[type, Any] = {}  # results that other classes derived from the sets, by class
         self.table = find_mask_table(vocabulary)

@@ -15,6 +15,11 @@ class Item:
     name: str
     bytes_used: int = 10
     vocabulary: Any = field(default="v")
+    least: int = 10
+    """Bytes that are left without state caches."""
+
+    def drop_state_caches(self) -> None:
+        self.bytes_used = min(self.bytes_used, self.least)
 
 
 def names(cache: LRU[Item], asked: str) -> str:
@@ -38,8 +43,11 @@ def test_the_least_recently_used_is_evicted() -> None:
 
 
 def test_bytes_are_bounded_except_for_the_last() -> None:
-    assert names(filled(10, 25), "abcdef") in ("def", "ef")
-    cache: LRU[Item] = LRU(10, 25)
+    cache = filled(10, 25)
+    assert (len(cache), cache.bytes_used) == (3, 20), "the last one is measured when another one is used"
+    assert cache.get("v", "d") is not None
+    assert (len(cache), cache.bytes_used) == (2, 20)
+    cache = LRU(10, 25)
     cache.put("large", Item("large", 1_000))
     assert len(cache) == 1
 
@@ -58,3 +66,27 @@ def test_other_bounds_end_with_their_block(most: int, left: str) -> None:
         assert cache.bytes_used == 0
         cache.put("g", Item("g"))
         assert len(cache) == 0
+
+
+def test_state_caches_are_dropped_before_objects_are_evicted() -> None:
+    """Objects grow while they are found again and again, without a miss: the bound holds all the same."""
+    cache: LRU[Item] = LRU(10, 800)
+    items = {name: Item(name) for name in "abcd"}
+    for name, item in items.items():
+        cache.put(name, item)
+    for name in "abcdbcdbcdbcd":
+        assert cache.get("v", name) is items[name]
+        assert cache.bytes_used <= 800
+        items[name].bytes_used += 100
+    assert len(cache) == 4
+    assert items["a"].bytes_used == 10, "the least recently used one is the first whose state caches are dropped"
+    assert items["d"].bytes_used > 100
+
+
+def test_the_object_in_use_keeps_its_state_caches() -> None:
+    cache: LRU[Item] = LRU(10, 100)
+    items = [Item(name, bytes_used=1_000) for name in "ab"]
+    for item in items:
+        cache.put(item.name, item)
+    assert cache.get("v", "b") is items[1]
+    assert [item.bytes_used for item in items] == [10, 1_000]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -133,3 +135,41 @@ def test_a_row_does_not_move_while_its_suffix_trie_is_built(monkeypatch: pytest.
     monkeypatch.setattr(mask_table, "make_suffix_trie", look)
     table.build_suffixes(state)
     assert seen == [(row, 1)] and table.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_SUFFIXES] >= 0
+
+
+def test_dropped_state_caches_change_nothing() -> None:
+    """Matchers in use go on in theirs, later ones have others, and no state of one is mistaken for one of another."""
+    wanted = list_masks(compile(Vocabulary.bytes(), schema=SCHEMA, style=Style.any()), TEXT)
+    constraint = compile(Vocabulary.bytes(), schema=SCHEMA, style=Style.any())
+    states = dict[tuple[int, int], bytes]()
+    old = constraint.matcher()
+    for k in range(len(TEXT) + 1):
+        if k % 7 == 0:
+            constraint.drop_state_caches()
+        if k == 40:
+            old._state_cache.reset()  # evicted after it was dropped: its Matcher moves on to the present one
+        new = constraint.matcher()
+        new.advance_bytes(TEXT[:k])
+        for matcher in (old, new):
+            mask = matcher.mask().tobytes()
+            assert mask == wanted[k]
+            assert states.setdefault(matcher.state, mask) == mask
+            assert matcher.shortest_completion() is not None
+        assert (old._state_cache is new._state_cache) == (k in (40, 41))
+        if k < len(TEXT):
+            old.advance(TEXT[k])
+
+
+def test_dropping_frees_what_no_matcher_uses() -> None:
+    constraint = compile(Vocabulary.bytes(), schema=SCHEMA)
+    before = constraint.bytes_used
+    matcher = constraint.matcher()
+    matcher.advance_bytes(TEXT[:20])
+    block = weakref.ref(matcher._state_cache)
+    assert constraint.bytes_used > before
+    constraint.drop_state_caches()
+    assert constraint.bytes_used == constraint.program.code.nbytes
+    assert block() is not None
+    del matcher
+    gc.collect()
+    assert block() is None
