@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,6 +18,7 @@ from ..decoding.scheduler import Scheduler
 from .answer_call import AnswerCall
 from .answer_meter import AnswerMeter
 from .api_keys import ApiKeys
+from .compile_pool import CompilePool
 from .request_errors import RequestError
 from .request_limits import digest_constraint
 from .request_log import RequestLog
@@ -53,7 +53,8 @@ class Operations:
         self.active = 0
         self.is_draining = False
         self.tasks: set[asyncio.Task[None]] = set()
-        self.pool = ThreadPoolExecutor(settings.compile_threads, thread_name_prefix="constrain-compile")
+        most_texts = scheduler.slots + settings.max_queue  # each of which may have a job that waits for its turn
+        self.pool = CompilePool(settings.compile_threads, settings.compile_threads + most_texts)
 
     @property
     def free_slots(self) -> int:

@@ -98,7 +98,7 @@ class OperationsMiddleware:
         """Run the endpoint in a task, until it ends, its client hangs up, or its time is over."""
         settings, record = self.operations.settings, exchange.record
         enter_record(record)
-        budget = PacedBudget(settings.compile_work, lambda: self.operations.scheduler.has_work)
+        budget = PacedBudget(settings.compile_work, self.operations.pool, lambda: self.operations.scheduler.has_work)
         with use_budget(budget):  # whatever the endpoint constructs, here or in threads
             task = asyncio.create_task(self.run_app(scope, exchange))
         reader = asyncio.create_task(exchange.read(settings.body_seconds))
@@ -114,6 +114,7 @@ class OperationsMiddleware:
             elif not exchange.was_hung_up:
                 task.result()
         finally:
+            budget.abandon()
             self.operations.tasks.discard(task)
             for one in (task, reader):
                 await cancel_task(one)

@@ -3,7 +3,7 @@
 Constructions hold the interpreter lock, which the thread that steps the model needs between the operations of a forward
 pass. One thread that compiles without a pause leaves the model a quarter of its speed. So a request that constructs
 something while texts are being generated works for a moment and then sleeps for a multiple of it: its own answer begins
-later, and the texts of all others go on.
+later, and the texts of all others go on. After a while it takes turns with other such requests, see `compile_pool`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import threading
 import time
 from collections.abc import Callable
 
+from ..base.errors import LimitError
 from ..base.work import WorkBudget
+from .compile_pool import CompilePool
 
 __all__ = ["PacedBudget"]
 
@@ -29,18 +31,25 @@ class PacedBudget(WorkBudget):
     ----------
     limit : int
         The units of the budget.
+    pool : CompilePool
+        The threads, and whose turn it is.
     is_busy : callable
         Returns whether texts are being generated; otherwise no thread sleeps.
     """
 
-    __slots__ = ("home", "is_busy", "unrested", "worked")
+    __slots__ = ("home", "is_abandoned", "is_busy", "pool", "unrested", "worked")
 
-    def __init__(self, limit: int, is_busy: Callable[[], bool]) -> None:
+    def __init__(self, limit: int, pool: CompilePool, is_busy: Callable[[], bool]) -> None:
         super().__init__(limit)
-        self.is_busy = is_busy
+        self.pool, self.is_busy = pool, is_busy
+        self.is_abandoned = False
         self.home = threading.get_ident()  # the thread of the event loop, which must not sleep
         self.unrested = 0
         self.worked: dict[int, int] = {}  # by thread: its CPU time in nanoseconds when it rested last
+
+    def abandon(self) -> None:
+        """Let the constructions of the request end with an error: nobody waits for them any more."""
+        self.is_abandoned = True
 
     def spend(self, units: int, construction: str) -> None:
         """Charge units as `WorkBudget.spend` does, and rest if it is time."""
@@ -51,9 +60,17 @@ class PacedBudget(WorkBudget):
             self.rest()
 
     def rest(self) -> None:
-        """Sleep for the time that the calling thread has worked since its last rest, times REST."""
+        """Sleep for REST times as long as the calling thread has worked since its last rest; then wait for its turn.
+
+        Raise LimitError if the request was abandoned.
+        """
         thread, now = threading.get_ident(), time.thread_time_ns()
         before = self.worked.get(thread)
         self.worked[thread] = now
-        if before is not None and thread != self.home and self.is_busy():
+        if thread == self.home:
+            return
+        if before is not None and self.is_busy():
             time.sleep(REST * (now - before) / 1e9)
+        self.pool.wait_turn(self.spent, lambda: self.is_abandoned)
+        if self.is_abandoned:
+            raise LimitError("The request was abandoned before its constraint was compiled.")

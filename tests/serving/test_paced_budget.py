@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
 from constrain.base.errors import LimitError
 from constrain.serving import paced_budget
+from constrain.serving.compile_pool import CompilePool
 from constrain.serving.paced_budget import REST, UNITS, PacedBudget
+
+
+@pytest.fixture
+def pool() -> Iterator[CompilePool]:
+    with CompilePool(1, 1) as one:
+        yield one
 
 
 class Clock:
@@ -31,8 +39,8 @@ def in_thread(run: object) -> None:
     thread.join()
 
 
-def test_a_busy_server_makes_a_thread_rest_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, budget = Clock(monkeypatch), PacedBudget(10 * UNITS, lambda: True)
+def test_a_busy_server_makes_a_thread_rest_in_proportion(monkeypatch: pytest.MonkeyPatch, pool: CompilePool) -> None:
+    clock, budget = Clock(monkeypatch), PacedBudget(10 * UNITS, pool, lambda: True)
 
     def run() -> None:
         clock.work(budget, 1_000_000)  # the clock of the thread begins here
@@ -45,11 +53,11 @@ def test_a_busy_server_makes_a_thread_rest_in_proportion(monkeypatch: pytest.Mon
     assert budget.spent == 3 * UNITS
 
 
-def test_an_idle_server_and_the_event_loop_do_not_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_server_and_the_event_loop_do_not_rest(monkeypatch: pytest.MonkeyPatch, pool: CompilePool) -> None:
     clock, idle, busy = (
         Clock(monkeypatch),
-        PacedBudget(10 * UNITS, lambda: False),
-        PacedBudget(10 * UNITS, lambda: True),
+        PacedBudget(10 * UNITS, pool, lambda: False),
+        PacedBudget(10 * UNITS, pool, lambda: True),
     )
     in_thread(lambda: [clock.work(idle, 1_000_000) for _ in range(3)])
     for _ in range(3):
@@ -57,16 +65,16 @@ def test_an_idle_server_and_the_event_loop_do_not_rest(monkeypatch: pytest.Monke
     assert clock.slept == []
 
 
-def test_the_limit_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, budget = Clock(monkeypatch), PacedBudget(UNITS, lambda: True)
+def test_the_limit_holds(monkeypatch: pytest.MonkeyPatch, pool: CompilePool) -> None:
+    clock, budget = Clock(monkeypatch), PacedBudget(UNITS, pool, lambda: True)
     clock.work(budget, 1)
     with pytest.raises(LimitError, match="A test needs more than"):
         clock.work(budget, 1, units=1)
 
 
-def test_what_a_thread_does_elsewhere_is_its_own_time() -> None:
+def test_what_a_thread_does_elsewhere_is_its_own_time(pool: CompilePool) -> None:
     """The clock is that of the thread: waiting for others is not work."""
-    budget, times = PacedBudget(10 * UNITS, lambda: True), list[float]()
+    budget, times = PacedBudget(10 * UNITS, pool, lambda: True), list[float]()
 
     def run() -> None:
         budget.spend(UNITS, "a test")
@@ -76,3 +84,18 @@ def test_what_a_thread_does_elsewhere_is_its_own_time() -> None:
 
     in_thread(run)
     assert times[0] < 0.1
+
+
+def test_what_was_abandoned_ends_at_the_next_rest(pool: CompilePool) -> None:
+    budget, errors = PacedBudget(10 * UNITS, pool, lambda: False), list[str]()
+
+    def run() -> None:
+        budget.spend(UNITS, "a test")
+        budget.abandon()
+        budget.spend(UNITS - 1, "a test")
+        with pytest.raises(LimitError, match="abandoned") as found:
+            budget.spend(1, "a test")
+        errors.append(str(found.value))
+
+    in_thread(run)
+    assert len(errors) == 1

@@ -1,0 +1,86 @@
+"""The threads in which requests are read, their constraints compiled and their texts judged, in two lanes.
+
+Every job begins in the fast lane, which so many jobs at a time may be in. One that has spent more than CHEAP units of
+work goes on in the slow lane, where one job works at a time: the one that has received the least so far (multilevel
+feedback, Corbató et al. 1962). So schemas that take seconds to compile, however many, delay neither the small ones nor
+the ends of other texts, and a large schema waits for the first part of others rather than for their end.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from itertools import count
+from typing import Any, TypeVar
+
+__all__ = ["CompilePool"]
+
+T = TypeVar("T")
+
+CHEAP = 20_000
+"""Units of work that a job may spend in the fast lane; a unit is about a microsecond."""
+QUANTUM = 50_000
+"""Units of work after which a job in the slow lane lets others of the same amount go first."""
+PATIENCE = 0.25
+"""Seconds after which a job that waits in the slow lane looks whether its request was abandoned."""
+
+
+class CompilePool(ThreadPoolExecutor):
+    """Threads for the jobs of requests.
+
+    Parameters
+    ----------
+    width : int
+        Most jobs in the fast lane at a time.
+    most_threads : int
+        Most threads, those that wait included.
+    """
+
+    def __init__(self, width: int, most_threads: int) -> None:
+        super().__init__(most_threads, thread_name_prefix="constrain-compile")
+        self.fast = threading.Semaphore(width)
+        self.in_fast: set[int] = set()  # threads
+        self.condition = threading.Condition()
+        self.slow: dict[int, tuple[int, int]] = {}  # by thread: units received, in quanta, and order of arrival there
+        self.arrivals = count()
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Run a function in a thread, beginning in the fast lane."""
+        return super().submit(self.run_job, partial(fn, *args, **kwargs))
+
+    def run_job(self, job: Callable[[], T]) -> T:
+        """Run a job in this thread."""
+        thread = threading.get_ident()
+        self.fast.acquire()
+        self.in_fast.add(thread)
+        try:
+            return job()
+        finally:
+            self.leave_fast(thread)
+            with self.condition:
+                if self.slow.pop(thread, None) is not None:
+                    self.condition.notify_all()
+
+    def leave_fast(self, thread: int) -> None:
+        """Let another job into the fast lane, if this thread is in it."""
+        if thread in self.in_fast:
+            self.in_fast.remove(thread)
+            self.fast.release()
+
+    def wait_turn(self, spent: int, is_abandoned: Callable[[], bool]) -> None:
+        """Wait until the job of this thread may go on. Called between the parts of a job.
+
+        spent: units of work that its request has received. is_abandoned: returns whether to stop waiting.
+        """
+        if spent <= CHEAP:
+            return
+        thread, level = threading.get_ident(), spent // QUANTUM
+        self.leave_fast(thread)
+        with self.condition:
+            if thread not in self.slow or self.slow[thread][0] != level:
+                self.slow[thread] = level, next(self.arrivals)
+                self.condition.notify_all()
+            while min(self.slow.values()) != self.slow[thread] and not is_abandoned():
+                self.condition.wait(PATIENCE)
