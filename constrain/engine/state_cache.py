@@ -37,9 +37,9 @@ from .uniqueness.uniqueness_memo import UniquenessMemo
 __all__ = ["StateCache", "StateCacheEvicted"]
 
 INITIAL_LENGTHS: dict[int, int] = {
-    at.SETS: 8192 * at.SET_W, at.CONFIGS: 32768 * 5, at.SET_HASH: 32768, at.WIDE: 4096 * 256,
-    at.NODES: 1024 * 4, at.EDGES: 2048 * 3, at.NODE_HASH: 4096, at.CURSORS: 4096 * 5, at.CURSOR_HASH: 16384,
-    at.OBJECTS: 32768, at.OBJECT_HASH: 16384, at.NAMES: 4096 * 3, at.NAME_HASH: 16384,
+    at.SETS: 2048 * at.SET_W, at.CONFIGS: 32768 * 5, at.SET_HASH: 8192, at.WIDE: 4096 * 256,
+    at.NODES: 1024 * 4, at.EDGES: 2048 * 3, at.NODE_HASH: 4096, at.CURSORS: 1024 * 5, at.CURSOR_HASH: 4096,
+    at.OBJECTS: 8192, at.OBJECT_HASH: 4096, at.NAMES: 1024 * 3, at.NAME_HASH: 4096,
     at.STARTS: 64, at.ITEMS: 512 * 5, at.SEEN: 2048 * 2, at.CALLS: 256 * 4, at.PENDING_EDGES: 1024 * 5,
     at.MISSING: 4096,
     at.BUFFER: 8192, at.STACK: 16384, at.PATH: 1024,
