@@ -38,11 +38,13 @@ class ServerSettings:
     drain_seconds : float
         How long running requests may go on after SIGTERM.
     compile_threads : int
-        Most constraints that are compiled, and prompts that are encoded, at the same time.
+        Most constraints that are compiled, and prompts that are encoded, at the same time; without those that take
+        long, of which one at a time is worked on (`compile_pool`).
     compile_work, state_cache_bytes : int
         `Limits.work` and `Limits.state_cache_bytes` of a constraint.
     cached_constraints, cached_bytes : int
-        Most constraints that are kept for requests to come, and bytes that they may use.
+        Most constraints that are kept for requests to come, and bytes that they may use. Beyond the bytes, results
+        that masks computed are dropped first, of the constraints that were not used for longest.
     tool_format : str or None
         How the model writes calls: one of `constrain.dialogue.ENVELOPES`; None to choose by its chat template.
     think_open, think_close : str
@@ -75,7 +77,7 @@ class ServerSettings:
     compile_work: int = 1_000_000
     state_cache_bytes: int = 64 << 20
     cached_constraints: int = 512
-    cached_bytes: int = 512 << 20
+    cached_bytes: int = 128 << 20
     tool_format: str | None = None
     think_open: str = ""
     think_close: str = ""
