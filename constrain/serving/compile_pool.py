@@ -8,6 +8,8 @@ the ends of other texts, and a large schema waits for the first part of others r
 
 from __future__ import annotations
 
+import ctypes
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,7 +17,7 @@ from functools import partial
 from itertools import count
 from typing import Any, TypeVar
 
-__all__ = ["CompilePool"]
+__all__ = ["CHEAP", "CompilePool"]
 
 T = TypeVar("T")
 
@@ -25,6 +27,14 @@ QUANTUM = 50_000
 """Units of work after which a job in the slow lane lets others of the same amount go first."""
 PATIENCE = 0.25
 """Seconds after which a job that waits in the slow lane looks whether its request was abandoned."""
+C_LIBRARY = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+def return_free_memory() -> None:
+    """Return free memory to the system where the C library is glibc, which keeps that of threads (malloc_trim(3))."""
+    trim = getattr(C_LIBRARY, "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 class CompilePool(ThreadPoolExecutor):
@@ -60,8 +70,10 @@ class CompilePool(ThreadPoolExecutor):
         finally:
             self.leave_fast(thread)
             with self.condition:
-                if self.slow.pop(thread, None) is not None:
-                    self.condition.notify_all()
+                was_slow = self.slow.pop(thread, None) is not None
+                self.condition.notify_all()
+            if was_slow:
+                return_free_memory()
 
     def leave_fast(self, thread: int) -> None:
         """Let another job into the fast lane, if this thread is in it."""

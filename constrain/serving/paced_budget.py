@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from ..base.errors import LimitError
 from ..base.work import WorkBudget
-from .compile_pool import CompilePool
+from .compile_pool import CHEAP, CompilePool
 
 __all__ = ["PacedBudget"]
 
@@ -22,10 +22,12 @@ UNITS = 2_000
 """Units of work, of about a microsecond each, after which a thread looks whether it has to rest."""
 REST = 3
 """Seconds of rest for each second of work."""
+LONG_REST = 7
+"""As REST, of requests that have left the fast lane of the threads: nobody else waits for them."""
 
 
 class PacedBudget(WorkBudget):
-    """A `WorkBudget` that makes the thread that spends it sleep REST times as long as it worked.
+    """A `WorkBudget` that makes the thread that spends it sleep REST or LONG_REST times as long as it worked.
 
     Parameters
     ----------
@@ -60,7 +62,7 @@ class PacedBudget(WorkBudget):
             self.rest()
 
     def rest(self) -> None:
-        """Sleep for REST times as long as the calling thread has worked since its last rest; then wait for its turn.
+        """Sleep in proportion to the work of the calling thread since its last rest; then wait for its turn.
 
         Raise LimitError if the request was abandoned.
         """
@@ -70,7 +72,7 @@ class PacedBudget(WorkBudget):
         if thread == self.home:
             return
         if before is not None and self.is_busy():
-            time.sleep(REST * (now - before) / 1e9)
+            time.sleep((REST if self.spent <= CHEAP else LONG_REST) * (now - before) / 1e9)
         self.pool.wait_turn(self.spent, lambda: self.is_abandoned)
         if self.is_abandoned:
             raise LimitError("The request was abandoned before its constraint was compiled.")

@@ -10,8 +10,8 @@ import pytest
 
 from constrain.base.errors import LimitError
 from constrain.serving import paced_budget
-from constrain.serving.compile_pool import CompilePool
-from constrain.serving.paced_budget import REST, UNITS, PacedBudget
+from constrain.serving.compile_pool import CHEAP, CompilePool
+from constrain.serving.paced_budget import LONG_REST, REST, UNITS, PacedBudget
 
 
 @pytest.fixture
@@ -99,3 +99,14 @@ def test_what_was_abandoned_ends_at_the_next_rest(pool: CompilePool) -> None:
 
     in_thread(run)
     assert len(errors) == 1
+
+
+def test_what_is_expensive_rests_longer(monkeypatch: pytest.MonkeyPatch, pool: CompilePool) -> None:
+    clock, budget = Clock(monkeypatch), PacedBudget(10 * CHEAP, pool, lambda: True)
+
+    def run() -> None:
+        clock.work(budget, 1_000_000, units=CHEAP)  # the clock of the thread begins here
+        clock.work(budget, 2_000_000)
+
+    in_thread(run)
+    assert clock.slept == pytest.approx([LONG_REST * 0.002])
