@@ -51,7 +51,8 @@ class CompilePool(ThreadPoolExecutor):
     def __init__(self, width: int, most_threads: int) -> None:
         super().__init__(most_threads, thread_name_prefix="constrain-compile")
         self.fast = threading.Semaphore(width)
-        self.in_fast: set[int] = set()  # threads
+        self.working: set[int] = set()  # threads that run a job
+        self.in_fast: set[int] = set()  # those of them that are in the fast lane
         self.condition = threading.Condition()
         self.slow: dict[int, tuple[int, int]] = {}  # by thread: units received, in quanta, and order of arrival there
         self.arrivals = count()
@@ -64,10 +65,12 @@ class CompilePool(ThreadPoolExecutor):
         """Run a job in this thread."""
         thread = threading.get_ident()
         self.fast.acquire()
+        self.working.add(thread)
         self.in_fast.add(thread)
         try:
             return job()
         finally:
+            self.working.remove(thread)
             self.leave_fast(thread)
             with self.condition:
                 was_slow = self.slow.pop(thread, None) is not None
@@ -82,13 +85,13 @@ class CompilePool(ThreadPoolExecutor):
             self.fast.release()
 
     def wait_turn(self, spent: int, is_abandoned: Callable[[], bool]) -> None:
-        """Wait until the job of this thread may go on. Called between the parts of a job.
+        """Wait until the job of this thread may go on. Called between the parts of a job; other threads do not wait.
 
         spent: units of work that its request has received. is_abandoned: returns whether to stop waiting.
         """
-        if spent <= CHEAP:
-            return
         thread, level = threading.get_ident(), spent // QUANTUM
+        if spent <= CHEAP or thread not in self.working:
+            return
         self.leave_fast(thread)
         with self.condition:
             if thread not in self.slow or self.slow[thread][0] != level:

@@ -66,22 +66,32 @@ def test_the_fast_lane_is_as_wide_as_stated(jobs: Jobs) -> None:
 
 
 def test_the_job_that_received_least_goes_first() -> None:
-    with CompilePool(1, 4) as pool:
-        looked, done = threading.Event(), list[str]()
-        pool.wait_turn(2 * QUANTUM, lambda: False)  # this thread has the turn
+    with CompilePool(2, 4) as pool:
+        has_turn, looked, done = threading.Event(), threading.Event(), list[str]()
 
-        def later() -> None:
+        def work_first() -> None:
+            pool.wait_turn(2 * QUANTUM, lambda: False)
+            has_turn.set()
+            assert looked.wait(PATIENCE), "the other one waits"
+            pool.wait_turn(2 * QUANTUM + UNITS, lambda: False)
+            done.append("first")
+
+        def work_later() -> None:
+            assert has_turn.wait(PATIENCE)
             pool.wait_turn(3 * QUANTUM, lambda: looked.set() is not None)  # `set` returns None: not abandoned
             done.append("later")
 
-        more = threading.Thread(target=later)
-        more.start()
-        assert looked.wait(PATIENCE), "it waits"
-        pool.wait_turn(2 * QUANTUM + UNITS, lambda: False)
-        done.append("first")
-        pool.wait_turn(4 * QUANTUM, lambda: bool(done[1:]))  # until the other one went on
-        more.join(PATIENCE)
+        for one in [pool.submit(work_first), pool.submit(work_later)]:
+            one.result(PATIENCE)
         assert done == ["first", "later"]
+
+
+def test_threads_of_others_do_not_take_turns() -> None:
+    """An application without lifespan has the threads of the loop, whose jobs the pool does not see the end of."""
+    with CompilePool(1, 1) as pool:
+        pool.wait_turn(2 * QUANTUM, lambda: False)
+        assert not pool.slow
+        pool.submit(pool.wait_turn, 3 * QUANTUM, lambda: False).result(PATIENCE)
 
 
 def test_a_server_under_slow_requests_answers_others_and_forgets_those_that_hang_up(
