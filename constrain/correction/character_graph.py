@@ -26,13 +26,15 @@ LOWEST_CONTINUATION = {0xE0: 0xA0, 0xF0: 0x90}
 """The lowest second byte after these first bytes; after others 0x80."""
 HIGHEST_CONTINUATION = {0xED: 0x9F, 0xF4: 0x8F}
 """The highest second byte after these first bytes; after others 0xBF."""
-MOST_ALTERNATIVES = 128
+MOST_ALTERNATIVES = 64
 """A state from which single characters lead to more states than this is partial."""
 FEW_ALTERNATIVES = 8
 """The characters that are followed from a partial state."""
 STEP_WORK = 25
 STATE_WORK = 50
-"""Units of work of a step of a Matcher, and of a state that is met for the first time (`constrain.base.work`)."""
+LISTING_WORK = 500
+"""Units of work of a step of a Matcher, of a state that is met for the first time, and of the list of the characters
+that may follow it (`constrain.base.work`)."""
 FIRST_BYTES = [*(ord(one) for one in PREFERRED), *range(0x80), *range(0xC2, 0xF5)]
 
 
@@ -95,6 +97,7 @@ class CharacterGraph:
         """
         known = self.states[state]
         if known.alternatives is None:
+            spend_work(LISTING_WORK, "the repair of a text")
             found: dict[int, str] = {}
             characters = list_characters(known.matcher, MOST_ALTERNATIVES + 1)
             known.is_partial = len(characters) > MOST_ALTERNATIVES
@@ -118,10 +121,6 @@ class CharacterGraph:
             assert data is not None  # without a limit there is one: every state can be completed
             known.completion = data.decode("utf-8", "replace")
         return known.completion
-
-    def list_forced(self, state: int) -> str:
-        """Return the characters that must follow, up to the first choice."""
-        return self.states[state].matcher.forced().decode("utf-8", "ignore")
 
 
 def list_characters(matcher: Matcher, most: int, prefix: bytes = b"") -> list[str]:

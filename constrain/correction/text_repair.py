@@ -9,9 +9,11 @@ from ..base.errors import TokenRefused
 from ..base.options import Limits
 from ..base.work import work_budget
 from ..engine.constraint import Constraint
+from .alignment import EDIT, Alignment
 from .character_graph import CharacterGraph
+from .edit_beam import search_beam
 from .edits import Edit, list_edits
-from .nearest_text import Alignment, search_beam, search_nearest
+from .nearest_text import search_nearest
 
 __all__ = ["MOST_NODES", "Repair", "is_valid", "repair_text"]
 
@@ -81,7 +83,7 @@ def repair_text(text: str, constraint: Constraint, most_nodes: int = MOST_NODES,
     with work_budget(work):
         graph = CharacterGraph(constraint)
         near = search_beam(graph, text)
-        exact = search_nearest(graph, text, most_nodes, near.cost)
+        exact = search_nearest(graph, text, most_nodes, near.distance * EDIT)
     best: Alignment = exact.found or near
     return Repair(best.text, text, best.distance, exact.at_least, list_edits(best.steps))
 

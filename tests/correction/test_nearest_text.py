@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from itertools import product
 
@@ -12,9 +13,11 @@ from hypothesis import assume, given, settings, strategies as st
 import constrain
 from constrain.base.errors import LimitError
 from constrain.compilation.constraint_compiler import compile_grammar
+from constrain.correction.alignment import EDIT
 from constrain.correction.character_graph import CharacterGraph
+from constrain.correction.edit_beam import search_beam
 from constrain.correction.edits import count_edits, list_edits
-from constrain.correction.nearest_text import EDIT, search_beam, search_nearest
+from constrain.correction.nearest_text import search_nearest
 from constrain.correction.text_repair import repair_text
 from constrain.grammar.nodes import Grammar
 from constrain.vocabulary.vocabulary import Vocabulary
@@ -155,6 +158,88 @@ def test_long_texts_with_few_errors_are_repaired_near_them(size: int, errors: li
     assert found.distance == count_edits(broken, found.text) or found.distance >= found.at_least
     assert found.at_least <= len(errors[:1])
     assert found.distance <= 8 * len(errors[:1])
+
+
+PAIRS: dict[str, dict[str, str]] = {
+    "start": {**dict.fromkeys("ab", "name")}, "name": {**dict.fromkeys("ab", "name"), "=": "equals"},
+    "equals": {**dict.fromkeys("01", "number")}, "number": {**dict.fromkeys("01", "number"), ";": "start"},
+}  # fmt: skip
+"""An automaton of ([ab]+=[01]+;)*, by state and character. It starts and ends in "start"."""
+
+
+def slow_automaton_distance(text: str) -> int:
+    """The least number of edits from a text to one that PAIRS accepts, position by position (Wagner 1974)."""
+    states = list(PAIRS)
+    costs = {state: 0 if state == "start" else len(text) + 9 for state in states}
+
+    def insert(costs: dict[str, int]) -> dict[str, int]:
+        for _ in states:  # no insertion of more characters than there are states saves anything
+            for state in states:
+                for after in PAIRS[state].values():
+                    costs[after] = min(costs[after], costs[state] + 1)
+        return costs
+
+    costs = insert(costs)
+    for old in text:
+        following = {state: cost + 1 for state, cost in costs.items()}
+        for state in states:
+            for new, after in PAIRS[state].items():
+                following[after] = min(following[after], costs[state] + (new != old))
+        costs = insert(following)
+    return costs["start"]
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    pairs=st.lists(st.from_regex(r"[ab]{1,4}=[01]{1,4};", fullmatch=True), min_size=10, max_size=40),
+    errors=st.lists(
+        st.tuples(st.integers(0, 400), st.sampled_from(["", "a", "1", "=", ";", "x"]), st.booleans()), max_size=6
+    ),
+)
+def test_long_texts_against_an_automaton(pairs: list[str], errors: list[tuple[int, str, bool]]) -> None:
+    text = "".join(pairs)
+    for place, character, is_inserted in errors:
+        at = place % len(text)
+        text = text[:at] + character + text[at + (not is_inserted) :]
+    found = repair_text(text, constrain.compile(BYTES, regex="([ab]+=[01]+;)*"))
+    assert (found.distance, found.at_least) == (slow_automaton_distance(text),) * 2
+    assert apply_edits(text, found.edits) == found.text
+
+
+def mangle_text(text: str, errors: int, rng: random.Random) -> str:
+    """A text in which characters were deleted, inserted and replaced."""
+    for _ in range(errors):
+        at, kind, character = rng.randrange(len(text)), rng.randrange(3), rng.choice('",:{}[]0a ')
+        text = text[:at] + ["", character + text[at], character][kind] + text[at + 1 :]
+    return text
+
+
+@pytest.mark.parametrize("schema", [{}, {"items": {"properties": {"name": {"type": "string"}}, "required": ["name"]}}])
+@pytest.mark.parametrize("seed", range(4))
+def test_texts_of_5000_characters_take_no_more_edits_than_were_made(schema: dict[str, object], seed: int) -> None:
+    rng = random.Random(seed)
+    items = [{"name": f"n{i}", "age": rng.randrange(99), "tags": ["a", "b"], "in": {"x": 0.5}} for i in range(75)]
+    broken = mangle_text(json.dumps(items), 5, rng)
+    assert len(broken) > 4_900
+    found = repair_text(broken, constrain.compile(BYTES, schema=schema, style=constrain.Style.any()), most_nodes=2_000)
+    json.loads(found.text)
+    assert found.distance <= 5
+    assert apply_edits(broken, found.edits) == found.text
+
+
+def test_misspelt_keys_are_found_where_they_are_missing() -> None:
+    """They are valid keys of their own; that they are not the required ones shows at the end of the object."""
+    names = ["sample_name", "sample_project"]
+    schema = {"type": "object", "required": names, "properties": {key: {"type": "string"} for key in names}}
+    constraint = constrain.compile(BYTES, schema=schema, style=constrain.Style.any())
+    filler = "".join(f'"k{i}": {i}, ' for i in range(100))
+    text = '{"sanple_name": "a", ' + filler + '"sample_roject": "b", ' + filler.replace("k", "l") + '"z": 0}'
+    found = repair_text(text, constraint, most_nodes=100)
+    assert found.text == text.replace("sanple", "sample").replace("roject", "project")
+    assert found.distance == 2
+    found = repair_text('{"sample_name": "a", "z": 0}', constraint, most_nodes=100)
+    assert json.loads(found.text)["sample_project"] == ""
+    assert found.distance == len(',"sample_project":""')
 
 
 def test_an_object_key_may_continue_in_more_ways_than_are_followed() -> None:
