@@ -7,9 +7,6 @@ evicted: it is emptied and its `epoch` incremented, after which each Matcher rep
 
 from __future__ import annotations
 
-import mmap
-import platform
-import sys
 from collections.abc import Callable
 from functools import lru_cache
 from threading import get_ident
@@ -22,6 +19,7 @@ from numpy.typing import NDArray
 from ..base.errors import ConstrainError, LimitError
 from ..base.fork_safety import fork_handlers
 from ..base.options import Limits
+from ..base.reserved_memory import map_pages
 from ..kernels import layout as at
 from ..kernels.growth import rehash_tables
 from ..kernels.sets import start_set
@@ -70,9 +68,6 @@ MOST_ITEMS = 1 << 17
 MOST_STEPS = 1 << 30
 MASK_SLOTS = 128
 SPARES = 4
-NO_RESERVE = 0x4000 if sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64") else 0
-"""MAP_NORESERVE, which `mmap` does not export: without it Linux counts untouched pages as used, and a process with
-hundreds of state caches cannot be forked."""
 LINE = 16
 """int32s of a cache line; slots are aligned to it."""
 
@@ -87,26 +82,15 @@ class MemoryBlock:
 
     def __init__(self, words: int) -> None:
         self.slices, offsets, length = _layout(words, tuple(INITIAL_LENGTHS.items()))
-        # Not allocated by numpy, which requests huge pages, each of which takes 2 MB to clear at the first access.
-        self.memory: NDArray[np.int32] = np.frombuffer(_private_pages(4 * length), np.int32)  # all 0
+        hint = "Make the constraint smaller, or lower Limits(state_cache_bytes=...)."
+        self.memory: NDArray[np.int32] = np.frombuffer(
+            map_pages(4 * length, "the state cache of the constraint", hint), np.int32
+        )
         self.context = offsets.copy()
         self.context[::2] += data_address(self.memory)
         self.memory[self.slices[at.SETS]][at.SET_MASK] = -1
         self.memory[self.slices[at.NODES]][:4] = 0, 0, 1, -1
         self.memory[self.slices[at.NAMES]][: 3 * at.ROOTS] = -1
-
-
-def _private_pages(size: int) -> mmap.mmap:
-    """Return zeroed memory that is copied on fork (shared memory is the default of mmap)."""
-    if hasattr(mmap, "MAP_PRIVATE") and hasattr(mmap, "MAP_ANONYMOUS"):
-        try:
-            return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE)
-        except OSError as error:  # an address space that is limited, as by ulimit -v
-            raise LimitError(
-                f"the state cache of the constraint reserves {size:,} bytes of addresses, which this process lacks",
-                hint="Make the constraint smaller, or lower Limits(state_cache_bytes=...).",
-            ) from error
-    return mmap.mmap(-1, size)  # Windows, which has no fork
 
 
 @lru_cache(4)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..automata.dfa import Dfa
 from ..base.fork_safety import fork_handlers
+from ..base.reserved_memory import map_pages
 from ..kernels import layout as at
 from ..kernels.leaves import expand_leaf, expand_leaves, intern_leaf
 from ..kernels.trie import build_trie, make_row, make_suffix_trie, order_by_length
@@ -51,6 +52,12 @@ class TableFull(Exception):
 def data_address(array: NDArray[np.int32]) -> int:
     """Return the address of an array's data."""
     return int(array.__array_interface__["data"][0])
+
+
+def reserve_table(length: int) -> NDArray[np.int32]:
+    """Return an array of a table, all 0, of which only the pages that are written take memory."""
+    pages = map_pages(4 * max(1, length), "the mask table of the vocabulary", "Use fewer vocabularies at once.")
+    return np.frombuffer(pages, np.int32)
 
 
 def find_safe_lengths(dfa: Dfa) -> NDArray[np.int32]:
@@ -96,27 +103,27 @@ class MaskTable:
         self.arrays: dict[int, NDArray[np.int32]] = {
             at.TABLE: np.zeros(at.HEAD_W, np.int32),
             at.ENDS: np.array(vocabulary.eos_ids, np.int32),
-            at.LEAF_NEXT: np.empty(LEAF_STATES * 256, np.int32),
-            at.LEAVES: np.empty(LEAF_STATES * at.LEAF_W, np.int32),
+            at.LEAF_NEXT: reserve_table(LEAF_STATES * 256),
+            at.LEAVES: reserve_table(LEAF_STATES * at.LEAF_W),
             at.LEAF_HASH: np.full(LEAF_STATES * 2, -1, np.int32),
-            at.MACHINES: np.empty(2 * LEAF_STATES, np.int32),
-            at.DFAS: np.empty(TRIE_WORDS, np.int32),
-            at.ROWS: np.empty(max(64, ROW_BYTES // (4 * self.words)) * self.words, np.int32),
-            at.TRIE: np.empty(2 * (nodes + TRIE_WORDS), np.int32),
-            at.TRIE_EDGES: np.empty(nodes + TRIE_WORDS, np.int32),
-            at.TRIE_TOKENS: np.empty(2 * (vocabulary.size + TRIE_WORDS), np.int32),
-            at.TRIE_END: np.empty(nodes, np.int32),
-            at.BY_LENGTH: np.empty(TRIE_WORDS, np.int32),
-            at.TRIE_TEMP: np.empty(4 * TRIE_WORDS, np.int32),
+            at.MACHINES: reserve_table(2 * LEAF_STATES),
+            at.DFAS: reserve_table(TRIE_WORDS),
+            at.ROWS: reserve_table(max(64, ROW_BYTES // (4 * self.words)) * self.words),
+            at.TRIE: reserve_table(2 * (nodes + TRIE_WORDS)),
+            at.TRIE_EDGES: reserve_table(nodes + TRIE_WORDS),
+            at.TRIE_TOKENS: reserve_table(2 * (vocabulary.size + TRIE_WORDS)),
+            at.TRIE_END: reserve_table(nodes),
+            at.BY_LENGTH: reserve_table(TRIE_WORDS),
+            at.TRIE_TEMP: reserve_table(4 * TRIE_WORDS),
             at.BLOB: np.frombuffer(bytes(vocabulary.blob) + bytes(-len(vocabulary.blob) % 4 + 4), np.int32),
             at.OFFSETS: vocabulary.offsets,
-            at.BELOW: np.empty(4 * nodes, np.int32),
+            at.BELOW: reserve_table(4 * nodes),
             at.LEX_ROOTS: np.full(at.LEX_CHAINS, -1, np.int32),
-            at.LEX_READERS: np.empty(LEX_READERS * at.READER_W, np.int32),
-            at.LEX_CLASSES: np.empty(16 * LEX_READERS * at.CLASS_W, np.int32),
-            at.LEX_EXITS: np.empty(16 * LEX_READERS * at.EXIT_W, np.int32),
-            at.LEX_WORDS: np.empty(LEX_WORDS, np.int32),
-            at.LEX_CACHE: np.empty(4 * vocabulary.size, np.int32),
+            at.LEX_READERS: reserve_table(LEX_READERS * at.READER_W),
+            at.LEX_CLASSES: reserve_table(16 * LEX_READERS * at.CLASS_W),
+            at.LEX_EXITS: reserve_table(16 * LEX_READERS * at.EXIT_W),
+            at.LEX_WORDS: reserve_table(LEX_WORDS),
+            at.LEX_CACHE: reserve_table(4 * vocabulary.size),
         }
         self.arrays[at.TABLE][at.T_WORDS] = self.words
         self.context = np.zeros(2 * at.SLOTS, np.int64)
