@@ -6,8 +6,10 @@ Each ends in bounded time and memory, with an answer or a ConstrainError (or Typ
 from __future__ import annotations
 
 import math
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ __all__ = ["CALLS"]
 MILLION = 1_000_000
 HUGE = 10**30
 ORIGIN = "hostile calls"
+LIBRARY = Path(constrain.__file__).parent
 SECONDS = 20.0
 ODD_NUMBERS: Mapping[str, Any] = {
     "nan": math.nan,
@@ -50,12 +53,16 @@ class FlatModel:
 
 
 def ends(call: Callable[[], Any], accepts: Callable[[Any], bool] = lambda answer: True) -> Scenario:
-    """Build a scenario: a call that answers what `accepts` says is right, or ends in a TypeError or ConstrainError."""
+    """Build a scenario: a call whose answer `accepts` says is right, or that ends in a ConstrainError or in a TypeError
+    that the library raises itself.
+    """
 
     def scenario() -> None:
         try:
             answer = call()
         except (constrain.ConstrainError, TypeError) as error:
+            if not isinstance(error, constrain.ConstrainError) and not is_deliberate(error):
+                raise
             if len(str(error)) > 5_000:
                 raise Wrong(f"a message of {len(str(error)):,} characters") from None
             return
@@ -63,6 +70,14 @@ def ends(call: Callable[[], Any], accepts: Callable[[Any], bool] = lambda answer
             raise Wrong(f"the answer is {str(answer)[:80]}")
 
     return scenario
+
+
+def is_deliberate(error: BaseException) -> bool:
+    """Return whether the last frame of a traceback is a `raise` statement of the library, with a message."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames or not str(error):
+        return False
+    return Path(frames[-1].filename).is_relative_to(LIBRARY) and (frames[-1].line or "").startswith("raise ")
 
 
 def each(calls: Mapping[str, Callable[[], Any]]) -> Scenario:
@@ -393,6 +408,51 @@ def list_calls_of_searches() -> Iterator[tuple[str, Scenario]]:
     yield "session: 1,000 forks", ends(lambda: play(lambda one: [one.fork(seed=k) for k in range(1_000)]))
 
 
+def list_calls_of_engines() -> Iterator[tuple[str, Scenario]]:
+    """Calls of an Engine: lists with one wrong prompt, and sessions."""
+    wrong = {
+        "number": 3,
+        "bytes": b"a",
+        "object": object(),
+        "surrogate": "\ud800",
+        "huge id": [10**30],
+        "mixed": ["a", 1],
+    }
+    yield (
+        "Engine: one wrong prompt of a list",
+        each({name: partial(ask_engine, lambda engine, one: engine.generate(["a", one, "b"], regex="[ab]{2}"), one)
+              for name, one in wrong.items()}),
+    )  # fmt: skip
+    yield (
+        "Engine: one wrong constraint of a list",
+        each({name: partial(ask_engine, lambda engine, one: engine.generate(["a", "b"], regex=["[ab]", one]), one)
+              for name, one in {"number": 3, "open group": "(", "empty class": "[^\\s\\S]"}.items()}),
+    )  # fmt: skip
+    yield (
+        "Engine.session: odd prompts",
+        each({name: partial(ask_engine, lambda engine, one: engine.session(one), one) for name, one in wrong.items()}),
+    )
+    yield (
+        "Engine.session: odd numbers",
+        each({
+            f"{option}={name}": partial(
+                ask_engine, lambda engine, option, one: engine.session(None, **{option: one}), option, one
+            )
+            for option in ("seed", "max_tokens") for name, one in ODD_NUMBERS.items()
+        }),
+    )  # fmt: skip
+
+
+def ask_engine(use: Callable[..., Any], *arguments: Any) -> Any:
+    """Use an Engine, which must then answer other calls as if nothing had been asked before."""
+    with constrain.Engine("demo") as engine:
+        try:
+            return use(engine, *arguments)
+        finally:
+            if engine.generate("a", regex="ab").text != "ab":
+                raise Wrong("the engine answers no more")
+
+
 def search_many(make: Callable[[], Any]) -> Any:
     """Search for a billion texts."""
     return write(search=make(), n=10**9, regex="[a-z]{1,9}")
@@ -411,6 +471,12 @@ def play(use: Callable[[Any], Any]) -> Any:
 
 CALLS: tuple[tuple[str, str, Scenario, float], ...] = tuple(
     (name, ORIGIN, scenario, SECONDS)
-    for made in (list_calls_of_generate, list_calls_of_scores, list_calls_of_repairs, list_calls_of_searches)
+    for made in (
+        list_calls_of_generate,
+        list_calls_of_scores,
+        list_calls_of_repairs,
+        list_calls_of_searches,
+        list_calls_of_engines,
+    )
     for name, scenario in made()
 )

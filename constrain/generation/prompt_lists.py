@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Union
 
-from ..base.errors import ArgumentError
+from ..base.errors import ArgumentError, describe_value
 from ..integrations.transformers_models import Prompt
 from .generation_arguments import ConstraintRequest, build_request
 
@@ -21,10 +21,21 @@ Prompts = Union[Prompt, Sequence[Prompt]]
 
 
 def is_prompt_list(prompts: object) -> bool:
-    """Return whether an argument is a list of prompts rather than one prompt."""
+    """Return whether an argument is a list of prompts rather than one prompt.
+
+    Raise TypeError, which names the index, if some of its items are prompts and others are not.
+    """
     if not isinstance(prompts, (list, tuple)) or not prompts:
         return False
-    return all(one is None or isinstance(one, str) or is_one_list(one) for one in prompts)
+    wrong = [
+        place for place, one in enumerate(prompts) if not (one is None or isinstance(one, str) or is_one_list(one))
+    ]
+    if wrong and any(isinstance(one, str) for one in prompts):
+        raise TypeError(
+            f"prompts[{wrong[0]}] is {describe_value(prompts[wrong[0]])}: "
+            "give a text, a list of messages, a list of token ids, or None"
+        )
+    return not wrong
 
 
 def is_one_list(prompt: object) -> bool:

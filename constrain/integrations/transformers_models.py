@@ -9,16 +9,17 @@ Importing this module imports neither torch nor transformers; loading or using a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import index
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union, cast
 
 from .. import demo
-from ..base.errors import ArgumentError, ConstrainError, VocabularyError, check_type, shorten_text
+from ..base.errors import ArgumentError, ConstrainError, VocabularyError, check_type, describe_value, shorten_text
 from ..vocabulary.vocabulary import Vocabulary
 from .context_length import check_prompt_length
 from .end_tokens import ids_of
@@ -65,7 +66,7 @@ class LoadedModel:
         check_characters(prompt)
         if isinstance(prompt, str):
             ids = list(self.tokenizer(prompt)["input_ids"])
-        elif prompt and isinstance(prompt[0], Mapping):
+        elif isinstance(prompt, Sequence) and prompt and isinstance(prompt[0], Mapping):
             if not getattr(self.tokenizer, "chat_template", None):
                 raise ConstrainError(
                     f"the tokenizer of {self.name} has no chat template, so it cannot render messages",
@@ -73,7 +74,7 @@ class LoadedModel:
                 )
             ids = self.tokenizer.apply_chat_template(prompt, add_generation_prompt=True, return_dict=True)["input_ids"]
         else:
-            ids = [int(cast(int, token)) for token in prompt or ()]
+            ids = check_token_ids(() if prompt is None else prompt)
         wrong = next((token for token in ids if not 0 <= token < self.vocabulary.size), None)
         if wrong is not None:
             raise ConstrainError(f"the prompt contains token {wrong}; {self.name} has {self.vocabulary.size} tokens")
@@ -83,11 +84,26 @@ class LoadedModel:
         return [self.vocabulary.eos_ids[0] if begin is None else int(begin)]
 
 
+def check_token_ids(prompt: object) -> list[int]:
+    """Return the token ids of a prompt that is no text. Raise TypeError unless it is a sequence of integers."""
+    try:
+        return [index(cast(int, token)) for token in cast(Iterable[object], prompt)]
+    except TypeError:
+        raise TypeError(
+            f"the prompt is {describe_value(prompt)}: give a text, a list of messages or a list of token ids"
+        ) from None
+
+
 def check_characters(prompt: Prompt) -> None:
     """Raise ArgumentError for a prompt whose text no tokenizer can encode."""
     texts: list[Any] = [prompt]
     if not isinstance(prompt, str):
-        texts = [text for one in prompt or () if isinstance(one, Mapping) for text in one.values()]
+        texts = [
+            text
+            for one in (prompt if isinstance(prompt, Sequence) else ())
+            if isinstance(one, Mapping)
+            for text in one.values()
+        ]
     for text in texts:
         if isinstance(text, str):
             try:
