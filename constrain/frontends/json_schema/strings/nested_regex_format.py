@@ -138,6 +138,19 @@ class NestedPart(NamedTuple):
         ])  # fmt: skip
 
 
+class LeafSteps(NamedTuple):
+    """A leaf, with its character classes split by those of the Dfa.
+
+    bounds, classes: as in `Table`. width: the number of classes. steps: for each state of the leaf, (class, next state,
+    class of the Dfa) of the classes that lead on.
+    """
+
+    bounds: list[int]
+    classes: list[int]
+    width: int
+    steps: list[list[tuple[int, int, int]]]
+
+
 class NestedTexts:
     """The texts that are regular expressions (or, with `sign` False, are none) and that `dfa` accepts.
 
@@ -152,7 +165,8 @@ class NestedTexts:
         self._table = dfa.table
         self._targets: dict[tuple[str, int], frozenset[int]] = {}
         self._dependents: dict[tuple[str, int], set[tuple[str, int]]] = {}
-        self._leaves: dict[tuple[Dfa, int], tuple[Table, list[tuple[int, int]]] | None] = {}
+        self._leaves: dict[tuple[Dfa, int], tuple[Table, list[tuple[int, int]]]] = {}
+        self._leaf_steps: dict[Dfa, LeafSteps] = {}
         self._nodes: dict[tuple[Dfa, int, int], Node] = {}
         self._free = min(find_universal_states(self._table), default=-1)
         """The state from which every text is accepted: from it the Dfa no longer matters."""
@@ -239,23 +253,32 @@ class NestedTexts:
         """Return the product of both automata from (0, p) on, with its pairs of states."""
         known = self._leaves.get((leaf, p))
         if known is None:
-            table, other = leaf.table, self._table
-            bounds, classes, pairs = merge_ranges(table, other)
+            bounds, classes, width, steps = self._find_leaf_steps(leaf)
             order, numbers, rows = [(0, p)], {(0, p): 0}, []
             for a, b in order:  # Grows meanwhile.
-                spend_work(2 + len(pairs) // 4, SUBJECT)
-                row = []
-                for left, right in pairs:
-                    target = (table.rows[a][left], other.rows[b][right])
-                    number = -1
-                    if min(target) >= 0:
-                        number = numbers.setdefault(target, len(order))
+                spend_work(2 + width // 4, SUBJECT)
+                row, targets = [-1] * width, self._table.rows[b]
+                for column, left, right in steps[a]:
+                    if targets[right] >= 0:
+                        target = (left, targets[right])
+                        row[column] = number = numbers.setdefault(target, len(order))
                         if number == len(order):
                             order.append(target)
-                    row.append(number)
                 rows.append(row)
-            accepting = [table.accepting[a] for a, _ in order]
+            accepting = [leaf.table.accepting[a] for a, _ in order]
             known = self._leaves[leaf, p] = Table(bounds, classes, rows, accepting), order
+        return known
+
+    def _find_leaf_steps(self, leaf: Dfa) -> LeafSteps:
+        """Return what the products of a leaf with the Dfa share, whichever state of the Dfa they start from."""
+        known = self._leaf_steps.get(leaf)
+        if known is None:
+            bounds, classes, pairs = merge_ranges(leaf.table, self._table)
+            steps = [
+                [(column, row[left], right) for column, (left, right) in enumerate(pairs) if row[left] >= 0]
+                for row in leaf.table.rows
+            ]
+            known = self._leaf_steps[leaf] = LeafSteps(bounds, classes, len(pairs), steps)
         return known
 
     def _find_leaf_targets(self, leaf: Dfa, p: int) -> frozenset[int]:
