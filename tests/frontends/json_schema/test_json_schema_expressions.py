@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import cache
 
 import pytest
 from hypothesis import assume, given, settings, strategies as st
@@ -67,11 +68,18 @@ def test_agrees_with_the_reader_of_patterns(text: str) -> None:
     assert is_regex(text) == reads(text), text
 
 
-CONSTRAINT = constrain.compile(Vocabulary.bytes(), schema={"format": "regex", "type": "string"}, style=Style.any())
+@cache
+def compiled_text(schema: str) -> constrain.Constraint:
+    """Compile a schema, given as JSON; each once, and none when tests are collected, which every process does."""
+    return constrain.compile(Vocabulary.bytes(), schema=json.loads(schema), style=Style.any())
 
 
-def accepts(text: str, constraint: constrain.Constraint = CONSTRAINT) -> bool:
-    matcher = constraint.matcher()
+def compiled(schema: object) -> constrain.Constraint:
+    return compiled_text(json.dumps(schema))
+
+
+def accepts(text: str, constraint: constrain.Constraint | None = None) -> bool:
+    matcher = (constraint or compiled({"format": "regex", "type": "string"})).matcher()
     try:
         matcher.advance_bytes(json.dumps(text).encode())
     except TokenRefused:
@@ -88,10 +96,6 @@ def test_the_engine_takes_what_is_one(text: str) -> None:
 def test_the_engine_on_the_tables() -> None:
     assert all(map(accepts, VALID)) and not any(map(accepts, INVALID))
     assert accepts("(" * 50 + ")" * 50) and not accepts("(" * 50 + ")" * 49)
-
-
-def compiled(schema: object) -> constrain.Constraint:
-    return constrain.compile(Vocabulary.bytes(), schema=schema, style=Style.any())
 
 
 def written(text: str, constraint: constrain.Constraint) -> bool:
@@ -130,7 +134,7 @@ CONDITIONS = [
     ({}, lambda text: True),
 ]
 BESIDE = [
-    (compiled({"type": "string", **condition, **said}), holds, wanted)
+    ({"type": "string", **condition, **said}, holds, wanted)
     for condition, holds in CONDITIONS
     for said, wanted in (({"format": "regex"}, True), ({"allOf": [{"not": {"format": "regex"}}]}, False))
 ]
@@ -138,8 +142,8 @@ BESIDE = [
 
 @given(texts)
 def test_beside_any_condition_and_as_a_complement(text: str) -> None:
-    for constraint, holds, wanted in BESIDE:
-        assert accepts(text, constraint) == (holds(text) and is_regex(text) == wanted), text
+    for schema, holds, wanted in BESIDE:
+        assert accepts(text, compiled(schema)) == (holds(text) and is_regex(text) == wanted), text
 
 
 def test_nothing_left_is_unsatisfiable() -> None:
@@ -165,17 +169,20 @@ OBJECTS: list[tuple[dict[str, object], Callable[[dict[str, object]], bool]]] = [
         lambda value: all(map(is_regex, value)) and len(value) >= 2 and ("ab" not in value or "(a)" in value),
     ),
 ]  # fmt: skip
-COMPILED = [(compiled({"type": "object", **schema}), holds) for schema, holds in OBJECTS]
+
+
+def compiled_object(schema: dict[str, object]) -> constrain.Constraint:
+    return compiled({"type": "object", **schema})
 
 
 @given(keys)
 def test_as_keys(value: dict[str, object]) -> None:
-    for constraint, holds in COMPILED:
-        assert written(json.dumps(value), constraint) == holds(value), value
+    for schema, holds in OBJECTS:
+        assert written(json.dumps(value), compiled_object(schema)) == holds(value), value
 
 
 def test_no_key_comes_twice() -> None:
-    constraint = COMPILED[0][0]
+    constraint = compiled_object(OBJECTS[0][0])
     assert written('{"(a)": 1, "(b)": 2}', constraint)
     assert not written('{"(a)": 1, "(a)": 2}', constraint)
     assert not written(r'{"(a)": 1, "\u0028a)": 2}', constraint)
