@@ -27,8 +27,9 @@ setup: $(VENV)/.dev  ## everything for work on constrain, in .venv
 demo: $(VENV)/.warm  ## the main job: a schema in, a real model's answer in exactly that form out
 	@$(BIN)/constrain demo
 
+# Bytecode is kept: workers and the processes that tests start would each compile all of it again.
 test: $(VENV)/.dev $(VENV)/.warm  ## the test suite
-	@$(BIN)/python -m pytest -n $(JOBS) --maxprocesses 4 --dist loadfile $(PYTEST)
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 4 --dist loadfile $(PYTEST)
 
 lint: $(VENV)/.dev  ## ruff and mypy
 	@$(BIN)/ruff check .
