@@ -140,6 +140,6 @@ def test_the_command_line_says_why() -> None:
 
     from constrain.cli.app import app
 
-    done = CliRunner().invoke(app, ["generate", "--choice", "red", "--choice", "blue", "--sampler", "auto"])
+    done = CliRunner().invoke(app, ["generate", "--choice", "red", "--choice", "blue", "--sampler", "auto", "--stats"])
     assert done.exit_code == 0
-    assert "exact: the constraint has only 2 texts" in " ".join(done.stderr.split())
+    assert "sampler exact the constraint has only 2 texts" in " ".join(done.stderr.split())
