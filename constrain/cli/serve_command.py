@@ -24,7 +24,7 @@ __all__ = ["serve_model"]
 
 NEEDED = ("fastapi", "uvicorn", "prometheus_client")
 """Packages of the extra `serve`."""
-LIMITS = {one.name: one for one in fields(ServerSettings) if one.type in ("int", "float")}
+LIMITS = {one.name: one for one in fields(ServerSettings) if one.type in ("int", "int | None", "float")}
 """The settings that `--limit` changes."""
 
 
@@ -110,7 +110,7 @@ def change_limits(settings: ServerSettings, given: list[str] | tuple[str, ...]) 
     for option in given:
         name, _, value = option.partition("=")
         try:
-            changes[name] = {"int": int, "float": float}[str(LIMITS[name].type)](value)
+            changes[name] = (float if LIMITS[name].type == "float" else int)(value)
         except (KeyError, ValueError):
             raise typer.BadParameter(f"--limit is {option!r}: give NAME=VALUE, such as max_queue=64.") from None
     return replace(settings, **changes)

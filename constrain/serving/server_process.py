@@ -13,6 +13,7 @@ from __future__ import annotations
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from time import monotonic
 from types import FrameType
 from typing import Any
@@ -84,7 +85,9 @@ def run_engine(
     on_start : callable
         Called once requests are accepted.
     """
-    with recent.resized(settings.cached_constraints, settings.cached_bytes), Engine(model, slots=slots) as engine:
+    with ExitStack() as stack:
+        engine = stack.enter_context(Engine(model, slots=slots))
+        stack.enter_context(recent.resized(settings.cached_constraints, settings.bound_cache(engine.vocabulary.size)))
         run_server(create_app(engine, settings, RequestLog(log_format)), listener, on_start)
 
 

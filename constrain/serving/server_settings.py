@@ -43,8 +43,9 @@ class ServerSettings:
     compile_work, state_cache_bytes : int
         `Limits.work` and `Limits.state_cache_bytes` of a constraint.
     cached_constraints, cached_bytes : int
-        Most constraints that are kept for requests to come, and bytes that they may use. Beyond the bytes, results
-        that masks computed are dropped first, of the constraints that were not used for longest.
+        Most constraints that are kept for requests to come, and bytes that they may use: by default 64 MiB and 4 KiB
+        for each token of the vocabulary, since masks have its size. Beyond the bytes, results that masks computed are
+        dropped first, of the constraints that were not used for longest.
     tool_format : str or None
         How the model writes calls: one of `constrain.dialogue.ENVELOPES`; None to choose by its chat template.
     think_open, think_close : str
@@ -77,15 +78,19 @@ class ServerSettings:
     compile_work: int = 1_000_000
     state_cache_bytes: int = 64 << 20
     cached_constraints: int = 512
-    cached_bytes: int = 128 << 20
+    cached_bytes: int | None = None
     tool_format: str | None = None
     think_open: str = ""
     think_close: str = ""
 
+    def bound_cache(self, vocabulary_size: int) -> int:
+        """Return `cached_bytes`, or its default for a vocabulary of this size."""
+        return self.cached_bytes or (64 << 20) + (4 << 10) * vocabulary_size
+
     def __post_init__(self) -> None:
         for one in fields(self):
             name, value = f"ServerSettings({one.name}=...)", getattr(self, one.name)
-            if one.type == "int":
+            if one.type == "int" or (one.type == "int | None" and value is not None):
                 check_count(name, value, 1)
             elif one.type in ("str", "str | None"):
                 check_type(name, value, (str, type(None)) if "None" in one.type else str, "a text")

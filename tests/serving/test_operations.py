@@ -81,6 +81,14 @@ def test_limits_are_whole_and_positive() -> None:
             ServerSettings(**wrong)
     with pytest.raises(TypeError, match="max_n"):
         ServerSettings(max_n=1.5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="max_n"):
+        ServerSettings(max_n=None)  # type: ignore[arg-type]
+
+
+def test_larger_vocabularies_have_more_memory_for_their_masks() -> None:
+    assert ServerSettings().bound_cache(4_096) == 80 << 20
+    assert ServerSettings().bound_cache(131_072) == 576 << 20
+    assert ServerSettings(cached_bytes=1_000).bound_cache(4_096) == 1_000
 
 
 def test_request_ids(tight: TestClient) -> None:
