@@ -40,6 +40,8 @@ def simplify_grammar(start: Node, rules: Mapping[Hashable, Node]) -> Grammar | N
     return Grammar(body, {name: simplified[name] for name in reached_rules(body, simplified)})
 
 
+RULE_WORK = 40
+"""Units of work of a rule, besides those of its automata and strings (`constrain.base.work`)."""
 MOST_INLINED_BYTES = 1 << 10
 """Size in bytes of strings up to which a rule is inlined where it is referenced; a bound, since inlining rules that
 reference each other may double the size each time.
@@ -60,6 +62,7 @@ class _RuleSimplifier(NodeVisitor[Node]):
 
     def add(self, name: Hashable, body: Node) -> None:
         """Simplify a rule."""
+        spend_work(RULE_WORK, "the rules of a grammar")
         self.regular.add(name, body)
         self.rules[name] = simplified = self.visit(body)
         spend_work(1 + _count_bytes(simplified) // 16, "the strings of a grammar")

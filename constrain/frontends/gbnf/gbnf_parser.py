@@ -28,6 +28,8 @@ HEX = {"x": 2, "u": 4, "U": 8}
 PLAIN = {"n": "\n", "r": "\r", "t": "\t"} | {char: char for char in '\\"[]-'}
 DIGITS = 10
 """Most digits of a repetition count: counters are 32-bit and end at 2^31 - 1."""
+CHARACTER_WORK = 2
+"""Units of work of a character (`constrain.base.work`)."""
 MOST_NESTED_NODES = 12
 """Nesting depth from which on a group becomes a separate rule, because functions on nodes recurse into groups."""
 
@@ -84,7 +86,7 @@ class GbnfParser:
 
     def read(self) -> None:
         """Parse all rules."""
-        spend_work(len(self.text), "the text of a grammar")
+        spend_work(CHARACTER_WORK * len(self.text), "the text of a grammar")
         self.space(lines=True)
         while self.char:
             self.rule()
