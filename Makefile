@@ -17,7 +17,7 @@ SAMPLE ?= 500
 LOCKED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench serve-bench decoding plugins gpu suite fuzz jobs hostile clients mutate sbom audit lock warmup clean
+.PHONY: help setup demo test test-slow lint format bench serve-bench decoding plugins gpu suite fuzz jobs hostile clients mutate sbom audit lock warmup clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -28,8 +28,13 @@ demo: $(VENV)/.warm  ## the main job: a schema in, a real model's answer in exac
 	@$(BIN)/constrain demo
 
 # Bytecode is kept: workers and the processes that tests start would each compile all of it again.
-test: $(VENV)/.dev $(VENV)/.warm  ## the test suite
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 4 --dist loadfile $(PYTEST)
+SUITE := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --maxprocesses 4 --dist loadfile
+
+test: $(VENV)/.dev $(VENV)/.warm  ## the test suite, without the tests that take longest
+	@$(SUITE) -m "not slow" $(PYTEST)
+
+test-slow: $(VENV)/.dev $(VENV)/.warm  ## the tests that take longest: simulated cards, long texts, killed jobs, processes
+	@$(SUITE) -m slow $(PYTEST)
 
 lint: $(VENV)/.dev  ## ruff and mypy
 	@$(BIN)/ruff check .

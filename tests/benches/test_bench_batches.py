@@ -46,6 +46,7 @@ def test_shares_are_timed_one_after_the_other() -> None:
     assert (out == matchers[0].mask()).all()
 
 
+@pytest.mark.slow
 def test_every_road_of_applying_gives_the_same_logits() -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("llguidance")

@@ -114,6 +114,7 @@ def test_a_disagreement_is_counted_and_reported() -> None:
     assert stopped.verdict == "differ" and "token 1 is not in the mask" in stopped.examples[0]["what"]
 
 
+@pytest.mark.slow
 def test_texts() -> None:
     assert sum(1 for _ in list_library_files(tests=False)) > 300
     assert not any("/tests/" in f"/{text.name}" for text in list_library_files(tests=False))

@@ -233,6 +233,7 @@ BYTES = Vocabulary.bytes()
 MODEL = QueryModel([query.replace("\n", " ") for query in random_queries(7, 150, depth=1)])
 
 
+@pytest.mark.slow
 def test_everything_that_is_generated_prepares() -> None:
     """A model that writes plausible queries, most of which are wrong without the checker."""
     regex, given = r"SELECT [ -~]{1,100}", {"n": 20, "max_tokens": 110}

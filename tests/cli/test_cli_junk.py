@@ -215,6 +215,7 @@ def test_every_command_has_a_right_call(command: str, junk: Junk, answer: Callab
     assert app.run_command(call(command, junk)) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "parameter"), list(parameters()))
 def test_junk_is_refused_with_a_short_message(
     command: str, parameter: str, junk: Junk, answer: Callable[..., str]

@@ -67,6 +67,7 @@ def test_a_server_answers_and_stops_with_exit_code_0() -> None:
     assert "Describe" not in "".join(lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seconds", "signals", "is_whole"), [("60", 1, True), ("0.1", 1, False), ("60", 2, False)])
 def test_running_requests_end_or_are_cut_off(seconds: str, signals: int, is_whole: bool) -> None:
     serving = Serving("--slots", "1", "--limit", f"drain_seconds={seconds}", "--log-format", "none")

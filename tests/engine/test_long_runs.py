@@ -16,6 +16,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 def test_many_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recent, "most", 16)
     sizes = [size for _, size in use_many_schemas(Vocabulary.bytes(), 300, 6)]
@@ -25,6 +26,7 @@ def test_many_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sizes[-1] < sizes[1] + 48, sizes
 
 
+@pytest.mark.slow
 def test_a_long_text() -> None:
     records = {"type": "array", "items": {"type": "object", "required": ["name", "n"]}}
     matcher = compile(Vocabulary.bytes(), schema=records).matcher()

@@ -90,12 +90,14 @@ def compare_along(vocabulary: Vocabulary, made: Grammar, text: bytes) -> None:
     assert matcher.is_complete and matcher.is_finished
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "order"), [("tokenizer.model.v1", "schema"), ("tekken_240911.json", "any")])
 def test_mistral(name: str, order: str) -> None:
     text = TEXT if order == "schema" else ANY_ORDER
     compare_along(mistral(name), grammar(order, "canonical" if order == "schema" else "any"), text.encode())
 
 
+@pytest.mark.slow
 def test_llama3(shared: Path) -> None:
     vocabulary = Vocabulary.from_pretrained(shared / "data" / "llama3.tiktoken")
     compare_along(vocabulary, grammar("any", "any"), ANY_ORDER.encode())

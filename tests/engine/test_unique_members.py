@@ -300,6 +300,7 @@ def test_strings_and_numbers_cost_no_more_where_there_are_more(make: Callable[[i
     assert spent[1] <= 2 * spent[0] + 100
 
 
+@pytest.mark.slow
 def test_a_step_that_compares_too_much_is_refused_and_the_matcher_stays() -> None:
     schema = {"type": "array", "uniqueItems": True, "items": {"type": "object"}}
     constraint = compile(Vocabulary.bytes(), json_schema(schema), style=Style.any(), limits=Limits(work=160_000))

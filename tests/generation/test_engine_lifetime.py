@@ -85,6 +85,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_forked_child_has_an_engine_of_its_own_whatever_the_parent_was_doing() -> None:
     done = subprocess.run(

@@ -64,6 +64,7 @@ def test_answers_and_errors_stand_in_the_order_of_the_rows(tmp_path: Path) -> No
     assert min(report.seconds, report.model_seconds, report.compile_seconds, report.mask_seconds) > 0
 
 
+@pytest.mark.slow
 def test_the_output_does_not_depend_on_batches_and_order(tmp_path: Path) -> None:
     source = write_job(tmp_path / "in.jsonl", 40)
     outputs = []
@@ -83,6 +84,7 @@ def test_the_output_does_not_depend_on_batches_and_order(tmp_path: Path) -> None
     assert (tmp_path / "other").read_bytes() != (tmp_path / "shuffled").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_killed_job_goes_on(tmp_path: Path) -> None:
     """SIGKILL after a random number of rows, and a torn line; `python -m bench jobs` kills many times."""
     source, output, whole = write_job(tmp_path / "in.jsonl", 60), tmp_path / "out.jsonl", tmp_path / "whole.jsonl"

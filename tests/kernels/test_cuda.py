@@ -84,6 +84,7 @@ def test_kernels_compile_for_cards(
     assert -(-registers // 8) * 8 * threads <= REGISTERS, report
 
 
+@pytest.mark.slow
 def test_the_simulator_runs_the_tests_of_cards(root: Path) -> None:
     """tests/gpu, all of it; what needs a real card is skipped there."""
     answer = subprocess.run(

@@ -157,6 +157,7 @@ AGAIN = "numba.core.caching.NullCache"
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="each internal is hidden in a process of its own")
 
 
+@pytest.mark.slow
 @needs_fork
 def test_without_an_internal_kernels_compile_through_the_public_api(
     environment: dict[str, str], tmp_path: Path
@@ -223,6 +224,7 @@ print(start(Path({str(tmp_path)!r}) / "cache", prepare))
     assert "AttributeError in numba's internals: compile" in message
 
 
+@pytest.mark.slow
 def test_a_failure_while_precompiling_is_reported_and_remembered(environment: dict[str, str], tmp_path: Path) -> None:
     hide = 'from hiding import hide\nhide("numba.core.codegen.JITCodeLibrary._compiled_object")\n'
     (tmp_path / "sitecustomize.py").write_text(hide)  # in the processes that compile, too

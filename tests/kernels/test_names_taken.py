@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import random
 
+import pytest
 from hypothesis import Phase, given, settings, strategies as st
 
 from constrain.automata.dfa import Dfa
@@ -46,6 +47,7 @@ languages = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(phases=[Phase.explicit, Phase.reuse, Phase.generate])  # what fails is short enough, and shrinking is slow
 @given(languages, st.lists(st.sampled_from(WORDS), max_size=2, unique=True), st.booleans(), st.randoms())
 def test_no_key_is_begun_that_cannot_be_new(

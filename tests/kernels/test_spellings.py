@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain.automata.dfa import Dfa
@@ -86,6 +87,7 @@ def test_bounded_texts(words: list[str], low: int, more: int, choice: list[int],
     agree(Chars(dfa, "utf8", low, low + more), b"", text.encode())
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.lists(st.text(characters, min_size=1, max_size=2), min_size=1, max_size=6, unique=True),

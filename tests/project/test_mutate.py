@@ -206,6 +206,7 @@ def test_that_fails_anyhow():
 """
 
 
+@pytest.mark.slow
 def test_the_fork_server_distinguishes_killed_from_surviving_mutants(tmp_path: Path) -> None:
     """By a failing test, by a loop, by none. Tests that fail without a mutant, or do not reach it, do not run."""
     for folder in ("constrain", "tests"):

@@ -140,6 +140,7 @@ BESIDE = [
 ]
 
 
+@pytest.mark.slow
 @given(texts)
 def test_beside_any_condition_and_as_a_complement(text: str) -> None:
     for schema, holds, wanted in BESIDE:

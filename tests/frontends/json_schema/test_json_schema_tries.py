@@ -125,6 +125,7 @@ def test_only_reached_states_are_built() -> None:
 CAPPED = [Style.any(), Style(numbers="any"), Style(numbers="any", digits=1), Style(numbers="any", digits=4)]
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.decimals(-(10**9), 10**9, places=4) | st.decimals(-1, 1, places=7), min_size=2, max_size=12, unique=True

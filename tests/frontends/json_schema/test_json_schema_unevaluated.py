@@ -141,6 +141,7 @@ def test_random_schemas(schema: Any, samples: list[Any]) -> None:
     assert [accepts(grammar, json.dumps(value)) for value in samples] == expected
 
 
+@pytest.mark.slow
 def test_evaluation_cases_have_a_budget() -> None:
     many = {"anyOf": [{"properties": {f"a{n}": {}}} for n in range(12)], "unevaluatedProperties": False}
     with pytest.raises(LimitError, match=r"Limits\.cases") as caught:

@@ -46,6 +46,7 @@ GROWING: list[tuple[str, Callable[[int], object], int]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("schema", "size"), [row[1:] for row in GROWING], ids=[row[0] for row in GROWING])
 def test_growth_beyond_the_budget_is_refused(schema: Callable[[int], object], size: int) -> None:
     for style in (Style(), Style.any()):
