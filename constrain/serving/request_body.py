@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import Any
 
 from fastapi import Request
@@ -83,8 +84,7 @@ def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object. Raise ValueError if a name is given twice, whose readers may disagree on its meaning."""
     members = dict(pairs)
     if len(members) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise ValueError(f"the member {shorten_text(twice)!r} is given twice")
     return members
 

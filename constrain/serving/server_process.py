@@ -10,6 +10,7 @@ runs then is cut off with an error. Either way the exit code is 0.
 
 from __future__ import annotations
 
+import gc
 import socket
 import sys
 from collections.abc import Callable
@@ -108,9 +109,12 @@ def run_server(app: Any, listener: socket.socket, on_start: Callable[[], None] =
     )
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)
+    gc.collect()
+    gc.freeze()  # modules, model and kernels: a full collection that looks at them stops everything for 100 ms
     try:
         DrainingServer(config, app.state.operations, on_start).run([listener])
     finally:
+        gc.unfreeze()
         sys.setswitchinterval(before)
         listener.close()
 
