@@ -190,23 +190,26 @@ def test_events_add_up_to_the_texts(engine: Engine) -> None:
         assert sum((one.tokens for one in parts), ()) == wanted[prompt][sample].tokens
 
 
-def test_the_end_of_a_text_is_reported_while_others_go_on(engine: Engine) -> None:
-    async def read() -> list[Any]:
-        return [event async for event in engine.stream("name", regex="[ab]{2}|[ab]{2}c{20}", n=6, seed=1)]
-
-    events = asyncio.run(read())
-    sizes = [len(one.generation.text) for one in events if isinstance(one, FinishEvent)]
-    assert sorted(sizes) == sizes != [2] * 6
-    first = next(place for place, one in enumerate(events) if isinstance(one, FinishEvent))
-    assert any(isinstance(one, TextEvent) for one in events[first:])
-
-
 class Slow(TableModel):
     """A model that counts its calls and takes a millisecond for each."""
 
     def next_logprobs(self, prefixes: Any) -> Any:
         time.sleep(0.001)
         return super().next_logprobs(prefixes)
+
+
+def test_the_end_of_a_text_is_reported_while_others_go_on() -> None:
+    """Long texts take 300 steps, in which the reader wakes even where other processes use the cores."""
+
+    async def read() -> list[Any]:
+        with Engine(Slow(BYTES.size), BYTES) as engine:
+            return [event async for event in engine.stream(regex="[ab]{2}|[ab]{2}[cd]{300}", n=6, seed=1)]
+
+    events = asyncio.run(read())
+    sizes = [len(one.generation.text) for one in events if isinstance(one, FinishEvent)]
+    assert sorted(sizes) == sizes and {*sizes} == {2, 302}
+    first = next(place for place, one in enumerate(events) if isinstance(one, FinishEvent))
+    assert any(isinstance(one, TextEvent) for one in events[first:])
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
