@@ -1,7 +1,7 @@
-"""The threads in which requests are read, their constraints compiled and their texts judged, in two lanes.
+"""The threads in which requests are read, their constraints compiled and their texts judged, in two queues.
 
-Every job begins in the fast lane, which so many jobs at a time may be in. One that has spent more than CHEAP units of
-work goes on in the slow lane, where one job works at a time: the one that has received the least so far (multilevel
+Every job begins in the fast queue, of which so many jobs run at a time. One that has spent more than CHEAP units of
+work goes on in the slow queue, where one job works at a time: the one that has received the least so far (multilevel
 feedback, Corbató et al. 1962). So schemas that take seconds to compile, however many, delay neither the small ones nor
 the ends of other texts, and a large schema waits for the first part of others rather than for their end.
 """
@@ -22,11 +22,11 @@ __all__ = ["CHEAP", "CompilePool"]
 T = TypeVar("T")
 
 CHEAP = 20_000
-"""Units of work that a job may spend in the fast lane; a unit is about a microsecond."""
+"""Units of work that a job may spend in the fast queue; a unit is about a microsecond."""
 QUANTUM = 50_000
-"""Units of work after which a job in the slow lane lets others of the same amount go first."""
+"""Units of work after which a job in the slow queue lets others of the same amount go first."""
 PATIENCE = 0.25
-"""Seconds after which a job that waits in the slow lane looks whether its request was abandoned."""
+"""Seconds after which a job that waits in the slow queue looks whether its request was abandoned."""
 C_LIBRARY = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
@@ -43,7 +43,7 @@ class CompilePool(ThreadPoolExecutor):
     Parameters
     ----------
     width : int
-        Most jobs in the fast lane at a time.
+        Most jobs in the fast queue at a time.
     most_threads : int
         Most threads, those that wait included.
     """
@@ -52,13 +52,13 @@ class CompilePool(ThreadPoolExecutor):
         super().__init__(most_threads, thread_name_prefix="constrain-compile")
         self.fast = threading.Semaphore(width)
         self.working: set[int] = set()  # threads that run a job
-        self.in_fast: set[int] = set()  # those of them that are in the fast lane
+        self.in_fast: set[int] = set()  # those of them that are in the fast queue
         self.condition = threading.Condition()
         self.slow: dict[int, tuple[int, int]] = {}  # by thread: units received, in quanta, and order of arrival there
         self.arrivals = count()
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Run a function in a thread, beginning in the fast lane."""
+        """Run a function in a thread, beginning in the fast queue."""
         return super().submit(self.run_job, partial(fn, *args, **kwargs))
 
     def run_job(self, job: Callable[[], T]) -> T:
@@ -79,7 +79,7 @@ class CompilePool(ThreadPoolExecutor):
                 return_free_memory()
 
     def leave_fast(self, thread: int) -> None:
-        """Let another job into the fast lane, if this thread is in it."""
+        """Let another job into the fast queue, if this thread is in it."""
         if thread in self.in_fast:
             self.in_fast.remove(thread)
             self.fast.release()

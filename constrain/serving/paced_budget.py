@@ -23,7 +23,7 @@ UNITS = 2_000
 REST = 3
 """Seconds of rest for each second of work."""
 LONG_REST = 7
-"""As REST, of requests that have left the fast lane of the threads: nobody else waits for them."""
+"""As REST, of requests that have left the fast queue of the threads: nobody else waits for them."""
 
 
 class PacedBudget(WorkBudget):

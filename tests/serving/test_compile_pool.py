@@ -19,7 +19,7 @@ ENDLESS = 1 << 60
 
 
 class Jobs:
-    """A pool of two threads in its fast lane, with jobs that work until the test is over."""
+    """A pool of two threads in its fast queue, with jobs that work until the test is over."""
 
     def __init__(self, pool: CompilePool) -> None:
         self.pool = pool
