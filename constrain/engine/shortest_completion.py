@@ -34,7 +34,9 @@ BYTE = 4 * STEP
 STEP_SHARE = 2
 """Divisor of Limits.work: the part that a search may take in addition."""
 MOST_KEPT = 1 << 20
-"""Bytes of completions after which no more are kept for another search from the same set."""
+"""Bytes of memory after which no more completions are kept for other searches."""
+KEPT_SET = 200
+"""About how many bytes of memory the entry of a set takes."""
 CREDIT = 1 << 20
 """By how much the estimate may rise after a separator before other sets are expanded first."""
 LAST = b"\\ \t\r\n"
@@ -97,8 +99,8 @@ class CompletionSearch:
         self._credit: dict[int, int] = {}  # by set: by how much the path to it was allowed to raise the estimate
         self._uncharged = 0  # work not charged yet: parser states and object keys that were read
         self._refused: dict[tuple[int, int | None], LimitError] = {}
-        self._found: dict[int, bytes] = {}  # by set: completions found without a limit, of MOST_KEPT bytes in all
-        self._kept = 0  # their bytes
+        self._found: dict[int, tuple[bytes, int]] = {}  # by set: see `_keep`
+        self._kept = 0  # bytes of memory in `_found`
 
     def complete(self, start: int, limit: int | None = None) -> bytes | None:
         """Return the bytes of a completion from a set: a shortest one where costs are exact.
@@ -109,23 +111,50 @@ class CompletionSearch:
         if self._accepts(start):
             return b""
         if limit is None and start in self._found:
-            return self._found[start]
+            return self._recall(start)
         refused = self._refused.get((start, limit))
         if refused is not None:  # with the results that the first search has cached, this one could go further
             raise LimitError(refused.cause, hint=refused.hint)
         program, work = self.state_cache.program, self.state_cache.work
         try:
             with work_budget(work // STEP_SHARE, work, program.paid):
-                found = self._search(start, limit)
+                path = self._search(start, limit)
         except LimitError as error:
             self._refused[start, limit] = error
             raise
-        if limit is None and found is not None and self._kept < MOST_KEPT:
-            self._found[start], self._kept = found, self._kept + len(found)
-        return found
+        if path is None:
+            return None
+        sets, text = path
+        if limit is None and self._kept < MOST_KEPT:
+            self._keep(sets, text)
+        return text
 
-    def _search(self, start: int, limit: int | None) -> bytes | None:
-        """Search for a completion from a set; see `complete`."""
+    def _keep(self, sets: list[int], text: bytes) -> None:
+        """Keep a completion that was found without a limit, for the first set of its path.
+
+        A completion that is as short as its cost says is a shortest one, and so are its ends from the other sets of the
+        path: they are kept, too, as the text and where they begin in it.
+        """
+        kept = sets if len(text) == self.cost(sets[0]) else sets[:1]
+        for begin, number in enumerate(kept):
+            self._found.setdefault(number, (text, begin))
+        self._kept += len(text) + KEPT_SET * len(kept)
+
+    def _recall(self, number: int) -> bytes:
+        """Return the completion that is kept for a set."""
+        text, begin = self._found[number]
+        return text[begin:]
+
+    def _joins_known(self, number: int, rest: int) -> bool:
+        """Return whether a completion of `rest` bytes is kept for a set."""
+        known = self._found.get(number)
+        return known is not None and len(known[0]) - known[1] == rest
+
+    def _search(self, start: int, limit: int | None) -> tuple[list[int], bytes] | None:
+        """Search for a completion from a set; see `complete`. Return the sets that were visited, and the completion.
+
+        Without a limit, the search ends where it meets a completion that is kept and as short as the cost says.
+        """
         least = self.cost(start)
         # A fixed share of the work, and the work of a descent without backtracking.
         work, per_byte = self.state_cache.work, BYTE + CONFIGURATION * self._size(start) + self._uncharged
@@ -142,9 +171,10 @@ class CompletionSearch:
         heap: list[tuple[int, int, int, int]] = [(GREED * self._estimate(start), 0, start, 0)]
         while heap:
             _, length, current, position = heappop(heap)
-            end = self._descend(current, -length, position, parents, heap, limit, budget)
+            end = self._descend(current, -length, position, parents, heap, limit, least, budget)
             if end >= 0:
-                return self._spell_path(end, parents)
+                sets, text = self._spell_path(end, parents)
+                return sets, text if self._accepts(end) else text + self._recall(end)
         return None
 
     def _descend(
@@ -155,11 +185,13 @@ class CompletionSearch:
         parents: dict[int, tuple[int, int]],
         heap: list[tuple[int, int, int, int]],
         limit: int | None,
+        least: int,
         budget: WorkBudget,
     ) -> int:
         """Descend from a set while some byte lowers the estimate.
 
-        Return the accepting set that was reached, or -1. Other sets are added to the heap.
+        Return the set that was reached, which is accepting or has a completion that is kept; -1 if there is none.
+        Other sets are added to the heap.
         """
         memo = self.state_cache.uniqueness
         while True:
@@ -180,7 +212,7 @@ class CompletionSearch:
                 parents[after] = current, order[k]
                 if current in self._credit:
                     self._credit[after] = self._credit[current]
-                if self._accepts(after):
+                if self._accepts(after) or (limit is None and self._joins_known(after, least - length - 1)):
                     return after
                 cost = self._estimate(after)
                 budget.spend(CONFIGURATION * self._size(after) + self._uncharged, "the shortest completion")
@@ -234,13 +266,14 @@ class CompletionSearch:
             return order_bit_set(record[at.SET_NEXT : at.SET_NEXT + 8].tobytes(), first)
         return order_bytes(record[at.SET_BYTES : at.SET_BYTES + 2].tobytes()[:count], first)
 
-    def _spell_path(self, number: int, parents: dict[int, tuple[int, int]]) -> bytes:
-        """Return the bytes on the path to a set."""
-        text = bytearray()
+    def _spell_path(self, number: int, parents: dict[int, tuple[int, int]]) -> tuple[list[int], bytes]:
+        """Return the sets on the path to a set, and the bytes between them."""
+        sets, text = [number], bytearray()
         while parents[number][0] >= 0:
             number, byte = parents[number]
+            sets.append(number)
             text.append(byte)
-        return bytes(reversed(text))
+        return sets[::-1], bytes(reversed(text))
 
     def _size(self, number: int) -> int:
         """Return the number of configurations of a set."""

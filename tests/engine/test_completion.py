@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from constrain import LimitError, Matcher, Style, TokenRefused, Vocabulary, compile, compile_grammar
+from constrain.engine.shortest_completion import completion_search
 from constrain.grammar.nodes import Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings
 from constrain.program.least_costs import NEVER
 from tests import grammar_factory as make
@@ -53,6 +54,46 @@ def test_it_completes(grammar: Grammar, data: st.DataObject) -> None:
     matcher.advance_bytes(text)
     assert matcher.is_complete
     assert matcher.shortest_completion() == b""
+
+
+@given(st.one_of(make.rules, make.objects), st.data())
+def test_completions_do_not_depend_on_earlier_searches(grammar: Grammar, data: st.DataObject) -> None:
+    """Searches end where they meet a completion that an earlier one has found; the text is that of a full search."""
+    assume(make.sound(grammar))
+    matcher, text = compile_grammar(grammar, VOCABULARY).matcher(), b""
+    for _ in range(MOST_STEPS):
+        known = matcher.shortest_completion()
+        other = compile_grammar(grammar, VOCABULARY).matcher()
+        other.advance_bytes(text)
+        assert known == other.shortest_completion()
+        allowed = sorted(matcher.next_bytes())
+        if not allowed:
+            break
+        step = bytes([data.draw(st.sampled_from(allowed))])
+        matcher.advance_bytes(step)
+        text += step
+
+
+def test_a_search_ends_at_a_known_completion() -> None:
+    """Kernel calls of a search from within a member are few once the rest of the text is known."""
+    properties = {f"key{number}": {"type": "array", "items": {"type": "integer"}} for number in range(30)}
+    matcher = compile(
+        VOCABULARY, schema={"type": "object", "properties": properties, "required": list(properties)}
+    ).matcher()
+    whole = matcher.shortest_completion()
+    assert whole is not None
+    matcher.advance_bytes(b'{"key0": [1')
+    search, steps = completion_search(matcher._state_cache), 0
+    run = search.state_cache.run
+
+    def count_steps(*arguments: object, **options: object) -> int:
+        nonlocal steps
+        steps += 1
+        return run(*arguments, **options)
+
+    search.state_cache.run = count_steps  # type: ignore[method-assign]
+    assert matcher.shortest_completion() == b"]" + whole[len('{"key0":[]') :]
+    assert steps < 20 < len(whole)
 
 
 def test_a_deep_text_is_closed() -> None:
