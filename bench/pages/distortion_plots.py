@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def draw_two_answers(path: Path) -> None:
     """Draw bars of both answers under the target and under masking."""
     figure, (axes,) = open_figure(1, 2.3)
-    for i, answer in enumerate(("great.", "fine.")):
+    for i in range(2):
         for shift, share, colour in ((-0.19, REVIEW.target[i], TARGET), (0.19, REVIEW.begin[i], MASKED)):
             axes.barh(i + shift, share, 0.34, color=colour)
             axes.text(share + 0.01, i + shift, f"{share:.0%}", va="center", color=INK)

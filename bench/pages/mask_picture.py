@@ -40,10 +40,10 @@ TEXT = '{"name": "Ada", "age": 12'
 REASONS = {True: "allowed", False: "masked"}
 SHOWN = 6
 WIDE, ROW, LEFT = 720, 30, 300
-LOOK = """text{font:14px system-ui,sans-serif;fill:#1d2329}.c{font-family:ui-monospace,monospace}.n{fill:#6b747c;font-size:13px}
-.b{fill:#e8ecf0}.y{fill:#1a7f37}.x{fill:#c0392b}.s{text-decoration:line-through;fill:#8a939c}
+LOOK = """text{font:14px system-ui,sans-serif;fill:#1d2329}.c{font-family:ui-monospace,monospace}
+.n{fill:#6b747c;font-size:13px}.b{fill:#e8ecf0}.y{fill:#1a7f37}.x{fill:#c0392b}.s{text-decoration:line-through;fill:#7c858e}
 @media(prefers-color-scheme:dark){text{fill:#dfe4e8}.n{fill:#9aa4ad}.b{fill:#2a3138}.y{fill:#4cc26a}.x{fill:#ff7b6b}
-.s{fill:#7d8790}}"""
+.s{fill:#8a939c}}"""
 
 
 class Candidate(NamedTuple):
@@ -76,14 +76,23 @@ def find_candidates() -> list[Candidate]:
         matcher.advance(token)
     logs = lm.next_logprobs([tokens])[0]
     best = [int(token) for token in np.argsort(-logs)[:SHOWN]]
-    return [Candidate(lm.vocabulary.decode([token]), float(np.exp(logs[token])), matcher.allows(token)) for token in best]
+    return [
+        Candidate(lm.vocabulary.decode([token]), float(np.exp(logs[token])), matcher.allows(token)) for token in best
+    ]
 
 
 def draw_mask_picture(candidates: Sequence[Candidate]) -> str:
     """Return the SVG: schema and text on the left, a row for each candidate on the right."""
-    rules = ["a JSON object with", "name   text, at most 20 letters", "age    integer, 0 to 120", "admin  true or false"]
+    rules = [
+        "a JSON object with",
+        "name   text, at most 20 letters",
+        "age    integer, 0 to 120",
+        "admin  true or false",
+    ]
     parts = ['<text x="16" y="26" class="n">the form you asked for</text>']
-    parts += [f'<text x="16" y="{50 + 21 * i}" class="c" xml:space="preserve">{rule}</text>' for i, rule in enumerate(rules)]
+    parts += [
+        f'<text x="16" y="{50 + 21 * i}" class="c" xml:space="preserve">{rule}</text>' for i, rule in enumerate(rules)
+    ]
     parts.append('<text x="16" y="156" class="n">written so far</text>')
     parts.append(f'<text x="16" y="180" class="c">{html.escape(TEXT)}<tspan class="y">▏</tspan></text>')
     parts.append(f'<text x="{LEFT}" y="26" class="n">what the model would write next</text>')

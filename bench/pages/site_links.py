@@ -76,7 +76,9 @@ def is_in_site(folder: Path, page: Path, target: str, pages: dict[Path, PageLink
         return True
     address, anchor = urldefrag(target)
     path = unquote(urlsplit(address).path)
-    place = page if not path else ((folder / path.lstrip("/")) if path.startswith("/") else (page.parent / path)).resolve()
+    place = (
+        page if not path else ((folder / path.lstrip("/")) if path.startswith("/") else (page.parent / path)).resolve()
+    )
     if place.is_dir():
         place = place / "index.html"
     if not place.exists():
