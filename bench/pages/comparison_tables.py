@@ -263,8 +263,8 @@ def build_memory() -> ComparisonTable | None:
     counts = ", ".join(f"{row['engine']} {row['schemas']}" for row in engines)
     return ComparisonTable(
         "Memory",
-        "Pages of a process of its own: what a vocabulary takes, and by how much a schema lets the process grow when its "
-        f"instances are walked. Schemas that were compiled, of {document['options']['sample']}: {counts}.",
+        "Pages of a process of its own: what a vocabulary takes, and by how much a schema lets the process grow when "
+        f"its instances are walked. Schemas that were compiled, of {document['options']['sample']}: {counts}.",
         "MB", MASKERS, rows, describe_source(document, MASKERS),
     )  # fmt: skip
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 import constrain
+from constrain.demo import compose_prompt
 from constrain.integrations.transformers_language_model import TransformersModel
 
 from ..options import build_parser
@@ -69,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def find_candidates() -> list[Candidate]:
     """Return the likeliest tokens after TEXT, likeliest first."""
     demo = constrain.load_model("demo")
-    lm = TransformersModel(demo, prompt=demo.compose(PROMPT, schema=SCHEMA))
+    lm = TransformersModel(demo, prompt=compose_prompt(PROMPT, schema=SCHEMA))
     matcher = constrain.compile(lm.vocabulary, schema=SCHEMA).matcher()
     tokens = demo.tokenizer.encode(TEXT, add_special_tokens=False)
     for token in tokens:

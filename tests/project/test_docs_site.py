@@ -1,4 +1,4 @@
-"""The site of the docs: links and anchors hold, each page is in the menu and run by a test, generated ones are current."""
+"""The site of the docs: links and anchors hold, each page is in the menu and run by a test, generated ones current."""
 
 from __future__ import annotations
 
