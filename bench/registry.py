@@ -178,6 +178,11 @@ BENCHES: dict[str, Bench] = {
         "How does masking distort a distribution, and when does it not?",
         "probabilities of the texts of small models, computed exactly; writes the SVGs of docs/theory.md",
     ),
+    "pages.site_links": Bench(
+        "Does the built site of the docs have what its pages link to?",
+        "links that are broken, with the page of each; pages, links and broken ones in all",
+        "build/site",
+    ),
     "architecture": Bench(
         "Is the library easy to find one's way in: cycles, names used twice, one-word names?",
         "each figure with its limit",

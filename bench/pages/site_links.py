@@ -1,6 +1,6 @@
 """Check the links of a built site: that each page, file and anchor that a page refers to is in the site.
 
-    python -m bench.pages.site_links build/site
+    python -m bench pages.site_links build/site
 
 Links to other hosts are not followed. Returns 1, and prints each broken link with its page, if there are any.
 """
@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
+
+from ..options import build_parser
 
 __all__ = ["find_broken_links"]
 
@@ -40,9 +42,11 @@ class PageLinks(HTMLParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check the site in the folder that is given. Return the exit code."""
-    (folder,) = sys.argv[1:] if arguments is None else arguments
-    pages = read_pages(Path(folder))
-    broken = list(find_broken_links(Path(folder)))
+    parser = build_parser("pages.site_links", __doc__)
+    parser.add_argument("folder", type=Path, help="the built site")
+    folder: Path = parser.parse_args(arguments).folder
+    pages = read_pages(folder)
+    broken = list(find_broken_links(folder))
     for page, target in broken:
         print(f"{page}: {target} is not in the site")
     print(f"{len(pages)} pages, {sum(len(one.targets) for one in pages.values())} links, {len(broken)} broken")
