@@ -71,17 +71,18 @@ def write_comparison() -> str:
 
 
 def list_rows_behind(table: ComparisonTable) -> list[str]:
-    """Return a line for each row of a table in which a peer's figure is better than ours."""
+    """Return an item for a table with the rows in which a peer's figure is better than ours; none if there is none."""
     found = []
     for row in table.rows:
         theirs = row.find_best_peer()
         if theirs is None or row.is_ours_best():
             continue
-        name = row.label if row.label.startswith("`") else row.label[:1].lower() + row.label[1:]
         ours, best = (format_figure(row.figures[engine]) for engine in (row.find_ours(), theirs))
-        unit = "" if table.unit == "as named" else f" ({table.unit})"
-        found.append(f"- [{table.title}](#{table.anchor}), {name}: {theirs} {best}, constrain {ours}{unit}.\n")
-    return found
+        found.append(f"    - {row.label}: {theirs} {best}, constrain {ours}\n")
+    if not found:
+        return []
+    unit = "" if table.unit == "as named" else f", {table.unit}"
+    return [f"- [{table.title}](#{table.anchor}){unit}:\n", *found]
 
 
 def render_table(table: ComparisonTable) -> str:

@@ -72,7 +72,9 @@ def test_a_row_in_which_a_peer_is_ahead_is_listed() -> None:
         Row("ours alone", {"constrain": 5.0}),
     ]
     table = ComparisonTable("Some figures", "What.", "µs", ["constrain", "llguidance", "xgrammar"], rows, "*Source.*")
-    assert list_rows_behind(table) == ["- [Some figures](#some-figures), a step: llguidance 1, constrain 2 (µs).\n"]
+    listed = "".join(list_rows_behind(table))
+    assert listed == "- [Some figures](#some-figures), µs:\n    - a step: llguidance 1, constrain 2\n"
+    assert not list_rows_behind(ComparisonTable("Ours", "What.", "µs", ["constrain"], rows[1:], "*Source.*"))
     drawn = render_table(table)
     assert "| a step | 2 | **1** | 3 |" in drawn and "| a ratio | **2** | 1 | - |" in drawn
     assert "| ours alone | 5 | - | - |" in drawn
