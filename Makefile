@@ -17,7 +17,7 @@ SAMPLE ?= 500
 LOCKED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint format bench serve-bench decoding plugins gpu suite fuzz jobs hostile clients mutate sbom audit lock warmup clean
+.PHONY: help setup demo test test-slow lint format bench serve-bench decoding plugins gpu suite fuzz jobs hostile clients mutate docs sbom audit lock warmup clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -118,6 +118,13 @@ clients: $(VENV)/.dev $(VENV)/.warm  ## openai, instructor, pydantic-ai and lite
 mutate: $(VENV)/.dev $(VENV)/.warm  ## mutation testing: do the tests notice changes in kernels, shape algebra and samplers? (hours; SAMPLE=60)
 	@$(BIN)/python -m mutate --sample $(SAMPLE) --seed $(or $(SEED),1) --jobs 2 --log mutate/last.log
 
+# Material, then its successor Zensical, which reads the same mkdocs.yml
+docs: $(VENV)/.docs  ## the docs as a site in build/site, built twice without a warning (Material, Zensical), links checked
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/docs/bin/mkdocs build --quiet --strict --site-dir build/site-material
+	@$(BIN)/python -m bench pages.site_links build/site-material
+	@$(VENV)/docs/bin/zensical build --strict --clean
+	@$(BIN)/python -m bench pages.site_links build/site
+
 sbom: $(VENV)/.dev  ## a software bill of materials, CycloneDX: dist/constrain.cdx.json
 	@$(BIN)/python requirements/sbom.py dist/constrain.cdx.json
 
@@ -174,6 +181,12 @@ $(VENV)/.tools: | $(BIN)/python
 	@echo "make: pip-audit and uv, in an environment of their own"
 	@$(PYTHON) -m venv $(VENV)/tools
 	@$(VENV)/tools/bin/python -m pip install --disable-pip-version-check -q "pip-audit>=2.7" "uv>=0.5"
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/.run
+	@echo "make: the two builders of the docs, in an environment of their own"
+	@$(PYTHON) -m venv $(VENV)/docs
+	@$(VENV)/docs/bin/python -m pip install --disable-pip-version-check -q -c constraints.txt -e ".[docs]"
 	@touch $@
 
 $(VENV)/.gpu: $(VENV)/.dev $(VENV)/.bench

@@ -165,6 +165,24 @@ BENCHES: dict[str, Bench] = {
         "Does memory stay within the budgets of the caches over many schemas and a very long text?",
         "resident MiB after so many schemas and tokens",
     ),
+    "pages.comparison": Bench(
+        "Where is constrain ahead of its peers, and where behind?",
+        "the tables of docs/comparison.md, read from the committed results of other benches; nothing is measured",
+        "--write docs/comparison.md",
+    ),
+    "pages.mask_picture": Bench(
+        "What does a mask do, in one picture?",
+        "the likeliest next tokens of the embedded model and whether they are allowed; writes an SVG",
+    ),
+    "pages.distortion_plots": Bench(
+        "How does masking distort a distribution, and when does it not?",
+        "probabilities of the texts of small models, computed exactly; writes the SVGs of docs/theory.md",
+    ),
+    "pages.site_links": Bench(
+        "Does the built site of the docs have what its pages link to?",
+        "links that are broken, with the page of each; pages, links and broken ones in all",
+        "build/site",
+    ),
     "architecture": Bench(
         "Is the library easy to find one's way in: cycles, names used twice, one-word names?",
         "each figure with its limit",

@@ -1,4 +1,4 @@
-"""Pages of docs/how-to whose Python blocks run as written, one after the other, in one namespace."""
+"""Pages of docs whose Python blocks run as written, one after the other, in one namespace."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 
-__all__ = ["page", "runs"]
+__all__ = ["DOCS", "page", "runs"]
+
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
 def page(name: str) -> Path:
-    """A page of docs/how-to."""
-    return Path(__file__).resolve().parent.parent / "docs" / "how-to" / name
+    """A page of docs/how-to, or of docs."""
+    how_to = DOCS / "how-to" / name
+    return how_to if how_to.exists() else DOCS / name
 
 
 def runs(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
@@ -24,6 +28,6 @@ def runs(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
         line = text.count("\n", 0, match.start(1))
         printed = io.StringIO()
         with redirect_stdout(printed):
-            exec(compile("\n" * line + match[1], path.name, "exec"), space)
+            exec(compile("\n" * line + match[1], path.name, "exec", dont_inherit=True), space)
         expected = re.findall(r"^#> (.*)$", match[1], re.MULTILINE)
         yield f"the block at line {line}: {printed.getvalue()}", expected, printed.getvalue().splitlines()

@@ -1,4 +1,4 @@
-"""README's picture of what masking does: docs/distortion.svg, one example under the embedded model, three laws.
+"""The picture of docs/theory.md: docs/distortion.svg, one example under the embedded model, three laws.
 
     python -m bench faithful.picture [--out docs/distortion.svg]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 
 import constrain
 from bench.byte_peers import END, build_llguidance_tokenizer, build_xgrammar_compiler
+from constrain.serving.request_fields import REQUEST_FIELDS
 from tests.page_reader import page, runs
 
 SCHEMA = {
@@ -95,6 +97,36 @@ def test_the_page_runs_as_written() -> None:
     pytest.importorskip("transformers")
     for block, expected, printed in runs(page("move-from-other-libraries.md")):
         assert set(expected) <= set(printed), block
+
+
+def list_our_calls() -> list[str]:
+    """The cells of the tables that say what to write here."""
+    rows = re.findall(r"^\| .*? \| (.*) \|$", page("move-from-other-libraries.md").read_text("utf-8"), re.MULTILINE)
+    return [call for row in rows for call in re.findall(r"`([^`]+)`", row.replace("\\|", "|"))]
+
+
+def test_the_tables_name_arguments_and_methods_that_exist() -> None:
+    generate, session = (
+        inspect.signature(constrain.generate).parameters,
+        inspect.signature(constrain.Session.write).parameters,
+    )
+    owners = {"generate(": set(generate), "s.write(": set(session) | set(generate)}
+    calls = list_our_calls()
+    assert len(calls) > 60
+    for call in calls:
+        for begin, known in owners.items():
+            if call.startswith(begin):
+                assert set(re.findall(r"(?<!\w)(\w+)=", call.split("constrain.")[0])) <= known, call
+        if re.fullmatch(r"(schema|regex|grammar|choices|style|type|n|temperature|search)=.*", call):
+            assert call.split("=")[0] in generate, call
+        for owner, name in re.findall(r"\b(matcher|form|s)\.(\w+)", call):
+            kind = {"matcher": constrain.Matcher, "form": constrain.Form, "s": constrain.Session}[owner]
+            assert hasattr(kind, name), call
+
+
+def test_the_page_has_every_field_that_vllm_replaced() -> None:
+    guided = {field.name for field in REQUEST_FIELDS if field.name.startswith("guided_")}
+    assert guided and guided <= set(re.findall(r"guided_\w+", page("move-from-other-libraries.md").read_text("utf-8")))
 
 
 PAIRS = [
