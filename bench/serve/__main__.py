@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--schemas", type=int, default=200, help="different schemas")
     parser.add_argument("--tokens", type=int, default=64, help="most tokens of a text")
     parser.add_argument("--phase", type=float, default=15.0, help="seconds of a phase")
-    parser.add_argument("--warm-up", type=float, default=120.0, help="seconds before anything is measured")
+    parser.add_argument("--warm-up", type=float, default=240.0, help="seconds before anything is measured")
     parser.add_argument("--slots", type=int, default=64, help="texts that the server generates at the same time")
     options = parser.parse_args(arguments)
     options.sample = options.schemas * CANDIDATES

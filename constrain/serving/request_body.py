@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections import Counter
@@ -19,6 +20,8 @@ __all__ = ["read_body"]
 
 MOST_NESTING = 200
 """Deepest nesting of brackets in a body."""
+LARGE = 1 << 16
+"""Bytes from which on a body is parsed in a thread, so that the event loop goes on sending the texts of others."""
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 """An escape that may be half of a surrogate pair."""
 
@@ -40,8 +43,14 @@ async def read_body(request: Request, settings: ServerSettings) -> dict[str, Any
                 f"the body has more than {settings.max_body_bytes:,} bytes", "", status=413, code="body_too_large"
             )
         parts.append(part)
+    data = b"".join(parts)
+    return await asyncio.to_thread(parse_body, data, settings) if size > LARGE else parse_body(data, settings)
+
+
+def parse_body(data: bytes, settings: ServerSettings) -> dict[str, Any]:
+    """Return the JSON object of a body, as `read_body` does."""
     try:
-        text = b"".join(parts).decode("utf-8")
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise RequestError(
             f"the body is not UTF-8: {error.reason} at byte {error.start}", "", code="invalid_json"
