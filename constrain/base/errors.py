@@ -146,7 +146,15 @@ class UnsatisfiableError(ConstrainError):
 
 
 class LimitError(ConstrainError):
-    """A budget of `Limits` was exceeded."""
+    """A budget of `Limits` was exceeded.
+
+    Attributes
+    ----------
+    is_of_source : bool
+        Whether the work of constructing the source exceeded it, so that an equal source always will.
+    """
+
+    is_of_source = False
 
 
 class VocabularyError(ConstrainError):

@@ -72,11 +72,13 @@ class WorkBudget:
         self.spent += units
         if self.spent > self.limit:
             part = "" if self.limit >= self.total else f"{self.limit:,} units, the part that it may take of "
-            raise LimitError(
+            error = LimitError(
                 f"{construction[:1].upper()}{construction[1:]} needs more than "
                 f"{part}Limits.work = {self.total:,} units.",
                 hint="Simplify it, or raise Limits(work=...).",
             )
+            error.is_of_source = True
+            raise error
 
 
 _current: ContextVar[WorkBudget | None] = ContextVar("constrain_work_budget", default=None)

@@ -12,6 +12,8 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any, cast
 
+from fastapi import Request
+
 from ..base.errors import LimitError
 from ..decoding.events import AnswerEvent, FinishEvent, RetryEvent, StreamEvent, TextEvent
 from ..generation.generation_result import Generation
@@ -22,7 +24,9 @@ from ..integrations.transformers_models import LoadedModel, Prompt
 from .answer_call import AnswerCall
 from .call_formats import choose_tool_format
 from .operations import Operations
+from .request_body import read_body
 from .request_errors import RequestError, locate_errors
+from .request_objects import RequestObject
 from .server_settings import ServerSettings
 from .token_logprobs import LogprobReader
 
@@ -61,6 +65,15 @@ class AnswerService:
         except LimitError as error:
             raise RequestError(error.cause, pointer, hint="Shorten it.", code="context_length_exceeded") from None
         return ids
+
+    async def read_body(self, request: Request) -> RequestObject:
+        """Return the body of a request. Raise RequestError as `request_body.read_body`, or if an equal constraint has
+        taken more work than the server allows.
+        """
+        body, refused = await read_body(request, self.settings), self.operations.refused
+        request.state.digest = refused.digest(request.url.path, body)
+        refused.check(request.state.digest)
+        return RequestObject(body)
 
     async def complete(self, call: AnswerCall) -> list[Generation[Any]]:
         """Return the n texts of a call. Cancelling the task abandons them.

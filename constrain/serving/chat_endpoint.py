@@ -20,7 +20,6 @@ from .chat_messages import read_messages
 from .chat_shapes import ChatShape
 from .event_responses import respond_with_events
 from .prompt_rendering import render_conversation
-from .request_body import read_body
 from .request_fields import check_fields
 from .request_objects import RequestObject
 from .sampling_fields import read_count, read_max_tokens, read_sampler, read_token_options
@@ -40,7 +39,7 @@ def build_chat_router() -> APIRouter:
     @router.post("/v1/chat/completions")
     async def create_chat_completion(request: Request) -> Response:
         service: AnswerService = request.app.state.service
-        body = RequestObject(await read_body(request, service.settings))
+        body = await service.read_body(request)
         call = await asyncio.to_thread(read_chat_request, body, service)
         shape = ChatShape(service.settings.model_name, call)
         if read_stream_options(body).is_streamed:

@@ -20,7 +20,6 @@ from .answer_message import describe_call_statistics, describe_text, find_ending
 from .answer_service import AnswerService
 from .chat_shapes import describe_usage
 from .event_responses import respond_with_events
-from .request_body import read_body
 from .request_errors import RequestError
 from .request_fields import check_fields
 from .request_objects import RequestObject
@@ -83,7 +82,7 @@ def build_completion_router() -> APIRouter:
     @router.post("/v1/completions")
     async def create_completion(request: Request) -> Response:
         service: AnswerService = request.app.state.service
-        body = RequestObject(await read_body(request, service.settings))
+        body = await service.read_body(request)
         calls, prompts = await asyncio.to_thread(read_completion_request, body, service)
         shape = CompletionShape(service.settings.model_name, calls, prompts)
         sending = read_stream_options(body)

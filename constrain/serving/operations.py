@@ -19,6 +19,7 @@ from .answer_call import AnswerCall
 from .answer_meter import AnswerMeter
 from .api_keys import ApiKeys
 from .compile_pool import CompilePool
+from .refused_work import RefusedWork
 from .request_errors import RequestError
 from .request_limits import digest_constraint
 from .request_log import RequestLog
@@ -49,6 +50,7 @@ class Operations:
         self.keys = ApiKeys(settings.api_keys)
         self.metrics = ServerMetrics(scheduler, lambda: self.queued_texts)
         self.limits = Limits(work=settings.compile_work, state_cache_bytes=settings.state_cache_bytes)
+        self.refused = RefusedWork()
         self.admitted = 0
         self.active = 0
         self.is_draining = False

@@ -95,7 +95,8 @@ def make_body(message: str, kind: str, param: str | None, code: str | None) -> d
 def add_error_handlers(app: FastAPI) -> None:
     """Make an application answer every exception in the shape of this module."""
 
-    async def answer(_: Request, error: Exception) -> JSONResponse:
+    async def answer(request: Request, error: Exception) -> JSONResponse:
+        app.state.operations.refused.note(getattr(request.state, "digest", ""), error)
         status, body = describe_error(error)
         return JSONResponse(body, status)
 

@@ -16,7 +16,6 @@ from .answer_formats import read_answer_format
 from .answer_service import AnswerService
 from .event_responses import respond_with_events
 from .prompt_rendering import render_conversation
-from .request_body import read_body
 from .request_errors import RequestError, describe_error
 from .request_fields import check_fields
 from .request_objects import RequestObject
@@ -40,7 +39,7 @@ def build_responses_router() -> APIRouter:
     @router.post("/v1/responses")
     async def create_response(request: Request) -> Response:
         service: AnswerService = request.app.state.service
-        body = RequestObject(await read_body(request, service.settings))
+        body = await service.read_body(request)
         call = await asyncio.to_thread(read_responses_request, body, service)
         shape = ResponseShape(service.settings.model_name, call, body.value)
         if read_stream_options(body).is_streamed:
