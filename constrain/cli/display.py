@@ -29,6 +29,7 @@ from ..base.errors import (
 )
 
 __all__ = [
+    "FILE_ATTRIBUTE",
     "FINE",
     "LONGEST",
     "NO",
@@ -52,6 +53,9 @@ __all__ = [
 
 FINE, NO, WRONG, TOO_MUCH = 0, 1, 2, 3
 """Exit codes: success; negative answer; wrong usage or input; unsupported, or a limit was exceeded."""
+
+FILE_ATTRIBUTE = "constrain_file"
+"""The attribute that holds the file of an error: `source_options.attribute_errors` sets it, `app.run_command` reads."""
 
 LONGEST = 400
 """Number of characters of a shortest instance or sentence that are shown as text; --json contains all of them."""
