@@ -119,7 +119,8 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         display.print_note(("error: ", "bold red"), str(warning))
         return display.WRONG
     except KeyboardInterrupt:
-        return 130
+        display.print_note(("interrupted", "bold yellow"))
+        return display.INTERRUPTED
     except (RecursionError, MemoryError):
         display.print_note(("error: ", "bold red"), "the input is nested too deeply or is too large")
         return display.TOO_MUCH

@@ -14,9 +14,10 @@ from rich.syntax import Syntax
 
 from ..compilation.constraint_compiler import compile
 from . import display
+from .answer_output import generation_json, stream_pieces
 from .answer_statistics import print_ending
 from .cross_check import CrossCheck, validate_independently
-from .generate_command import generation_json, load_with_note, stream_pieces
+from .generate_command import load_with_note
 from .kernel_notice import load_kernels
 from .source_options import JsonFlag, SchemaSource, read_schema
 

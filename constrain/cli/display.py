@@ -24,6 +24,7 @@ from ..base.errors import (
     TokenRefused,
     UnsatisfiableError,
     UnsupportedError,
+    ValueRefused,
     locate_position,
     shorten_text,
 )
@@ -31,6 +32,7 @@ from ..base.errors import (
 __all__ = [
     "FILE_ATTRIBUTE",
     "FINE",
+    "INTERRUPTED",
     "LONGEST",
     "NO",
     "TOO_MUCH",
@@ -51,8 +53,8 @@ __all__ = [
     "show_progress",
 ]
 
-FINE, NO, WRONG, TOO_MUCH = 0, 1, 2, 3
-"""Exit codes: success; negative answer; wrong usage or input; unsupported, or a limit was exceeded."""
+FINE, NO, WRONG, TOO_MUCH, INTERRUPTED = 0, 1, 2, 3, 130
+"""Exit codes: success; negative answer; wrong usage or input; unsupported, or a limit was exceeded; Ctrl-C."""
 
 FILE_ATTRIBUTE = "constrain_file"
 """The attribute that holds the file of an error: `source_options.attribute_errors` sets it, `app.run_command` reads."""
@@ -169,7 +171,7 @@ def code_of(error: Exception) -> int:
     """Return the exit code of an error."""
     if isinstance(error, (UnsupportedError, LimitError)):
         return TOO_MUCH
-    return NO if isinstance(error, (UnsatisfiableError, TokenRefused)) else WRONG
+    return NO if isinstance(error, (UnsatisfiableError, TokenRefused, ValueRefused)) else WRONG
 
 
 def print_error(error: Exception, where: str = "") -> int:
