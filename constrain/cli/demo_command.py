@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.syntax import Syntax
 
-from ..compilation.constraint_compiler import compile
+from ..compilation.constraint_compiler import compile, to_grammar
 from . import display
 from .answer_output import generation_json, stream_pieces
 from .answer_statistics import print_ending
 from .cross_check import CrossCheck, validate_independently
 from .generate_command import load_with_note
 from .kernel_notice import load_kernels
-from .source_options import JsonFlag, SchemaSource, read_schema
+from .source_options import JsonFlag, SchemaSource, attribute_errors, read_schema
 
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary
@@ -54,6 +54,8 @@ def run_demo(
     from ..generation.pipeline import generate as write
 
     source = person_schema() if schema is None else read_schema(schema)
+    with attribute_errors(source.name):
+        to_grammar(schema=source.text)
     request = prompt or (PROMPT if schema is None else "Fill in the form.")
     live = sys.stdout.isatty() and not as_json
     if not as_json:

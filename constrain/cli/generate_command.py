@@ -29,7 +29,7 @@ from .constraint_options import (
     TypeOption,
     read_constraint,
 )
-from .generation_options import CHOICE, read_bias, read_checker, read_search
+from .generation_options import CHOICE, read_bias, read_checker, read_sampler, read_search
 from .grammar_source import ImportOption
 from .kernel_notice import load_kernels
 from .model_options import PANEL, ModelOption, PromptOption
@@ -162,7 +162,7 @@ def generate_texts(
     if given.tools:
         prompts, arguments["chat"] = show_tools(loaded, prompts, given.tools, chat)
     arguments |= {**given.arguments, "style": given.options.style, "registry": given.options.registry}
-    sampling = {"sampler": sampler, "particles": particles}
+    sampling = {"sampler": read_sampler(sampler), "particles": particles}
     printer = AnswerPrinter(len(prompts) if prompt_file is not None else 1, n, "json" if as_json else "text")
     code = write_answers(loaded, prompts, arguments, sampling, given.name, printer)
     if as_json:

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..base.errors import SourceError
+from ..base.errors import SourceError, shorten_text
 from ..checking import PythonChecker, SqliteChecker, TextChecker
+from ..sampling.sampler_table import SAMPLERS
 from ..search import BeamSearch, BestFirst, StochasticBeams
 from .source_options import attribute_errors, read_bytes
 
 if TYPE_CHECKING:
     from ..generation.search_arguments import Search
 
-__all__ = ["CHOICE", "read_bias", "read_checker", "read_search"]
+__all__ = ["CHOICE", "read_sampler", "read_bias", "read_checker", "read_search"]
 
 CHOICE = "How tokens are chosen"
 """Heading of options in the help page."""
@@ -51,6 +52,14 @@ def read_checker(option: str | None) -> TextChecker | None:
             return SqliteChecker(read_bytes(file).decode("utf-8-sig"))
         except UnicodeDecodeError as error:
             raise SourceError(f"byte {error.start} is not valid UTF-8", hint="Give a script of SQL.") from None
+
+
+def read_sampler(name: str) -> str:
+    """Return the name of a sampler. Raise BadParameter if there is none of that name."""
+    names = (*SAMPLERS, "auto")
+    if name not in names:
+        raise typer.BadParameter(f"--sampler is {shorten_text(repr(name))}: give one of {', '.join(names)}.")
+    return name
 
 
 def read_bias(option: str) -> tuple[int | str, float]:
