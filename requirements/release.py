@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -53,8 +52,9 @@ def run_step(*command: str) -> None:
 
 
 def build_distributions(folder: Path) -> tuple[Path, Path]:
-    """Build the source distribution, and the wheel from it, in an empty folder. Return both paths."""
-    shutil.rmtree(folder, ignore_errors=True)
+    """Build the source distribution, and the wheel from it, in place of earlier ones. Return both paths."""
+    for old in (*folder.glob("*.whl"), *folder.glob("*.tar.gz")):
+        old.unlink()
     run_step(sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT))
     [source], [wheel] = folder.glob("*.tar.gz"), folder.glob("*.whl")
     return source, wheel
@@ -119,7 +119,7 @@ def write_notes(folder: Path, wheel: Path) -> Path:
 def main() -> int:
     """Run the steps. Return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--dist", type=Path, default=ROOT / "dist", help="the folder, emptied first")
+    parser.add_argument("--dist", type=Path, default=ROOT / "dist", help="the folder for the results")
     parser.add_argument("--uses", default=",".join(USES), help=f"what to try, of {', '.join(USES)}")
     options = parser.parse_args()
     try:
