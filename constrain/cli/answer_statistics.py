@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from ..sampling.sampler_table import SAMPLERS
 from . import display
 
 if TYPE_CHECKING:
@@ -114,8 +115,6 @@ def list_figures(generation: Generation[Any]) -> list[Row]:
 
 def list_sampling_figures(generations: list[Generation[Any]]) -> list[Row]:
     """Return which sampler was chosen and why, and the figures of all texts together."""
-    from ..sampling.sampler_table import SAMPLERS
-
     stats = generations[0].stats
     rows = [("sampler", stats.sampler, stats.reason)] if stats.reason else []
     rows += [(name, f"{stats.counts[name]:.4g}", COUNTED[name]) for name in COUNTED if name in stats.counts]

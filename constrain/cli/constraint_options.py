@@ -11,6 +11,7 @@ from ..base.errors import SchemaError
 from ..compilation.constraint_compiler import to_grammar
 from ..dialogue import Tool, read_tools, tools as tool_form
 from ..forms import grammar as form_of
+from ..jobs.job_options import import_type
 from .common_arguments import SchemaOptions
 from .grammar_source import grammar_text, ready_name
 from .source_options import attribute_errors, read_bytes, read_schema
@@ -166,8 +167,6 @@ def import_class(name: str) -> Any:
 
     Its module runs as any module that is imported. Raise ArgumentError if there is no such class.
     """
-    from ..jobs.job_options import import_type
-
     if "" not in sys.path:  # a script that pip installs does not look for modules in the current folder
         sys.path.insert(0, "")
     return import_type(name)

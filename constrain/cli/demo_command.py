@@ -13,6 +13,7 @@ import typer
 from rich.syntax import Syntax
 
 from ..compilation.constraint_compiler import compile, to_grammar
+from ..generation.pipeline import generate as write
 from . import display
 from .answer_output import generation_json, stream_pieces
 from .answer_statistics import print_ending
@@ -51,8 +52,6 @@ def run_demo(
     as_json: JsonFlag = False,
 ) -> None:
     """Demonstrate generation: a schema, an answer of the embedded model token by token, and its validation."""
-    from ..generation.pipeline import generate as write
-
     source = person_schema() if schema is None else read_schema(schema)
     with attribute_errors(source.name):
         to_grammar(schema=source.text)

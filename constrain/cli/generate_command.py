@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from ..base.options import Style
-from ..dialogue import tool_calls
+from ..decoding.events import FinishEvent
+from ..dialogue import Tool, tool_calls
+from ..generation.inference_engine import Engine
+from ..generation.pipeline import generate
+from ..integrations.transformers_models import LoadedModel, load_model
 from . import display
 from .answer_output import AnswerPrinter, generation_json, stream_pieces
 from .answer_statistics import print_ending, print_statistics
@@ -35,9 +39,6 @@ from .kernel_notice import load_kernels
 from .model_options import PANEL, ModelOption, PromptOption
 from .prompt_options import PromptFileOption, is_messages, read_prompts
 from .source_options import JsonFlag, Seed, attribute_errors, silence_transformers
-
-if TYPE_CHECKING:
-    from ..integrations.transformers_models import LoadedModel
 
 __all__ = ["generate_texts", "load_with_note"]
 
@@ -198,8 +199,6 @@ def write_answers(
 
 def write_live(model: LoadedModel, prompts: Any, arguments: dict[str, Any], printer: AnswerPrinter) -> None:
     """Write one text token by token."""
-    from ..generation.pipeline import generate
-
     try:
         [made] = flatten_results(generate(model, prompts, stream=stream_pieces(), **arguments))
     finally:
@@ -210,9 +209,6 @@ def write_live(model: LoadedModel, prompts: Any, arguments: dict[str, Any], prin
 
 async def write_several(model: LoadedModel, prompts: Any, arguments: dict[str, Any], printer: AnswerPrinter) -> None:
     """Write the texts as one batch, and print each when it has ended. Raise the first error of a text at the end."""
-    from ..decoding.events import FinishEvent
-    from ..generation.inference_engine import Engine
-
     errors = []
     with Engine(model) as engine:
         async for event in engine.stream(prompts, **arguments):  # type: ignore[misc]
@@ -227,8 +223,6 @@ async def write_several(model: LoadedModel, prompts: Any, arguments: dict[str, A
 
 def write_together(model: LoadedModel, prompts: Any, arguments: dict[str, Any], printer: AnswerPrinter) -> None:
     """Write the texts by one call: samplers that weigh all texts of a call, and searches, have them at the end."""
-    from ..generation.pipeline import generate
-
     results = generate(model, prompts, **arguments)
     printer.take_all(results if printer.prompts > 1 or isinstance(results[0], list) else [results])
 
@@ -238,7 +232,7 @@ def flatten_results(results: Any) -> list[Any]:
     return [one for part in results for one in (part if isinstance(part, list) else [part])]
 
 
-def show_tools(model: LoadedModel, prompts: Any, tools: Any, chat: str) -> tuple[Any, str]:
+def show_tools(model: LoadedModel, prompts: Any, tools: tuple[Tool, ...], chat: str) -> tuple[Any, str]:
     """Return the prompts with the definitions of tools, as the chat template of the model shows them, and --chat.
 
     A prompt that is plain text stays as it is: its author decides what it says of tools.
@@ -271,8 +265,6 @@ def answers_json(printer: AnswerPrinter, given: GivenConstraint, tool_format: st
 
 def load_with_note(model: str) -> LoadedModel:
     """Return the model, with a note while it is loaded."""
-    from ..integrations.transformers_models import load_model
-
     with display.show_progress(f"loading the model {model} …"):
         silence_transformers()
         return load_model(model)
