@@ -161,7 +161,7 @@ def generate_texts(
     load_kernels()
     loaded = load_with_note(model)
     if given.tools:
-        prompts, arguments["chat"] = show_tools(loaded, prompts, given.tools, chat)
+        prompts = show_tools(loaded, prompts, given.tools, chat)
     arguments |= {**given.arguments, "style": given.options.style, "registry": given.options.registry}
     sampling = {"sampler": read_sampler(sampler), "particles": particles}
     printer = AnswerPrinter(len(prompts) if prompt_file is not None else 1, n, "json" if as_json else "text")
@@ -232,23 +232,21 @@ def flatten_results(results: Any) -> list[Any]:
     return [one for part in results for one in (part if isinstance(part, list) else [part])]
 
 
-def show_tools(model: LoadedModel, prompts: Any, tools: tuple[Tool, ...], chat: str) -> tuple[Any, str]:
-    """Return the prompts with the definitions of tools, as the chat template of the model shows them, and --chat.
+def show_tools(model: LoadedModel, prompts: Any, tools: tuple[Tool, ...], chat: str) -> Any:
+    """Return the prompts with the definitions of tools, as the chat template of the model shows them.
 
     A prompt that is plain text stays as it is: its author decides what it says of tools.
     """
-    if isinstance(prompts, list):
-        shown = [show_tools(model, one, tools, chat)[0] for one in prompts] if not is_messages(prompts) else None
-        if shown is not None:
-            return shown, "plain"
+    if isinstance(prompts, list) and not is_messages(prompts):
+        return [show_tools(model, one, tools, chat) for one in prompts]
     is_rendered = is_messages(prompts) or (chat == "template" and isinstance(prompts, str))
     if not is_rendered or not getattr(model.tokenizer, "chat_template", None):
-        return prompts, chat
+        return prompts
     messages = [{"role": "user", "content": prompts}] if isinstance(prompts, str) else prompts
     rendered = model.tokenizer.apply_chat_template(
         messages, tools=[tool.openai() for tool in tools], add_generation_prompt=True, return_dict=True
     )
-    return [int(token) for token in rendered["input_ids"]], "plain"
+    return [int(token) for token in rendered["input_ids"]]
 
 
 def answers_json(printer: AnswerPrinter, given: GivenConstraint, tool_format: str, code: int) -> dict[str, Any]:
