@@ -20,7 +20,7 @@ from ..base.errors import MESSAGE, ConstrainError, SchemaWarning, shorten_text
 from ..base.version import __version__
 from . import display
 from .command_table import COMMANDS, EPILOG, load_command
-from .help_pages import MOST_COLUMNS, GroupPage
+from .help_pages import GroupPage
 
 __all__ = ["app", "main", "run_command"]
 
@@ -81,7 +81,7 @@ app = typer.Typer(
     epilog=EPILOG,
     add_completion=False,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": MOST_COLUMNS},
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 

@@ -14,7 +14,9 @@ from typing import Any, ClassVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["MOST_COLUMNS", "SHARED", "CommandPage", "GroupPage"]
+from .display import answer_console
+
+__all__ = ["SHARED", "CommandPage", "GroupPage"]
 
 MOST_COLUMNS = 100
 """Maximum width of a page in columns: longer lines are hard to read."""
@@ -51,7 +53,8 @@ class GroupPage(TyperGroup):
 
 def write_page(command: Any, ctx: Any, formatter: Any, commands: Mapping[str, str]) -> None:
     """Write usage, description, arguments, options by heading, commands and epilog to a click HelpFormatter."""
-    width = formatter.width
+    # Also where stdout is a pipe to a pager, the width is that of the terminal.
+    width = formatter.width = min(answer_console().width, MOST_COLUMNS)
     pieces = " ".join(command.collect_usage_pieces(ctx))
     formatter.write_usage(ctx.command_path, pieces)
     for paragraph in (command.help or "").split("\n\n"):

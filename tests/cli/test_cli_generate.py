@@ -9,7 +9,9 @@ import signal
 import sys
 import typing
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,8 +24,10 @@ import constrain
 from constrain.base.errors import LimitError, SourceError
 from constrain.cli import app, display
 from constrain.cli.answer_output import AnswerPrinter, is_json
+from constrain.cli.generate_command import show_tools
 from constrain.cli.prompt_options import parse_prompts
 from constrain.cli.type_expressions import GENERIC, PLAIN, parse_type
+from constrain.dialogue import read_tools
 from tests.command_line_factory import Answer, Run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -159,6 +163,26 @@ def test_tools(run: Run, tmp_path: Path) -> None:
     assert run("generate", "--tools", "-", stdin=b'[{"type": "function"}]').code == 2
     assert run("generate", "--tools", str(file), "--tool-choice", "wether").code == 2
     assert run("generate", "--tools", str(file), "--tool-format", "smoke").code == 2
+
+
+@dataclass
+class TemplateTokenizer:
+    """A tokenizer with a chat template, which gives one token for each message and each tool."""
+
+    chat_template: str | None = "{{ messages }}"
+
+    def apply_chat_template(self, messages: list[Any], tools: list[Any], **_: Any) -> dict[str, list[int]]:
+        return {"input_ids": [len(messages), *(len(one["function"]["name"]) for one in tools)]}
+
+
+def test_a_chat_template_shows_the_tools() -> None:
+    [tool] = read_tools([TOOL])
+    model: Any = SimpleNamespace(tokenizer=TemplateTokenizer())
+    assert show_tools(model, "text", (tool,), "plain") == "text"
+    assert show_tools(model, "text", (tool,), "template") == [1, 7]
+    assert show_tools(model, ["text", MESSAGES], (tool, tool), "plain") == ["text", [1, 7, 7]]
+    bare: Any = SimpleNamespace(tokenizer=TemplateTokenizer(None))
+    assert show_tools(bare, [MESSAGES], (tool,), "template") == [MESSAGES]
 
 
 # ---- files of prompts --------------------------------------------------------------------------------------------

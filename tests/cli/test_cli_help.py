@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 pytest.importorskip("typer")
 
 from constrain.cli import app
 from constrain.cli.command_table import COMMANDS, load_command
+from constrain.cli.display import find_widths, print_table
 from constrain.cli.help_pages import describe_parameter, value_name, wrap_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,3 +98,34 @@ def test_defaults_and_ranges_in_words(text: str, described: str) -> None:
 
 def test_wrapping_keeps_long_words() -> None:
     assert wrap_text("a " + "b" * 30 + " c", 10) == "a\n" + "b" * 30 + "\nc\n"
+
+
+WORDS = st.lists(
+    st.sampled_from(["type", "additionalProperties", "/a/long/pointer/of/a/schema", "of", "a"]), max_size=6
+)
+
+
+@given(rows=st.lists(st.tuples(WORDS, WORDS, WORDS), min_size=1, max_size=4), width=st.integers(20, 90))
+@settings(max_examples=50, deadline=None)
+def test_tables_divide_no_word_and_lose_none(rows: list[tuple[list[str], ...]], width: int) -> None:
+    fields = [[" ".join(field) for field in row] for row in rows]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdout", TerminalText())
+        patch.setenv("COLUMNS", str(width))
+        patch.setenv("TERM", "xterm")
+        print_table(("where", "keywords", "how"), fields)
+        out = re.sub(r"\x1b\[[\d;]*m", "", sys.stdout.getvalue())  # type: ignore[attr-defined]
+    assert max(map(len, out.splitlines())) <= width
+    words = Counter(word for row in rows for field in row for word in field if not word.startswith("/"))
+    letters = Counter("".join(word for row in rows for field in row for word in field) + "wherekeywordshow")
+    assert letters == Counter("".join(out.split())), "nothing is cut off"
+    widths = find_widths(("where", "keywords", "how"), fields, width)
+    fits = widths != [None] * 3 or width > 88
+    assert not fits or words <= Counter(out.split())
+
+
+class TerminalText(io.StringIO):
+    """A text that takes what is printed, and that looks like a terminal."""
+
+    def isatty(self) -> bool:
+        return True
