@@ -58,7 +58,7 @@ def test_install_lines_name_the_package_of_the_index_and_an_extra_that_exists() 
     lines = install_lines()
     assert len(lines) > 15
     for file, package, named in lines:
-        if package == "constrain-lm":
+        if package == "constrain-lm" or (package == "." and file.startswith("docs")):  # from a checkout
             assert set(named.split(",")) <= extras | {""}, file
         else:  # of an engine or a version: `{package}` of a formatted text
             assert package in NOT_OURS | {"transformers", ""}, (file, package)
