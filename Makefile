@@ -17,7 +17,7 @@ SAMPLE ?= 500
 LOCKED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint format bench serve-bench decoding plugins gpu suite fuzz jobs hostile clients mutate docs sbom audit lock warmup clean
+.PHONY: help setup demo test test-slow lint format bench serve-bench decoding plugins gpu suite fuzz jobs hostile clients mutate docs sbom audit lock release warmup clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -134,6 +134,9 @@ audit: $(VENV)/.tools  ## ask a vulnerability service about every package of the
 lock: $(VENV)/.tools  ## write requirements/ci.txt anew, with hashes
 	@UV=$(VENV)/tools/bin/uv requirements/lock.sh
 
+release: $(VENV)/.release  ## sdist and wheel in dist/, tried in empty environments, and release notes; uploads nothing (USES=masks for the first alone)
+	@$(VENV)/release/bin/python requirements/release.py $(if $(USES),--uses $(USES))
+
 warmup: $(VENV)/.warm  ## compile the kernels ahead (seconds; kept on disk)
 
 clean:  ## forget everything that was made, the .venv included
@@ -187,6 +190,12 @@ $(VENV)/.docs: pyproject.toml | $(VENV)/.run
 	@echo "make: the two builders of the docs, in an environment of their own"
 	@$(PYTHON) -m venv $(VENV)/docs
 	@$(VENV)/docs/bin/python -m pip install --disable-pip-version-check -q -c constraints.txt -e ".[docs]"
+	@touch $@
+
+$(VENV)/.release:
+	@echo "make: build and twine, in an environment of their own"
+	@$(PYTHON) -m venv $(VENV)/release
+	@$(VENV)/release/bin/python -m pip install --disable-pip-version-check -q "build>=1.2" "twine>=6"
 	@touch $@
 
 $(VENV)/.gpu: $(VENV)/.dev $(VENV)/.bench

@@ -92,7 +92,7 @@ def infer(
     except ImportError:
         raise UnsupportedError(
             "A schema is inferred with the package genson, which is not installed.",
-            hint="pip install 'constrain-lm[infer]'",
+            hint='pip install "constrain-lm[infer]"',
         ) from None
     for name, given, known in (
         ("bounds", bounds, ("free", "observed")),

@@ -1,7 +1,6 @@
 """The command line: one file per command, and a single place where exceptions become messages and exit codes.
 
-constrain generate | batch | serve | choose | score | repair | check | validate | sample | test | view | infer |
-explain | demo | warmup | doctor
+`command_table` lists the commands.
 """
 
 from __future__ import annotations
@@ -12,47 +11,49 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any
+from difflib import get_close_matches
+from typing import Annotated, Any, ClassVar
 
 import typer
-from typer.core import TyperGroup
 
 from ..base.errors import MESSAGE, ConstrainError, SchemaWarning, shorten_text
 from ..base.version import __version__
-from . import (
-    batch_command,
-    check_command,
-    choose_command,
-    demo_command,
-    display,
-    doctor_command,
-    explain_command,
-    generate_command,
-    infer_command,
-    repair_command,
-    sample_command,
-    score_command,
-    serve_command,
-    test_command,
-    validate_command,
-    view_command,
-    warm_up_command,
-)
-from .source_options import About
+from . import display
+from .command_table import COMMANDS, EPILOG, load_command
+from .help_pages import GroupPage
 
 __all__ = ["app", "main", "run_command"]
 
-EPILOG = (
-    "Exit codes: 0 success · 1 negative result (invalid instance, unsatisfiable schema, refused token) · "
-    "2 invalid usage or input · 3 unsupported by this version, or a limit was exceeded."
-)
 
+class Commands(GroupPage):
+    """The group of commands, which are imported when they are called.
 
-class Commands(TyperGroup):
-    """The group of commands; usage errors quote at most a screenful of an argument."""
+    Usage errors quote at most a screenful of an argument.
+    """
+
+    summaries: ClassVar = {name: row.summary for name, row in COMMANDS.items()}
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, imported if it was not yet, or None if there is none of this name."""
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            self.add_command(load_command(cmd_name), cmd_name)
+        return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the name, command and arguments of a command line; suggest names that are near to an unknown one."""
+        if args and args[0] not in COMMANDS and (near := get_close_matches(args[0], COMMANDS)):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {' or '.join(near)}?")
+        return super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the options before the command."""
+        """Parse the options before the command; without any argument, print the list of commands to stderr."""
+        if not args and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help(), err=True)
+            raise typer.Exit(display.WRONG)
         with shorten_messages():
             return super().parse_args(ctx, args)
 
@@ -78,33 +79,10 @@ app = typer.Typer(
     name="constrain",
     help="Constrain the output of language models to a schema, pattern or grammar.",
     epilog=EPILOG,
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-COMMANDS: dict[str, Callable[..., None]] = {
-    "generate": generate_command.generate_texts,
-    "batch": batch_command.run_batch,
-    "serve": serve_command.serve_model,
-    "choose": choose_command.choose_option,
-    "score": score_command.score_answer,
-    "repair": repair_command.repair_answer,
-    "check": check_command.check_schema,
-    "validate": validate_command.validate_instances,
-    "sample": sample_command.print_samples,
-    "test": test_command.run_grammar_tests,
-    "view": view_command.draw_grammar,
-    "infer": infer_command.infer_from_files,
-    "explain": explain_command.explain_constraint,
-    "demo": demo_command.run_demo,
-    "warmup": warm_up_command.warm_up_kernels,
-    "doctor": doctor_command.diagnose_tokenizer,
-}
-for name, function in COMMANDS.items():
-    app.command(name, epilog=EPILOG)(function)
 
 
 def print_version(wanted: bool) -> None:
@@ -133,7 +111,7 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
     except (ConstrainError, OSError) as error:
-        where = getattr(error, About.attribute, "")
+        where = getattr(error, display.FILE_ATTRIBUTE, "")
         if "--json" in arguments:
             display.as_json({"error": display.error_json(error, where)})
         return display.print_error(error, where)
@@ -141,7 +119,8 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         display.print_note(("error: ", "bold red"), str(warning))
         return display.WRONG
     except KeyboardInterrupt:
-        return 130
+        display.print_note(("interrupted", "bold yellow"))
+        return display.INTERRUPTED
     except (RecursionError, MemoryError):
         display.print_note(("error: ", "bold red"), "the input is nested too deeply or is too large")
         return display.TOO_MUCH

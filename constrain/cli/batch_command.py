@@ -6,13 +6,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..base.errors import ArgumentError
 from ..base.options import Style
+from ..jobs import JobOptions, JobReport, RayCluster, run_job
 from . import display
 from .common_arguments import SchemaOptions, takes_style
 from .constraint_options import ChoiceOption, GrammarOption, RegexOption, SchemaOption
@@ -20,9 +21,6 @@ from .grammar_source import ImportOption, grammar_text, ready_name
 from .kernel_notice import load_kernels
 from .model_options import ModelOption
 from .source_options import JsonFlag, attribute_errors, read_schema, silence_transformers
-
-if TYPE_CHECKING:
-    from ..jobs import JobReport
 
 __all__ = ["run_batch"]
 
@@ -90,8 +88,6 @@ def run_batch(
     }  # fmt: skip
     load_kernels()
     silence_transformers()
-    from ..jobs import JobOptions, RayCluster, run_job
-
     registry = options.registry
     with attribute_errors(name):
         job = JobOptions(

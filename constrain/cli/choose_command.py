@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from ..generation.option_probabilities import choose
 from . import display
 from .generate_command import load_with_note
 from .kernel_notice import load_kernels
@@ -42,8 +43,6 @@ def choose_option(
     """
     text = read_prompt(prompt)
     load_kernels()
-    from ..generation.option_probabilities import choose
-
     loaded = load_with_note(model)
     with display.show_progress("comparing …"):
         found = choose(loaded, text, options, ends=ends, tolerance=tolerance, max_rows=max_rows)

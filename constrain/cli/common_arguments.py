@@ -19,6 +19,7 @@ import typer
 from ..base.errors import LimitError, SourceError, shorten_text
 from ..base.json_documents import References, load_document, parse_json
 from ..base.options import Style
+from .help_pages import SHARED
 from .source_options import SchemaSource, attribute_errors, read_schema
 
 __all__ = ["SchemaOptions", "read_arguments", "read_registry", "takes_style"]
@@ -52,7 +53,7 @@ class SchemaOptions:
 
 def spelling_option(name: str, help: str, **how: Any) -> Any:
     """Return an option that controls how JSON is spelled."""
-    return typer.Option(name, help=help, rich_help_panel="How JSON is spelled", **how)
+    return typer.Option(name, help=help, rich_help_panel=SHARED, **how)
 
 
 def read_arguments(

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.syntax import Syntax
 
-from ..compilation.constraint_compiler import compile
+from ..compilation.constraint_compiler import compile, to_grammar
+from ..generation.pipeline import generate as write
 from . import display
+from .answer_output import generation_json, stream_pieces
 from .answer_statistics import print_ending
 from .cross_check import CrossCheck, validate_independently
-from .generate_command import generation_json, load_with_note, stream_pieces
+from .generate_command import load_with_note
 from .kernel_notice import load_kernels
-from .source_options import JsonFlag, SchemaSource, read_schema
+from .source_options import JsonFlag, SchemaSource, attribute_errors, read_schema
 
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary
@@ -50,9 +52,9 @@ def run_demo(
     as_json: JsonFlag = False,
 ) -> None:
     """Demonstrate generation: a schema, an answer of the embedded model token by token, and its validation."""
-    from ..generation.pipeline import generate as write
-
     source = person_schema() if schema is None else read_schema(schema)
+    with attribute_errors(source.name):
+        to_grammar(schema=source.text)
     request = prompt or (PROMPT if schema is None else "Fill in the form.")
     live = sys.stdout.isatty() and not as_json
     if not as_json:

@@ -24,12 +24,15 @@ from ..base.errors import (
     TokenRefused,
     UnsatisfiableError,
     UnsupportedError,
+    ValueRefused,
     locate_position,
     shorten_text,
 )
 
 __all__ = [
+    "FILE_ATTRIBUTE",
     "FINE",
+    "INTERRUPTED",
     "LONGEST",
     "NO",
     "TOO_MUCH",
@@ -39,6 +42,7 @@ __all__ = [
     "assemble_text",
     "code_of",
     "error_json",
+    "find_widths",
     "print_error",
     "print_facts",
     "replace_controls",
@@ -50,12 +54,17 @@ __all__ = [
     "show_progress",
 ]
 
-FINE, NO, WRONG, TOO_MUCH = 0, 1, 2, 3
-"""Exit codes: success; negative answer; wrong usage or input; unsupported, or a limit was exceeded."""
+FINE, NO, WRONG, TOO_MUCH, INTERRUPTED = 0, 1, 2, 3, 130
+"""Exit codes: success; negative answer; wrong usage or input; unsupported, or a limit was exceeded; Ctrl-C."""
+
+FILE_ATTRIBUTE = "constrain_file"
+"""The attribute that holds the file of an error: `source_options.attribute_errors` sets it, `app.run_command` reads."""
 
 LONGEST = 400
 """Number of characters of a shortest instance or sentence that are shown as text; --json contains all of them."""
 
+POINTER_WIDTH = 12
+"""Least width of a column of JSON pointers in a table."""
 CONTROLS = dict.fromkeys({*range(0x20), *range(0x7F, 0xA0)} - {0x09, 0x0A}, "\N{REPLACEMENT CHARACTER}")
 
 
@@ -115,11 +124,34 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, styles
             print("\t".join(" ".join(replace_controls(field).split()) for field in row))
         return
     grid = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
+    widths = find_widths(headers, rows, answer_console().width)
     for number, header in enumerate(headers):
-        grid.add_column(header, style=styles[number] if number < len(styles) else "", overflow="fold")
+        style = styles[number] if number < len(styles) else ""
+        grid.add_column(header, style=style, overflow="fold", width=widths[number])
     for row in rows:
         grid.add_row(*(Text(replace_controls(field)) for field in row))
     answer_console().print(grid)
+
+
+def find_widths(headers: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[int | None]:
+    """Return the width of each column of a table in `width` columns, so that lines break between words.
+
+    Only a JSON pointer may be divided. None for all columns of a table that fits without a break, or in which not even
+    the longest words fit.
+    """
+    columns = [[header, *(row[number] for row in rows)] for number, header in enumerate(headers)]
+    natural = [max(len(line) for field in column for line in field.split("\n")) for column in columns]
+    least = [max(least_width(word) for field in column for word in field.split() or [""]) for column in columns]
+    free = width - sum(least) - len(columns)  # a space after each column
+    wanted = [full - short for full, short in zip(natural, least)]
+    if free < 0 or sum(wanted) <= free:
+        return [None] * len(columns)
+    return [short + more * free // sum(wanted) for short, more in zip(least, wanted)]
+
+
+def least_width(word: str) -> int:
+    """Return the least width of a column that has this word."""
+    return min(len(word), POINTER_WIDTH) if word.startswith("/") else len(word)
 
 
 def print_facts(rows: Sequence[tuple[str, str]]) -> None:
@@ -165,7 +197,7 @@ def code_of(error: Exception) -> int:
     """Return the exit code of an error."""
     if isinstance(error, (UnsupportedError, LimitError)):
         return TOO_MUCH
-    return NO if isinstance(error, (UnsatisfiableError, TokenRefused)) else WRONG
+    return NO if isinstance(error, (UnsatisfiableError, TokenRefused, ValueRefused)) else WRONG
 
 
 def print_error(error: Exception, where: str = "") -> int:

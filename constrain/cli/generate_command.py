@@ -2,38 +2,50 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from ..base.errors import SourceError
 from ..base.options import Style
-from ..checking import PythonChecker, SqliteChecker, TextChecker
-from ..search import BeamSearch, BestFirst, StochasticBeams
+from ..decoding.events import FinishEvent
+from ..dialogue import Tool, tool_calls
+from ..generation.inference_engine import Engine
+from ..generation.pipeline import generate
+from ..integrations.transformers_models import LoadedModel, load_model
 from . import display
+from .answer_output import AnswerPrinter, generation_json, stream_pieces
 from .answer_statistics import print_ending, print_statistics
 from .common_arguments import SchemaOptions, takes_style
-from .constraint_options import ChoiceOption, GrammarOption, RegexOption, SchemaOption, read_constraint
+from .constraint_options import (
+    ChoiceOption,
+    GivenConstraint,
+    GrammarOption,
+    PydanticOption,
+    RegexOption,
+    SchemaOption,
+    ToolChoiceOption,
+    ToolFormatOption,
+    ToolsOption,
+    TypedOptions,
+    TypeOption,
+    read_constraint,
+)
+from .generation_options import CHOICE, read_bias, read_checker, read_sampler, read_search
 from .grammar_source import ImportOption
 from .kernel_notice import load_kernels
-from .model_options import ModelOption, PromptOption, read_prompt
-from .source_options import JsonFlag, Seed, attribute_errors, read_bytes, silence_transformers
+from .model_options import PANEL, ModelOption, PromptOption
+from .prompt_options import PromptFileOption, is_messages, read_prompts
+from .source_options import JsonFlag, Seed, attribute_errors, silence_transformers
 
-if TYPE_CHECKING:
-    from ..decoding.generation_loop import Piece
-    from ..generation.generation_result import Generation
-    from ..generation.search_arguments import Search
-    from ..integrations.transformers_models import LoadedModel
+__all__ = ["generate_texts", "load_with_note"]
 
-__all__ = ["generate_texts", "load_with_note", "stream_pieces"]
 
-ORIGINS = {"drawn": "", "forced": "dim", "closing": "yellow"}
-"""Style of a token while it is streamed: drawn by itself, found in a draft of forced text, or written to complete the
-text."""
+def choice_option(help: str, **how: Any) -> Any:
+    """Return an option that says how tokens are chosen."""
+    return typer.Option(help=help, rich_help_panel=CHOICE, **how)
 
 
 @takes_style(Style())
@@ -42,180 +54,215 @@ def generate_texts(
     regex: RegexOption = None,
     grammar: GrammarOption = None,
     choice: ChoiceOption = None,
+    type_text: TypeOption = None,
+    pydantic: PydanticOption = None,
+    tools: ToolsOption = None,
+    tool_format: ToolFormatOption = "hermes",
+    tool_choice: ToolChoiceOption = "auto",
     prompt: PromptOption = None,
+    prompt_file: PromptFileOption = None,
     model: ModelOption = "demo",
-    n: Annotated[int, typer.Option("-n", min=1, help="How many texts.")] = 1,
-    seed: Seed = None,
-    max_tokens: Annotated[
-        int, typer.Option(min=1, help="Maximum number of tokens of a text, which is always complete.")
-    ] = 512,
-    temperature: Annotated[float, typer.Option(min=0, help="0 selects the likeliest token.")] = 1.0,
-    top_k: Annotated[int | None, typer.Option(min=1, help="Use only the K likeliest of the allowed tokens.")] = None,
-    top_p: Annotated[
-        float | None,
-        typer.Option(max=1, help="Use only the likeliest of the allowed tokens with a total probability of P."),
-    ] = None,
-    min_p: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Use only tokens of at least this share of the likeliest one's probability."),
-    ] = None,
-    stop: Annotated[
-        list[str] | None,
-        typer.Option(help="End the text before this string, where it is complete there; may be repeated."),
-    ] = None,
-    repetition_penalty: Annotated[
-        float, typer.Option(help="Above 1: tokens of the prompt and of the text so far become less likely.")
-    ] = 1.0,
-    presence_penalty: Annotated[
-        float, typer.Option(help="Subtracted from the logits of tokens of the text so far.")
-    ] = 0.0,
-    frequency_penalty: Annotated[
-        float, typer.Option(help="Subtracted from the logits of tokens for each time that the text so far has them.")
-    ] = 0.0,
-    logit_bias: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TOKEN=BIAS", help="Add to the logit of a token: an id, or its text; may be repeated."),
-    ] = None,
     chat: Annotated[
-        str, typer.Option(help="template: render the prompt by the chat template of the model. plain: unchanged.")
+        Literal["plain", "template"],
+        typer.Option(
+            rich_help_panel=PANEL,
+            help="template: render prompts by the chat template of the model, which shows it --tools. "
+            "plain: unchanged. Messages of --prompt-file are always rendered.",
+        ),
     ] = "plain",
     show_constraint: Annotated[
         str | None,
-        typer.Option(metavar="TEMPLATE", help="Show the constraint to the model: a text with {prompt}, {constraint}."),
-    ] = None,
-    sampler: Annotated[
-        str, typer.Option(help="masked (streams); faithful to the model: exact, without_replacement, smc; or auto.")
-    ] = "masked",
-    particles: Annotated[int | None, typer.Option(min=1, help="Number of particles, for smc and pimh.")] = None,
-    search: Annotated[
-        str | None,
         typer.Option(
-            metavar="NAME[:N]",
-            help="Search for the likeliest texts instead: beam:WIDTH, best-first:CALLS or stochastic:CALLS.",
+            metavar="TEMPLATE",
+            rich_help_panel=PANEL,
+            help="Show the constraint to the model: a text with {prompt}, {constraint}.",
         ),
     ] = None,
-    draft: Annotated[
-        str | None,
-        typer.Option(help="What guesses tokens ahead: constraint, prompt, suffix, recycling, none, or a model."),
+    n: Annotated[int, typer.Option("-n", min=1, help="How many texts for each prompt.")] = 1,
+    max_tokens: Annotated[
+        int, typer.Option(min=1, help="Maximum number of tokens of a text, which is always complete.")
+    ] = 512,
+    stop: Annotated[
+        list[str] | None,
+        typer.Option(help="End the text before this string, where it is complete there; may be repeated."),
     ] = None,
     check: Annotated[
         str | None,
         typer.Option(metavar="NAME[=FILE]", help="Check the text while it is written: python, or sqlite=SCRIPT."),
     ] = None,
-    retries: Annotated[int, typer.Option(min=0, help="How often a text that --check refuses is drawn again.")] = 3,
+    retries: Annotated[
+        int, typer.Option(min=0, help="How often a text that --check or --pydantic refuses is drawn again.")
+    ] = 3,
+    seed: Seed = None,
+    temperature: Annotated[float, choice_option("0 selects the likeliest token.", min=0)] = 1.0,
+    top_k: Annotated[int | None, choice_option("Use only the K likeliest of the allowed tokens.", min=1)] = None,
+    top_p: Annotated[
+        float | None,
+        choice_option("Use only the likeliest tokens with a total probability of P.", max=1),
+    ] = None,
+    min_p: Annotated[
+        float | None,
+        choice_option("Use only tokens of at least this share of the likeliest one's probability.", min=0, max=1),
+    ] = None,
+    repetition_penalty: Annotated[
+        float, choice_option("Above 1: tokens of the prompt and of the text so far become less likely.")
+    ] = 1.0,
+    presence_penalty: Annotated[float, choice_option("Subtracted from the logits of tokens of the text so far.")] = 0.0,
+    frequency_penalty: Annotated[
+        float, choice_option("Subtracted from the logits of tokens for each time that the text so far has them.")
+    ] = 0.0,
+    logit_bias: Annotated[
+        list[str] | None,
+        choice_option("Add to the logit of a token: an id, or its text; may be repeated.", metavar="TOKEN=BIAS"),
+    ] = None,
+    sampler: Annotated[
+        str,
+        choice_option(
+            "masked (streams); faithful to the model: exact, without_replacement, smc; or auto.", metavar="NAME"
+        ),
+    ] = "masked",
+    particles: Annotated[int | None, choice_option("Number of particles, for smc and pimh.", min=1)] = None,
+    search: Annotated[
+        str | None,
+        choice_option(
+            "Search for the likeliest texts instead: beam:WIDTH, best-first:CALLS or stochastic:CALLS.",
+            metavar="NAME[:N]",
+        ),
+    ] = None,
+    draft: Annotated[
+        str | None,
+        choice_option(
+            "What guesses tokens ahead: constraint, prompt, suffix, recycling, none, or a model.", metavar="NAME"
+        ),
+    ] = None,
     folders: ImportOption = None,
     options: SchemaOptions = SchemaOptions(),
     with_stats: Annotated[
-        bool, typer.Option("--stats", help="Print what the texts cost, and how faithful they are.")
+        bool, typer.Option("--stats", help="Print every figure, explained: cost, probability, faithfulness.")
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Generate text that satisfies --schema, --regex, --grammar or --choice.
+    """Generate text that satisfies a constraint.
 
-    The text is printed to stdout, how it ended to stderr. On a terminal it is streamed, with forced text dimmed.
+    The text goes to stdout; why it ended (its finish_reason), its tokens and its time go to stderr. On a terminal it is
+    streamed, with forced text dimmed. Several texts (-n, --prompt-file) are printed as they end; Ctrl-C keeps those
+    that have ended, with exit code 130.
     """
-    given = read_constraint(schema, regex, grammar, choice, folders, options)
-    biases = dict(map(read_bias, logit_bias or ()))
-    searched, checker = read_search(search), read_checker(check)
-    prompt = read_prompt(prompt)
+    typed = TypedOptions(type_text, pydantic, tools, tool_format, tool_choice)
+    given = read_constraint(schema, regex, grammar, choice, folders, options, typed)
+    prompts = read_prompts(prompt, prompt_file)
+    arguments: dict[str, Any] = {
+        "n": n, "max_tokens": max_tokens, "stop": stop or None, "check": read_checker(check), "retries": retries,
+        "seed": seed, "temperature": temperature, "top_k": top_k, "top_p": top_p, "min_p": min_p,
+        "repetition_penalty": repetition_penalty, "presence_penalty": presence_penalty,
+        "frequency_penalty": frequency_penalty, "logit_bias": dict(map(read_bias, logit_bias or ())),
+        "search": read_search(search), "draft": draft, "chat": chat, "show_constraint": show_constraint,
+    }  # fmt: skip
     load_kernels()
-    live = sys.stdout.isatty() and not as_json and n == 1 and sampler == "masked" and not search and not check
-    from ..generation.pipeline import generate as write
-
-    prompted = load_with_note(model)
-    with attribute_errors(given.name), nullcontext() if live else display.show_progress("writing …"):
-        generations = write(
-            prompted, prompt, **given.arguments, style=given.options.style, registry=given.options.registry, n=n,
-            seed=seed, max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, sampler=sampler,
-            particles=particles, stream=stream_pieces() if live else None, min_p=min_p, stop=stop or None,
-            repetition_penalty=repetition_penalty, presence_penalty=presence_penalty,
-            frequency_penalty=frequency_penalty, logit_bias=biases, chat=chat, show_constraint=show_constraint,
-            search=searched, draft=draft, check=checker, retries=retries,
-        )  # fmt: skip
+    loaded = load_with_note(model)
+    if given.tools:
+        prompts = show_tools(loaded, prompts, given.tools, chat)
+    arguments |= {**given.arguments, "style": given.options.style, "registry": given.options.registry}
+    sampling = {"sampler": read_sampler(sampler), "particles": particles}
+    printer = AnswerPrinter(len(prompts) if prompt_file is not None else 1, n, "json" if as_json else "text")
+    code = write_answers(loaded, prompts, arguments, sampling, given.name, printer)
     if as_json:
-        display.as_json({"texts": [generation_json(one) for one in generations]})
-        return
-    if live:
-        print()
-    for one in generations:
-        if not live:
-            print(one.text)
-        print_ending(one)
-    if with_stats:
-        print_statistics(generations)
+        display.as_json(answers_json(printer, given, tool_format, code))
+    elif with_stats and printer.kept:
+        print_statistics(printer.generations)
+    raise typer.Exit(code)
 
 
-def read_search(option: str | None) -> Search | None:
-    """Return the search of an option NAME[:N]. Raise BadParameter if there is none of that name."""
-    if option is None:
-        return None
-    name, _, number = option.partition(":")
-    searches: dict[str, Callable[..., Search]] = {
-        "beam": BeamSearch,
-        "best-first": BestFirst,
-        "stochastic": StochasticBeams,
-    }
-    is_number = number.isascii() and number.isdigit() and len(number) < 10
-    if name not in searches or (":" in option and not is_number):
-        raise typer.BadParameter(f"--search is {option!r}: give beam:8, best-first:1000 or stochastic:1000.")
-    return searches[name](*([int(number)] if number else []))
-
-
-def read_checker(option: str | None) -> TextChecker | None:
-    """Return the checker of an option NAME[=FILE]. Raise BadParameter if there is none of that name."""
-    if option is None:
-        return None
-    name, _, file = option.partition("=")
-    if option == "python":
-        return PythonChecker()
-    if name != "sqlite" or not file:
-        raise typer.BadParameter(f"--check is {option!r}: give python, or sqlite=FILE with CREATE statements.")
-    with attribute_errors(file):
-        try:
-            return SqliteChecker(read_bytes(file).decode("utf-8-sig"))
-        except UnicodeDecodeError as error:
-            raise SourceError(f"byte {error.start} is not valid UTF-8", hint="Give a script of SQL.") from None
-
-
-def read_bias(option: str) -> tuple[int | str, float]:
-    """Return the token and bias of an option TOKEN=BIAS; a token of digits is an id. Raise BadParameter otherwise."""
-    token, _, bias = option.rpartition("=")
+def write_answers(
+    model: LoadedModel, prompts: Any, arguments: dict[str, Any], sampling: dict[str, Any], name: str,
+    printer: AnswerPrinter,
+) -> int:  # fmt: skip
+    """Generate the texts and print them as they end. Return the exit code: 130 if Ctrl-C ended it."""
+    is_masked = sampling == {"sampler": "masked", "particles": None} and arguments["search"] is None
+    is_live = is_masked and printer.total == 1 and arguments["check"] is None and printer.output == "text"
     try:
-        number = float(bias)
-    except ValueError:
-        number = float("nan")
-    if not token or number != number:
-        raise typer.BadParameter(f"--logit-bias is {option!r}: give TOKEN=BIAS, such as 17=-5 or yes=2.")
-    return int(token) if token.isascii() and token.isdigit() and len(token) < 10 else token, number
+        with attribute_errors(name):
+            if is_live and sys.stdout.isatty():
+                write_live(model, prompts, arguments, printer)
+            elif is_masked and printer.total > 1:
+                with printer:
+                    asyncio.run(write_several(model, prompts, arguments, printer))
+            else:
+                with printer:
+                    write_together(model, prompts, {**arguments, **sampling}, printer)
+    except KeyboardInterrupt:
+        printer.print_interruption()
+        return display.INTERRUPTED
+    printer.print_end()
+    return display.FINE
+
+
+def write_live(model: LoadedModel, prompts: Any, arguments: dict[str, Any], printer: AnswerPrinter) -> None:
+    """Write one text token by token."""
+    try:
+        [made] = flatten_results(generate(model, prompts, stream=stream_pieces(), **arguments))
+    finally:
+        print()
+    printer.kept.append((0, 0, made))
+    print_ending(made)
+
+
+async def write_several(model: LoadedModel, prompts: Any, arguments: dict[str, Any], printer: AnswerPrinter) -> None:
+    """Write the texts as one batch, and print each when it has ended. Raise the first error of a text at the end."""
+    errors = []
+    with Engine(model) as engine:
+        async for event in engine.stream(prompts, **arguments):  # type: ignore[misc]
+            if isinstance(event, FinishEvent):
+                if event.error is None:
+                    printer.take_event(event)
+                else:
+                    errors.append(event.error)
+    if errors:
+        raise errors[0]
+
+
+def write_together(model: LoadedModel, prompts: Any, arguments: dict[str, Any], printer: AnswerPrinter) -> None:
+    """Write the texts by one call: samplers that weigh all texts of a call, and searches, have them at the end."""
+    results = generate(model, prompts, **arguments)
+    printer.take_all(results if printer.prompts > 1 or isinstance(results[0], list) else [results])
+
+
+def flatten_results(results: Any) -> list[Any]:
+    """Return the texts of all prompts as one list."""
+    return [one for part in results for one in (part if isinstance(part, list) else [part])]
+
+
+def show_tools(model: LoadedModel, prompts: Any, tools: tuple[Tool, ...], chat: str) -> Any:
+    """Return the prompts with the definitions of tools, as the chat template of the model shows them.
+
+    A prompt that is plain text stays as it is: its author decides what it says of tools.
+    """
+    if isinstance(prompts, list) and not is_messages(prompts):
+        return [show_tools(model, one, tools, chat) for one in prompts]
+    is_rendered = is_messages(prompts) or (chat == "template" and isinstance(prompts, str))
+    if not is_rendered or not getattr(model.tokenizer, "chat_template", None):
+        return prompts
+    messages = [{"role": "user", "content": prompts}] if isinstance(prompts, str) else prompts
+    rendered = model.tokenizer.apply_chat_template(
+        messages, tools=[tool.openai() for tool in tools], add_generation_prompt=True, return_dict=True
+    )
+    return [int(token) for token in rendered["input_ids"]]
+
+
+def answers_json(printer: AnswerPrinter, given: GivenConstraint, tool_format: str, code: int) -> dict[str, Any]:
+    """Return the document of --json."""
+    texts = []
+    for prompt, _, one in sorted(printer.kept, key=lambda item: item[:2]):
+        calls = [asdict(call) for call in tool_calls(one.text, tool_format)] if given.tools else None
+        texts.append({
+            **({"prompt": prompt} if printer.prompts > 1 else {}), **generation_json(one),
+            **({} if calls is None else {"tool_calls": calls}),
+        })  # fmt: skip
+    return {"texts": texts, **({"interrupted": True} if code else {})}
 
 
 def load_with_note(model: str) -> LoadedModel:
     """Return the model, with a note while it is loaded."""
-    from ..integrations.transformers_models import load_model
-
     with display.show_progress(f"loading the model {model} …"):
         silence_transformers()
         return load_model(model)
-
-
-def stream_pieces() -> Callable[[Piece], None]:
-    """Return a function that prints pieces as they arrive."""
-    out = display.answer_console()
-
-    def stream(piece: Piece) -> None:
-        out.print(
-            display.replace_controls(piece.text), style=ORIGINS[piece.origin], end="", markup=False, soft_wrap=True
-        )
-        sys.stdout.flush()
-
-    return stream
-
-
-def generation_json(generation: Generation[Any]) -> dict[str, Any]:
-    """Return a Generation as JSON data."""
-    return {
-        "text": generation.text, "value": generation.value, "finish_reason": generation.finish_reason,
-        "stop": generation.stop, "tokens": list(generation.tokens), "logprob": generation.logprob,
-        "log_weight": generation.log_weight,
-        "stats": asdict(generation.stats),
-    }  # fmt: skip

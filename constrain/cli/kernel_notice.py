@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
 
-from rich.progress import Progress
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from ..compilation.constraint_compiler import compile
-from ..engine import batches  # noqa: F401  (with its kernels)
 from ..kernels.jit import precompile
-from ..vocabulary.vocabulary import Vocabulary
 from .display import message_console, print_note
 
-__all__ = ["are_kernels_compiled", "load_kernels"]
+__all__ = ["announce_compilation", "are_kernels_compiled", "load_kernels"]
 
-WORDS = "compiling kernels, once per install"
+NOTICE = "compiling the kernels for this processor, once per install: some twenty seconds …"
+Report = Callable[[int, int], None]
+"""Called with the number of compiled kernels, first 0, and of all kernels."""
 
 
 def are_kernels_compiled() -> bool:
@@ -23,33 +24,58 @@ def are_kernels_compiled() -> bool:
     return precompile.is_compiled()
 
 
-def load_kernels() -> float:
-    """Load all kernels, compiling them if necessary, with a progress bar on stderr (in a pipe a line).
+@contextmanager
+def announce_compilation() -> Iterator[None]:
+    """Announce a compilation of the kernels that begins in the block by a line on stderr; on a terminal with a bar.
 
-    Return the time in seconds.
+    The kernels are compiled when they are first imported, unless they are on disk.
     """
+    before = precompile.on_progress
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    progress = Progress(*columns, console=message_console(), transient=True)
+    precompile.on_progress = show_bar(progress) if sys.stderr.isatty() else print_start
+    try:
+        yield
+    finally:
+        precompile.on_progress = before
+        if progress.tasks:
+            progress.stop()
+
+
+def print_start(done: int, count: int) -> None:
+    """Print a line when the compilation begins."""
+    if not done:
+        print_note(NOTICE)
+
+
+def show_bar(progress: Progress) -> Report:
+    """Return a function that prints a line when the compilation begins, and then shows a bar."""
+
+    def report(done: int, count: int) -> None:
+        if not done:
+            print_note((NOTICE, "dim"))
+            progress.start()
+            progress.add_task("kernels", total=count)
+        progress.update(progress.task_ids[-1], completed=done)
+
+    return report
+
+
+def load_kernels() -> float:
+    """Load all kernels, compiling and announcing them if necessary. Return the time in seconds."""
     start = perf_counter()
-    if not are_kernels_compiled():
-        compile_all()
-    use_kernels()
+    with announce_compilation():
+        if not are_kernels_compiled():
+            precompile.compile_all()
+        use_kernels()
     return perf_counter() - start
-
-
-def compile_all() -> None:
-    """Compile the kernels and show the progress."""
-    if not sys.stderr.isatty():
-        print_note(f"{WORDS} (some twenty seconds on two cores) …")
-        precompile.on_progress = lambda done, all_: None
-        precompile.compile_all()
-        return
-    with Progress(console=message_console(), transient=True) as progress:
-        task = progress.add_task(WORDS)
-        precompile.on_progress = lambda done, all_: progress.update(task, completed=done, total=all_)
-        precompile.compile_all()
 
 
 def use_kernels() -> None:
     """Call every public kernel once, with minimal arguments."""
+    from ..compilation.constraint_compiler import compile
+    from ..engine import batches  # noqa: F401  (with its kernels)
+    from ..vocabulary.vocabulary import Vocabulary
 
     schema = {"type": "array", "items": {"type": ["string", "integer", "object"]}, "minItems": 1}
     matcher = compile(Vocabulary.bytes(), schema=schema).matcher()

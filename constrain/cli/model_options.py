@@ -9,8 +9,11 @@ import typer
 
 __all__ = ["ModelOption", "PromptOption", "read_prompt"]
 
-ModelOption = Annotated[str, typer.Option(help="demo (embedded), a folder, or a hub id on this machine.")]
-PromptOption = Annotated[str | None, typer.Option(help="The prompt; - for stdin.")]
+PANEL = "The model and its prompt"
+ModelOption = Annotated[
+    str, typer.Option(help="demo (embedded), a folder, or a hub id on this machine.", rich_help_panel=PANEL)
+]
+PromptOption = Annotated[str | None, typer.Option(help="The prompt; - for stdin.", rich_help_panel=PANEL)]
 
 
 def read_prompt(prompt: str | None) -> str | None:

@@ -10,6 +10,7 @@ import typer
 from ..base.errors import SourceError, shorten_text
 from ..base.options import Style
 from ..correction.text_repair import MOST_NODES, Repair
+from ..generation.answer_repair import repair
 from . import display
 from .common_arguments import SchemaOptions, takes_style
 from .constraint_options import ChoiceOption, GrammarOption, RegexOption, SchemaOption, read_constraint
@@ -53,8 +54,6 @@ def repair_answer(
     given = read_constraint(schema, regex, grammar, choice, folders, options)
     text = read_answer(file)
     load_kernels()
-    from ..generation.answer_repair import repair
-
     loaded = None if model is None else load_with_note(model)
     with attribute_errors(given.name), display.show_progress("repairing …"):
         found = repair(

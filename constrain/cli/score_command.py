@@ -8,6 +8,7 @@ import typer
 
 from ..base.options import Style
 from ..compilation.constraint_compiler import compile
+from ..generation.text_probability import score
 from ..scoring.text_score import TextScore
 from . import display
 from .common_arguments import SchemaOptions, takes_style
@@ -56,8 +57,6 @@ def score_answer(
     given = read_constraint(schema, regex, grammar, choice, folders, options) if is_constrained else None
     prompted = read_prompt(prompt)
     load_kernels()
-    from ..generation.text_probability import score
-
     loaded = load_with_note(model)
     constraint = None
     if given is not None:

@@ -83,7 +83,7 @@ def check_packages() -> None:
     if missing:
         raise ConstrainError(
             f"constrain serve needs {', '.join(missing)}, which this Python lacks",
-            hint="pip install 'constrain-lm[serve]'",
+            hint='pip install "constrain-lm[serve]"',
         )
 
 

@@ -14,6 +14,7 @@ import typer
 from .. import demo
 from ..base.errors import ArgumentError, ConstrainError, LimitError, SourceError, shorten_text
 from ..vocabulary.vocabulary import Vocabulary, Vocabulary as Made
+from .display import FILE_ATTRIBUTE
 
 __all__ = [
     "JsonFlag",
@@ -52,20 +53,14 @@ class SchemaSource(NamedTuple):
     uri: str = ""
 
 
-class About:
-    """The attribute that holds the file of an error: `attribute_errors` sets it, `app.run_command` reports it."""
-
-    attribute = "constrain_file"
-
-
 @contextmanager
 def attribute_errors(name: str) -> Iterator[None]:
     """Attribute a ConstrainError that is raised in the block to this file."""
     try:
         yield
     except ConstrainError as error:
-        if not hasattr(error, About.attribute):
-            setattr(error, About.attribute, name)
+        if not hasattr(error, FILE_ATTRIBUTE):
+            setattr(error, FILE_ATTRIBUTE, name)
         raise
 
 

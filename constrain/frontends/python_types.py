@@ -231,7 +231,7 @@ class _TypeConverter:
         except ImportError:
             raise UnsupportedError(
                 f"No JSON Schema is known for the type {_name(tp)}.",
-                hint="pip install pydantic, or give the schema itself.",
+                hint='pip install "constrain-lm[types]", or give the schema itself.',
             ) from None
         try:
             schema: Schema = TypeAdapter(tp).json_schema(

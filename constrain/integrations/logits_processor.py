@@ -37,6 +37,7 @@ from ..engine.batches import apply_mask, fill_masks
 from ..engine.matcher import Matcher
 from .row_positions import OnRefused, RowEndings, RowPosition
 from .transformers_models import logit_width
+from .transformers_versions import check_transformers_version
 from .vocabulary_match import check_logits, check_tokenizer
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ class ConstraintLogitsProcessor:
         prompt_length: int | None = None,
         on_refused: OnRefused = "raise",
     ) -> None:
+        check_transformers_version()
         self.constraints = checked_constraints(constraint)
         check_count("prompt_length", prompt_length, 0)
         check_count("max_new_tokens", max_new_tokens, 1)

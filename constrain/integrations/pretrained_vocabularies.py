@@ -157,7 +157,7 @@ def load_transformers(source: str, local: bool = False) -> Any:
     except ImportError as error:
         raise VocabularyError(
             f"{source} names a model, and the package that loads its tokenizer is missing",
-            hint="pip install transformers",
+            hint='pip install "constrain-lm[transformers]"',
         ) from error
     with foreign_errors(
         f"transformers cannot load a tokenizer from {shorten_text(source)}",
@@ -186,7 +186,9 @@ def load_fast(path: Path) -> Any:
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
-        raise VocabularyError(f"{path} needs the package that reads it", hint="pip install tokenizers") from error
+        raise VocabularyError(
+            f"{path} needs the package that reads it", hint='pip install "constrain-lm[transformers]"'
+        ) from error
     with foreign_errors(f"{shorten_text(path)} is not a tokenizer.json"):
         check_tokenizer_json(read_object(check_file(path)), path)
         return Tokenizer.from_file(str(path))

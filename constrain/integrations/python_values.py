@@ -70,7 +70,9 @@ def from_pydantic(tp: Any, text: str) -> Any:
         from pydantic import TypeAdapter
         from pydantic.errors import PydanticUserError
     except ImportError:
-        raise UnsupportedError(f"no value can be made of type {name_of(tp)}", hint="pip install pydantic") from None
+        raise UnsupportedError(
+            f"no value can be made of type {name_of(tp)}", hint='pip install "constrain-lm[types]"'
+        ) from None
     try:
         return TypeAdapter(tp).validate_json(text)
     except PydanticUserError as error:

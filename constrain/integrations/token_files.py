@@ -265,7 +265,7 @@ def load_sentencepiece(path: Path) -> Any:
     except ImportError as error:
         raise VocabularyError(
             f"{path} is a SentencePiece model, and the package that reads it is missing",
-            hint="pip install sentencepiece",
+            hint='pip install "constrain-lm[tokenizers]"',
         ) from error
     try:
         return SentencePieceProcessor(model_file=str(path))
@@ -321,7 +321,7 @@ def lazy_bpe(tokens: Sequence[bytes | None], pattern: str, first: int) -> Encode
             from tiktoken import Encoding
         except ImportError as error:
             raise VocabularyError(
-                "text cannot be encoded by ranks: tiktoken is missing", hint="pip install tiktoken"
+                "text cannot be encoded by ranks: tiktoken is missing", hint='pip install "constrain-lm[tokenizers]"'
             ) from error
         ranks = {token: rank for rank, token in enumerate(tokens) if token}
         with foreign_errors("tiktoken cannot use these ranks"):

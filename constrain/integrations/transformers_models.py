@@ -25,6 +25,7 @@ from .context_length import check_prompt_length
 from .end_tokens import ids_of
 from .model_hub import foreign_errors, is_hub_id, locally_first
 from .tokenizer_objects import name_tokenizer
+from .transformers_versions import check_transformers_version
 from .vocabulary_match import check_logits, check_padding
 
 if TYPE_CHECKING:
@@ -156,6 +157,7 @@ def load_model(
 def _load(
     source: str, dtype: str | None, device: str | None, device_map: str | tuple[tuple[str, int | str], ...] | None
 ) -> LoadedModel:
+    check_transformers_version()
     torch, transformers = require_package("torch"), require_package("transformers")
     compose, folder = None, source
     if source == "demo":
@@ -229,6 +231,7 @@ def as_loaded(
     The Vocabulary has as many tokens as the model has logits; its end tokens are those of the tokenizer and of the
     model's generation config.
     """
+    check_transformers_version()
     title = name or getattr(model.config, "name_or_path", "") or type(model).__name__
     if tokenizer is None:
         if not getattr(model.config, "name_or_path", ""):
@@ -332,5 +335,5 @@ def require_package(name: str) -> Any:
     except ImportError as error:
         raise ConstrainError(
             f"running a model needs the package {name}, which is not installed",
-            hint="pip install 'constrain-lm[transformers]'",
+            hint='pip install "constrain-lm[transformers]"',
         ) from error

@@ -103,7 +103,7 @@ def import_ray() -> Any:
         import ray.exceptions
     except ImportError as error:
         raise UnsupportedError(
-            f"Ray Data is not installed: {error}", hint="pip install 'constrain-lm[ray]', or run the job without Ray."
+            f"Ray Data is not installed: {error}", hint='pip install "constrain-lm[ray]", or run the job without Ray.'
         ) from None
     return ray
 

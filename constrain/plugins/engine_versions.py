@@ -6,10 +6,10 @@ refused when the plug-in is loaded, rather than found out by a text that was not
 
 from __future__ import annotations
 
-import re
 from importlib.metadata import PackageNotFoundError, version
 
 from ..base.errors import UnsupportedError
+from ..integrations.transformers_versions import split_version
 
 __all__ = ["ENGINE_VERSIONS", "check_engine_version"]
 
@@ -39,9 +39,3 @@ def check_engine_version(package: str) -> str:
             hint=f"pip install '{package}>={least},<{below}', or a newer constrain.",
         )
     return found
-
-
-def split_version(text: str) -> tuple[int, ...]:
-    """Return the release segment of a version: "0.5.23rc1" -> (0, 5, 23)."""
-    found = re.match(r"\d+(\.\d+)*", text)
-    return tuple(int(part) for part in found.group().split(".")) if found else ()

@@ -342,10 +342,10 @@ def test_generate(run: Run) -> None:
     answer = run(*chosen)
     assert answer.code == 0
     assert set(answer.out.splitlines()) <= {"yes", "no"} and len(answer.out.splitlines()) == 2
-    assert re.search(r"(complete · \d tokens · \d+\.\d\d s\n){2}\Z", answer.err)
+    assert re.search(r"^2 texts: finish_reason 2 complete · \d tokens · \d+\.\d\d s\n\Z", answer.err)
     explained = run(*chosen, "--stats")
     assert explained.out == answer.out
-    for name in ("log weight", "distance", "worth", "reliable"):
+    for name in ("log Z", "distance", "worth", "reliable"):
         assert name in explained.err and name not in answer.err
     found = run("generate", "--schema", PERSON, "--seed", "1", "--json").document["texts"][0]
     assert found["finish_reason"] in ("complete", "budget") and found["stats"]["tokens"] == len(found["tokens"]) + 1

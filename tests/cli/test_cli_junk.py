@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -22,6 +23,7 @@ typer = pytest.importorskip("typer")
 
 from constrain.base.errors import LimitError  # noqa: E402
 from constrain.cli import app  # noqa: E402
+from constrain.cli.command_table import COMMANDS  # noqa: E402
 from constrain.cli.source_options import read_bytes  # noqa: E402
 from constrain.integrations import model_hub  # noqa: E402
 from tests.model_factory import made  # noqa: E402
@@ -31,6 +33,8 @@ SCREEN = 6_000
 """Most characters of a message."""
 SCHEMA = '{"enum": [1, "a"]}'
 GROUP = typer.main.get_command(app.app)
+for name in COMMANDS:
+    GROUP.get_command(None, name)  # commands are imported when they are called
 RIGHT: dict[str, dict[str, list[str]]] = {
     "generate": {"choice": ["a", "b"], "max_tokens": ["9"]},
     "batch": {"source": ["EMPTY"], "output": ["NEW"], "choice": ["a", "b"]},
@@ -50,7 +54,8 @@ RIGHT: dict[str, dict[str, list[str]]] = {
     "doctor": {"model": ["bytes"]},
 }
 """A right call of each command; FILE: a file that holds the JSON text 1, EMPTY: an empty one, NEW: a file to write."""
-INSTEAD = {"generate": {"schema": "choice", "regex": "choice", "grammar": "choice"}, "explain": {"regex": "schema"},
+INSTEAD = {"generate": dict.fromkeys(("schema", "regex", "grammar", "type_text", "pydantic", "tools"), "choice"),
+           "explain": {"regex": "schema"},
            "batch": {"schema": "choice", "regex": "choice", "grammar": "choice", "type_name": "choice"},
            "repair": {"regex": "schema", "grammar": "schema", "choice": "schema"}}  # fmt: skip
 """Parameters that stand in place of another one of the right call."""
@@ -135,8 +140,8 @@ def call(command: str, junk: Junk, parameter: str = "", value: str = "") -> list
 
 def hints() -> dict[str, dict[str, Any]]:
     """The type of each parameter of each command."""
-    functions = [one.callback for one in app.app.registered_commands]
-    return {name: get_type_hints(function) for name, function in zip(GROUP.commands, functions)}
+    modules = {name: import_module(f"constrain.cli.{row.module}") for name, row in COMMANDS.items()}
+    return {name: get_type_hints(getattr(modules[name], row.function)) for name, row in COMMANDS.items()}
 
 
 def leaves(hint: Any) -> set[Any]:

@@ -151,4 +151,4 @@ def test_a_missing_package_names_the_extra(
     monkeypatch.setattr(serve_command, "find_spec", lambda name: None if name == "fastapi" else object())
     assert app.run_command(["serve"]) == 2
     said = capsys.readouterr().err
-    assert "fastapi" in said and "pip install 'constrain-lm[serve]'" in said
+    assert "fastapi" in said and 'pip install "constrain-lm[serve]"' in said

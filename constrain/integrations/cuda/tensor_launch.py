@@ -143,7 +143,7 @@ def launch_kernel(kernel: Any, blocks: int, threads: int, *arguments: Any) -> No
     if not cuda.is_available():
         raise UnsupportedError(
             f"there is a tensor on {device}, but numba finds no CUDA driver or compiler",
-            hint="pip install 'constrain-lm[cuda]', or see the CUDA section of `python -m numba -s`.",
+            hint='pip install "constrain-lm[cuda]", or see the CUDA section of `python -m numba -s`.',
         )
     with device_context(device):
         stream = cuda.external_stream(torch.cuda.current_stream(device).cuda_stream)

@@ -6,6 +6,7 @@ can be started, kernels are compiled as they are imported, which only takes long
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import subprocess
@@ -24,12 +25,20 @@ SHARE = "CONSTRAIN_KERNELS_SHARE"
 MARKED = re.compile(r"^@(?:kernel|entry)\(", re.M)
 
 
-def _say(done: int, all_: int) -> None:
+logger = logging.getLogger("constrain.kernels")
+
+
+def log_start(done: int, count: int) -> None:
+    """Log that a compilation begins.
+
+    It is a warning, so that a program without a configuration of logging prints the line to stderr: it explains why the
+    first mask takes so long. `logging.getLogger("constrain.kernels").setLevel(logging.ERROR)` disables it.
+    """
     if done == 0:
-        print("constrain: compiling kernels, once per install (some twenty seconds on two cores) …", file=sys.stderr)  # noqa: T201
+        logger.warning("constrain: compiling %d kernels, once per install: some twenty seconds on two cores", count)
 
 
-on_progress: Callable[[int, int], None] = _say
+on_progress: Callable[[int, int], None] = log_start
 """Callback (compiled kernels, all kernels); the command line shows a progress bar."""
 
 
