@@ -2,6 +2,7 @@
 
     constrain.generate("demo", "Describe a person.", schema=Person)     generate a validated answer
     constrain.compile(vocabulary, schema=...).matcher()                 token masks for your own decoding loop
+    constrain.validate(Person, text=answer)                             all violations of a schema, with positions
     constrain.ConstraintLogitsProcessor(constraint)                     for `model.generate` of transformers
 
 The packages that implement these names are described in `docs/tour.md`.
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
         best_first_search,
         stochastic_beam_search,
     )
+    from .validation import Violation, validate
     from .vocabulary.vocabulary import Vocabulary
 
 __all__ = [
@@ -127,6 +129,7 @@ __all__ = [
     "UnsatisfiableError",
     "UnsupportedError",
     "ValueRefused",
+    "Violation",
     "Vocabulary",
     "VocabularyError",
     "VocabularyWarning",
@@ -168,6 +171,7 @@ __all__ = [
     "tool_calls",
     "tools",
     "triggered",
+    "validate",
 ]
 
 _PACKAGES = {
@@ -202,6 +206,7 @@ _PACKAGES = {
     "base.options": "Limits Style",
     "search": "BeamSearch BestFirst Lookahead PhraseBanks StochasticBeams beam_search best_first_search "
     "stochastic_beam_search",
+    "validation": "Violation validate",
     "vocabulary.vocabulary": "Vocabulary",
 }
 """The module that defines each public name. A module is imported when one of its names is first used."""
