@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from .base.extensions import register_extension
+from .base.keyword_names import describe_attribute
 from .base.version import __version__
 
 if TYPE_CHECKING:
@@ -245,7 +246,7 @@ def __getattr__(name: str) -> Any:
         return value
     if not name.startswith("_") and find_spec(f"{__name__}.{name}") is not None:
         return import_module(f".{name}", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(describe_attribute(name, _HOMES))
 
 
 def __dir__() -> list[str]:

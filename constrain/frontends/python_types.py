@@ -20,13 +20,12 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
-from os import PathLike
 from typing import Annotated, Any, ForwardRef, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from ..base.errors import UnsupportedError, describe_value, shorten_text
 
-__all__ = ["to_schema"]
+__all__ = ["is_type_adapter", "to_schema"]
 
 Schema = dict[str, Any]
 
@@ -99,18 +98,23 @@ def to_schema(tp: Any) -> Schema:
 
 def check_is_type(tp: Any) -> None:
     """Raise TypeError unless `tp` is a class or a type expression of `typing`."""
-    if tp is None or isinstance(tp, (type, str, ForwardRef)):
+    if tp is None or isinstance(tp, (type, str, ForwardRef)) or is_type_adapter(tp):
         return
     if type(tp).__module__ in ("typing", "typing_extensions", "types") and not isinstance(tp, types.FunctionType):
         if not isinstance(tp, (types.BuiltinFunctionType, types.ModuleType, types.SimpleNamespace)):
             return
-    if isinstance(tp, PathLike):
-        wanted = "read the file, and give json.loads(text)"
-    elif hasattr(type(tp), "__pydantic_validator__") or is_dataclass(tp):
+    if hasattr(type(tp), "__pydantic_validator__") or is_dataclass(tp):
         wanted = f"give the class {type(tp).__name__}, not an instance of it"
+    elif hasattr(tp, "token_nodes"):
+        wanted = "it is a form already: give it as grammar="
     else:
         wanted = "give a JSON Schema as dict, bool or JSON text, or a class such as a Pydantic model"
     raise TypeError(f"the schema is {describe_value(tp)}: {wanted}")
+
+
+def is_type_adapter(value: object) -> bool:
+    """Return whether a value is a TypeAdapter of Pydantic, which is no class but stands for a type."""
+    return type(value).__name__ == "TypeAdapter" and hasattr(value, "validate_json") and hasattr(value, "json_schema")
 
 
 class _TypeConverter:
@@ -234,7 +238,8 @@ class _TypeConverter:
                 hint="pip install pydantic, or give the schema itself.",
             ) from None
         try:
-            schema: Schema = TypeAdapter(tp).json_schema(
+            adapter = tp if is_type_adapter(tp) else TypeAdapter(tp)
+            schema: Schema = adapter.json_schema(
                 ref_template="#/$defs/{model}", schema_generator=_generator(), mode="validation"
             )
         except PydanticUserError as error:

@@ -33,6 +33,7 @@ import numpy as np
 
 from ..base.errors import ConstrainError, LimitError, ValueRefused, check_type
 from ..base.json_documents import References
+from ..base.keyword_names import explain_keywords
 from ..base.options import Limits, Style
 from ..captures.capture_search import show_tokens
 from ..decoding.field_writing import WrittenField, build_field_constraint, write_field
@@ -197,6 +198,7 @@ class Session:
         self._written += data
         return self
 
+    @explain_keywords
     def write(
         self,
         name: str = "",

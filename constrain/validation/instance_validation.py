@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 
 from ..base.errors import SchemaError, check_choice, check_type, describe_value
 from ..base.json_documents import References, load_document, nests_deeper, plain_document
+from ..base.keyword_names import explain_keywords
 from ..base.options import Limits, Style
 from ..base.work import work_budget
 from ..forms.source_readers import as_schema
@@ -89,6 +90,7 @@ class InstanceValidator:
         return (run_on_fresh_stack if is_deep else run_with_stack)(function, *arguments)
 
 
+@explain_keywords
 def validate(
     schema: Any,
     instance: Any = ABSENT,
