@@ -19,7 +19,6 @@ __all__ = [
     "describe_attribute",
     "explain_class_keywords",
     "explain_keywords",
-    "find_similar",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])

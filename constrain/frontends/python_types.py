@@ -1,6 +1,7 @@
 """JSON Schemas of Python types, for the JSON form of their values. The inverse is `integrations.python_values`.
 
     None bool int float str Decimal date time datetime UUID Any         the JSON type, with a `format` if there is one
+    complex                                                             a text such as "1.5-2j"
     list set frozenset tuple dict Sequence Mapping ...                  arrays and objects of their arguments
     Literal Enum                                                        `enum` of the values
     Union Optional `X | Y` Annotated NewType                            `anyOf`; bounds of annotated-types are kept
@@ -29,6 +30,9 @@ __all__ = ["is_type_adapter", "to_schema"]
 
 Schema = dict[str, Any]
 
+PART = "(?:0|[1-9][0-9]{0,16})(?:[.][0-9]{1,17})?(?:[eE][+-]?[0-9]{1,3})?"
+"""A decimal of at most 17 digits before and after the point: every float has such a spelling."""
+
 SCALARS: dict[Any, Schema] = {
     None: {"type": "null"},
     type(None): {"type": "null"},
@@ -36,6 +40,7 @@ SCALARS: dict[Any, Schema] = {
     int: {"type": "integer"},
     float: {"type": "number"},
     Decimal: {"type": "number"},
+    complex: {"type": "string", "pattern": f"^[+-]?{PART}(?:j|[+-]{PART}j)?$"},
     str: {"type": "string"},
     datetime.date: {"type": "string", "format": "date"},
     datetime.datetime: {"type": "string", "format": "date-time"},
@@ -103,10 +108,10 @@ def check_is_type(tp: Any) -> None:
     if type(tp).__module__ in ("typing", "typing_extensions", "types") and not isinstance(tp, types.FunctionType):
         if not isinstance(tp, (types.BuiltinFunctionType, types.ModuleType, types.SimpleNamespace)):
             return
-    if hasattr(type(tp), "__pydantic_validator__") or is_dataclass(tp):
-        wanted = f"give the class {type(tp).__name__}, not an instance of it"
-    elif hasattr(tp, "token_nodes"):
+    if hasattr(tp, "token_nodes"):
         wanted = "it is a form already: give it as grammar="
+    elif hasattr(type(tp), "__pydantic_validator__") or is_dataclass(tp):
+        wanted = f"give the class {type(tp).__name__}, not an instance of it"
     else:
         wanted = "give a JSON Schema as dict, bool or JSON text, or a class such as a Pydantic model"
     raise TypeError(f"the schema is {describe_value(tp)}: {wanted}")

@@ -174,6 +174,7 @@ SCALARS: dict[Any, Callable[[Any], Any]] = {
     datetime.datetime: text_as(parse_instant, "a date and time"),
     datetime.time: text_as(parse_clock, "a time"),
     UUID: text_as(UUID, "a UUID"),
+    complex: text_as(complex, "a complex number"),
 }
 
 
