@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
-from ..base.errors import SchemaError, check_choice, check_type, describe_value
+from ..base.errors import ArgumentError, SchemaError, check_choice, check_type, describe_value
 from ..base.json_documents import References, load_document, nests_deeper, plain_document
 from ..base.keyword_names import explain_keywords
 from ..base.options import Limits, Style
 from ..base.work import work_budget
-from ..forms.source_readers import as_schema
+from ..forms.source_readers import as_schema, find_schema_warnings, warn_of_schema
 from ..frontends.json_schema.core.fresh_stack import run_on_fresh_stack, run_with_stack
+from ..frontends.json_schema.reading.keywords import keywords_of_draft, list_annotations
 from ..frontends.json_schema.reading.schema_parser import UnsharedSchemaParser
 from .instance_judge import InstanceJudge
 from .instance_text import InstanceText, InvalidText
@@ -50,12 +51,12 @@ class InstanceValidator:
         check_choice("formats", formats, ("assert", "annotate"))
         check_type("limits", limits, Limits, "give a constrain.Limits, such as Limits(work=10_000_000)")
         self.limits = limits
-        references = References(registry, base_uri)
-        document = load_document(as_schema(schema), limits)
-        self._is_deep = nests_deeper(document, DEEP)
+        self.references = References(registry, base_uri)
+        self.document = load_document(as_schema(schema), limits)
+        self._is_deep = nests_deeper(self.document, DEEP)
         with work_budget(limits.work):
             self._parser = self._run(
-                self._is_deep, UnsharedSchemaParser, document, references, Style(formats=formats), limits
+                self._is_deep, UnsharedSchemaParser, self.document, self.references, Style(formats=formats), limits
             )
 
     def check_value(self, value: Any) -> tuple[Violation, ...]:
@@ -88,6 +89,19 @@ class InstanceValidator:
 
     def _run(self, is_deep: bool, function: Callable[..., T], *arguments: Any) -> T:
         return (run_on_fresh_stack if is_deep else run_with_stack)(function, *arguments)
+
+
+def check_places(schema: Any, instance: Any) -> None:
+    """Raise ArgumentError if a schema without any keyword is given with an instance that looks like a schema."""
+    if not isinstance(schema, dict) or not isinstance(instance, dict) or not schema:
+        return
+    known = list_annotations().union(*(keywords_of_draft(draft) for draft in (4, 2020)))
+    telling = {"$schema", "$ref", "type", "properties", "anyOf", "oneOf", "allOf", "enum"}
+    if known.isdisjoint(schema) and not telling.isdisjoint(instance):
+        raise ArgumentError(
+            "schema has no keyword of JSON Schema, and instance has: they are in each other's place",
+            hint="Give constrain.validate(schema, instance).",
+        )
 
 
 @explain_keywords
@@ -139,10 +153,15 @@ def validate(
     LimitError
         If a budget of `limits` is exceeded.
     ArgumentError
-        If `instance` contains NaN, infinity or half of a surrogate pair.
+        If `instance` contains NaN, infinity or half of a surrogate pair, or is given in the place of the schema.
     TypeError
         If an argument has the wrong type, `instance` contains what JSON has not, or not exactly one of `instance` and
         `text` is given.
+
+    Warns
+    -----
+    SchemaWarning
+        For parts of the schema that assert nothing but were probably meant to.
 
     Examples
     --------
@@ -155,5 +174,7 @@ def validate(
     if (instance is ABSENT) == (text is None):
         got = "neither" if text is None else "both"
         raise TypeError(f"give instance (a Python value) or text= (a JSON text); got {got}")
+    check_places(schema, instance)
     validator = InstanceValidator(schema, registry=registry, base_uri=base_uri, formats=formats, limits=limits)
+    warn_of_schema(find_schema_warnings(validator.document, validator.references, Style(formats=formats), limits))
     return validator.check_value(instance) if text is None else validator.check_text(text)

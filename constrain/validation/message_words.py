@@ -24,6 +24,8 @@ SHOWN = 60
 """Most characters of a value in a message."""
 MOST_LISTED = 6
 """Most values that a message lists; of more it says how many there are."""
+MOST_PARTS = 3
+"""Most parts of an array or object of a schema that is shown as JSON."""
 MOST_COMPARED = 200
 """Most names among which a similar one is looked for."""
 
@@ -94,7 +96,7 @@ def show_constant(constant: Constant) -> str:
         return "null"
     if kind == BOOLEAN:
         return json.dumps(constant[1])
-    if len(constant[1]) > 3 or any(part[0] in (ARRAY, OBJECT) for part in parts_of(constant)):
+    if len(constant[1]) > MOST_PARTS or any(part[0] in (ARRAY, OBJECT) for part in parts_of(constant)):
         return f"an array of {len(constant[1])}" if kind == ARRAY else f"an object of {len(constant[1])}"
     if kind == ARRAY:
         return f"[{', '.join(map(show_constant, constant[1]))}]"

@@ -215,6 +215,9 @@ REFUSED: dict[str, tuple[Call, type[Exception], str, str]] = {
     "validate(schema, bytes)": (lambda: constrain.validate({}, b"{}"), TypeError, "instance is b'{}'", "text="),
     "validate(schema, a model instance)": (
         lambda: constrain.validate(Person, PERSON), TypeError, "instance", "model_dump"),
+    "validate(instance, schema)": (
+        lambda: constrain.validate({"name": "Ada"}, {"type": "object"}), ArgumentError, "each other's place",
+        "validate(schema, instance)"),
     "validate(schema, json=)": (
         lambda: unchecked(constrain.validate)({}, data={}), TypeError, "data=", "instance="),
     "Matcher.advance of a text": (
