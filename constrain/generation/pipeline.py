@@ -147,7 +147,8 @@ def generate(
     type : object, optional
         A Python type.
     style : Style
-        How JSON is written.
+        How JSON is written. By default `Style()`, and for a bare type without fields, such as `type=int` or
+        `type=list[float]`, `Style(digits=18)`.
     registry : mapping, optional
         Documents by URI, for references in the schema.
     base_uri : str

@@ -45,6 +45,7 @@ from .generation_arguments import build_request
 from .model_preparation import compile_request
 from .session_arguments import check_max_tokens, check_seed, check_tokens, encode_text
 from .token_options import build_proposal
+from .type_styles import choose_style
 
 __all__ = ["Field", "Session"]
 
@@ -258,7 +259,9 @@ class Session:
         encode_text("stop", stop)
         request = build_request(schema, regex, grammar, choices, type, import_paths)
         proposal = build_proposal(temperature, top_k, top_p, min_p)
-        constraint = compile_request(self.vocabulary, request, style, References(registry, base_uri), limits)
+        constraint = compile_request(
+            self.vocabulary, request, choose_style(request, style), References(registry, base_uri), limits
+        )
         program = build_request_program(request, self.vocabulary, limits)
         self._append_rest()
         healed = heal_prompt(self.vocabulary, self._tokens)
