@@ -185,8 +185,8 @@ BENCHES: dict[str, Bench] = {
     ),
     "bare_types": Bench(
         "What does the embedded model write for bare types, such as list[int], by style?",
-        "means of an answer: characters, per cent of white space, numbers; the longest run of digits, and answers with one "
-        "of more than 9",
+        "means of an answer: characters, per cent of white space, numbers; the longest run of digits, and answers with "
+        "more than 9 in a row",
         "--draws 200",
     ),
     "architecture": Bench(
