@@ -24,7 +24,8 @@ BARE_STYLE = Style(digits=18)
 def choose_style(request: ConstraintRequest, style: Style) -> Style:
     """Return the style for a request: BARE_STYLE for a bare type if the style is the default, else the given one."""
     tp = request.find_type()
-    return BARE_STYLE if style == Style() and tp is not None and is_bare(to_schema(tp)) else style
+    is_default = isinstance(style, Style) and style == Style()
+    return BARE_STYLE if is_default and tp is not None and is_bare(to_schema(tp)) else style
 
 
 def is_bare(schema: dict[str, Any]) -> bool:

@@ -41,8 +41,8 @@ def check_one(judge: Judge, node: Subschema, branches: tuple[SchemaSet, ...], it
         yield Finding(none_fits("oneOf", branches, item), item, branches=branches)
     elif len(fitting) > 1:
         which = listed([str(at) for at in fitting], "and")
-        few = "both fit" if len(fitting) == 2 else "all fit"
-        yield Finding(f"the branches {which} of oneOf {few} {show_item(item)}, and exactly one must", item)
+        both = "both fit" if len(fitting) == 2 else "all fit"
+        yield Finding(f"the branches {which} of oneOf {both} {show_item(item)}, and exactly one must", item)
 
 
 def none_fits(keyword: str, branches: tuple[SchemaSet, ...], item: InstanceItem) -> str:

@@ -11,7 +11,10 @@ import pytest
 
 import constrain
 from constrain import ArgumentError, LimitError, Limits, SchemaError, SchemaWarning, Violation
+from constrain.frontends.json_schema.reading.keywords import KEYWORDS
 from constrain.validation import InstanceValidator
+from constrain.validation.applicator_rules import UNEVALUATED_RULES
+from constrain.validation.instance_judge import RULES
 
 DRAFT4 = "http://json-schema.org/draft-04/schema#"
 CAT = {"properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}}, "required": ["kind"]}
@@ -93,6 +96,15 @@ MESSAGES: list[tuple[Any, Any, str, str, str, str]] = [
 @pytest.mark.parametrize(("schema", "instance", "message", "keyword", "pointer", "place"), MESSAGES)
 def test_messages(schema: Any, instance: Any, message: str, keyword: str, pointer: str, place: str) -> None:
     assert constrain.validate(schema, instance) == (Violation(message, keyword, pointer, place),)
+
+
+def test_every_keyword_has_a_rule_and_a_message() -> None:
+    """No keyword of the table is ignored, so a new one cannot be forgotten here."""
+    judged_by_others = {"then", "else", "minContains", "maxContains", "$recursiveRef"}
+    assert {row.name for row in KEYWORDS} == RULES.keys() | UNEVALUATED_RULES.keys() | judged_by_others
+    shown = {name for schema, *_ in MESSAGES for name in json.dumps(schema).split('"')}
+    untold = {"$dynamicRef", "$recursiveRef", "items", "additionalItems", "patternProperties", "dependencies"}
+    assert {row.name for row in KEYWORDS} - shown <= untold | {"exclusiveMaximum", "minProperties", "maxItems"}
 
 
 def test_all_violations_are_found_in_the_order_of_the_text() -> None:
