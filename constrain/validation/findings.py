@@ -25,6 +25,8 @@ __all__ = ["Finding", "Judge", "KeywordRule"]
 
 MOST_SUGGESTIONS = 100
 """Most messages of a validation with similar names, which take a millisecond each."""
+MOST_EXPLANATIONS = 200
+"""Most choices of a validation of which the closest branch is named: all branches are looked at once more."""
 
 
 class Finding(NamedTuple):
@@ -61,6 +63,7 @@ class Judge(ABC):
         self._constants: dict[int, frozenset[int]] = {}
         self._names: dict[int, InstanceItem] = {}
         self._suggestions = MOST_SUGGESTIONS
+        self._explanations = MOST_EXPLANATIONS
 
     @abstractmethod
     def holds(self, schemas: SchemaSet, item: InstanceItem) -> bool:
@@ -97,6 +100,11 @@ class Judge(ABC):
             return ""
         self._suggestions -= 1
         return suggestion(name, known)
+
+    def may_explain(self) -> bool:
+        """Return whether one more choice is explained, and count it."""
+        self._explanations -= 1
+        return self._explanations >= 0
 
     def matches(self, pattern: str, text: str) -> bool:
         """Return whether a pattern of ECMA-262 is found in a text, decided by its automaton in linear time."""

@@ -71,7 +71,7 @@ def find_violations(judge: InstanceJudge, schemas: SchemaSet, root: InstanceItem
 def report(judge: InstanceJudge, node: Subschema, keyword: str, finding: Finding, since: str) -> ItemViolation:
     """Return the violation of a finding."""
     message = finding.text
-    if finding.branches:
+    if finding.branches and judge.may_explain():
         message = explain_choice(judge, finding)
     if since and since not in message:
         message += f", {since}"
