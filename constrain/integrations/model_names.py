@@ -24,10 +24,12 @@ SIMILAR = 0.72
 MODEL_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "params.json")
 
 
-def check_model_name(name: str, kind: type[ConstrainError] = ConstrainError, hint: str = MODELS) -> None:
+def check_model_name(
+    name: str, kind: type[ConstrainError] = ConstrainError, hint: str = MODELS, what: str = "model folder"
+) -> None:
     """Raise an error of `kind` unless a name, which is no file or folder, may be asked of the hub.
 
-    The message has the names of similar models on this disk.
+    what: what there is none of. The message has the names of similar models on this disk.
     """
     if is_hub_id(name) and is_on_disk(name):
         return
@@ -38,7 +40,7 @@ def check_model_name(name: str, kind: type[ConstrainError] = ConstrainError, hin
         raise kind(f"there is no model {shorten_text(repr(name))}", hint=f"Did you mean {meant}?{other} {hint}")
     if not is_hub_id(name):
         raise kind(
-            f"there is no model folder {shorten_text(repr(name))}, and the name has not the form of a hub id", hint=hint
+            f"there is no {what} {shorten_text(repr(name))}, and the name has not the form of a hub id", hint=hint
         )
 
 

@@ -50,7 +50,7 @@ def from_pretrained(
     name = str(source)
     if path.suffix in {".json", ".model", ".tiktoken"}:
         raise VocabularyError(f"there is no file or folder {shorten_text(name)}", hint=SOURCES)
-    check_model_name(name, VocabularyError, SOURCES)
+    check_model_name(name, VocabularyError, SOURCES, "file or folder")
     tokenizer = locally_first(name, partial(load_transformers, name))
     documents = [hub_config(name, which) for which in ("generation_config", "config")]
     return with_config(tokenizer, documents, size=size, eos_ids=eos_ids)
