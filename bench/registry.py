@@ -183,6 +183,12 @@ BENCHES: dict[str, Bench] = {
         "links that are broken, with the page of each; pages, links and broken ones in all",
         "build/site",
     ),
+    "bare_types": Bench(
+        "What does the embedded model write for bare types, such as list[int], by style?",
+        "means of an answer: characters, per cent of white space, numbers; the longest run of digits, and answers with "
+        "more than 9 in a row",
+        "--draws 200",
+    ),
     "architecture": Bench(
         "Is the library easy to find one's way in: cycles, names used twice, one-word names?",
         "each figure with its limit",

@@ -2,6 +2,7 @@
 
     constrain.generate("demo", "Describe a person.", schema=Person)     generate a validated answer
     constrain.compile(vocabulary, schema=...).matcher()                 token masks for your own decoding loop
+    constrain.validate(Person, text=answer)                             all violations of a schema, with positions
     constrain.ConstraintLogitsProcessor(constraint)                     for `model.generate` of transformers
 
 The packages that implement these names are described in `docs/tour.md`.
@@ -17,6 +18,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from .base.extensions import register_extension
+from .base.keyword_names import describe_attribute
 from .base.version import __version__
 
 if TYPE_CHECKING:
@@ -89,6 +91,7 @@ if TYPE_CHECKING:
         best_first_search,
         stochastic_beam_search,
     )
+    from .validation import Violation, validate
     from .vocabulary.vocabulary import Vocabulary
 
 __all__ = [
@@ -127,6 +130,7 @@ __all__ = [
     "UnsatisfiableError",
     "UnsupportedError",
     "ValueRefused",
+    "Violation",
     "Vocabulary",
     "VocabularyError",
     "VocabularyWarning",
@@ -168,6 +172,7 @@ __all__ = [
     "tool_calls",
     "tools",
     "triggered",
+    "validate",
 ]
 
 _PACKAGES = {
@@ -202,6 +207,7 @@ _PACKAGES = {
     "base.options": "Limits Style",
     "search": "BeamSearch BestFirst Lookahead PhraseBanks StochasticBeams beam_search best_first_search "
     "stochastic_beam_search",
+    "validation": "Violation validate",
     "vocabulary.vocabulary": "Vocabulary",
 }
 """The module that defines each public name. A module is imported when one of its names is first used."""
@@ -240,7 +246,7 @@ def __getattr__(name: str) -> Any:
         return value
     if not name.startswith("_") and find_spec(f"{__name__}.{name}") is not None:
         return import_module(f".{name}", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(describe_attribute(name, _HOMES))
 
 
 def __dir__() -> list[str]:

@@ -6,10 +6,12 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from .errors import ArgumentError, check_choice, check_count
+from .keyword_names import explain_class_keywords
 
 __all__ = ["Limits", "Style"]
 
 
+@explain_class_keywords
 @dataclass(frozen=True, slots=True)
 class Style:
     """How JSON values are spelled where JSON leaves a choice. The defaults suit language models.
@@ -81,6 +83,7 @@ class Style:
         return cls(whitespace="any", key_order="any", escapes="any", numbers="any", digits=None)
 
 
+@explain_class_keywords
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Budgets of compiling and matching. All are counted, none is a time; exceeding one raises LimitError.

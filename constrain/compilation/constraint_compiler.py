@@ -18,11 +18,13 @@ from typing import Any, cast
 
 from ..base.errors import check_type, describe_value, shorten_text
 from ..base.json_documents import References, plain_document
+from ..base.keyword_names import explain_keywords
 from ..base.options import Limits, Style
 from ..base.work import WorkBudget, work_budget
 from ..cache.source_keys import cache_key, copy_source
 from ..engine.constraint import Constraint
 from ..forms.form import Form
+from ..forms.schema_sources import check_type_argument, read_source_file
 from ..forms.source_grammar import LIMITS_WANTED, STYLE_WANTED, read_source
 from ..forms.source_readers import as_schema, find_schema_warnings, warn_of_schema
 from ..forms.sources import LarkText, grammar as grammar_form
@@ -57,13 +59,14 @@ def warn_without_gil() -> None:
 warn_without_gil()
 
 
+@explain_keywords
 def compile(
-    vocabulary: Vocabulary,
+    vocabulary: Vocabulary | str | PathLike[str],
     form: Form | None = None,
     *,
     schema: Any = None,
     regex: str | None = None,
-    grammar: str | Grammar | Form | None = None,
+    grammar: str | PathLike[str] | Grammar | Form | None = None,
     choices: Iterable[str] | None = None,
     type: Any = None,
     style: Style = Style(),
@@ -78,16 +81,18 @@ def compile(
 
     Parameters
     ----------
-    vocabulary : Vocabulary
-        Tokens of the language model.
+    vocabulary : Vocabulary, str or path
+        Tokens of the language model. A name is read by `Vocabulary.from_pretrained` in every call, so make the
+        Vocabulary once for many.
     form : Form, optional
         A form, made by `constrain.json_schema`, `regex`, `gbnf`, `literal`, `free_text` and others, or a combination of
         forms. A form has its own style and registry. It may also be given as `grammar`.
-    schema : dict, bool, str or type, optional
-        A JSON Schema as a Python value or JSON text, a Pydantic model, a dataclass, or a TypedDict.
+    schema : dict, bool, str, path or type, optional
+        A JSON Schema as a Python value, JSON text or Path of a file with it, a Pydantic model, a dataclass, or a
+        TypedDict.
     regex : str, optional
         A regular expression in Python's syntax, which must match the whole text.
-    grammar : str, Grammar or Form, optional
+    grammar : str, path, Grammar or Form, optional
         Lark text (contextual lexer, LALR), GBNF text, the name of a bundled grammar (`constrain.grammars`), or a
         Grammar of nodes.
     choices : iterable of str, optional
@@ -129,20 +134,26 @@ def compile(
     SchemaWarning
         On every call, for parts of a schema that assert nothing but were probably meant to.
     """
+    check_places(vocabulary, form)
+    if isinstance(vocabulary, (str, PathLike)):
+        vocabulary = Vocabulary.from_pretrained(vocabulary)
     check_options(vocabulary, style, registry, limits)
+    check_type_argument(type)
     if choices is not None:
         if isinstance(choices, (str, bytes, Mapping)) or not isinstance(choices, Iterable):
             raise TypeError(
                 f"choices is {describe_value(choices)}: give a list of texts, such as choices=['yes', 'no']"
             )
         choices = list(choices)
-    check_type("form", form, (Form, type_of_none), "give what constrain.json_schema, regex, gbnf or literal make")
-    kinds = (str, Grammar, Form, type_of_none)
-    check_type("grammar", grammar, kinds, "give Lark or GBNF text, the name of a bundled grammar, or a Form")
+    check_type("form", form, (Form, type_of_none), FORM_WANTED)
+    kinds = (str, PathLike, Grammar, Form, type_of_none)
+    check_type("grammar", grammar, kinds, "give Lark or GBNF text, a Path, the name of a bundled grammar, or a Form")
     if form is not None:
         if grammar is not None:
             raise TypeError("give a form or a grammar, not both")
         grammar = form
+    if isinstance(grammar, PathLike):
+        grammar = read_source_file(grammar, "grammar")
     if isinstance(grammar, str):
         grammar = grammar_form(grammar, import_paths=import_paths)
     given = {"schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type}
@@ -169,6 +180,19 @@ def compile(
 
 
 type_of_none = type(None)
+FORM_WANTED = (
+    "give a schema by name, schema=..., and so regex=, grammar=, choices= or type=; "
+    "a form is what constrain.json_schema, regex, gbnf or literal make"
+)
+
+
+def check_places(vocabulary: object, form: object) -> None:
+    """Raise TypeError if the Vocabulary was given in the second place."""
+    if isinstance(form, Vocabulary):
+        raise TypeError(
+            f"vocabulary is {describe_value(vocabulary)}, and the Vocabulary is in the second place: "
+            "give constrain.compile(vocabulary, schema=...)"
+        )
 
 
 def check_options(vocabulary: object, style: object, registry: object, limits: object) -> None:

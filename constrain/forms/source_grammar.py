@@ -52,10 +52,10 @@ def read_source(
         return Grammar(Strings(options), {})
     if regex is not None:
         if not isinstance(regex, str):
-            raise SourceError(
-                f"regex is {describe_value(regex)}: it is the text of a pattern",
-                hint="Give pattern.pattern, with its flags in front, such as (?i).",
-            )
+            hint = "Give pattern.pattern, with its flags in front, such as (?i)."
+            if isinstance(regex, Form):
+                hint = "It is a form already: give it as grammar=."
+            raise SourceError(f"regex is {describe_value(regex)}: it is the text of a pattern", hint=hint)
         return regex_grammar(regex, limits)
     return schema_grammar(as_schema(schema if schema is not None else type), style, registry, limits)
 
@@ -65,7 +65,7 @@ def encode_choice(text: str) -> bytes:
     if not isinstance(text, str):
         raise SourceError(
             f"a choice is {describe_value(text)}: choices are texts",
-            hint="For other values use schema={'enum': [...]}.",
+            hint="For members of an Enum use type= with the class, for other values schema={'enum': [...]}.",
         )
     try:
         return text.encode()

@@ -11,6 +11,7 @@ from ..automata.dfa import Dfa
 from ..base.json_documents import References
 from ..base.options import Limits, Style
 from ..grammar.nodes import Grammar
+from .schema_sources import normalise_schema
 
 __all__ = [
     "absolute_folders",
@@ -43,8 +44,9 @@ def schema_grammar(schema: Any, style: Style, references: References, limits: Li
 
 
 def as_schema(source: Any) -> Any:
-    """Return a schema as it is (dict, bool, list or JSON text), and a Python type as its JSON Schema."""
-    if isinstance(source, (dict, bool, str, list)):
+    """Return a schema as it is (dict, bool or JSON text), a file as its text, and a Python type as its JSON Schema."""
+    source = normalise_schema(source)
+    if isinstance(source, (dict, bool, str)):
         return source
     from ..frontends.python_types import to_schema
 

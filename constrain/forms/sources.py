@@ -13,12 +13,14 @@ from .. import grammars as ready
 from ..automata.dfa import Dfa
 from ..base.errors import (
     ArgumentError,
+    GrammarError,
     UnsatisfiableError,
     UnsupportedError,
     check_choice,
     check_count,
     check_type,
     describe_value,
+    shorten_text,
 )
 from ..base.json_documents import References, load_document, parse_json, write_json
 from ..base.options import Limits, Style
@@ -28,6 +30,7 @@ from ..grammar.nodes import Chars, Free, Grammar, Mark, Parsed, Token
 from ..lalr.parser_code import Parser
 from .form import UNSAVED, Form, as_form
 from .llguidance_text import LlguidanceText, uses_llguidance_syntax
+from .schema_sources import names_file
 from .source_readers import (
     absolute_folders,
     as_schema,
@@ -428,6 +431,16 @@ def grammar(text: str, *, import_paths: Iterable[str | PathLike[str]] = ()) -> F
     raised when the form is read. `import_paths` is as for `lark`; GBNF and bundled grammars ignore it.
     """
     check_type("grammar", text, str, "give Lark or GBNF text, or the name of a bundled grammar")
+    if names_file(text):
+        name = shorten_text(repr(text), 100)
+        raise GrammarError(
+            f"The grammar is {name}, which is the name of a file.", hint=f"Give pathlib.Path({name}), or its text."
+        )
+    if text.lstrip().startswith("{"):
+        raise GrammarError(
+            "The grammar begins with { and so is JSON.", source=text, position=len(text) - len(text.lstrip()),
+            hint="Give a JSON Schema as schema=.",
+        )  # fmt: skip
     if READY.fullmatch(text):
         ready_grammar = ready.read(text)
         return lark(ready_grammar.text, lexer=ready_grammar.lexer)

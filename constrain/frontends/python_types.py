@@ -1,6 +1,7 @@
 """JSON Schemas of Python types, for the JSON form of their values. The inverse is `integrations.python_values`.
 
     None bool int float str Decimal date time datetime UUID Any         the JSON type, with a `format` if there is one
+    complex                                                             a text such as "1.5-2j"
     list set frozenset tuple dict Sequence Mapping ...                  arrays and objects of their arguments
     Literal Enum                                                        `enum` of the values
     Union Optional `X | Y` Annotated NewType                            `anyOf`; bounds of annotated-types are kept
@@ -20,15 +21,17 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
-from os import PathLike
 from typing import Annotated, Any, ForwardRef, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from ..base.errors import UnsupportedError, describe_value, shorten_text
 
-__all__ = ["to_schema"]
+__all__ = ["is_type_adapter", "to_schema"]
 
 Schema = dict[str, Any]
+
+PART = "(?:0|[1-9][0-9]{0,16})(?:[.][0-9]{1,17})?(?:[eE][+-]?[0-9]{1,3})?"
+"""A decimal of at most 17 digits before and after the point: every float has such a spelling."""
 
 SCALARS: dict[Any, Schema] = {
     None: {"type": "null"},
@@ -37,6 +40,7 @@ SCALARS: dict[Any, Schema] = {
     int: {"type": "integer"},
     float: {"type": "number"},
     Decimal: {"type": "number"},
+    complex: {"type": "string", "pattern": f"^[+-]?{PART}(?:j|[+-]{PART}j)?$"},
     str: {"type": "string"},
     datetime.date: {"type": "string", "format": "date"},
     datetime.datetime: {"type": "string", "format": "date-time"},
@@ -99,18 +103,23 @@ def to_schema(tp: Any) -> Schema:
 
 def check_is_type(tp: Any) -> None:
     """Raise TypeError unless `tp` is a class or a type expression of `typing`."""
-    if tp is None or isinstance(tp, (type, str, ForwardRef)):
+    if tp is None or isinstance(tp, (type, str, ForwardRef)) or is_type_adapter(tp):
         return
     if type(tp).__module__ in ("typing", "typing_extensions", "types") and not isinstance(tp, types.FunctionType):
         if not isinstance(tp, (types.BuiltinFunctionType, types.ModuleType, types.SimpleNamespace)):
             return
-    if isinstance(tp, PathLike):
-        wanted = "read the file, and give json.loads(text)"
+    if hasattr(tp, "token_nodes"):
+        wanted = "it is a form already: give it as grammar="
     elif hasattr(type(tp), "__pydantic_validator__") or is_dataclass(tp):
         wanted = f"give the class {type(tp).__name__}, not an instance of it"
     else:
         wanted = "give a JSON Schema as dict, bool or JSON text, or a class such as a Pydantic model"
     raise TypeError(f"the schema is {describe_value(tp)}: {wanted}")
+
+
+def is_type_adapter(value: object) -> bool:
+    """Return whether a value is a TypeAdapter of Pydantic, which is no class but stands for a type."""
+    return type(value).__name__ == "TypeAdapter" and hasattr(value, "validate_json") and hasattr(value, "json_schema")
 
 
 class _TypeConverter:
@@ -234,7 +243,8 @@ class _TypeConverter:
                 hint='pip install "constrain-lm[types]", or give the schema itself.',
             ) from None
         try:
-            schema: Schema = TypeAdapter(tp).json_schema(
+            adapter = tp if is_type_adapter(tp) else TypeAdapter(tp)
+            schema: Schema = adapter.json_schema(
                 ref_template="#/$defs/{model}", schema_generator=_generator(), mode="validation"
             )
         except PydanticUserError as error:

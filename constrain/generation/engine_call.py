@@ -35,6 +35,7 @@ from .prompt_lists import Prompts, is_constraint_list, is_prompt_list, pair_prom
 from .refused_texts import accept_text
 from .search_arguments import Search, check_search
 from .token_options import build_proposal, build_token_choice, find_biased_tokens, replace_end_tokens
+from .type_styles import choose_style
 
 __all__ = ["EngineCall", "EngineOptions", "PromptResult", "prepare_call"]
 
@@ -189,7 +190,11 @@ def prepare_call(
     for (prompt, request), source in zip(paired, make_seeds(seed, len(paired))):
         start = perf_counter_ns()
         compiled = ANY_TEXT if request is None and checks is not None else request
-        constraint = None if compiled is None else compile_request(vocabulary, compiled, style, references, limits)
+        constraint = (
+            None
+            if compiled is None
+            else compile_request(vocabulary, compiled, choose_style(compiled, style), references, limits)
+        )
         captures = None if request is None else build_request_program(request, vocabulary, limits)
         times.append((perf_counter_ns() - start) / 1e3)
         encode = PromptEncoder(prepare_prompt(loaded, prompt, request, prompting), runner, max_tokens)

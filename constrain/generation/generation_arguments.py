@@ -22,7 +22,9 @@ from ..base.options import Limits, Style
 from ..checking.verdicts import TextChecker
 from ..decoding.token_choice import TokenChoice
 from ..forms import grammar as form_of
+from ..forms.schema_sources import check_type_argument, normalise_schema, read_source_file
 from ..frontends.python_types import to_schema
+from ..integrations.model_hub import is_hub_id
 from ..integrations.python_values import is_type, parse_json, to_value
 from ..sampling import SAMPLERS, Checker
 from ..sampling.core.masked_sampling import PLAIN
@@ -89,6 +91,10 @@ def build_request(
     import_paths: Sequence[str | PathLike[str]],
 ) -> ConstraintRequest:
     """Make a ConstraintRequest. A Lark grammar with import paths is converted to a Form, which remembers them."""
+    schema = normalise_schema(schema)
+    check_type_argument(type)
+    if isinstance(grammar, PathLike):
+        grammar = read_source_file(grammar, "grammar")
     if isinstance(grammar, str) and import_paths:
         grammar = form_of(grammar, import_paths=import_paths)
     if choices is not None and not isinstance(choices, str):
@@ -115,6 +121,17 @@ def check_arguments(
         raise ArgumentError(f"n is {n}: it is the number of texts, from 0 to {MOST_DRAWS:,}")
     if max_tokens < 1:
         raise ConstrainError(f"max_tokens is {max_tokens}: not even an end token fits", hint="Give 1 or more.")
+
+
+def check_places(model: object, prompt: object) -> None:
+    """Raise ArgumentError if the model was given in the place of the prompt, and the prompt in that of the model."""
+    if isinstance(model, str) and isinstance(prompt, str) and len(prompt.split()) == 1 and len(model.split()) > 1:
+        if prompt == "demo" or (is_hub_id(prompt) and "/" in prompt) or prompt.startswith((".", "/", "~")):
+            name, text = describe_value(prompt), describe_value(model)
+            raise ArgumentError(
+                f"model is {text}, and prompt is {name}: they are in each other's place",
+                hint=f"Give constrain.generate({name}, {text}, ...).",
+            )
 
 
 def check_sampler_name(sampler: object) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from ..base.errors import ConstrainError, UnsupportedError, check_count
+from ..base.keyword_names import check_keywords, explain_keywords
 from ..decoding.events import StreamEvent
 from ..decoding.model_runner import DEFAULT_BOUNDS, CacheBounds
 from ..decoding.request_run import RequestRun
@@ -43,6 +44,9 @@ __all__ = ["Engine"]
 
 PREFIXES = 8
 """Default number of ended texts that are kept for their prefix."""
+
+
+ENGINE_OPTIONS = frozenset(EngineOptions.__annotations__)
 
 
 class Engine:
@@ -84,6 +88,7 @@ class Engine:
         If the model cannot be loaded.
     """
 
+    @explain_keywords
     def __init__(
         self, model: Any, tokenizer: Any = None, *, slots: int = SLOTS, prefill_tokens: int = PREFILL_TOKENS,
         dtype: Any = None, device: Any = None, device_map: Any = None, draft: Draft = None, prefixes: int = PREFIXES,
@@ -193,6 +198,7 @@ class Engine:
         self.close()
 
     def _prepare(self, prompts: Prompts, options: EngineOptions) -> EngineCall:
+        check_keywords("Engine.generate", options, ENGINE_OPTIONS)
         if options.get("search") is None:
             options.setdefault("draft", self.drafts)
         return prepare_call(self.model, self.vocabulary, self.runner, prompts, **options)

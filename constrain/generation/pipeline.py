@@ -15,12 +15,13 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ..base.errors import check_choice
+from ..base.keyword_names import explain_keywords
 from ..base.options import Limits, Style
 from ..checking.checked_sampling import MaskOrder
 from ..decoding.outcomes import Piece
 from ..integrations.transformers_models import Prompt
 from .draft_plan import Draft
-from .generation_arguments import Check, check_sampler_name
+from .generation_arguments import Check, check_places, check_sampler_name
 from .generation_result import Generation
 from .list_generation import generate_lists, has_lists
 from .prompt_composition import PromptTemplate
@@ -57,6 +58,7 @@ def generate(
 def generate(
     model: Any, prompt: Prompts = None, *, type: Any = None, n: int | None = None, **options: Unpack[TextOptions]
 ) -> Any: ...
+@explain_keywords
 def generate(
     model: Any,
     prompt: Prompts = None,
@@ -145,7 +147,8 @@ def generate(
     type : object, optional
         A Python type.
     style : Style
-        How JSON is written.
+        How JSON is written. By default `Style()`, and for a bare type without fields, such as `type=int` or
+        `type=list[float]`, `Style(digits=18)`.
     registry : mapping, optional
         Documents by URI, for references in the schema.
     base_uri : str
@@ -253,6 +256,7 @@ def generate(
         "show_constraint": show_constraint, "dtype": dtype, "device": device, "device_map": device_map,
     }  # fmt: skip
     check_choice("masks", masks, ("first", "after"))
+    check_places(model, prompt)
     if has_lists(prompt, arguments):
         return generate_lists(generate, model, prompt, arguments)
     return generate_one(model, prompt, arguments)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base.errors import ConstrainError
+from ..base.keyword_names import explain_keywords
 from ..integrations.transformers_models import LoadedModel, Prompt, is_encoder_decoder
 from ..sampling import LanguageModel
 from ..vocabulary.vocabulary import Vocabulary
@@ -16,6 +17,7 @@ from .text_session import Session
 __all__ = ["begin_session", "session"]
 
 
+@explain_keywords
 def session(
     model: Any, prompt: Prompt = None, *, tokenizer: Any = None, seed: int | None = None, max_tokens: int = 512
 ) -> Session:

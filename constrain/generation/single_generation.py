@@ -42,6 +42,7 @@ from .model_preparation import (
 from .refused_texts import accept_text
 from .search_arguments import check_search
 from .token_options import build_proposal, build_token_choice, find_biased_tokens, replace_end_tokens
+from .type_styles import choose_style
 
 __all__ = ["generate_one"]
 
@@ -109,7 +110,7 @@ class SingleCall:
         start = perf_counter_ns()
         references = References(arguments["registry"], arguments["base_uri"])
         self.constraint: Constraint = compile_request(
-            self.vocabulary, request, arguments["style"], references, arguments["limits"]
+            self.vocabulary, request, choose_style(request, arguments["style"]), references, arguments["limits"]
         )
         self.captures = build_request_program(request, self.vocabulary, arguments["limits"])
         self.compile_us = (perf_counter_ns() - start) / 1e3

@@ -33,6 +33,7 @@ import numpy as np
 
 from ..base.errors import ConstrainError, LimitError, ValueRefused, check_type
 from ..base.json_documents import References
+from ..base.keyword_names import explain_keywords
 from ..base.options import Limits, Style
 from ..captures.capture_search import show_tokens
 from ..decoding.field_writing import WrittenField, build_field_constraint, write_field
@@ -44,6 +45,7 @@ from .generation_arguments import build_request
 from .model_preparation import compile_request
 from .session_arguments import check_max_tokens, check_seed, check_tokens, encode_text
 from .token_options import build_proposal
+from .type_styles import choose_style
 
 __all__ = ["Field", "Session"]
 
@@ -197,6 +199,7 @@ class Session:
         self._written += data
         return self
 
+    @explain_keywords
     def write(
         self,
         name: str = "",
@@ -256,7 +259,9 @@ class Session:
         encode_text("stop", stop)
         request = build_request(schema, regex, grammar, choices, type, import_paths)
         proposal = build_proposal(temperature, top_k, top_p, min_p)
-        constraint = compile_request(self.vocabulary, request, style, References(registry, base_uri), limits)
+        constraint = compile_request(
+            self.vocabulary, request, choose_style(request, style), References(registry, base_uri), limits
+        )
         program = build_request_program(request, self.vocabulary, limits)
         self._append_rest()
         healed = heal_prompt(self.vocabulary, self._tokens)

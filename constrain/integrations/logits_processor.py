@@ -32,6 +32,7 @@ from ..base.errors import (
     describe_value,
     shorten_text,
 )
+from ..base.keyword_names import explain_keywords
 from ..decoding.reachable_tokens import Budget
 from ..engine.batches import apply_mask, fill_masks
 from ..engine.matcher import Matcher
@@ -103,6 +104,7 @@ class ConstraintLogitsProcessor:
         If the list of constraints is empty, or another argument is invalid.
     """
 
+    @explain_keywords
     def __init__(
         self,
         constraint: Constraint | Iterable[Constraint],

@@ -18,7 +18,7 @@ __all__ = ["foreign_errors", "is_hub_id", "locally_first"]
 T = TypeVar("T")
 SECONDS = 10
 """Timeout, in seconds, of the first request to the hub: for connecting, and for the response."""
-HUB_ID = re.compile(r"[A-Za-z0-9_.-]{1,96}(/[A-Za-z0-9_.-]{1,96})?")
+HUB_ID = re.compile(r"[A-Za-z0-9_.-]{1,96}/[A-Za-z0-9_.-]{1,96}|[A-Za-z0-9_.-]{2,96}")
 
 
 def is_hub_id(name: str) -> bool:

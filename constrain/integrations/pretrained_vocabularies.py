@@ -17,12 +17,15 @@ from ..base.errors import VocabularyError, shorten_text
 from ..vocabulary.vocabulary import Vocabulary
 from .end_tokens import ids_of
 from .model_files import check_file, read_object
-from .model_hub import foreign_errors, is_hub_id, locally_first
+from .model_hub import foreign_errors, locally_first
+from .model_names import check_model_name
 from .token_files import from_mistral, from_tiktoken
 from .tokenizer_json_check import check_tokenizer_json
 from .tokenizer_objects import from_tokenizer
 
 __all__ = ["from_pretrained", "read_ends", "read_size"]
+
+SOURCES = 'Give "demo", the folder of a model, a tokenizer file, or the id of a model on the hub.'
 
 
 def from_pretrained(
@@ -45,8 +48,9 @@ def from_pretrained(
     except (OSError, ValueError, RuntimeError) as error:  # a name that no file can have; no home folder
         raise VocabularyError(f"{shorten_text(repr(source))} cannot be read: {shorten_text(error)}") from error
     name = str(source)
-    if not is_hub_id(name) or path.suffix in {".json", ".model", ".tiktoken"}:
-        raise VocabularyError(f"there is no file or folder {shorten_text(name)}")
+    if path.suffix in {".json", ".model", ".tiktoken"}:
+        raise VocabularyError(f"there is no file or folder {shorten_text(name)}", hint=SOURCES)
+    check_model_name(name, VocabularyError, SOURCES, "file or folder")
     tokenizer = locally_first(name, partial(load_transformers, name))
     documents = [hub_config(name, which) for which in ("generation_config", "config")]
     return with_config(tokenizer, documents, size=size, eos_ids=eos_ids)
@@ -161,7 +165,7 @@ def load_transformers(source: str, local: bool = False) -> Any:
         ) from error
     with foreign_errors(
         f"transformers cannot load a tokenizer from {shorten_text(source)}",
-        "Give the folder of a model, a tokenizer file, or the id of a model on the hub.",
+        SOURCES,
     ):
         return AutoTokenizer.from_pretrained(source, local_files_only=local, trust_remote_code=False)
 

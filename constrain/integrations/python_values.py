@@ -21,6 +21,7 @@ from uuid import UUID
 
 from ..base.errors import UnsupportedError
 from ..base.json_numbers import parse_finite, parse_integer
+from ..frontends.python_types import is_type_adapter
 
 __all__ = ["is_type", "parse_json", "to_value"]
 
@@ -42,7 +43,9 @@ def is_type(schema: object) -> bool:
     """Return whether the value of a schema argument is a Python type, and not a document, JSON text or bool."""
     if isinstance(schema, (dict, str, bytes, bool)) or schema is None:
         return False
-    return isinstance(schema, type) or get_origin(schema) is not None or hasattr(schema, "__supertype__")
+    if isinstance(schema, type) or is_type_adapter(schema):
+        return True
+    return get_origin(schema) is not None or hasattr(schema, "__supertype__")
 
 
 def to_value(tp: Any, text: str) -> Any:
@@ -51,7 +54,7 @@ def to_value(tp: Any, text: str) -> Any:
     Raises UnsupportedError for a type that is not known, and any exception of the type's own validation (a Pydantic
     validator may check more than a schema can express).
     """
-    if is_pydantic(tp):
+    if is_pydantic(tp) or is_type_adapter(tp):
         return from_pydantic(tp, text)
     try:
         return convert_value(tp, json.loads(text, parse_float=Decimal, parse_int=parse_integer))
@@ -74,7 +77,7 @@ def from_pydantic(tp: Any, text: str) -> Any:
             f"no value can be made of type {name_of(tp)}", hint='pip install "constrain-lm[types]"'
         ) from None
     try:
-        return TypeAdapter(tp).validate_json(text)
+        return (tp if is_type_adapter(tp) else TypeAdapter(tp)).validate_json(text)
     except PydanticUserError as error:
         raise UnsupportedError(f"no value can be made of type {name_of(tp)}: {error.message}") from None
 
@@ -173,6 +176,7 @@ SCALARS: dict[Any, Callable[[Any], Any]] = {
     datetime.datetime: text_as(parse_instant, "a date and time"),
     datetime.time: text_as(parse_clock, "a time"),
     UUID: text_as(UUID, "a UUID"),
+    complex: text_as(complex, "a complex number"),
 }
 
 

@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any, Union, cast
 
 from .. import demo
 from ..base.errors import ArgumentError, ConstrainError, VocabularyError, check_type, describe_value, shorten_text
+from ..base.keyword_names import explain_keywords
 from ..vocabulary.vocabulary import Vocabulary
 from .context_length import check_prompt_length
 from .end_tokens import ids_of
-from .model_hub import foreign_errors, is_hub_id, locally_first
+from .model_hub import foreign_errors, locally_first
+from .model_names import MODELS, check_model_name
 from .tokenizer_objects import name_tokenizer
 from .transformers_versions import check_transformers_version
 from .vocabulary_match import check_logits, check_padding
@@ -116,6 +118,7 @@ def check_characters(prompt: Prompt) -> None:
                 raise ArgumentError(cause) from None
 
 
+@explain_keywords
 def load_model(
     source: str | PathLike[str], *, dtype: Any = None, device: Any = None, device_map: Any = None
 ) -> LoadedModel:
@@ -157,8 +160,6 @@ def load_model(
 def _load(
     source: str, dtype: str | None, device: str | None, device_map: str | tuple[tuple[str, int | str], ...] | None
 ) -> LoadedModel:
-    check_transformers_version()
-    torch, transformers = require_package("torch"), require_package("transformers")
     compose, folder = None, source
     if source == "demo":
         compose, folder = demo.compose_prompt, str(demo.model_folder())
@@ -167,8 +168,10 @@ def _load(
                 "this installation does not contain the embedded model",
                 hint=f"{folder} should hold config.json and weights.",
             )
-    elif not Path(source).is_dir() and not is_hub_id(source):
-        raise ConstrainError(f"there is no model folder {shorten_text(repr(source))}", hint=MODELS)
+    elif not Path(source).is_dir():
+        check_model_name(source)
+    check_transformers_version()
+    torch, transformers = require_package("torch"), require_package("transformers")
     target_device = resolve_device(torch, device)
     placing: dict[str, Any] = {}
     if device_map is not None:
@@ -189,9 +192,6 @@ def _load(
 
     model, tokenizer = read(local=True) if Path(folder).is_dir() else locally_first(source, read)
     return as_loaded(model, tokenizer, name=source, compose=compose)
-
-
-MODELS = 'A model is "demo", a folder with config.json and weights (*.safetensors), or a hub id such as owner/name.'
 
 
 def resolve_device(torch: Any, device: Any) -> Any:

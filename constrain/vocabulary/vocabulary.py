@@ -28,6 +28,7 @@ import numpy as np
 
 from ..base.errors import VocabularyError, check_choice, check_count, check_type, describe_value, shorten_text
 from ..base.extensions import find_extension
+from ..base.keyword_names import explain_keywords
 from .text_tokenisation import Encode, RecentSpellings, encode_continuation, find_fewest_tokens, list_lengths_by_head
 from .token_bytes import fingerprint_tokens, name_special_tokens, spell_tokens
 from .token_names import FIRST, NAME
@@ -175,6 +176,7 @@ class Vocabulary:
         return cls.from_tokens([*tokens, None], (256,), special={"<end>": 256}, encode=encode_bytes, name="bytes")
 
     @classmethod
+    @explain_keywords
     def from_pretrained(
         cls, source: str | PathLike[str], *, size: int | None = None, eos_ids: Iterable[int] | None = None
     ) -> Vocabulary:
@@ -204,6 +206,7 @@ class Vocabulary:
         return out
 
     @classmethod
+    @explain_keywords
     def from_tokenizer(
         cls, tokenizer: Any, *, size: int | None = None, eos_ids: Iterable[int] | None = None
     ) -> Vocabulary:

@@ -38,6 +38,7 @@ LAYERS: dict[str, set[str]] = {
     "vocabulary": {"numpy"},
     "engine": {"numpy"},
     "forms": set(),
+    "validation": set(),
     "dialogue": set(),
     "compilation": set(),
     "captures": set(),

@@ -302,6 +302,12 @@ CALLS: dict[str, Call] = {
                  "limits": constrain.Limits(), "method": "retry", "tries": 2, "max_tokens": 9, "invalid": "repair",
                  "repair_model": None, "seed": None},
     ),
+    "validate": (
+        constrain.validate,
+        lambda: {"schema": {"items": {"type": "string"}}, "instance": [1], "registry": None, "base_uri": "",
+                 "formats": "assert", "limits": constrain.Limits()},
+    ),
+    "validate text": (constrain.validate, lambda: {"schema": {"type": "string"}, "text": "1"}),
     "infer": (
         constrain.infer, lambda: {"documents": [1], "bounds": "free", "keys": "closed", "formats": "detect"},
     ),
@@ -471,6 +477,7 @@ RESULTS = {
     "RetryEvent",
     "TextEvent",
     "ToolCall",
+    "Violation",
     "Constraint",
     "Form",
     "Grammar",
