@@ -1,7 +1,7 @@
 """The command line: one file per command, and a single place where exceptions become messages and exit codes.
 
-constrain generate | batch | serve | choose | score | repair | check | validate | sample | test | view | infer |
-explain | demo | warmup | doctor
+constrain generate | batch | serve | play | choose | score | repair | check | validate | sample | test | view |
+infer | explain | demo | warmup | doctor
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from . import (
     explain_command,
     generate_command,
     infer_command,
+    play_command,
     repair_command,
     sample_command,
     score_command,
@@ -89,6 +90,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "generate": generate_command.generate_texts,
     "batch": batch_command.run_batch,
     "serve": serve_command.serve_model,
+    "play": play_command.play_with_constraints,
     "choose": choose_command.choose_option,
     "score": score_command.score_answer,
     "repair": repair_command.repair_answer,

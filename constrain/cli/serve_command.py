@@ -65,29 +65,27 @@ def serve_model(
     check_choice("--log-format", log_format or "text", LOG_FORMATS)
     settings = change_limits(ServerSettings(model_name=name or model, api_keys=keys), limit or ())
     settings = replace(settings, tool_format=tool_format, **read_tags(reasoning))
-    from ..playground.playground_routes import add_playground
-    from ..serving.server_process import bind_socket, run_engine
+    from ..playground import play_server
 
-    listener = bind_socket(host, port)
+    listener = play_server.bind_socket(host, port)
     with listener:
         load_kernels()
         loaded = load_with_note(model)
         url = f"http://{'[' + host + ']' if ':' in host else host}:{listener.getsockname()[1]}"
         log_format = log_format or ("text" if sys.stderr.isatty() else "json")
-        run_engine(
-            loaded, settings, listener, slots=slots, log_format=log_format,
-            on_start=lambda: print_start(url, settings, slots, "" if no_playground else url),
-            additions=() if no_playground else (add_playground,),
+        play_server.serve_model_with_page(
+            loaded, settings, listener, page="none" if no_playground else "playground", slots=slots,
+            log_format=log_format, on_start=lambda: print_start(url, settings, slots, "" if no_playground else url),
         )  # fmt: skip
     display.print_note(("stopped", "dim"))
 
 
-def check_packages() -> None:
-    """Raise ConstrainError if a package of the extra is missing."""
+def check_packages(command: str = "serve") -> None:
+    """Raise ConstrainError, with the name of the command, if a package of the extra is missing."""
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise ConstrainError(
-            f"constrain serve needs {', '.join(missing)}, which this Python lacks",
+            f"constrain {command} needs {', '.join(missing)}, which this Python lacks",
             hint="pip install 'constrain-lm[serve]'",
         )
 

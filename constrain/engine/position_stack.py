@@ -92,7 +92,7 @@ class RuleNames:
         return node.name if isinstance(node, Rule) and isinstance(node.name, str) else ""
 
 
-def follow_callers(arrays: list[Ints], node: int) -> list[int]:
+def follow_callers(arrays: dict[int, Ints], node: int) -> list[int]:
     """Return the addresses to which the open rules return, the innermost first, along the first edge of each node.
 
     A cycle of nodes (left recursion) is followed once.
@@ -112,7 +112,7 @@ def follow_callers(arrays: list[Ints], node: int) -> list[int]:
     return callers
 
 
-def list_symbols(parser: Parser, arrays: list[Ints], place: int) -> tuple[str, ...]:
+def list_symbols(parser: Parser, arrays: dict[int, Ints], place: int) -> tuple[str, ...]:
     """Return the symbols on the stack of the reading whose lexeme in the making is the longest.
 
     place: offset of the list of lexemes in LISTS.

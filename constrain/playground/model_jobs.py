@@ -1,7 +1,7 @@
 """`ModelJobs`: functions of a model that run in threads, one after the other, and end when their request does.
 
 with ModelJobs(engine.open_model(ids), threads) as jobs:
-    await jobs.run(lambda lm: ...)
+    await jobs.run(lambda: compute_law(jobs.lm, constraint))
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class ModelJobs:
         self.lm, self.threads = lm, threads
         self.latest: Future[object] | None = None
 
-    async def run(self, job: Callable[[SlotModel], T]) -> T:
-        """Return the result of a job. If this task is cancelled, the job ends with an error at its next row."""
-        started: Future[T] = self.threads.submit(copy_context().run, job, self.lm)
+    async def run(self, job: Callable[[], T]) -> T:
+        """Return the result of a job, which runs `lm`. If this task is cancelled, the job fails at its next row."""
+        started: Future[T] = self.threads.submit(copy_context().run, job)
         self.latest = started  # type: ignore[assignment]
         try:
             return await asyncio.wrap_future(started)

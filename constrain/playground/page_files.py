@@ -62,7 +62,9 @@ def make_file(body: bytes, kind: str) -> PageFile:
 
 def build_gallery() -> list[dict[str, Any]]:
     """Return the examples: those of gallery.json, whose documents are written as text, and grammars of the library."""
-    written = json.loads(files(__name__.rpartition(".")[0]).joinpath("gallery.json").read_text("utf-8"))
+    written: list[dict[str, Any]] = json.loads(
+        files(__name__.rpartition(".")[0]).joinpath("gallery.json").read_text("utf-8")
+    )
     for example in written:
         if not isinstance(example["text"], str):
             example["text"] = json.dumps(example["text"], indent=2, ensure_ascii=False)

@@ -48,7 +48,7 @@ def add_playground(app: FastAPI) -> Collection[str]:
 def add_service(app: FastAPI, service: PlaygroundService) -> Collection[str]:
     """Add the routes of a PlaygroundService to an application; return the paths of its files."""
     app.state.playground = service
-    for path, file in list_page_files().items():
+    for path in list_page_files():
         app.add_api_route(path, send_file, methods=["GET"], name=f"playground {path}")
     app.include_router(build_playground_router())
     return tuple(list_page_files())

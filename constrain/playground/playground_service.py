@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from ..engine.constraint import Constraint
 from ..generation.generation_arguments import ConstraintRequest
 from ..generation.inference_engine import Engine
 from ..generation.model_preparation import PromptOptions, prepare_prompt
-from ..generation.slot_model import SlotModel
 from ..integrations.transformers_models import LoadedModel
 from ..serving.answer_call import AnswerCall
 from ..serving.operations import Operations
@@ -102,9 +102,9 @@ class PlaygroundService:
         """Return what `report_step` returns."""
         rng = np.random.default_rng([seed, len(tokens)])
 
-        def report(lm: SlotModel) -> dict[str, Any]:
+        def report() -> dict[str, Any]:
             with locate_errors("/tokens"):
-                return report_step(lm, constraint, tokens, bars=bars, rng=rng)
+                return report_step(jobs.lm, constraint, tokens, bars=bars, rng=rng)
 
         with self.admit(source):
             constraint, ids = await asyncio.to_thread(self.prepare, source, prompt)
@@ -116,7 +116,7 @@ class PlaygroundService:
         with self.admit(source):
             constraint, ids = await asyncio.to_thread(self.prepare, source, prompt)
             with self.open_model(ids, WIDTH) as jobs:
-                return await jobs.run(lambda lm: compute_law(lm, constraint))
+                return await jobs.run(partial(compute_law, jobs.lm, constraint))
 
     async def sample(
         self, source: PlaygroundSource, prompt: str, sampler: str, draws: int, max_tokens: int, seed: int
@@ -128,7 +128,7 @@ class PlaygroundService:
                 rounds = SamplerRounds(jobs.lm, constraint, sampler, np.random.default_rng(seed), max_tokens)
                 for done in range(0, draws, ROUND):
                     with locate_errors("/sampler"):
-                        yield await jobs.run(lambda _, n=min(ROUND, draws - done): rounds.run(n))  # type: ignore[misc]
+                        yield await jobs.run(partial(rounds.run, min(ROUND, draws - done)))
 
     @contextmanager
     def admit(self, source: PlaygroundSource) -> Iterator[None]:

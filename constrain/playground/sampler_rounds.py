@@ -63,12 +63,13 @@ class SamplerRounds:
         drawn. shares: the estimate of its probability given the constraint, by the weights of the draws. ess: effective
         number of draws.
         """
-        row, options = SAMPLERS[self.name], {}
+        row = SAMPLERS[self.name]
+        options: dict[str, Any] = {}
         if row.uses_trie:
             self.trie = self.trie or SuccessTrie(self.max_tokens, max_bytes=TRIE_BYTES)
             options["trie"] = self.trie
         if row.takes_particles:
-            options["particles"] = PARTICLES  # type: ignore[assignment]
+            options["particles"] = PARTICLES
         made = draw(
             self.lm, self.constraint, sampler=self.name, n=n, rng=self.rng, max_tokens=self.max_tokens, **options
         )  # fmt: skip
