@@ -5,6 +5,8 @@ Offsets in the result count UTF-16 code units, as JavaScript's strings do.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +16,6 @@ from numpy.typing import NDArray
 
 from ..authoring.explanations import ByteRefusal, describe_expected, refusal_of
 from ..base.work import spend_work
-from ..decoding.partial_json import PartialJson
 from ..engine.constraint import Constraint
 from ..engine.matcher import Matcher
 from ..engine.position_stack import describe_stack
@@ -27,6 +28,7 @@ BYTE = 4
 MOST_SHOWN = 400
 """Maximum number of characters of forced text that are returned."""
 INSPECTION = "the inspection of the text"
+JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[][{},:]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +117,21 @@ def shows_json(constraint: Constraint) -> bool:
     return isinstance(form, dict) and form.get("kind") == "SchemaText"
 
 
-def find_json_path(text: str) -> list[str | int] | None:
-    """Return the path of the innermost value of a JSON text that is not finished; None if there is none."""
-    parser = PartialJson()
-    try:
-        parser.feed(text)
-    except ValueError:
-        return None
-    path = parser.open_path()
-    return None if path is None else list(path)
+def find_json_path(text: str) -> list[str | int]:
+    """Return the keys and indices that lead to where a JSON text ends, which is the beginning of a valid one."""
+    path: list[str | int | None] = []  # of each open array its index, of each open object its key, if it has one
+    word = ""
+    for match in JSON_TOKEN.finditer(text):
+        token = match[0]
+        if token in "[{":
+            path.append(0 if token == "[" else None)
+        elif token in "]}":
+            path.pop()
+        elif token == ",":
+            last = path[-1]
+            path[-1] = last + 1 if isinstance(last, int) else None
+        elif token == ":":
+            path[-1] = json.loads(word)
+        else:
+            word = token
+    return [part for part in path if part is not None]

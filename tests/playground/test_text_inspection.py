@@ -109,9 +109,21 @@ def test_what_must_follow_follows(name: str) -> None:
         assert found["allowed_tokens"] == len(matcher.next_bytes()) + matcher.is_complete
 
 
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("", []), ("[", [0]), ("[1,", [1]), ('{"a', []), ('{"a":', ["a"]), ('{"a": -', ["a"]), ('{"a": 1, "b', []),
+        ('{"a": [1, {"\\u0062": "x', ["a", 1, "b"]), ('{"a": [1, {"b": "]}\\"', ["a", 1, "b"]), ('[{"a": {}}, ', [1]),
+        ('{"a": {"b": []}', ["a"]), ('{"a": {"b": []}}', []),
+    ],
+)  # fmt: skip
+def test_paths_in_documents(text: str, path: list[str | int]) -> None:
+    constraint = constrain.compile(Vocabulary.bytes(), grammar=constrain.json_schema({}, style=constrain.Style.any()))
+    found = inspect_text(constraint, text)
+    assert (found["path"], found["refusal"]) == (path, None)
+
+
 def test_positions() -> None:
-    found = inspect_text(constrain.compile(Vocabulary.bytes(), grammar=constrain.json_schema({})), '{"a": [1, {"b": "x')
-    assert found["path"] == ["a", 1, "b"]
     assert inspect_text(compiled("gbnf"), "[[yes")["rules"] == ["root", "item", "root"]
     assert inspect_text(compiled("lark"), "let x = ")["symbols"] == ['"let"', "NAME", '"="']
     assert inspect_text(compiled("object"), '{"name": "Ada", "role": "auditor"}')["expected"] == [

@@ -9,7 +9,7 @@ import { openSteps, refreshSteps } from "./step_view.js";
 import { inspect, openTyping } from "./typing_view.js";
 
 const VIEWS = ["type", "step", "sample"];
-const THEMES = [["", "Auto", "as the system"], ["light", "Light", "light"], ["dark", "Dark", "dark"]];
+const THEMES = [["", "Auto"], ["light", "Light"], ["dark", "Dark"]];
 
 let about = null;
 
@@ -109,11 +109,11 @@ function openTheme() {
   try { stored = localStorage.getItem("constrain-theme") ?? ""; } catch { /* no storage: the theme is not remembered */ }
   let place = Math.max(0, THEMES.findIndex(([name]) => name === stored));
   const apply = () => {
-    const [name, label, words] = THEMES[place];
+    const [name, label] = THEMES[place];
     if (name) document.documentElement.dataset.theme = name;
     else delete document.documentElement.dataset.theme;
     find("theme").textContent = label;
-    find("theme").setAttribute("aria-label", `Colours: ${words}`);
+    find("theme").setAttribute("aria-label", `Colours: ${label}`);
   };
   find("theme").addEventListener("click", () => {
     place = (place + 1) % THEMES.length;
