@@ -2,7 +2,7 @@
 
 import { draw } from "./dom.js";
 
-const WIDTH = 460, HEIGHT = 190, LEFT = 38, RIGHT = 12, TOP = 10, BOTTOM = 24;
+const WIDTH = 340, HEIGHT = 170, LEFT = 34, RIGHT = 12, TOP = 10, BOTTOM = 24;
 const y = (value, top = 1) => TOP + (1 - Math.min(1, value / top)) * (HEIGHT - TOP - BOTTOM);
 
 function frame(description, children, top = 1) {

@@ -43,7 +43,7 @@ export function visible(text) {
 /** Write a probability as a percentage. */
 export function percent(value) {
   if (value === 0 || value === 1) return `${100 * value} %`;
-  if (value < 0.0001) return "< 0.01 %";
-  if (value > 0.999) return "> 99.9 %";
+  if (value < 0.0001) return "<0.01 %";
+  if (value > 0.999) return ">99.9 %";
   return `${(100 * value).toFixed(value < 0.01 ? 2 : 1)} %`;
 }

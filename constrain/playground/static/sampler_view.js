@@ -143,10 +143,11 @@ function makeCard(name, one, most) {
   const shown = [...new Set([...ranked, ...Object.keys(shares)])].slice(0, SHOWN);
   const rows = shown.map((text) => make("tr", {}, make("td", { title: text }, visible(text)),
     make("td", {}, meter(shares[text] ?? 0, "", law?.texts ? law.texts[text] ?? 0 : null, most)),
-    make("td", { class: "sr" }, law?.texts ? percent(law.texts[text] ?? 0) : "unknown")));
+    law?.texts ? make("td", { class: "exact" }, percent(law.texts[text] ?? 0)) : null));
+  const heads = ["Text", state.weighing === "counts" ? "Drawn" : "Weighted", ...(law?.texts ? ["Exact"] : [])];
   const unfinished = one.latest.unfinished ? `, ${one.latest.unfinished} unfinished` : "";
   return make("section", { class: "card", "aria-label": `Sampler ${name}` },
     make("h3", {}, make("span", {}, make("span", { class: `swatch series-${one.colour}` }), name), make("small", {}, `${one.latest.drawn} draws${unfinished}`)),
-    make("table", {}, make("thead", { class: "sr" }, make("tr", {}, ["Text", "Share", "Exact law"].map((word) => make("th", { scope: "col" }, word)))),
+    make("table", {}, make("thead", {}, make("tr", {}, heads.map((word) => make("th", { scope: "col" }, word)))),
       make("tbody", {}, rows)));
 }

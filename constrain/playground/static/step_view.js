@@ -109,7 +109,8 @@ function showRunning() {
 function describeState(report) {
   if (report.has_ended) return "The text has ended.";
   if (report.mass <= 0) return "The model gives no allowed token any probability.";
-  return `${report.allowed.toLocaleString("en")} tokens are allowed.${report.is_complete ? " The text may end here." : ""}`;
+  const count = report.allowed === 1 ? "1 token is" : `${report.allowed.toLocaleString("en")} tokens are`;
+  return `${count} allowed.${report.is_complete ? " The text may end here." : ""}`;
 }
 
 function showSteps() {
