@@ -1,4 +1,4 @@
-"""docs/how-to/use-the-playground.md: its commands exist, its Python runs, its numbers and buttons are those of the page."""
+"""docs/how-to/use-the-playground.md: its commands exist, its Python runs, its numbers and buttons are the page's."""
 
 from __future__ import annotations
 
