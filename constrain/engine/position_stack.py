@@ -135,10 +135,14 @@ def list_symbols(parser: Parser, arrays: dict[int, Ints], place: int) -> tuple[s
 def find_symbols(parser: Parser) -> dict[int, str]:
     """Return the symbol that leads to each state of an LALR table but the first; it is the same on all ways there."""
     table, productions = parser.table, parser.productions
-    found: dict[int, str] = {}
-    for state, terminal in np.argwhere(table.action > 0).tolist():
-        if terminal < len(productions.terminals):
-            found[int(table.action[state, terminal]) - 1] = productions.name(terminal)
-    for state, nonterminal in np.argwhere(table.goto >= 0).tolist():
-        found[int(table.goto[state, nonterminal])] = productions.name(~nonterminal)
-    return found
+    terminals = len(productions.terminals)
+    shifts = find_columns(table.action[:, :terminals] - 1, 0)
+    found = {state: productions.name(terminal) for state, terminal in shifts.items()}
+    return found | {state: productions.name(~left) for state, left in find_columns(table.goto, 0).items()}
+
+
+def find_columns(table: Ints, least: int) -> dict[int, int]:
+    """Return a column in which each entry of a table (int32 [rows, columns]) from `least` on occurs."""
+    rows, columns = np.nonzero(table >= least)
+    entries, first = np.unique(table[rows, columns], return_index=True)
+    return dict(zip(entries.tolist(), columns[first].tolist()))

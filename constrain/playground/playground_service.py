@@ -37,7 +37,7 @@ __all__ = ["MOST_DRAWS", "MOST_TEXT", "PlaygroundService"]
 
 MODEL_THREADS = 4
 """Requests of the page that run the model at the same time; others wait, as far as the queue of the server allows."""
-MOST_TEXT = 1 << 16
+MOST_TEXT = 1 << 15
 """Maximum number of bytes of a text that is inspected."""
 MOST_DRAWS = 512
 """Maximum number of draws of a request."""

@@ -23,8 +23,10 @@ from ..sampling.core.token_masses import allowed_tokens
 
 __all__ = ["inspect_text"]
 
-BYTE = 4
-"""Units of work of a byte: a kernel call and some Python."""
+BYTE = 1
+"""Units of work of a byte that a kernel steps over."""
+STEP = 14
+"""Units of work of a step of the search for forced runs: two calls of kernels, and some Python."""
 MOST_SHOWN = 400
 """Maximum number of characters of forced text that are returned."""
 INSPECTION = "the inspection of the text"
@@ -97,7 +99,7 @@ def find_forced_runs(start: Matcher, data: bytes) -> Iterator[tuple[int, int]]:
     """Yield the byte ranges of an accepted text in which every byte was the only one allowed."""
     matcher, position, begin = start.fork(), 0, None
     while position < len(data):
-        spend_work(BYTE, INSPECTION)
+        spend_work(STEP, INSPECTION)
         length = len(matcher.forced())
         if length and begin is None:
             begin = position

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import socket
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +23,7 @@ from constrain.serving.application import create_app
 from constrain.serving.request_log import RequestLog
 from constrain.serving.server_settings import ServerSettings
 from tests.running_server import PATIENCE, chat_body, wait_until
+from tests.serving.live_server import serve_live
 
 COLOURS = {"kind": "regex", "text": "(light )?(red|blue)|white"}
 GALLERY = build_gallery()
@@ -255,6 +257,19 @@ def test_sources_that_take_long_delay_no_others(playing: FastAPI, monkeypatch: p
         for thread in threads:
             thread.join(PATIENCE)
         assert answers == [0] * 6
+
+
+def test_a_client_that_hangs_up_frees_the_model(playing: FastAPI) -> None:
+    scheduler, operations = playing.state.playground.engine.scheduler, playing.state.operations
+    body = json.dumps({"source": COLOURS, "sampler": "smc", "draws": MOST_DRAWS}).encode()
+    with serve_live(playing) as url:
+        port = int(url.rpartition(":")[2].removesuffix("/v1"))
+        with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
+            head = f"host: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+            connection.sendall(f"POST /playground/sample HTTP/1.1\r\n{head}\r\n\r\n".encode() + body)
+            assert b"200 OK" in connection.recv(100)
+            assert operations.admitted == 1
+        wait_until(lambda: not (operations.active or operations.admitted or scheduler.used or scheduler.has_work))
 
 
 def run(action: Callable[[], object]) -> threading.Thread:
