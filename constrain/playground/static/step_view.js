@@ -6,17 +6,18 @@ import { ask } from "./server.js";
 import { change, sourceObject, state, whenLoaded } from "./state.js";
 
 const BARS = 12;
+const MOST_STEPS = 400; // of a run
 const COSTLY = 0.5; // tokens chosen where the mask left less than this are underlined
 
 let steps = []; // per position: the report of the server; the last is where the text is now
-let running = null;
 let isRunning = false;
-let wanted = "";
+let wanted = ""; // the constraint and prompt of the steps
+let latest = Promise.resolve(); // actions wait for those before them
 
 export function openSteps() {
-  find("step-draw").addEventListener("click", () => take(current()?.choices?.drawn));
-  find("step-likeliest").addEventListener("click", () => take(current()?.choices?.likeliest));
-  find("step-back").addEventListener("click", back);
+  find("step-draw").addEventListener("click", () => inTurn(() => take(current()?.choices?.drawn)));
+  find("step-likeliest").addEventListener("click", () => inTurn(() => take(current()?.choices?.likeliest)));
+  find("step-back").addEventListener("click", () => inTurn(back));
   find("step-restart").addEventListener("click", restart);
   find("step-run").addEventListener("click", () => (isRunning ? stopRun() : run()));
   find("prompt").addEventListener("change", () => {
@@ -30,8 +31,17 @@ export function openSteps() {
 const current = () => steps[steps.length - 1];
 const key = () => JSON.stringify([sourceObject(), state.prompt]);
 
+/** Run an action after those before it, on the steps of the constraint and prompt that hold then. */
+function inTurn(action) {
+  const next = latest.then(loadSteps).then(action);
+  latest = next.catch((error) => { find("step-state").textContent = error.message; });
+  return next;
+}
+
 /** Show the view: the steps of the tokens in the state, unless they are known. */
-export async function refreshSteps() {
+export const refreshSteps = () => inTurn(() => {});
+
+async function loadSteps() {
   find("prompt").value = state.prompt;
   if (wanted === key() && steps.length === state.tokens.length + 1) return;
   wanted = key();
@@ -44,22 +54,19 @@ export async function refreshSteps() {
 
 /** Load the report after some tokens. Returns whether there is one. */
 async function load(tokens) {
-  running?.abort();
-  const mine = running = new AbortController();
+  const asked = wanted;
   find("step-state").textContent = "The model is running …";
   try {
-    const report = await ask("step", { source: sourceObject(), prompt: state.prompt, tokens, bars: BARS, seed: state.seed }, mine.signal);
-    if (mine.signal.aborted) return false;
+    const report = await ask("step", { source: sourceObject(), prompt: state.prompt, tokens, bars: BARS, seed: state.seed });
+    if (asked !== key()) return false; // another constraint: its steps come next
     steps = [...steps.slice(0, tokens.length), report];
     find("step-state").textContent = describeState(report);
     showSteps();
     return true;
   } catch (error) {
-    if (error.name !== "AbortError") {
-      stopRun();
-      find("step-state").textContent = error.message;
-      showSteps();
-    }
+    stopRun();
+    find("step-state").textContent = error.message;
+    showSteps();
     return false;
   }
 }
@@ -68,7 +75,9 @@ async function take(token) {
   if (token === undefined || token === null || !current() || current().has_ended) return false;
   const tokens = [...state.tokens.slice(0, steps.length - 1), token];
   change({ tokens });
-  return load(tokens);
+  const isLoaded = await load(tokens);
+  if (!isLoaded && state.tokens === tokens) change({ tokens: tokens.slice(0, -1) });
+  return isLoaded;
 }
 
 function back() {
@@ -90,8 +99,8 @@ function restart() {
 async function run() {
   isRunning = true;
   showRunning();
-  while (isRunning && current() && !current().has_ended && steps.length < 400) {
-    if (!(await take(current().choices?.drawn))) break;
+  while (isRunning && steps.length < MOST_STEPS) {
+    if (!(await inTurn(() => take(current()?.choices?.drawn)).catch(() => false))) break;
   }
   stopRun();
 }
@@ -135,7 +144,7 @@ function showSteps() {
 function makeRow(bar) {
   const name = bar.is_end ? "end of text" : visible(bar.piece);
   const cell = bar.is_allowed
-    ? make("button", { type: "button", onclick: () => take(bar.token), "aria-label": `Take ${name}` }, name)
+    ? make("button", { type: "button", onclick: () => inTurn(() => take(bar.token)), "aria-label": `Take ${name}` }, name)
     : make("span", { class: "refused" }, name);
   return make("tr", {}, make("td", {}, cell), make("td", {}, meter(bar.raw, "raw")),
     make("td", {}, bar.is_allowed ? meter(bar.masked, "") : make("span", { class: "small" }, "refused")));
