@@ -17,7 +17,7 @@ SAMPLE ?= 500
 LOCKED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint format bench serve-bench decoding plugins gpu suite fuzz jobs hostile clients mutate docs sbom audit lock release warmup clean
+.PHONY: help setup demo test test-slow lint format bench serve-bench decoding plugins gpu suite fuzz jobs hostile clients playground-tests mutate docs sbom audit lock release warmup clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -115,6 +115,9 @@ hostile: $(VENV)/.bench $(VENV)/.warm  ## hostile inputs through constrain and t
 clients: $(VENV)/.dev $(VENV)/.warm  ## openai, instructor, pydantic-ai and litellm, each in an environment of its own, against a live server (needs the network)
 	@$(BIN)/python -m tests.serving.clients.run_clients
 
+playground-tests: $(VENV)/.dev $(VENV)/.warm $(VENV)/.browser  ## the playground in headless Chromium, every control, and axe-core (needs the network once)
+	@$(BIN)/python -m pytest -rs tests/playground $(PYTEST)
+
 mutate: $(VENV)/.dev $(VENV)/.warm  ## mutation testing: do the tests notice changes in kernels, shape algebra and samplers? (hours; SAMPLE=60)
 	@$(BIN)/python -m mutate --sample $(SAMPLE) --seed $(or $(SEED),1) --jobs 2 --log mutate/last.log
 
@@ -196,6 +199,16 @@ $(VENV)/.release:
 	@echo "make: build and twine, in an environment of their own"
 	@$(PYTHON) -m venv $(VENV)/release
 	@$(VENV)/release/bin/python -m pip install --disable-pip-version-check -q "build>=1.2" "twine>=6"
+	@touch $@
+
+# Chromium comes from apt, where it is missing; playwright drives it and brings no browser of its own.
+$(VENV)/.browser: | $(BIN)/python
+	@echo "make: Chromium, playwright and axe-core"
+	@for one in chromium chromium-browser google-chrome; do command -v $$one >/dev/null && exit 0; done; \
+		{ apt-get update -qq && apt-get install -y -qq chromium; } || \
+		{ echo "make: install Chromium, as root: apt-get install chromium"; exit 1; }
+	@$(BIN)/python -m pip install --disable-pip-version-check -q "playwright>=1.50"
+	@npm install --silent --no-fund --no-audit --prefix $(VENV)/axe "axe-core@^4.11"
 	@touch $@
 
 $(VENV)/.gpu: $(VENV)/.dev $(VENV)/.bench

@@ -34,6 +34,7 @@ COMMANDS = {
     "generate": CommandRow("generate_command", "generate_texts", "Generate text that satisfies a constraint."),
     "batch": CommandRow("batch_command", "run_batch", "Answer every row of a JSON Lines file; resumable."),
     "serve": CommandRow("serve_command", "serve_model", "Serve a model over HTTP in the shape of OpenAI's server."),
+    "play": CommandRow("play_command", "play_with_constraints", "Open a playground: a page to try constraints in."),
     "choose": CommandRow("choose_command", "choose_option", "Print the probabilities of options as answers."),
     "score": CommandRow("score_command", "score_answer", "Print the log-probability of a text, token by token."),
     "repair": CommandRow("repair_command", "repair_answer", "Print the valid text that is nearest to an answer."),

@@ -51,6 +51,9 @@ def serve_model(
     log_format: Annotated[
         str | None, typer.Option(help="json, text or none; by default text on a terminal, json elsewhere.")
     ] = None,
+    no_playground: Annotated[
+        bool, typer.Option("--no-playground", help="Serve no page at /, only the interface for programs.")
+    ] = False,
 ) -> None:
     """Serve a model over HTTP: chat completions, completions and responses as OpenAI's clients call them.
 
@@ -62,27 +65,27 @@ def serve_model(
     check_choice("--log-format", log_format or "text", LOG_FORMATS)
     settings = change_limits(ServerSettings(model_name=name or model, api_keys=keys), limit or ())
     settings = replace(settings, tool_format=tool_format, **read_tags(reasoning))
-    from ..serving.server_process import bind_socket, run_engine
+    from ..playground import play_server
 
-    listener = bind_socket(host, port)
+    listener = play_server.bind_socket(host, port)
     with listener:
         load_kernels()
         loaded = load_with_note(model)
         url = f"http://{'[' + host + ']' if ':' in host else host}:{listener.getsockname()[1]}"
         log_format = log_format or ("text" if sys.stderr.isatty() else "json")
-        run_engine(
-            loaded, settings, listener, slots=slots, log_format=log_format,
-            on_start=lambda: print_start(url, settings, slots),
+        play_server.serve_model_with_page(
+            loaded, settings, listener, page="none" if no_playground else "playground", slots=slots,
+            log_format=log_format, on_start=lambda: print_start(url, settings, slots, "" if no_playground else url),
         )  # fmt: skip
     display.print_note(("stopped", "dim"))
 
 
-def check_packages() -> None:
-    """Raise ConstrainError if a package of the extra is missing."""
+def check_packages(command: str = "serve") -> None:
+    """Raise ConstrainError, with the name of the command, if a package of the extra is missing."""
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise ConstrainError(
-            f"constrain serve needs {', '.join(missing)}, which this Python lacks",
+            f"constrain {command} needs {', '.join(missing)}, which this Python lacks",
             hint='pip install "constrain-lm[serve]"',
         )
 
@@ -126,10 +129,12 @@ def read_tags(reasoning: str | None) -> dict[str, Any]:
     return {"think_open": tags[0], "think_close": tags[1]}
 
 
-def print_start(url: str, settings: ServerSettings, slots: int) -> None:
-    """Print where the server is, and a request that works."""
+def print_start(url: str, settings: ServerSettings, slots: int, page: str) -> None:
+    """Print where the server is, and a request that works. page: address of the playground; "" if there is none."""
     display.print_note(("constrain serve", "bold"), f" · {settings.model_name} · {slots} slots")
     display.print_note("  base URL   ", (f"{url}/v1", "cyan"))
+    if page:
+        display.print_note("  playground ", (f"{page}/", "cyan"))
     display.print_note("  watch      ", (f"{url}/health", "cyan"), " and ", (f"{url}/metrics", "cyan"))
     if not sys.stderr.isatty():
         return

@@ -130,7 +130,7 @@ class Engine:
         """
         call = self._prepare(prompts, options)
         if call.search is not None:
-            return search_call(call, self._open_model, workers=self.scheduler.slots)
+            return search_call(call, self.open_model, workers=self.scheduler.slots)
         drawing, most = self._draw(call), self.max_queue
         while requests := drawing.plan_round():
             drawing.take_runs(self._wait(requests, most))
@@ -181,7 +181,7 @@ class Engine:
         def open_model(ids: Sequence[int] | None) -> SlotModel:
             if ids is None:
                 ids = prepare_prompt(self.model, None, None, PromptOptions()).encode()
-            return self._open_model(ids, 1)
+            return self.open_model(ids, 1)
 
         return begin_session(self.model, self.vocabulary, prompt, open_model, seed=seed, max_tokens=max_tokens)
 
@@ -206,8 +206,23 @@ class Engine:
     def _draw(self, call: EngineCall) -> BatchDrawing:
         return BatchDrawing(call.vocabulary, call.prompts, call.count, call.choice)
 
-    def _open_model(self, prompt: Sequence[int], width: int | None = None) -> SlotModel:
-        """Return the model after a prompt, in the slots of this engine. width: most texts that are kept in them."""
+    def open_model(self, prompt: Sequence[int], width: int | None = None) -> SlotModel:
+        """Return the model after a prompt, in the slots of this engine, for samplers and searches.
+
+        Its rows are computed in the batches of all other calls.
+
+        Parameters
+        ----------
+        prompt : sequence of int
+            Token ids; empty for a model that holds its own prompt.
+        width : int, optional
+            Most texts whose keys and values are kept between calls; by default one for each slot.
+
+        Returns
+        -------
+        SlotModel
+            A `LanguageModel`. Close it to free its slots.
+        """
         left = self.runner.count_positions_left(prompt)
         width = self.scheduler.slots if width is None else width
         return SlotModel(self._thread.read_rows, self._thread.free_slots, prompt, left, width)
@@ -217,7 +232,7 @@ class Engine:
         models: list[SlotModel] = []
 
         def open_model(prompt: Sequence[int]) -> SlotModel:
-            models.append(self._open_model(prompt))
+            models.append(self.open_model(prompt))
             return models[-1]
 
         try:

@@ -5,6 +5,8 @@ uvicorn.run(create_app(constrain.Engine("demo"), ServerSettings()))
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
+
 from fastapi import FastAPI
 
 from ..base.errors import check_type
@@ -22,10 +24,20 @@ from .request_log import RequestLog
 from .responses_endpoint import build_responses_router
 from .server_settings import ServerSettings
 
-__all__ = ["create_app"]
+__all__ = ["Addition", "add_operations", "create_app", "open_app"]
 
 
-def create_app(engine: Engine, settings: ServerSettings = ServerSettings(), log: RequestLog | None = None) -> FastAPI:
+Addition = Callable[[FastAPI], Collection[str]]
+"""Adds routes to an application whose state is complete; returns the paths of those that need no key."""
+
+
+def create_app(
+    engine: Engine,
+    settings: ServerSettings = ServerSettings(),
+    log: RequestLog | None = None,
+    *,
+    additions: Sequence[Addition] = (),
+) -> FastAPI:
     """Return the application that serves an Engine.
 
     Parameters
@@ -35,6 +47,8 @@ def create_app(engine: Engine, settings: ServerSettings = ServerSettings(), log:
     settings : ServerSettings
     log : RequestLog, optional
         Where the lines of requests go; by default nowhere.
+    additions : sequence of callable
+        What else is served, such as the playground; see `Addition`.
 
     Returns
     -------
@@ -49,13 +63,26 @@ def create_app(engine: Engine, settings: ServerSettings = ServerSettings(), log:
     check_type("engine", engine, Engine, "give constrain.Engine(model)")
     check_type("settings", settings, ServerSettings, "give ServerSettings(...)")
     check_type("log", log, (RequestLog, type(None)), "give RequestLog(...)")
-    app = FastAPI(title="constrain", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     operations = Operations(engine.scheduler, settings, log or RequestLog("none"))
-    app.state.operations, app.state.service = operations, AnswerService(engine, settings, operations)
-    app.add_middleware(OperationsMiddleware, operations=operations)
-    add_error_handlers(app)
+    app = open_app(operations)
+    app.state.service = AnswerService(engine, settings, operations)
     for build in (
         build_health_router, build_model_router, build_chat_router, build_completion_router, build_responses_router,
     ):  # fmt: skip
         app.include_router(build())
+    add_operations(app, additions)
     return app
+
+
+def open_app(operations: Operations) -> FastAPI:
+    """Return an application without routes. ``app.state.operations`` is set; it ends with `add_operations`."""
+    app = FastAPI(title="constrain", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
+    app.state.operations = operations
+    add_error_handlers(app)
+    return app
+
+
+def add_operations(app: FastAPI, additions: Sequence[Addition]) -> None:
+    """Add further routes to an application, and put the operations layer around all of them."""
+    open_paths = {path for add in additions for path in add(app)}
+    app.add_middleware(OperationsMiddleware, operations=app.state.operations, open_paths=open_paths)

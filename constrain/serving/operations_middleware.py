@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -48,10 +48,13 @@ class OperationsMiddleware:
         The endpoints.
     operations : Operations
         The state that they share.
+    open_paths : collection of str
+        Further paths that need no key, such as those of a page's files.
     """
 
-    def __init__(self, app: ASGIApp, operations: Operations) -> None:
+    def __init__(self, app: ASGIApp, operations: Operations, open_paths: Collection[str] = ()) -> None:
         self.app, self.operations = app, operations
+        self.open_paths = OPEN_PATHS.union(open_paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":  # the Engine compiles and encodes in the loop's default executor
@@ -78,7 +81,7 @@ class OperationsMiddleware:
     def find_refusal(self, path: str, headers: Mapping[bytes, bytes]) -> tuple[int, str, str] | None:
         """Return why a request is refused before it is read, as status, code and message; None if it is not."""
         operations, settings = self.operations, self.operations.settings
-        if path in OPEN_PATHS:
+        if path in self.open_paths:
             return None
         if operations.is_draining:
             return 503, "shutting_down", "the server is shutting down"

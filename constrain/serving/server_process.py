@@ -13,7 +13,7 @@ from __future__ import annotations
 import gc
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from time import monotonic
 from types import FrameType
@@ -24,7 +24,7 @@ import uvicorn
 from ..base.errors import ArgumentError, shorten_text
 from ..compilation.compile_caches import recent
 from ..generation.inference_engine import Engine
-from .application import create_app
+from .application import Addition, create_app
 from .operations import Operations
 from .request_log import RequestLog
 from .server_settings import ServerSettings
@@ -68,7 +68,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
 
 def run_engine(
     model: Any, settings: ServerSettings, listener: socket.socket, *, slots: int, log_format: str,
-    on_start: Callable[[], None],
+    on_start: Callable[[], None], additions: Sequence[Addition] = (),
 ) -> None:  # fmt: skip
     """Make an Engine and serve it until a signal arrives; then drain, and close it.
 
@@ -85,11 +85,14 @@ def run_engine(
         How the lines of requests are written to stderr.
     on_start : callable
         Called once requests are accepted.
+    additions : sequence of callable
+        As for `create_app`.
     """
     with ExitStack() as stack:
         engine = stack.enter_context(Engine(model, slots=slots))
         stack.enter_context(recent.resized(settings.cached_constraints, settings.bound_cache(engine.vocabulary.size)))
-        run_server(create_app(engine, settings, RequestLog(log_format)), listener, on_start)
+        app = create_app(engine, settings, RequestLog(log_format), additions=additions)
+        run_server(app, listener, on_start)
 
 
 def run_server(app: Any, listener: socket.socket, on_start: Callable[[], None] = lambda: None) -> None:

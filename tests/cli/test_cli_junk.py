@@ -39,6 +39,7 @@ RIGHT: dict[str, dict[str, list[str]]] = {
     "generate": {"choice": ["a", "b"], "max_tokens": ["9"]},
     "batch": {"source": ["EMPTY"], "output": ["NEW"], "choice": ["a", "b"]},
     "serve": {"port": ["0"]},
+    "play": {"port": ["0"]},
     "choose": {"options": ["a", "b"]},
     "score": {"text": ["1"], "max_rows": ["64"], "n": ["2"]},
     "repair": {"file": ["FILE"], "schema": [SCHEMA]},
@@ -187,7 +188,7 @@ def small_and_alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: None)
     given = getattr(request.node, "callspec", None)
     if given is None or given.params.get("parameter") != "model":
-        for module in ("generate", "demo", "choose", "score", "repair", "serve"):
+        for module in ("generate", "demo", "choose", "score", "repair", "serve", "play"):
             monkeypatch.setattr(f"constrain.cli.{module}_command.load_with_note", lambda name: made("llama"))
 
 

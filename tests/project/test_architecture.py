@@ -58,9 +58,10 @@ LAYERS: dict[str, set[str]] = {
     "plugins": set(),
     "jobs": {"ray"},
     "serving": set(),
+    "playground": {"numpy"},
     "cli": set(),
 }
-OPTIONAL = {"integrations", "generation", "plugins", "serving", "cli", "demo", "authoring"}
+OPTIONAL = {"integrations", "generation", "plugins", "serving", "playground", "cli", "demo", "authoring"}
 """Packages that may import any third party, most of which are optional."""
 
 
