@@ -19,7 +19,8 @@ h1 { font-size: 1.4rem } h2 { font-size: 1.05rem; margin: 1.8rem 0 .3rem } p { m
 pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .3rem 0 }
 .scroll { overflow-x: auto }
 table { border-collapse: collapse; font: 13px/1.5 ui-monospace, "DejaVu Sans Mono", monospace }
-th, td { padding: .1rem .7rem .1rem 0; text-align: left; vertical-align: top; overflow-wrap: anywhere }
+th, td { padding: .1rem .7rem .1rem 0; text-align: left; vertical-align: top }
+td { overflow-wrap: anywhere; white-space: pre-wrap }
 th { border-bottom: 1px solid; font-family: system-ui, sans-serif }
 td.number, th.number { text-align: right; white-space: nowrap }
 """

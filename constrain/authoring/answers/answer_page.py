@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..html_pages import build_page, build_table
-from ..readable_tokens import escape_html, show_bytes, show_characters
+from ..readable_tokens import escape_html, show_bytes
 from .answer_plots import draw_mass_plot, draw_weight_plot
 from .answer_text import HEADERS, MOST_ROWS, answer_rows, describe_chooser, format_share, summarise_answer
 
@@ -51,8 +51,7 @@ def draw_token_line(explanation: AnswerExplanation) -> str:
 
 def draw_token(step: TokenStep) -> str:
     """Return one token as HTML; line breaks are shown and kept."""
-    inner = show_characters(step.data.decode("utf-8", "backslashreplace"))
-    text = escape_html(inner).replace("\\n", "↵\n") if b"\n" in step.data else escape_html(inner)
+    text = "↵\n".join(escape_html(line) for line in step.data.decode("utf-8", "backslashreplace").split("\n"))
     title = f"{describe_chooser(step)}: {format_share(step.mass)} of the model's probability was left"
     if step.wanted != step.token:
         title += f"; the model wanted {show_bytes(step.wanted_data)}"
