@@ -1,0 +1,191 @@
+"""Two or more samplers under one constraint: which answers they give, how far masking is off, and what they cost.
+
+The *shares* of a sampler are those of the texts as a caller gets them: one for each draw, except for samplers whose
+draws only mean something with their weights ("consistent" and "without_replacement" in `sampling.SAMPLERS`), where they
+are shares of the weight.
+
+Two finite samples differ even if they come from the same distribution, so the total variation distance of the shares is
+given with the distance that chance alone would cause: the mean over random divisions of all draws into two samples
+(a permutation test). It is known only for samplers whose draws count equally.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import nan
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...base.errors import ArgumentError, UnsupportedError
+from ...sampling import SAMPLERS, Draws, LanguageModel, draw
+from ...sampling.core.weight_statistics import weight_stats
+
+if TYPE_CHECKING:
+    from ...engine.constraint import Constraint
+
+__all__ = ["SamplerComparison", "SamplerRow", "compare_samplers"]
+
+PERMUTATIONS = 200
+"""Number of random divisions of the draws into two samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class SamplerRow:
+    """One sampler.
+
+    Attributes
+    ----------
+    sampler, target : str
+        Its name, and what its draws are distributed as: "masked", "consistent" or "exact" (see `sampling.SAMPLERS`).
+    draws, unfinished : int
+        Number of draws that ended, and of those that did not.
+    texts : int
+        Number of different texts.
+    shares : dict of str to float
+        The share of each text, the largest first. by_weight: whether they are shares of the weight.
+    ess : float
+        Effective sample size: the equivalent number of independent faithful draws, as far as weights tell.
+    distortion : float
+        KL(q || p given the constraint) in nats, where q is the distribution of the draws: 0 for faithful samplers; nan
+        where it is not known.
+    model_calls : int
+    seconds : float
+        Time of all draws.
+    """
+
+    sampler: str
+    target: str
+    draws: int
+    unfinished: int
+    texts: int
+    shares: dict[str, float]
+    by_weight: bool
+    ess: float
+    distortion: float
+    model_calls: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SamplerComparison:
+    """Samplers under one constraint.
+
+    Attributes
+    ----------
+    rows : tuple of SamplerRow
+    distance : float
+        Total variation distance between the shares of the first two samplers, from 0 (the same answers equally often)
+        to 1 (no answer in common).
+    chance : float
+        What the distance would be on average if both samplers had the same distribution; nan if it is not known.
+    """
+
+    rows: tuple[SamplerRow, ...]
+    distance: float
+    chance: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison as JSON data."""
+        return {"rows": [asdict(row) for row in self.rows], "distance": self.distance, "chance": self.chance}
+
+    def _repr_html_(self) -> str:
+        from .comparison_report import draw_samplers
+
+        return draw_samplers(self)
+
+
+def compare_samplers(
+    lm: LanguageModel,
+    constraint: Constraint,
+    samplers: Sequence[str] = ("masked", "exact"),
+    *,
+    n: int = 100,
+    rng: np.random.Generator,
+    max_tokens: int,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> SamplerComparison:
+    """Draw n texts with each of several samplers, and compare them.
+
+    Parameters
+    ----------
+    lm : LanguageModel
+        The model, after its prompt.
+    constraint : Constraint
+        What the texts must satisfy.
+    samplers : sequence of str
+        At least two names in `sampling.SAMPLERS`. The first two are compared with each other.
+    n : int
+        Number of draws of each.
+    rng : numpy.random.Generator
+        The only source of randomness.
+    max_tokens : int
+        Maximum number of tokens of a text, end token included.
+    options : mapping, optional
+        Options by the name of the sampler.
+
+    Returns
+    -------
+    SamplerComparison
+
+    Raises
+    ------
+    ArgumentError
+        If there are fewer than two samplers.
+    UnsupportedError
+        If there is no sampler of a name.
+    LimitError
+        If a sampler finds no text.
+    """
+    if len(samplers) < 2:
+        raise ArgumentError("give at least two samplers to compare")
+    for name in samplers:
+        if name not in SAMPLERS:
+            raise UnsupportedError(f"there is no sampler {name!r}", hint=f"The samplers are {', '.join(SAMPLERS)}.")
+    drawn, rows = [], []
+    for name in samplers:
+        start = perf_counter()
+        given = dict((options or {}).get(name, {}))
+        draws = draw(lm, constraint, sampler=name, n=n, rng=rng, max_tokens=max_tokens, **given)
+        drawn.append(draws)
+        rows.append(make_row(name, draws, perf_counter() - start))
+    distance = find_distance(rows[0].shares, rows[1].shares)
+    is_counted = not (rows[0].by_weight or rows[1].by_weight)
+    texts = [[one.text for one in draws] for draws in drawn[:2]]
+    return SamplerComparison(tuple(rows), distance, find_chance(*texts, rng) if is_counted else nan)
+
+
+def make_row(name: str, draws: Draws, seconds: float) -> SamplerRow:
+    """Return the row of a sampler."""
+    sampler = SAMPLERS[name]
+    by_weight = sampler.target == "consistent" or name == "without_replacement"
+    counts = Counter(one.text for one in draws)
+    shares = draws.by_text() if by_weight else {text: k / max(1, len(draws)) for text, k in counts.most_common()}
+    stats = weight_stats(draws.log_weights)
+    distortion = 0.0 if sampler.target == "exact" else stats.get("kl_to_target", nan)
+    return SamplerRow(
+        name, sampler.target, len(draws), draws.unfinished, len(counts), shares, by_weight, draws.ess,
+        nan if sampler.target == "consistent" else distortion, round(draws.stats.get("model_calls", 0)), seconds,
+    )  # fmt: skip
+
+
+def find_distance(first: Mapping[str, float], second: Mapping[str, float]) -> float:
+    """Return the total variation distance of two distributions of texts."""
+    return sum(abs(first.get(text, 0.0) - second.get(text, 0.0)) for text in {*first, *second}) / 2
+
+
+def find_chance(first: Sequence[str], second: Sequence[str], rng: np.random.Generator) -> float:
+    """Return the mean distance of random divisions of all texts into samples of these sizes; nan for no texts."""
+    if not first or not second:
+        return nan
+    _, codes = np.unique(np.array([*first, *second], dtype=object).astype(str), return_inverse=True)
+    kinds, total = int(codes.max()) + 1, 0.0
+    for _ in range(PERMUTATIONS):
+        mixed = rng.permutation(codes)
+        a = np.bincount(mixed[: len(first)], minlength=kinds) / len(first)
+        b = np.bincount(mixed[len(first) :], minlength=kinds) / len(second)
+        total += float(np.abs(a - b).sum()) / 2
+    return total / PERMUTATIONS
