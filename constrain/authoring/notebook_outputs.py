@@ -11,8 +11,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from .diagrams import draw_rules_svg, draw_source
-from .html_pages import build_table, draw_bars
-from .readable_tokens import escape_html, show_bytes, show_characters
+from .rendering.html_pages import build_table, draw_bars
+from .rendering.readable_tokens import escape_html, show_bytes, show_characters
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint

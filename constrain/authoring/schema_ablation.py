@@ -96,7 +96,9 @@ class OutOfCompilations(Exception):
     """The explanation needs more than MOST_COMPILATIONS compilations."""
 
 
-def find_refusing_keywords(source: Mapping[str, Any], accepts: Callable[[Constraint], bool], limits: Limits) -> Ablation:
+def find_refusing_keywords(
+    source: Mapping[str, Any], accepts: Callable[[Constraint], bool], limits: Limits
+) -> Ablation:
     """Find the keywords, or the fields of the Style, that refuse a text.
 
     Parameters
@@ -131,18 +133,19 @@ class _Search:
         self.vocabulary = Vocabulary.bytes()
 
     def find(self) -> Ablation:
-        """Find the cause: the style, then keywords that assert something, then those that hold subschemas."""
+        """Find the cause: keywords that assert something, then the style, then both, then keywords with subschemas."""
         loose = Style.any()
-        if self.allows((), loose):
-            return Ablation("style", style=self.find_style(), compilations=self.compilations)
         if not self.allows_anything(loose):
             return Ablation("json", compilations=self.compilations)
         places = sorted(self.list_places(), key=lambda place: (-len(place[1]), str(place)))
         asserting = [place for place in places if self.is_assertion(place)]
-        for chosen in (asserting, places):
-            for style in dict.fromkeys((self.style, loose)):
-                if self.allows(chosen, style):
-                    return self.reduce(chosen, style)
+        if self.allows(asserting, self.style):
+            return self.reduce(asserting, self.style)
+        if self.allows((), loose):
+            return Ablation("style", style=self.find_style(), compilations=self.compilations)
+        for chosen, style in ((asserting, loose), (places, self.style), (places, loose)):
+            if self.allows(chosen, style):
+                return self.reduce(chosen, style)
         return Ablation("unknown", compilations=self.compilations)
 
     def reduce(self, places: Sequence[Place], style: Style) -> Ablation:
@@ -280,5 +283,7 @@ def remove_paths(document: Any, paths: Sequence[Path]) -> Any:
     for first, *rest in paths:
         below.setdefault(str(first), []).append(tuple(rest))
     return {
-        name: remove_paths(value, below.get(name, [])) for name, value in document.items() if () not in below.get(name, [])
+        name: remove_paths(value, below.get(name, []))
+        for name, value in document.items()
+        if () not in below.get(name, [])
     }

@@ -1,6 +1,6 @@
 """Why a token is refused at a position: the first refused byte, what was expected there, and which keywords refuse it.
 
-    explain_token(matcher, token)  ->  TokenRefusal, or None if the token is allowed
+explain_token(matcher, token)  ->  TokenRefusal, or None if the token is allowed
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import ArgumentError, check_type, shorten_text
-from .explanations import ByteRefusal, describe_expected, join_words, locate_refusal, refusal_of
-from .readable_tokens import show_bytes
+from .explanations import ByteRefusal, join_words, locate_refusal, refusal_of
+from .rendering.readable_tokens import show_bytes
 from .schema_ablation import Ablation, find_refusing_keywords
 
 if TYPE_CHECKING:
@@ -113,7 +113,9 @@ def explain_id(matcher: Matcher, token: int) -> TokenRefusal | None:
     text = vocabulary.tokens[token]
     if not text:
         name = vocabulary.original_names.get(token, b"padding").decode("utf-8", "replace")
-        return TokenRefusal(show_bytes(name.encode()), None, None, "a special token has no text: it never occurs in one")
+        return TokenRefusal(
+            show_bytes(name.encode()), None, None, "a special token has no text: it never occurs in one"
+        )
     refusal = explain_text(matcher, text)
     note = "no sequence of tokens could continue the text after it"
     return TokenRefusal(show_bytes(text), None, None, note) if refusal is None else refusal

@@ -1,7 +1,7 @@
 """The command line: one file per command, and a single place where exceptions become messages and exit codes.
 
 constrain generate | batch | serve | choose | score | repair | check | validate | sample | test | view | infer |
-explain | demo | warmup | doctor
+explain | compare | demo | warmup | doctor
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from . import (
     batch_command,
     check_command,
     choose_command,
+    compare_command,
     demo_command,
     display,
     doctor_command,
@@ -99,6 +100,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "view": view_command.draw_grammar,
     "infer": infer_command.infer_from_files,
     "explain": explain_command.explain_constraint,
+    "compare": compare_command.compare_pair,
     "demo": demo_command.run_demo,
     "warmup": warm_up_command.warm_up_kernels,
     "doctor": doctor_command.diagnose_tokenizer,

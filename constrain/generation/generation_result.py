@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from ..authoring.answers import AnswerExplanation, draw_plain_text
 from ..base.errors import ConstrainError, Refusal, ValueRefused
 from ..decoding.outcomes import FinishReason, Outcome, Stats
 from ..sampling import SAMPLERS
 from ..sampling.core.weight_statistics import weight_stats
-
 from .answer_source import AnswerSource, explain_generated
 from .captured_values import read_captures
 
 if TYPE_CHECKING:
-    from ..authoring.answers import AnswerExplanation
     from ..captures.capture_program import CaptureProgram
     from ..sampling.core.masked_sampling import Proposal
     from .generation_arguments import ConstraintRequest
@@ -98,11 +97,13 @@ class Generation(Generic[T]):
 
     def _repr_html_(self) -> str:
         """Return the text coloured by who chose its tokens (which runs the model, see `explain`), for notebooks."""
-        from ..authoring.answers import draw_plain_text
-
         if self.source is None or self.source.constraint is None:
-            return draw_plain_text(self.text, "The model is not at hand, so it is not known who chose the tokens."
-                                   if self.source is None else "Without a constraint, the model chose every token.")
+            return draw_plain_text(
+                self.text,
+                "The model is not at hand, so it is not known who chose the tokens."
+                if self.source is None
+                else "Without a constraint, the model chose every token.",
+            )
         return self.explain()._repr_html_()
 
 

@@ -31,7 +31,8 @@ def accept_text(
     """Return the Generation of a text. Raise ValueRefused if the type or the check refuses it.
 
     request: the constraint, or None for an unconstrained text. check: a function of the text, which returns whether it
-    is accepted or raises a ValueError with the reason; or a Checker. captures: finds the captures of the text. source: where the text came from.
+    is accepted or raises a ValueError with the reason; or a Checker. captures: finds the captures of the
+    text. source: where it came from.
     """
     generation = as_generation(outcome, request, captures, source)
     reason = "" if check is None else find_refusal(check, generation, vocabulary)

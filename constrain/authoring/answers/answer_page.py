@@ -1,4 +1,4 @@
-"""An AnswerExplanation as HTML: the text coloured by who chose its tokens, for notebooks, and a page with plots.
+"""An ExplainedAnswer as HTML: the text coloured by who chose its tokens, for notebooks, and a page with plots.
 
 All text is escaped (`readable_tokens`). Colours are translucent and lines have the colour of the text around them, so
 that the same output is readable on a light and on a dark page, in notebooks of any theme. Who chose a token is shown by
@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..html_pages import build_page, build_table
-from ..readable_tokens import escape_html, show_bytes
+from ..rendering.html_pages import build_page, build_table
+from ..rendering.readable_tokens import escape_html, show_bytes
 from .answer_plots import draw_mass_plot, draw_weight_plot
 from .answer_text import HEADERS, MOST_ROWS, answer_rows, describe_chooser, format_share, summarise_answer
 
 if TYPE_CHECKING:
-    from .answer_explanation import AnswerExplanation, TokenStep
+    from .answer_steps import ExplainedAnswer, TokenStep
 
 __all__ = ["build_answer_page", "draw_plain_text", "draw_token_line"]
 
@@ -37,7 +37,7 @@ LONGEST_TEXT = 20_000
 """Maximum number of characters of a text whose tokens are not known."""
 
 
-def draw_token_line(explanation: AnswerExplanation) -> str:
+def draw_token_line(explanation: ExplainedAnswer) -> str:
     """Return the text coloured by who chose its tokens, with a legend, as HTML for a notebook.
 
     At most MOST_ROWS tokens are shown, and the output says so.
@@ -46,7 +46,8 @@ def draw_token_line(explanation: AnswerExplanation) -> str:
     left = len(explanation.steps) - MOST_ROWS
     rest = f" … and {left:,} more tokens" if left > 0 else ""
     note = f"<br>{escape_html(explanation.note)}" if explanation.note else ""
-    return f'<div><div style="{BLOCK}">{shown}{rest}</div><div style="{LEGEND}">{draw_legend(explanation)}{note}</div></div>'
+    below = f'<div style="{LEGEND}">{draw_legend(explanation)}{note}</div>'
+    return f'<div><div style="{BLOCK}">{shown}{rest}</div>{below}</div>'
 
 
 def draw_token(step: TokenStep) -> str:
@@ -55,10 +56,12 @@ def draw_token(step: TokenStep) -> str:
     title = f"{describe_chooser(step)}: {format_share(step.mass)} of the model's probability was left"
     if step.wanted != step.token:
         title += f"; the model wanted {show_bytes(step.wanted_data)}"
-    return f'<span style="{LOOKS[step.chosen_by]};border-radius:3px" title="{escape_html(title)}"><bdi>{text}</bdi></span>'
+    return (
+        f'<span style="{LOOKS[step.chosen_by]};border-radius:3px" title="{escape_html(title)}"><bdi>{text}</bdi></span>'
+    )
 
 
-def draw_legend(explanation: AnswerExplanation) -> str:
+def draw_legend(explanation: ExplainedAnswer) -> str:
     """Return the legend of the kinds of choices that occur, with their numbers."""
     parts = [
         f'<span style="{LOOKS[name]};border-radius:3px;padding:0 .4em">{count}</span> {MEANINGS[name]}'
@@ -73,10 +76,12 @@ def draw_plain_text(text: str, note: str) -> str:
     lines = "\n".join(escape_html(line) for line in text[:LONGEST_TEXT].split("\n"))
     left = len(text) - LONGEST_TEXT
     rest = f" … and {left:,} more characters" if left > 0 else ""
-    return f'<div><div style="{BLOCK}"><bdi>{lines}</bdi>{rest}</div><div style="{LEGEND}">{escape_html(note)}</div></div>'
+    return (
+        f'<div><div style="{BLOCK}"><bdi>{lines}</bdi>{rest}</div><div style="{LEGEND}">{escape_html(note)}</div></div>'
+    )
 
 
-def build_answer_page(explanation: AnswerExplanation) -> str:
+def build_answer_page(explanation: ExplainedAnswer) -> str:
     """Return a self-contained page: the coloured text, plots, the hardest steps, and the table of all tokens."""
     rows = [[escape_html(cell) for cell in row] for row in answer_rows(explanation)]
     count = len(explanation.steps)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from math import ceil, log
 from typing import TYPE_CHECKING
 
-from ..html_pages import draw_frame
-from ..readable_tokens import escape_html
+from ..rendering.html_pages import draw_frame
+from ..rendering.readable_tokens import escape_html
 from .answer_text import describe_chooser, format_share
 
 if TYPE_CHECKING:
-    from .answer_explanation import TokenStep
+    from .answer_steps import TokenStep
 
 __all__ = ["draw_mass_plot", "draw_weight_plot"]
 
@@ -83,7 +83,8 @@ def draw_level(y: float, label: str, width: float) -> str:
 def draw_numbers(count: int, step_width: float) -> list[str]:
     """Return the numbers of tokens below a plot, as many as fit."""
     every = max(1, ceil(40 / step_width))
+    y = TOP + HEIGHT + 18
     return [
-        f'<text x="{LEFT + (number + 0.5) * step_width:.1f}" y="{TOP + HEIGHT + 18}" text-anchor="middle">{number}</text>'
+        f'<text x="{LEFT + (number + 0.5) * step_width:.1f}" y="{y}" text-anchor="middle">{number}</text>'
         for number in range(0, count, every)
     ]

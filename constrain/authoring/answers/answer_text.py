@@ -1,14 +1,25 @@
-"""An AnswerExplanation as a table of plain text."""
+"""An ExplainedAnswer as a table of plain text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import exp
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .answer_explanation import AnswerExplanation, TokenStep
+from ..rendering.readable_tokens import show_bytes
 
-__all__ = ["HEADERS", "MOST_ROWS", "answer_rows", "describe_chooser", "format_answer", "format_share", "summarise_answer"]
+if TYPE_CHECKING:
+    from .answer_steps import ExplainedAnswer, TokenStep
+
+__all__ = [
+    "HEADERS",
+    "MOST_ROWS",
+    "answer_rows",
+    "describe_chooser",
+    "format_answer",
+    "format_share",
+    "summarise_answer",
+]
 
 MOST_ROWS = 1_000
 """Maximum number of tokens in a table, as text and as HTML; of more, the first are shown, and their number is said."""
@@ -31,7 +42,7 @@ def format_share(share: float) -> str:
     return f"{percent:.1f} %" if percent >= 1 else f"{percent:.2g} %"
 
 
-def answer_rows(explanation: AnswerExplanation) -> list[tuple[str, ...]]:
+def answer_rows(explanation: ExplainedAnswer) -> list[tuple[str, ...]]:
     """Return the rows of the table, under HEADERS, at most MOST_ROWS."""
     return [
         (
@@ -45,14 +56,10 @@ def answer_rows(explanation: AnswerExplanation) -> list[tuple[str, ...]]:
 
 def show_wanted(step: TokenStep) -> str:
     """Return the wanted token with its probability."""
-    from math import exp
-
-    from ..readable_tokens import show_bytes
-
     return f"{show_bytes(step.wanted_data)} {format_share(exp(min(0.0, step.wanted_logprob)))}"
 
 
-def summarise_answer(explanation: AnswerExplanation) -> list[str]:
+def summarise_answer(explanation: ExplainedAnswer) -> list[str]:
     """Return the summary as lines: who chose how many tokens, and where the constraint pushed hardest."""
     counts, total = explanation.counts, len(explanation.steps)
     parts = [f"{counts['model']} by the model", f"{counts['mask']} by the mask", f"{counts['forced']} forced"]
@@ -73,7 +80,7 @@ def summarise_answer(explanation: AnswerExplanation) -> list[str]:
     return lines
 
 
-def format_answer(explanation: AnswerExplanation) -> str:
+def format_answer(explanation: ExplainedAnswer) -> str:
     """Return the table and the summary as text."""
     rows = [HEADERS, *answer_rows(explanation)]
     cells = [[clip(cell) for cell in row] for row in rows]

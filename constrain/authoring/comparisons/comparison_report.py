@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from math import isnan
 
-from ..html_pages import build_page, build_table, draw_bars
-from ..readable_tokens import escape_html, show_characters
-from .language_comparison import Inclusion, LanguageComparison
-from .sampler_comparison import SamplerComparison, SamplerRow
+from ..rendering.html_pages import build_page, build_table, draw_bars
+from ..rendering.readable_tokens import escape_html, show_characters
+from .comparison_results import ComparedLanguages, ComparedSamplers, Inclusion, SamplerRow
 
 __all__ = [
     "SAMPLER_HEADERS",
@@ -18,6 +17,7 @@ __all__ = [
     "draw_languages",
     "draw_samplers",
     "sampler_cells",
+    "share_rows",
 ]
 
 MOST_TEXTS = 12
@@ -38,7 +38,7 @@ RELATIONS = {
 # ---- languages ---------------------------------------------------------------------------------------------------
 
 
-def describe_languages(comparison: LanguageComparison) -> list[str]:
+def describe_languages(comparison: ComparedLanguages) -> list[str]:
     """Return what was found about two languages, as lines."""
     first, second = (show_characters(name) for name in comparison.names)
     lines = [RELATIONS[comparison.relation].format(first, second)]
@@ -71,13 +71,13 @@ def show_example(text: str) -> str:
     return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}… ({len(text):,} characters)"
 
 
-def draw_languages(comparison: LanguageComparison) -> str:
+def draw_languages(comparison: ComparedLanguages) -> str:
     """Return a comparison of languages as HTML."""
     lines = "".join(f"<p>{escape_html(line)}</p>" for line in describe_languages(comparison))
     return f'<div style="{MONO}">{lines}</div>'
 
 
-def build_language_page(comparison: LanguageComparison) -> str:
+def build_language_page(comparison: ComparedLanguages) -> str:
     """Return a page about two languages."""
     title = f"{comparison.names[0]} and {comparison.names[1]}"
     return build_page(title, [draw_languages(comparison)])
@@ -98,7 +98,7 @@ def sampler_cells(row: SamplerRow) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def describe_samplers(comparison: SamplerComparison) -> list[str]:
+def describe_samplers(comparison: ComparedSamplers) -> list[str]:
     """Return how far the first two samplers are apart, and what the columns mean, as lines."""
     first, second = comparison.rows[:2]
     line = f"{first.sampler} and {second.sampler}: {100 * comparison.distance:.1f} % of their answers differ"
@@ -115,7 +115,7 @@ def describe_samplers(comparison: SamplerComparison) -> list[str]:
     return lines
 
 
-def share_rows(comparison: SamplerComparison) -> list[tuple[str, list[float]]]:
+def share_rows(comparison: ComparedSamplers) -> list[tuple[str, list[float]]]:
     """Return the likeliest texts with the share of each sampler, the largest first, at most MOST_TEXTS."""
     largest: dict[str, float] = {}
     for row in comparison.rows:
@@ -128,7 +128,7 @@ def share_rows(comparison: SamplerComparison) -> list[tuple[str, list[float]]]:
     ]
 
 
-def draw_samplers(comparison: SamplerComparison) -> str:
+def draw_samplers(comparison: ComparedSamplers) -> str:
     """Return a comparison of samplers as HTML: the shares of the likeliest answers as bars, and a table."""
     rows = share_rows(comparison)
     names = [row.sampler for row in comparison.rows]
@@ -146,6 +146,6 @@ def draw_samplers(comparison: SamplerComparison) -> str:
     return f'<div style="{MONO}">{bars}{more}{table}{shares}{lines}</div>'
 
 
-def build_sampler_page(comparison: SamplerComparison) -> str:
+def build_sampler_page(comparison: ComparedSamplers) -> str:
     """Return a page about samplers."""
     return build_page("Samplers: " + ", ".join(row.sampler for row in comparison.rows), [draw_samplers(comparison)])

@@ -4,8 +4,8 @@
     compare_forms(a, b)      two Forms, by their texts: patterns, grammars, one schema in two styles
 
 *Decided.* A is included in B if and only if "A and not B" is empty. For schemas that is again a schema, whose emptiness
-the compiler decides ({"allOf": [A, {"not": B}]}); for forms it is the intersection with a complement, for which B must be
-regular. If it is not empty, its shortest text is an example of the difference.
+the compiler decides ({"allOf": [A, {"not": B}]}); for forms it is the intersection with a complement, for which B must
+be regular. If it is not empty, its shortest text is an example of the difference.
 
 *Enumerated.* If the compiler refuses that, but A has few texts, all of them are checked.
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -33,71 +33,21 @@ from ...engine.text_enumeration import list_texts
 from ...forms.form import Form
 from ...vocabulary.vocabulary import Vocabulary
 from ..samples.random_instances import random_text
+from .comparison_report import draw_languages
+from .comparison_results import ComparedLanguages, Inclusion, Method
 
-__all__ = ["MOST_TEXTS", "Inclusion", "LanguageComparison", "compare_forms", "compare_schemas"]
+__all__ = ["MOST_TEXTS", "LanguageComparison", "compare_forms", "compare_schemas"]
 
 MOST_TEXTS = 20_000
 """Maximum number of texts of a language that are enumerated."""
 SAMPLES = 500
 """Default number of random texts."""
-Method = Literal["decided", "enumerated", "sampled", "empty"]
-Relation = Literal["equal", "narrower", "wider", "overlapping", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
-class Inclusion:
-    """Whether every text of one language is one of another.
-
-    Attributes
-    ----------
-    included : bool or None
-        None if no difference was found, which proves nothing.
-    method : {"decided", "enumerated", "sampled", "empty"}
-        How it was found, see the module docstring; "empty": the first language has no texts.
-    example : str or None
-        A text of the first that is none of the second: a shortest one where it was decided.
-    checked : int
-        Number of texts that were checked, for "enumerated" and "sampled".
-    reason : str
-        Why it was not decided.
-    """
-
-    included: bool | None
-    method: Method
-    example: str | None = None
-    checked: int = 0
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class LanguageComparison:
-    """Two languages.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Their names.
-    forward, backward : Inclusion
-        Of the first in the second, and of the second in the first.
-    """
-
-    names: tuple[str, str]
-    forward: Inclusion
-    backward: Inclusion
-
-    @property
-    def relation(self) -> Relation:
-        """The relation of the first to the second: "overlapping" if each has texts that the other lacks."""
-        first, second = self.forward.included, self.backward.included
-        if first is None or second is None:
-            return "overlapping" if first is False and second is False else "unknown"
-        return {(True, True): "equal", (True, False): "narrower", (False, True): "wider"}.get(  # type: ignore[return-value]
-            (first, second), "overlapping"
-        )
+class LanguageComparison(ComparedLanguages):
+    """Two languages, for a notebook too. The attributes are those of `ComparedLanguages`."""
 
     def _repr_html_(self) -> str:
-        from .comparison_report import draw_languages
-
         return draw_languages(self)
 
 
@@ -270,4 +220,3 @@ def _check(texts: Iterator[bytes], inner: _Side, outer: _Side, method: Method) -
 def show(text: bytes) -> str:
     """Return an example as text; bytes that are no UTF-8 as escapes."""
     return text.decode("utf-8", "backslashreplace")
-

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from math import nan
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -23,78 +22,22 @@ import numpy as np
 from ...base.errors import ArgumentError, UnsupportedError
 from ...sampling import SAMPLERS, Draws, LanguageModel, draw
 from ...sampling.core.weight_statistics import weight_stats
+from .comparison_report import draw_samplers
+from .comparison_results import ComparedSamplers, SamplerRow
 
 if TYPE_CHECKING:
     from ...engine.constraint import Constraint
 
-__all__ = ["SamplerComparison", "SamplerRow", "compare_samplers"]
+__all__ = ["SamplerComparison", "compare_samplers"]
 
 PERMUTATIONS = 200
 """Number of random divisions of the draws into two samples."""
 
 
-@dataclass(frozen=True, slots=True)
-class SamplerRow:
-    """One sampler.
-
-    Attributes
-    ----------
-    sampler, target : str
-        Its name, and what its draws are distributed as: "masked", "consistent" or "exact" (see `sampling.SAMPLERS`).
-    draws, unfinished : int
-        Number of draws that ended, and of those that did not.
-    texts : int
-        Number of different texts.
-    shares : dict of str to float
-        The share of each text, the largest first. by_weight: whether they are shares of the weight.
-    ess : float
-        Effective sample size: the equivalent number of independent faithful draws, as far as weights tell.
-    distortion : float
-        KL(q || p given the constraint) in nats, where q is the distribution of the draws: 0 for faithful samplers; nan
-        where it is not known.
-    model_calls : int
-    seconds : float
-        Time of all draws.
-    """
-
-    sampler: str
-    target: str
-    draws: int
-    unfinished: int
-    texts: int
-    shares: dict[str, float]
-    by_weight: bool
-    ess: float
-    distortion: float
-    model_calls: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class SamplerComparison:
-    """Samplers under one constraint.
-
-    Attributes
-    ----------
-    rows : tuple of SamplerRow
-    distance : float
-        Total variation distance between the shares of the first two samplers, from 0 (the same answers equally often)
-        to 1 (no answer in common).
-    chance : float
-        What the distance would be on average if both samplers had the same distribution; nan if it is not known.
-    """
-
-    rows: tuple[SamplerRow, ...]
-    distance: float
-    chance: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as JSON data."""
-        return {"rows": [asdict(row) for row in self.rows], "distance": self.distance, "chance": self.chance}
+class SamplerComparison(ComparedSamplers):
+    """Samplers under one constraint, for a notebook too. The attributes are those of `ComparedSamplers`."""
 
     def _repr_html_(self) -> str:
-        from .comparison_report import draw_samplers
-
         return draw_samplers(self)
 
 
@@ -154,8 +97,8 @@ def compare_samplers(
         rows.append(make_row(name, draws, perf_counter() - start))
     distance = find_distance(rows[0].shares, rows[1].shares)
     is_counted = not (rows[0].by_weight or rows[1].by_weight)
-    texts = [[one.text for one in draws] for draws in drawn[:2]]
-    return SamplerComparison(tuple(rows), distance, find_chance(*texts, rng) if is_counted else nan)
+    first, second = ([one.text for one in draws] for draws in drawn[:2])
+    return SamplerComparison(tuple(rows), distance, find_chance(first, second, rng) if is_counted else nan)
 
 
 def make_row(name: str, draws: Draws, seconds: float) -> SamplerRow:

@@ -1,8 +1,8 @@
 """Railroad diagrams of the source of a Constraint: a JSON Schema, a regex, choices, a grammar, or a Form of these.
 
 A schema is drawn as people read it: members in their order, optional ones with a bypass, arrays as loops, `$ref` as a
-rule of its own; the commas between members are left out. Keywords that no track can show (`uniqueItems`, `not`, ...) are named on the track. The Constraint
-enforces all of them; the diagram is for reading.
+rule of its own; the commas between members are left out. Keywords that no track can show (`uniqueItems`, `not`, ...)
+are named on the track. The Constraint enforces all of them; the diagram is for reading.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from ...base.errors import ConstrainError
 from ...base.json_documents import parse_json
 from ..grammar_tools.written_grammar import read_grammar
-from ..readable_tokens import show_characters
+from ..rendering.readable_tokens import show_characters
 from .railroad_rules import Drawn, draw_rules
 from .railroad_shapes import Box, DiagramShape, Remark, ShapeChoice, ShapeLoop, ShapeRow, Skip, fold_row
 
@@ -91,7 +91,7 @@ class _Drawing:
 
     def form(self, form: Mapping[str, Any], depth: int) -> DiagramShape:
         """Return the shape of a form within another one."""
-        kind, parts = str(form.get("kind")), [part for part in inner_forms(form)]
+        kind, parts = str(form.get("kind")), list(inner_forms(form))
         if depth > DEEPEST:
             return Remark("…")
         if kind == "LiteralText":

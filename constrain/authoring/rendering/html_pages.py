@@ -1,4 +1,4 @@
-"""Self-contained HTML pages and tables of reports: no scripts, nothing is fetched, light and dark by the system colours.
+"""Self-contained HTML pages and tables of reports: no scripts, nothing fetched, light and dark by the system colours.
 
 Arguments named `parts` and `cells` are HTML already: whoever makes them has escaped their text (`readable_tokens`).
 """
