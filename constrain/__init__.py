@@ -221,9 +221,9 @@ _EXTENSIONS = {
     "read_tokenizer": "integrations.tokenizer_objects:from_tokenizer",
     "reduce_constraint": "compilation.saved_constraint:reduce_constraint",
     "save_constraint": "compilation.saved_constraint:save_constraint",
-    "show_constraint": "authoring.notebook_outputs:show_constraint",
-    "show_draws": "authoring.notebook_outputs:show_draws",
-    "show_vocabulary": "authoring.notebook_outputs:show_vocabulary",
+    "show_constraint": "authoring.notebooks.notebook_outputs:show_constraint",
+    "show_draws": "authoring.notebooks.notebook_outputs:show_draws",
+    "show_vocabulary": "authoring.notebooks.notebook_outputs:show_vocabulary",
 }
 """Functions of higher layers that classes of lower layers call (see `base.extensions`), as `module:name`."""
 

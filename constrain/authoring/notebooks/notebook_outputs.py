@@ -10,14 +10,14 @@ from base64 import b64encode
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from .diagrams import draw_rules_svg, draw_source
-from .rendering.html_pages import build_table, draw_bars
-from .rendering.readable_tokens import escape_html, show_bytes, show_characters
+from ..diagrams import draw_rules_svg, draw_source
+from ..rendering.html_pages import build_table, draw_bars
+from ..rendering.readable_tokens import escape_html, show_bytes, show_characters
 
 if TYPE_CHECKING:
-    from ..engine.constraint import Constraint
-    from ..sampling.core.results import Draws
-    from ..vocabulary.vocabulary import Vocabulary
+    from ...engine.constraint import Constraint
+    from ...sampling.core.results import Draws
+    from ...vocabulary.vocabulary import Vocabulary
 
 __all__ = ["show_constraint", "show_draws", "show_vocabulary"]
 
