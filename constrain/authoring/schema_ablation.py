@@ -76,8 +76,9 @@ class Ablation:
     Attributes
     ----------
     cause : {"keywords", "all keywords", "style", "json", "unknown"}
-        "keywords": without any one of `keywords` the text would be allowed. "all keywords": only without all of them.
-        "style": with other values of the fields `style` of the Style. "json": the text is the beginning of no JSON
+        "keywords": without any one of `keywords` the text would be allowed, and with other values of the fields `style`
+        of the Style, if there are any. "all keywords": only without all of them. "style": only with other values of
+        `style`. "json": the text is the beginning of no JSON
         text. "unknown": nothing of these was found within `MOST_COMPILATIONS` compilations.
     keywords : tuple of RefusingKeyword
     style : tuple of str
@@ -150,7 +151,7 @@ class _Search:
 
     def reduce(self, places: Sequence[Place], style: Style) -> Ablation:
         """Return the Ablation of places all of which together refuse the text."""
-        fields = () if style == self.style else self.find_style(places)
+        fields = self.find_alternative_style() if style == self.style else self.find_style(places)
         if len(places) <= MOST_SINGLE:
             alone = [place for place in places if self.allows((place,), style)]
             if alone:
@@ -193,6 +194,16 @@ class _Search:
             if self.allows(removed, self.loosen(fewer)):
                 kept = fewer
         return tuple(kept)
+
+    def find_alternative_style(self) -> tuple[str, ...]:
+        """Return the fields of the Style that refuse a text by themselves, too, such as the order of keys.
+
+        Other spellings of numbers are no answer: 360 does not violate `maximum: 100` if it is continued as 360e-1.
+        """
+        if not self.allows((), Style.any()):
+            return ()
+        fields = self.find_style()
+        return () if "numbers" in fields else fields
 
     def loosen(self, fields: Sequence[str]) -> Style:
         """Return the style with these fields as in `Style.any()`."""
