@@ -24,15 +24,16 @@ from typing import Any
 
 import numpy as np
 
-from ...base.errors import ConstrainError, LimitError, TokenRefused, UnsatisfiableError, UnsupportedError
+from ...base.errors import ConstrainError, TokenRefused, UnsatisfiableError
 from ...base.json_documents import parse_json
 from ...base.options import Limits, Style
 from ...compilation.constraint_compiler import compile
 from ...engine.constraint import Constraint
 from ...engine.text_enumeration import list_texts
 from ...forms.form import Form
+from ...grammar.visitor import walk_nodes
 from ...vocabulary.vocabulary import Vocabulary
-from ..samples.random_instances import random_text
+from ..samples.random_instances import Walker, random_text
 from .comparison_report import draw_languages
 from .comparison_results import ComparedLanguages, Inclusion, Method
 
@@ -40,6 +41,8 @@ __all__ = ["MOST_TEXTS", "LanguageComparison", "compare_forms", "compare_schemas
 
 MOST_TEXTS = 20_000
 """Maximum number of texts of a language that are enumerated."""
+LONGEST_WALK, STOP = 60, 0.2
+"""Number of bytes after which a random text is completed; the probability of stopping where it is complete."""
 SAMPLES = 500
 """Default number of random texts."""
 
@@ -184,11 +187,7 @@ def _find_inclusion(
     listed = list_texts(constraint.grammar, MOST_TEXTS)
     if listed is not None:
         return replace(_check(iter(listed), inner, outer, "enumerated"), reason=decided.reason)
-    texts = (random_text(constraint, rng) for _ in range(samples))
-    try:
-        found = _check(texts, inner, outer, "sampled")
-    except (UnsupportedError, LimitError) as error:
-        return Inclusion(None, "sampled", None, 0, f"{decided.reason}; no random texts can be drawn: {error.cause}")
+    found = _check((draw_text(constraint, rng) for _ in range(samples)), inner, outer, "sampled")
     return replace(found, included=None if found.included else False, reason=decided.reason)
 
 
@@ -215,6 +214,22 @@ def _check(texts: Iterator[bytes], inner: _Side, outer: _Side, method: Method) -
             if method == "enumerated":  # they are listed by length
                 break
     return Inclusion(shortest is None, method, None if shortest is None else show(shortest), checked)
+
+
+def draw_text(constraint: Constraint, rng: np.random.Generator) -> bytes:
+    """Return a random text of a constraint: a readable one, or a walk through the bytes that may come next."""
+    grammar = constraint.grammar
+    if all(isinstance(node, Walker.node_classes) for node in walk_nodes(grammar.start, *grammar.rules.values())):
+        return random_text(constraint, rng)
+    matcher, text = constraint.matcher(), b""
+    while len(text) < LONGEST_WALK and not (matcher.is_complete and rng.random() < STOP):
+        choices = sorted(matcher.next_bytes())
+        if not choices:
+            break
+        byte = bytes((choices[int(rng.integers(len(choices)))],))
+        matcher.advance_bytes(byte)
+        text += byte
+    return text + (matcher.shortest_completion() or b"")
 
 
 def show(text: bytes) -> str:

@@ -37,6 +37,10 @@ PERMUTATIONS = 200
 class SamplerComparison(ComparedSamplers):
     """Samplers under one constraint, for a notebook too. The attributes are those of `ComparedSamplers`."""
 
+    def __repr__(self) -> str:
+        names = ", ".join(f"{row.sampler}: {row.draws} draws" for row in self.rows)
+        return f"SamplerComparison({names}; distance {self.distance:.3f}, by chance {self.chance:.3f})"
+
     def _repr_html_(self) -> str:
         return draw_samplers(self)
 
