@@ -47,7 +47,8 @@ def run_cell(source: str, space: dict[str, Any], name: str) -> list[Output]:
     if printed.getvalue():
         outputs.append({"name": "stdout", "output_type": "stream", "text": split_lines(printed.getvalue())})
     if value is not None:
-        outputs.append({"data": display(value), "execution_count": None, "metadata": {}, "output_type": "execute_result"})
+        result = {"data": display(value), "execution_count": None, "metadata": {}, "output_type": "execute_result"}
+        outputs.append(result)
     return outputs
 
 

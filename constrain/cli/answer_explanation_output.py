@@ -9,7 +9,7 @@ from ..authoring.answers import explain_answer
 from ..authoring.answers.answer_text import HEADERS, answer_rows, summarise_answer
 from ..authoring.explanations import first_refusal
 from ..authoring.token_refusals import explain_end, explain_text
-from ..base.errors import SourceError
+from ..base.errors import ArgumentError, SourceError, shorten_text
 from ..compilation.constraint_compiler import compile
 from . import display
 from .generate_command import load_with_note
@@ -82,6 +82,9 @@ def print_explanation(explanation: AnswerExplanation, refusal: str | None) -> No
 
 
 def write_page(file: str, page: str) -> None:
-    """Write a page, and say so."""
-    Path(file).write_text(page, encoding="utf-8")
-    display.print_note(f"{file}: {len(page):,} characters")
+    """Write a page, and say so. Raise ArgumentError for what is no regular file: a named pipe would block."""
+    path = Path(file)
+    if path.exists() and not path.is_file():
+        raise ArgumentError(f"{shorten_text(file)} is not a regular file", hint="Give the name of a new file.")
+    path.write_text(page, encoding="utf-8")
+    display.print_note(f"{shorten_text(file)}: {len(page):,} characters")

@@ -88,7 +88,7 @@ class _Parts:
 
 
 def diagnose_model(source: str | PathLike[str]) -> ModelDiagnosis:
-    """Check a model by name: "demo", a folder, a hub id, or a tokenizer file.
+    """Check a model by name: "demo", "bytes" (the vocabulary of single bytes), a folder, a hub id, or a tokenizer file.
 
     Raises
     ------
@@ -112,6 +112,9 @@ def read_parts(source: str | PathLike[str]) -> _Parts:
     path = demo.model_folder() if name == "demo" and not Path(name).exists() else Path(name).expanduser()
     is_folder = path.is_dir()
     parts = _Parts(name, path if is_folder else None)
+    if name == "bytes" and not path.exists():
+        parts.vocabulary = Vocabulary.bytes()
+        return parts
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", VocabularyWarning)
         try:

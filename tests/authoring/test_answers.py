@@ -91,14 +91,14 @@ def test_forced_text_in_larger_tokens_is_forced() -> None:
     vocabulary = constrain.Vocabulary.from_tokens([b"a", b"b", b"ab", None], (3,))
     constraint = constrain.compile(vocabulary, regex="ab(a|b)")
     explanation = explain_answer(TableModel(4), constraint, [2, 0])
-    assert [step.chosen_by for step in explanation.steps][0] == "forced"  # although `a` is allowed, too
+    assert explanation.steps[0].chosen_by == "forced"  # although `a` is allowed, too
     assert explanation.steps[0].allowed == 2
     assert explanation.steps[1].chosen_by in ("model", "mask")
     assert explanation.steps[2].is_end and explanation.steps[2].chosen_by == "forced"
 
 
 def test_what_was_refused_is_named() -> None:
-    explanation, constraint, _ = explained(1)
+    explanation, _, _ = explained(1)
     for number, refusal in explanation.refusals.items():
         step = explanation.steps[number]
         matcher = explanation.position(number)

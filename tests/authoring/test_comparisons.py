@@ -95,7 +95,10 @@ def test_patterns_against_all_short_texts(first: list[str], second: list[str]) -
     found = compare_forms(constrain.regex(patterns[0]), constrain.regex(patterns[1]))
     assert found.forward.included == (languages[0] <= languages[1])
     assert found.backward.included == (languages[1] <= languages[0])
-    for inclusion, missing in ((found.forward, languages[0] - languages[1]), (found.backward, languages[1] - languages[0])):
+    for inclusion, missing in (
+        (found.forward, languages[0] - languages[1]),
+        (found.backward, languages[1] - languages[0]),
+    ):
         if missing:
             assert inclusion.example in missing and len(inclusion.example or "") == min(map(len, missing))
 
@@ -127,7 +130,9 @@ def test_few_texts_are_enumerated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_styles() -> None:
     schema = {"type": "array", "items": {"type": "boolean"}, "maxItems": 2}
-    compact, loose = (constrain.json_schema(schema, style=constrain.Style(whitespace=w)) for w in ("compact", "flexible"))
+    compact, loose = (
+        constrain.json_schema(schema, style=constrain.Style(whitespace=w)) for w in ("compact", "flexible")
+    )
     found = compare_forms(compact, loose)
     assert found.relation == "narrower" and found.backward.method == "decided"
 

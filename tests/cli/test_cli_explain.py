@@ -14,10 +14,10 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("transformers")
 
-from constrain.cli import app  # noqa: E402
-from constrain.cli.compare_command import find_kind, read_style  # noqa: E402
-from tests.authoring.test_answers import HOSTILE, read_html  # noqa: E402
-from tests.command_line_factory import Answer, Run  # noqa: E402
+from constrain.cli import app
+from constrain.cli.compare_command import find_kind, read_style
+from tests.authoring.test_answers import HOSTILE, read_html
+from tests.command_line_factory import Answer, Run
 
 SCHEMA = json.dumps(
     {

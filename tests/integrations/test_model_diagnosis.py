@@ -12,14 +12,14 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from constrain.base.errors import VocabularyError  # noqa: E402
-from constrain.integrations.model_diagnosis import (  # noqa: E402
+from constrain.base.errors import VocabularyError
+from constrain.integrations.model_diagnosis import (
     Finding,
     ModelDiagnosis,
     diagnose_model,
     read_widths,
 )
-from tests import model_factory, tokenizer_factory  # noqa: E402
+from tests import model_factory, tokenizer_factory
 
 CHAT = (
     "{% for m in messages %}<|turn|>{{ m['role'] }}: {{ m['content'] }}<|turn|>{% endfor %}"
