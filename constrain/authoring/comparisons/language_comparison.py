@@ -100,9 +100,9 @@ def compare_schemas(
     """
     rng = np.random.default_rng(0) if rng is None else rng
     style = Style.any()
-    documents = [parse_json(one) if isinstance(one, str) else one for one in (first, second)]
     build = partial(_compile, style=style, registry=dict(registry or {}), limits=limits)
-    sides = [_make_side(partial(build, schema=document)) for document in documents]
+    sides = [_make_side(partial(build, schema=one)) for one in (first, second)]
+    documents = [parse_json(one) if isinstance(one, str) else one for one in (first, second)]
 
     def difference(a: int, b: int) -> Constraint:
         uris = ("urn:constrain:first", "urn:constrain:second")

@@ -19,11 +19,12 @@ h1 { font-size: 1.4rem } h2 { font-size: 1.05rem; margin: 1.8rem 0 .3rem } p { m
 pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .3rem 0 }
 .scroll { overflow-x: auto }
 table { border-collapse: collapse; font: 13px/1.5 ui-monospace, "DejaVu Sans Mono", monospace }
-th, td { padding: .1rem .7rem .1rem 0; text-align: left; vertical-align: top }
+th, td { vertical-align: top }
 td { overflow-wrap: anywhere; white-space: pre-wrap }
 th { border-bottom: 1px solid; font-family: system-ui, sans-serif }
-td.number, th.number { text-align: right; white-space: nowrap }
 """
+CELL = "padding:.1em 1em .1em 0"
+"""Style of the cells of tables, in notebooks too, which have no style sheet of ours."""
 FONT = "font:11px system-ui,sans-serif"
 
 
@@ -45,7 +46,8 @@ def build_table(headers: Sequence[str], rows: Iterable[Sequence[str]], *, numeri
     """Return a table of cells that are HTML already. numeric: columns that are aligned to the right."""
 
     def row_of(cells: Sequence[str], tag: str) -> str:
-        kinds = [' class="number" style="text-align:right"' if k in numeric else "" for k in range(len(cells))]
+        sides = ["right" if k in numeric else "left" for k in range(len(cells))]
+        kinds = [f' style="{CELL};text-align:{side}"' for side in sides]
         scope = ' scope="col"' if tag == "th" else ""
         return "<tr>" + "".join(f"<{tag}{scope}{kind}>{cell}</{tag}>" for kind, cell in zip(kinds, cells)) + "</tr>"
 
