@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from ..authoring.answers import explain_answer
 from ..authoring.answers.answer_text import HEADERS, answer_rows, summarise_answer
 from ..authoring.explanations import first_refusal
 from ..authoring.token_refusals import explain_end, explain_text
-from ..base.errors import ArgumentError, SourceError, shorten_text
+from ..base.errors import SourceError, shorten_text
 from ..compilation.constraint_compiler import compile
 from . import display
 from .generate_command import load_with_note
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from ..engine.constraint import Constraint
     from .constraint_options import GivenConstraint
 
-__all__ = ["explain_answer_file", "write_page"]
+__all__ = ["check_page", "explain_answer_file", "write_page"]
 
 
 def explain_answer_file(
@@ -81,10 +83,16 @@ def print_explanation(explanation: AnswerExplanation, refusal: str | None) -> No
         display.print_answer((refusal, "bold red"))
 
 
-def write_page(file: str, page: str) -> None:
-    """Write a page, and say so. Raise ArgumentError for what is no regular file: a named pipe would block."""
+def check_page(file: str | None) -> None:
+    """Raise BadParameter unless a page can have this name: other files are not overwritten by mistake."""
+    if file is None:
+        return
     path = Path(file)
-    if path.exists() and not path.is_file():
-        raise ArgumentError(f"{shorten_text(file)} is not a regular file", hint="Give the name of a new file.")
-    path.write_text(page, encoding="utf-8")
+    if path.suffix not in (".html", ".htm") or (path.exists() and not path.is_file()):
+        raise typer.BadParameter(f"{shorten_text(repr(file))} must be a file that ends in .html", param_hint="'--html'")
+
+
+def write_page(file: str, page: str) -> None:
+    """Write a page, and say so."""
+    Path(file).write_text(page, encoding="utf-8")
     display.print_note(f"{shorten_text(file)}: {len(page):,} characters")

@@ -25,7 +25,7 @@ from ..compilation.constraint_compiler import compile
 from ..forms import Form, grammar as form_of, json_schema, regex as regex_form
 from ..sampling import SAMPLERS
 from . import display
-from .answer_explanation_output import write_page
+from .answer_explanation_output import check_page, write_page
 from .common_arguments import SchemaOptions, takes_style, whitespace_of
 from .constraint_options import ChoiceOption, GrammarOption, RegexOption, SchemaOption, read_constraint
 from .generate_command import load_with_note
@@ -79,6 +79,7 @@ def compare_pair(
     is 0 if they are equal (samplers: always), 1 if not.
     """
     rng = np.random.default_rng(None if seed is None else check_count("--seed", seed))
+    check_page(html)
     chosen = kind or find_kind(first, second)
     load_kernels()
     if chosen == "samplers":

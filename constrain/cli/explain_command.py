@@ -22,7 +22,7 @@ from ..compilation.constraint_compiler import compile
 from ..engine.constraint import Constraint
 from ..frontends.json_schema.reading.keywords import KEYWORDS, list_annotations
 from . import display
-from .answer_explanation_output import explain_answer_file
+from .answer_explanation_output import check_page, explain_answer_file
 from .common_arguments import SchemaOptions, takes_style
 from .constraint_options import ChoiceOption, GrammarOption, RegexOption, SchemaOption, read_constraint
 from .grammar_source import ImportOption
@@ -80,6 +80,7 @@ def explain_constraint(
     """
     if keyword is not None:
         raise typer.Exit(explain_keyword(keyword, as_json))
+    check_page(html)
     given = read_constraint(schema, regex, grammar, choice, folders, options)
     load_kernels()
     if answer is not None:

@@ -103,6 +103,7 @@ def test_hostile_answers(run: Run, tmp_path: Path) -> None:
 def test_wrong_uses_of_explain(run: Run) -> None:
     assert run("explain", "--schema", SCHEMA, "--html", "x.html").code == 2
     assert run("explain", "--schema", SCHEMA, "--answer", "/no/such").code == 2
+    assert run("compare", "{}", "{}", "--html", "x.json").code == 2
     assert run("explain", "--schema", SCHEMA, "--regex", "a").code == 2
 
 

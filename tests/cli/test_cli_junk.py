@@ -159,7 +159,7 @@ def parameters() -> Iterator[Any]:
 def values(command: str, parameter: str, junk: Junk) -> dict[str, str]:
     """Junk for a parameter, by what to call it."""
     kinds = leaves(hints()[command][parameter])
-    if parameter == "output":  # a file to write: nothing in the working folder
+    if parameter in ("output", "html"):  # a file to write: nothing in the working folder
         other = junk.paths["text.json"] if command == "batch" else "x.png"
         return {"folder": junk.paths["folder"], "in a file": f"{junk.right}/x.svg", "other": other}
     if kinds & {int, float}:
