@@ -24,7 +24,7 @@ MOST_TEXTS = 12
 """Number of answers whose shares are shown."""
 LONGEST = 200
 """Maximum number of characters of an answer or example that are shown."""
-SAMPLER_HEADERS = ("sampler", "answers", "different", "unfinished", "off by", "worth", "model calls", "seconds")
+SAMPLER_HEADERS = ("sampler", "draws", "texts", "cut off", "off by", "worth", "calls", "seconds")
 MONO = "font:13px/1.6 ui-monospace,'DejaVu Sans Mono',monospace"
 RELATIONS = {
     "equal": "{0} and {1} accept exactly the same.",
@@ -109,8 +109,9 @@ def describe_samplers(comparison: ComparedSamplers) -> list[str]:
     if weighted:
         lines.append(f"Answers of {', '.join(weighted)} are counted by their weights.")
     lines.append(
-        "off by: how far the sampler's answers are from the model's own under the constraint (KL divergence). "
-        "worth: how many faithful answers these are worth."
+        "texts: how many different ones. cut off: draws that did not end. off by: how far the draws are from the "
+        "model's own distribution under the constraint (KL divergence). worth: how many faithful draws these are "
+        "worth. calls: of the model."
     )
     return lines
 
