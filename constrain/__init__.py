@@ -24,6 +24,7 @@ from .base.version import __version__
 if TYPE_CHECKING:
     from . import grammars as grammars
     from .authoring.schema_inference import infer
+    from .authoring.token_refusals import explain_token
     from .base.errors import (
         ArgumentError,
         ConstrainError,
@@ -145,6 +146,7 @@ __all__ = [
     "decode_masked",
     "contains",
     "excludes",
+    "explain_token",
     "fill_masks",
     "free_text",
     "gbnf",
@@ -177,6 +179,7 @@ __all__ = [
 
 _PACKAGES = {
     "authoring.schema_inference": "infer",
+    "authoring.token_refusals": "explain_token",
     "decoding.events": "FinishEvent RetryEvent TextEvent",
     "dialogue": "ToolCall structural_tag tool_calls tools",
     "engine.batches": "apply_mask fill_masks",
@@ -224,6 +227,9 @@ _EXTENSIONS = {
     "read_tokenizer": "integrations.tokenizer_objects:from_tokenizer",
     "reduce_constraint": "compilation.saved_constraint:reduce_constraint",
     "save_constraint": "compilation.saved_constraint:save_constraint",
+    "show_constraint": "authoring.notebooks.notebook_outputs:show_constraint",
+    "show_draws": "authoring.notebooks.notebook_outputs:show_draws",
+    "show_vocabulary": "authoring.notebooks.notebook_outputs:show_vocabulary",
 }
 """Functions of higher layers that classes of lower layers call (see `base.extensions`), as `module:name`."""
 

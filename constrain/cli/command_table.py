@@ -44,10 +44,11 @@ COMMANDS = {
     "test": CommandRow("test_command", "run_grammar_tests", "Test a grammar with texts to accept and to reject."),
     "view": CommandRow("view_command", "draw_grammar", "Draw railroad diagrams of a grammar."),
     "infer": CommandRow("infer_command", "infer_from_files", "Find a tight schema that all examples satisfy."),
-    "explain": CommandRow("explain_command", "explain_constraint", "Explain a keyword, or what may follow a prefix."),
+    "explain": CommandRow("explain_command", "explain_constraint", "Explain a keyword, a refused text, or an answer."),
+    "compare": CommandRow("compare_command", "compare_pair", "Compare two samplers, styles, schemas or grammars."),
     "demo": CommandRow("demo_command", "run_demo", "Demonstrate generation with the embedded model."),
     "warmup": CommandRow("warm_up_command", "warm_up_kernels", "Compile the kernels now, not at the first use."),
-    "doctor": CommandRow("doctor_command", "diagnose_tokenizer", "Test what constrain reads from a tokenizer."),
+    "doctor": CommandRow("doctor_command", "diagnose_tokenizer", "Test a model and its tokenizer, and say what to set."),
 }
 
 

@@ -14,17 +14,21 @@ from ..authoring.explanations import (
     describe_expected,
     find_keyword_rows,
     join_words,
-    refusal_of,
 )
+from ..authoring.token_refusals import TokenRefusal, explain_text
 from ..base.errors import ConstrainError
 from ..base.options import Style
 from ..compilation.constraint_compiler import compile
 from ..engine.constraint import Constraint
 from ..frontends.json_schema.reading.keywords import KEYWORDS, list_annotations
 from . import display
+from .answer_explanation_output import check_page, explain_answer_file
 from .common_arguments import SchemaOptions, takes_style
+from .constraint_options import ChoiceOption, GrammarOption, RegexOption, SchemaOption, read_constraint
+from .grammar_source import ImportOption
 from .kernel_notice import load_kernels
-from .source_options import JsonFlag, VocabularyOption, attribute_errors, bytes_of, read_schema, vocabulary_of
+from .model_options import PromptOption, read_prompt
+from .source_options import JsonFlag, VocabularyOption, attribute_errors, bytes_of, vocabulary_of
 
 if TYPE_CHECKING:
     from ..engine.matcher import Matcher
@@ -49,35 +53,44 @@ def explain_constraint(
     keyword: Annotated[
         str | None, typer.Option(help="Report where and how this JSON Schema keyword is enforced.")
     ] = None,
-    schema: Annotated[str | None, typer.Option(help="A schema: a file, - or JSON text.")] = None,
-    regex: Annotated[str | None, typer.Option(help="A regular expression.")] = None,
+    schema: SchemaOption = None,
+    regex: RegexOption = None,
+    grammar: GrammarOption = None,
+    choice: ChoiceOption = None,
     prefix: Annotated[str, typer.Option(help="The text so far.")] = "",
     token: Annotated[str | None, typer.Option(help="Explain whether this text may come next.")] = None,
     token_id: Annotated[int | None, typer.Option(help="The same for a token id of the vocabulary.")] = None,
     vocabulary: VocabularyOption = None,
+    answer: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Explain this answer of the model token by token; - for stdin.")
+    ] = None,
+    prompt: PromptOption = None,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="With --answer: write a page with plots.")] = None,
+    folders: ImportOption = None,
     options: SchemaOptions = SchemaOptions(),
     as_json: JsonFlag = False,
 ) -> None:
-    """Explain where a keyword is enforced, or what may follow a prefix and why a token may not.
+    """Explain where a keyword is enforced, what may follow a prefix and why a token may not, or an answer.
 
     constrain explain --keyword minItems
 
     constrain explain --schema S --prefix '{"age": 1' --token x --model demo
+
+    constrain explain --schema S --answer FILE --prompt "Describe a person." --model demo --html page.html
     """
     if keyword is not None:
         raise typer.Exit(explain_keyword(keyword, as_json))
-    if (schema is None) == (regex is None):
-        raise typer.BadParameter("give one of --keyword, --schema and --regex.")
-    what: dict[str, Any] = {"regex": regex}
-    name = "the regex"
-    if schema is not None:
-        source = read_schema(schema)
-        name, text, options = source.name, source.text, options.relative_to(source)
-        what = {"schema": text}
+    check_page(html)
+    given = read_constraint(schema, regex, grammar, choice, folders, options)
     load_kernels()
-
-    with attribute_errors(name):
-        constraint = compile(vocabulary_of(vocabulary), style=options.style, registry=options.registry, **what)
+    if answer is not None:
+        raise typer.Exit(explain_answer_file(answer, given, read_prompt(prompt), vocabulary or "demo", html, as_json))
+    if html is not None or prompt is not None:
+        raise typer.BadParameter("--html and --prompt need --answer.")
+    with attribute_errors(given.name):
+        constraint = compile(
+            vocabulary_of(vocabulary), style=given.options.style, registry=given.options.registry, **given.arguments
+        )
     token_text = None if token is None else bytes_of("--token", token)
     if token_id is not None:
         token_text = token_bytes(constraint, token_id)
@@ -112,15 +125,17 @@ def explain_keyword(keyword: str, as_json: bool) -> int:
 def explain_position(constraint: Constraint, prefix: bytes, token: bytes | None, listed: bool, as_json: bool) -> int:
     """Print what is allowed after a prefix, and the verdict on one token; return the exit code."""
     matcher = constraint.matcher()
-    refusal = refusal_of(matcher, prefix)
     answer: dict[str, Any] = {"prefix": prefix.decode("utf-8", "replace")}
-    if refusal is not None:
-        answer |= {"prefix_refused": asdict(refusal)}
+    prefix_refusal = explain_text(matcher, prefix)
+    if prefix_refusal is not None and prefix_refusal.place is not None:
+        answer |= {"prefix_refused": asdict(prefix_refusal.place), "because": refusal_json(prefix_refusal)}
         if as_json:
             display.as_json(answer)
         else:
             display.print_answer(("the prefix itself is refused", "bold red"))
-            show_refusal(refusal)
+            show_refusal(prefix_refusal.place)
+            if prefix_refusal.ablation is not None:
+                display.print_answer(f"  because: {prefix_refusal.reason}")
         return display.NO
     matcher.advance_bytes(prefix)
     expected, forced, closing = describe_expected(matcher), matcher.forced(), matcher.shortest_completion()
@@ -140,31 +155,39 @@ def explain_position(constraint: Constraint, prefix: bytes, token: bytes | None,
         answer |= {"tokens_allowed": len(tokens), "tokens": [{"id": i, "text": text} for i, text in some.items()]}
         share = f"{len(tokens):,} of {constraint.vocabulary.size:,}"
         lines.append(("tokens", f"{share}: " + "  ".join(some.values())))
-    rejected = None if token is None else refusal_of(matcher, token)
+    refused = None if token is None else explain_text(matcher, token)
+    rejected = None if refused is None else refused.place
     if token is not None:
-        refusal_data = None if rejected is None else asdict(rejected)
         answer["token"] = {
             "text": token.decode("utf-8", "replace"),
             "allowed": rejected is None,
-            "refusal": refusal_data,
+            "refusal": None if rejected is None else asdict(rejected),
+            "because": None if refused is None else refusal_json(refused),
         }
     if as_json:
         display.as_json(answer)
     else:
         display.print_facts(lines)
         if token is not None:
-            show_verdict(token.decode("utf-8", "replace"), rejected)
+            show_verdict(token.decode("utf-8", "replace"), refused)
     return display.FINE if rejected is None else display.NO
 
 
-def show_verdict(token: str, refusal: ByteRefusal | None) -> None:
+def refusal_json(refusal: TokenRefusal) -> dict[str, Any]:
+    """Return why a token is refused as JSON data."""
+    return {"reason": refusal.reason, **({} if refusal.ablation is None else asdict(refusal.ablation))}
+
+
+def show_verdict(token: str, refusal: TokenRefusal | None) -> None:
     """Print whether a token is allowed next, and why not."""
     display.print_answer()
-    if refusal is None:
+    if refusal is None or refusal.place is None:
         display.print_answer((repr(token), "bold"), (" may come next", "green"))
-    else:
-        display.print_answer((repr(token), "bold"), (" may not come next", "red"))
-        show_refusal(refusal)
+        return
+    display.print_answer((repr(token), "bold"), (" may not come next", "red"))
+    show_refusal(refusal.place)
+    if refusal.ablation is not None:
+        display.print_answer(f"  because: {refusal.reason}")
 
 
 def show_refusal(refusal: ByteRefusal) -> None:

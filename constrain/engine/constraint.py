@@ -54,6 +54,11 @@ class Constraint(BoundProgram):
         text = ", ".join(f"{name}={value!r}" for name, value in source.items())
         return f"Constraint({text if len(text) <= 80 else text[:77] + '...'})"
 
+    def _repr_html_(self) -> str:
+        """Return a railroad diagram, for notebooks."""
+        shown: str = find_extension("show_constraint")(self)
+        return shown
+
     @property
     def grammar(self) -> Grammar:
         """The compiled Grammar. If the program was loaded from the disk cache, the source is parsed on first access."""

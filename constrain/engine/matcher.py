@@ -63,8 +63,7 @@ class Matcher(MatcherPosition):
 
     def __repr__(self) -> str:
         """Return the text so far and whether it is complete."""
-        vocabulary = self.constraint.vocabulary
-        text = b"".join(t if isinstance(t, bytes) else vocabulary.transcript((t,)) for t in self._accepted)
+        text = self.text
         state = "finished" if self.is_finished else "complete" if self.is_complete else "not complete"
         return f"Matcher({text if len(text) <= 60 else b'...' + text[-57:]!r}, {state})"
 
@@ -287,6 +286,12 @@ class Matcher(MatcherPosition):
         return not self._ended and not self.is_complete and not self.next_bytes()
 
     # ---- transitions --------------------------------------------------------------------------------------------
+
+    @property
+    def text(self) -> bytes:
+        """The text accepted so far: bytes of `advance_bytes` and of tokens, special tokens by their names."""
+        spell = self.constraint.vocabulary.transcript
+        return b"".join(item if isinstance(item, bytes) else spell((item,)) for item in self._accepted)
 
     @property
     def tokens(self) -> list[int]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from time import perf_counter_ns
 from typing import Any, Literal, TypedDict
@@ -21,6 +22,7 @@ from ..forms.sources import free_text
 from ..integrations.transformers_models import LoadedModel
 from ..sampling import LanguageModel
 from ..vocabulary.vocabulary import Vocabulary
+from .answer_source import AnswerSource
 from .captured_values import build_request_program
 from .checked_generation import TokenChecks, check_mask_order, is_guiding
 from .draft_plan import Draft, check_forced_drafts, plan_drafts
@@ -144,7 +146,7 @@ class EngineCall:
     def make_generation(self, number: int, outcome: Outcome) -> Generation[Any]:
         """Return the Generation of a text of one prompt. Raise ValueRefused if it is refused."""
         prompt = self.prompts[number]
-        return accept_text(outcome, prompt.request, prompt.check, self.vocabulary, prompt.captures)
+        return accept_text(outcome, prompt.request, prompt.check, self.vocabulary, prompt.captures, prompt.source)
 
 
 def prepare_call(
@@ -197,15 +199,21 @@ def prepare_call(
         )
         captures = None if request is None else build_request_program(request, vocabulary, limits)
         times.append((perf_counter_ns() - start) / 1e3)
-        encode = PromptEncoder(prepare_prompt(loaded, prompt, request, prompting), runner, max_tokens)
+        prepared = prepare_prompt(loaded, prompt, request, prompting)
+        encode = PromptEncoder(prepared, runner, max_tokens)
         ids, most = encode(())
         if heal != "none":
             ids, constraint, prefix = heal_request(vocabulary, ids, constraint, limits)
+            prepared = replace(prepared, prompt=ids)
+        source_of_texts = AnswerSource(
+            None if request is None else constraint, partial(prepared.after_prompt, choice.adjustment)
+        )
         texts.append(
             BatchPrompt(
                 ids, constraint, most, source, request=request, check=None if checks is not None else check,
                 token_check=None if checks is None else checks.make_check(len(prefix)), retries=retries,
                 prompt_after=None if retry_prompt is None else encode, prefix=prefix, captures=captures, drafts=drafts,
+                source=source_of_texts,
             )
         )  # fmt: skip
     return EngineCall(vocabulary, texts, times, choice, n, is_list, errors, search)

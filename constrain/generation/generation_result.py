@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from ..authoring.answers import AnswerExplanation, draw_plain_text
 from ..base.errors import ConstrainError, Refusal, ValueRefused
 from ..decoding.outcomes import FinishReason, Outcome, Stats
 from ..sampling import SAMPLERS
 from ..sampling.core.weight_statistics import weight_stats
+from .answer_source import AnswerSource, explain_generated
+from .captured_values import read_captures
 
 if TYPE_CHECKING:
     from ..captures.capture_program import CaptureProgram
     from ..sampling.core.masked_sampling import Proposal
     from .generation_arguments import ConstraintRequest
-from .captured_values import read_captures
 
 __all__ = ["Generation", "as_generation", "weigh_outcomes"]
 
@@ -58,6 +60,8 @@ class Generation(Generic[T]):
         value where the form is a schema: of the Python type that it was made of, otherwise the JSON value. A name that
         may occur several times has a list, in the order of the text. Names in alternatives that the text does not use
         are missing.
+    source : AnswerSource or None
+        The model and the constraint, for `explain`; None after copying, pickling, and for answers of other servers.
     """
 
     text: str
@@ -70,10 +74,44 @@ class Generation(Generic[T]):
     stop: str | None = None
     refusals: tuple[Refusal, ...] = ()
     captures: dict[str, Any] = field(default_factory=dict)
+    source: AnswerSource | None = field(default=None, compare=False, repr=False)
+
+    def explain(self) -> AnswerExplanation:
+        """Explain the answer token by token: what the model wanted, what the constraint allowed, and what was taken.
+
+        Nothing of this is recorded while an answer is generated. The model is run again over the prompt and the answer:
+        with a key-value cache in one forward pass, much less than generating took. The latest explanation is kept.
+
+        Returns
+        -------
+        AnswerExplanation
+            A table as text (`str`), a page (`save_html`), or an output in a notebook.
+
+        Raises
+        ------
+        ConstrainError
+            If the answer was not constrained, or its model is not at hand (see `source`).
+        """
+        closing = self.stats.closing_tokens if self.finish_reason == "budget" else 0
+        return explain_generated(self.source, self.tokens, self.finish_reason, self.refusals, closing)
+
+    def _repr_html_(self) -> str:
+        """Return the text coloured by who chose its tokens (which runs the model, see `explain`), for notebooks."""
+        if self.source is None or self.source.constraint is None:
+            return draw_plain_text(
+                self.text,
+                "The model is not at hand, so it is not known who chose the tokens."
+                if self.source is None
+                else "Without a constraint, the model chose every token.",
+            )
+        return self.explain()._repr_html_()
 
 
 def as_generation(
-    outcome: Outcome, request: ConstraintRequest | None, program: CaptureProgram | None = None
+    outcome: Outcome,
+    request: ConstraintRequest | None,
+    program: CaptureProgram | None = None,
+    source: AnswerSource | None = None,
 ) -> Generation[Any]:
     """Convert an Outcome to a Generation, parsing its value and finding its captures with `program`, if it has any.
 
@@ -84,7 +122,7 @@ def as_generation(
     if request is None:
         return Generation(
             text, text, tuple(outcome.tokens), outcome.logprob, outcome.log_weight, outcome.finish_reason,
-            outcome.stats, outcome.stop,
+            outcome.stats, outcome.stop, source=source,
         )  # fmt: skip
     try:
         value = None if outcome.finish_reason == "length" else request.value(text)
@@ -100,7 +138,7 @@ def as_generation(
         raise refused from error
     return Generation(
         text, value, tuple(outcome.tokens), outcome.logprob, outcome.log_weight, outcome.finish_reason, outcome.stats,
-        outcome.stop, captures=captures,
+        outcome.stop, captures=captures, source=source,
     )  # fmt: skip
 
 

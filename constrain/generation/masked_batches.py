@@ -21,6 +21,7 @@ from ..decoding.token_choice import TokenChoice
 from ..engine.constraint import Constraint
 from ..speculation.draft_source import DraftSource
 from ..vocabulary.vocabulary import Vocabulary
+from .answer_source import AnswerSource
 from .draft_plan import FORCED_TEXT, DraftPlan
 from .drawn_texts import DrawnTexts, WantedText, take_outcome
 from .generation_arguments import Check, ConstraintRequest
@@ -48,7 +49,7 @@ class BatchPrompt:
     request, check, retries: what makes a value of a text, what else it must satisfy, and how often it is drawn again if
     it does not. token_check: what its tokens must pass while it is drawn. prompt_after: the prompt after refusals, if
     it is to contain them. prefix: as that of `GenerationRequest`. captures: finds the captures of a text. drafts: how
-    its texts are drafted.
+    its texts are drafted. source: where its texts come from, for `Generation.explain`.
     """
 
     prompt: Sequence[int]
@@ -63,6 +64,7 @@ class BatchPrompt:
     prefix: bytes = field(default=b"", kw_only=True)
     captures: CaptureProgram | None = field(default=None, kw_only=True)
     drafts: DraftPlan = field(default=FORCED_TEXT, kw_only=True)
+    source: AnswerSource | None = field(default=None, kw_only=True)
 
     def avoid_prefixes(self, dead: set[tuple[int, ...]]) -> TokenCheck | None:
         """Return the check of its tokens, which also rejects those that lead to dead prefixes."""
@@ -168,7 +170,9 @@ class PromptDrawing:
         else:
             take_outcome(
                 self.texts, text, outcome,
-                lambda one: accept_text(one, prompt.request, prompt.check, self.vocabulary, prompt.captures),
+                lambda one: accept_text(
+                    one, prompt.request, prompt.check, self.vocabulary, prompt.captures, prompt.source
+                ),
                 prompt.retries,
             )  # fmt: skip
         return wanted.refusals[-1].reason if wanted.is_missing else ""

@@ -14,6 +14,7 @@ from .generation_result import Generation, as_generation
 if TYPE_CHECKING:
     from ..captures.capture_program import CaptureProgram
     from ..vocabulary.vocabulary import Vocabulary
+    from .answer_source import AnswerSource
     from .generation_arguments import Check, ConstraintRequest
 
 __all__ = ["accept_text"]
@@ -25,13 +26,15 @@ def accept_text(
     check: Check | None,
     vocabulary: Vocabulary,
     captures: CaptureProgram | None = None,
+    source: AnswerSource | None = None,
 ) -> Generation[Any]:
     """Return the Generation of a text. Raise ValueRefused if the type or the check refuses it.
 
     request: the constraint, or None for an unconstrained text. check: a function of the text, which returns whether it
-    is accepted or raises a ValueError with the reason; or a Checker. captures: finds the captures of the text.
+    is accepted or raises a ValueError with the reason; or a Checker. captures: finds the captures of the
+    text. source: where it came from.
     """
-    generation = as_generation(outcome, request, captures)
+    generation = as_generation(outcome, request, captures, source)
     reason = "" if check is None else find_refusal(check, generation, vocabulary)
     if reason:
         error = ValueRefused(

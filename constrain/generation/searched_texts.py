@@ -85,7 +85,7 @@ def search_prompt(
         data = call.vocabulary.transcript(answer.tokens)[len(prompt.prefix) :]
         outcome = Outcome(list(answer.tokens), data, answer.logprob, answer.log_weight, "complete", stats)
         outcome.skipped = len(prompt.prefix)
-        generations.append(as_generation(outcome, prompt.request, prompt.captures))
+        generations.append(as_generation(outcome, prompt.request, prompt.captures, prompt.source))
     return generations[0] if call.n is None else generations
 
 

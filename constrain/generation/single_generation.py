@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from time import perf_counter_ns
 from typing import Any
 
@@ -14,6 +15,7 @@ from ..engine.constraint import Constraint
 from ..integrations.transformers_models import LoadedModel
 from ..sampling.sampler_choice import SamplerChoice
 from ..vocabulary.vocabulary import Vocabulary
+from .answer_source import AnswerSource
 from .captured_values import build_request_program
 from .checked_generation import check_mask_order, find_mask_option
 from .draft_plan import check_draft_sampler
@@ -130,6 +132,7 @@ class SingleCall:
     def draw_texts(self) -> DrawnTexts:
         """Draw texts until the requested number is accepted, and complete their statistics."""
         draw, n = self.make_draw(), self.arguments["n"]
+        source = AnswerSource(self.constraint, partial(self.prepared.after_prompt, self.choice.adjustment))
 
         def draw_again(tries: Sequence[tuple[Refusal, ...]]) -> tuple[list[Outcome], int]:
             if self.prepared.retry_prompt is None or not any(tries):
@@ -139,7 +142,7 @@ class SingleCall:
 
         texts = draw_accepted(
             draw_again,
-            lambda outcome: accept_text(outcome, self.request, None, self.vocabulary, self.captures),
+            lambda outcome: accept_text(outcome, self.request, None, self.vocabulary, self.captures, source),
             1 if n is None else n,
             0 if self.selected.sampler == "without_replacement" else self.arguments["retries"],
         )

@@ -470,6 +470,11 @@ class Vocabulary:
         how = (tuple(self.special.items()), self.leading_space, self.name, *encoders)
         return restore_vocabulary, (self.fingerprint, self.tokens, self.eos_ids, *how)
 
+    def _repr_html_(self) -> str:
+        """Return the size, the special tokens and a sample, for notebooks."""
+        shown: str = find_extension("show_vocabulary")(self)
+        return shown
+
     def __repr__(self) -> str:
         names = {index: key for key, index in self.special.items()}
         ends = ", ".join(f"{index} {names.get(index, '')}".rstrip() for index in self.eos_ids)

@@ -60,8 +60,8 @@ def file(tmp_path: Path) -> Callable[[str | bytes], str]:
 
 
 COMMANDS = (
-    "generate", "batch", "choose", "score", "repair", "check", "validate", "sample", "infer", "explain", "demo",
-    "warmup", "doctor",
+    "generate", "batch", "choose", "score", "repair", "check", "validate", "sample", "infer", "explain",
+    "compare", "demo", "warmup", "doctor",
 )  # fmt: skip
 
 

@@ -50,13 +50,14 @@ RIGHT: dict[str, dict[str, list[str]]] = {
     "view": {"grammar": ["json"]},
     "infer": {"files": ["FILE"]},
     "explain": {"schema": [SCHEMA]},
+    "compare": {"first": [SCHEMA], "second": [SCHEMA]},
     "demo": {"schema": [SCHEMA]},
     "warmup": {},
     "doctor": {"model": ["bytes"]},
 }
 """A right call of each command; FILE: a file that holds the JSON text 1, EMPTY: an empty one, NEW: a file to write."""
 INSTEAD = {"generate": dict.fromkeys(("schema", "regex", "grammar", "type_text", "pydantic", "tools"), "choice"),
-           "explain": {"regex": "schema"},
+           "explain": {"regex": "schema", "grammar": "schema", "choice": "schema"},
            "batch": {"schema": "choice", "regex": "choice", "grammar": "choice", "type_name": "choice"},
            "repair": {"regex": "schema", "grammar": "schema", "choice": "schema"}}  # fmt: skip
 """Parameters that stand in place of another one of the right call."""
@@ -85,7 +86,8 @@ TEXTS = ("", "a\udc80b", "x" * 10_000, "\x1b[31m", "-1", "{", "nowhere/at/all", 
 """Values of options that take a text; half surrogates are how Python has bytes of an argument that are not UTF-8."""
 NUMBERS = ("", "-1", "0", "nan", "9" * 30, "9" * 5_000, "\udcff")
 FIRST = {"generate": "schema", "check": "schema", "validate": "instances", "sample": "schema", "test": "grammar",
-         "view": "grammar", "infer": "files", "explain": "schema", "demo": "schema", "doctor": "model"}  # fmt: skip
+         "view": "grammar", "infer": "files", "explain": "schema", "demo": "schema", "doctor": "model",
+         "compare": "first"}  # fmt: skip
 """The parameter of each command that is given every junk file; others are given a few."""
 FEW = ("missing", "folder", "fifo", "binary.json", "deep object.json", "grammar.lark")
 
@@ -162,7 +164,7 @@ def parameters() -> Iterator[Any]:
 def values(command: str, parameter: str, junk: Junk) -> dict[str, str]:
     """Junk for a parameter, by what to call it."""
     kinds = leaves(hints()[command][parameter])
-    if parameter == "output":  # a file to write: nothing in the working folder
+    if parameter in ("output", "html"):  # a file to write: nothing in the working folder
         other = junk.paths["text.json"] if command == "batch" else "x.png"
         return {"folder": junk.paths["folder"], "in a file": f"{junk.right}/x.svg", "other": other}
     if kinds & {int, float}:

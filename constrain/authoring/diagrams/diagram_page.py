@@ -5,6 +5,7 @@ Both follow the light or dark colour scheme of the reader.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
@@ -16,7 +17,7 @@ from .automaton_diagram import MOST_STATES, Automaton, draw_automaton
 from .railroad_rules import Drawn, draw_rules
 from .railroad_shapes import GAP
 
-__all__ = ["draw_page", "draw_svg"]
+__all__ = ["draw_page", "draw_rules_svg", "draw_svg"]
 
 MARGIN = 20
 TITLE = 26
@@ -55,11 +56,7 @@ TIP = (
 
 def draw_svg(written: WrittenGrammar) -> str:
     """Return one SVG picture with all diagrams below each other."""
-    parts, y, width = [], float(MARGIN), 300.0
-    for one in draw_rules(written):
-        parts.append(f'<g class="railroad" id="{escape(_id(one))}">' + "".join(_titled(one, MARGIN, y)) + "</g>")
-        y += _height(one)
-        width = max(width, one.shape.width + 8 * GAP + 2 * MARGIN)
+    parts, y, width = _stack(draw_rules(written))
     scanner = _scanner(written)
     if scanner is not None:
         title = f'<text class="title" x="{MARGIN}" y="{y + 16:g}">all terminals as one automaton</text>'
@@ -67,10 +64,31 @@ def draw_svg(written: WrittenGrammar) -> str:
         parts.append(f'<g class="scanner">{TIP}{title}{moved}</g>')
         y += TITLE + scanner.height
         width = max(width, scanner.width + 2 * MARGIN)
-    y += MARGIN
+    return _picture(written.name, parts, width, y + MARGIN)
+
+
+def draw_rules_svg(name: str, drawn: Sequence[Drawn]) -> str:
+    """Return one SVG picture of some diagrams below each other. name: its title."""
+    parts, y, width = _stack(drawn)
+    return _picture(name, parts, width, y + MARGIN)
+
+
+def _stack(drawn: Sequence[Drawn]) -> tuple[list[str], float, float]:
+    """Return diagrams below each other, with the height and the width that they take."""
+    parts, y, width = [], float(MARGIN), 300.0
+    for one in drawn:
+        parts.append(f'<g class="railroad" id="{escape(_id(one))}">' + "".join(_titled(one, MARGIN, y)) + "</g>")
+        y += _height(one)
+        width = max(width, one.shape.width + 8 * GAP + 2 * MARGIN)
+    return parts, y, width
+
+
+def _picture(name: str, parts: Sequence[str], width: float, height: float) -> str:
+    """Return an SVG picture that follows the colour scheme of the reader."""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{y:g}" viewBox="0 0 {width:g} {y:g}">'
-        f"<title>{escape(written.name)}</title><style>{COLOURS}{STYLE}</style>"
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
+        f'viewBox="0 0 {width:g} {height:g}">'
+        f"<title>{escape(name)}</title><style>{COLOURS}{STYLE}</style>"
         f'<rect width="100%" height="100%" style="fill: var(--paper)"/>{"".join(parts)}</svg>\n'
     )
 

@@ -18,6 +18,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.extensions import find_extension
 from .answer_posterior import sum_by_text, sum_by_value
 
 __all__ = ["Draw", "Draws", "log_sum"]
@@ -84,6 +85,11 @@ class Draws(Sequence[Draw]):
 
     def __iter__(self) -> Iterator[Draw]:
         return iter(self.draws)
+
+    def _repr_html_(self) -> str:
+        """Return the likeliest texts and their shares, for notebooks."""
+        shown: str = find_extension("show_draws")(self)
+        return shown
 
     def without_unfinished(self) -> Draws:
         """Return these draws without those of weight 0, which did not end and are counted instead."""

@@ -1,0 +1,1 @@
+"""What notebooks show of the objects of packages below this one."""

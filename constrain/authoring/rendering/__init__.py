@@ -1,0 +1,1 @@
+"""Text of models for people to read, and self-contained HTML pages."""

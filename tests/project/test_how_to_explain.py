@@ -1,0 +1,13 @@
+"""docs/how-to/explain-an-answer.md runs as written, and prints what it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.page_reader import page, runs
+
+
+def test_the_page_runs_as_written() -> None:
+    pytest.importorskip("transformers")
+    for block, expected, printed in runs(page("explain-an-answer.md")):
+        assert set(expected) <= set(printed), block
