@@ -50,8 +50,13 @@ class PacedBudget(WorkBudget):
         self.worked: dict[int, int] = {}  # by thread: its CPU time in nanoseconds when it rested last
 
     def abandon(self) -> None:
-        """Let the constructions of the request end with an error: nobody waits for them any more."""
+        """Let the constructions and draws of the request end with an error: nobody waits for them any more."""
         self.is_abandoned = True
+
+    def check(self) -> None:
+        """Raise LimitError if the request was abandoned."""
+        if self.is_abandoned:
+            raise LimitError("The request was abandoned before its answer was complete.")
 
     def spend(self, units: int, construction: str) -> None:
         """Charge units as `WorkBudget.spend` does, and rest if it is time."""
@@ -74,5 +79,4 @@ class PacedBudget(WorkBudget):
         if before is not None and self.is_busy():
             time.sleep((REST if self.spent <= CHEAP else LONG_REST) * (now - before) / 1e9)
         self.pool.wait_turn(self.spent, lambda: self.is_abandoned)
-        if self.is_abandoned:
-            raise LimitError("The request was abandoned before its constraint was compiled.")
+        self.check()
