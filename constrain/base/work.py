@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from .errors import LimitError
 
-__all__ = ["WorkBudget", "check_work", "memoize_work", "spend_work", "use_budget", "work_budget"]
+__all__ = ["WorkBudget", "active_budget", "check_work", "memoize_work", "spend_work", "use_budget", "work_budget"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -128,6 +128,11 @@ def spend_work(units: int, construction: str) -> None:
     budget = _current.get()
     if budget is not None:
         budget.spend(units, construction)
+
+
+def active_budget() -> WorkBudget | None:
+    """Return the active budget."""
+    return _current.get()
 
 
 def check_work() -> None:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 from fastapi import Request
 
 from ..base.errors import LimitError
+from ..base.work import active_budget
 from ..decoding.events import AnswerEvent, FinishEvent, RetryEvent, StreamEvent, TextEvent
 from ..generation.generation_result import Generation
 from ..generation.inference_engine import Engine
@@ -24,6 +25,7 @@ from ..integrations.transformers_models import LoadedModel, Prompt
 from .answer_call import AnswerCall
 from .call_formats import choose_tool_format
 from .operations import Operations
+from .paced_budget import PacedBudget
 from .request_body import parse_body, receive_body
 from .request_errors import RequestError, locate_errors
 from .request_objects import RequestObject
@@ -34,6 +36,8 @@ __all__ = ["AnswerService"]
 
 T = TypeVar("T")
 
+BYTES_A_UNIT = 2
+"""Bytes of a body that are parsed and encoded in a unit of work; bodies of 40 KB and more go to the slow queue."""
 CONSTRAINTS = ("schema", "regex", "grammar", "choices")
 
 
@@ -67,8 +71,15 @@ class AnswerService:
             If the body is refused, by `read` too; with status 429 if too many others wait.
         """
         data = await receive_body(request, self.settings)
+
+        def read_in_turn() -> T:
+            budget = active_budget()
+            if isinstance(budget, PacedBudget):
+                budget.take_turn(len(data) // BYTES_A_UNIT)
+            return read(self.parse(request, data), self)
+
         with self.operations.count_reading():
-            return await asyncio.to_thread(lambda: read(self.parse(request, data), self))
+            return await asyncio.to_thread(read_in_turn)
 
     def parse(self, request: Request, data: bytes) -> RequestObject:
         """Return the body of a request. Raise RequestError as `parse_body`, or if an equal constraint has taken more

@@ -66,6 +66,11 @@ class PacedBudget(WorkBudget):
             self.unrested = 0
             self.rest()
 
+    def take_turn(self, units: int) -> None:
+        """Wait for the turn of a piece of work that cannot be divided and is not charged, of so many units."""
+        self.pool.wait_turn(self.spent + units, lambda: self.is_abandoned)
+        self.check()
+
     def rest(self) -> None:
         """Sleep in proportion to the work of the calling thread since its last rest; then wait for its turn.
 

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from constrain.base.work import spend_work
-from constrain.serving import tool_requests
+from constrain.serving import answer_service, tool_requests
+from constrain.serving.answer_service import BYTES_A_UNIT
+from constrain.serving.compile_pool import CHEAP
 from constrain.serving.paced_budget import UNITS
 from constrain.serving.server_settings import ServerSettings
 from tests.running_server import chat_body, read_answer, run_in_thread, wait_until
@@ -46,6 +48,26 @@ def test_slow_tools_occupy_their_places_and_no_others(monkeypatch: pytest.Monkey
         assert read_answer(running.send(chat_body(max_tokens=1)))[0] == 200
         for one in slow:
             one.close()
+        wait_until(lambda: not running.operations.pool.working)
+
+
+def test_large_bodies_leave_the_fast_queue_to_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    with run_in_thread(NARROW, slots=1) as running:
+        go_on, parse = threading.Event(), answer_service.parse_body
+
+        def parse_slowly(data: bytes, settings: ServerSettings) -> Any:
+            if len(data) > BYTES_A_UNIT * CHEAP:
+                go_on.wait()
+            return parse(data, settings)
+
+        monkeypatch.setattr(answer_service, "parse_body", parse_slowly)
+        text = "x" * BYTES_A_UNIT * CHEAP
+        large = [running.send(chat_body(text, max_tokens=1)) for _ in range(4)]
+        wait_until(lambda: len(running.operations.pool.slow) == 4)
+        assert read_answer(running.send(chat_body(max_tokens=1)))[0] == 200
+        large.pop().close()  # while it waits for its turn, or works
+        go_on.set()
+        assert [read_answer(one)[0] for one in large] == [400] * 3  # longer than the model's context
         wait_until(lambda: not running.operations.pool.working)
 
 
