@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 from pydantic import BaseModel, ConfigDict
 from pydantic_ai import Agent, NativeOutput, PromptedOutput, ToolOutput
-from pydantic_ai.exceptions import ModelHTTPError, UnexpectedModelBehavior
+from pydantic_ai.exceptions import AgentRunError
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
