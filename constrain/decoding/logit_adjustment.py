@@ -180,11 +180,11 @@ def list_ids(tokens: Iterable[int], size: int) -> NDArray[np.int64]:
     return np.array(sorted({token for token in tokens if token < size}), np.int64)
 
 
-def unite_ids(many: NDArray[np.int64], few: NDArray[np.int64]) -> NDArray[np.int64]:
+def unite_ids(ids: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the ids of two ascending arrays without repetitions, ascending. Fast where the second one is short."""
-    places = np.searchsorted(many, few)
-    is_new = np.append(many, -1)[places] != few
-    return np.insert(many, places[is_new], few[is_new])
+    places = np.searchsorted(ids, others)
+    is_new = np.append(ids, -1)[places] != others
+    return np.insert(ids, places[is_new], others[is_new])
 
 
 def renormalise(before: Row, after: Row, changed: NDArray[np.int64]) -> Row:

@@ -43,9 +43,9 @@ def test_the_repetition_penalty_is_that_of_transformers(row: Any, tokens: list[i
 
 
 @given(st.sets(st.integers(0, 20)), st.sets(st.integers(0, 20)))
-def test_ids_are_united_as_sets(many: set[int], few: set[int]) -> None:
-    found = unite_ids(np.array(sorted(many), np.int64), np.array(sorted(few), np.int64))
-    assert found.tolist() == sorted(many | few)
+def test_ids_are_united_as_sets(ids: set[int], others: set[int]) -> None:
+    found = unite_ids(np.array(sorted(ids), np.int64), np.array(sorted(others), np.int64))
+    assert found.tolist() == sorted(ids | others)
 
 
 @given(LOGITS, BIASES.filter(bool), TOKENS.filter(bool))
