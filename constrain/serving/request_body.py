@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections import Counter
@@ -15,12 +16,17 @@ from .request_errors import RequestError
 from .request_limits import check_request_size
 from .server_settings import ServerSettings
 
-__all__ = ["parse_body", "receive_body"]
+__all__ = ["parse_body", "read_body", "receive_body"]
 
 MOST_NESTING = 200
 """Deepest nesting of brackets in a body."""
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 """An escape that may be half of a surrogate pair."""
+
+
+async def read_body(request: Request, settings: ServerSettings) -> dict[str, Any]:
+    """Return the JSON object of a request's body, parsed in a thread. Raise RequestError as the next two do."""
+    return await asyncio.to_thread(parse_body, await receive_body(request, settings), settings)
 
 
 async def receive_body(request: Request, settings: ServerSettings) -> bytes:
