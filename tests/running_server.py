@@ -17,6 +17,7 @@ from constrain.serving.application import create_app
 from constrain.serving.request_log import RequestLog
 from constrain.serving.server_process import bind_socket
 from constrain.serving.server_settings import ServerSettings
+from constrain.serving.timed_connection import build_connection
 
 PATIENCE = 60.0
 
@@ -30,7 +31,10 @@ class RunningServer:
         self.operations = self.app.state.operations
         self.listener = bind_socket("127.0.0.1", 0)
         self.port = self.listener.getsockname()[1]
-        self.server = uvicorn.Server(uvicorn.Config(self.app, log_config=None, timeout_graceful_shutdown=5))
+        connection = build_connection(settings)
+        self.server = uvicorn.Server(
+            uvicorn.Config(self.app, http=connection, log_config=None, timeout_graceful_shutdown=5)
+        )
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.listener]}, daemon=True)
 
     def send(self, body: dict[str, Any] | bytes, path: str = "/v1/chat/completions", **headers: str) -> socket.socket:

@@ -26,9 +26,12 @@ class ClassEngine(PluginEngine):
 
     def load(self) -> Any:
         """See `PluginEngine`."""
+        import torch
+
         from constrain import Vocabulary
         from constrain.demo import model_folder
 
+        torch.set_num_threads(1)  # see `local_engines.Transformers`
         self.vocabulary = Vocabulary.from_pretrained(model_folder())
         self.open()
         return self.vocabulary

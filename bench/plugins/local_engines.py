@@ -123,11 +123,13 @@ class Transformers(PluginEngine):
 
     def load(self) -> Any:
         """See `PluginEngine`."""
+        import torch
         import transformers
 
         from constrain import Vocabulary
         from constrain.demo import model_folder
 
+        torch.set_num_threads(1)  # products this small only wait for each other, for minutes where cores are shared
         self.model = transformers.AutoModelForCausalLM.from_pretrained(model_folder())
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(model_folder())
         self.prompt = self.tokenizer(PROMPT, return_tensors="pt")

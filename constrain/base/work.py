@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from .errors import LimitError
 
-__all__ = ["WorkBudget", "memoize_work", "spend_work", "use_budget", "work_budget"]
+__all__ = ["WorkBudget", "active_budget", "check_work", "memoize_work", "spend_work", "use_budget", "work_budget"]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -66,6 +66,9 @@ class WorkBudget:
                 self.paid.add(one.key)
                 self.spend(one.own, construction)
                 todo.extend(one.parts)
+
+    def check(self) -> None:
+        """Raise LimitError if nobody waits for the result any more, as servers know; here, never."""
 
     def spend(self, units: int, construction: str) -> None:
         """Charge `units`. Raise LimitError, naming the construction, if the budget is exceeded."""
@@ -125,6 +128,18 @@ def spend_work(units: int, construction: str) -> None:
     budget = _current.get()
     if budget is not None:
         budget.spend(units, construction)
+
+
+def active_budget() -> WorkBudget | None:
+    """Return the active budget."""
+    return _current.get()
+
+
+def check_work() -> None:
+    """Raise LimitError if the active budget was abandoned. For long work that is not charged, such as sampling."""
+    budget = _current.get()
+    if budget is not None:
+        budget.check()
 
 
 class _Cost(NamedTuple):

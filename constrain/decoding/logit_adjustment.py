@@ -54,6 +54,8 @@ class LogitAdjustment:
         Subtracted from the logits of tokens of the text so far, once for each time that they occur in it.
     logit_bias : Mapping of int to float
         Added to the logits of tokens, by id; -inf excludes a token.
+    biased, biases : ndarray
+        The same as arrays, for each step: ids, int64 [n], ascending, and float64 [n].
 
     Raises
     ------
@@ -67,6 +69,8 @@ class LogitAdjustment:
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     logit_bias: Mapping[int, float] = field(default_factory=dict)
+    biased: NDArray[np.int64] = field(init=False, repr=False, compare=False)
+    biases: NDArray[np.float64] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("repetition_penalty", "presence_penalty", "frequency_penalty"):
@@ -80,7 +84,10 @@ class LogitAdjustment:
             if isinstance(token, bool) or not isinstance(token, (int, np.integer)) or token < 0:
                 raise TypeError(f"logit_bias has the key {describe_value(token)}: give ids of tokens")
             biases[int(token)] = check_bias(token, bias)
-        object.__setattr__(self, "logit_bias", MappingProxyType({t: bias for t, bias in biases.items() if bias}))
+        kept = {token: biases[token] for token in sorted(biases) if biases[token]}
+        object.__setattr__(self, "logit_bias", MappingProxyType(kept))
+        object.__setattr__(self, "biased", np.array(list(kept), np.int64))
+        object.__setattr__(self, "biases", np.array(list(kept.values()), np.float64))
 
     @property
     def is_empty(self) -> bool:
@@ -147,21 +154,37 @@ def adjust_changed(
 
     prompt: the tokens of the prompt. counts: how often each token occurs in the text so far.
     """
-    touched = {*adjustment.logit_bias, *counts}
+    written = list_ids(counts, len(logits))
+    seen = written
     if adjustment.repetition_penalty != 1:
-        touched |= prompt
-    ids = np.array(sorted(token for token in touched if token < len(logits)), np.int64)
+        seen = unite_ids(list_ids(prompt, len(logits)), written)
+    count = int(np.searchsorted(adjustment.biased, len(logits)))
+    ids = unite_ids(adjustment.biased[:count], seen)
     values = logits[ids].astype(np.float64)
-    values += [adjustment.logit_bias.get(token, 0.0) for token in ids.tolist()]
-    occurrences = np.array([counts.get(token, 0) for token in ids.tolist()], np.float64)
+    values[np.searchsorted(ids, adjustment.biased[:count])] += adjustment.biases[:count]
+    occurrences = np.zeros(len(ids))
+    occurrences[np.searchsorted(ids, written)] = [counts[token] for token in written.tolist()]
     if adjustment.repetition_penalty != 1:
-        seen = np.array([token in prompt or token in counts for token in ids.tolist()], bool)
+        was_seen = np.zeros(len(ids), np.bool_)
+        was_seen[np.searchsorted(ids, seen)] = True
         penalised = np.where(values < 0, values * adjustment.repetition_penalty, values / adjustment.repetition_penalty)
-        values = np.where(seen, penalised, values)
+        values = np.where(was_seen, penalised, values)
     values -= adjustment.frequency_penalty * occurrences + adjustment.presence_penalty * (occurrences > 0)
     adjusted = logits.copy()
     adjusted[ids] = values
     return adjusted, ids
+
+
+def list_ids(tokens: Iterable[int], size: int) -> NDArray[np.int64]:
+    """Return the different tokens below `size`, ascending."""
+    return np.array(sorted({token for token in tokens if token < size}), np.int64)
+
+
+def unite_ids(ids: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the ids of two ascending arrays without repetitions, ascending. Fast where the second one is short."""
+    places = np.searchsorted(ids, others)
+    is_new = np.append(ids, -1)[places] != others
+    return np.insert(ids, places[is_new], others[is_new])
 
 
 def renormalise(before: Row, after: Row, changed: NDArray[np.int64]) -> Row:

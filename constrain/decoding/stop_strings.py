@@ -74,6 +74,7 @@ class StopFinder:
 
     def __init__(self, stops: Iterable[str]) -> None:
         self.stops = [(stop, stop.encode()) for stop in stops]
+        self.firsts = {data[0] for _, data in self.stops}
         self.longest = max((len(data) for _, data in self.stops), default=0)
         self.tail, self.size = b"", 0
 
@@ -97,6 +98,8 @@ class StopFinder:
     def count_pending(self, accepts: Callable[[int], bool]) -> int:
         """Return how many bytes at the end of the text may be the beginning of an occurrence that ends it."""
         for length in range(len(self.tail), 0, -1):
+            if self.tail[-length] not in self.firsts:
+                continue
             suffix = self.tail[-length:]
             if any(data.startswith(suffix) for _, data in self.stops) and accepts(self.size - length):
                 return length

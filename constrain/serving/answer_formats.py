@@ -18,6 +18,7 @@ from typing import Any
 from ..base.options import Style
 from ..dialogue import structural_tag
 from ..forms import Form, gbnf, grammar, json_schema, literal, regex
+from ..forms.form import Either
 from .request_errors import RequestError, locate_errors
 from .request_objects import RequestObject
 
@@ -67,10 +68,8 @@ class AnswerFormat:
 
 def either_text(texts: Sequence[str]) -> Form:
     """Return the form of one of several texts."""
-    form = literal(texts[0])
-    for text in texts[1:]:
-        form = form | text
-    return form
+    forms = tuple(literal(text) for text in dict.fromkeys(texts))
+    return forms[0] if len(forms) == 1 else Either(forms)
 
 
 def read_response_format(body: RequestObject, name: str) -> AnswerFormat:

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from fastapi import Request
 
 from ..base.errors import LimitError
+from ..base.work import active_budget
 from ..decoding.events import AnswerEvent, FinishEvent, RetryEvent, StreamEvent, TextEvent
 from ..generation.generation_result import Generation
 from ..generation.inference_engine import Engine
@@ -24,7 +25,8 @@ from ..integrations.transformers_models import LoadedModel, Prompt
 from .answer_call import AnswerCall
 from .call_formats import choose_tool_format
 from .operations import Operations
-from .request_body import read_body
+from .paced_budget import PacedBudget
+from .request_body import parse_body, receive_body
 from .request_errors import RequestError, locate_errors
 from .request_objects import RequestObject
 from .server_settings import ServerSettings
@@ -32,6 +34,10 @@ from .token_logprobs import LogprobReader
 
 __all__ = ["AnswerService"]
 
+T = TypeVar("T")
+
+BYTES_A_UNIT = 2
+"""Bytes of a body that are parsed and encoded in a unit of work; bodies of 40 KB and more go to the slow queue."""
 CONSTRAINTS = ("schema", "regex", "grammar", "choices")
 
 
@@ -56,6 +62,34 @@ class AnswerService:
             raise RequestError("the model of this server holds its own prompt", status=500, code="no_prompts")
         return self.engine.model
 
+    async def read_request(self, request: Request, read: Callable[[RequestObject, AnswerService], T]) -> T:
+        """Return what `read` makes of the body of a request. Both the body and what it asks for are read in a thread.
+
+        Raises
+        ------
+        RequestError
+            If the body is refused, by `read` too; with status 429 if too many others wait.
+        """
+        data = await receive_body(request, self.settings)
+
+        def read_in_turn() -> T:
+            budget = active_budget()
+            if isinstance(budget, PacedBudget):
+                budget.take_turn(len(data) // BYTES_A_UNIT)
+            return read(self.parse(request, data), self)
+
+        with self.operations.count_reading():
+            return await asyncio.to_thread(read_in_turn)
+
+    def parse(self, request: Request, data: bytes) -> RequestObject:
+        """Return the body of a request. Raise RequestError as `parse_body`, or if an equal constraint has taken more
+        work than the server allows.
+        """
+        body, refused = parse_body(data, self.settings), self.operations.refused
+        request.state.digest = refused.digest(request.url.path, body)
+        refused.check(request.state.digest)
+        return RequestObject(body)
+
     def encode(self, prompt: Prompt, pointer: str) -> list[int]:
         """Return the token ids of a prompt. Raise RequestError at its place if the model's context is too short."""
         with locate_errors(pointer):
@@ -65,15 +99,6 @@ class AnswerService:
         except LimitError as error:
             raise RequestError(error.cause, pointer, hint="Shorten it.", code="context_length_exceeded") from None
         return ids
-
-    async def read_body(self, request: Request) -> RequestObject:
-        """Return the body of a request. Raise RequestError as `request_body.read_body`, or if an equal constraint has
-        taken more work than the server allows.
-        """
-        body, refused = await read_body(request, self.settings), self.operations.refused
-        request.state.digest = refused.digest(request.url.path, body)
-        refused.check(request.state.digest)
-        return RequestObject(body)
 
     async def complete(self, call: AnswerCall) -> list[Generation[Any]]:
         """Return the n texts of a call. Cancelling the task abandons them.

@@ -23,7 +23,7 @@ from .prompt_rendering import render_conversation
 from .request_fields import check_fields
 from .request_objects import RequestObject
 from .sampling_fields import read_count, read_max_tokens, read_sampler, read_token_options
-from .shared_fields import check_model, read_stream_options
+from .shared_fields import StreamOptions, check_model, read_stream_options
 from .token_logprobs import LogprobReader
 from .tool_requests import plan_tools
 
@@ -39,11 +39,10 @@ def build_chat_router() -> APIRouter:
     @router.post("/v1/chat/completions")
     async def create_chat_completion(request: Request) -> Response:
         service: AnswerService = request.app.state.service
-        body = await service.read_body(request)
-        call = await asyncio.to_thread(read_chat_request, body, service)
+        call, sending = await service.read_request(request, read_chat_request)
         shape = ChatShape(service.settings.model_name, call)
-        if read_stream_options(body).is_streamed:
-            shape.shows_usage = read_stream_options(body).shows_usage
+        if sending.is_streamed:
+            shape.shows_usage = sending.shows_usage
             return await respond_with_events(stream_chat(service, call, shape), ends_with="[DONE]")
         messages = [await read_answer(service, call, made) for made in await service.complete(call)]
         return JSONResponse(shape.describe(messages))
@@ -51,8 +50,8 @@ def build_chat_router() -> APIRouter:
     return router
 
 
-def read_chat_request(body: RequestObject, service: AnswerService) -> AnswerCall:
-    """Return the call of a request. Raise RequestError for whatever is wrong with it.
+def read_chat_request(body: RequestObject, service: AnswerService) -> tuple[AnswerCall, StreamOptions]:
+    """Return the call of a request, and how its answer is sent. Raise RequestError for whatever is wrong with it.
 
     Runs in a thread: schemas of tools are compiled here.
     """
@@ -69,10 +68,11 @@ def read_chat_request(body: RequestObject, service: AnswerService) -> AnswerCall
     }
     constraint, pointer = make_constraint(wanted, plan, marks, service.tool_format)
     ids = render_conversation(service.model, messages, plan, wanted, {} if template is None else template.value)
-    return AnswerCall(
+    call = AnswerCall(
         service.encode(ids, "/messages"), read_count(body, service.settings), {**options, **constraint}, pointer,
         wanted, plan, marks, service.tool_format, read_top_logprobs(body), sampler, sampler_options,
     )  # fmt: skip
+    return call, read_stream_options(body)
 
 
 def read_top_logprobs(body: RequestObject) -> int | None:

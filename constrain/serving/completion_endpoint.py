@@ -25,7 +25,7 @@ from .request_fields import check_fields
 from .request_objects import RequestObject
 from .sampling_fields import read_count, read_max_tokens, read_sampler, read_token_options
 from .server_settings import ServerSettings
-from .shared_fields import check_model, read_stream_options
+from .shared_fields import StreamOptions, check_model, read_stream_options
 from .token_logprobs import LogprobReader, TokenLogprob, list_completion_logprobs
 from .tool_requests import ToolPlan
 
@@ -82,10 +82,8 @@ def build_completion_router() -> APIRouter:
     @router.post("/v1/completions")
     async def create_completion(request: Request) -> Response:
         service: AnswerService = request.app.state.service
-        body = await service.read_body(request)
-        calls, prompts = await asyncio.to_thread(read_completion_request, body, service)
+        calls, prompts, sending = await service.read_request(request, read_completion_request)
         shape = CompletionShape(service.settings.model_name, calls, prompts)
-        sending = read_stream_options(body)
         if sending.is_streamed:
             shape.shows_usage = sending.shows_usage
             return await respond_with_events(stream_completions(service, shape), ends_with="[DONE]")
@@ -94,8 +92,12 @@ def build_completion_router() -> APIRouter:
     return router
 
 
-def read_completion_request(body: RequestObject, service: AnswerService) -> tuple[list[AnswerCall], list[str]]:
-    """Return the calls of a request, one for each prompt, and the prompts as texts if they are echoed."""
+def read_completion_request(
+    body: RequestObject, service: AnswerService
+) -> tuple[list[AnswerCall], list[str], StreamOptions]:
+    """Return the calls of a request, one for each prompt, the prompts as texts if they are echoed, and how the answer
+    is sent.
+    """
     check_fields(body, "completions")
     check_model(body, service.settings)
     prompts, wanted = read_prompts(body, service.settings), read_answer_format(body)
@@ -117,7 +119,8 @@ def read_completion_request(body: RequestObject, service: AnswerService) -> tupl
         for ids in encoded
     ]  # fmt: skip
     decode = service.model.tokenizer.decode
-    return calls, [str(decode(ids, skip_special_tokens=True)) if is_echoed else "" for ids in encoded]
+    echoed = [str(decode(ids, skip_special_tokens=True)) if is_echoed else "" for ids in encoded]
+    return calls, echoed, read_stream_options(body)
 
 
 def read_prompts(body: RequestObject, settings: ServerSettings) -> list[tuple[str, Any]]:

@@ -51,11 +51,11 @@ class Operations:
         self.metrics = ServerMetrics(scheduler, lambda: self.queued_texts)
         self.limits = Limits(work=settings.compile_work, state_cache_bytes=settings.state_cache_bytes)
         self.refused = RefusedWork()
-        self.admitted = 0
+        self.admitted = self.reading = 0
         self.active = 0
         self.is_draining = False
         self.tasks: set[asyncio.Task[None]] = set()
-        most_texts = scheduler.slots + settings.max_queue  # each of which may have a job that waits for its turn
+        most_texts = scheduler.slots + settings.max_queue  # each may have a job that waits; requests that are read, too
         self.pool = CompilePool(settings.compile_threads, settings.compile_threads + most_texts)
 
     @property
@@ -65,8 +65,8 @@ class Operations:
 
     @property
     def queued_texts(self) -> int:
-        """How many texts wait: for a slot, or while their constraint is compiled."""
-        return max(0, self.admitted - self.scheduler.used)
+        """How many texts wait: for a slot, or while their request is read or their constraint compiled."""
+        return max(0, self.admitted + self.reading - self.scheduler.used)
 
     @contextmanager
     def admit(self, call: AnswerCall) -> Iterator[tuple[dict[str, Any], AnswerMeter]]:
@@ -99,12 +99,29 @@ class Operations:
         """Return options that turn drafts off where a batch is large: they save passes, but each takes longer."""
         return {"draft": "none"} if self.admitted > MOST_DRAFTING else {}
 
+    @contextmanager
+    def count_reading(self) -> Iterator[None]:
+        """Count a request whose body is read in a thread as one text that waits, since it may construct something.
+
+        Raises
+        ------
+        RequestError
+            With status 429 if it would wait behind more texts than the server allows.
+        """
+        self.check_queue(1)
+        self.reading += 1
+        try:
+            yield
+        finally:
+            self.reading -= 1
+
     def check_queue(self, texts: int) -> None:
         """Raise RequestError with status 429 if so many texts more cannot wait."""
-        waiting, most = self.admitted + texts - self.scheduler.slots, self.settings.max_queue
-        if self.admitted and waiting > most:
+        others = self.admitted + self.reading
+        waiting, most = others + texts - self.scheduler.slots, self.settings.max_queue
+        if others and waiting > most:
             raise RequestError(
-                f"{self.admitted:,} texts are running or waiting, and this server lets at most {most:,} wait",
+                f"{others:,} texts are running or waiting, and this server lets at most {most:,} wait",
                 status=429, code="queue_full", hint="Try again in a second.",
             )  # fmt: skip
 

@@ -50,8 +50,13 @@ class PacedBudget(WorkBudget):
         self.worked: dict[int, int] = {}  # by thread: its CPU time in nanoseconds when it rested last
 
     def abandon(self) -> None:
-        """Let the constructions of the request end with an error: nobody waits for them any more."""
+        """Let the constructions and draws of the request end with an error: nobody waits for them any more."""
         self.is_abandoned = True
+
+    def check(self) -> None:
+        """Raise LimitError if the request was abandoned."""
+        if self.is_abandoned:
+            raise LimitError("The request was abandoned before its answer was complete.")
 
     def spend(self, units: int, construction: str) -> None:
         """Charge units as `WorkBudget.spend` does, and rest if it is time."""
@@ -60,6 +65,11 @@ class PacedBudget(WorkBudget):
         if self.unrested >= UNITS:
             self.unrested = 0
             self.rest()
+
+    def take_turn(self, units: int) -> None:
+        """Wait for the turn of a piece of work that cannot be divided and is not charged, of so many units."""
+        self.pool.wait_turn(self.spent + units, lambda: self.is_abandoned)
+        self.check()
 
     def rest(self) -> None:
         """Sleep in proportion to the work of the calling thread since its last rest; then wait for its turn.
@@ -74,5 +84,4 @@ class PacedBudget(WorkBudget):
         if before is not None and self.is_busy():
             time.sleep((REST if self.spent <= CHEAP else LONG_REST) * (now - before) / 1e9)
         self.pool.wait_turn(self.spent, lambda: self.is_abandoned)
-        if self.is_abandoned:
-            raise LimitError("The request was abandoned before its constraint was compiled.")
+        self.check()

@@ -10,6 +10,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Mapping
 from hashlib import sha256
+from threading import Lock
 from typing import Any
 
 from ..base.errors import ConstrainError, LimitError
@@ -29,10 +30,11 @@ FREE = frozenset({
 
 
 class RefusedWork:
-    """The latest errors, by the digest of the fields that constrain. Used by the thread of the event loop."""
+    """The latest errors, by the digest of the fields that constrain. Threads may share it."""
 
     def __init__(self) -> None:
         self.errors: OrderedDict[str, RequestError] = OrderedDict()
+        self.lock = Lock()
 
     def digest(self, path: str, body: Mapping[str, Any]) -> str:
         """Return the digest of what constrains the answer to a request, "" if nothing can be looked up."""
@@ -44,17 +46,20 @@ class RefusedWork:
 
     def check(self, digest: str) -> None:
         """Raise the error of an equal request, if it is kept."""
-        error = self.errors.get(digest)
+        with self.lock:
+            error = self.errors.get(digest)
+            if error is not None:
+                self.errors.move_to_end(digest)
         if error is not None:
-            self.errors.move_to_end(digest)
             raise copy_message(error)
 
     def note(self, digest: str, error: Exception) -> None:
         """Keep the error of a request if constructing its constraint took too much work."""
         if digest and isinstance(error, ConstrainError) and comes_from_source(error):
-            self.errors[digest] = copy_message(as_request_error(error))
-            if len(self.errors) > MOST_ERRORS:
-                self.errors.popitem(last=False)
+            with self.lock:
+                self.errors[digest] = copy_message(as_request_error(error))
+                if len(self.errors) > MOST_ERRORS:
+                    self.errors.popitem(last=False)
 
 
 def copy_message(error: RequestError) -> RequestError:

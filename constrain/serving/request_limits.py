@@ -61,6 +61,10 @@ def list_sizes(body: Mapping[str, Any]) -> Iterator[tuple[str, str, float, str]]
         value = body.get(field)
         if isinstance(value, list) and not (field == "prompt" and all(isinstance(one, int) for one in value)):
             yield field, "has a length of", len(value), setting
+    stops = body.get("stop")
+    for stop in stops if isinstance(stops, list) else [stops]:
+        if isinstance(stop, str):
+            yield "stop", "has a text whose bytes are", len(stop.encode("utf-8", "surrogatepass")), "max_stop_bytes"
 
 
 def digest_constraint(options: Mapping[str, Any], settings: ServerSettings, pointer: str) -> str:

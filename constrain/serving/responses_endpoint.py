@@ -22,7 +22,7 @@ from .request_objects import RequestObject
 from .response_items import read_input
 from .response_shapes import ResponseShape
 from .sampling_fields import read_max_tokens, read_sampler, read_token_options
-from .shared_fields import check_model, read_stream_options
+from .shared_fields import StreamOptions, check_model, read_stream_options
 from .tool_requests import plan_tools
 
 __all__ = ["build_responses_router"]
@@ -39,10 +39,9 @@ def build_responses_router() -> APIRouter:
     @router.post("/v1/responses")
     async def create_response(request: Request) -> Response:
         service: AnswerService = request.app.state.service
-        body = await service.read_body(request)
-        call = await asyncio.to_thread(read_responses_request, body, service)
-        shape = ResponseShape(service.settings.model_name, call, body.value)
-        if read_stream_options(body).is_streamed:
+        call, body, sending = await service.read_request(request, read_responses_request)
+        shape = ResponseShape(service.settings.model_name, call, body)
+        if sending.is_streamed:
             return await respond_with_events(stream_response(service, call, shape), ends_with=None)
         async for _ in write_response(service, call, shape):
             pass
@@ -51,8 +50,10 @@ def build_responses_router() -> APIRouter:
     return router
 
 
-def read_responses_request(body: RequestObject, service: AnswerService) -> AnswerCall:
-    """Return the call of a request. Raise RequestError for whatever is wrong with it.
+def read_responses_request(
+    body: RequestObject, service: AnswerService
+) -> tuple[AnswerCall, dict[str, Any], StreamOptions]:
+    """Return the call of a request, its body, and how its answer is sent. Raise RequestError for whatever is wrong.
 
     Runs in a thread: schemas of tools are compiled here.
     """
@@ -69,10 +70,11 @@ def read_responses_request(body: RequestObject, service: AnswerService) -> Answe
     constraint, pointer = make_constraint(wanted, plan, marks, service.tool_format)
     ids = service.encode(render_conversation(service.model, messages, plan, wanted, {}), "/input")
     body.read_typed("metadata", lambda value: isinstance(value, dict), "an object")
-    return AnswerCall(
+    call = AnswerCall(
         ids, 1, {**options, **constraint}, pointer, wanted, plan, marks, service.tool_format, read_included(body),
         sampler, sampler_options,
     )  # fmt: skip
+    return call, body.value, read_stream_options(body)
 
 
 def read_included(body: RequestObject) -> int | None:

@@ -28,6 +28,7 @@ from .application import Addition, create_app
 from .operations import Operations
 from .request_log import RequestLog
 from .server_settings import ServerSettings
+from .timed_connection import build_connection
 
 __all__ = ["bind_socket", "run_engine", "run_server"]
 
@@ -108,8 +109,9 @@ def run_server(app: Any, listener: socket.socket, on_start: Callable[[], None] =
         Called once requests are accepted.
     """
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, timeout_graceful_shutdown=GIVING_UP, ws="none", server_header=False
-    )
+        app, http=build_connection(app.state.operations.settings), log_config=None, access_log=False,
+        timeout_graceful_shutdown=GIVING_UP, ws="none", server_header=False,
+    )  # fmt: skip
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.collect()

@@ -29,12 +29,16 @@ class ServerSettings:
         Most answers to one request.
     max_prompt_tokens : int
         Most tokens of a prompt.
-    max_tools, max_stops : int
-        Most tools, and most stop strings, of one request.
+    max_tools, max_stops, max_stop_bytes : int
+        Most tools, most stop strings, and most bytes of a stop string, of one request.
     max_queue : int
         Most texts, of all requests, that wait for a slot of the Engine. A request beyond it is answered 429.
+    max_connections : int
+        Most connections, of all clients; further ones are closed.
     body_seconds, request_seconds : float
-        Most seconds until the body of a request has arrived, and until its answer is complete.
+        Most seconds until the head of a request has arrived, and then its body; and until its answer is complete.
+    stalled_seconds : float
+        Most seconds for which a client reads nothing of an answer that waits for it.
     drain_seconds : float
         How long running requests may go on after SIGTERM.
     compile_threads : int
@@ -70,9 +74,12 @@ class ServerSettings:
     max_prompt_tokens: int = 32_768
     max_tools: int = 128
     max_stops: int = 16
+    max_stop_bytes: int = 1_024
     max_queue: int = 256
+    max_connections: int = 900
     body_seconds: float = 30.0
     request_seconds: float = 300.0
+    stalled_seconds: float = 60.0
     drain_seconds: float = 30.0
     compile_threads: int = 4
     compile_work: int = 1_000_000

@@ -17,6 +17,8 @@ from ..vocabulary.vocabulary import Vocabulary
 
 __all__ = ["LogprobReader", "TokenLogprob", "describe_logprobs", "list_completion_logprobs"]
 
+MOST_ROWS = 64
+"""Most rows, each as long as the vocabulary, that are in memory at a time."""
 LOWEST = -9999.0
 """What stands for minus infinity, which JSON does not have."""
 
@@ -45,12 +47,14 @@ class LogprobReader:
 
     def read(self, tokens: Sequence[int]) -> list[TokenLogprob]:
         """Return those of the next tokens."""
-        before = [[*self.tokens, *tokens[:number]] for number in range(len(tokens))]
-        if not before:
-            return []
-        rows = rows_after(self.lm, before, self.vocabulary.size)
-        self.tokens.extend(tokens)
-        return [self.describe(token, row) for token, row in zip(tokens, rows)]
+        found: list[TokenLogprob] = []
+        for start in range(0, len(tokens), MOST_ROWS):
+            part = list(tokens[start : start + MOST_ROWS])
+            before = [[*self.tokens, *part[:number]] for number in range(len(part))]
+            rows = rows_after(self.lm, before, self.vocabulary.size)
+            self.tokens.extend(part)
+            found += [self.describe(token, row) for token, row in zip(part, rows)]
+        return found
 
     def describe(self, token: int, row: NDArray[np.floating[Any]]) -> TokenLogprob:
         """Return that of a token, given the row of its place."""

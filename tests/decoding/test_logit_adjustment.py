@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain import ArgumentError, compile, sampling
-from constrain.decoding.logit_adjustment import AdjustedModel, LogitAdjustment, adjust_logits, adjust_rows, renormalise
+from constrain.decoding.logit_adjustment import (
+    AdjustedModel,
+    LogitAdjustment,
+    adjust_logits,
+    adjust_rows,
+    renormalise,
+    unite_ids,
+)
 from constrain.sampling.core.masked_sampling import Proposal, apply_proposal
 from tests.markov_factory import ALARM, TWO, ChainModel, g_test
 from tests.model_factory import TableModel
@@ -33,6 +40,12 @@ def test_the_repetition_penalty_is_that_of_transformers(row: Any, tokens: list[i
     expected = oracle(torch.tensor([tokens]), torch.tensor(row[None]))[0].numpy()
     ours = adjust_logits(row, LogitAdjustment(repetition_penalty=penalty), tokens[:cut], tokens[cut:])
     assert np.array_equal(ours, expected)
+
+
+@given(st.sets(st.integers(0, 20)), st.sets(st.integers(0, 20)))
+def test_ids_are_united_as_sets(ids: set[int], others: set[int]) -> None:
+    found = unite_ids(np.array(sorted(ids), np.int64), np.array(sorted(others), np.int64))
+    assert found.tolist() == sorted(ids | others)
 
 
 @given(LOGITS, BIASES.filter(bool), TOKENS.filter(bool))

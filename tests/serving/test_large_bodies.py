@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import socket
-import threading
-from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 from fastapi import FastAPI
 
-from constrain.serving import operations_middleware, request_body
+from constrain.serving import operations_middleware
 from constrain.serving.application import create_app
 from constrain.serving.server_settings import ServerSettings
 from tests.serving.live_server import serve_live
@@ -79,29 +76,3 @@ def test_a_client_that_waits_to_be_told_to_continue(address: str) -> None:
         connection.shutdown(socket.SHUT_WR)
         while connection.recv(1 << 16):
             pass
-
-
-class SentBody:
-    """A request whose body comes in parts."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-
-    async def stream(self) -> AsyncIterator[bytes]:
-        for begin in range(0, len(self.data), 1 << 12):
-            yield self.data[begin : begin + (1 << 12)]
-
-
-@pytest.mark.parametrize("size", [10, request_body.LARGE - 10, request_body.LARGE + 10])
-def test_large_bodies_are_parsed_beside_the_event_loop(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    parse, threads = request_body.parse_body, list[int]()
-
-    def note_thread(data: bytes, settings: ServerSettings) -> dict[str, Any]:
-        threads.append(threading.get_ident())
-        return parse(data, settings)
-
-    monkeypatch.setattr(request_body, "parse_body", note_thread)
-    body = b'{"a": "%s"}' % (b"x" * size)
-    read: Any = request_body.read_body
-    assert asyncio.run(read(SentBody(body), ServerSettings())) == {"a": "x" * size}
-    assert (threads != [threading.get_ident()]) == (len(body) > request_body.LARGE)

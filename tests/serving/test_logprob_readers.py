@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import numpy as np
 import pytest
 from fastapi import FastAPI
 
+from constrain import Vocabulary
 from constrain.serving.answer_call import AnswerCall
+from constrain.serving.token_logprobs import MOST_ROWS, LogprobReader
 
 
 def test_only_wanted_logprobs_wait_for_a_thread(served: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,3 +34,20 @@ def test_only_wanted_logprobs_wait_for_a_thread(served: FastAPI, monkeypatch: py
     assert found is not None
     assert len(found) == 2
     assert hops
+
+
+def test_few_rows_are_in_memory_at_a_time() -> None:
+    """One for each token of a long answer, each as long as the vocabulary, would be gigabytes."""
+    asked: list[list[list[int]]] = []
+
+    class Model:
+        def next_logprobs(self, prefixes: list[list[int]]) -> Any:
+            asked.append(prefixes)
+            return np.log(np.full((len(prefixes), 3), 1 / 3))
+
+    vocabulary = Vocabulary.from_tokens([b"a", b"b", None], eos_ids=[2])
+    reader, tokens = LogprobReader(Model(), vocabulary, 1), [0, 1, 1] * MOST_ROWS
+    found = [*reader.read(tokens[:5]), *reader.read(tokens[5:])]
+    assert b"".join(one.data for one in found) == b"abb" * MOST_ROWS
+    assert max(map(len, asked)) == MOST_ROWS
+    assert [prefix for part in asked for prefix in part] == [tokens[:number] for number in range(len(tokens))]

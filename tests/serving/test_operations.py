@@ -46,6 +46,8 @@ def tight(served: FastAPI, lines: list[str]) -> Iterator[TestClient]:
         ({"max_completion_tokens": 10**30}, 400, "limit_exceeded", "/max_completion_tokens"),
         ({"tools": [TOOL, TOOL]}, 400, "limit_exceeded", "/tools"),
         ({"stop": ["a", "b", "c"]}, 400, "limit_exceeded", "/stop"),
+        ({"stop": ["a", "\u00e9" * 513]}, 400, "limit_exceeded", "/stop"),
+        ({"stop": "x" * 1_025}, 400, "limit_exceeded", "/stop"),
         ({"structured_outputs": {"regex": "x" * 400}}, 400, "limit_exceeded", "/structured_outputs/regex"),
         ({"structured_outputs": {"regex": ".*a.{12}"}}, 400, "limit_exceeded", "/structured_outputs/regex"),
         ({"messages": [{"role": "user", "content": "word " * 400}]}, 400, "limit_exceeded", None),

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError
+from ...base.work import check_work
 
 __all__ = ["TOLERANCE", "LanguageModel", "check_distribution", "check_mass", "rows_after"]
 
@@ -36,6 +37,7 @@ def rows_after(lm: LanguageModel, prefixes: list[list[int]], size: int) -> NDArr
     detected at once; later rows cost one maximum each. Raises ValueError for another shape or dtype, NaN, numbers above
     0, rows of minus infinity, and a first row that does not sum to 1.
     """
+    check_work()
     answer = lm.next_logprobs(prefixes)
     try:
         rows = np.asarray(answer)
