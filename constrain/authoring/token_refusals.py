@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..base.errors import ArgumentError, check_type, shorten_text
+from ..engine.matcher import Matcher
 from .explanations import ByteRefusal, join_words, locate_refusal, refusal_of
 from .rendering.readable_tokens import show_bytes
 from .schema_ablation import Ablation, find_refusing_keywords
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
-    from ..engine.matcher import Matcher
 
 __all__ = ["TokenRefusal", "explain_token", "explain_text"]
 
@@ -91,6 +91,7 @@ def explain_token(matcher: Matcher, token: int | bytes | str) -> TokenRefusal | 
     ArgumentError
         If the vocabulary has no such token.
     """
+    check_type("matcher", matcher, Matcher, "give what Constraint.matcher() returns")
     check_type("token", token, (int, bytes, str), "give the id of a token, or a text")
     if isinstance(token, int):
         return explain_id(matcher, token)

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
-from ..base.errors import ConstrainError, UnsupportedError, check_count
+from ..base.errors import ConstrainError, UnsupportedError, check_count, check_type
 from ..base.keyword_names import check_keywords, explain_keywords
 from ..decoding.events import StreamEvent
 from ..decoding.model_runner import DEFAULT_BOUNDS, CacheBounds
@@ -223,8 +223,11 @@ class Engine:
         SlotModel
             A `LanguageModel`. Close it to free its slots.
         """
+        check_type("prompt", prompt, (list, tuple), "give a list of token ids")
+        for token in prompt:
+            check_type("a token of the prompt", token, int, "give a list of token ids")
         left = self.runner.count_positions_left(prompt)
-        width = self.scheduler.slots if width is None else width
+        width = self.scheduler.slots if width is None else check_count("width", width, 1)
         return SlotModel(self._thread.read_rows, self._thread.free_slots, prompt, left, width)
 
     async def _search(self, call: EngineCall) -> PromptResult:

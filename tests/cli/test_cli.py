@@ -75,7 +75,7 @@ def test_help_lists_the_exit_codes(run: Run, command: str) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_that_compile_have_the_style(run: Run, command: str) -> None:
-    compiles = command in ("generate", "batch", "score", "repair", "check", "validate", "sample", "explain")
+    compiles = command in ("generate", "batch", "score", "repair", "check", "validate", "sample", "explain", "compare")
     assert ("--key-order" in run(command, "--help").out) == compiles
 
 

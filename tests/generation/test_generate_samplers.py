@@ -128,7 +128,7 @@ def test_the_command_line_takes_a_sampler() -> None:
     assert sorted(done.stdout.split()) == ["blue", "red"]
     done = CliRunner().invoke(app, [*given, "--sampler", "smc", "--particles", "2"])
     assert len(done.stdout.split()) == 5
-    assert "nats from the model's own distribution" in " ".join(done.stderr.split())
+    assert "from the model's own distribution among valid texts, in nats" in " ".join(done.stderr.split())
     done = CliRunner().invoke(app, [*given, "--sampler", "exact"])
     assert "the texts follow the model's own distribution" in " ".join(done.stderr.split())
     assert CliRunner().invoke(app, [*given, "--sampler", "magic"]).exit_code != 0

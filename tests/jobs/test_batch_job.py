@@ -145,7 +145,7 @@ def test_what_a_job_prints_does_not_stand_in_the_report(
         print("(raylet) A worker died or was killed")
         return run_job(*arguments, **options)
 
-    monkeypatch.setattr("constrain.jobs.run_job", run_noisily)
+    monkeypatch.setattr("constrain.cli.batch_command.run_job", run_noisily)
     source = tmp_path / "in.jsonl"
     source.write_text('{"prompt": "x"}\n', "utf-8")
     assert app.run_command(["batch", str(source), str(tmp_path / "out"), "--choice", "a", "--json"]) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
@@ -28,11 +29,11 @@ def test_the_page_runs_as_written(playing: FastAPI, tmp_path: Path) -> None:
 
 
 def test_its_commands_are_understood() -> None:
-    group = get_command(app.app)
+    group: Any = get_command(app.app)
     commands = re.findall(r"^\$ constrain (\w+)([^#\n]*)", TEXT, re.M)
     assert len(commands) == 3
     for name, options in commands:
-        group.commands[name].make_context(name, options.split())  # type: ignore[attr-defined]
+        group.get_command(None, name).make_context(name, options.split())
 
 
 def test_its_numbers_and_pictures() -> None:

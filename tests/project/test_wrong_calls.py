@@ -231,7 +231,11 @@ CALLS: dict[str, Call] = {
     "Engine.agenerate": (awaited_texts, lambda: {"prompts": None}),
     "Engine.stream": (engine_events, lambda: {"prompts": None}),
     **methods(
-        "Engine", lambda: constrain.Engine(model(), vocabulary()), session={"prompt": None, "seed": 1, "max_tokens": 9}
+        "Engine", lambda: constrain.Engine(model(), vocabulary()), session={"prompt": None, "seed": 1, "max_tokens": 9},
+        open_model={"prompt": [0], "width": 1},
+    ),
+    "explain_token": (
+        constrain.explain_token, lambda: {"matcher": matcher(), "token": 0},
     ),
     "partial_model": (constrain.partial_model, lambda: {"tp": int}),
     "stream_values": (constrain.stream_values, lambda: {"receive": print}),

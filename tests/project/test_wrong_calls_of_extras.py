@@ -41,7 +41,10 @@ def run_here(source: Any, output: Any, options: Any, cluster: Any, on_progress: 
 
 
 CALLS: dict[str, Call] = {
-    "create_app": (create_app, lambda: {"engine": engine(), "settings": SETTINGS, "log": RequestLog("none")}),
+    "create_app": (
+        create_app,
+        lambda: {"engine": engine(), "settings": SETTINGS, "log": RequestLog("none"), "additions": ()},
+    ),
     "ServerSettings": (
         ServerSettings,
         lambda: {name: getattr(SETTINGS, name) for name in inspect.signature(ServerSettings).parameters},
