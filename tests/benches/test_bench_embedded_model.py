@@ -111,6 +111,8 @@ def list_texts(file: Path) -> list[str]:
 
 
 def test_held_out_words_do_not_occur_in_the_training_data() -> None:
+    if not TRAINING.is_dir():
+        pytest.skip("training/ is not in this checkout")
     held_out = re.compile(rf"\b({'|'.join(list_held_out_words())})\b", re.IGNORECASE)
     found = {file.name: held_out.findall("\n".join(list_texts(file))) for file in TRAINING.glob("*.py")}
     assert "exercises.py" in found
