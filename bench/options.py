@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from .checkpoints import BASELINE, CHECKPOINTS
 from .corpus import Case, choose_cases, load_cases
 from .measure import CLOCKS
 from .registry import BENCHES
@@ -40,6 +41,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "jobs": {"type": int, "default": 1, "help": "processes side by side"},
     "repeat": {"type": int, "default": 3, "help": "how often each measurement is repeated"},
     "only": {"default": "", "metavar": "WORD", "help": "rows with this in their name"},
+    "checkpoint": {"default": BASELINE, "help": f"weights of the embedded model: {', '.join(CHECKPOINTS)} or a folder"},
     "results": {"type": Path, "default": RESULTS, "help": "folder of results; written below it, in one per commit"},
 }
 

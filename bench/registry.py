@@ -99,6 +99,11 @@ BENCHES: dict[str, Bench] = {
         "token and for each further one, medians; tasks: the share of right answers; harness: what the task reports",
         "--model demo --sample 100",
     ),
+    "embedded_model": Bench(
+        "Does the embedded model say what its prompt says, with a mask and without one?",
+        "shares in %: values (fields, labels) and whole answers that are right with constrain's mask, greedy; what "
+        "guessing among the alternatives gives; answers without a mask that are valid, and those that are right",
+    ),
     "plugins": Bench(
         "Are answers and masks inside other engines what our Matcher says?",
         "schemas refused by constrain, or whose shortest answer is longer than the model's context; answers by the "

@@ -37,6 +37,7 @@ from constrain.sampling.core.results import Draws
 from constrain.sampling.core.token_masses import Masses
 from constrain.sampling.particles import Awrs, Masked
 
+from .checkpoints import load_checkpoint
 from .corpus import ENDS, SIZE, Case, Llama3, choose_cases, load_cases
 from .options import build_parser
 from .record import write_result
@@ -187,9 +188,7 @@ def measure_answers(cases: list[Case], options: argparse.Namespace, told: dict[s
 
     `told` is kept up to date, and saved, after each schema; no schema is begun after --minutes.
     """
-    from constrain import load_model
-
-    model = load_model("demo")
+    model = load_checkpoint(options.checkpoint)
     assert model.compose is not None
     samplers = {name: SAMPLERS[name] for name in options.answering}
     rows: dict[str, list[dict[str, float]]] = {name: [] for name in samplers}
@@ -347,7 +346,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. --seconds is for one draw, --repeat of each draw, the best of which counts."""
-    shared = ("data", "vocabulary", "seed", "seconds", "repeat", "results")
+    shared = ("data", "vocabulary", "seed", "seconds", "repeat", "checkpoint", "results")
     parser = build_parser("sampling_cost", __doc__, *shared, seconds=20.0)
     parser.add_argument("--schemas", type=int, default=30, help="for the times")
     parser.add_argument("--demo-schemas", type=int, default=60, help="for the embedded model")

@@ -22,11 +22,13 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import values as v
+from exercises import draw_exercise
 from families import dress, family
 from fields import pattern
 from tool_requests import call, extraction
 from values import Facts, Pools
 
+from bench.embedded_model.words import list_held_out_words
 from constrain.demo import compose_prompt
 
 Document = tuple[str, str]
@@ -146,19 +148,31 @@ def bare_document(r: random.Random, facts: Facts) -> Document:
     return compose_prompt(article(ask)), json.dumps(node.draw(facts), ensure_ascii=False)
 
 
+def exercise_document(r: random.Random, facts: Facts) -> Document:
+    text, form, answer = draw_exercise(r, facts)
+    return compose_prompt(text, **form), answer
+
+
 KINDS = ((schema_document, 72), (request_document, 12), (regex_document, 5), (choice_document, 4), (prose_document, 4),
          (bare_document, 3))  # fmt: skip
+EXERCISE_KINDS = ((exercise_document, 65), (schema_document, 20), (request_document, 5), (regex_document, 3),
+                  (choice_document, 2), (prose_document, 3), (bare_document, 2))  # fmt: skip
+MIXES = {"records": KINDS, "exercises": EXERCISE_KINDS}
+HELD_OUT = re.compile(rf"\b({'|'.join(list_held_out_words())})\b", re.IGNORECASE)
+"""What the questions of `python -m bench embedded_model` are made of; no document of the second mix has any of it."""
 
 
-def documents(seed: int, count: int, longest: int) -> Any:
+def documents(seed: int, count: int, longest: int, mix: str = "records") -> Any:
     """`count` documents of at most `longest` characters, the same for the same seed."""
     r, pools = random.Random(seed), Pools(2025)
-    makers, weights = zip(*KINDS, strict=True)
+    makers, weights = zip(*MIXES[mix], strict=True)
     made = 0
     while made < count:
         text, answer = r.choices(makers, weights)[0](r, Facts(r, pools))
         # Long schemas are many tokens for little answer: keep them all when short, thin them out when long.
         if len(text) + len(answer) > longest * (0.25 + 0.75 * r.random() ** 2):
+            continue
+        if mix != "records" and (HELD_OUT.search(text) or HELD_OUT.search(answer)):
             continue
         made += 1
         yield {"prompt": text, "answer": answer}
@@ -168,12 +182,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--documents", type=int, default=500_000)
+    parser.add_argument("--mix", choices=list(MIXES), default="records", help="exercises: the second run")
     parser.add_argument("--longest", type=int, default=3600, help="most characters of a document")
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
     start = time.time()
     with args.out.open("w", encoding="utf-8") as file:
-        for index, document in enumerate(documents(args.seed, args.documents, args.longest)):
+        for index, document in enumerate(documents(args.seed, args.documents, args.longest, args.mix)):
             file.write(json.dumps(document, ensure_ascii=False) + "\n")
             if index % 20_000 == 0:
                 print(f"{index} documents, {time.time() - start:.0f} s", flush=True)

@@ -22,11 +22,14 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as nn
-from safetensors.torch import save_file
+from muon import Muon
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
 LENGTHS = (64, 128, 224, 448)
+FINE_LENGTHS = (32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448)
+"""Of batches that are not compiled for a length each: less padding."""
 PAD, BEGIN, END = 0, 1, 2
 PROMPT_SHARE, PROMPT_WEIGHT = 0.25, 0.3
 
@@ -60,12 +63,12 @@ class Documents:
         with np.load(cache) as arrays:
             self.flat, self.start, self.prompt = arrays["flat"], arrays["start"], arrays["prompt"]
 
-    def batches(self, tokens: int, seed: int) -> list[tuple[int, np.ndarray]]:
+    def batches(self, tokens: int, seed: int, steps: tuple[int, ...] = LENGTHS) -> list[tuple[int, np.ndarray]]:
         """An epoch: (padded length, indices of documents), in random order; each has about `tokens` tokens."""
         rng = np.random.default_rng(seed)
         lengths = np.diff(self.start)
         found: list[tuple[int, np.ndarray]] = []
-        for low, high in zip((0, *LENGTHS), LENGTHS, strict=False):
+        for low, high in zip((0, *steps), steps, strict=False):
             members = rng.permutation(np.flatnonzero((lengths > low) & (lengths <= high)))
             rows = tokens // high
             found += [(high, members[i : i + rows]) for i in range(0, len(members) - rows + 1, rows)]
@@ -88,10 +91,11 @@ class Copying:
     """Made-up exercises that teach copying early, long before the corpus alone would.
 
     Half of the rows are random tokens, over and over; half are schemas of random keys whose values are truths and
-    digits, so that most of the answer is keys.
+    digits, so that most of the answer is keys. `pieces`: the random tokens of a row are often all short ones, of which
+    names are made, or all words after a space.
     """
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer, pieces: bool = False) -> None:
         def ids(text: str) -> list[int]:
             found: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
             return found
@@ -103,6 +107,10 @@ class Copying:
         self.kinds = [ids('":{"type":"boolean"},"'), ids('":{"type":"integer"},"')]
         self.values = [[ids('": true, "'), ids('": false, "')], [ids(f'": {digit}, "') for digit in range(1, 10)]]
         self.begin, self.end = ids('{"'), [*ids("}"), END]
+        letters = {i: word for word, i in tokenizer.get_vocab().items() if word.lstrip("Ġ").isalpha()}
+        short = np.array(sorted(i for i, word in letters.items() if len(word) <= 3))
+        spaced = np.array(sorted(i for i, word in letters.items() if word.startswith("Ġ")))
+        self.pools = (np.arange(3, 4000), short, spaced) if pieces else (np.arange(3, 4000),)
 
     def batch(self, length: int, rows: int, rng: np.random.Generator) -> tuple[torch.Tensor, ...]:
         inputs = np.full((rows, length), PAD, np.int64)
@@ -110,7 +118,8 @@ class Copying:
         for row in range(rows):
             if row % 2:
                 period = int(rng.integers(4, length // 2))
-                tokens = [BEGIN, *np.resize(rng.integers(3, 4000, period), length - 1)]
+                pool = self.pools[row // 2 % len(self.pools)]
+                tokens = [BEGIN, *np.resize(pool[rng.integers(0, len(pool), period)], length - 1)]
                 start = period + 1
             else:
                 tokens, start = self.keys(int(rng.integers(2, 2 + length // 24)), rng)
@@ -194,37 +203,20 @@ def start(model: LlamaForCausalLM, seed: int) -> None:
     second.o_proj.weight[:, :size] = 4 * read.T
 
 
-class Muon:
-    """Momentum, orthogonalised by Newton-Schulz (Jordan et al. 2024, "Muon"), all matrices of one shape at once."""
+@torch.no_grad()
+def bring_together(model: LlamaForCausalLM, tokenizer: Tokenizer, cosine: float = 0.5) -> None:
+    """Turn the embeddings of a word with and without the space before it towards each other.
 
-    def __init__(self, matrices: list[torch.nn.Parameter], momentum: float = 0.95, weight_decay: float = 0.1) -> None:
-        self.groups: dict[tuple[int, ...], list[torch.nn.Parameter]] = {}
-        for matrix in matrices:
-            self.groups.setdefault(tuple(matrix.shape), []).append(matrix)
-        self.momentum, self.weight_decay = momentum, weight_decay
-        self.state = {shape: torch.zeros(len(group), *shape) for shape, group in self.groups.items()}
-
-    @torch.no_grad()
-    def step(self, rate: float) -> None:
-        for shape, group in self.groups.items():
-            grads = torch.stack([matrix.grad for matrix in group])  # type: ignore[misc]
-            moving = self.state[shape].lerp_(grads, 1 - self.momentum)
-            update = orthogonal(grads.lerp(moving, self.momentum)) * max(1, shape[0] / shape[1]) ** 0.5
-            for matrix, change in zip(group, update, strict=True):
-                matrix.mul_(1 - rate * self.weight_decay).sub_(change, alpha=rate)
-                matrix.grad = None
-
-
-def orthogonal(matrices: torch.Tensor) -> torch.Tensor:
-    """Roughly the nearest orthogonal matrices, by five steps of a quintic Newton-Schulz iteration in bfloat16."""
-    x = matrices.bfloat16()
-    tall = x.size(-2) > x.size(-1)
-    x = x.mT if tall else x
-    x = x / (x.norm(dim=(-2, -1), keepdim=True) + 1e-7)
-    for _ in range(5):
-        square = x @ x.mT
-        x = 3.4445 * x + (-4.7750 * square + 2.0315 * square @ square) @ x
-    return (x.mT if tall else x).float()
+    A value stands after a space in a sentence and after a quotation mark in JSON. The first run left the two tokens
+    of a word unrelated (their cosine is 0.03), so that copying had to be learnt word by word.
+    """
+    ids = tokenizer.get_vocab()
+    pairs = [(ids[word[1:]], at) for word, at in ids.items() if word[0] == "Ġ" and word[1:] in ids]
+    plain, spaced = (list(side) for side in zip(*sorted(pairs), strict=True))
+    embedding, angle = model.model.embed_tokens.weight, math.asin(cosine) / 2
+    one, other = embedding[plain].clone(), embedding[spaced].clone()
+    embedding[plain] = math.cos(angle) * one + math.sin(angle) * other
+    embedding[spaced] = math.cos(angle) * other + math.sin(angle) * one
 
 
 def loss_of(body: torch.nn.Module, head: torch.Tensor, batch: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, float]:
@@ -266,8 +258,8 @@ def export(model: LlamaForCausalLM, folder: Path) -> None:
 
 def train(args: argparse.Namespace, model: LlamaForCausalLM) -> None:
     documents = Documents(args.corpus, args.tokenizer)
-    check = Documents(args.held_out, args.tokenizer)
-    copying = Copying(Tokenizer.from_file(str(args.tokenizer / "tokenizer.json")))
+    checks = [Documents(path, args.tokenizer) for path in args.held_out]
+    copying = Copying(Tokenizer.from_file(str(args.tokenizer / "tokenizer.json")), pieces=args.start is not None)
     matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
     others = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
     muon = Muon(matrices)
@@ -281,7 +273,7 @@ def train(args: argparse.Namespace, model: LlamaForCausalLM) -> None:
         model.load_state_dict(state["model"])
         adam.load_state_dict(state["adam"])
         muon.state, step, tokens = state["muon"], state["step"], state["tokens"]
-    body = torch.compile(model.model, dynamic=False) if args.compile == "yes" else model.model
+    body = model.model if args.compile == "no" else torch.compile(model.model, dynamic=args.compile == "dynamic")
     head = model.model.embed_tokens.weight
     stop = False
 
@@ -293,16 +285,19 @@ def train(args: argparse.Namespace, model: LlamaForCausalLM) -> None:
     log = (args.out / "loss.csv").open("a", newline="")
     writer = csv.writer(log)
     if log.tell() == 0:
-        writer.writerow(("step", "tokens", "rate", "train_loss", "held_out_loss", "seconds"))
-    epoch_size = len(documents.batches(args.batch, args.seed))
+        writer.writerow(
+            ("step", "tokens", "rate", "train_loss", *(path.stem + "_loss" for path in args.held_out), "seconds")
+        )
+    lengths = LENGTHS if args.compile == "yes" else FINE_LENGTHS
+    epoch_size = len(documents.batches(args.batch, args.seed, lengths))
     plan: list[tuple[int, np.ndarray]] = []
     recent: list[float] = []
     exercises: list[float] = []
-    began = time.time()
+    began = time.process_time()
     while step < args.steps and not stop:
         epoch, place = divmod(step, epoch_size)
         if not plan or place == 0:
-            plan = documents.batches(args.batch, args.seed + epoch)
+            plan = documents.batches(args.batch, args.seed + epoch, lengths)
         length, members = plan[place]
         rng = np.random.default_rng((args.seed, step))
         drill = step < args.copying and step % 5 < 2
@@ -324,9 +319,9 @@ def train(args: argparse.Namespace, model: LlamaForCausalLM) -> None:
         (exercises if drill else recent).append(float(loss.detach()))
         if step % 20 == 0 or step == args.steps:
             due = step % args.every == 0 or step == args.steps or stop
-            checked = f"{held_out(model.model, head, check, 4):.4f}" if due else ""
-            mean, passed = sum(recent) / len(recent), time.time() - began
-            row = (step, tokens, f"{share:.4f}", f"{mean:.4f}", checked, f"{passed:.0f}")
+            checked = [f"{held_out(model.model, head, check, 4):.4f}" if due else "" for check in checks]
+            mean, passed = sum(recent) / len(recent), time.process_time() - began
+            row = (step, tokens, f"{share:.4f}", f"{mean:.4f}", *checked, f"{passed:.0f}")
             writer.writerow(row)
             log.flush()
             print(*row, f"{sum(exercises) / len(exercises):.4f}" if exercises else "", flush=True)
@@ -345,9 +340,10 @@ def save(path: Path, model: LlamaForCausalLM, adam: torch.optim.Optimizer, muon:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", type=Path, default=Path("run/corpus.jsonl"))
-    parser.add_argument("--held-out", type=Path, default=Path("run/held_out.jsonl"))
+    parser.add_argument("--held-out", type=Path, nargs="+", default=[Path("run/held_out.jsonl")])
     parser.add_argument("--tokenizer", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path("run"))
+    parser.add_argument("--start", type=Path, help="a folder whose model.safetensors are the first weights")
     parser.add_argument("--export", type=Path, help="write the last checkpoint there and train no further")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", type=int, default=6000)
@@ -359,7 +355,8 @@ def main() -> None:
     parser.add_argument("--adam-rate", type=float, default=1e-2)
     parser.add_argument("--every", type=int, default=250, help="steps between checkpoints")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--compile", choices=("yes", "no"), default="yes")
+    parser.add_argument("--compile", choices=("yes", "dynamic", "no"), default="yes",
+                        help="yes: for each of four lengths; dynamic: once, for finer lengths")  # fmt: skip
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(args.threads)
@@ -369,7 +366,11 @@ def main() -> None:
     model = LlamaForCausalLM(config(size))
     # On a CPU the backward pass of the flash kernel costs more than all the rest of the model; plain products do not.
     model.set_attn_implementation("eager")
-    start(model, args.seed)
+    if args.start:
+        model.load_state_dict(load_file(args.start / "model.safetensors"), strict=False)  # the tied head is not in it
+        bring_together(model, Tokenizer.from_file(str(args.tokenizer / "tokenizer.json")))
+    else:
+        start(model, args.seed)
     print(f"{model.num_parameters():,} parameters; a uniform guess costs {math.log(size):.2f} nats", flush=True)
     if args.export:
         model.load_state_dict(torch.load(args.out / "checkpoint.pt")["model"])

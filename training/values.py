@@ -16,7 +16,7 @@ from functools import cached_property
 
 from faker import Faker
 
-__all__ = ["Facts", "Pools"]
+__all__ = ["Facts", "Pools", "WorldPools"]
 
 ADJECTIVES = (
     "small large red blue green warm cold quiet bright soft strong light heavy simple modern classic fresh sweet dark "
@@ -64,6 +64,11 @@ CITIES = (
 ).split("|")
 
 
+LOCALES = (
+    "de_DE fr_FR es_ES it_IT nl_NL pl_PL pt_BR sv_SE no_NO fi_FI cs_CZ tr_TR hu_HU ro_RO id_ID en_GB en_IN".split()
+)
+
+
 class Pools:
     """Lists of names that `faker` makes, a fixed number of each, so that drawing one later costs nothing."""
 
@@ -85,6 +90,22 @@ class Pools:
         self.words = [word for word in many(fake.word) if word.isalpha()]
         self.phrase = many(fake.catch_phrase)
         self.domain = many(fake.domain_name)
+
+
+class WorldPools:
+    """Names of people and places in many languages that are written in Latin letters."""
+
+    def __init__(self, seed: int, size: int = 250) -> None:
+        self.first: list[str] = []
+        self.last: list[str] = []
+        self.city: list[str] = []
+        for locale in LOCALES:
+            fake = Faker(locale)
+            fake.seed_instance(seed)
+            self.first += sorted({fake.first_name() for _ in range(size)})
+            self.last += sorted({fake.last_name() for _ in range(size)})
+            if locale != "it_IT":  # faker keeps its Italian cities in a set, whose order is another in each process
+                self.city += sorted({fake.city() for _ in range(size)})
 
 
 @dataclass

@@ -42,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the parts. Return the exit code."""
     import torch
 
-    parser = build_parser("decoding", __doc__, "data", "vocabulary", "sample", "seed", "repeat", "results", sample=20)
+    shared = ("data", "vocabulary", "sample", "seed", "repeat", "checkpoint", "results")
+    parser = build_parser("decoding", __doc__, *shared, sample=20)
     parser.add_argument("--parts", type=split_names(PARTS), default=list(PARTS), metavar="A,B", help=", ".join(PARTS))
     parser.add_argument(
         "--models", type=split_names(MODELS), default=list(MODELS), metavar="A,B", help=", ".join(MODELS)
@@ -53,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     torch.set_grad_enabled(False)
     for name in options.models:
-        loaded = load_bench_model(name, options.vocabulary)
+        loaded = load_bench_model(name, options.vocabulary, options.checkpoint)
         print(f"{name}: {count_parameters(loaded.model):,} parameters, {loaded.vocabulary.size:,} tokens")
         for part in options.parts:
             if part in ("drafts", "budgets") and name != "demo":

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..checkpoints import BASELINE, load_checkpoint
 from ..corpus import ENDS, SIZE, SPECIAL
 
 __all__ = ["EFFORTS", "MODELS", "Effort", "RandomShape", "build_random_model", "count_parameters", "load_bench_model"]
@@ -58,12 +59,15 @@ EFFORTS = {
 }
 
 
-def load_bench_model(name: str, vocabulary: Path) -> Any:
-    """Return the model of that name as a `LoadedModel`. vocabulary: the file of ranks of Llama 3."""
+def load_bench_model(name: str, vocabulary: Path, checkpoint: str = BASELINE) -> Any:
+    """Return the model of that name as a `LoadedModel`.
+
+    vocabulary: the file of ranks of Llama 3. checkpoint: weights of the embedded model.
+    """
     import constrain
 
     if name == "demo":
-        return constrain.load_model("demo")
+        return load_checkpoint(checkpoint)
     from constrain.integrations.transformers_models import as_loaded
 
     tokens = constrain.Vocabulary.from_tiktoken(vocabulary, special=SPECIAL, eos_ids=ENDS, size=SIZE)

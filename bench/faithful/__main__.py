@@ -42,13 +42,15 @@ CURVES = ("traps, trigram", "pieces", "demo: an integer", "demo: a city")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the bench. Return 1 if a target is missed, else 0."""
-    parser = build_parser("faithful", __doc__, "seed", "results", seed=1)
+    parser = build_parser("faithful", __doc__, "seed", "checkpoint", "results", seed=1)
     parser.add_argument("--draws", type=int, default=4000, help="of each G-test; 2,000 with the demo model")
     parser.add_argument("--repeats", type=int, default=4, help="streams of each curve")
     parser.add_argument("--markov-only", action="store_true", help="without the demo model")
     options = parser.parse_args(arguments)
     begin, console = perf_counter(), Console()
-    all_fixtures = fixtures.list_markov_fixtures() + ([] if options.markov_only else fixtures.list_demo_fixtures())
+    all_fixtures = fixtures.list_markov_fixtures()
+    if not options.markov_only:
+        all_fixtures += fixtures.list_demo_fixtures(options.checkpoint)
     floors = {
         f.name: measure.compute_floor(f, min(options.draws, 2000), measure.STEPS, options.seed) for f in all_fixtures
     }

@@ -19,6 +19,8 @@ from constrain.sampling import LanguageModel
 from constrain.sampling.particles import Move, ParticleNode, Prefixes, list_allowed_logprobs
 from tests.markov_factory import Case, Tokens, cases
 
+from ..checkpoints import BASELINE, load_checkpoint
+
 __all__ = ["DEMO", "Counted", "Fixture", "list_demo_fixtures", "list_markov_fixtures"]
 
 MOST = 4_000
@@ -127,12 +129,12 @@ DEMO: list[tuple[str, str, dict[str, Any], int]] = [
 """name, instruction, schema, max_tokens: few token sequences, so that all of them can be walked."""
 
 
-def list_demo_fixtures() -> list[Fixture]:
+def list_demo_fixtures(checkpoint: str = BASELINE) -> list[Fixture]:
     """Build the fixtures of the embedded model under real schemas."""
     import constrain
-    from constrain import demo as embedded, load_model
+    from constrain import demo as embedded
 
-    model = load_model("demo")
+    model = load_checkpoint(checkpoint)
     out = []
     for name, instruction, schema, max_tokens in DEMO:
         constraint = constrain.compile(

@@ -17,11 +17,12 @@ from pathlib import Path
 import numpy as np
 
 import constrain
-from constrain import demo, load_model
+from constrain import demo
 from constrain.sampling import trie_rejection
 from constrain.sampling.core import masked_sampling
 from constrain.sampling.core.results import Draws
 
+from ..checkpoints import load_checkpoint
 from ..options import build_parser
 from .fixtures import Counted, build_fixture
 
@@ -38,11 +39,11 @@ LOOK = """text{font:13px system-ui,sans-serif;fill:#1d2329}.n{fill:#6b747c;font-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Draw the picture. Return the exit code."""
-    parser = build_parser("faithful.picture", __doc__)
+    parser = build_parser("faithful.picture", __doc__, "checkpoint")
     parser.add_argument("--draws", type=int, default=4000, help="of each law")
     parser.add_argument("--out", type=Path, default=Path("docs/distortion.svg"), help="the file")
     options = parser.parse_args(arguments)
-    model = load_model("demo")
+    model = load_checkpoint(options.checkpoint)
     constraint = constrain.compile(model.vocabulary, schema=SCHEMA, style=constrain.Style(whitespace="compact"))
     lm = Counted(model.on(demo.compose_prompt(ASKED, schema=SCHEMA)))
     f = build_fixture("", lm, constraint, MOST, real=True)

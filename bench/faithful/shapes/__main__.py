@@ -33,7 +33,7 @@ EXPECTED = 0.8
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the bench. Return 1 if the shape is another, else 0."""
-    parser = build_parser("faithful.shapes", __doc__, "data", "seed", "results", data=None, seed=1)
+    parser = build_parser("faithful.shapes", __doc__, "data", "seed", "checkpoint", "results", data=None, seed=1)
     parser.add_argument("--answers", type=int, default=20, help="to each task, by each method")
     parser.add_argument("--tasks", type=int, default=12, help="most of each kind")
     parser.add_argument("--draws", type=int, default=2000, help="of GAD's protocol")
@@ -42,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     begin, console = perf_counter(), Console()
     kinds, counts, verdicts = dict[str, list[Row]](), dict[str, int](), list[Verdict]()
     for tasks in (
-        patterns.build_pattern_tasks(options.tasks), documents.build_document_tasks(options.tasks, options.data),
+        patterns.build_pattern_tasks(options.tasks, options.checkpoint),
+        documents.build_document_tasks(options.tasks, options.data, options.checkpoint),
         sql.build_query_tasks(options.tasks),
         arithmetic.build_arithmetic_tasks(options.tasks), molecules.build_molecule_tasks(options.tasks),
     ):  # fmt: skip
@@ -51,9 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print_section(console, build_accuracy_table(made, len(tasks)))
         verdicts.append(judge_order(made))
         console.print(format_verdict(verdicts[-1]), f"({perf_counter() - begin:.0f} s)", highlight=False)
-    bitten = patterns.build_pattern_tasks(options.tasks) + documents.build_document_tasks(
-        2 * options.tasks, options.data
-    )
+    bitten = patterns.build_pattern_tasks(options.tasks, options.checkpoint)
+    bitten += documents.build_document_tasks(2 * options.tasks, options.data, options.checkpoint)
     steps = checks.measure_steps_of_tasks(bitten, 3, 40, options.seed)
     verdicts.append(
         Verdict(
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )  # fmt: skip
     console.print(format_verdict(verdicts[-1]), highlight=False)
     protocol = list[dict[str, Any]]()
-    for f in gad.list_gad_fixtures(options.grammars):
+    for f in gad.list_gad_fixtures(options.grammars, options.checkpoint):
         found = gad.measure_windows(f, options.draws, options.seed, window=min(gad.WINDOW, options.draws // 4))
         protocol.append({"name": f.name, "sequences": len(f.exact), "z": f.z, "distortion": f.distortion,
                          **round_values(asdict(found))})  # fmt: skip

@@ -13,9 +13,10 @@ from typing import Any
 import jsonschema
 
 import constrain
-from constrain import demo, load_model
+from constrain import demo
 from constrain.base.errors import ConstrainError
 
+from ...checkpoints import BASELINE, load_checkpoint
 from ..fixtures import Counted
 from .tasks import Task
 
@@ -34,9 +35,9 @@ OWN: list[tuple[str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-def build_document_tasks(count: int, data: Path | None) -> list[Task]:
+def build_document_tasks(count: int, data: Path | None, checkpoint: str = BASELINE) -> list[Task]:
     """So many schemas: the first short ones of a file of the benchmark's form that compile, or ours."""
-    model, out = load_model("demo"), list[Task]()
+    model, out = load_checkpoint(checkpoint), list[Task]()
     for name, schema in OWN if data is None else is_short(data):
         if len(out) == count:
             break

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import constrain
-from constrain import demo, load_model
+from constrain import demo
 from constrain.engine.matcher import Matcher
 from constrain.sampling import asap, smc, trie_rejection
 from constrain.sampling.core import masked_sampling
@@ -23,6 +23,7 @@ from constrain.sampling.success_trie import END, PrefixDistribution, SuccessTrie
 from constrain.sampling.success_walks import build_prefix_distribution
 from tests.markov_factory import Tokens
 
+from ...checkpoints import BASELINE, load_checkpoint
 from ..fixtures import Counted, Fixture, build_fixture
 from ..measure import compute_divergence, redraw_exactly
 
@@ -51,9 +52,9 @@ GRAMMARS: list[tuple[str, str, str, int]] = [
 """Name, what is asked for, the grammar with its nesting written out, most tokens."""
 
 
-def list_gad_fixtures(names: list[str] | None = None) -> list[Fixture]:
+def list_gad_fixtures(names: list[str] | None = None, checkpoint: str = BASELINE) -> list[Fixture]:
     """Return the grammars, with the embedded model and their exact laws."""
-    model, out = load_model("demo"), []
+    model, out = load_checkpoint(checkpoint), []
     for name, asked, pattern, most in GRAMMARS:
         if names is None or name in names:
             constraint = constrain.compile(vocabulary=model.vocabulary, regex=pattern)

@@ -6,8 +6,9 @@ What an expression looks ahead for must be written later, which a mask sees only
 from __future__ import annotations
 
 import constrain
-from constrain import demo, load_model
+from constrain import demo
 
+from ...checkpoints import BASELINE, load_checkpoint
 from ..fixtures import Counted
 from .tasks import Task
 
@@ -29,9 +30,9 @@ PATTERNS = [
 ]
 
 
-def build_pattern_tasks(count: int) -> list[Task]:
+def build_pattern_tasks(count: int, checkpoint: str = BASELINE) -> list[Task]:
     """Return the first `count` tasks."""
-    model, out = load_model("demo"), []
+    model, out = load_checkpoint(checkpoint), []
     for name, pattern in PATTERNS[:count]:
         constraint = constrain.compile(vocabulary=model.vocabulary, regex=pattern)
         lm = Counted(model.on(demo.compose_prompt(f"Write {name}.", regex=pattern)))
