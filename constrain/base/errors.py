@@ -151,7 +151,7 @@ class LimitError(ConstrainError):
     Attributes
     ----------
     is_of_source : bool
-        Whether the work of constructing the source exceeded it, so that an equal source always will.
+        Whether constructing the source, or beginning a text of it, exceeded it, so that an equal source always will.
     """
 
     is_of_source = False

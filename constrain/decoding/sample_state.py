@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..base.errors import ConstrainError
+from ..base.errors import ConstrainError, LimitError
 from ..sampling.core.masked_sampling import Pick
 from ..sampling.core.results import log_sum
 from ..sampling.core.token_masses import allowed_tokens, mask_of
@@ -179,6 +179,8 @@ class SampleState:
         """Append one token from the row after a node of the draft and return it; None if the text has ended."""
         if self.unwritten is None:
             if isinstance(mask, ConstrainError):
+                if isinstance(mask, LimitError) and not self.outcome.tokens:
+                    mask.is_of_source = True  # before any token: whoever sends the constraint again meets it again
                 raise mask
             if self.run and mask is not None:
                 return self.write_forced(row, mask, self.run.pop(0))

@@ -1,7 +1,8 @@
 """`RefusedWork`: the errors of constraints that took more than `compile_work`, so that sending one again costs little.
 
 A request is looked up by everything in its body that is not listed in FREE, which is what may be part of a constraint.
-Only errors of constructing a constraint are kept (`LimitError.is_of_source`): an equal request would end in the same.
+Only errors of constructing a constraint, or of beginning a text of it, are kept (`LimitError.is_of_source`): an equal
+request would end in the same.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class RefusedWork:
             raise copy_message(error)
 
     def note(self, digest: str, error: Exception) -> None:
-        """Keep the error of a request if constructing its constraint took too much work."""
+        """Keep the error of a request if its constraint took too much work."""
         if digest and isinstance(error, ConstrainError) and comes_from_source(error):
             with self.lock:
                 self.errors[digest] = copy_message(as_request_error(error))
@@ -70,7 +71,7 @@ def copy_message(error: RequestError) -> RequestError:
 
 
 def comes_from_source(error: BaseException) -> bool:
-    """Return whether an error is one of constructing a constraint, or was raised in its place to say where it is."""
+    """Return whether an error has `is_of_source`, or was raised in place of one that has, to say where it is."""
     chain: BaseException | None = error
     while chain is not None:
         if isinstance(chain, LimitError) and chain.is_of_source:

@@ -19,9 +19,15 @@ from constrain.serving.request_errors import RequestError
 from constrain.serving.server_settings import ServerSettings
 
 CHAIN = [f'r{number} ::= "a" r{number + 1}' for number in range(500)]
+CLAUSES = {
+    "type": "object",
+    "allOf": [{"anyOf": [{"required": [f"{a}{number}"]} for a in "abc"]} for number in range(12)],
+}
+"""Its shortest completion is searched for among 3^12 choices."""
 LARGE = {
     "regex": {"structured_outputs": {"regex": "(?!.*a.{12}b).*"}},
     "schema": {"structured_outputs": {"json": {"type": "string", "pattern": "a.{20}$"}}},
+    "completion": {"structured_outputs": {"json": CLAUSES}},
     "grammar": {"structured_outputs": {"grammar": "\n".join([*CHAIN, 'r500 ::= "b"', "root ::= r0"])}},
 }
 
