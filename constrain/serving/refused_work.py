@@ -21,6 +21,8 @@ __all__ = ["RefusedWork"]
 
 MOST_ERRORS = 1024
 """Most errors that are kept; each has at most some 4,000 characters of text."""
+MOST_POINTER = 4_000
+"""Characters of a pointer beyond which an error is not kept: pointers hold names of the request, which may be long."""
 FREE = frozenset({
     "prompt", "input", "messages", "instructions", "suffix", "echo", "n", "best_of", "max_tokens",
     "max_completion_tokens", "max_output_tokens", "temperature", "top_p", "top_k", "min_p", "seed", "stop", "stream",
@@ -57,8 +59,11 @@ class RefusedWork:
     def note(self, digest: str, error: Exception) -> None:
         """Keep the error of a request if its constraint took too much work."""
         if digest and isinstance(error, ConstrainError) and comes_from_source(error):
+            found = as_request_error(error)
+            if len(found.pointer or "") > MOST_POINTER:
+                return
             with self.lock:
-                self.errors[digest] = copy_message(as_request_error(error))
+                self.errors[digest] = copy_message(found)
                 if len(self.errors) > MOST_ERRORS:
                     self.errors.popitem(last=False)
 

@@ -87,6 +87,14 @@ def test_the_digest_is_of_what_constrains() -> None:
     assert len(digests) == 6
 
 
+@pytest.mark.parametrize("length", [refused_work.MOST_POINTER, refused_work.MOST_POINTER + 1])
+def test_errors_with_long_pointers_are_not_kept(length: int) -> None:
+    refused, error = RefusedWork(), LimitError("too much work", pointer="/" * length)
+    error.is_of_source = True
+    refused.note("digest", error)
+    assert len(refused.errors) == (length == refused_work.MOST_POINTER)
+
+
 def test_errors_are_few_and_of_spent_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refused_work, "MOST_ERRORS", 3)
     refused = RefusedWork()
