@@ -9,7 +9,8 @@ characters, a symbol of an expanded rule, a case of a union. The budget is a con
 threads do not share one, and it need not be passed through every call.
 
 A cached result must cost the same on a hit as on a miss; otherwise a source that compiles in a warm process could fail
-in a cold one. `memoize_work` is an LRU cache that charges each result to a budget, once.
+in a cold one. `memoize_work` is an LRU cache that charges each result to a budget, once. It forgets everything when its
+results took MOST_UNITS in all, since their number alone does not bound the memory of a server.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ __all__ = ["WorkBudget", "active_budget", "check_work", "memoize_work", "spend_w
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 UNLIMITED = 1 << 62
+MOST_UNITS = 4_000_000
+"""Units that the results in one cache may have taken: some thousand usual schemas, or a few that exhaust a budget."""
 
 
 class _Frame:
@@ -158,8 +161,11 @@ def memoize_work(maxsize: int) -> Callable[[_F], _F]:
     """
 
     def decorate(function: _F) -> _F:
+        units = 0  # of the results in the cache and of those that it has evicted since it was last empty
+
         @lru_cache(maxsize)
         def measured(*arguments: Hashable) -> tuple[Any, _Cost]:
+            nonlocal units
             with work_budget(UNLIMITED) as budget:
                 frame = _Frame()
                 budget.frames.append(frame)
@@ -172,7 +178,11 @@ def memoize_work(maxsize: int) -> Callable[[_F], _F]:
                 if cost.key in budget.paid:  # It was evicted since it was charged.
                     budget.spent -= cost.own
                 budget.paid.add(cost.key)
-                return value, cost
+            units += cost.own
+            if units > MOST_UNITS:
+                measured.cache_clear()
+                units = cost.own
+            return value, cost
 
         @wraps(function)
         def cached(*arguments: Hashable) -> Any:

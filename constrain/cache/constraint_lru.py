@@ -22,6 +22,11 @@ SPARE_SHARE = 32
 
 The memory of a process rises and falls by a multiple of this part, since state caches touch more pages than they fill.
 """
+LARGE_SHARE = 16
+"""An object that uses more than 1 / LARGE_SHARE of `most_bytes` without its state caches is evicted where those of
+others are dropped: many small ones are worth more."""
+MEASURED_AT_ONCE = 4
+"""Objects that are measured at each access. One takes about 10 µs, which is why they take turns."""
 
 
 class Sized(Protocol):
@@ -46,8 +51,10 @@ class LRU(Generic[_T]):
     """A cache that evicts the least recently used objects beyond `most` objects or `most_bytes` bytes.
 
     Beyond `most_bytes`, first the state caches of objects are dropped, those of the least recently used ones before
-    others. `most` = 0 disables the cache. `hits` and `misses` count the results of `get`. The size of an object is
-    measured when another one becomes the most recently used, because it grows while the object is in use.
+    others, and with them objects that are large without their state caches. `most` = 0 disables the cache. `hits` and
+    `misses` count the results of `get`. An object grows while it is in use, which may be long after it was asked for:
+    its size is measured when another one becomes the most recently used, and then again and again, a few objects at
+    each access.
     """
 
     def __init__(self, most: int = 64, most_bytes: int = 128 << 20) -> None:
@@ -55,16 +62,20 @@ class LRU(Generic[_T]):
         self.hits = self.misses = 0
         self._objects: OrderedDict[tuple[int, Hashable], _T] = OrderedDict()
         self._sizes: dict[tuple[int, Hashable], int] = {}
+        self._held: dict[tuple[int, Hashable], int] = {}
+        self._turns: OrderedDict[tuple[int, Hashable], None]  # the first one is measured next
         self._total = 0
         self._latest: tuple[int, Hashable] | None = None
         self._after_fork()
         os.register_at_fork(after_in_child=self._after_fork)
 
     def _after_fork(self) -> None:
-        """Replace the lock, which a thread of the parent may hold, and recompute the sums that it may have updated."""
+        """Replace the lock, which a thread of the parent may hold, and recompute what it may have been updating."""
         self._lock = threading.Lock()
         self._sizes = {key: size for key, size in self._sizes.items() if key in self._objects}
         self._total = sum(self._sizes.values())
+        self._turns = OrderedDict.fromkeys(self._objects)
+        self._held = {key: self._held.get(key, 0) for key in self._objects}
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -85,20 +96,25 @@ class LRU(Generic[_T]):
             else:
                 self.hits += 1
             if cached is not None and self._latest != entry:
-                self._measure_latest()
+                self._measure_some()
                 self._latest = entry
                 self._objects.move_to_end(entry)
                 self._evict()
             return cached
 
-    def put(self, key: Hashable, made: _T) -> _T:
-        """Cache an object. Return the cached one, which another thread may have stored first."""
+    def put(self, key: Hashable, made: _T, held: int = 0) -> _T:
+        """Cache an object. Return the cached one, which another thread may have stored first.
+
+        `held` are bytes that it uses beyond its `bytes_used`, for ever.
+        """
         if not self.most:
             return made
         entry = id(made.vocabulary), key
         with self._lock:
-            self._measure_latest()
+            self._measure_some()
             cached = self._objects.setdefault(entry, made)
+            self._turns.setdefault(entry)
+            self._held.setdefault(entry, held)
             self._objects.move_to_end(entry)
             self._latest = entry
             self._evict()
@@ -124,6 +140,8 @@ class LRU(Generic[_T]):
         with self._lock:
             self._objects.clear()
             self._sizes.clear()
+            self._held.clear()
+            self._turns.clear()
             self._total, self._latest = 0, None
 
     def _evict(self) -> None:
@@ -132,20 +150,29 @@ class LRU(Generic[_T]):
             for entry in list(self._objects)[:-1]:
                 self._objects[entry].drop_state_caches()
                 self._measure(entry)
+                if self._sizes[entry] > self.most_bytes // LARGE_SHARE:
+                    self._remove(entry)
                 if self._total <= self.most_bytes - self.most_bytes // SPARE_SHARE:
                     break
         while len(self._objects) > 1 and (len(self._objects) > self.most or self._total > self.most_bytes):
-            old, _ = self._objects.popitem(last=False)
-            self._total -= self._sizes.pop(old, 0)
+            self._remove(next(iter(self._objects)))
 
-    def _measure_latest(self) -> None:
-        """Update the size of the most recently used object, before another one takes its position."""
-        entry = self._latest
-        if entry is not None and entry in self._objects:
+    def _remove(self, entry: tuple[int, Hashable]) -> None:
+        """Evict an object."""
+        del self._objects[entry], self._turns[entry], self._held[entry]
+        self._total -= self._sizes.pop(entry, 0)
+
+    def _measure_some(self) -> None:
+        """Update the size of the most recently used object, whose position another one takes, and of a few others."""
+        if self._latest is not None and self._latest in self._objects:
+            self._measure(self._latest)
+        for _ in range(min(MEASURED_AT_ONCE, len(self._turns))):
+            entry = next(iter(self._turns))
+            self._turns.move_to_end(entry)
             self._measure(entry)
 
     def _measure(self, entry: tuple[int, Hashable]) -> None:
         """Update the size of an object."""
-        size = self._objects[entry].bytes_used
+        size = self._objects[entry].bytes_used + self._held[entry]
         self._total += size - self._sizes.get(entry, 0)
         self._sizes[entry] = size

@@ -23,7 +23,7 @@ from ..base.options import Limits, Style
 from ..base.work import WorkBudget, work_budget
 from ..cache.source_keys import cache_key, copy_source
 from ..engine.constraint import Constraint
-from ..forms.form import Form
+from ..forms.form import Form, count_characters
 from ..forms.schema_sources import check_type_argument, read_source_file
 from ..forms.source_grammar import LIMITS_WANTED, STYLE_WANTED, read_source
 from ..forms.source_readers import as_schema, find_schema_warnings, warn_of_schema
@@ -41,6 +41,9 @@ LARGE_SHARE = 16
 
 All rules of a large source are linked when it is compiled.
 """
+HELD = 16
+"""Bytes that a Constraint is taken to hold for each byte of its source: 5 on average over real schemas, 20 to 47 for
+objects of 50,000 properties, enums of 200,000 values and grammars of 20,000 rules."""
 WARNED = b" warned"
 """Suffix of the file keys of sources with schema warnings."""
 STYLE = tuple(one.name for one in fields(Style))
@@ -176,7 +179,7 @@ def compile(
     warn_of_schema(messages)
     description = None if isinstance(grammar, Grammar) else _describe_source(source, style, references)
     constraint = Constraint(program, vocabulary, limits, description, messages)
-    return constraint if key is None else cast(Constraint, recent.put(key, constraint))
+    return constraint if key is None else cast(Constraint, recent.put(key, constraint, HELD * _source_length(key)))
 
 
 type_of_none = type(None)
@@ -233,6 +236,14 @@ def _make_key(
         return key, source, references
     name, value, references_key = copy_source(key)
     return key, {name: value}, References(*references_key or ())
+
+
+def _source_length(key: Hashable) -> int:
+    """Return the number of bytes or characters of the source in a cache key."""
+    if isinstance(key, bytes):
+        return len(key)
+    form: Form = key[0]  # type: ignore[index]
+    return count_characters(form)
 
 
 def _make_program(

@@ -127,6 +127,11 @@ class RequestRun:
                 self.record(number, None, error)
         self.waiting.clear()
 
+    def forget_samples(self) -> None:
+        """Free the states of samples: whoever waits for the outcomes may keep the run for long."""
+        self.numbers.clear()
+        self.first = self.first_row = None
+
     def report(self) -> None:
         """Call `on_done`, once."""
         if not self.is_reported:

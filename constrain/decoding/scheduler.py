@@ -338,6 +338,7 @@ class Scheduler:
         if run.is_admitted:
             self.used -= 1
         run.live, run.slot, run.is_admitted = {}, None, False
+        run.forget_samples()
         if run in self.runs:
             self.runs.remove(run)
         run.report()

@@ -7,6 +7,8 @@ number of members, where a leaf counts characters of several bytes, and where me
 
 from __future__ import annotations
 
+from weakref import ref
+
 from ..kernels import layout as at
 from ..program.least_costs import NEVER, LeastCosts
 from .state_cache import StateCache
@@ -15,10 +17,14 @@ __all__ = ["SetCosts"]
 
 
 class SetCosts:
-    """Costs of the sets of one state cache in one epoch, each computed once."""
+    """Costs of the sets of one state cache in one epoch, each computed once.
+
+    The state cache refers to them, and they to it only weakly: it is freed when it is dropped, not at the next garbage
+    collection, before which a server would drop many more.
+    """
 
     def __init__(self, state_cache: StateCache, costs: LeastCosts) -> None:
-        self.state_cache = state_cache
+        self._state_cache = ref(state_cache)
         self.costs = costs
         self.epoch = state_cache.epoch
         self._sets: dict[tuple[int, bool], int] = {}  # by set and `_is_repeated`
@@ -30,6 +36,13 @@ class SetCosts:
         self._after_key: dict[tuple[int, int], int] = {}  # by object state and key: see `_cost_after_key`
         self._by_rank: dict[int, list[int]] = {}  # by object block: its keys in order of their spelling
         self._uncharged = 0  # work not charged yet: parser states and object keys that were read
+
+    @property
+    def state_cache(self) -> StateCache:
+        """The state cache, which whoever asks for costs keeps alive."""
+        state_cache = self._state_cache()
+        assert state_cache is not None
+        return state_cache
 
     def _size(self, number: int) -> int:
         """Return the number of configurations of a set."""

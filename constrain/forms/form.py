@@ -59,6 +59,7 @@ __all__ = [
     "RepeatedForm",
     "UNSAVED",
     "as_form",
+    "count_characters",
     "literal",
     "walk_forms",
 ]
@@ -311,6 +312,12 @@ def walk_forms(form: Form) -> list[Form]:
             todo.append((one, True))
             todo.extend((part, False) for part in _inner(one))
     return order
+
+
+def count_characters(form: Form) -> int:
+    """Return the number of characters of the texts that a form is made of."""
+    values = (getattr(one, field.name) for one in walk_forms(form) for field in fields(one))  # type: ignore[arg-type]
+    return sum(len(value) for value in values if isinstance(value, str))
 
 
 @memoize_work(REMEMBERED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +23,7 @@ class Item:
         self.bytes_used = min(self.bytes_used, self.least)
 
 
-def names(cache: LRU[Item], asked: str) -> str:
+def names(cache: LRU[Item], asked: Iterable[str]) -> str:
     """Which of the names are cached."""
     return "".join(name for name in asked if cache.get("v", name) is not None)
 
@@ -50,6 +51,41 @@ def test_bytes_are_bounded_except_for_the_last() -> None:
     cache = LRU(10, 25)
     cache.put("large", Item("large", 1_000))
     assert len(cache) == 1
+
+
+def test_what_grows_long_after_it_was_asked_for_is_noticed() -> None:
+    """A server asks for a Constraint once and uses it for seconds, while others are asked for."""
+    cache = filled(10)
+    grown = [cache.get("v", name) for name in "abc"]
+    assert cache.get("v", "f") is not None
+    for item in grown:
+        assert item is not None
+        item.bytes_used = 600
+    for name in "efef":
+        assert cache.get("v", name) is not None
+    assert len(cache) == 6
+    assert sum(item.bytes_used for item in grown if item) <= 620
+
+
+def test_an_object_that_comes_back_is_measured_once_a_turn() -> None:
+    cache = filled(3)
+    for _ in range(10):
+        for name in "abcdef":
+            cache.put(name, Item(name))
+    assert len(cache) == 3
+    assert cache.bytes_used == 20
+    assert len(cache._turns) == 3
+
+
+def test_large_objects_go_where_those_of_others_drop_state_caches() -> None:
+    """A source of megabytes must not cost a hundred small ones their state caches, nor stay for as long as they do."""
+    cache: LRU[Item] = LRU(10, 1000)
+    cache.put("large", Item("large", 200, least=20), held=100)
+    for name in "abcd":
+        cache.put(name, Item(name, 200))
+    assert cache.get("v", "a") is not None
+    assert cache.bytes_used == 800, "300 for the large one would be too many"
+    assert names(cache, ["large", *"abcd"]) == "abcd"
 
 
 @pytest.mark.parametrize(("most", "left"), [(0, ""), (2, "ef"), (9, "abcdef")])

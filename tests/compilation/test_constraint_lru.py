@@ -14,6 +14,7 @@ from constrain import Constraint, Limits, Style, Vocabulary, compile, gbnf, json
 from constrain.cache import write_behind
 from constrain.cache.source_keys import cache_key, copy_source
 from constrain.compilation.compile_caches import recent
+from constrain.compilation.constraint_compiler import HELD
 
 VOCABULARY = Vocabulary.bytes()
 NAMED = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -125,7 +126,9 @@ def test_bytes_are_counted_and_given_back() -> None:
     for k in range(12):
         made = compile(VOCABULARY, regex="a" * (k + 1))
         made.matcher().mask()
-        sizes.append(made.bytes_used)
+        key = cache_key(("regex", made.source["regex"] if made.source else "", None), Style(), Limits())
+        assert key is not None
+        sizes.append(made.bytes_used + HELD * len(key))
     assert recent.bytes_used == sum(sizes[4:11]), "all but the latest, which is weighed when it is that no more"
     recent.clear()
     assert recent.bytes_used == len(recent) == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -349,3 +351,22 @@ def test_a_completion_is_known_after_every_token(seed: int, kind: int) -> None:
         assert trial.is_complete
         assert not can_complete(matcher, closing.data + b"\x00")
         assert can_complete(matcher, b"") == matcher.is_complete
+
+
+def test_a_run_that_has_ended_holds_no_state_cache() -> None:
+    """Who waits for its outcomes may keep it for long, or leave it in a cycle until the next garbage collection."""
+    constraint = compile_constraint(BYTES, regex="(ab|cd){2}e{3}")
+    scheduler = Scheduler(PromptRunner(TableModel(BYTES.size)), slots=2)
+    generators = [np.random.default_rng(k) for k in range(3)]
+    run = scheduler.submit(GenerationRequest(BYTES, generators, (1, 2), constraint=constraint, max_tokens=20))
+    gc.collect()
+    gc.disable()
+    try:
+        while scheduler.has_work:
+            scheduler.step()
+        assert all(outcome is not None for outcome in run.outcomes)
+        state_cache = weakref.ref(constraint.state_cache())
+        constraint.drop_state_caches()
+        assert state_cache() is None
+    finally:
+        gc.enable()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -160,16 +162,29 @@ def test_dropped_state_caches_change_nothing() -> None:
             old.advance(TEXT[k])
 
 
-def test_dropping_frees_what_no_matcher_uses() -> None:
-    constraint = compile(Vocabulary.bytes(), schema=SCHEMA)
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """Objects are freed by their reference counts alone: a server collects garbage rarely."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("uncollected")
+@pytest.mark.parametrize("schema", [SCHEMA, {"type": "array", "uniqueItems": True, "minItems": 2}])
+def test_dropping_frees_what_no_matcher_uses(schema: dict[str, Any]) -> None:
+    constraint = compile(Vocabulary.bytes(), schema=schema)
     before = constraint.bytes_used
     matcher = constraint.matcher()
-    matcher.advance_bytes(TEXT[:20])
+    matcher.advance_bytes(TEXT[:20] if schema is SCHEMA else b"[1, 2")
+    assert matcher.forced() is not None
+    assert matcher.shortest_completion() is not None
+    assert matcher.fork().mask() is not None
     block = weakref.ref(matcher._state_cache)
     assert constraint.bytes_used > before
     constraint.drop_state_caches()
     assert constraint.bytes_used == constraint.program.code.nbytes
     assert block() is not None
     del matcher
-    gc.collect()
     assert block() is None
