@@ -156,6 +156,16 @@ class LimitError(ConstrainError):
 
     is_of_source = False
 
+    def restate(self) -> LimitError:
+        """Return an error that says the same, to be kept or raised once more.
+
+        A kept error must be a restated one: the traceback of one that was raised holds the local variables of all its
+        callers, such as the texts that a server was generating.
+        """
+        error = LimitError(self.cause, pointer=self.pointer, source=self.source, position=self.position, hint=self.hint)
+        error.is_of_source = self.is_of_source
+        return error
+
 
 class VocabularyError(ConstrainError):
     """The tokens of a tokenizer cannot be expressed as bytes, or a required token is missing."""

@@ -102,16 +102,14 @@ class CompletionSearch(SetCosts):
             return self._recall(start)
         refused = self._refused.get((start, limit))
         if refused is not None:  # with the results that the first search has cached, this one could go further
-            error = LimitError(refused.cause, hint=refused.hint)
-            error.is_of_source = refused.is_of_source
-            raise error
+            raise refused.restate()
         program, work = self.state_cache.program, self.state_cache.work
         try:
             with work_budget(work // STEP_SHARE, work, program.paid):
                 path = self._search(start, limit)
         except LimitError as error:
             error.is_of_source = start == self.state_cache.start
-            self._refused[start, limit] = error
+            self._refused[start, limit] = error.restate()
             raise
         if path is None:
             return None

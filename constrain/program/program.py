@@ -60,15 +60,14 @@ class Program(ByteCode):
         """
         with self.lock:
             if cell in self._refused:
-                refused = self._refused[cell]
-                raise LimitError(refused.cause, pointer=refused.pointer, hint=refused.hint)
+                raise self._refused[cell].restate()
             is_part = has_budget()  # an enclosing construction may have spent the budget
             try:
                 with work_budget(self.work // STEP_SHARE, self.work, self.paid):
                     self._link(cell)
             except LimitError as error:
                 if not is_part:
-                    self._refused[cell] = error
+                    self._refused[cell] = error.restate()
                 raise
 
     def _link(self, cell: int) -> None:
@@ -158,12 +157,12 @@ class Program(ByteCode):
         """
         with self.lock:
             if isinstance(self._costs, LimitError):
-                raise LimitError(self._costs.cause, pointer=self._costs.pointer, hint=self._costs.hint)
+                raise self._costs.restate()
             if self._costs is None:
                 try:
                     self._costs = LeastCosts(self)
                 except LimitError as error:
-                    self._costs = error
+                    self._costs = error.restate()
                     raise
             return self._costs
 

@@ -218,6 +218,12 @@ def test_a_completion_beyond_the_budget_is_refused() -> None:
     with pytest.raises(LimitError, match=r"Limits\.work"):
         matcher.shortest_completion()
     assert matcher.shortest_completion(100) is None
+    with pytest.raises(LimitError) as second:
+        matcher.shortest_completion()
+    search = completion_search(matcher._state_cache)
+    kept = search._refused[matcher._set, None]
+    assert kept.__traceback__ is None, "it would hold whatever its callers work on"
+    assert (str(kept), kept.is_of_source) == (str(second.value), True)
 
 
 @given(make.rules, st.data())

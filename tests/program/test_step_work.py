@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
 
 import constrain
-from constrain import LimitError, Limits, Style, Vocabulary
+from constrain import LimitError, Limits, Matcher, Style, Vocabulary
 from constrain.kernels import layout as at
 from constrain.program.program import Program
 
@@ -43,6 +45,28 @@ def test_a_rule_that_is_too_dear_is_refused_each_time(monkeypatch: pytest.Monkey
     for _ in range(3):
         with pytest.raises(LimitError, match=r"Limits\.work"):
             matcher.advance_bytes(b'{"a":{"key1":""}}')
+
+
+def test_a_kept_refusal_holds_nothing_that_its_callers_worked_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its traceback would: in a server, the texts of all other requests, for as long as the constraint is cached."""
+
+    class Text:
+        """What a caller has in a local variable."""
+
+    def advance(matcher: Matcher, text: Text) -> str:
+        with pytest.raises(LimitError) as caught:
+            matcher.advance_bytes(b'{"a":{"key1":""}}')
+        return str(caught.value)
+
+    schema = {"type": "object", "properties": {"a": keys(500)}, "required": ["a"], "additionalProperties": False}
+    constraint = constrain.compile(VOCABULARY, schema=schema, style=Style(whitespace="compact"))
+    text, matcher = Text(), constraint.matcher()
+    constraint.program.work = 600
+    held, message = weakref.ref(text), advance(matcher, text)
+    del text
+    gc.collect()
+    assert held() is None
+    assert advance(matcher, Text()) == message
 
 
 def test_keys_that_depend_on_each_other_are_charged() -> None:
