@@ -1,8 +1,7 @@
 """Other weights of the embedded model.
 
-`demo-0.1.0` are the weights of version 0.1.0, which the results of some benches rest on. `demo-second` are those of the
-second training run (`training/README.md`), a candidate for the next ones. They are part of the repository and not of
-the wheel.
+`demo-0.1.0` are the weights of version 0.1.0, which the results of some benches rest on: what the embedded model was
+before its second training run. They are part of the repository and not of the wheel.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ __all__ = ["BASELINE", "CHECKPOINTS", "find_checkpoint", "load_checkpoint"]
 
 BASELINE = "demo-0.1.0"
 """The checkpoint that benches take whose recorded figures depend on what the model writes."""
-CHECKPOINTS = ("demo", BASELINE, "demo-second")
+CHECKPOINTS = ("demo", BASELINE)
 
 
 def find_checkpoint(name: str) -> Path:

@@ -2,7 +2,7 @@
 
     python -m bench faithful.picture [--out docs/distortion.svg]
 
-The question has seven answers. Grey: how often the model gives each if it is asked again until an answer is one of
+The question has six answers. Grey: how often the model gives each if it is asked again until an answer is one of
 them, added up over all token sequences. Orange: masked draws; green: draws of `exact`.
 """
 
@@ -28,9 +28,8 @@ from .fixtures import Counted, build_fixture
 
 __all__ = ["draw_picture"]
 
-ASKED = "Where do you live?"
-PLACES = ["Paris", "Prague", "Porto", "Oslo", "Rome", "Riga"]
-SCHEMA = {"enum": [*PLACES, 1]}
+ASKED = "How many stars?"
+SCHEMA = {"enum": [6, 7, 8, 9, 10, 20]}
 MOST = 12
 ROW, LEFT, WIDE = 46, 66, 640
 LOOK = """text{font:13px system-ui,sans-serif;fill:#1d2329}.n{fill:#6b747c;font-size:12px}.t{fill:#8a939c}
@@ -39,7 +38,7 @@ LOOK = """text{font:13px system-ui,sans-serif;fill:#1d2329}.n{fill:#6b747c;font-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Draw the picture. Return the exit code."""
-    parser = build_parser("faithful.picture", __doc__, "checkpoint")
+    parser = build_parser("faithful.picture", __doc__, "checkpoint", checkpoint="demo")
     parser.add_argument("--draws", type=int, default=4000, help="of each law")
     parser.add_argument("--out", type=Path, default=Path("docs/distortion.svg"), help="the file")
     options = parser.parse_args(arguments)
@@ -76,7 +75,7 @@ def draw_picture(laws: dict[str, dict[str, float]], distortion: float, draws: in
     truth, *_ = laws.values()
     answers = sorted(truth, key=lambda text: -truth[text])
     most = max(max(law.values()) for law in laws.values())
-    parts = [f'<text x="{LEFT}" y="18">Where do you live? One of seven answers, and how often each is given</text>']
+    parts = [f'<text x="{LEFT}" y="18">{ASKED} One of {len(answers)} answers, and how often each is given</text>']
     for i, (name, kind) in enumerate(zip(laws, "tme")):
         x = LEFT + 200 * i
         parts.append(f'<rect class="{kind}" x="{x}" y="30" width="12" height="12" rx="2"/>')

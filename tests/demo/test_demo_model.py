@@ -97,3 +97,9 @@ def test_it_writes_the_keys_of_a_schema_it_has_not_seen(write: Write) -> None:
 
 def test_it_writes_prose(write: Write) -> None:
     assert len(write("Write a sentence.").split()) > 3
+
+
+@pytest.mark.parametrize("color", ["red", "green", "blue", "yellow"])
+def test_it_names_the_color_of_its_prompt(write: Write, color: str) -> None:
+    schema = {"type": "object", "properties": {"color": {"type": "string"}}, "required": ["color"]}
+    assert json.loads(write(f"The car is {color}. What colour is the car?", schema)) == {"color": color}
