@@ -4,9 +4,9 @@
 
 A server with the embedded model runs in a process of its own; the clients are in this one, so both share the machine.
 Phases under constraints and without alternate, at equal lengths of texts. Of the requests under constraints, 1 % are
-given up by their client midway and 1 % are inputs of `bench hostile`. Every other answer is judged by jsonschema. Exit
-code 1 if a request failed, an answer is invalid, or the server answered 5xx. The goals of rate and memory are printed
-with the figures.
+given up by their client midway and 1 % are inputs of `bench hostile`, each of which was sent once or more in the
+warm-up. Every other answer is judged by jsonschema. Exit code 1 if a request failed, an answer is invalid, or the
+server answered 5xx. The goals of rate and memory are printed with the figures.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..options import build_parser, read_cases
 from ..record import write_result
 from ..tables import print_rows
 from .load_cases import LoadCase, choose_load_cases, list_hostile_bodies
-from .load_phases import Load, Phase, run_phase
+from .load_phases import HOSTILE, WARM_UP, Load, Phase, run_phase
 from .server_child import ServerChild, find_slope
 
 CANDIDATES = 6
@@ -58,6 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     facts = {
         "ratio": speeds[0]["tokens/s"] / speeds[1]["tokens/s"], "slope MiB/min": slope,
         "first MiB": memory[0][1], "last MiB": memory[-1][1], **cpu, "exit code": server.exit_code,
+        "hostile inputs in the warm-up": len({name for name, _ in phases[0].hostile}),
+        "hostile inputs": len(load.hostile),
         "hostile": Counter(answer.status for phase in phases for _, answer in phase.hostile),
     }  # fmt: skip
     print_facts(facts)
@@ -69,10 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 async def run_load(load: Load, server: ServerChild, options: Any) -> tuple[list[Phase], list[Any], dict[str, float]]:
     """Run the warm-up and the phases; return them, the memory (second, MiB) after the warm-up, and CPU seconds."""
-    phases, memory = (
-        [await run_phase(load, "constrained", options.clients, options.warm_up, server.read_cpu)],
-        list[Any](),
-    )
+    share = WARM_UP * HOSTILE
+    phases = [await run_phase(load, "constrained", options.clients, options.warm_up, server.read_cpu, share)]
+    memory = list[Any]()
     begin, used = perf_counter(), server.read_cpu()
     sampler = asyncio.create_task(sample_memory(server, begin, memory))
     while perf_counter() < begin + options.seconds:
@@ -160,6 +161,7 @@ def print_facts(facts: dict[str, Any]) -> None:
     )
     print(f"  slope {facts['slope MiB/min']:+.2f} MiB/min (goal: at most {SLOPE:g})")
     print(f"CPU of the server: {facts['CPU seconds of the server']:.0f} s in {facts['seconds']:.0f} s")
+    print(f"hostile inputs in the warm-up: {facts['hostile inputs in the warm-up']} of {facts['hostile inputs']}")
     print(f"hostile inputs by status: {dict(facts['hostile'])}; exit code of the server: {facts['exit code']}")
 
 

@@ -22,11 +22,17 @@ __all__ = ["Load", "Phase", "run_phase"]
 Kind = Literal["constrained", "free"]
 HANG_UPS = HOSTILE = 0.01
 """Shares of the requests under constraints that the client gives up midway, and that are hostile."""
+WARM_UP = 3
+"""How many times as many requests are hostile in the warm-up: each input is sent at least once, since the first one of
+its kind loads modules and fills caches."""
 
 
 @dataclass
 class Load:
-    """What all phases share: the cases, the hostile requests, the budget of a text, and the source of chance."""
+    """What all phases share: the cases, the hostile requests, the budget of a text, and the source of chance.
+
+    Hostile requests take turns, each time in another order.
+    """
 
     cases: Sequence[LoadCase]
     hostile: Sequence[tuple[str, bytes]]
@@ -34,6 +40,13 @@ class Load:
     rng: random.Random
     port: int
     number: int = 0
+    hostile_left: list[tuple[str, bytes]] = field(default_factory=list)
+
+    def next_hostile(self) -> tuple[str, bytes]:
+        """Return the name and body of a hostile request."""
+        if not self.hostile_left:
+            self.hostile_left = self.rng.sample(self.hostile, len(self.hostile))
+        return self.hostile_left.pop()
 
     def next_seed(self) -> int:
         """Return a seed that no other request has."""
@@ -59,8 +72,13 @@ class Phase:
     cpu: float = 0.0
 
 
-async def run_phase(load: Load, kind: Kind, clients: int, seconds: float, read_cpu: Callable[[], float]) -> Phase:
-    """Run a phase and return what came of it. read_cpu: returns the seconds of CPU time that the server has used."""
+async def run_phase(
+    load: Load, kind: Kind, clients: int, seconds: float, read_cpu: Callable[[], float], hostile: float = HOSTILE
+) -> Phase:
+    """Run a phase and return what came of it.
+
+    read_cpu: returns the seconds of CPU time that the server has used. hostile: the share of hostile requests.
+    """
     phase, begin, used = Phase(kind), perf_counter(), read_cpu()
     until = begin + seconds
     connections = [EventClient("127.0.0.1", load.port) for _ in range(clients)]
@@ -69,7 +87,7 @@ async def run_phase(load: Load, kind: Kind, clients: int, seconds: float, read_c
         await asyncio.sleep(until - perf_counter())
         phase.cpu = read_cpu() - used
 
-    await asyncio.gather(read_at_end(), *(run_client(load, phase, client, until) for client in connections))
+    await asyncio.gather(read_at_end(), *(run_client(load, phase, client, until, hostile) for client in connections))
     for client in connections:
         client.close()
     phase.seconds = until - begin
@@ -77,7 +95,7 @@ async def run_phase(load: Load, kind: Kind, clients: int, seconds: float, read_c
     return phase
 
 
-async def run_client(load: Load, phase: Phase, client: EventClient, until: float) -> None:
+async def run_client(load: Load, phase: Phase, client: EventClient, until: float, hostile: float) -> None:
     """Send one request after the other until the end of the phase."""
     while perf_counter() < until:
         number = load.rng.randrange(len(load.cases))
@@ -85,10 +103,10 @@ async def run_client(load: Load, phase: Phase, client: EventClient, until: float
         if phase.kind == "free":
             tokens = load.rng.choice(case.lengths) if case.lengths else load.max_tokens
             phase.answers.append((number, await client.post(PATH, make_free_body(case, tokens, seed))))
-        elif chance < HOSTILE:
-            name, body = load.rng.choice(load.hostile)
+        elif chance < hostile:
+            name, body = load.next_hostile()
             phase.hostile.append((name, await client.post(PATH, body)))
-        elif chance < HOSTILE + HANG_UPS:
+        elif chance < hostile + HANG_UPS:
             phase.cut.append(await client.post(PATH, case.make_body(load.max_tokens, seed), load.rng.randint(1, 12)))
         else:
             answer = await client.post(PATH, case.make_body(load.max_tokens, seed))
