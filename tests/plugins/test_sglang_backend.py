@@ -16,9 +16,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import constrain  # noqa: E402
-from constrain import LimitError, UnsupportedError  # noqa: E402
+from constrain import UnsupportedError  # noqa: E402
 from constrain.demo import model_folder  # noqa: E402
 from constrain.sampling.core.masked_sampling import allowed_tokens  # noqa: E402
+from tests.plugins.engine_fakes import StuckMatcher, make_batches_stuck  # noqa: E402
 from tests.plugins.sglang_fakes import HOOKS, install_sglang  # noqa: E402
 
 VOCABULARY = constrain.Vocabulary.from_pretrained(model_folder())
@@ -133,17 +134,8 @@ def test_a_refused_token_aborts_the_request(sglang: Any) -> None:
 def test_a_row_without_tokens_ends_and_aborts(sglang: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     grammar = grammar_of(sglang, ("regex", "[a-c]{3,9}"))
 
-    class Stuck:
-        tokens: tuple[int, ...] = ()
-
-        def mask(self, out: Any = None) -> Any:
-            raise LimitError("a search gave up")
-
-    def fail(*_: Any, **__: Any) -> None:
-        raise LimitError("a search gave up")
-
-    monkeypatch.setattr("constrain.plugins.request_matcher.fill_masks", fail)
-    grammar.request.matcher = Stuck()
+    make_batches_stuck(monkeypatch)
+    grammar.request.matcher = StuckMatcher()
     assert allowed_tokens(row_of(grammar)).tolist() == [END]
     with pytest.raises(ValueError, match="a search gave up"):
         grammar.accept_token(END)
