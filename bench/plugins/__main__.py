@@ -40,6 +40,8 @@ EXTRA = 60
 """Tokens of a budget beyond those of the shortest answer."""
 MOST = 900
 """Most tokens of a shortest answer: the embedded model has a context of 1,024."""
+SHOWN = 20
+"""Most faults that are printed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,8 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     faults = [line for one in tallies for line in one.faults]
     refusals = [line for one in tallies for line in one.refusals]
     print_rows(f"{len(cases):,} schemas, seed {options.seed}", rows, 3)
-    print("\n".join([*refusals, *faults[:20]]))
-    write_result(options, {"rows": rows, "faults": faults, "refusals": refusals})
+    more = [f"and {len(faults) - SHOWN} more faults, in the file of results"] if len(faults) > SHOWN else []
+    print("\n".join([*refusals, *faults[:SHOWN], *more]))
+    part = "" if len(options.engines) == len(ENGINES) else " ".join(options.engines)  # of an environment of its own
+    write_result(options, {"rows": rows, "faults": faults, "refusals": refusals}, part)
     return 1 if faults else 0
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import constrain
 from bench.corpus import Case
-from bench.plugins.__main__ import measure_plugin
+from bench.plugins.__main__ import ENGINES, main, measure_plugin
 from bench.plugins.tally import EngineRefusal, MaskCheck, PluginEngine, Tally, allowed_after
 
 VOCABULARY = constrain.Vocabulary.bytes()
@@ -34,6 +35,22 @@ class StandIn(PluginEngine):
     def compare(self, constraint: Any, source: dict[str, Any], tokens: int, seed: int, check: MaskCheck) -> None:
         for text in (b"", b"7"):
             check(list(text), self.change(allowed_after(constraint, list(text))))
+
+
+class Seven(StandIn):
+    def __init__(self) -> None:
+        super().__init__(lambda: "7")
+
+
+def test_engines_measured_alone_have_files_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = tmp_path / "cases.jsonl"
+    data.write_text(json.dumps({"id": "one", "schema": json.loads(SCHEMA), "tests": []}) + "\n")
+    for name in ("mlx", "llama"):
+        monkeypatch.setitem(ENGINES, name, (Seven,))
+        assert main(["--data", str(data), "--engines", name, "--results", str(tmp_path)]) == 0
+    found = {path.name: json.loads(path.read_text()) for path in tmp_path.glob("*/*.json")}
+    assert sorted(found) == ["plugins-llama.json", "plugins-mlx.json"]
+    assert found["plugins-mlx.json"]["facts"]["rows"][0]["valid"] == 1
 
 
 def measure(engine: StandIn, schema: str = SCHEMA) -> Tally:
