@@ -28,7 +28,8 @@ __all__ = ["describe_commit", "describe_machine", "list_versions", "write_result
 
 PACKAGES = (
     "constrain-lm", "llguidance", "xgrammar", "outlines-core", "lm-format-enforcer", "lark", "jsonschema", "hypothesis",
-    "hypothesis-jsonschema", "numba", "numpy", "tiktoken", "torch", "apache-tvm-ffi",
+    "hypothesis-jsonschema", "numba", "numpy", "tiktoken", "torch", "apache-tvm-ffi", "transformers",
+    "llama-cpp-python", "mlx-lm", "vllm", "sglang",
 )  # fmt: skip
 
 

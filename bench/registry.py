@@ -106,8 +106,9 @@ BENCHES: dict[str, Bench] = {
     ),
     "plugins": Bench(
         "Are answers and masks inside other engines what our Matcher says?",
-        "schemas refused by constrain, or whose shortest answer is longer than the model's context; answers by the "
-        "verdict of jsonschema, texts that did not end, calls that failed, masks compared and masks that differ",
+        "schemas refused by constrain, or by the engine itself, or whose shortest answer is longer than the model's "
+        "context; answers by the verdict of jsonschema, texts that did not end, calls that failed, masks compared and "
+        "masks that differ",
         "--sample 500 --seed 1",
     ),
     "jobs": Bench(

@@ -5,8 +5,9 @@
 For each engine that is installed: an answer for each schema, with a budget of the tokens of its shortest answer and 60
 more, judged by jsonschema; then another one without a budget, whose masks inside the engine are compared with those of
 a new Matcher after the same tokens, up to --masks of them. llama-cpp-python, MLX and transformers run the embedded
-model; of vLLM and SGLang, which need a GPU, their own classes are driven by a simulated scheduler and model.
-`make plugins` installs each engine in an environment of its own and runs this there.
+model; of vLLM and SGLang, which need a GPU, their own classes are driven by a simulated scheduler and model. A schema
+that the plug-in compiles and the engine itself refuses is counted apart and shown with the engine's reason; it is no
+fault. `make plugins` installs each engine in an environment of its own and runs this there.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
 
 from rich.console import Console
 
@@ -27,7 +27,7 @@ from ..record import write_result
 from ..tables import build_progress, print_rows
 from .class_engines import Sglang, VllmV1, VllmV2
 from .local_engines import Llama, Mlx, Transformers
-from .tally import MaskCheck, PluginEngine, Tally
+from .tally import EngineRefusal, MaskCheck, PluginEngine, Tally
 
 ENGINES: dict[str, tuple[type[PluginEngine], ...]] = {
     "transformers": (Transformers,),
@@ -40,6 +40,8 @@ EXTRA = 60
 """Tokens of a budget beyond those of the shortest answer."""
 MOST = 900
 """Most tokens of a shortest answer: the embedded model has a context of 1,024."""
+SHOWN = 20
+"""Most faults that are printed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,29 +58,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not makers:
         return 2
     console = Console(stderr=True)
-    rows, faults = [], []
+    tallies = []
     with build_progress(console) as progress:
         for maker in makers:
             task = progress.add_task(maker.name, total=len(cases))
             advance = partial(progress.advance, task)
-            row, wrong = measure_plugin(maker(), cases, masks=options.masks, seed=options.seed, progress=advance)
-            rows.append(row)
-            faults += wrong
+            tallies.append(measure_plugin(maker(), cases, masks=options.masks, seed=options.seed, progress=advance))
+    rows = [{"engine": maker.name, "what runs": maker.where, **one.counts} for maker, one in zip(makers, tallies)]
+    faults = [line for one in tallies for line in one.faults]
+    refusals = [line for one in tallies for line in one.refusals]
     print_rows(f"{len(cases):,} schemas, seed {options.seed}", rows, 3)
-    print("\n".join(faults[:20]))
-    write_result(options, {"rows": rows, "faults": faults})
+    more = [f"and {len(faults) - SHOWN} more faults, in the file of results"] if len(faults) > SHOWN else []
+    print("\n".join([*refusals, *faults[:SHOWN], *more]))
+    part = "" if len(options.engines) == len(ENGINES) else " ".join(options.engines)  # of an environment of its own
+    write_result(options, {"rows": rows, "faults": faults, "refusals": refusals}, part)
     return 1 if faults else 0
 
 
 def measure_plugin(
     engine: PluginEngine, cases: Sequence[Case], *, masks: int, seed: int, progress: Callable[[], None]
-) -> tuple[dict[str, Any], list[str]]:
-    """Return the row of an engine, and what is wrong: invalid answers, texts that did not end, masks that differ."""
+) -> Tally:
+    """Return the counts of an engine. Faults are invalid answers, texts that did not end, failures, other masks."""
     import constrain
     from constrain.base.errors import ConstrainError
 
     vocabulary = engine.load()
-    tally, faults = Tally(), []
+    tally = Tally()
     for number, case in enumerate(cases):
         progress()
         try:
@@ -100,17 +105,21 @@ def measure_plugin(
                 warnings.simplefilter("ignore")
                 text = engine.answer(constraint, source, least + EXTRA, seed + number)
                 engine.compare(constraint, source, masks, seed + number, check)
+        except EngineRefusal as refusal:
+            tally.counts["refused by engine"] += 1
+            tally.refusals.append(f"{engine.name} refuses {case.id}: {refusal}")
+            continue
         except Exception as error:
             tally.counts["failed"] += 1
-            faults.append(f"{engine.name}, {case.id}: {type(error).__name__}: {str(error)[:200]}")
+            tally.faults.append(f"{engine.name}, {case.id}: {type(error).__name__}: {str(error)[:200]}")
             continue
         if tally.add_answer(make_judge(case.schema), text) is False or text is None:
-            faults.append(f"{engine.name}, {case.id}: {'did not end' if text is None else text[:200]}")
+            tally.faults.append(f"{engine.name}, {case.id}: {'did not end' if text is None else text[:200]}")
         tally.counts["masks"] += check.compared
         tally.counts["masks different"] += check.different
         if check.different:
-            faults.append(f"{engine.name}, {case.id}: {check.different} of {check.compared} masks differ")
-    return {"engine": engine.name, "what runs": engine.where, **tally.counts}, faults
+            tally.faults.append(f"{engine.name}, {case.id}: {check.different} of {check.compared} masks differ")
+    return tally
 
 
 def make_judge(schema: str) -> Judge | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .tally import MaskCheck, PluginEngine
+from .tally import EngineRefusal, MaskCheck, PluginEngine
 
 __all__ = ["Sglang", "VllmV1", "VllmV2"]
 
@@ -193,10 +193,13 @@ class Sglang(ClassEngine):
     def begin(self, source: dict[str, Any], max_tokens: int | None) -> Any:
         """See `ClassEngine`."""
         import torch
+        from sglang.srt.constrained.base_grammar_backend import InvalidGrammarObject
 
         grammar = self.backend._init_value_dispatch(("json", source["schema"]), False)
-        if not hasattr(grammar, "accepted"):
-            raise ValueError(grammar.error_message)
+        if isinstance(grammar, InvalidGrammarObject):
+            if isinstance(self.backend.dispatch_json(source["schema"]), InvalidGrammarObject):
+                raise ValueError(grammar.error_message)
+            raise EngineRefusal(grammar.error_message)  # SGLang did not ask the backend
         if max_tokens is not None:
             grammar.limit_tokens(max_tokens)
         words = (self.vocabulary.size + 31) // 32

@@ -10,7 +10,11 @@ import numpy as np
 
 from ..mask_errors.judge import Judge
 
-__all__ = ["MaskCheck", "PluginEngine", "Tally", "allowed_after"]
+__all__ = ["EngineRefusal", "MaskCheck", "PluginEngine", "Tally", "allowed_after"]
+
+
+class EngineRefusal(Exception):
+    """The engine itself refused a constraint that its plug-in compiles. The message is the engine's."""
 
 
 class PluginEngine(ABC):
@@ -26,7 +30,7 @@ class PluginEngine(ABC):
 
     @abstractmethod
     def answer(self, constraint: Any, source: dict[str, Any], max_tokens: int | None, seed: int) -> str | None:
-        """Return a text that ended within max_tokens; None if it did not end."""
+        """Return a text that ended within max_tokens; None if it did not end. Raise EngineRefusal if there is none."""
 
     @abstractmethod
     def compare(self, constraint: Any, source: dict[str, Any], tokens: int, seed: int, check: MaskCheck) -> None:
@@ -63,12 +67,14 @@ def allowed_after(constraint: Any, tokens: Sequence[int]) -> Any:
 
 
 class Tally:
-    """Counts of one engine."""
+    """Counts of one engine, with a line for each fault and for each schema that the engine refused."""
 
     def __init__(self) -> None:
-        names = ("refused", "too long", "answers", "valid", "invalid", "not judged", "not ended", "failed", "masks",
-                 "masks different")  # fmt: skip
+        names = ("refused", "refused by engine", "too long", "answers", "valid", "invalid", "not judged", "not ended",
+                 "failed", "masks", "masks different")  # fmt: skip
         self.counts = dict.fromkeys(names, 0)
+        self.faults: list[str] = []
+        self.refusals: list[str] = []
 
     def add_answer(self, judge: Judge | None, text: str | None) -> bool | None:
         """Count an answer; return whether it is valid, None if that is not known."""

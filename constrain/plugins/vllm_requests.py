@@ -24,7 +24,14 @@ from ..engine.constraint import Constraint
 from ..vocabulary.vocabulary import Vocabulary
 from .request_matcher import RequestMatcher
 
-__all__ = ["FIELD", "VllmRequests", "read_constraint_field", "read_vllm_vocabulary", "validate_vllm_params"]
+__all__ = [
+    "FIELD",
+    "VllmRequest",
+    "VllmRequests",
+    "read_constraint_field",
+    "read_vllm_vocabulary",
+    "validate_vllm_params",
+]
 
 FIELD = "constrain"
 """The key of `extra_args`."""
@@ -146,13 +153,25 @@ def read_vllm_vocabulary(vllm_config: Any) -> Vocabulary:
     return Vocabulary.from_tokenizer(tokenizer, size=config.get_vocab_size(), eos_ids=sorted(listed) or None)
 
 
+class VllmRequest(RequestMatcher):
+    """The position of a request, with a line in the log when it is closed: vLLM has no place for its error."""
+
+    is_reported = False
+
+    def report_error(self) -> None:
+        """Log why the request was closed, once; nothing if it is open."""
+        if self.error is not None and not self.is_reported:
+            self.is_reported = True
+            log.error("constrain: the text of a request is cut short: %s", self.error)
+
+
 class VllmRequests:
-    """Makes a RequestMatcher of the parameters of a request. It raises nothing: what fails is a closed request."""
+    """Makes a VllmRequest of the parameters of a request. It raises nothing: what fails is a closed request."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
 
-    def open_request(self, params: Any) -> RequestMatcher | None:
+    def open_request(self, params: Any) -> VllmRequest | None:
         """Return the position of a new request; None if it has no constraint."""
         try:
             source = read_constraint_field(params.extra_args)
@@ -162,7 +181,7 @@ class VllmRequests:
             cutting = [one for one in params.stop_token_ids or () if one not in ends]
             if any(0 <= one < self.vocabulary.size and self.vocabulary.tokens[one] is not None for one in cutting):
                 raise ArgumentError("stop_token_ids hold tokens of text, which would cut the answer short")
-            return RequestMatcher(self.compile(source), params.max_tokens)
+            return VllmRequest(self.compile(source), params.max_tokens)
         except Exception as error:
             log.error("constrain: a request is answered with an empty text: %s", error)
             return self.close_request()
@@ -171,11 +190,6 @@ class VllmRequests:
         """Compile the source of a request; equal ones share a Constraint while it is in the cache."""
         return compile(self.vocabulary, **source)
 
-    def close_request(self) -> RequestMatcher:
+    def close_request(self) -> VllmRequest:
         """Return a request that allows end tokens only."""
-        return RequestMatcher(compile(self.vocabulary, choices=[""]))
-
-
-def report_error(request: RequestMatcher) -> None:
-    """Log why a request was closed."""
-    log.error("constrain: the text of a request is cut short: %s", request.error)
+        return VllmRequest(compile(self.vocabulary, choices=[""]))

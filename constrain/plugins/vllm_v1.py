@@ -17,9 +17,9 @@ from vllm.v1.sample.logits_processor import AdapterLogitsProcessor
 
 from ..integrations.vocabulary_match import check_logits
 from .engine_versions import check_engine_version
-from .request_matcher import RequestMatcher, fill_request_masks
+from .request_matcher import fill_request_masks
 from .tensor_rows import mask_tensor_rows
-from .vllm_requests import VllmRequests, read_vllm_vocabulary, report_error, validate_vllm_params
+from .vllm_requests import VllmRequest, VllmRequests, read_vllm_vocabulary, validate_vllm_params
 
 if TYPE_CHECKING:
     import torch
@@ -32,7 +32,7 @@ check_engine_version("vllm")
 class RequestRow:
     """The processor of one request, as vLLM's adapter wants it: a callable of (output_ids, logits)."""
 
-    def __init__(self, request: RequestMatcher) -> None:
+    def __init__(self, request: VllmRequest) -> None:
         self.request = request
 
     def __call__(self, output_ids: list[int], logits: torch.Tensor) -> torch.Tensor:
@@ -76,12 +76,11 @@ class VllmV1Processor(AdapterLogitsProcessor):
         for row in rows:
             state = self.req_info[row]
             request = state.func.request
-            known = request.error
             request.follow(state.args[0])
-            if request.error is not None and known is None:
-                report_error(request)
             requests.append(request)
         masks = np.zeros((len(rows), len(requests[0].ends)), np.int32)
         fill_request_masks(requests, masks)
+        for request in requests:
+            request.report_error()
         mask_tensor_rows(logits, masks, rows)
         return logits

@@ -23,9 +23,9 @@ from vllm.v1.worker.gpu.sample.logits_processor import LogitsProcessor
 
 from ..integrations.vocabulary_match import check_logits
 from .engine_versions import check_engine_version
-from .request_matcher import RequestMatcher, fill_request_masks
+from .request_matcher import fill_request_masks
 from .tensor_rows import mask_tensor_rows
-from .vllm_requests import VllmRequests, read_vllm_vocabulary, report_error, validate_vllm_params
+from .vllm_requests import VllmRequest, VllmRequests, read_vllm_vocabulary, validate_vllm_params
 
 if TYPE_CHECKING:
     import torch
@@ -38,7 +38,7 @@ check_engine_version("vllm")
 class SlotText:
     """A request in a slot: its position, and the committed tokens of its text that are known on the host."""
 
-    def __init__(self, request: RequestMatcher) -> None:
+    def __init__(self, request: VllmRequest) -> None:
         self.request = request
         self.committed: list[int] = []
 
@@ -94,13 +94,13 @@ class VllmV2Processor(LogitsProcessor):
         rows: list[int] = []
         masks: list[NDArray[np.int32]] = []
         single_rows: list[int] = []
-        single: list[RequestMatcher] = []
+        single: list[VllmRequest] = []
         for slot, own in rows_of_slots.items():
             committed = self._read_text(slot, positions[own[0]], fed[own[0]])
             if committed is None:
                 continue
             request = self.slots[slot].request
-            self._follow(request, committed)
+            request.follow(committed)
             if len(own) == 1:
                 single_rows.append(own[0])
                 single.append(request)
@@ -110,8 +110,12 @@ class VllmV2Processor(LogitsProcessor):
                     request.follow([*committed, *(fed[one] for one in own[1 : count + 1])])
                 rows.append(row)
                 masks.append(request.mask())
+                if not count:  # a later row may fail over a draft token that is rejected
+                    request.report_error()
         filled = np.zeros((len(single), words), np.int32)
         fill_request_masks(single, filled)
+        for request in single:
+            request.report_error()
         together = np.concatenate([filled, *(mask[None] for mask in masks)])
         mask_tensor_rows(logits, together, [*single_rows, *rows])
         return logits
@@ -129,11 +133,6 @@ class VllmV2Processor(LogitsProcessor):
             return read
 
         return self.slots[slot].update(length, fed, history)
-
-    def _follow(self, request: RequestMatcher, committed: list[int]) -> None:
-        known = request.error
-        if not request.follow(committed) and known is None:
-            report_error(request)
 
 
 def read_rows(ctx: Any) -> tuple[list[int], list[int], list[int]]:

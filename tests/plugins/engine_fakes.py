@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from constrain import LimitError
 from constrain.plugins import engine_versions
 from constrain.vocabulary.vocabulary import Vocabulary
 
@@ -28,6 +29,27 @@ VOCABULARY = Vocabulary.from_tokens(TOKENS, [END], special={"<end>": END, "<unus
 def pretend_versions(monkeypatch: pytest.MonkeyPatch, **versions: str) -> None:
     """Have `check_engine_version` find these versions, by package with "_" for "-"."""
     monkeypatch.setattr(engine_versions, "version", lambda package: versions[package.replace("-", "_")])
+
+
+class StuckMatcher:
+    """A Matcher at a dead row: its search for a token gives up, and it takes none."""
+
+    tokens: tuple[int, ...] = ()
+
+    def mask(self, out: Any = None) -> Any:
+        raise LimitError("a search gave up")
+
+    def advance(self, token: int) -> None:
+        raise LimitError("a search gave up")
+
+
+def make_batches_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the masks of several rows at once give up, as `fill_masks` does if one of them is a `StuckMatcher`."""
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise LimitError("a search gave up")
+
+    monkeypatch.setattr("constrain.plugins.request_matcher.fill_masks", fail)
 
 
 def prefer_tokens(ids: list[int], seed: int, size: int = len(TOKENS)) -> np.ndarray[Any, Any]:

@@ -51,6 +51,8 @@ class BaseGrammarBackend:
         self.cache: dict[tuple[str, str], Any] = {}
 
     def _init_value_dispatch(self, key: tuple[str, str], require_reasoning: bool) -> Any:
+        if "\0" in key[1] or "\\u0000" in key[1]:  # SGLang looks for it in the strings of the JSON
+            return InvalidGrammarObject(f"Invalid {key[0]}: NUL bytes (\\u0000) are not allowed")
         return getattr(self, f"dispatch_{key[0]}")(key[1])
 
 

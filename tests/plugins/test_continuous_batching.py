@@ -20,7 +20,8 @@ transformers = pytest.importorskip("transformers")
 import constrain  # noqa: E402
 from constrain import ArgumentError, LimitError, UnsupportedError  # noqa: E402
 from constrain.demo import model_folder  # noqa: E402
-from tests.plugins.engine_fakes import pretend_versions  # noqa: E402
+from constrain.sampling.core.masked_sampling import allowed_tokens  # noqa: E402
+from tests.plugins.engine_fakes import StuckMatcher, make_batches_stuck, pretend_versions  # noqa: E402
 
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
           "required": ["age"], "additionalProperties": False}  # fmt: skip
@@ -80,6 +81,62 @@ def test_the_text_of_a_request_survives_a_move_to_its_prompt(plugin: Any) -> Non
 def test_a_processor_that_was_not_converted_is_an_error(plugin: Any) -> None:
     with pytest.raises(constrain.ConstrainError, match="did not convert"):
         plugin.Marker([])(None, None)
+
+
+def test_a_dead_row_ends_its_text_alone(plugin: Any, loaded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_batches_stuck(monkeypatch)
+    vocabulary = constrain.Vocabulary.from_tokenizer(loaded[1])
+    constraint = constrain.compile(vocabulary, regex="[a-c]{2,8}")
+    marker = plugin.Marker([plugin.RequestMatcher(constraint) for _ in range(2)])
+    marker.requests[1].matcher = StuckMatcher()
+    masks = plugin.BatchMasks(marker)
+    states = [
+        SimpleNamespace(
+            initial_tokens=[5], generated_tokens=[], _true_initial_tokens=0,
+            logit_processor_kwargs={plugin.FIELD: number},
+        )
+        for number in range(2)
+    ]  # fmt: skip
+    numbers = masks.prepare_tensor_args([SimpleNamespace(state=one) for one in states])
+    out = np.isfinite(masks(torch.zeros(2, vocabulary.size), numbers).numpy())
+    assert np.flatnonzero(out[0]).tolist() == allowed_tokens(constraint.matcher().mask()).tolist()
+    assert np.flatnonzero(out[1]).tolist() == list(vocabulary.eos_ids)
+    assert isinstance(marker.requests[1].error, LimitError) and marker.requests[0].error is None
+
+
+def test_a_failed_text_is_an_error_of_the_call(plugin: Any, loaded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The batch goes on without it; its error is raised at the end instead of a text that was cut short."""
+    model, tokenizer = loaded
+    constraint = constrain.compile(constrain.Vocabulary.from_tokenizer(tokenizer), regex="[a-c]{2,8}")
+
+    def run_stuck(model: Any, *_: Any) -> list[list[int]]:
+        requests = model._get_logits_processor()[-1].requests
+        requests[0].matcher = StuckMatcher()
+        assert requests[0].mask().any()
+        return [[], []]
+
+    monkeypatch.setattr(plugin, "run_manager", run_stuck)
+    monkeypatch.setattr(type(model), "_get_logits_processor", lambda self: [])
+    with pytest.raises(LimitError, match="a search gave up"):
+        plugin.generate_batch_constrained(model, [[5], [6]], [constraint, None], max_new_tokens=9)
+
+
+def test_storage_is_counted_for_converted_processors_only(plugin: Any) -> None:
+    """The reason for the Marker: a processor of continuous batching that is appended itself has no room."""
+    from transformers import LogitsProcessorList
+
+    marker = plugin.Marker([])
+    kinds = plugin.private.ContinuousBatchingLogitsProcessorList
+    appended = kinds(LogitsProcessorList([plugin.BatchMasks(marker)]), per_request_processors=True)
+    assert appended.tensors_required == 0
+    with pytest.raises(IndexError):
+        appended.fill_defaults(torch.zeros(appended.tensors_required, 4, dtype=torch.int32))
+    plugin.private.CLASSIC_TO_CB_PROCESSORS_MAP[plugin.Marker] = plugin.BatchMasks
+    try:
+        converted = kinds(LogitsProcessorList([marker]), per_request_processors=True)
+    finally:
+        del plugin.private.CLASSIC_TO_CB_PROCESSORS_MAP[plugin.Marker]
+    assert converted.tensors_required == 1 and isinstance(converted.logits_processor[0], plugin.BatchMasks)
 
 
 def test_what_cannot_work_is_refused(plugin: Any, loaded: Any) -> None:

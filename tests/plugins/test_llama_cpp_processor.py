@@ -21,7 +21,7 @@ from constrain.plugins.llama_cpp_processor import (
     read_llama_vocabulary,
     read_piece,
 )
-from tests.plugins.engine_fakes import END, TOKENS, UNUSED, VOCABULARY, FakeLlama, install_llama
+from tests.plugins.engine_fakes import END, TOKENS, UNUSED, VOCABULARY, FakeLlama, StuckMatcher, install_llama
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}, "n": {"type": "number"}}, "required": ["n"]}
 
@@ -153,6 +153,16 @@ def test_what_the_constraint_cannot_work_with_closes(constraint, ids, scores, ca
     out = processor(np.array(ids), scores)
     assert set(np.flatnonzero(np.isfinite(out)).tolist()) <= {END}
     with pytest.raises(ConstrainError, match=cause):
+        processor.check()
+
+
+def test_a_dead_row_closes_the_text(constraint: constrain.Constraint) -> None:
+    processor = LlamaConstraintProcessor(constraint)
+    processor.request.matcher = StuckMatcher()  # type: ignore[assignment]
+    for _ in range(2):
+        out = processor(np.array([65]), np.zeros(len(TOKENS), np.float32))
+        assert np.flatnonzero(np.isfinite(out)).tolist() == [END]
+    with pytest.raises(LimitError, match="a search gave up"):
         processor.check()
 
 

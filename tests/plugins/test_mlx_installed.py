@@ -43,6 +43,18 @@ def test_the_vocabulary_is_that_of_the_tokenizer(loaded: Any) -> None:
     assert read_mlx_vocabulary(*loaded) == constrain.Vocabulary.from_pretrained(model_folder())
 
 
+def test_the_package_shows_the_prompt_to_processors_and_is_a_step_ahead(loaded: Any) -> None:
+    model, tokenizer = loaded
+    prompt, sizes = tokenizer.encode("A person"), []
+
+    def look(tokens: Any, logits: Any) -> Any:
+        sizes.append(tokens.size)
+        return logits
+
+    steps = list(mlx_lm.stream_generate(model, tokenizer, prompt, max_tokens=3, logits_processors=[look]))
+    assert len(steps) == 3 and sizes == [len(prompt) + count for count in range(4)]
+
+
 @pytest.mark.parametrize("max_tokens", [14, 30, 120])
 def test_sampled_texts_are_valid_and_complete(loaded: Any, constraint: constrain.Constraint, max_tokens: int) -> None:
     from mlx_lm.sample_utils import make_sampler

@@ -12,7 +12,7 @@ import pytest
 import constrain
 from constrain import ArgumentError, ConstrainError, LimitError, UnsupportedError, VocabularyError
 from constrain.plugins.mlx_processor import MlxConstraintProcessor, generate_with_mlx, make_mlx_processors
-from tests.plugins.engine_fakes import END, TOKENS, VOCABULARY, install_mlx
+from tests.plugins.engine_fakes import END, TOKENS, VOCABULARY, StuckMatcher, install_mlx
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}, "n": {"type": "number"}}, "required": ["n"]}
 TOKENIZER = SimpleNamespace(eos_token_ids={END})
@@ -67,6 +67,14 @@ def test_each_sequence_of_a_batch_has_its_own(constraint: constrain.Constraint) 
     assert len(make_mlx_processors([constraint] * 2)) == 2
     with pytest.raises(ArgumentError, match="2 constraints and 1 numbers"):
         make_mlx_processors([constraint] * 2, max_tokens=[5])
+
+
+def test_a_dead_row_is_an_error(constraint: constrain.Constraint) -> None:
+    """mlx-lm reports the exception of a processor, so the text ends with it and is not cut short in silence."""
+    processor = MlxConstraintProcessor(constraint)
+    processor.request.matcher = StuckMatcher()  # type: ignore[assignment]
+    with pytest.raises(LimitError, match="a search gave up"):
+        allowed(processor, [9])
 
 
 def test_what_cannot_work_is_refused(constraint: constrain.Constraint, monkeypatch: pytest.MonkeyPatch) -> None:

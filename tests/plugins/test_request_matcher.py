@@ -15,7 +15,7 @@ from constrain.decoding.reachable_tokens import Budget
 from constrain.plugins.engine_versions import ENGINE_VERSIONS, check_engine_version, split_version
 from constrain.plugins.request_matcher import RequestMatcher, fill_request_masks, mask_of_tokens
 from constrain.sampling.core.masked_sampling import allowed_tokens
-from tests.plugins.engine_fakes import END, VOCABULARY, pretend_versions
+from tests.plugins.engine_fakes import END, VOCABULARY, StuckMatcher, make_batches_stuck, pretend_versions
 
 SCHEMA = {
     "type": "object",
@@ -115,25 +115,13 @@ def test_a_token_beyond_the_budget_is_refused() -> None:
 
 
 def test_a_row_that_fails_does_not_touch_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    import constrain.plugins.request_matcher as module
-
-    def fail(*_: object, **__: object) -> None:
-        raise LimitError("a guard gave up")
-
-    monkeypatch.setattr(module, "fill_masks", fail)
+    make_batches_stuck(monkeypatch)
     requests = [RequestMatcher(constraint()) for _ in range(3)]
-    requests[1].matcher = BrokenMatcher()  # type: ignore[assignment]
+    requests[1].matcher = StuckMatcher()  # type: ignore[assignment]
     out = np.zeros((3, len(requests[0].ends)), np.int32)
     fill_request_masks(requests, out)
     assert np.array_equal(out[0], constraint().matcher().mask()) and np.array_equal(out[0], out[2])
     assert np.array_equal(out[1], requests[1].ends) and isinstance(requests[1].error, LimitError)
-
-
-class BrokenMatcher:
-    """A Matcher whose search for a mask gives up."""
-
-    def mask(self, out: object = None) -> object:
-        raise LimitError("no token is allowed")
 
 
 def test_mask_of_tokens() -> None:

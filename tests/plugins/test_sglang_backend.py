@@ -16,9 +16,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import constrain  # noqa: E402
-from constrain import LimitError, UnsupportedError  # noqa: E402
+from constrain import UnsupportedError  # noqa: E402
 from constrain.demo import model_folder  # noqa: E402
 from constrain.sampling.core.masked_sampling import allowed_tokens  # noqa: E402
+from tests.plugins.engine_fakes import StuckMatcher, make_batches_stuck  # noqa: E402
 from tests.plugins.sglang_fakes import HOOKS, install_sglang  # noqa: E402
 
 VOCABULARY = constrain.Vocabulary.from_pretrained(model_folder())
@@ -110,6 +111,17 @@ def test_what_is_refused_is_an_invalid_grammar_with_our_message(sglang: Any, key
     assert cause in grammar.error_message
 
 
+NUL = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^[^\0]*$"}}, "required": ["a"]}
+
+
+@pytest.mark.parametrize("key", [("json", json.dumps(NUL)), ("regex", "[^\0]+"), ("ebnf", 'root ::= "\0"')])
+def test_a_nul_is_refused_by_sglang_before_it_asks_the_backend(sglang: Any, key: tuple[str, str]) -> None:
+    grammar = grammar_of(sglang, key)
+    assert isinstance(grammar, sglang.base.InvalidGrammarObject) and "NUL bytes" in grammar.error_message
+    asked = getattr(sglang.backend, f"dispatch_{key[0]}")(key[1])
+    assert isinstance(asked, sglang.plugin.SglangGrammar), "the backend would have compiled it"
+
+
 def test_a_refused_token_aborts_the_request(sglang: Any) -> None:
     grammar = grammar_of(sglang, ("regex", "[a-c]{3,9}"))
     before = row_of(grammar).copy()
@@ -122,17 +134,8 @@ def test_a_refused_token_aborts_the_request(sglang: Any) -> None:
 def test_a_row_without_tokens_ends_and_aborts(sglang: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     grammar = grammar_of(sglang, ("regex", "[a-c]{3,9}"))
 
-    class Stuck:
-        tokens: tuple[int, ...] = ()
-
-        def mask(self, out: Any = None) -> Any:
-            raise LimitError("a search gave up")
-
-    def fail(*_: Any, **__: Any) -> None:
-        raise LimitError("a search gave up")
-
-    monkeypatch.setattr("constrain.plugins.request_matcher.fill_masks", fail)
-    grammar.request.matcher = Stuck()
+    make_batches_stuck(monkeypatch)
+    grammar.request.matcher = StuckMatcher()
     assert allowed_tokens(row_of(grammar)).tolist() == [END]
     with pytest.raises(ValueError, match="a search gave up"):
         grammar.accept_token(END)
@@ -248,6 +251,18 @@ def test_hooks_limit_the_requests_of_the_grammar_manager(sglang: Any) -> None:
         names = {target.rpartition(".")[2] for target, _, kind in HOOKS if kind == "after"}
         assert names == {"process_req_with_grammar", "get_ready_grammar_requests"}
         return
+    manager = make_manager(sglang)
+    first = StandInRequest(30)
+    assert manager.process_req_with_grammar(first)
+    assert manager.get_ready_grammar_requests() == [first]
+    later, small = StandInRequest(25), StandInRequest(2)
+    assert not manager.process_req_with_grammar(later) and not manager.process_req_with_grammar(small)
+    assert (first.grammar.request.budget.max_tokens, later.grammar.request.budget.max_tokens) == (30, 25)
+    assert "the shortest text found takes" in small.aborted
+
+
+def make_manager(sglang: Any) -> Any:
+    """Return a GrammarManager of SGLang with the backend, its plug-in's hooks applied, and no scheduler."""
     from sglang.srt.constrained.grammar_manager import GrammarManager
     from sglang.srt.plugins.hook_registry import HookRegistry
 
@@ -257,13 +272,23 @@ def test_hooks_limit_the_requests_of_the_grammar_manager(sglang: Any) -> None:
         grammar_backend=sglang.backend, grammar_queue=[], _enable_strict_thinking=False, pp_rank=0, pp_size=1,
         pp_group=None, grammar_sync_size=1, SGLANG_GRAMMAR_POLL_INTERVAL=60, SGLANG_GRAMMAR_MAX_POLL_ITERATIONS=10,
     )  # fmt: skip
-    first = StandInRequest(30)
-    assert manager.process_req_with_grammar(first)
-    assert manager.get_ready_grammar_requests() == [first]
-    later, small = StandInRequest(25), StandInRequest(2)
-    assert not manager.process_req_with_grammar(later) and not manager.process_req_with_grammar(small)
-    assert (first.grammar.request.budget.max_tokens, later.grammar.request.budget.max_tokens) == (30, 25)
-    assert "the shortest text found takes" in small.aborted
+    return manager
+
+
+@pytest.mark.parametrize(
+    ("schema", "cause"), [(NUL, "NUL bytes"), ({"type": "objekt"}, "objekt")], ids=["by SGLang", "by constrain"]
+)
+def test_a_refused_schema_ends_its_request_and_is_never_unconstrained(sglang: Any, schema: Any, cause: str) -> None:
+    """Compiled in a thread, then from the cache."""
+    sglang.plugin.register_sglang_backend()
+    if not hasattr(sglang.backend, "get_cached_or_future_value"):
+        pytest.skip("SGLang is not installed")
+    manager = make_manager(sglang)
+    first, second = StandInRequest(30, schema), StandInRequest(30, schema)
+    assert manager.process_req_with_grammar(first) and manager.get_ready_grammar_requests() == [first]
+    assert not manager.process_req_with_grammar(second)
+    for request in (first, second):
+        assert cause in request.aborted and request.grammar is None
 
 
 def test_the_flag_is_registered_and_makes_a_backend(sglang: Any) -> None:

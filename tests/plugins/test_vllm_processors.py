@@ -22,6 +22,7 @@ from constrain import UnsupportedError, VocabularyError  # noqa: E402
 from constrain.demo import model_folder  # noqa: E402
 from constrain.plugins.vllm_requests import CONTRADICTIONS, read_constraint_field, validate_vllm_params  # noqa: E402
 from constrain.sampling.core.masked_sampling import allowed_tokens  # noqa: E402
+from tests.plugins.engine_fakes import StuckMatcher, make_batches_stuck  # noqa: E402
 from tests.plugins.vllm_fakes import install_vllm, make_config  # noqa: E402
 
 VOCABULARY = constrain.Vocabulary.from_pretrained(model_folder())
@@ -323,6 +324,39 @@ def test_what_fails_in_the_worker_is_an_empty_text(vllm: Any, name: str, caplog:
         assert allowed_tokens(request.mask()).tolist() == [END]
     assert caplog.text.count("answered with an empty text") == len(refused)
     assert processor.requests.open_request(params(vllm, 0, stop_token_ids=[END])).error is None
+
+
+@pytest.mark.parametrize("name", ["VllmV1Processor", "VllmV2Processor"])
+def test_a_dead_row_ends_its_text_alone_and_is_logged_once(
+    vllm: Any, name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_batches_stuck(monkeypatch)
+    step, requests = start_batch(vllm, name)
+    requests[1].matcher = StuckMatcher()
+    for _ in range(2):
+        out = step()
+        assert np.array_equal(finite(out[0]), mask_after(0, []))
+        assert np.flatnonzero(finite(out[1])).tolist() == [END]
+    assert caplog.text.count("cut short: a search gave up") == 1
+
+
+def start_batch(vllm: Any, name: str) -> tuple[Any, list[Any]]:
+    """Return a function that masks the first rows of two requests, and their positions."""
+    processor = make_processor(vllm, name)
+    both = [params(vllm, 0), params(vllm, 1)]
+    if name == "VllmV1Processor":
+        processor.update_state(vllm.v1_BatchUpdate(2, [], [(row, one, [1], []) for row, one in enumerate(both)], []))
+        positions = [processor.req_info[row].func.request for row in range(2)]
+        return lambda: processor.apply(torch.zeros(2, SIZE)), positions
+    for slot, one in enumerate(both):
+        processor.add_request(slot, one)
+        processor.req_states.prompt_len.np[slot] = 1
+    slots, zeros = torch.tensor([0, 1]), torch.zeros(2, dtype=torch.int64)
+    context = vllm.LogitsContext(
+        expanded_idx_mapping=slots, idx_mapping=slots, idx_mapping_np=slots.numpy(), expanded_local_pos=zeros,
+        input_ids=zeros, pos=zeros, seq_lens_upper_bound_np=np.ones(2),
+    )  # fmt: skip
+    return lambda: processor.apply(torch.zeros(2, SIZE), context), [processor.slots[slot].request for slot in range(2)]
 
 
 @pytest.mark.parametrize(
