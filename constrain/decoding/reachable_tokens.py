@@ -34,7 +34,24 @@ KEPT = 4096
 KEPT_KEYS = 64
 """Maximum number of keyless states of which bounds are cached."""
 NEVER = np.iinfo(np.int32).max
+CONTINUATIONS = bytes(range(0x80, 0xC0))
+SECOND = {b"\xe0": b"\xa0", b"\xf0": b"\x90"}
+"""Second bytes of characters that cannot be 0x80."""
 State = tuple[int, int]
+
+
+def finish_character(text: bytes) -> bytes:
+    """Return continuation bytes that end the character of UTF-8 in which a text ends; b"" if it ends with a whole one.
+
+    Source: RFC 3629, section 4.
+    """
+    last = text[-3:].rstrip(CONTINUATIONS)[-1:]
+    begun = text[text.rfind(last) :] if last else b""
+    if last < b"\xc0":
+        return b""
+    wanted = 2 + (last >= b"\xe0") + (last >= b"\xf0")
+    second = SECOND.get(last, b"\x80") if len(begun) == 1 else b""
+    return second + b"\x80" * (wanted - len(begun) - len(second))
 
 
 class Budget:
@@ -147,10 +164,15 @@ class Budget:
         """Return a completion that fits in `remaining` tokens after `matcher` took `token`; None if there is none.
 
         The known completion, unchanged or without as many bytes as the token has, usually still applies (see
-        `token_budget.Closing.follow`), or else the one that was found the last time after this token.
+        `token_budget.Closing.follow`), or after the rest of a character that the token has begun, or else the one that
+        was found the last time after this token.
         """
-        rest = None if known is None else known[len(self.vocabulary.spelled(token)) :]
-        for data in (rest, known, self.found.get(token)):
+        spelled = self.vocabulary.spelled(token)
+        candidates = [self.found.get(token)]
+        if known is not None:
+            character = finish_character(matcher.text[-3:]) if spelled[-1:] >= b"\x80" else b""
+            candidates = [known[len(spelled) :], character + known, *candidates]
+        for data in candidates:
             if data is not None and self.fits(data, remaining) and can_complete(matcher, data):
                 return data
         fresh = self.completion(matcher)

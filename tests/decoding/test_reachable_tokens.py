@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 import constrain
 from constrain import Matcher, Vocabulary
-from constrain.decoding.reachable_tokens import Budget
+from constrain.decoding.reachable_tokens import Budget, finish_character
 from constrain.engine.completion_check import can_end_after
 from constrain.engine.free_keys import find_keyless_state, free_states_after, list_plain_tokens
 from constrain.sampling.core.masked_sampling import allowed_tokens
@@ -26,6 +26,7 @@ SCHEMAS = {
     "keys of a pattern": {"type": "object", "patternProperties": {"^a": {"const": "long enough"}}, "maxProperties": 3},
     "listed keys": {"type": "object", "propertyNames": {"enum": ["aa", "ab", "b"]}, "minProperties": 1},
     "objects that differ": {"type": "array", "uniqueItems": True, "items": {"type": "object", "minProperties": 1}},
+    "keys of any text": {"type": "object", "patternProperties": {"^.*$": {"type": "array", "minItems": 1}}},
     "keys in keys": {"type": "object", "additionalProperties": {"type": "object", "minProperties": 1}},
 }  # fmt: skip
 
@@ -34,11 +35,41 @@ def fits(matcher: Matcher, token: int, known: bytes, remaining: int) -> bool:
     """Return by trial whether a token leaves room for one of the completions that a Budget may use."""
     trial = matcher.fork()
     trial.advance(token)
-    candidates = (known, known[len(VOCABULARY.spelled(token)) :], trial.shortest_completion(None))
+    character = finish_character(trial.text)
+    candidates = (known, known[len(VOCABULARY.spelled(token)) :], character + known, trial.shortest_completion(None))
     return any(
         data is not None and can_end_after(trial, data) and len(VOCABULARY.fewest(data)) + 2 <= remaining
         for data in candidates
     )
+
+
+@given(st.text(max_size=3), st.characters(exclude_categories=["Cs"]), st.integers(0, 4))
+def test_a_character_that_a_text_has_begun_is_finished(before: str, last: str, length: int) -> None:
+    encoded = last.encode()
+    text = before.encode() + encoded[:length]
+    added = finish_character(text)
+    assert len((text + added).decode()) == len(before) + (length > 0), "it is valid, and has one character more"
+    assert len(added) == (max(len(encoded) - length, 0) if length else 0)
+
+
+def test_characters_begun_in_keys_take_no_search_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where keys that match a pattern need more than others do, a search visits very many spellings."""
+    schema = {"type": "object", "patternProperties": {"^.*$": {"type": "array", "minItems": 1}}}
+    constraint = constrain.compile(VOCABULARY, schema=schema)
+    matcher, budget, searched = constraint.matcher(), Budget(VOCABULARY, 60), list[bytes]()
+    find = Matcher.shortest_completion
+
+    def note(self: Matcher, limit: int | None = None) -> bytes | None:
+        searched.append(self.text)
+        return find(self, limit)
+
+    matcher.advance_bytes(b'{"')
+    known, mask = matcher.shortest_completion(None), matcher.mask()
+    allowed = mask.copy()
+    monkeypatch.setattr(Matcher, "shortest_completion", note)
+    budget.narrow(matcher, mask, known, 50)
+    assert mask.tolist() == allowed.tolist()
+    assert len(searched) < 10
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
