@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import signal
 import sys
@@ -152,4 +153,6 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # not so where another program has replaced it, perhaps by None
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(run_command())
+    code = run_command()
+    gc.freeze()  # the last collections of the interpreter look at every object: a second of work with torch loaded
+    sys.exit(code)
