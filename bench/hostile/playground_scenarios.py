@@ -1,4 +1,4 @@
-"""Hostile requests to the playground: a status of 200 or 4xx, an error with its message, an answer of bounded length."""
+"""Hostile requests to the playground: a status of 200 or 4xx, an error with its message, a bounded answer."""
 
 from __future__ import annotations
 
