@@ -72,7 +72,7 @@ def run_demo(
         print_verdict(source.text, free)
         print_heading(f"2  A program needs this form, a JSON Schema ({source.name}):")
         show_json(source.text)
-        print_heading("3  Asked the same, the model may write, token by token, only what the form allows:")
+        print_heading("3  Now the model may write, token by token, only what the form allows:")
     stream = stream_pieces() if is_live else None
     generated = write(model, request, schema=source.text, seed=seed, max_tokens=max_tokens, stream=stream)
     theirs = validate_independently(source.text, generated.text.encode())
