@@ -41,7 +41,9 @@ PERSON = """{
     "name": {"type": "string", "minLength": 1},
     "age": {"type": "integer", "minimum": 0, "maximum": 120},
     "email": {"type": "string", "format": "email"},
-    "hobbies": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 3}
+    "hobbies": {
+      "type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 3
+    }
   },
   "required": ["name", "age", "email"],
   "additionalProperties": false
@@ -81,12 +83,12 @@ def run_demo(
         display.as_json(report | generation_json(generated) | {"jsonschema": theirs.verdict})
     else:
         print("" if is_live else generated.text)
-        is_valid = print_verdict(source.text, generated.text, theirs)
+        print_verdict(source.text, generated.text, theirs)
         display.print_answer()
         display.print_note((describe_cost(model, source.text, generated), "dim"))
         print_ending(generated)
         display.print_note(("next: constrain generate --help · constrain play · constrain --help", "dim"))
-    raise typer.Exit(display.NO if theirs.verdict == "invalid" or not is_valid else display.FINE)
+    raise typer.Exit(display.NO if theirs.verdict == "invalid" else display.FINE)
 
 
 def person_schema() -> SchemaSource:
@@ -112,8 +114,8 @@ def show_json(text: str) -> None:
         print(text.rstrip())
 
 
-def print_verdict(schema: str, text: str, theirs: CrossCheck | None = None) -> bool:
-    """Print and return whether a text is valid; theirs: the verdict of jsonschema, printed if there is one."""
+def print_verdict(schema: str, text: str, theirs: CrossCheck | None = None) -> None:
+    """Print whether a text is valid, and what jsonschema says, if it has a verdict."""
     violations = validate(schema, text=text)
     if violations:
         display.print_answer(
@@ -126,7 +128,6 @@ def print_verdict(schema: str, text: str, theirs: CrossCheck | None = None) -> b
         display.print_answer(
             "the jsonschema package: ", (theirs.verdict, style), theirs.message and f": {theirs.message}"
         )
-    return not violations
 
 
 def describe_cost(model: LoadedModel, schema: str, generated: Generation[Any]) -> str:
