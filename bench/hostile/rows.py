@@ -15,6 +15,7 @@ from constrain import Style
 
 from . import answers, scenarios
 from .call_scenarios import CALLS
+from .playground_scenarios import PLAYGROUND
 from .request_scenarios import REQUESTS
 
 __all__ = ["ROWS", "Row"]
@@ -249,7 +250,7 @@ def list_long_steps() -> Iterator[Row]:
 
 def list_calls() -> Iterator[Row]:
     """Calls of the functions that generate, score, repair and search, and requests to a server."""
-    for name, origin, scenario, seconds in (*CALLS, *REQUESTS):
+    for name, origin, scenario, seconds in (*CALLS, *REQUESTS, *PLAYGROUND):
         yield Row(name, origin, "ours", check=scenario, seconds=seconds)
 
 

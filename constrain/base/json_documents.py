@@ -183,7 +183,10 @@ def _plain_scalar(value: Any, pointer: str) -> Any:
         return int.__int__(value)
     if isinstance(value, float):
         return float.__float__(value)
-    raise SchemaError(f"A JSON value is expected here, not {kind_of(value)}.", pointer=pointer)
+    hint = ""
+    if isinstance(value, type):
+        hint = 'A schema has names of JSON types, {"type": "string"}; a class that has the fields is given as type=.'
+    raise SchemaError(f"A JSON value is expected here, not {kind_of(value)}.", pointer=pointer, hint=hint)
 
 
 def pointer_token(name: str | int) -> str:

@@ -17,6 +17,7 @@ __all__ = [
     "FOREIGN",
     "check_keywords",
     "describe_attribute",
+    "explain_attributes",
     "explain_class_keywords",
     "explain_keywords",
 ]
@@ -46,11 +47,17 @@ FOREIGN: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(LENGTH_NAMES, ("max_tokens", "max_tokens=")),
     "response_format": ("schema", "schema= with the JSON Schema, response_format['json_schema']['schema']"),
     "guided_decoding": ("schema", "its schema=, regex=, grammar= or choices="),
+    "sampling_params": ("temperature", "its temperature=, max_tokens=, top_p=, seed= and others as arguments"),
+    "generation_config": ("temperature", "its temperature=, max_tokens=, top_p= and others as arguments"),
     "structured_outputs": ("schema", "its schema=, regex=, grammar= or choices="),
     "tools": ("grammar", "grammar=constrain.tools(definitions)"),
     "functions": ("grammar", "grammar=constrain.tools(definitions)"),
     "messages": ("prompt", "prompt=, which takes a list of messages, too"),
     "inputs": ("prompt", "prompt="),
+    **dict.fromkeys(
+        ("system", "system_prompt", "system_message"),
+        ("prompt", 'prompt=[{"role": "system", "content": ...}, {"role": "user", "content": ...}]'),
+    ),
     "input_ids": ("prompt", "prompt=, which takes a list of token ids, too"),
     "text_inputs": ("prompt", "prompt="),
     "num_return_sequences": ("n", "n="),
@@ -71,11 +78,21 @@ FOREIGN: Mapping[str, tuple[str, str]] = {
     "callback": ("stream", "stream=, a function of each Piece"),
     "torch_dtype": ("dtype", "dtype="),
     "logits_processor": ("schema", "schema=, regex= or another constraint: generate masks the logits itself"),
+    "prefix_allowed_tokens_fn": (
+        "schema",
+        "schema=, regex= or another constraint; a function of your own is a checker, check=",
+    ),
     "whitespace_pattern": ("style", SPELLING),
+    "guided_whitespace_pattern": ("style", SPELLING),
     "any_whitespace": ("style", SPELLING),
     "max_whitespace_cnt": ("style", SPELLING),
     "indent": ("style", "style=constrain.Style(whitespace=2), the number of spaces"),
     "separators": ("style", SPELLING),
+    "max_retries": ("retries", "retries="),
+    **dict.fromkeys(
+        ("context", "validation_context"),
+        ("retries", "retries=; call a validator of Pydantic that needs a context yourself"),
+    ),
     "strict_mode": ("style", "nothing: the schema is taken as it is; additionalProperties: false closes an object"),
     "tokenizer_info": ("vocabulary", "vocabulary=constrain.Vocabulary.from_tokenizer(tokenizer)"),
     "vocab": ("vocabulary", "vocabulary="),
@@ -185,6 +202,20 @@ ATTRIBUTES: Mapping[str, str] = {
     **dict.fromkeys(("Generator", "Sampler", "gen", "generate_json", "json_generator"),
                     'constrain.generate("demo", prompt, schema=...)'),
     **dict.fromkeys(("select", "choice"), "constrain.choose(model, prompt, options)"),
+    **dict.fromkeys(("LLM", "Llama"), 'constrain.Engine("demo"), or constrain.generate("demo", prompt, schema=...)'),
+    **dict.fromkeys(("SamplingParams", "GenerationConfig"), "temperature=, max_tokens=, ... to constrain.generate"),
+    **dict.fromkeys(("StructuredOutputsParams", "GuidedDecodingParams", "StructuredOutputs"),
+                    "schema=, regex=, grammar= or choices= to constrain.generate"),
+    **dict.fromkeys(("from_openai", "from_litellm", "from_anthropic", "from_provider", "patch"),
+                    "constrain.generate_remote(...) for a model behind an API"),
+    **dict.fromkeys(("LlamaGrammar",), "constrain.gbnf(text), or grammar= of constrain.generate"),
+    **dict.fromkeys(("JsonSchemaParser", "RegexParser", "compile_json_schema", "compile_regex"),
+                    "constrain.compile(vocabulary, schema=...) or with regex=, grammar="),
+    **dict.fromkeys(("allocate_token_bitmask", "fill_next_token_bitmask", "bitmask"),
+                    "constrain.Matcher.mask, which allocates the array"),
+    **dict.fromkeys(("apply_token_bitmask_inplace", "apply_token_bitmask"),
+                    "constrain.apply_mask(logits, matcher.mask())"),
+    **dict.fromkeys(("json", "json_mode"), 'schema=..., or grammar="json" for any JSON, to constrain.generate'),
     **dict.fromkeys(("JSON", "JsonSchema", "Json"), "constrain.json_schema(schema), or schema= of constrain.generate"),
     **dict.fromkeys(("Regex",), "constrain.regex(pattern), or regex= of constrain.generate"),
     **dict.fromkeys(("CFG", "cfg", "EBNF", "ebnf"), "constrain.lark(text) or constrain.gbnf(text)"),
@@ -196,6 +227,38 @@ ATTRIBUTES: Mapping[str, str] = {
     **dict.fromkeys(("GrammarMatcher", "LLMatcher", "TokenEnforcer"), "constrain.compile(vocabulary, ...).matcher()"),
 }  # fmt: skip
 """Names of other libraries' modules -> what to write here."""
+
+
+class ForeignAttribute:
+    """An attribute that a class does not have: AttributeError with what to write instead.
+
+    A `__getattr__` of the class would do the same, and make every attribute of its instances slower to read.
+    """
+
+    def __init__(self, name: str, cure: str) -> None:
+        self.name, self.cure = name, cure
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        cause = f"{owner.__name__} has no attribute {self.name!r}"
+        raise AttributeError(f"{cause}: give {self.cure}", name=self.name, obj=instance)
+
+
+def explain_attributes(names: Mapping[str, str]) -> Callable[[C], C]:
+    """Return a class decorator that explains attributes of other libraries' classes. `dir` does not list them.
+
+    names: the attributes, each with what to write instead.
+    """
+
+    def decorate(made: C) -> C:
+        own = [name for name in names if name in made.__dict__]
+        if own:
+            raise TypeError(f"{made.__name__} has {own[0]}")
+        for name, cure in names.items():
+            type.__setattr__(made, name, ForeignAttribute(name, cure))
+        type.__setattr__(made, "__dir__", lambda self: sorted({*object.__dir__(self)} - names.keys()))
+        return made
+
+    return decorate
 
 
 def describe_attribute(name: str, known: Iterable[str]) -> str:

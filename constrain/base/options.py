@@ -21,9 +21,9 @@ class Style:
     whitespace : {"flexible", "compact", "any"} or int
         "flexible": what common JSON writers produce, compact or indented, with a bound so that whitespace cannot run
         away: nothing or one space after a colon; nothing, one space, or one line break and up to 64 spaces or 64 tabs
-        after a comma and inside brackets; nothing before a comma or colon and around the root. "compact": no
-        whitespace. "any": all whitespace of RFC 8259, without a bound. An int from 0 to 64: a new line for each member,
-        indented by that many spaces per level, and `": "` after a key.
+        after a comma and inside brackets, but no line break in an empty array or object; nothing before a comma or
+        colon and around the root. "compact": no whitespace. "any": all whitespace of RFC 8259, without a bound. An int
+        from 0 to 64: a new line for each member, indented by that many spaces per level, and `": "` after a key.
     key_order : {"schema", "any"}
         "schema": members in the order of `properties`; optional ones may be omitted, undeclared ones come last. "any":
         every order. Duplicate keys are refused in both.

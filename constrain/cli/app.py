@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import io
+import os
 import signal
 import sys
 import warnings
@@ -143,7 +144,8 @@ def print_warnings(fallback: Callable[..., None]) -> Callable[..., None]:
 
 
 def main() -> None:
-    """Run the script `constrain`. If the reader of its output closes early (`| head`), it exits silently.
+    """Run the script `constrain`. If the reader of its output closes early (`| head`), it exits silently. After Ctrl-C,
+    what is kept has been printed, and the process ends at once.
 
     Characters that the encoding of a stream lacks are written as in Python literals: é as \\xe9.
     """
@@ -152,4 +154,9 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # not so where another program has replaced it, perhaps by None
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(run_command())
+    code = run_command()
+    if code == display.INTERRUPTED:  # with torch loaded, the interpreter takes a second of work or more to end
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)

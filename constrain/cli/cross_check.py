@@ -18,7 +18,10 @@ from ..frontends.json_schema.strings.schema_patterns import pattern_dfa
 from ..vocabulary.vocabulary import Vocabulary
 from .common_arguments import SchemaOptions
 
-__all__ = ["CrossCheck", "validate_independently", "explain_difference"]
+__all__ = ["NOT_INSTALLED", "CrossCheck", "validate_independently", "explain_difference"]
+
+NOT_INSTALLED = 'jsonschema is not installed: pip install "constrain-lm[validate]"'
+"""The message of a CrossCheck if there is no second validator, which is no fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ def validate_independently(
     try:
         import jsonschema
     except ImportError:
-        return CrossCheck("none", 'jsonschema is not installed: pip install "constrain-lm[validate]"')
+        return CrossCheck("none", NOT_INSTALLED)
     try:
         value = parse(instance.decode("utf-8"))
     except ValueError as error:

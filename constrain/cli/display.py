@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -63,8 +64,8 @@ FILE_ATTRIBUTE = "constrain_file"
 LONGEST = 400
 """Number of characters of a shortest instance or sentence that are shown as text; --json contains all of them."""
 
-POINTER_WIDTH = 12
-"""Least width of a column of JSON pointers in a table."""
+POINTER_WIDTH = 20
+"""Greatest width that a column of a table has to have for a single name in a JSON pointer."""
 CONTROLS = dict.fromkeys({*range(0x20), *range(0x7F, 0xA0)} - {0x09, 0x0A}, "\N{REPLACEMENT CHARACTER}")
 
 
@@ -129,15 +130,30 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, styles
         style = styles[number] if number < len(styles) else ""
         grid.add_column(header, style=style, overflow="fold", width=widths[number])
     for row in rows:
-        grid.add_row(*(Text(replace_controls(field)) for field in row))
+        grid.add_row(*(Text(divide_pointer(field, width)) for field, width in zip(row, widths)))
     answer_console().print(grid)
+
+
+def divide_pointer(field: str, width: int | None) -> str:
+    """Return a field without control characters; if it is a JSON pointer, with line breaks between its names so that
+    the lines fit in `width` columns. None: it fits.
+    """
+    field = replace_controls(field)
+    if width is None or len(field) <= width or not field.startswith("/"):
+        return field
+    lines = [""]
+    for name in re.findall("/[^/]*", field):
+        if lines[-1] and len(lines[-1]) + len(name) > width:
+            lines.append("")
+        lines[-1] += name
+    return "\n".join(lines)
 
 
 def find_widths(headers: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[int | None]:
     """Return the width of each column of a table in `width` columns, so that lines break between words.
 
-    Only a JSON pointer may be divided. None for all columns of a table that fits without a break, or in which not even
-    the longest words fit.
+    Only a JSON pointer may be divided, between its names. None for all columns of a table that fits without a break, or
+    in which not even the longest words fit.
     """
     columns = [[header, *(row[number] for row in rows)] for number, header in enumerate(headers)]
     natural = [max(len(line) for field in column for line in field.split("\n")) for column in columns]
@@ -150,8 +166,8 @@ def find_widths(headers: Sequence[str], rows: Sequence[Sequence[str]], width: in
 
 
 def least_width(word: str) -> int:
-    """Return the least width of a column that has this word."""
-    return min(len(word), POINTER_WIDTH) if word.startswith("/") else len(word)
+    """Return the least width of a column that has this word; a JSON pointer may be divided between its names."""
+    return min(max(map(len, re.findall("/[^/]*", word))), POINTER_WIDTH) if word.startswith("/") else len(word)
 
 
 def print_facts(rows: Sequence[tuple[str, str]]) -> None:

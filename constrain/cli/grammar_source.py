@@ -60,7 +60,7 @@ def grammar_text(given: str) -> tuple[str, str]:
     name = "stdin" if given == "-" else given
     with attribute_errors(name):
         try:
-            return name, read_bytes(given).decode("utf-8-sig")
+            text = read_bytes(given).decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise GrammarError(
                 f"byte {error.start} is not valid UTF-8", hint="A grammar must be a text file in UTF-8."
@@ -70,6 +70,12 @@ def grammar_text(given: str) -> tuple[str, str]:
                 "there is no such file, and no built-in grammar of that name",
                 hint=f"The built-in grammars are {', '.join(grammars.names())}.",
             ) from None
+        if text.lstrip().startswith("{"):
+            raise GrammarError(
+                "this is JSON, perhaps a JSON Schema, and no grammar",
+                hint="Commands for schemas are check, validate, sample and explain.",
+            )
+        return name, text
 
 
 def grammar_of(given: str, start: str | None, lexer: str | None, folders: list[str] | None) -> WrittenGrammar:

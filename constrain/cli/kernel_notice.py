@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..kernels.jit import precompile
 from .display import message_console, print_note
 
 __all__ = ["announce_compilation", "are_kernels_compiled", "load_kernels"]
 
-NOTICE = "compiling the kernels for this processor, once per install: some twenty seconds …"
+NOTICE = "compiling kernels for this processor, once per install: some 20 seconds …"
 Report = Callable[[int, int], None]
 """Called with the number of compiled kernels, first 0, and of all kernels."""
 
@@ -31,7 +31,7 @@ def announce_compilation() -> Iterator[None]:
     The kernels are compiled when they are first imported, unless they are on disk.
     """
     before = precompile.on_progress
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     progress = Progress(*columns, console=message_console(), transient=True)
     precompile.on_progress = show_bar(progress) if sys.stderr.isatty() else print_start
     try:

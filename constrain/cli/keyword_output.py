@@ -98,7 +98,7 @@ def print_keywords(
         display.print_answer("no keywords: every value satisfies it")
         return
     counts = Counter(HOW[row.how] for row in rows)
-    summary = ", ".join(f"{n} {how}" for how, n in counts.most_common())
+    summary = ", ".join(f"{n} {agree(how, n)}" for how, n in counts.most_common())
     display.print_answer(f"{len(rows)} keyword{'s' * (len(rows) != 1)}: {summary}")
     display.print_answer()
     if sys.stdout.isatty():
@@ -109,25 +109,25 @@ def print_keywords(
     display.print_answer()
 
 
+def agree(how: str, count: int) -> str:
+    """Return a value of HOW for a number of keywords: "asserts nothing", for two "assert nothing"."""
+    verb, space, rest = how.partition(" ")
+    return how if count == 1 or verb not in ("asserts", "holds") else verb[:-1] + space + rest
+
+
 def by_subschema(rows: list[KeywordRow], where: SchemaPositions, everything: bool) -> None:
     """Print the table of keywords by subschema, for a terminal."""
     grouped: dict[str, list[KeywordRow]] = {}
     for row in rows:
         grouped.setdefault(row.pointer.rpartition("/")[0], []).append(row)
     columns = [column for column in COLUMNS if any(row.how in column[1] for row in rows)]
-    grid = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True, padding=(0, 2, 0, 0))
-    grid.add_column("line", justify="right", style="dim", no_wrap=True)
-    grid.add_column("where", overflow="fold")
-    for title, _, style in columns:
-        grid.add_column(title, style=style, overflow="fold")
     most = len(grouped) if everything else MOST_LINES
+    lines = []
     for pointer, members in list(grouped.items())[:most]:
         cells = [" ".join(row.keyword for row in members if row.how in hows) for _, hows, _ in columns]
-        label = Text(display.replace_controls(pointer)) if pointer else Text("(the root)", style="dim")
-        grid.add_row(
-            str(where.lines.get(pointer, "")), label, *(Text(display.replace_controls(cell)) for cell in cells)
-        )
-    display.answer_console().print(grid)
+        lines.append((str(where.lines.get(pointer, "")), pointer or "(the root)", *cells))
+    headers = ("line", "where", *(title for title, *_ in columns))
+    display.print_table(headers, lines, styles=("dim", "", *(style for *_, style in columns)))
     if len(grouped) > most:
         display.print_answer((f"… and {len(grouped) - most:,} more subschemas: --all shows them", "dim"))
 

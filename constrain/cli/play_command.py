@@ -51,7 +51,8 @@ def play_with_constraints(
     ApiKeys(keys)
     check_choice("--log-format", log_format, LOG_FORMATS)
     settings = change_limits(ServerSettings(model_name=model, api_keys=keys), limit or ())
-    from ..playground import play_server
+    with display.show_progress("starting the server …"):
+        from ..playground import play_server
 
     with play_server.bind_socket(host, port) as listener:
         load_kernels()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import ExitStack
 from dataclasses import fields, replace
 from importlib.util import find_spec
 from typing import Annotated, Any
@@ -65,17 +66,24 @@ def serve_model(
     check_choice("--log-format", log_format or "text", LOG_FORMATS)
     settings = change_limits(ServerSettings(model_name=name or model, api_keys=keys), limit or ())
     settings = replace(settings, tool_format=tool_format, **read_tags(reasoning))
-    from ..playground import play_server
+    with display.show_progress("starting the server …"):
+        from ..playground import play_server
 
     listener = play_server.bind_socket(host, port)
-    with listener:
+    with listener, ExitStack() as stack:
         load_kernels()
         loaded = load_with_note(model)
         url = f"http://{'[' + host + ']' if ':' in host else host}:{listener.getsockname()[1]}"
         log_format = log_format or ("text" if sys.stderr.isatty() else "json")
+
+        def announce() -> None:
+            stack.close()
+            print_start(url, settings, slots, "" if no_playground else url)
+
+        stack.enter_context(display.show_progress("starting the server …"))
         play_server.serve_model_with_page(
             loaded, settings, listener, page="none" if no_playground else "playground", slots=slots,
-            log_format=log_format, on_start=lambda: print_start(url, settings, slots, "" if no_playground else url),
+            log_format=log_format, on_start=announce,
         )  # fmt: skip
     display.print_note(("stopped", "dim"))
 

@@ -17,7 +17,7 @@ from ..validation import InstanceValidator, Violation
 from ..vocabulary.vocabulary import Vocabulary
 from . import display
 from .common_arguments import SchemaOptions, takes_style
-from .cross_check import CrossCheck, explain_difference, validate_independently
+from .cross_check import NOT_INSTALLED, CrossCheck, explain_difference, validate_independently
 from .kernel_notice import load_kernels
 from .source_options import JsonFlag, SchemaArgument, attribute_errors, read_bytes, read_schema
 
@@ -151,6 +151,8 @@ def print_verdict(verdict: Judgement, data: bytes) -> None:
         if refusal.excerpt:
             print_caret(refusal.excerpt, refusal.caret)
         display.print_answer(f"  found {refusal.found}; expected {join_words(refusal.expected)}")
+    if theirs.message == NOT_INSTALLED:
+        return
     if theirs.verdict == "none":
         display.print_answer((f"  not cross-checked: {theirs.message}", "dim"))
     elif verdict.difference:

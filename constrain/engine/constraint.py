@@ -6,6 +6,7 @@ from os import PathLike
 from typing import Any
 
 from ..base.extensions import find_extension
+from ..base.keyword_names import explain_attributes
 from ..base.options import Limits
 from ..grammar.nodes import Grammar
 from ..program.program import Program
@@ -17,6 +18,16 @@ from .matcher import Matcher
 __all__ = ["Constraint"]
 
 
+FOREIGN_ATTRIBUTES = {
+    **dict.fromkeys(("mask", "advance", "allows", "rollback", "fork", "forced", "is_complete", "is_finished"),
+                    "constraint.matcher(), which has one position in one text"),
+    **dict.fromkeys(("get_next_tokens", "get_next_state", "get_initial_state", "get_next_instruction"),
+                    "constraint.matcher(), and its mask and advance"),
+}  # fmt: skip
+"""Methods of a Matcher, and of a guide of Outlines."""
+
+
+@explain_attributes(FOREIGN_ATTRIBUTES)
 class Constraint(BoundProgram):
     """A language compiled for a vocabulary. Create one with `constrain.compile`.
 

@@ -19,6 +19,7 @@ from ..base.errors import (
     check_count,
     check_type,
 )
+from ..base.keyword_names import explain_attributes
 from ..kernels import layout as at, masks, matcher_calls, token_steps
 from ..kernels.jit.entry_points import address_of, entry_point
 from .bound_program import BoundProgram
@@ -42,6 +43,22 @@ _mask_again = entry_point(matcher_calls.repeat_mask)
 _walk = entry_point(token_steps.advance_token)
 
 
+FOREIGN_ATTRIBUTES = {
+    **dict.fromkeys(("accept_token", "consume_token", "try_consume_tokens", "advance_token"), "matcher.advance(token)"),
+    **dict.fromkeys(("accept_string", "accept_bytes", "advance_string"), "matcher.advance_bytes(text.encode())"),
+    **dict.fromkeys(("fill_next_token_bitmask", "compute_mask", "compute_bitmask", "get_mask", "get_tokens",
+                     "get_next_instruction"), "matcher.mask()"),
+    **dict.fromkeys(("is_terminated", "is_stopped"), "matcher.is_finished, or matcher.is_complete"),
+    **dict.fromkeys(("is_accepting", "is_final"), "matcher.is_complete, an attribute"),
+    **dict.fromkeys(("find_jump_forward_string", "compute_ff_bytes"), "matcher.forced()"),
+    "compute_ff_tokens": "matcher.forced_tokens()",
+    "reset": "constraint.matcher(), a new one, or matcher.rollback(n)",
+    "copy": "matcher.fork()",
+}  # fmt: skip
+"""What XGrammar, llguidance and Outlines call the methods of a Matcher."""
+
+
+@explain_attributes(FOREIGN_ATTRIBUTES)
 class Matcher(MatcherPosition):
     """The state of matching one text against a Constraint. Create one with `Constraint.matcher`.
 

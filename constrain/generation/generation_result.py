@@ -10,6 +10,7 @@ import numpy as np
 
 from ..authoring.answers import AnswerExplanation, draw_plain_text
 from ..base.errors import ConstrainError, Refusal, ValueRefused
+from ..base.keyword_names import explain_attributes
 from ..decoding.outcomes import FinishReason, Outcome, Stats
 from ..sampling import SAMPLERS
 from ..sampling.core.weight_statistics import weight_stats
@@ -26,7 +27,19 @@ __all__ = ["Generation", "as_generation", "weigh_outcomes"]
 
 T = TypeVar("T")
 
+FOREIGN_ATTRIBUTES = {
+    **dict.fromkeys(("parsed", "output_parsed", "output", "result", "data", "object"), "answer.value, the parsed text"),
+    **dict.fromkeys(("model_dump", "dict"), "answer.value, the parsed text, which may have it"),
+    **dict.fromkeys(("json", "model_dump_json", "content", "generated_text", "output_text"), "answer.text"),
+    **dict.fromkeys(("choices", "outputs", "message", "generations"), "answer.text or answer.value of this one text"),
+    **dict.fromkeys(("token_ids", "ids"), "answer.tokens"),
+    **dict.fromkeys(("usage", "metrics"), "answer.stats"),
+    **dict.fromkeys(("logprobs", "cumulative_logprob", "score"), "answer.logprob"),
+}  # fmt: skip
+"""What other libraries call the attributes of an answer."""
 
+
+@explain_attributes(FOREIGN_ATTRIBUTES)
 @dataclass(frozen=True, slots=True)
 class Generation(Generic[T]):
     """One text generated under a constraint. T is the type of its value.

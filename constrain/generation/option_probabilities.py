@@ -88,7 +88,10 @@ def check_options(options: object, ends: object) -> list[str]:
         check_type("options", option, str, "give a list of texts")
         check_encodable("options", option)
     if not listed:
-        raise ArgumentError("options is empty: give at least one text")
+        raise ArgumentError(
+            "options is empty: give at least one text",
+            hint="It comes after the prompt: choose(model, prompt, options).",
+        )
     ordered = sorted(listed)
     for first, second in zip(ordered, ordered[1:]):
         if first == second:

@@ -23,6 +23,7 @@ from transformers import DynamicCache, EncoderDecoderCache
 
 from ..base.errors import ConstrainError
 from .context_length import count_positions
+from .transformers_versions import name_cache_argument
 
 __all__ = ["PromptedModel"]
 
@@ -66,6 +67,7 @@ class PromptedModel:
         self.crops = can_crop(model)
         small = self.device.type == "cpu" and sum(part.numel() for part in model.parameters()) < SMALL
         self.threads: Callable[[], AbstractContextManager[None]] = one_thread if small else nullcontext
+        self.cache_argument = name_cache_argument(model)
         self.accepts_logits_to_keep = "logits_to_keep" in inspect.signature(model.forward).parameters
 
     def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
@@ -112,7 +114,7 @@ class PromptedModel:
             batch = copy_cache(batch, lambda part: part.index_select(0, chosen))
         tokens = torch.tensor([text[-1:] for text in texts], device=self.device)
         seen = torch.ones((len(texts), len(texts[0])), dtype=torch.long, device=self.device)
-        out = self.run(tokens, seen, 1, past_key_values=batch, use_cache=True)
+        out = self.run(tokens, seen, 1, batch)
         self.retain_batch(batch, texts)
         return out[:, -1]
 
@@ -165,10 +167,10 @@ class PromptedModel:
         """
         tokens = torch.tensor([ids], device=self.device)
         if self.cache is None:
-            out = self.run(tokens, None, len(ids) - skip, use_cache=False)
+            out = self.run(tokens, None, len(ids) - skip, None)
         else:
             seen = torch.ones((1, start + len(ids)), dtype=torch.long, device=self.device)
-            out = self.run(tokens, seen, len(ids) - skip, past_key_values=self.cache, use_cache=True)
+            out = self.run(tokens, seen, len(ids) - skip, self.cache)
         return out[0]
 
     def evaluate_batch(self, texts: list[list[int]]) -> torch.Tensor:
@@ -190,13 +192,13 @@ class PromptedModel:
         tokens = torch.tensor([tail + [tail[-1]] * (longest - len(tail)) for tail in tails], device=self.device)
         seen = torch.tensor([[1] * (shared + len(t)) + [0] * (longest - len(t)) for t in tails], device=self.device)
         batch = copy_cache(self.cache, lambda part: part.repeat_interleave(len(leaves), 0))
-        out = self.run(tokens, seen, longest - needed + 1, past_key_values=batch, use_cache=True)
+        out = self.run(tokens, seen, longest - needed + 1, batch)
         if all(len(text) - shared == longest for text in texts):
             self.retain_batch(batch, texts)
         return out[owners, [len(text) - shared - needed for text in texts]]
 
-    def run(self, tokens: torch.Tensor, seen: torch.Tensor | None, last: int, **cache: Any) -> torch.Tensor:
-        """Run one forward pass; return logits [batch, last, V] of the last positions."""
+    def run(self, tokens: torch.Tensor, seen: torch.Tensor | None, last: int, cache: Any) -> torch.Tensor:
+        """Run one forward pass, with a cache or none; return logits [batch, last, V] of the last positions."""
         self.calls, self.tokens_fed = self.calls + 1, self.tokens_fed + tokens.numel()
         named = {"decoder_input_ids": tokens} if self.decoding else {"input_ids": tokens}
         if seen is not None:
@@ -206,8 +208,12 @@ class PromptedModel:
             extra["encoder_outputs"] = type(extra["encoder_outputs"])(
                 last_hidden_state=extra["encoder_outputs"].last_hidden_state.expand(len(tokens), -1, -1)
             )
-        extra_arguments = {"logits_to_keep": last} if self.accepts_logits_to_keep else {}
-        logits = self.model(**named, **extra, **cache, **extra_arguments, return_dict=True).logits
+        extra["use_cache"] = cache is not None
+        if cache is not None:
+            extra[self.cache_argument] = cache
+        if self.accepts_logits_to_keep:
+            extra["logits_to_keep"] = last
+        logits = self.model(**named, **extra, return_dict=True).logits
         return logits[:, logits.shape[1] - last :]
 
     def normalise(self, logits: torch.Tensor) -> NDArray[np.float64]:

@@ -17,7 +17,10 @@ from .model_hub import is_hub_id
 
 __all__ = ["MODELS", "check_model_name", "find_near_models"]
 
-MODELS = 'A model is "demo", a folder with config.json and weights (*.safetensors), or a hub id such as owner/name.'
+MODELS = (
+    'A model is "demo", a folder with config.json and weights (*.safetensors), or a hub id such as owner/name. '
+    "One behind an API is called by constrain.generate_remote."
+)
 MOST_ENTRIES = 2_000
 """Most entries of a folder among which similar names are looked for."""
 SIMILAR = 0.72
@@ -33,6 +36,11 @@ def check_model_name(
     """
     if is_hub_id(name) and is_on_disk(name):
         return
+    if name.lower().endswith((".gguf", ".ggml")):
+        raise kind(
+            f"{shorten_text(repr(name))} is a file of llama.cpp, which no {what} is",
+            hint=f"Load it with llama-cpp-python, and see constrain.plugins.llama_cpp_processor. {hint}",
+        )
     near = find_near_models(name)
     if near:
         meant = " or ".join(f'"{shorten_text(one, 100)}"' for one in near)

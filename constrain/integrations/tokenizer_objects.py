@@ -15,9 +15,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, Literal
 
-from ..base.errors import VocabularyError
+from ..base.errors import VocabularyError, shorten_text
 from ..vocabulary.text_tokenisation import Encode
 from ..vocabulary.tokenizer_check import TokenizerConduct, run_self_test
 from ..vocabulary.vocabulary import Vocabulary
@@ -59,6 +60,11 @@ def from_tokenizer(tokenizer: Any, *, size: int | None = None, eos_ids: Iterable
         return from_fast(tokenizer, fast, size=size, eos_ids=eos_ids)
     if hasattr(tokenizer, "convert_ids_to_tokens"):
         return from_slow(tokenizer, size=size, eos_ids=eos_ids)
+    if isinstance(tokenizer, (str, PathLike)):
+        raise VocabularyError(
+            f"the tokenizer is {shorten_text(repr(tokenizer), 100)}, which is a name",
+            hint="Give the tokenizer itself; Vocabulary.from_pretrained takes a name or folder.",
+        )
     raise VocabularyError(f"{type(tokenizer).__name__} is not a tokenizer that constrain can read", hint=LIST_HINT)
 
 

@@ -30,6 +30,7 @@ from .cached_texts import CachedText, KeptTexts, find_longest_prefix
 from .context_length import count_positions
 from .model_cache import SMALL, one_thread
 from .slot_cache import SlotCache
+from .transformers_versions import name_cache_argument
 
 __all__ = ["TransformersRunner"]
 
@@ -66,6 +67,7 @@ class TransformersRunner:
         self.is_small = self.device.type == "cpu" and sum(part.numel() for part in model.parameters()) < SMALL
         self.threads: Callable[[], AbstractContextManager[None]] = one_thread if self.is_small else nullcontext
         self.limit = count_positions(model)
+        self.cache_argument = name_cache_argument(model)
         self.keeps_logits = "logits_to_keep" in inspect.signature(model.forward).parameters
         self.pass_tokens = PASS_TOKENS.get(self.device.type, 256)
         self.cache = SlotCache()
@@ -280,8 +282,8 @@ class TransformersRunner:
         whole = len(columns) == tokens.shape[1]
         kept = {"logits_to_keep": torch.tensor(columns, device=self.device)} if self.keeps_logits and not whole else {}
         out = self.model(
-            input_ids=tokens, attention_mask=masks, position_ids=positions, past_key_values=self.cache, use_cache=True,
-            return_dict=True, **kept,
+            input_ids=tokens, attention_mask=masks, position_ids=positions, use_cache=True, return_dict=True,
+            **{self.cache_argument: self.cache}, **kept,
         )  # fmt: skip
         logits: torch.Tensor = out.logits
         return logits if logits.shape[1] == len(columns) else logits[:, columns]

@@ -6,12 +6,14 @@ once more after all texts have ended. With 4.57, 12 tests of `tests/integrations
 
 from __future__ import annotations
 
+import inspect
 import re
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from ..base.errors import UnsupportedError
 
-__all__ = ["TRANSFORMERS", "check_transformers_version", "split_version"]
+__all__ = ["TRANSFORMERS", "check_transformers_version", "name_cache_argument", "split_version"]
 
 TRANSFORMERS = ("5.0", "6")
 """The least version, and the first one that has not been tested. Equal to the requirement in pyproject.toml."""
@@ -29,6 +31,11 @@ def check_transformers_version() -> None:
             f"transformers {found} is installed, and constrain runs models with {least} up to, but not, {below}",
             hint=f'pip install "transformers>={least},<{below}"',
         )
+
+
+def name_cache_argument(model: Any) -> str:
+    """Return the name of the argument of `model.forward` that takes the key-value cache: `cache` since version 5.24."""
+    return "cache" if "cache" in inspect.signature(model.forward).parameters else "past_key_values"
 
 
 def split_version(text: str) -> tuple[int, ...]:

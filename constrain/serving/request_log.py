@@ -14,6 +14,8 @@ from .request_record import RequestRecord
 __all__ = ["LOG_FORMATS", "RequestLog"]
 
 LOG_FORMATS = ("json", "text", "none")
+ID_DIGITS = 8
+"""Number of characters of the request id in a line of text."""
 
 
 class RequestLog:
@@ -22,7 +24,7 @@ class RequestLog:
     Parameters
     ----------
     format : {"json", "text", "none"}
-        "json": one object a line. "text": for people. "none": no line.
+        "json": one object a line. "text": a short line for people. "none": no line.
     write : callable
         Takes a line with its line feed; by default it is written to stderr.
 
@@ -41,7 +43,10 @@ class RequestLog:
 
     def write_request(self, record: RequestRecord) -> None:
         """Write the line of a request."""
-        self.write_event("request", record.describe())
+        if self.format == "text":
+            self.write(f"{datetime.now(timezone.utc):%H:%M:%S} {describe_request(record)}\n")
+        else:
+            self.write_event("request", record.describe())
 
     def write_event(self, event: str, facts: dict[str, Any]) -> None:
         """Write a line."""
@@ -53,6 +58,14 @@ class RequestLog:
         else:
             known = (f"{name}={value}" for name, value in facts.items() if value not in (None, 0, ""))
             self.write(f"{time[11:23]} {event} {' '.join(known)}\n")
+
+
+def describe_request(record: RequestRecord) -> str:
+    """Return the text of the line of a request, which most of the time has less than 80 characters."""
+    facts = [f"{record.status} {record.method or '-'} {record.endpoint}", record.reason, f"{record.elapsed:.2f} s"]
+    if record.prompt_tokens or record.generated_tokens:
+        facts.append(f"{record.prompt_tokens} + {record.generated_tokens} tokens")
+    return ", ".join(fact for fact in (*facts, record.id[:ID_DIGITS]) if fact)
 
 
 def write_stderr(line: str) -> None:

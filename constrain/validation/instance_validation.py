@@ -119,7 +119,8 @@ def validate(
 
     The instance is either a Python value (`instance`) or a JSON text (`text`): a str given as `instance` is a JSON
     string, whatever it contains. Numbers are exact, so 0.3 is a multiple of 0.1; a float stands for its shortest
-    decimal. The verdict is that of a Constraint with `Style.any()` on the JSON text of the value.
+    decimal. The verdict is that of a Constraint with `Style.any()` on the JSON text of the value, but for dates in the
+    year 0000 under `not`: libraries disagree on them, so a Constraint writes them neither as a date nor as no date.
 
     Parameters
     ----------

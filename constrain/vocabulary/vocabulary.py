@@ -28,7 +28,7 @@ import numpy as np
 
 from ..base.errors import VocabularyError, check_choice, check_count, check_type, describe_value, shorten_text
 from ..base.extensions import find_extension
-from ..base.keyword_names import explain_keywords
+from ..base.keyword_names import explain_attributes, explain_keywords
 from .text_tokenisation import Encode, RecentSpellings, encode_continuation, find_fewest_tokens, list_lengths_by_head
 from .token_bytes import fingerprint_tokens, name_special_tokens, spell_tokens
 from .token_names import FIRST, NAME
@@ -44,6 +44,13 @@ Octets: TypeAlias = bytes
 NAMED = re.compile(rb"(\xff[\xc0\xc1\xf5-\xfe]{%d})" % (NAME - 1))
 
 
+FOREIGN_ATTRIBUTES = dict.fromkeys(
+    ("from_model", "from_huggingface", "from_transformers", "from_hub", "create"),
+    'Vocabulary.from_pretrained("demo") or Vocabulary.from_tokenizer(tokenizer)',
+)
+
+
+@explain_attributes(FOREIGN_ATTRIBUTES)
 @dataclass(frozen=True, eq=False, repr=False)
 class Vocabulary:
     """The tokens of a language model. Immutable; vocabularies with equal fingerprints are equal.

@@ -18,6 +18,7 @@ jsonschema = pytest.importorskip("jsonschema")
 from constrain.base.options import Style  # noqa: E402
 from constrain.cli import app, cross_check, kernel_notice  # noqa: E402
 from constrain.cli.common_arguments import SchemaOptions  # noqa: E402
+from constrain.validation.instance_validation import validate  # noqa: E402
 from tests.command_line_factory import Answer, Run  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,12 +104,26 @@ def test_version(run: Run) -> None:
 
 def test_the_script_is_what_pyproject_says() -> None:
     assert 'constrain = "constrain.cli.app:main"' in (ROOT / "pyproject.toml").read_text("utf-8")
-    code = "from constrain.cli.app import main; main()"
-    answer = subprocess.run(
-        [sys.executable, "-c", code, "check", "/no/such/file"], capture_output=True, text=True, cwd=ROOT, check=False
+    for started in (("-c", "from constrain.cli.app import main; main()"), ("-m", "constrain")):
+        command = [sys.executable, *started, "check", "/no/such/file"]
+        answer = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+        assert (answer.returncode, answer.stdout) == (2, "")
+        assert answer.stderr == "error: /no/such/file: No such file or directory\n"
+
+
+@pytest.mark.parametrize(("code", "said"), [(130, "kept\n"), (1, "kept\nclosed\n")])
+def test_an_interrupted_command_ends_without_the_teardown_of_the_interpreter(code: int, said: str) -> None:
+    lines = (
+        "import atexit",
+        "from constrain.cli import app",
+        "atexit.register(print, 'closed')",
+        f"app.run_command = lambda: print('kept') or {code}",
+        "app.main()",
     )
-    assert (answer.returncode, answer.stdout) == (2, "")
-    assert answer.stderr == "error: /no/such/file: No such file or directory\n"
+    ended = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (code, said)
 
 
 # ---- bad input ---------------------------------------------------------------------------------------------------
@@ -367,9 +382,15 @@ def test_demo(run: Run) -> None:
     pytest.importorskip("transformers")
     answer = run("demo")
     assert answer.code == 0
-    assert "the jsonschema package: valid" in answer.out
-    assert "µs a mask" in answer.err and "log weight" not in answer.err
-    assert run("demo", "--json").document["jsonschema"] == "valid"
+    free, form, constrained = re.split(r"^[23]  .*\n", answer.out, flags=re.M)
+    assert "not valid: " in free, "what the embedded model writes by itself is no person"
+    assert json.loads(form)["required"] == ["name", "age", "email"]
+    text, verdict, theirs = constrained.splitlines()[:3]
+    assert not validate(json.loads(form), text=text)
+    assert (verdict, theirs) == ("valid", "the jsonschema package: valid")
+    assert "µs a token" in answer.err and "log weight" not in answer.err
+    document = run("demo", "--json").document
+    assert document["jsonschema"] == "valid" and document["text"] == text and document["unconstrained"] in free
 
 
 def test_doctor(run: Run) -> None:

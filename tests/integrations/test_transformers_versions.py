@@ -9,7 +9,11 @@ import pytest
 
 import constrain
 from constrain.integrations import transformers_versions
-from constrain.integrations.transformers_versions import TRANSFORMERS, check_transformers_version
+from constrain.integrations.transformers_versions import (
+    TRANSFORMERS,
+    check_transformers_version,
+    name_cache_argument,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -49,3 +53,13 @@ def test_other_versions_are_refused_at_the_first_use(monkeypatch: pytest.MonkeyP
 
 def test_the_requirement_says_the_same() -> None:
     assert f'"transformers>={TRANSFORMERS[0]},<{TRANSFORMERS[1]}"' in (ROOT / "pyproject.toml").read_text("utf-8")
+
+
+def test_the_cache_has_the_name_of_the_version() -> None:
+    class Newer:
+        def forward(self, input_ids: object, cache: object = None) -> None: ...
+
+    class Older:
+        def forward(self, input_ids: object, past_key_values: object = None) -> None: ...
+
+    assert [name_cache_argument(one()) for one in (Newer, Older)] == ["cache", "past_key_values"]

@@ -66,8 +66,8 @@ OPTIONAL = {"integrations", "generation", "plugins", "serving", "playground", "c
 
 
 def package_of(module: str) -> str:
-    """Return the package directly below `constrain`; "" for `constrain` itself, which assembles them."""
-    return (module.split(".") + [""])[1]
+    """Return the package directly below `constrain`; "" for `constrain` itself and `__main__`, which assemble them."""
+    return (module.removesuffix(".__main__").split(".") + [""])[1]
 
 
 @pytest.mark.parametrize("module", sorted(LIBRARY.paths))

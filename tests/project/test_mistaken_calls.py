@@ -23,7 +23,7 @@ from pydantic import BaseModel, TypeAdapter
 import constrain
 from constrain import ArgumentError, ConstrainError, GrammarError, SchemaError, SourceError, Style, Vocabulary
 from constrain.base.errors import UnsupportedError, VocabularyError
-from constrain.base.keyword_names import ATTRIBUTES, ELSEWHERE, FOREIGN, explain_keywords
+from constrain.base.keyword_names import ATTRIBUTES, ELSEWHERE, FOREIGN, explain_attributes, explain_keywords
 from constrain.integrations.model_names import find_near_models
 from tests.model_factory import TableModel
 
@@ -227,6 +227,54 @@ REFUSED: dict[str, tuple[Call, type[Exception], str, str]] = {
     "Constraint.load(path, a name)": (
         lambda: constrain.Constraint.load("x", unchecked("demo")), TypeError, "vocabulary is 'demo'",
         "from_pretrained"),
+    "schema= names with Python types": (
+        lambda: compiled(schema={"name": str}), SchemaError, "not a Python type", '{"type": "string"}'),
+    "generate(temperature='0')": (
+        lambda: generate(regex="a", temperature="0"), ConstrainError, "temperature is '0'", "give a number"),
+    "generate(top_p='0.9')": (
+        lambda: generate(regex="a", top_p="0.9"), ConstrainError, "top_p is '0.9'", "give a number"),
+    "generate(sampling_params=), as vLLM": (
+        lambda: generate(regex="a", sampling_params={}), TypeError, "sampling_params=", "max_tokens="),
+    "generate(guided_whitespace_pattern=), as vLLM": (
+        lambda: generate(schema={}, guided_whitespace_pattern=""), TypeError, "whitespace_pattern=", "Style("),
+    "generate(prefix_allowed_tokens_fn=), as lm-format-enforcer": (
+        lambda: generate(prefix_allowed_tokens_fn=len), TypeError, "prefix_allowed_tokens_fn=", "check="),
+    "generate(system=)": (
+        lambda: generate(regex="a", system="Be short."), TypeError, "system=", '"role": "system"'),
+    "generate(max_retries=), as instructor": (
+        lambda: generate(type=Person, max_retries=3), TypeError, "max_retries=", "retries="),
+    "generate(context=), as instructor": (
+        lambda: generate(type=Person, context={}), TypeError, "context=", "validator of Pydantic"),
+    "generate('model.gguf')": (
+        lambda: constrain.generate("model.gguf", "x", regex="a"), ConstrainError, "'model.gguf'", "llama-cpp-python"),
+    "choose(model, options)": (
+        lambda: constrain.choose("demo", ["a", "b"]), ArgumentError, "options is empty", "model, prompt, options)"),
+    "from_tokenizer('demo')": (
+        lambda: Vocabulary.from_tokenizer("demo"), VocabularyError, "'demo', which is a name", "from_pretrained"),
+    "ConstraintLogitsProcessor(tokenizer='demo')": (
+        lambda: processor(constraint(), tokenizer="demo"), VocabularyError, "'demo', which is a name", "itself"),
+    "Vocabulary.from_huggingface, as XGrammar": (
+        lambda: unchecked(Vocabulary).from_huggingface("demo"), AttributeError, "from_huggingface", "from_tokenizer("),
+    "Constraint.mask": (
+        lambda: unchecked(constraint()).mask(), AttributeError, "Constraint has no attribute 'mask'", ".matcher()"),
+    "Matcher.accept_token, as XGrammar": (
+        lambda: unchecked(constraint().matcher()).accept_token(97), AttributeError, "'accept_token'", "advance(token)"),
+    "Matcher.fill_next_token_bitmask, as XGrammar": (
+        lambda: unchecked(constraint().matcher()).fill_next_token_bitmask([]), AttributeError, "bitmask", ".mask()"),
+    "Matcher.is_terminated, as XGrammar": (
+        lambda: unchecked(constraint().matcher()).is_terminated(), AttributeError, "is_terminated", "is_finished"),
+    "Matcher.compute_mask, as llguidance": (
+        lambda: unchecked(constraint().matcher()).compute_mask(), AttributeError, "'compute_mask'", ".mask()"),
+    "Matcher.consume_token, as llguidance": (
+        lambda: unchecked(constraint().matcher()).consume_token(1), AttributeError, "'consume_token'", "advance("),
+    "answer.parsed, as OpenAI": (
+        lambda: generate(schema={"const": 1}).parsed, AttributeError, "Generation has no attribute 'parsed'", ".value"),
+    "answer.choices[0], as OpenAI": (
+        lambda: generate(schema={"const": 1}).choices[0], AttributeError, "'choices'", "answer.text"),
+    "answer.outputs[0], as vLLM": (
+        lambda: generate(schema={"const": 1}).outputs[0], AttributeError, "'outputs'", "answer.text"),
+    "answer.model_dump(), as instructor": (
+        lambda: generate(schema={"const": 1}).model_dump(), AttributeError, "'model_dump'", "answer.value"),
 }  # fmt: skip
 
 
@@ -239,11 +287,20 @@ def test_a_mistaken_call_names_the_place_the_cause_and_the_cure(name: str) -> No
     assert place in message, message
     assert cure in message[message.index(place) if cure in message[message.index(place) :] else 0 :], message
     assert len(message) < 1_200
-    assert issubclass(kind, (ConstrainError, TypeError))
+    assert issubclass(kind, (ConstrainError, TypeError, AttributeError))
 
 
 def test_there_are_enough_of_them() -> None:
-    assert len(REFUSED) >= 40
+    assert len(REFUSED) >= 100
+
+
+def test_names_of_other_libraries_are_no_attributes() -> None:
+    answer = generate(regex="a")
+    for one, name in ((answer, "parsed"), (constraint(), "mask"), (constraint().matcher(), "reset")):
+        assert not hasattr(one, name) and name not in dir(one)
+    assert not hasattr(Vocabulary, "from_model")
+    with pytest.raises(TypeError, match="Matcher has mask"):
+        explain_attributes({"mask": "nothing"})(constrain.Matcher)
 
 
 # ---- calls that work ---------------------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ def test_servers_do_not_share_metrics(served: FastAPI, logged: TestClient) -> No
 
 
 def test_formats() -> None:
-    for name, pattern in {"json": r'\{"time": .*"id": "a".*\}\n', "text": r"[\d:.]+ request id=a .*\n"}.items():
+    for name, pattern in {"json": r'\{"time": .*"id": "a".*\}\n', "text": r"[\d:]{8} 0 - other, 0.00 s, a\n"}.items():
         lines: list[str] = []
         RequestLog(name, lines.append).write_request(RequestRecord("a"))
         assert re.fullmatch(pattern, lines[0])

@@ -197,6 +197,18 @@ class SealedFiles(IndexDataCacheFile):  # type: ignore[misc]
             raise FileNotFoundError(name)  # numba recompiles it
         return pickle.loads(data)
 
+    def save(self, key: Any, data: Any) -> None:
+        """Save the code of a function for one signature, in a file whose number is a digest of the key.
+
+        numba counts these files: of two processes that compile a function for different signatures at the same time,
+        both may choose the same number, and the index of one then names the code of the other.
+        """
+        overloads = self._load_index()
+        if key not in overloads:
+            overloads[key] = self._data_name(int.from_bytes(blake2b(repr(key).encode(), digest_size=8).digest(), "big"))
+            self._save_index(overloads)
+        self._save_data(overloads[key], data)
+
     @contextmanager
     def _open_for_write(self, filepath: str) -> Iterator[BytesIO]:
         file = BytesIO()

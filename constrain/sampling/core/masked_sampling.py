@@ -14,12 +14,12 @@ KL(q || p).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.errors import ArgumentError
+from ...base.errors import ArgumentError, check_type
 from .language_model import LanguageModel, check_mass, rows_after
 from .results import Draw, Draws, log_sum
 from .sampler_arguments import check_common_arguments, check_masks
@@ -57,6 +57,10 @@ class Proposal:
     min_p: float | None = None
 
     def __post_init__(self) -> None:
+        for name in ("temperature", "top_k", "top_p", "min_p"):
+            value = getattr(self, name)
+            if value is not None:
+                check_type(name, value, SupportsFloat, "give a number")
         if not (self.temperature >= 0 and np.isfinite(self.temperature)):
             raise ArgumentError(f"temperature must be a number of 0 or more, not {self.temperature!r}")
         if self.top_k is not None and self.top_k < 1:

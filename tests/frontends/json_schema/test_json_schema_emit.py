@@ -85,6 +85,8 @@ def test_flexible_has_a_bounded_indentation(space: str) -> None:
         '{"a":[],  "z":1}',
         '{"a":[]  }',
         '{ \n"a":[]}',
+        '{"a":[\n]}',
+        '{"a":[\n  ]}',
         '{"a":[]}\n',
         ' {"a":[]}',
     ],

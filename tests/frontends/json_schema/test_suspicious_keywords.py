@@ -81,6 +81,20 @@ def test_common_misspellings(misspelling: str, meant: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "schema",
+    [{"name": "str"}, {"title": "str", "price": "float"}, {"age": {"type": "integer"}, "name": {"type": "string"}}],
+)
+def test_names_with_types_are_not_taken_for_a_schema(schema: dict[str, Any]) -> None:
+    with pytest.warns(SchemaWarning, match=r"without a keyword .* so it asserts nothing; write .*properties"):
+        constrain.compile(BYTES, schema=schema)
+
+
+@pytest.mark.parametrize("schema", [{}, {"title": "str"}, {"name": "text"}, {"$defs": {}}, {"x": {"default": 1}}])
+def test_a_schema_of_annotations_is_no_mistake(schema: dict[str, Any]) -> None:
+    assert not list_suspicious(schema)
+
+
+@pytest.mark.parametrize(
     "name",
     [
         "note",

@@ -1,8 +1,9 @@
 """White space and punctuation of arrays and objects, by Style and depth.
 
 The style "flexible" accepts what JSON writers produce: `json.dumps` with any separators and indent, `JSON.stringify`,
-prettier, Go's and jq's. None of them writes anything before a colon or comma, or more than one line break. Inside
-brackets and after a comma there is a *gap*: nothing, a space, or a line break and an indentation of spaces or of tabs.
+prettier, Go's and jq's. None of them writes anything before a colon or comma, or more than one line break, or a line
+break in an empty array or object. Inside brackets and after a comma there is a *gap*: nothing, a space, or a line break
+and an indentation of spaces or of tabs.
 """
 
 from __future__ import annotations
@@ -41,10 +42,8 @@ def spacing_at(style: Style, depth: int) -> Spacing:
     if style.whitespace == "compact":
         return _spacing(EMPTY, EMPTY, Literal(b","), Literal(b":"), EMPTY)
     if style.whitespace == "flexible":
-        space = flexible_gap()
-        return _spacing(
-            space, space, Sequence((Literal(b","), space)), Sequence((Literal(b":"), optional_space())), space
-        )
+        space, narrow = flexible_gap(), optional_space()
+        return _spacing(space, space, Sequence((Literal(b","), space)), Sequence((Literal(b":"), narrow)), narrow)
     space = any_whitespace()
     return _spacing(
         space, space, Sequence((space, Literal(b","), space)), Sequence((space, Literal(b":"), space)), space

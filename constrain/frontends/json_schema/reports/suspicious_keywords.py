@@ -2,7 +2,8 @@
 
 A name that a dialect does not define asserts nothing (core specification, section 4.3.1), so a schema with `maxlenght`
 is valid, and enforces nothing. Reported are: names one or two edits from a keyword, with a value that this keyword
-accepts; keywords of other drafts, of draft 3, and OpenAPI's `nullable`; and unknown formats. Not reported are vendors'
+accepts; keywords of other drafts, of draft 3, and OpenAPI's `nullable`; unknown formats; and a document of names
+with types or schemas, {"age": "int"}, where `properties` was forgotten. Not reported are vendors'
 annotations, names of properties, and anything inside `enum`, `const`, `default` or `examples`.
 """
 
@@ -121,6 +122,8 @@ def _is_schemas(value: Any) -> bool:
 
 
 TYPES = frozenset(("null", "boolean", "number", "integer", "string", "array", "object"))
+PYTHON_TYPES = frozenset(("str", "int", "float", "bool", "list", "dict", "date", "datetime"))
+"""Types as they are written in Python."""
 VALUES: dict[str, Callable[[Any], bool]] = {
     "type": _is_types, "enum": lambda value: isinstance(value, list), "const": lambda value: True,
     "pattern": lambda value: isinstance(value, str), "format": lambda value: isinstance(value, str),
@@ -329,6 +332,9 @@ def find_suspicious_names(
     todo: list[tuple[dict[str, Any], Scope, Path]] = []
     if isinstance(document, dict):
         todo.append((document, references.main, None))
+        if _is_map_of_properties(document):
+            hint = '{"type": "object", "properties": {...}} with these names in it, and "required"'
+            found.append(SuspiciousName("", "A schema without a keyword", "only names", hint))
     while todo:
         raw, scope, path = todo.pop()
         spend_work(1 + len(raw) // 4, "the search for misspelt keywords")
@@ -360,6 +366,20 @@ def find_suspicious_names(
         below.reverse()
         todo += below
     return found
+
+
+def _is_map_of_properties(document: dict[str, Any]) -> bool:
+    """Return whether a document has no keyword, and only names with a type or with a schema that has one."""
+    keywords = {row.name for row in KEYWORDS}
+    return not list_annotations().issuperset(document) and all(
+        name not in keywords and _describes_type(value) for name, value in document.items()
+    )
+
+
+def _describes_type(value: Any) -> bool:
+    if isinstance(value, dict):
+        return "type" in value and _is_types(value["type"])
+    return isinstance(value, str) and value in TYPES | PYTHON_TYPES
 
 
 def _pointer(path: Path) -> str:
