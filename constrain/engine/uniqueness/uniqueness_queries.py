@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from ...automata.dfa import Dfa
 from ...base.errors import LimitError
 from ...base.json_documents import find_deeper
 from ...base.options import Limits
@@ -175,6 +176,7 @@ def answer_name_free(cache: GuardedSets, pc: int) -> None:
         taken.add(_copy_text(cache, int(names[3 * name + 1]), at.DECODED).decode())
         name = int(names[3 * name])
     dfa = cache.program.leaves[int(code[pc + 2])][0]
+    assert isinstance(dfa, Dfa)
     answer = dfa.leads_beyond(prefix.text, possible_characters(prefix.pending), taken)
     cache.run(add_guard, -state - 1, spelling, int(answer))
 
