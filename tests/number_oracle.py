@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -93,6 +94,27 @@ def exact_value(text: str) -> Fraction:
     mantissa, _, exponent = text.lower().partition("e")
     value = Fraction(mantissa)
     return value and value * Fraction(10) ** int(exponent or 0)
+
+
+def is_spelled(language: NumberLanguage, text: str) -> bool:
+    """Return whether a text is in a language, by its definition: the gap or the bound where the value lies."""
+    if not NUMBER.fullmatch(text):
+        return False
+    options = NumberOracle((), language.most_integer, language.most_fraction, language.needs_mark)
+    value = exact_value(text)
+    numbers = language.negative if value < 0 else language.positive
+    place = bisect_left(numbers.points, abs(value))
+    if not value:
+        is_member = language.has_zero
+    elif place < len(numbers.points) and numbers.points[place] == abs(value):
+        is_member = numbers.has_points[place]
+    else:
+        is_member = any(
+            (multiple is None or (value / multiple).denominator == 1)
+            and all((value / other).denominator > 1 for other in others)
+            for multiple, others in numbers.gaps[place]
+        )
+    return is_member and options.has_form(text)
 
 
 def random_decimal(random: Random, *, positive: bool = False) -> Fraction:

@@ -2,10 +2,11 @@
 
 A MaskTable is created once per vocabulary, shared by all constraints, and stored on disk. For each visited leaf state
 it holds 256 transitions, the row of tokens that stay inside the leaf, and the suffix trie of those that leave it
-(kernels/leaves.py, kernels/trie.py). Equal rows are stored once, and so are suffix tries of equal tokens. A leaf is identified by the key of its Dfa and its encoding, so two schemas with
-the same pattern share rows. Everything is in flat int32 arrays that only grow and never move: threads read them without
-a lock, and see new entries only once their indices are published. They grow under `lock`. The arrays are reserved
-generously; memory that has not been written costs nothing.
+(kernels/leaves.py, kernels/trie.py); equal rows and equal suffix tries are stored once. A leaf is identified by the key
+of its language and its encoding, so two schemas with the same pattern share rows. The states of a number are computed
+here when they are reached (`number_leaves`). Everything is in flat int32 arrays that only grow and never move: threads
+read them without a lock, and see new entries only once their indices are published. They grow under `lock`. The arrays
+are reserved generously; memory that has not been written costs nothing.
 """
 
 from __future__ import annotations
@@ -247,10 +248,7 @@ class MaskTable:
             if leaves[record + at.LEAF_ROW] != -1:
                 return
             exits = self._find_exits(state)
-            made = int(counts[at.MADE_ROW])
-            if made == counts[at.N_ROWS]:
-                made = self._number_row(made)
-            leaves[record + at.LEAF_ROW] = made  # last, since other threads read the row as soon as this is set
+            self.publish_row(state)
             closes = leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES
             if closes or self.numbers.is_number(state):
                 self._make_suffixes(state, exits)
@@ -284,16 +282,20 @@ class MaskTable:
                 if self.numbers.expand(one) < 0:
                     raise TableFull
 
-    def _number_row(self, made: int) -> int:
-        """Return the number of the row that was just written after the last one: that of an equal row, if any."""
+    def publish_row(self, state: int) -> None:
+        """Store the row that `make_row` has just made for a leaf state, unless there is an equal one; the caller holds
+        the lock.
+        """
         counts, rows, words = self.arrays[at.TABLE], self.arrays[at.ROWS], self.words
-        if not self.row_numbers:
-            for row in range(made):
-                self.row_numbers.setdefault(_digest(rows[row * words : (row + 1) * words]), row)
-        number = self.row_numbers.setdefault(_digest(rows[made * words : (made + 1) * words]), made)
-        if number == made:
-            counts[at.N_ROWS] = made + 1
-        return number
+        row = int(counts[at.MADE_ROW])
+        if row == counts[at.N_ROWS]:
+            if not self.row_numbers:  # rows from a file
+                for known in range(row):
+                    self.row_numbers.setdefault(_digest(rows[known * words : (known + 1) * words]), known)
+            row = self.row_numbers.setdefault(_digest(rows[row * words : (row + 1) * words]), row)
+            counts[at.N_ROWS] = max(row + 1, counts[at.N_ROWS])
+        # Last, since other threads read the row as soon as this is set.
+        self.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_ROW] = row
 
     def _make_suffixes(self, state: int, exits: int) -> None:
         """Store the suffix trie of a leaf state whose exits were just found: that of equal exits, if there is one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from fractions import Fraction
 from random import Random
@@ -24,7 +25,7 @@ from tests.number_oracle import (
     random_suffix,
 )
 
-LENGTH = 4
+LENGTH = 3
 oracles = st.integers(0, 10**9).map(lambda seed: (random_oracle(Random(seed)), Random(seed)))
 
 
@@ -50,7 +51,7 @@ def check_refusal(oracle: NumberOracle, text: str, members: list[Fraction], rand
         assert not any(oracle.is_prefix(text, value) for value in members), text
 
 
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(oracles)
 def test_every_short_text(drawn: tuple[NumberOracle, Random]) -> None:
     oracle, random = drawn
@@ -121,6 +122,19 @@ def test_least_is_the_shortest_completion(drawn: tuple[NumberOracle, Random]) ->
         length += 1
         if len(layer) > 400:
             return
+
+
+@given(oracles, st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=8))
+def test_floats_as_json_writes_them(drawn: tuple[NumberOracle, Random], floats: list[float]) -> None:
+    """A float is accepted exactly if its exact decimal is a member, however large or small it is."""
+    oracle, random = drawn
+    oracle = NumberOracle(oracle.cases)
+    automaton = NumberAutomaton(oracle.language())
+    multiples = [float(value * random.randint(1, 99)) for value in oracle.samples(random)]
+    for value in (*floats, *random.sample(multiples, min(8, len(multiples)))):
+        text = json.dumps(value)
+        state = follow(automaton, text)
+        assert (state is not None and automaton.accepts(state)) == oracle.accepts(text), text
 
 
 @given(oracles)

@@ -1,7 +1,8 @@
 """The positive numbers of a union of intervals, cut at their bounds; and searches for a member with given digits.
 
 The bounds divide the positive numbers into *gaps*. Within a gap the set is a union of alternatives: all decimals, or
-the multiples of one number, without the multiples of others. A number 0.ddd * 10^P with d > 0 at first has *position* P.
+the multiples of one number, without the multiples of others. The *position* of a number is P if it is 0.ddd * 10^P and
+the first d is not zero.
 
 A run of significant digits leaves some bounds undecided. Of these only the ones whose digits begin with the run do, and
 only if the position turns out to be theirs: at any other position, all bounds are. So what a run says about the set is

@@ -21,7 +21,7 @@ has its own exponents, and with multiples each number of trailing zeros and digi
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from math import inf
 from typing import Final, NamedTuple
 
@@ -150,7 +150,7 @@ class NumberAutomaton:
 
     # ---- one byte
 
-    def _alike_bytes(self, state: State) -> Iterator[Iterable[int]]:
+    def _alike_bytes(self, state: State) -> Iterator[Sequence[int]]:
         """Yield the bytes that may follow, in groups that lead to the same state."""
         if isinstance(state, Exponent):
             yield from ((byte,) for byte in DIGITS + (b"+-" if state.phase == E else b""))
@@ -362,8 +362,7 @@ class NumberAutomaton:
         found = search.find_member(*place, most)
         if found is None:
             return None
-        value, unit = found
-        spelled = str(value).rstrip("0")
+        spelled = str(found[0]).rstrip("0")
         low, high = 0, max(len(spelled) - state.read, 0)
         while low < high:
             middle = (low + high) // 2

@@ -1,7 +1,7 @@
 """Many numbers in any spelling, each with its own continuation: rules over digits, built on demand.
 
-Numbers without continuations are one leaf (`number_sets.emit_numbers`), which is exact; here the continuation depends on
-the number.
+Numbers without continuations are one leaf (`number_sets.emit_numbers`), which is exact; here the continuation differs
+from number to number.
 
 A number other than zero is 0.ddd * 10^point. After some digits of a text, the numbers whose digits begin with them
 remain (zeros may follow the last digit), and the position of the decimal point in the text determines the exponent that

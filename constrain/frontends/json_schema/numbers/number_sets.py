@@ -1,7 +1,7 @@
 """Sets of numbers: bounds, `multipleOf`, integers, and the numbers of `enum` and `const`.
 
-A `NumberCase` is a finite tuple of exact values, or an interval with a step and excluded steps. In plain style,
-`number_automata` builds the automata of their spellings; in any style, all cases together are one leaf, whose states are
+A `NumberCase` is a finite tuple of exact values, or an interval with a step and excluded steps. In plain style
+`number_automata` builds the automata of their spellings. In any style all cases together are one leaf, whose states are
 computed when they are reached (`automata.numerals`).
 """
 
@@ -14,6 +14,7 @@ from math import gcd
 from typing import Literal, NamedTuple
 
 from ....automata.dfa import Dfa
+from ....automata.numerals.number_automaton import NumberAutomaton
 from ....automata.numerals.number_interval import NumberInterval
 from ....automata.numerals.number_language import NumberLanguage
 from ....base.options import Limits, Style
@@ -231,12 +232,20 @@ def emit_any_spelling(cases: tuple[NumberCase, ...], style: Style) -> list[Node]
 
 
 def number_language(intervals: list[NumberInterval], style: Style, *, needs_mark: bool) -> NumberLanguage:
-    """Return the language of a union of intervals, with the caps on digits of the style."""
+    """Return the language of a union of intervals.
+
+    Digits are capped by the style, unless a listed value has more or an interval has no number with fewer.
+    """
     spend_work(NUMBER * len(intervals), "numbers in any spelling")
-    if style.digits is None:
+    digits = style.digits
+    if digits is None:
         return NumberLanguage.of(intervals, needs_mark=needs_mark)
-    most = [number_automata.count_most_digits(one, style.digits) for one in intervals]
-    return NumberLanguage.of(intervals, max(a for a, _ in most), max(b for _, b in most), needs_mark=needs_mark)
+    most_integer, most_fraction = digits, digits
+    for one in intervals:
+        needed = number_automata.count_most_digits(one, digits)
+        if needed != (digits, digits) and NumberAutomaton(NumberLanguage.of([one], digits, digits)).is_empty:
+            most_integer, most_fraction = max(most_integer, needed[0]), max(most_fraction, needed[1])
+    return NumberLanguage.of(intervals, most_integer, most_fraction, needs_mark=needs_mark)
 
 
 def _intervals(case: NumberCase) -> list[NumberInterval]:
