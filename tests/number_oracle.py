@@ -10,9 +10,10 @@ from heapq import heappop, heappush
 from math import lcm
 from random import Random
 
+from constrain.automata.numerals.decimals import lcm_of
 from constrain.automata.numerals.number_automaton import NumberAutomaton
 from constrain.automata.numerals.number_interval import NumberInterval
-from constrain.automata.numerals.number_language import NumberLanguage
+from constrain.automata.numerals.number_language import Form, NumberLanguage
 
 NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 PREFIX = re.compile(r"-?((0|[1-9]\d*)((\.\d*)?|(\.\d+)?[eE]([+-]?\d*)))?")
@@ -31,7 +32,7 @@ class NumberOracle:
     cases: tuple[Bounds, ...]
     most_integer: int | None = None
     most_fraction: int | None = None
-    needs_mark: bool = False
+    form: Form = "any"
 
     def language(self) -> NumberLanguage:
         """Return the language under test."""
@@ -39,7 +40,7 @@ class NumberOracle:
             NumberInterval.of(low, high, low_open, high_open, () if multiple is None else (multiple,), others)
             for low, low_open, high, high_open, multiple, others in self.cases
         ]
-        return NumberLanguage.of(intervals, self.most_integer, self.most_fraction, needs_mark=self.needs_mark)
+        return NumberLanguage.of(intervals, self.most_integer, self.most_fraction, self.form)
 
     def contains(self, value: Fraction) -> bool:
         """Return whether a value is a member."""
@@ -57,7 +58,7 @@ class NumberOracle:
         return (
             (self.most_integer is None or len(integer) <= self.most_integer)
             and (self.most_fraction is None or len(fraction) <= self.most_fraction)
-            and (not self.needs_mark or not text.lstrip("-").isdigit())
+            and (self.form == "any" or text.lstrip("-").isdigit() == (self.form == "integer"))
         )
 
     def accepts(self, text: str) -> bool:
@@ -100,7 +101,7 @@ def is_spelled(language: NumberLanguage, text: str) -> bool:
     """Return whether a text is in a language, by its definition: the gap or the bound where the value lies."""
     if not NUMBER.fullmatch(text):
         return False
-    options = NumberOracle((), language.most_integer, language.most_fraction, language.needs_mark)
+    options = NumberOracle((), language.most_integer, language.most_fraction, language.form)
     value = exact_value(text)
     numbers = language.negative if value < 0 else language.positive
     place = bisect_left(numbers.points, abs(value))
@@ -169,10 +170,17 @@ def random_oracle(random: Random) -> NumberOracle:
             random_case(random, random.choice([None, *MULTIPLES]), random.choice([0, 0, 1, 2]))
             for _ in range(random.randint(2, 3))
         )
-    needs_mark = random.random() < 0.1
+    form: Form = random.choice(["any"] * 8 + ["marked", "integer"])
+    if form == "integer":  # bounds of integers, so that the integers of an unbounded set do not end
+        cases = tuple(
+            (*case[:4], case[4] if case[0] == case[2] else lcm_of((case[4] or ONE, ONE)), ()) for case in cases
+        )
     if random.random() < 0.2:
-        return NumberOracle(cases, random.randint(5, 9), random.randint(4, 9), needs_mark)
-    return NumberOracle(cases, needs_mark=needs_mark)
+        return NumberOracle(cases, random.randint(5, 9), random.randint(4, 9), form)
+    return NumberOracle(cases, form=form)
+
+
+ONE = Fraction(1)
 
 
 def follow(automaton: NumberAutomaton, text: str, state: int = 0) -> int | None:

@@ -116,7 +116,7 @@ class NumberAutomaton:
         state = self.states[number]
         if isinstance(state, Exponent):
             return state.phase == EXPONENT and contains_integer(state.allowed, state.value)
-        if self.language.needs_mark and state.phase != FRACTION:
+        if self.language.form == "marked" and state.phase != FRACTION:
             return False
         return state.phase in (ZERO, INTEGER, FRACTION) and contains_integer(self._exponents(state), 0)
 
@@ -155,10 +155,13 @@ class NumberAutomaton:
         if isinstance(state, Exponent):
             yield from ((byte,) for byte in DIGITS + (b"+-" if state.phase == E else b""))
             return
-        if state.phase in (ZERO, INTEGER, FRACTION):
-            yield b"eE"
-        if state.phase in (START, ZERO, INTEGER):
-            yield b"-" if state.phase == START else b"."
+        if state.phase == START:
+            yield b"-"
+        if self.language.form != "integer":
+            if state.phase in (ZERO, INTEGER, FRACTION):
+                yield b"eE"
+            if state.phase in (ZERO, INTEGER):
+                yield b"."
         if state.phase == ZERO:
             return
         search = self.sides[state.side]
@@ -221,6 +224,8 @@ class NumberAutomaton:
     def _room(self, state: Mantissa) -> int | None:
         """Return how many digits may follow a mantissa; None for any number."""
         most_integer, most_fraction = self.language.most_integer, self.language.most_fraction
+        if self.language.form == "integer":
+            return None if most_integer is None else most_integer - state.position
         if most_fraction is None or (most_integer is None and state.phase == INTEGER):
             return None
         if state.phase == INTEGER:
@@ -239,21 +244,38 @@ class NumberAutomaton:
                 after is not None and self._is_alive(after) for after in (self._read(state, chr(d)) for d in DIGITS)
             )
         if not state.digits:
+            if self.language.form == "integer":
+                return self.language.has_zero
             return self.language.has_zero or self._has_number_after_zeros(state)
         search, room = self.sides[state.side], self._room(state)
         if room is None:
             first, last = state.segments[0][1], state.segments[-1][1]
             assert isinstance(first, int) and isinstance(last, int)
-            if last or any(multiple is None for multiple, _ in search.labels[first]):
+            is_free = any(multiple is None for multiple, _ in search.labels[first]) and self.language.form != "integer"
+            if last or is_free:
                 return True
-        for first_position, last_position, what in search.position_ranges(
+        return any(
+            search.find_member(state.digits, state.read, position, what, self._grid(state, position)) is not None
+            for position, what in self._positions(state)
+        )
+
+    def _positions(self, state: Mantissa) -> Iterator[tuple[int, int | tuple[int, int]]]:
+        """Yield the positions, with their segments, at which members may begin with the digits of a mantissa."""
+        room = self._room(state)
+        for first, last, what in self.sides[state.side].position_ranges(
             state.segments, state.read, state.position, room
         ):
-            for position in range(last_position, first_position - 1, -1):
-                grid = None if room is None else position - state.read - room
-                if search.find_member(state.digits, state.read, position, what, grid) is not None:
-                    return True
-        return False
+            if self.language.form == "integer":  # each digit adds one to the position
+                first, last = max(first, state.position), last if room is None else min(last, state.position + room)
+            for position in range(last, first - 1, -1):
+                yield position, what
+
+    def _grid(self, state: Mantissa, position: int) -> int | None:
+        """Return the exponent of the power of ten that divides whatever may begin with a mantissa at a position."""
+        if self.language.form == "integer":
+            return 0
+        room = self._room(state)
+        return None if room is None else position - state.read - room
 
     def _has_number_after_zeros(self, state: Mantissa) -> bool:
         """Return whether a positive number of the side may follow zeros."""
@@ -288,6 +310,11 @@ class NumberAutomaton:
             (first - position, what if isinstance(what, int) else _describe_bounds(search, what, read))
             for first, what in segments
         ]
+        if self.language.form == "integer":  # No exponent is below 0, for each further digit adds one.
+            index = max(index for index, (begin, _) in enumerate(regions) if begin <= 0)
+            at_zero = isinstance(regions[index][1], tuple)
+            regions = [(0 if at_zero else -inf, regions[index][1]), *regions[index + 1 :]]
+            segments = segments[index:]
         labels = {label for _, what in segments for label in search.labels_of(what)} - {0}
         divisors = list(dict.fromkeys(one for label in sorted(labels) for one in search.divisors[label]))
         if not divisors:
@@ -295,6 +322,8 @@ class NumberAutomaton:
         exponents = [(first, following[0] - 1) for (first, _), following in zip(regions, [*regions[1:], (inf, 0)])]
         allowed = [ends for ends, (_, what) in zip(exponents, regions) if what]
         first, last = allowed[0][0], allowed[-1][1]
+        if self.language.form == "integer":
+            first = max(first, 0)
         least = {one: one.least_exponent(digits) + fraction for one in divisors}
         multiples = [multiple for label in labels for multiple, _ in search.labels[label]]
         if None not in multiples and not any(isinstance(what, tuple) for _, what in regions):
@@ -331,21 +360,21 @@ class NumberAutomaton:
         zeros: whether zeros may have been written before the last digit, which then count, too. A limit of digits may
         make this too small.
         """
-        search, room = self.sides[state.side], self._room(state)
-        ranges = search.position_ranges(state.segments, state.read, state.position, room)
-        positions = [(position, what) for first, last, what in ranges for position in range(first, last + 1)]
+        positions = list(self._positions(state))
         own = max(entry for entry in state.segments if entry[0] <= state.position)[1]
         positions.append((state.position, own))
         best = inf
         for position, what in sorted(set(positions), key=lambda one: abs(one[0] - state.position)):
             exponent = position - state.position
-            if _least_exponent_cost(state.phase, exponent) >= best:
+            if self.language.form != "integer" and _least_exponent_cost(state.phase, exponent) >= best:
                 continue
             count = self._least_digits(state, position, what)
             if count is None:
                 continue
-            if state.phase == INTEGER:
-                cost = _integer_cost(count, exponent, self.language.needs_mark)
+            if self.language.form == "integer":
+                cost = exponent
+            elif state.phase == INTEGER:
+                cost = _integer_cost(count, exponent, self.language.form == "marked")
             else:
                 cost = max(count, state.phase == POINT) + _exponent_cost(exponent)
                 if zeros and exponent < 0:
@@ -356,10 +385,9 @@ class NumberAutomaton:
 
     def _least_digits(self, state: Mantissa, position: int, what: int | tuple[int, int]) -> int | None:
         """Return the least number of further digits that spell a member at a position; None if there is none."""
-        search, room = self.sides[state.side], self._room(state)
+        search = self.sides[state.side]
         place = state.digits, state.read, position, what
-        most = None if room is None else position - state.read - room
-        found = search.find_member(*place, most)
+        found = search.find_member(*place, self._grid(state, position))
         if found is None:
             return None
         spelled = str(found[0]).rstrip("0")

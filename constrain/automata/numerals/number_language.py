@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Literal
 
 from .magnitude_set import MagnitudeSet, unite_magnitudes
 from .number_interval import NumberInterval
 
-__all__ = ["NumberLanguage"]
+__all__ = ["Form", "NumberLanguage"]
+
+Form = Literal["any", "integer", "marked"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +33,9 @@ class NumberLanguage:
         Whether zero is a member, which is also spelled -0.
     most_integer, most_fraction : int or None
         Most digits before and after the point; None for no limit.
-    needs_mark : bool
-        Whether a text must have a point or an exponent.
+    form : {"any", "integer", "marked"}
+        "integer": texts have neither a point nor an exponent. "marked": they have one or the other. Draft 4 of JSON
+        Schema defines integers by their text.
     """
 
     positive: MagnitudeSet
@@ -40,7 +43,7 @@ class NumberLanguage:
     has_zero: bool
     most_integer: int | None = None
     most_fraction: int | None = None
-    needs_mark: bool = False
+    form: Form = "any"
 
     @classmethod
     def of(
@@ -48,8 +51,7 @@ class NumberLanguage:
         intervals: Iterable[NumberInterval],
         most_integer: int | None = None,
         most_fraction: int | None = None,
-        *,
-        needs_mark: bool = False,
+        form: Form = "any",
     ) -> NumberLanguage:
         """Return the language of a union of intervals."""
         parts = list(intervals)
@@ -59,7 +61,7 @@ class NumberLanguage:
             any(one.contains(Fraction(0)) for one in parts),
             most_integer,
             most_fraction,
-            needs_mark,
+            form,
         )
 
     @classmethod
@@ -70,7 +72,7 @@ class NumberLanguage:
 
     def to_bytes(self) -> bytes:
         """Return the language as ASCII text: one for each set and options."""
-        options = [self.has_zero, self.most_integer, self.most_fraction, self.needs_mark]
+        options = [self.has_zero, self.most_integer, self.most_fraction, self.form]
         return json.dumps([_write_set(self.positive), _write_set(self.negative), *options]).encode()
 
     @cached_property

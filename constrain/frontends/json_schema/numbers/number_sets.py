@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from ....automata.dfa import Dfa
 from ....automata.numerals.number_automaton import NumberAutomaton
 from ....automata.numerals.number_interval import NumberInterval
-from ....automata.numerals.number_language import NumberLanguage
+from ....automata.numerals.number_language import Form, NumberLanguage
 from ....base.options import Limits, Style
 from ....base.work import memoize_work, spend_work
 from ....grammar.nodes import Chars, Node, Number
@@ -57,6 +57,8 @@ class NumberCase(NamedTuple):
 ANY_NUMBER = NumberCase()
 
 ONE = Fraction(1)
+PLAIN_INTEGERS = NumberCase(multiple=ONE, spelling="integer")
+"""All integers of draft 4, which have one spelling in any style."""
 NUMBER = 20
 """Units of work for an interval of numbers in any spelling."""
 
@@ -163,7 +165,7 @@ def is_number_satisfiable(case: NumberCase, style: Style, limits: Limits) -> boo
 def may_exceed_states(case: NumberCase, style: Style) -> bool:
     """Return whether the automaton of the case may exceed a limit, so that it must be built to know."""
     has_multiples = case.not_multiples or case.multiple not in (None, ONE)
-    return bool(case.values is None and has_multiples and (style.numbers == "plain" or case.spelling == "integer"))
+    return bool(case.values is None and has_multiples and style.numbers == "plain")
 
 
 def needs_number_rule(cases: tuple[NumberCase, ...], style: Style) -> bool:
@@ -178,10 +180,8 @@ def needs_number_rule(cases: tuple[NumberCase, ...], style: Style) -> bool:
 
 @memoize_work(maxsize=2048)
 def number_case_dfa(case: NumberCase, style: Style, max_states: int) -> Dfa:
-    """Return the spellings of the numbers of a case: in plain style, or of integers of draft 4."""
-    if case.spelling == "integer":
-        multiple = ONE if case.multiple is None else least_common_multiple(ONE, case.multiple)
-        case, style = case._replace(multiple=multiple), replace(style, numbers="plain")
+    """Return the spellings of the numbers of a case in plain style, of PLAIN_INTEGERS in any."""
+    style = replace(style, numbers="plain")
     if case.values is not None:
         parts = [number_automata.constant_dfa(value, style) for value in case.values]
         dfa = Dfa.union_of(parts, max_states=max_states)
@@ -192,6 +192,8 @@ def number_case_dfa(case: NumberCase, style: Style, max_states: int) -> Dfa:
             multiple_of=None if integer and case.multiple == 1 else case.multiple,
             not_multiples=case.not_multiples, integer=integer, style=style, max_states=max_states,
         )  # fmt: skip
+    if case.spelling == "integer":
+        return dfa.intersect(number_automata.plain_integer_dfa(), max_states=max_states)
     if case.spelling == "fraction":
         return dfa.subtract(number_automata.plain_integer_dfa(), max_states=max_states)
     return dfa
@@ -205,7 +207,7 @@ def emit_numbers(cases: tuple[NumberCase, ...], style: Style, limits: Limits) ->
     for case in cases:
         if case.values is not None and (style.numbers == "plain" or case.spelling == "integer"):
             constants.update(text.encode() for text in spell_values(case, style))
-        elif style.numbers == "any" and case.spelling != "integer":
+        elif style.numbers == "any" and case != PLAIN_INTEGERS:
             any_spelling.append(case)
         else:
             dfa = number_case_dfa(case, style, limits.dfa_states)
@@ -214,24 +216,25 @@ def emit_numbers(cases: tuple[NumberCase, ...], style: Style, limits: Limits) ->
     return constants, nodes + emit_any_spelling(tuple(any_spelling), style)
 
 
+FORMS: dict[str | None, Form] = {None: "any", "fraction": "marked", "integer": "integer"}
+
+
 @memoize_work(maxsize=2048)
 def emit_any_spelling(cases: tuple[NumberCase, ...], style: Style) -> list[Node]:
-    """Return the nodes of all spellings of the numbers of some cases, none of which has the spelling "integer"."""
+    """Return the nodes of all spellings of the numbers of some cases: one for each kind of spelling of draft 4."""
     nodes: list[Node] = []
-    for needs_mark in (False, True):
-        intervals = [
-            interval for case in cases if needs_mark == (case.spelling == "fraction") for interval in _intervals(case)
-        ]
-        if len(intervals) == 1 and intervals[0].is_scalable and not needs_mark:
+    for spelling, form in FORMS.items():
+        intervals = [interval for case in cases if case.spelling == spelling for interval in _intervals(case)]
+        if len(intervals) == 1 and intervals[0].is_scalable and form == "any":
             one = intervals[0]
             bounds = {"low": one.low, "high": one.high, "low_open": one.low_open, "high_open": one.high_open}
             nodes.append(Chars(number_automata.number_dfa(**bounds, style=style)))  # type: ignore[arg-type]
         elif intervals:
-            nodes.append(Number(number_language(intervals, style, needs_mark=needs_mark)))
+            nodes.append(Number(number_language(intervals, style, form)))
     return nodes
 
 
-def number_language(intervals: list[NumberInterval], style: Style, *, needs_mark: bool) -> NumberLanguage:
+def number_language(intervals: list[NumberInterval], style: Style, form: Form) -> NumberLanguage:
     """Return the language of a union of intervals.
 
     Digits are capped by the style, unless a listed value has more or an interval has no number with fewer.
@@ -239,20 +242,20 @@ def number_language(intervals: list[NumberInterval], style: Style, *, needs_mark
     spend_work(NUMBER * len(intervals), "numbers in any spelling")
     digits = style.digits
     if digits is None:
-        return NumberLanguage.of(intervals, needs_mark=needs_mark)
+        return NumberLanguage.of(intervals, form=form)
     most_integer, most_fraction = digits, digits
     for one in intervals:
         needed = number_automata.count_most_digits(one, digits)
-        if needed != (digits, digits) and NumberAutomaton(NumberLanguage.of([one], digits, digits)).is_empty:
+        if needed != (digits, digits) and NumberAutomaton(NumberLanguage.of([one], digits, digits, form)).is_empty:
             most_integer, most_fraction = max(most_integer, needed[0]), max(most_fraction, needed[1])
-    return NumberLanguage.of(intervals, most_integer, most_fraction, needs_mark=needs_mark)
+    return NumberLanguage.of(intervals, most_integer, most_fraction, form)
 
 
 def _intervals(case: NumberCase) -> list[NumberInterval]:
     """Return the numbers of a case as intervals: one for each value that is listed."""
     if case.values is not None:
         return [NumberInterval.of(value, value, False, False, (), ()) for value in case.values]
-    multiples = () if case.multiple is None else (case.multiple,)
+    multiples = [one for one in (case.multiple, ONE if case.spelling == "integer" else None) if one is not None]
     return [NumberInterval.of(case.low, case.high, case.low_open, case.high_open, multiples, case.not_multiples)]
 
 
