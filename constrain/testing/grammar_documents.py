@@ -32,7 +32,7 @@ from ..grammar.visitor import NodeVisitor
 from .choice_source import HARDER, TRIES, Chooser, NoMember, Seeded
 from .dfa_texts import build_language, draw_text
 from .document_plan import BUDGET, DocumentPlan, PartialDocument
-from .number_texts import as_float, number_language, number_texts
+from .number_texts import as_float, number_language, texts_of_number
 from .object_documents import write_object
 
 __all__ = ["DocumentWriter", "write_document"]
@@ -142,7 +142,7 @@ class DocumentWriter(NodeVisitor["Node | None"], PartialDocument):
         self.out += self.quoted(text)[1:-1] if node.encoding == "json" else text.encode()
 
     def visit_number(self, node: Number) -> None:
-        texts = number_texts(node.language)
+        texts = texts_of_number(node.language)
         text = texts.draw(self.choose)
         self.out += (as_float(text, texts.accepts, texts.pool) if self.plan.floats else text).encode()
 

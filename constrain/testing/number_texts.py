@@ -18,7 +18,7 @@ from ..automata.numerals.number_language import NumberLanguage
 from ..automata.numerals.number_texts import accepts_number, draw_number
 from .dfa_texts import Language
 
-__all__ = ["as_float", "is_number", "number_language", "number_texts"]
+__all__ = ["as_float", "is_number", "number_language", "texts_of_number"]
 
 EDGES = (
     "0 1 2 3 10 42 100 1000 0.5 1.5 0.1 0.25 0.3 99.99 3.14159 127 128 255 256 32767 32768 65535 65536 2147483647 "
@@ -136,7 +136,7 @@ class NumberTexts:
 
 
 @lru_cache(maxsize=1024)
-def number_texts(language: NumberLanguage) -> NumberTexts:
+def texts_of_number(language: NumberLanguage) -> NumberTexts:
     """Return the texts of a number in any spelling."""
     return NumberTexts(language)
 

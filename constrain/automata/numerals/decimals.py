@@ -66,7 +66,7 @@ class Divisor:
         not zero.
     least : int
         The least exponent of any D whose last digit is not zero (see `least_exponent`).
-    settled : int
+    saturation : int
         The exponent from which powers of ten no longer decide: what is a multiple then remains one.
     """
 
@@ -82,7 +82,7 @@ class Divisor:
         excess = abs(twos - fives)
         self.modulus = cofactor * (2 if twos > fives else 5) ** max(excess - 1, 0)
         self.least = min(twos, fives) - self.s
-        self.settled = max(twos, fives) - self.s
+        self.saturation = max(twos, fives) - self.s
         self.is_power_of_ten = cofactor == 1 and not excess
 
     def least_exponent(self, digits: int) -> float:

@@ -122,7 +122,7 @@ class MagnitudeSearch:
         self.positions, self.texts = [q for q, _ in written], [text for _, text in written]
         self.depends_on_position = bool(written or known)
         self.is_decimal = all(one.is_power_of_ten for one in known.values())
-        self.most_settled = max([one.settled for one in known.values()], default=0)
+        self.most_saturation = max([one.saturation for one in known.values()], default=0)
         self.most_digits = max([len(str(one.a)) for one in known.values()], default=0)
         scales = [len(text) - q for q, text in written]
         self.scale = max([0, *scales, *(one.s for one in known.values())])
@@ -239,8 +239,8 @@ class MagnitudeSearch:
             if not what:
                 continue
             digits = self.most_digits if room is None else room
-            settled = max(read + self.most_settled, near) + digits + 1
-            last = int(end) if end < inf else int(max(begin, settled)) if begin > -inf else settled
+            highest = max(read + self.most_saturation, near) + digits + 1
+            last = int(end) if end < inf else int(max(begin, highest)) if begin > -inf else highest
             if begin > -inf:
                 yield int(begin), last, what
                 continue

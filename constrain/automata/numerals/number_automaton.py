@@ -334,9 +334,9 @@ class NumberAutomaton:
             first = max(first, min(floor, last))
         # After so many digits of the fraction, one more that is not zero decides about every divisor.
         enough = max(last - one.least for one in divisors)
-        is_settled = phase != INTEGER and fraction >= enough
+        is_decided = phase != INTEGER and fraction >= enough
         residues = tuple(
-            (0 if is_settled else digits % one.modulus, min(max(least[one], first), last + 1)) for one in divisors
+            (0 if is_decided else digits % one.modulus, min(max(least[one], first), last + 1)) for one in divisors
         )
         return phase, side, tuple(regions), 0 if phase == INTEGER else min(fraction, enough), residues, capped
 

@@ -12,7 +12,7 @@ The language depends on `Style.numbers`:
     plain, number    no bounds but 0, no multiples: fraction, exponent of 1 to 3 digits; else fraction, no exponent
     any, number      no bounds but 0, no multiples: everything
     any, otherwise   no DFA: exponents make bounds and multiples irregular (a mantissa of any length against an exponent
-                     of any size); see `number_sets.number_language`
+                     of any size); see `number_sets.build_number_language`
 
 `Style.digits` caps the digits in a row of an integer part without a bound, and of every fraction, unless the schema
 itself needs more, or asserts multiples with more than MOST_CAPPED residues.

@@ -230,11 +230,11 @@ def emit_any_spelling(cases: tuple[NumberCase, ...], style: Style) -> list[Node]
             bounds = {"low": one.low, "high": one.high, "low_open": one.low_open, "high_open": one.high_open}
             nodes.append(Chars(number_automata.number_dfa(**bounds, style=style)))  # type: ignore[arg-type]
         elif intervals:
-            nodes.append(Number(number_language(intervals, style, form)))
+            nodes.append(Number(build_number_language(intervals, style, form)))
     return nodes
 
 
-def number_language(intervals: list[NumberInterval], style: Style, form: Form) -> NumberLanguage:
+def build_number_language(intervals: list[NumberInterval], style: Style, form: Form) -> NumberLanguage:
     """Return the language of a union of intervals.
 
     Digits are capped by the style, unless a listed value has more or an interval has no number with fewer.
