@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from fractions import Fraction
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -202,6 +203,11 @@ class MaskTable:
         """Return the least number of further bytes from a leaf state of a number."""
         with self.lock:
             return self.numbers.least(state)
+
+    def few_values(self, state: int) -> frozenset[Fraction] | None:
+        """Return the magnitudes that a number may have from a leaf state, if they are few."""
+        with self.lock:
+            return self.numbers.few_values(state)
 
     def scanner(self, parser: Parser) -> int:
         """Return the number of a parser's scanner, under which results for tokens are stored."""

@@ -7,6 +7,7 @@ kernels find the transitions of a state in the table, or request them, and this 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,11 @@ class NumberLeaves:
         """Return the least number of further bytes of a number."""
         machine, _, state = self.arrays[at.LEAVES][leaf * at.LEAF_W : leaf * at.LEAF_W + 3].tolist()
         return self.automata[machine].least(state)
+
+    def few_values(self, leaf: int) -> frozenset[Fraction] | None:
+        """Return the magnitudes that the number may have, if they are few (see `NumberAutomaton.few_values`)."""
+        machine, _, state = self.arrays[at.LEAVES][leaf * at.LEAF_W : leaf * at.LEAF_W + 3].tolist()
+        return self.automata[machine].few_values(state)
 
     def expand(self, leaf: int) -> int:
         """Write the transitions of a leaf state, interning its successors. Return 0, or TABLE_IS_FULL."""

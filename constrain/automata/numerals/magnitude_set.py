@@ -15,6 +15,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from itertools import count
 from math import inf, lcm
 from typing import NamedTuple
 
@@ -186,41 +187,46 @@ class MagnitudeSearch:
     def find_member(
         self, digits: int, read: int, position: int, what: int | tuple[int, int], grid: int | None
     ) -> tuple[int, int] | None:
-        """Return a member at a position that begins with these digits, as (x, u) for x / 10^u; None if there is none.
+        """Return a member as `iterate_members` yields it; None if there is none."""
+        return next(self.iterate_members(digits, read, position, what, grid), None)
 
-        what: the segment of the position. grid: the member is a multiple of 10^grid.
+    def iterate_members(
+        self, digits: int, read: int, position: int, what: int | tuple[int, int], grid: int | None
+    ) -> Iterator[tuple[int, int]]:
+        """Yield members at a position that begin with these digits, as (x, u) for x / 10^u.
+
+        These are all of them, with repetitions, where they are finitely many; otherwise they do not end. what: the
+        segment of the position. grid: the members are multiples of 10^grid.
         """
         q = position - read
         unit = 1 + max(-q, self.scale, 0 if grid is None else -grid)  # one more, for room between a bound and the end
         low, end = digits * 10 ** (q + unit), (digits + 1) * 10 ** (q + unit)
         step = None if grid is None else 10 ** (unit + grid)
         if isinstance(what, int):
-            return self._find_between(low - 1, end, what, unit, step)
+            yield from self._iterate_between(low - 1, end, what, unit, step)
+            return
         for index in range(*what):
             bound = self.units[index] * 10 ** (unit - self.scale)
             if self.has_points[index] and (step is None or bound % step == 0):
-                return bound, unit
-            found = self._find_between(low - 1, bound, self.gaps[index], unit, step)
-            if found is not None:
-                return found
+                yield bound, unit
+            yield from self._iterate_between(low - 1, bound, self.gaps[index], unit, step)
             low = bound + 1
-        return self._find_between(low - 1, end, self.gaps[what[1]], unit, step)
+        yield from self._iterate_between(low - 1, end, self.gaps[what[1]], unit, step)
 
-    def _find_between(self, below: int, end: int, label: int, unit: int, grid: int | None) -> tuple[int, int] | None:
-        """Return a member of a label that is greater than `below` and less than `end`, all divided by 10^unit."""
+    def _iterate_between(
+        self, below: int, end: int, label: int, unit: int, grid: int | None
+    ) -> Iterator[tuple[int, int]]:
+        """Yield members of a label greater than `below` and less than `end`, all divided by 10^unit."""
         for multiple, others in self.labels[label]:
             if multiple is None and grid is None:
-                if end - below > 1:
-                    return (below + 1) * 10 + 1, unit + 1  # with one more decimal than any multiple of the others
+                if end - below > 1:  # with more decimals than any multiple of the others
+                    yield from (((below + 1) * 10**more + 1, unit + more) for more in count(1))
                 continue
             step = lcm(grid or 1, multiple.a * 10 ** (unit - multiple.s) if multiple is not None else 1)
             periods = [lcm(step, one.a * 10 ** (unit - one.s)) // step for one in others]
-            if 1 in periods:
-                continue
-            for k in range(below // step + 1, (end - 1) // step + 1):
-                if all(k % period for period in periods):
-                    return k * step, unit
-        return None
+            if 1 not in periods:
+                multiples = range(below // step + 1, (end - 1) // step + 1)
+                yield from ((k * step, unit) for k in multiples if all(k % period for period in periods))
 
     def position_ranges(
         self, segments: Segments, read: int, near: int, room: int | None

@@ -22,6 +22,7 @@ has its own exponents, and with multiples each number of trailing zeros and digi
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from fractions import Fraction
 from math import inf
 from typing import Final, NamedTuple
 
@@ -42,7 +43,8 @@ START, MINUS, ZERO, INTEGER, POINT, FRACTION, E, SIGN, EXPONENT = range(9)
 """Phases: what was read last. ZERO is a leading zero, INTEGER another integer part."""
 
 DIGITS: Final = b"0123456789"
-MARKS: Final = b"-+.eE"
+MOST_VALUES = 64
+"""Most numbers that are listed."""
 
 
 class Mantissa(NamedTuple):
@@ -92,6 +94,7 @@ class NumberAutomaton:
         self._rows: dict[int, dict[int, int]] = {}
         self._least: dict[int, int] = {}
         self._is_positive: dict[int, bool] = {}
+        self._values: dict[int, frozenset[Fraction] | None] = {}
         self._number(Mantissa(START))
 
     @property
@@ -137,6 +140,43 @@ class NumberAutomaton:
                 least = self._least_of_mantissa(state)
             self._least[number] = least
         return least
+
+    def few_values(self, number: int) -> frozenset[Fraction] | None:
+        """Return the magnitudes of all numbers that the text may become; None if there are more than MOST_VALUES.
+
+        Also None without a digit, after the e, and where digits are limited.
+        """
+        state = self.states[number]
+        if isinstance(state, Exponent) or state.phase < ZERO or self.language.most_fraction is not None:
+            return None
+        if number not in self._values:
+            self._values[number] = self._find_few_values(state)
+        return self._values[number]
+
+    def _find_few_values(self, state: Mantissa) -> frozenset[Fraction] | None:
+        """Return `few_values` of a mantissa."""
+        if not state.digits:
+            found = {Fraction(0)} if self.language.has_zero else set[Fraction]()
+            for digit in DIGITS[1:]:
+                after = self._read(state._replace(phase=FRACTION), chr(digit))
+                assert isinstance(after, Mantissa)
+                values = self._find_few_values(after)
+                if values is None or len(found | values) > MOST_VALUES:
+                    return None
+                found |= values
+            return frozenset(found)
+        search, (_, first), (_, last) = self.sides[state.side], state.segments[0], state.segments[-1]
+        if last or any(multiple is None for multiple, _ in search.labels[first]):  # type: ignore[index]
+            return None
+        found = set()
+        for position, what in self._positions(state):
+            for value, unit in search.iterate_members(
+                state.digits, state.read, position, what, self._grid(state, position)
+            ):
+                found.add(Fraction(value, 10**unit))
+                if len(found) > MOST_VALUES:
+                    return None
+        return frozenset(found)
 
     def _number(self, state: State) -> int:
         """Return the number of a state."""
