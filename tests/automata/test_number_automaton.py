@@ -170,6 +170,14 @@ def test_spellings_of_multiples(multiple: str, texts: list[str]) -> None:
         assert state is not None and automaton.accepts(state), text
 
 
+def test_all_integers_of_a_few_digits() -> None:
+    anything = NumberInterval.of(None, None, False, False, [], [])
+    automaton = NumberAutomaton(NumberLanguage.of([anything], 3, 3, "integer"))
+    for text, wanted in (("7", True), ("-999", True), ("0", True), ("1000", None), ("1.0", None), ("1e0", None)):
+        state = follow(automaton, text)
+        assert (state is not None and automaton.accepts(state)) == bool(wanted), text
+
+
 def test_free_digits_are_one_state() -> None:
     """Without anything that counts digits, a number of any length adds no state."""
     one = Fraction(1)

@@ -229,16 +229,18 @@ class MagnitudeSearch:
                 yield from ((k * step, unit) for k in multiples if all(k % period for period in periods))
 
     def position_ranges(
-        self, segments: Segments, read: int, near: int, room: int | None
+        self, segments: Segments, read: int, near: int, room: int | None, lowest: float = -inf
     ) -> Iterator[tuple[int, int, int | tuple[int, int]]]:
         """Yield (first position, last position, what) of the segments that are not empty, cut to finite ranges.
 
         Positions outside these ranges are like those inside or have no members: far above `near` and all powers of ten
         in divisors, positions are alike; below a divisor it has no multiples. room: most further digits, None for any
-        number.
+        number. lowest: the first position of interest.
         """
         for index, (begin, what) in enumerate(segments):
-            end = segments[index + 1][0] - 1 if index + 1 < len(segments) else inf
+            begin, end = max(begin, lowest), segments[index + 1][0] - 1 if index + 1 < len(segments) else inf
+            if begin > end:
+                continue
             if isinstance(what, tuple):
                 yield int(begin), int(begin), what
                 continue
@@ -250,11 +252,11 @@ class MagnitudeSearch:
             if begin > -inf:
                 yield int(begin), last, what
                 continue
-            lowest = [
+            least = [
                 min([_position(one) for one in others], default=last + 1) if multiple is None else _position(multiple)
                 for multiple, others in self.labels[what]
             ]
-            yield min(last, min(lowest) - 1), last, what
+            yield min(last, min(least) - 1), last, what
 
 
 def _position(divisor: Divisor) -> int:

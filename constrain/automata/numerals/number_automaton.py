@@ -302,11 +302,13 @@ class NumberAutomaton:
     def _positions(self, state: Mantissa) -> Iterator[tuple[int, int | tuple[int, int]]]:
         """Yield the positions, with their segments, at which members may begin with the digits of a mantissa."""
         room = self._room(state)
+        lowest, highest = -inf, inf
+        if self.language.form == "integer":  # each digit adds one to the position
+            lowest, highest = state.position, inf if room is None else state.position + room
         for first, last, what in self.sides[state.side].position_ranges(
-            state.segments, state.read, state.position, room
+            state.segments, state.read, state.position, room, lowest
         ):
-            if self.language.form == "integer":  # each digit adds one to the position
-                first, last = max(first, state.position), last if room is None else min(last, state.position + room)
+            last = int(min(last, highest))
             for position in range(last, first - 1, -1):
                 yield position, what
 
