@@ -39,6 +39,11 @@ BENCHES: dict[str, Bench] = {
         "tests of each draft that passed, that belong to a refused schema, and that were judged wrong",
         "../shared/data/json-schema-test-suite.tar.gz",
     ),
+    "number_texts": Bench(
+        "Are numbers in any spelling accepted exactly as exact fractions say?",
+        "sets of numbers; states of their automata; texts judged by both; texts judged wrong",
+        "--texts 10000000",
+    ),
     "keyword_table": Bench(
         "Which keywords does each engine enforce, refuse, narrow or ignore?",
         "small schemas for each keyword by verdict; `--write` writes docs/json-schema.md",

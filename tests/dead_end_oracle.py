@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from constrain.automata.numerals.number_automaton import NumberAutomaton
 from constrain.grammar.nodes import (
     Chars,
     Choice,
@@ -16,6 +17,7 @@ from constrain.grammar.nodes import (
     Literal,
     Member,
     Node,
+    Number,
     Object,
     Repeat,
     Rule,
@@ -100,4 +102,6 @@ def lives(node: Node, alive: set[int], names: set[Any]) -> bool:
         room = len(usable) + sum(item.names.count(node.low + 1) for item in node.others if id(item.value) in alive)
         low = max(node.low, len(required))
         return required <= usable and low <= room and (node.high is None or low <= node.high)
+    if isinstance(node, Number):
+        return not NumberAutomaton(node.language).is_empty
     return isinstance(node, Literal) or bool(node.options)

@@ -2,6 +2,7 @@
 
 rules       recursive on either side, ambiguous, with empty rules and nested counts; `R` is the start
 mixed       the same with Chars among them
+numbers     Numbers with bounds, multiples and listed values, beside other numbers and in sequences
 characters  Chars and JsonString of small languages, with bounds, over characters of one to four bytes
 objects     both orders, needs, classes of other names, bounds, both spellings of keys, nested values
 vocabularies   all 256 bytes, and tokens that split characters, escapes and brackets; repeats; empty tokens
@@ -9,9 +10,12 @@ vocabularies   all 256 bytes, and tokens that split characters, escapes and brac
 
 from __future__ import annotations
 
+from random import Random
+
 from hypothesis import strategies as st
 
 from constrain.automata.dfa import Dfa
+from constrain.automata.numerals.number_automaton import NumberAutomaton
 from constrain.grammar.nodes import (  # fmt: skip
     EMPTY,
     Chars,
@@ -22,6 +26,7 @@ from constrain.grammar.nodes import (  # fmt: skip
     Literal,
     NameClass,
     Node,
+    Number,
     Object,
     Property,
     Repeat,
@@ -31,6 +36,7 @@ from constrain.grammar.nodes import (  # fmt: skip
 )
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.grammar_oracle import Reference
+from tests.number_oracle import random_oracle
 
 NAMES = ("R", "S", "T")
 
@@ -145,6 +151,20 @@ characters = bodies(st.one_of(texts("utf8"), texts("json"), texts("string"), pie
     lambda node: Grammar(node, {})
 )
 
+# ---- numbers
+
+
+def non_empty_number(seed: int) -> Number | None:
+    """A random set of numbers in any spelling, if it has one."""
+    language = random_oracle(Random(seed)).language()
+    return None if NumberAutomaton(language).is_empty else Number(language)
+
+
+number_leaves = st.integers(0, 10**6).map(non_empty_number).filter(lambda node: node is not None)
+numbers = bodies(st.one_of(number_leaves, st.sampled_from([b",", b"1", b"e5", b"-"]).map(Literal)), 3).map(
+    lambda node: Grammar(node, {})
+)
+
 # ---- objects
 
 SPACES: Node = Repeat(Choice((Literal(b" "), Literal(b"\n"))), 0, 2)
@@ -221,6 +241,28 @@ objects = st.one_of(
 # ---- vocabularies
 
 FRAGMENTS = {
+    "numbers": [
+        *(b"%d" % digit for digit in range(10)),
+        b"00",
+        b"12",
+        b"999",
+        b".",
+        b".5",
+        b"0.",
+        b"-",
+        b"e",
+        b"E",
+        b"e-",
+        b"e+",
+        b"1e5",
+        b",",
+        b"1,",
+        b",-",
+        b"50",
+        b"25",
+        b"e1",
+        b"x",
+    ],
     "rules": [b"a", b"b", b"(", b")", b"ab", b"ba", b"aa", b"x"],
     "characters": [b"a", b"b", b'"', b"\\", b"\\u", b"00", b"e9", b"\\ud83d", b"\\ude", b"\\n", b"\xc3", b"\xa9", b"/"]
     + [

@@ -18,6 +18,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from constrain.automata.numerals.number_automaton import NumberAutomaton
 from constrain.grammar import nodes
 from constrain.grammar.nodes import Grammar, NameClass, Node, Object, Property
 from tests.text_oracle import can_end, completions, decode, feed, names_from, next_states
@@ -158,6 +159,8 @@ class Reference:
                 return self.text(dfa, encoding, low, high)
             case nodes.JsonString(dfa, low, high):
                 return self.cat(self.literal(b'"'), self.text(dfa, "json", low, high), self.literal(b'"'))
+            case nodes.Number(language):
+                return self.make("number", NumberAutomaton(language), 0)
             case nodes.Object():
                 return self.object(node)
         raise TypeError(f"no such node: {node!r}")
@@ -221,6 +224,11 @@ class Reference:
             state, count = dfa.step(state, char), count + 1
         return self.never if state < 0 else self.make("text", dfa, encoding, low, high, state, count, pending)
 
+    def derive_number(self, byte: int, automaton: NumberAutomaton, state: int) -> Expr:
+        """A state of an automaton, which `tests/automata/test_number_automaton.py` compares with exact fractions."""
+        after = automaton.row(state).get(byte)
+        return self.never if after is None else self.make("number", automaton, after)
+
     # ---- least fixpoints
 
     def holds(self, question: str, expr: Expr) -> bool:
@@ -257,6 +265,9 @@ class Reference:
                 dfa, _, low, high, state, count, pending = expr.fields
                 enough = low <= count and (high is None or count <= high)
                 return [()] if enough and not pending and dfa.accepting[state] else []
+            case "number":
+                automaton, number_state = expr.fields
+                return [()] if automaton.accepts(number_state) else []
             case "never" | "bytes" | "key" | "member":
                 return []
         return self.structure_if(expr)
@@ -264,7 +275,7 @@ class Reference:
     def productive_if(self, expr: Expr) -> Clauses:
         """An Expr holds some text if all of one of these do."""
         match expr.tag:
-            case "empty" | "bytes":
+            case "empty" | "bytes" | "number":
                 return [()]
             case "never":
                 return []

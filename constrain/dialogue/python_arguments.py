@@ -25,6 +25,7 @@ from ..grammar.nodes import (
     JsonString,
     Literal,
     Node,
+    Number,
     Object,
     Property,
     Repeat,
@@ -106,6 +107,9 @@ class _KeywordArgumentWriter(NodeVisitor[tuple[Node, bool]]):
 
     def visit_json_string(self, node: JsonString, inside: bool) -> tuple[Node, bool]:
         return Sequence((QUOTE, self.text(node.dfa, node.low, node.high), QUOTE)), inside
+
+    def visit_number(self, node: Number, inside: bool) -> tuple[Node, bool]:
+        return node, inside  # Python reads the same spellings
 
     def visit_chars(self, node: Chars, inside: bool) -> tuple[Node, bool]:
         return self.chars(node, inside), inside

@@ -156,6 +156,8 @@ class SetCosts:
 
     def _leaf_cost(self, q: int) -> int:
         """Return the least bytes from a leaf state to where its leaf may be left, at one byte per character."""
+        if self.state_cache.table.is_number(q):
+            return self.state_cache.table.least(q)
         leaf = q * at.LEAF_W
         _, decoder, _, flags, need = self.state_cache.table.arrays[at.LEAVES][leaf : leaf + at.LEAF_NEED + 1].tolist()
         kind, missing = decoder >> at.KIND, (decoder >> at.LEFT) & 7

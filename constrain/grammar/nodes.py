@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Literal as OneOf, Union
 
 if TYPE_CHECKING:
     from ..automata.dfa import Dfa
+    from ..automata.numerals.number_language import NumberLanguage
     from ..lalr.parser_code import Parser
 
 __all__ = [
     "EMPTY", "Chars", "Choice", "Free", "Grammar", "JsonString", "Layout", "Literal", "Mark", "Member", "NameClass",
-    "Node", "Object", "Parsed", "Property", "Repeat", "Rule", "Sequence", "Strings", "Token", "Unique",
+    "Node", "Number", "Object", "Parsed", "Property", "Repeat", "Rule", "Sequence", "Strings", "Token", "Unique",
 ]  # fmt: skip
 
 
@@ -64,6 +65,16 @@ class JsonString:
     dfa: Dfa
     low: int = 0
     high: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A JSON number (RFC 8259, section 6), in any spelling, whose exact value is a member of a set.
+
+    Bounds and multiples are not regular where exponents are allowed, so there is no Dfa of such texts.
+    """
+
+    language: NumberLanguage
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +258,7 @@ Node = Union[
     Strings,
     Chars,
     JsonString,
+    Number,
     Parsed,
     Sequence,
     Choice,

@@ -67,7 +67,7 @@ class _Nullability(NodeVisitor["bool | None"]):
     def visit_json_string(self, node: JsonString | Object | Member | Token | Mark, known: Known) -> bool | None:
         return False
 
-    visit_object = visit_member = visit_token = visit_mark = visit_json_string
+    visit_object = visit_member = visit_token = visit_mark = visit_number = visit_json_string
 
     def visit_free(self, node: Free, known: Known) -> bool | None:
         return node.until is None

@@ -28,6 +28,7 @@ from .nodes import (
     Member,
     NameClass,
     Node,
+    Number,
     Object,
     Parsed,
     Property,
@@ -115,6 +116,14 @@ class _ObjectExpander(NodeVisitor[Node]):
 
     def visit_chars(self, node: Chars) -> Node:
         return self.spell_texts(node.dfa, node.low, node.high) if node.encoding == "json" else node
+
+    def visit_number(self, node: Number) -> Node:
+        if isinstance(node, self.keep):
+            return node
+        raise self.refuse(
+            "bounds, multiples and constants of numbers with an exponent cannot be expanded into rules",
+            'Use Style(numbers="plain").',
+        )
 
     def visit_object(self, node: Object) -> Node:
         number = self.objects.setdefault(node, len(self.objects))

@@ -150,6 +150,7 @@ N_LEX_EXITS: Final = 14
 N_LEX_WORDS: Final = 15
 LEX_CACHED: Final = 16   # scanner whose results LEX_CACHE holds, + 1
 FREE_ROW: Final = 17     # the row of an unconstrained JSON string, + 1
+MADE_ROW: Final = 18     # the row that the last `make_row` has written or found
 
 
 # ---- status codes: the request of a kernel that returned -1 ---------------------------------------------------------

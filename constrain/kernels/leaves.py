@@ -23,7 +23,7 @@ from .table_layout import (  # isort: skip
     BYTES, DONE, ESCAPE, HEX, HEX_UNIFORM, HIGH, HIGH_ESCAPE, HIGH_ESCAPE_UNIFORM, HIGH_UNIFORM, JSON_STRING, KIND,
     LEAF_ALLOWED, LEAF_BOUNDARY, LEAF_BYTES, LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED,
     LEAF_FLAGS, LEAF_MACHINE, LEAF_NEED, LEAF_ROW, LEAF_SAFE, LEAF_SLOT, LEAF_STATE, LEAF_SUFFIXES, LEAF_W, LEFT, LOW,
-    LOW_UNIFORM, MACHINE_DFA, MACHINE_MODE, MACHINE_W, PLAIN, RAW, RAW_UNIFORM, UTF8, VALUE, WIDE_LEAF,
+    LOW_UNIFORM, MACHINE_DFA, MACHINE_MODE, MACHINE_W, NUMBER, PLAIN, RAW, RAW_UNIFORM, UTF8, VALUE, WIDE_LEAF,
 )  # fmt: skip
 
 DEAD_END, MIXED = -1, -2
@@ -314,7 +314,10 @@ def step_decoder(t: Any, mode: Any, at: Any, pair: Any, b: Any) -> Any:
 
 @kernel("int64(int64, int64)")
 def expand_leaf(t: Any, q: Any) -> Any:
-    """Write the transitions of leaf state q, interning its successors. Return 0, or -1 if the table is full."""
+    """Write the transitions of leaf state q, interning its successors. Return 0, or -1 if the table is full.
+
+    Those of a number are written by the owner of the table; a state without transitions refuses all bytes.
+    """
     leaves, transitions = view(t, LEAVES), view(t, LEAF_NEXT)
     r = q * LEAF_W
     if leaves[r + LEAF_FLAGS] & LEAF_EXPANDED:
@@ -322,6 +325,8 @@ def expand_leaf(t: Any, q: Any) -> Any:
     machine = leaves[r + LEAF_MACHINE]
     machines = view(t, MACHINES)
     mode, at = machines[MACHINE_W * machine + MACHINE_MODE], machines[MACHINE_W * machine + MACHINE_DFA]
+    if mode == NUMBER:
+        return 0
     pair = (leaves[r + LEAF_DECODER] + 0) << 32 | leaves[r + LEAF_STATE]
     n = 0
     for w in range(8):

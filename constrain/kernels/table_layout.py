@@ -88,6 +88,7 @@ UTF8: Final = 0          # plain text
 JSON_STRING: Final = 1   # the inside of a JSON string and its closing quote
 JSON_INSIDE: Final = 2   # the inside of a JSON string
 BYTES: Final = 3         # bytes, each a character, whether or not they are valid UTF-8
+NUMBER: Final = 4        # a JSON number: no DFA, its states are computed by the owner of the table; see `mask_table`
 
 
 # ---- kinds of decoder state: kind << KIND | digits or bytes left << LEFT | value ---------------------------------

@@ -19,7 +19,7 @@ from .context_views import size, view
 from .jit.compilation import entry, inlined, kernel
 
 from .context_layout import (  # isort: skip
-    BELOW, BLOB, BY_LENGTH, DFAS, FREE_ROW, LEAF_NEXT, LEAVES, LONGEST, MACHINES, N_BY_LENGTH, N_ROWS, N_TRIE,
+    BELOW, BLOB, BY_LENGTH, DFAS, FREE_ROW, LEAF_NEXT, LEAVES, LONGEST, MACHINES, MADE_ROW, N_BY_LENGTH, N_ROWS, N_TRIE,
     N_TRIE_EDGES, N_TRIE_TOKENS, OFFSETS, ROWS, TABLE, TRIE, TRIE_EDGES, TRIE_END, TRIE_TEMP, TRIE_TOKENS, T_WORDS,
 )  # fmt: skip
 from .table_layout import (  # isort: skip
@@ -149,6 +149,8 @@ def build_trie(t: Any, order: Any) -> Any:
 def make_row(t: Any, q: Any) -> Any:
     """Write the row of leaf state q, and the exits of its tokens to TRIE_TEMP. Return the number of exits.
 
+    The caller publishes the row: MADE_ROW is a new one after the last, or that of any JSON string.
+
     An exit is (main trie node, characters so far | ESCAPED). A subtree all of whose bytes lead a state back to itself
     is added without a walk: most of the vocabulary, if the DFA treats most characters equally. If no character is
     refused for LEAF_SAFE characters, the row begins as a copy of that of any JSON string (IN_ROW), and only the tokens
@@ -263,14 +265,43 @@ def make_row(t: Any, q: Any) -> Any:
     if leaves[q * LEAF_W + LEAF_ROW] >= 0:  # only the exits were requested
         return n_exits
     if is_free_row:
-        row, longest = counts[FREE_ROW] - 1, (below[BELOW_HEIGHT] & (OTHERS - 1)) + most_needed
-    else:
-        counts[N_ROWS] = row + 1
-        if copies_free:
-            longest = (below[BELOW_HEIGHT] & (OTHERS - 1)) + most_needed
+        row = counts[FREE_ROW] - 1
+    if is_free_row or copies_free:
+        longest = (below[BELOW_HEIGHT] & (OTHERS - 1)) + most_needed
     leaves[q * LEAF_W + LEAF_LONGEST] = longest
-    leaves[q * LEAF_W + LEAF_ROW] = row  # last, since other threads read the row as soon as this is set
+    counts[MADE_ROW] = row
     return n_exits
+
+
+@entry("int64(int64, int64)")
+def find_unexpanded(t: Any, q: Any) -> Any:
+    """Write to TRIE_TEMP, from MERGED_FIRST on, the states without transitions that `make_row` would need for q.
+
+    These are the states in the middle of a token of the vocabulary. A state may be written several times. Return their
+    number, or TABLE_IS_FULL.
+    """
+    leaves, transitions, trie = view(t, LEAVES), view(t, LEAF_NEXT), view(t, TRIE)
+    edges, temp = view(t, TRIE_EDGES), view(t, TRIE_TEMP)
+    end_of_temp = size(t, TRIE_TEMP)
+    n, top = 0, 1
+    temp[end_of_temp - DESCENT_W + DESCENT_NODE], temp[end_of_temp - DESCENT_W + DESCENT_STATE] = 0, q
+    while top > 0:
+        at = end_of_temp - DESCENT_W * top
+        node, state = temp[at + DESCENT_NODE] + 0, temp[at + DESCENT_STATE] + 0
+        top -= 1
+        if leaves[state * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0:
+            temp[MERGED_FIRST + n] = state
+            n += 1
+            continue
+        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
+            child, after = edges[e] >> 8, transitions[256 * state + (edges[e] & 255)]
+            if after >= 0 and trie[TRIE_W * child + TRIE_FIRST_EDGE] < trie[TRIE_W * child + TRIE_W + TRIE_FIRST_EDGE]:
+                top += 1
+                at = end_of_temp - DESCENT_W * top
+                if MERGED_FIRST + n >= at:
+                    return TABLE_IS_FULL
+                temp[at + DESCENT_NODE], temp[at + DESCENT_STATE] = child, after
+    return n
 
 
 @inlined("int64(int64, int64, int64)")

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..automata.dfa import Dfa
+from ..automata.numerals.number_language import NumberLanguage
 from ..base.errors import LimitError, UnsupportedError
 from ..base.fork_safety import fork_handlers
 from ..base.options import Limits
@@ -30,7 +31,7 @@ from ..lalr.shortest_suffix import ShortestSuffixes
 
 __all__ = ["Bind", "ByteCode", "Leaf"]
 
-Leaf = tuple[Dfa, int]
+Leaf = tuple[Dfa | NumberLanguage, int]
 """A leaf: the Dfa over characters and the mode (`layout.UTF8`, `JSON_STRING`, ...) that encodes them."""
 Bind = Callable[["Token | Mark | Free"], Node]
 """Maps a node that names tokens to its expansion for a vocabulary (`vocabulary.special_tokens`)."""
@@ -152,13 +153,13 @@ class ByteCode(ABC):
         self.words.extend(values)
         return first
 
-    def leaf(self, dfa: Dfa, mode: int) -> int:
+    def leaf(self, language: Dfa | NumberLanguage, mode: int) -> int:
         """Return the number of a leaf."""
-        key = (dfa.key, mode)
+        key = (language.key, mode)
         number = self._leaf_numbers.get(key)
         if number is None:
             number = len(self.leaves)
-            self.leaves.append((dfa, mode))
+            self.leaves.append((language, mode))
             self._leaf_numbers[key] = number
         return number
 

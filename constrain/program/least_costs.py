@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from ..automata.numerals.number_automaton import NumberAutomaton
+from ..automata.numerals.number_language import NumberLanguage
 from ..base.work import spend_work, work_budget
 from ..kernels import layout as at
 from .byte_code import ByteCode
@@ -420,8 +422,11 @@ class LeastCosts:
         """Return the least bytes of a leaf: its shortest text at one byte per character, and the closing quote."""
         found = self._leaf.get((number, low))
         if found is None:
-            dfa, mode = self.program.leaves[number]
-            characters = max(int(dfa.distances()[0]) if len(dfa.delta) else NEVER, low)
+            language, mode = self.program.leaves[number]
+            if isinstance(language, NumberLanguage):
+                characters = NumberAutomaton(language).least(0)
+            else:
+                characters = max(int(language.distances()[0]) if len(language.delta) else NEVER, low)
             found = self._leaf[number, low] = characters + (mode == at.JSON_STRING)
         return found
 

@@ -22,6 +22,7 @@ from ..grammar.nodes import (
     Mark,
     Member,
     Node,
+    Number,
     Object,
     Parsed,
     Repeat,
@@ -91,6 +92,9 @@ class RuleLinker(NodeVisitor[None]):
     def visit_json_string(self, node: JsonString, last: bool = False) -> None:
         self.words.append(34)
         self.emit_leaf(node.dfa, at.JSON_STRING, node.low, node.high)
+
+    def visit_number(self, node: Number, last: bool = False) -> None:
+        self.words += (at.LEAF, self.program.leaf(node.language, at.NUMBER), 0, -1)
 
     def visit_parsed(self, node: Parsed, last: bool = False) -> None:
         self.words += (at.PARSE, self.program.parser(node.parser))

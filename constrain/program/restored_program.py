@@ -17,16 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..automata.dfa import Dfa
+from ..automata.numerals.number_language import NumberLanguage
 from ..base.fork_safety import fork_handlers
 from ..base.work import UNLIMITED, work_budget
 from ..grammar.nodes import Grammar
+from ..kernels import layout as at
 from .byte_code import Bind, Leaf
 from .program import Program
 
 __all__ = ["LinkedLeaves", "LinkedProgram", "RestoredProgram", "extract_linked"]
 
 RECORD = 9
-"""Words of the record of a leaf: mode, ranges, states, classes, offset of its arrays, and four words of the key."""
+"""Words of the record of a leaf: mode, ranges, states, classes, offset of its arrays, and four words of the key.
+
+For a number, the length of its text in bytes is in the place of the ranges; the key is not needed.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,8 @@ class LinkedProgram:
     """The linked part of a Program, as int32 arrays.
 
     `code` [used] is its code and `links` [rules] the rule cells in the order in which they were linked. Leaves are in
-    `records` [leaves, RECORD] and `arrays`: bounds, classes, accepting, distances and delta of each Dfa in turn.
+    `records` [leaves, RECORD] and `arrays`: bounds, classes, accepting, distances and delta of each Dfa in turn, or the
+    text of a NumberLanguage, four bytes per word.
     """
 
     entry: int
@@ -50,7 +56,14 @@ def extract_linked(program: Program) -> LinkedProgram | None:
         if program.parsers or type(program) is not Program:
             return None
         records, arrays, offset = [], list[NDArray[np.int32]](), 0
-        for dfa, mode in program.leaves:
+        for language, mode in program.leaves:
+            if isinstance(language, NumberLanguage):
+                text = language.to_bytes()
+                records.append([mode, len(text), 0, 0, offset, *np.frombuffer(language.key, np.int32).tolist()])
+                arrays.append(np.frombuffer(text + bytes(-len(text) % 4), np.int32))
+                offset += len(arrays[-1])
+                continue
+            dfa = language
             parts = (dfa.bounds, dfa.classes, dfa.accepting, dfa.distances(), dfa.delta)
             key = np.frombuffer(dfa.key, np.int32)
             records.append([mode, len(dfa.bounds), *dfa.delta.shape, offset, *key.tolist()])
@@ -82,6 +95,9 @@ class LinkedLeaves(Sequence[Leaf]):
         if isinstance(number, slice):
             return [self[one] for one in range(*number.indices(len(self)))]
         mode, ranges, states, classes, offset, *_ = record = self.linked.records[number].tolist()
+        if mode == at.NUMBER:
+            text = self.linked.arrays[offset : offset + (ranges + 3) // 4].tobytes()[:ranges]
+            return NumberLanguage.from_bytes(text), mode
         sizes = (ranges, ranges, states, states, states * classes)
         parts = []
         for size in sizes:

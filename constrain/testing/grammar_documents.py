@@ -20,6 +20,7 @@ from ..grammar.nodes import (  # fmt: skip
     Literal,
     Member,
     Node,
+    Number,
     Object,
     Repeat,
     Rule,
@@ -31,7 +32,7 @@ from ..grammar.visitor import NodeVisitor
 from .choice_source import HARDER, TRIES, Chooser, NoMember, Seeded
 from .dfa_texts import build_language, draw_text
 from .document_plan import BUDGET, DocumentPlan, PartialDocument
-from .number_texts import as_float, number_language
+from .number_texts import as_float, number_language, texts_of_number
 from .object_documents import write_object
 
 __all__ = ["DocumentWriter", "write_document"]
@@ -133,11 +134,17 @@ class DocumentWriter(NodeVisitor["Node | None"], PartialDocument):
         if kind == "blank":
             text = self.space(node)
         elif kind == "number":
-            text = draw_text(number_language(node.dfa), self.choose)
-            text = as_float(text, node.dfa) if self.plan.floats else text
+            language = number_language(node.dfa)
+            text = draw_text(language, self.choose)
+            text = as_float(text, node.dfa.accepts, language.pool) if self.plan.floats else text
         else:
             text = draw_text(build_language(node.dfa, node.low, node.high), self.choose)
         self.out += self.quoted(text)[1:-1] if node.encoding == "json" else text.encode()
+
+    def visit_number(self, node: Number) -> None:
+        texts = texts_of_number(node.language)
+        text = texts.draw(self.choose)
+        self.out += (as_float(text, texts.accepts, texts.pool) if self.plan.floats else text).encode()
 
     def space(self, node: Chars) -> str:
         """Return white space: none in the whole document, or one space after punctuation, or any."""

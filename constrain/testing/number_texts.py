@@ -7,15 +7,18 @@ least.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from math import isfinite
 
 from ..automata.dfa import Dfa
+from ..automata.numerals.number_automaton import NumberAutomaton
+from ..automata.numerals.number_language import NumberLanguage
+from ..automata.numerals.number_texts import accepts_number, draw_number
 from .dfa_texts import Language
 
-__all__ = ["as_float", "is_number", "number_language"]
+__all__ = ["as_float", "is_number", "number_language", "texts_of_number"]
 
 EDGES = (
     "0 1 2 3 10 42 100 1000 0.5 1.5 0.1 0.25 0.3 99.99 3.14159 127 128 255 256 32767 32768 65535 65536 2147483647 "
@@ -114,9 +117,33 @@ def _fraction(dfa: Dfa, text: str, state: int, greatest: bool) -> str:
     return short if dfa.accepts(short) else text
 
 
-def as_float(text: str, dfa: Dfa) -> str:
-    """Return the number if a float represents it exactly; else a nearby one that a float represents and the Dfa
-    accepts, if any.
+class NumberTexts:
+    """Texts of a NumberLanguage: those of EDGES that it accepts, short ones, and others at random."""
+
+    def __init__(self, language: NumberLanguage) -> None:
+        self.automaton = NumberAutomaton(language)
+        self.pool = tuple(text for text in EDGES if self.accepts(text))
+
+    def accepts(self, text: str) -> bool:
+        """Return whether a text is in the language."""
+        return accepts_number(self.automaton, text)
+
+    def draw(self, choose: Callable[[int], int]) -> str:
+        """Return a text; choose(n) returns an integer below n, and 0 everywhere leads to a simple text."""
+        if self.pool and choose(3) < 2:
+            return self.pool[choose(len(self.pool))]
+        return draw_number(self.automaton, choose)
+
+
+@lru_cache(maxsize=1024)
+def texts_of_number(language: NumberLanguage) -> NumberTexts:
+    """Return the texts of a number in any spelling."""
+    return NumberTexts(language)
+
+
+def as_float(text: str, accepts: Callable[[str], bool], pool: Iterable[str]) -> str:
+    """Return the number if a float represents it exactly; else a nearby one or one of the pool that a float represents
+    and that is accepted, if any.
 
     So a document still satisfies the schema after a round trip through Python's `json` module.
     """
@@ -126,7 +153,7 @@ def as_float(text: str, dfa: Dfa) -> str:
     if is_same_number(repr(value), text):
         return text
     neighbours = (repr(value), format(Decimal(repr(value)), "f"), repr(int(value))) if isfinite(value) else ()
-    fits = (other for other in (*neighbours, *number_language(dfa).pool) if dfa.accepts(other))
+    fits = (other for other in (*neighbours, *pool) if accepts(other))
     return next((other for other in fits if is_same_number(repr(float(other)), other)), text)
 
 

@@ -2,27 +2,32 @@
 
 A MaskTable is created once per vocabulary, shared by all constraints, and stored on disk. For each visited leaf state
 it holds 256 transitions, the row of tokens that stay inside the leaf, and the suffix trie of those that leave it
-(kernels/leaves.py, kernels/trie.py). A leaf is identified by the key of its Dfa and its encoding, so two schemas with
-the same pattern share rows. Everything is in flat int32 arrays that only grow and never move: threads read them without
-a lock, and see new entries only once their indices are published. They grow under `lock`. The arrays are reserved
-generously; memory that has not been written costs nothing.
+(kernels/leaves.py, kernels/trie.py); equal rows and equal suffix tries are stored once. A leaf is identified by the key
+of its language and its encoding, so two schemas with the same pattern share rows. The states of a number are computed
+here when they are reached (`number_leaves`). Everything is in flat int32 arrays that only grow and never move: threads
+read them without a lock, and see new entries only once their indices are published. They grow under `lock`. The arrays
+are reserved generously; memory that has not been written costs nothing.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from fractions import Fraction
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..automata.dfa import Dfa
+from ..automata.numerals.number_language import NumberLanguage
 from ..base.fork_safety import fork_handlers
 from ..base.reserved_memory import map_pages
 from ..kernels import layout as at
 from ..kernels.leaves import expand_leaf, expand_leaves, intern_leaf
-from ..kernels.trie import build_trie, make_row, make_suffix_trie, order_by_length
+from ..kernels.trie import build_trie, find_unexpanded, make_row, make_suffix_trie, order_by_length
+from .number_leaves import NumberLeaves
 from .token_order import order_tokens
 
 if TYPE_CHECKING:
@@ -99,6 +104,8 @@ class MaskTable:
         self.spare: list[Any] = []  # memory blocks of deleted state caches
         self.starts: dict[tuple[bytes, int], int] = dict(starts or {})
         self.scanners: dict[bytes, int] = {}
+        self.row_numbers: dict[bytes, int] = {}  # by the digest of the row
+        self.suffix_tries: dict[tuple[bytes, int], tuple[int, int]] = {}  # root and end by exits and LEAF_CLOSES
         nodes = int(vocabulary.offsets[-1]) + 2
         self.arrays: dict[int, NDArray[np.int32]] = {
             at.TABLE: np.zeros(at.HEAD_W, np.int32),
@@ -126,6 +133,7 @@ class MaskTable:
             at.LEX_CACHE: reserve_table(4 * vocabulary.size),
         }
         self.arrays[at.TABLE][at.T_WORDS] = self.words
+        self.numbers = NumberLeaves(self.arrays, LEAF_STATES)
         self.context = np.zeros(2 * at.SLOTS, np.int64)
         for slot, array in self.arrays.items():
             self.context[2 * slot : 2 * slot + 2] = data_address(array), array.size
@@ -172,17 +180,34 @@ class MaskTable:
 
     # ---- requests of the kernels ----------------------------------------------------------------------------
 
-    def start(self, dfa: Dfa, mode: int) -> int:
-        """Return the start state of the leaf with this Dfa and mode, after expanding it."""
+    def start(self, language: Dfa | NumberLanguage, mode: int) -> int:
+        """Return the start state of the leaf with this language and mode, after expanding it."""
         with self.lock:
-            key = (dfa.key, mode)
+            key = (language.key, mode)
             state = self.starts.get(key)
             if state is None:
-                state = intern_leaf(self.address, self._append_machine(dfa, mode), 0, 0)
+                if isinstance(language, NumberLanguage):
+                    state = self.numbers.start(self._append_machine(NO_STATES, mode), language)
+                else:
+                    state = intern_leaf(self.address, self._append_machine(_dfa_block(language), mode), 0, 0)
                 if state < 0 or expand_leaves(self.address, state, 0) < 0:
                     raise TableFull
                 self.starts[key] = state
             return state
+
+    def is_number(self, state: int) -> bool:
+        """Return whether a leaf state is one of a number."""
+        return self.numbers.is_number(state)
+
+    def least(self, state: int) -> int:
+        """Return the least number of further bytes from a leaf state of a number."""
+        with self.lock:
+            return self.numbers.least(state)
+
+    def few_values(self, state: int) -> frozenset[Fraction] | None:
+        """Return the magnitudes that a number may have from a leaf state, if they are few."""
+        with self.lock:
+            return self.numbers.few_values(state)
 
     def scanner(self, parser: Parser) -> int:
         """Return the number of a parser's scanner, under which results for tokens are stored."""
@@ -209,7 +234,8 @@ class MaskTable:
     def expand(self, state: int) -> None:
         """Write the transitions of a leaf state and of some of its successors."""
         with self.lock:
-            if expand_leaves(self.address, state, BATCH) < 0:
+            is_number = self.numbers.is_number(state)
+            if (self.numbers.expand(state) if is_number else expand_leaves(self.address, state, BATCH)) < 0:
                 raise TableFull
 
     def row(self, state: int) -> None:
@@ -227,12 +253,11 @@ class MaskTable:
         with self.lock:
             if leaves[record + at.LEAF_ROW] != -1:
                 return
-            exits = make_row(self.address, state)
-            if exits < 0:
-                raise TableFull
+            exits = self._find_exits(state)
+            self.publish_row(state)
             closes = leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES
-            if closes and make_suffix_trie(self.address, state, exits, SUFFIX_BUDGET) == -1:
-                raise TableFull
+            if closes or self.numbers.is_number(state):
+                self._make_suffixes(state, exits)
             if closes and free == state and counts[at.FREE_ROW] == 0:
                 counts[at.FREE_ROW] = leaves[record + at.LEAF_ROW] + 1
 
@@ -242,11 +267,58 @@ class MaskTable:
             leaves, record = self.arrays[at.LEAVES], state * at.LEAF_W
             if leaves[record + at.LEAF_SUFFIXES] != -1:
                 return
-            exits = make_row(self.address, state)  # again, for the positions where the leaf is left
-            if exits < 0:
+            self._make_suffixes(state, self._find_exits(state))  # again, for the positions where the leaf is left
+
+    def _find_exits(self, state: int) -> int:
+        """Write the row of a leaf state, unless it has one, and the exits of its tokens. Return their number."""
+        if self.numbers.is_number(state):
+            self._expand_inside_tokens(state)
+        exits: int = make_row(self.address, state)
+        if exits < 0:
+            raise TableFull
+        return exits
+
+    def _expand_inside_tokens(self, state: int) -> None:
+        """Write the transitions of all states that tokens reach before their last byte from a state of a number."""
+        temp = self.arrays[at.TRIE_TEMP]
+        while count := find_unexpanded(self.address, state):
+            if count < 0:
                 raise TableFull
-            if make_suffix_trie(self.address, state, exits, SUFFIX_BUDGET) == -1:
-                raise TableFull
+            for one in set(temp[at.MERGED_FIRST : at.MERGED_FIRST + count].tolist()):
+                if self.numbers.expand(one) < 0:
+                    raise TableFull
+
+    def publish_row(self, state: int) -> None:
+        """Store the row that `make_row` has just made for a leaf state, unless there is an equal one; the caller holds
+        the lock.
+        """
+        counts, rows, words = self.arrays[at.TABLE], self.arrays[at.ROWS], self.words
+        row = int(counts[at.MADE_ROW])
+        if row == counts[at.N_ROWS]:
+            if not self.row_numbers:  # rows from a file
+                for known in range(row):
+                    self.row_numbers.setdefault(_digest(rows[known * words : (known + 1) * words]), known)
+            row = self.row_numbers.setdefault(_digest(rows[row * words : (row + 1) * words]), row)
+            counts[at.N_ROWS] = max(row + 1, counts[at.N_ROWS])
+        # Last, since other threads read the row as soon as this is set.
+        self.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_ROW] = row
+
+    def _make_suffixes(self, state: int, exits: int) -> None:
+        """Store the suffix trie of a leaf state whose exits were just found: that of equal exits, if there is one."""
+        leaves, record, temp = self.arrays[at.LEAVES], state * at.LEAF_W, self.arrays[at.TRIE_TEMP]
+        end = at.MERGED_FIRST + at.MERGED_W * exits
+        key = _digest(temp[at.MERGED_FIRST : end]), int(leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES)
+        known = self.suffix_tries.get(key)
+        if known is not None:
+            leaves[record + at.LEAF_SUFFIXES_END] = known[1]
+            leaves[record + at.LEAF_SUFFIXES] = known[0]
+            return
+        if make_suffix_trie(self.address, state, exits, SUFFIX_BUDGET) == -1:
+            raise TableFull
+        self.suffix_tries[key] = (
+            int(leaves[record + at.LEAF_SUFFIXES]),
+            int(leaves[record + at.LEAF_SUFFIXES_END]),
+        )
 
     def order(self, state: int) -> None:
         """Sort the row of a leaf state by the length that its tokens need."""
@@ -257,18 +329,9 @@ class MaskTable:
             ):
                 raise TableFull
 
-    def _append_machine(self, dfa: Dfa, mode: int) -> int:
-        """Append the arrays of a Dfa to DFAS (layout there) and return the number of the new machine."""
+    def _append_machine(self, block: NDArray[np.int32], mode: int) -> int:
+        """Append the block of a Dfa to DFAS and return the number of the new machine."""
         counts = self.arrays[at.TABLE]
-        bounds, classes = dfa.bounds, dfa.classes
-        n, width = dfa.delta.shape
-        ascii_class = classes[np.searchsorted(bounds, np.arange(128), side="right") - 1]
-        block = np.concatenate(
-            [
-                [n, width, len(bounds)], bounds, classes, ascii_class, dfa.accepting, dfa.distances(),
-                dfa.delta.ravel(), find_safe_lengths(dfa),
-            ]
-        )  # fmt: skip
         machine, first = int(counts[at.N_MACHINES]), int(counts[at.N_DFAS])
         if first + len(block) > self.arrays[at.DFAS].size or machine >= LEAF_STATES:
             raise TableFull
@@ -276,3 +339,26 @@ class MaskTable:
         self.arrays[at.MACHINES][2 * machine : 2 * machine + 2] = mode, first
         counts[at.N_MACHINES], counts[at.N_DFAS] = machine + 1, first + len(block)
         return machine
+
+
+NO_STATES = np.zeros(3, np.int32)
+"""The block of a machine without a Dfa: no states, classes and ranges."""
+
+
+def _dfa_block(dfa: Dfa) -> NDArray[np.int32]:
+    """Return the arrays of a Dfa as one, in the layout of DFAS."""
+    bounds, classes = dfa.bounds, dfa.classes
+    n, width = dfa.delta.shape
+    ascii_class = classes[np.searchsorted(bounds, np.arange(128), side="right") - 1]
+    return np.concatenate(
+        [
+            [n, width, len(bounds)], bounds, classes, ascii_class, dfa.accepting, dfa.distances(),
+            dfa.delta.ravel(), find_safe_lengths(dfa),
+        ],
+        dtype=np.int32,
+        casting="unsafe",
+    )  # fmt: skip
+
+
+def _digest(words: NDArray[np.int32]) -> bytes:
+    return blake2b(words.data, digest_size=16).digest()

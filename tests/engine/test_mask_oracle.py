@@ -112,6 +112,11 @@ def test_characters(grammar: Grammar, vocabulary: Vocabulary, data: st.DataObjec
     walk(grammar, vocabulary, data)
 
 
+@given(make.numbers, make.vocabularies("numbers"), st.data())
+def test_numbers(grammar: Grammar, vocabulary: Vocabulary, data: st.DataObject) -> None:
+    walk(grammar, vocabulary, data)
+
+
 @settings(max_examples=settings.default.max_examples // 3)  # the oracle takes its time over keys
 @given(make.objects, make.vocabularies("objects"), st.data())
 def test_objects(grammar: Grammar, vocabulary: Vocabulary, data: st.DataObject) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -134,7 +135,7 @@ DOCUMENTS = [
 ]
 
 
-@pytest.mark.parametrize("style", [Style(), Style.any(), Style(whitespace="compact")])
+@pytest.mark.parametrize("style", [Style(), replace(Style.any(), numbers="plain"), Style(whitespace="compact")])
 def test_objects_are_expanded(style: Style) -> None:
     grammar = json_schema.to_grammar(SCHEMA, style=style)
     plain = expand_objects(grammar, "a test")
@@ -153,11 +154,12 @@ def test_objects_are_expanded(style: Style) -> None:
         ({"type": "object"}, "undeclared keys"),
         ({"type": "array", "uniqueItems": True, "items": {"type": "integer"}}, "unique array items"),
         ({"properties": {c: {} for c in "abcdefghi"}, "type": "object", "additionalProperties": False}, "512"),
+        ({"minimum": 3, "type": "number"}, "numbers with an exponent"),
     ],
 )
 def test_what_rules_cannot_say_is_refused_by_name(schema: dict[str, object], cause: str) -> None:
     with pytest.raises(UnsupportedError, match=cause) as caught:
-        expand_objects(json_schema.to_grammar(schema, style=Style(key_order="any")), "an export")
+        expand_objects(json_schema.to_grammar(schema, style=Style(key_order="any", numbers="any")), "an export")
     assert caught.value.hint
 
 

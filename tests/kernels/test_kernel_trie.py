@@ -290,10 +290,10 @@ def test_without_space_nothing_is_written_and_the_call_can_be_repeated(pattern: 
     if slot in slots_of_rows:
         grown(table, slot, row)
     assert places >= 0 or row() >= 0
+    scratch = table.arrays[at.TRIE_TEMP][: 4 + 2 * places].copy()
+    table.publish_row(leaf)
     if slot in ("TRIE_TEMP", "TRIE", "TRIE_EDGES", "TRIE_TOKENS"):
         # The places stand in the scratch, so that there is room for them.
-        scratch = table.arrays[at.TRIE_TEMP][: 4 + 2 * places].copy()
-
         def rest() -> int:
             table.arrays[at.TRIE_TEMP][: len(scratch)] = scratch
             return int(kernels.make_suffix_trie(table.address, leaf, places, 1000))

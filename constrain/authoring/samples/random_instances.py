@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...automata.numerals.number_automaton import NumberAutomaton
+from ...automata.numerals.number_texts import draw_number
 from ...base.errors import LimitError, TokenRefused
 from ...engine.text_enumeration import is_blank
 from ...grammar.nodes import (  # fmt: skip
@@ -23,6 +25,7 @@ from ...grammar.nodes import (  # fmt: skip
     Member,
     NameClass,
     Node,
+    Number,
     Object,
     Property,
     Repeat,
@@ -92,7 +95,7 @@ class Walker(NodeVisitor[None]):
     """The text so far, the Matcher after it, and the position of the walk: depth counts nodes, level brackets."""
 
     node_classes = (
-        Literal, Strings, Chars, JsonString, Sequence, Choice, Repeat, Unique, Member, Rule, Object,
+        Literal, Strings, Chars, JsonString, Number, Sequence, Choice, Repeat, Unique, Member, Rule, Object,
     )  # fmt: skip
 
     def __init__(self, constraint: Constraint, rng: np.random.Generator, size: int) -> None:
@@ -154,6 +157,10 @@ class Walker(NodeVisitor[None]):
 
     def visit_rule(self, node: Rule) -> None:
         self.node(self.rules[node.name])
+
+    def visit_number(self, node: Number) -> None:
+        text = draw_number(NumberAutomaton(node.language), lambda n: int(self.rng.integers(n)))
+        self.write(text.encode())
 
     def visit_chars(self, node: Chars) -> None:
         if is_blank(node):

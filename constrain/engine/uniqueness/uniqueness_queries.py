@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from ...automata.dfa import Dfa
 from ...base.errors import LimitError
 from ...base.json_documents import find_deeper
 from ...base.options import Limits
@@ -175,6 +176,7 @@ def answer_name_free(cache: GuardedSets, pc: int) -> None:
         taken.add(_copy_text(cache, int(names[3 * name + 1]), at.DECODED).decode())
         name = int(names[3 * name])
     dfa = cache.program.leaves[int(code[pc + 2])][0]
+    assert isinstance(dfa, Dfa)
     answer = dfa.leads_beyond(prefix.text, possible_characters(prefix.pending), taken)
     cache.run(add_guard, -state - 1, spelling, int(answer))
 
@@ -183,7 +185,8 @@ def _make_signature(cache: GuardedSets, number: int) -> tuple[object, ...]:
     """Return the signature of a set: its configurations, and the parsed prefixes of the members that are being written.
 
     Sets that differ only in spelling have equal signatures. Counters of white space are left out, since they affect
-    only how much more white space may follow.
+    only how much more white space may follow. A number that may have few values is described by these, since it has no
+    last state: only the sign is retained of its text.
     """
     sets, configs, names = cache.arrays[at.SETS], cache.arrays[at.CONFIGS], cache.arrays[at.NAMES]
     code, leaves = cache.arrays[at.CODE], cache.table.arrays[at.LEAVES]
@@ -194,14 +197,23 @@ def _make_signature(cache: GuardedSets, number: int) -> tuple[object, ...]:
     while chain != at.NO_CANDIDATES:
         register, chain = int(names[3 * chain + 1]), int(names[3 * chain])
         starts.append(int(names[3 * register + 1]))
-    configurations = []
+    configurations: list[tuple[object, ...]] = []
+    is_few = set[bool]()
     for pc, q, node, register, extra in records:
+        inside: object = q
         if code[pc] == at.LEAF:
             row = q * at.LEAF_W + at.LEAF_BYTES
             if not any(leaves[row : row + 8] & ~BLANK_BITS):
                 extra = 0
-        configurations.append((pc, q, node, register, extra))
-    return frozenset(configurations), tuple(parse_prefix(read_member(cache, text, start)) for start in starts)
+            else:
+                values = cache.table.few_values(q) if cache.table.is_number(q) else None
+                is_few.add(values is not None)
+                inside = q if values is None else values
+        configurations.append((pc, inside, node, register, extra))
+    texts = [read_member(cache, text, start) for start in starts]
+    if is_few == {True}:
+        texts = [one.rstrip(b".0123456789") for one in texts]
+    return frozenset(configurations), tuple(map(parse_prefix, texts))
 
 
 def _allowed_bytes(cache: GuardedSets, number: int) -> list[int]:

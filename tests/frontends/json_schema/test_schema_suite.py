@@ -32,8 +32,7 @@ def test_the_suite_does_not_get_worse(shared: Path) -> None:
 def test_every_entry_has_a_reason() -> None:
     known = suite_ratchet.read_ratchet(RATCHET)
     assert [entry for entry in known if len(entry.reason.split()) < 4] == []
-    required = {entry.group for entry in known if not entry.file.startswith("optional/")}
-    assert required == {"float division = inf"}  # A multiple with 123,456,789 remainders.
+    assert all(entry.file.startswith("optional/") for entry in known)  # all required tests pass
 
 
 VALUES = [{"a": [1, "é\U0001f600/"], "b": None, "c": {"d": True}}, "a/b", [], {}, -0.5]

@@ -1,10 +1,13 @@
 """Many numbers in any spelling, each with its own continuation: rules over digits, built on demand.
 
+Numbers without continuations are one leaf (`number_sets.emit_numbers`), which is exact; here the continuation differs
+from number to number.
+
 A number other than zero is 0.ddd * 10^point. After some digits of a text, the numbers whose digits begin with them
 remain (zeros may follow the last digit), and the position of the decimal point in the text determines the exponent that
-each of them needs. The numbers are sorted by their digits, so the remaining ones form a range. As for a single constant
-(`number_exponents`), a mantissa with an exponent has at most REACH digits before the point and zeros after it; a cap on
-digits applies to the fraction, unless the number itself needs more, and to all digits of such a mantissa.
+each of them needs. The numbers are sorted by their digits, so the remaining ones form a range. A mantissa with an
+exponent has at most REACH digits before the point and zeros after it; a cap on digits applies to the fraction, unless
+the number itself needs more, and to all digits of such a mantissa.
 """
 
 from __future__ import annotations
@@ -18,16 +21,18 @@ from typing import NamedTuple
 import numpy as np
 
 from ....automata.dfa import Dfa
+from ....automata.numerals.decimals import as_decimal
 from ....base.options import Style
 from ....base.work import memoize_work
 from ....grammar.nodes import EMPTY, Chars, Literal, Node, Rule, Sequence
 from ..core.node_building import choice_of
 from ..strings.enum_words import Follow
 from .number_automata import constant_dfa, plain_integer_dfa
-from .number_exponents import REACH
-from .number_parts import as_decimal
 
 __all__ = ["SortedDecimals", "DecimalSuffix", "emit_decimals", "exponent_dfa"]
+
+REACH = 20
+"""More than the 17 significant digits of a float, and than the 19 of a 64-bit integer."""
 
 
 class SortedDecimals:

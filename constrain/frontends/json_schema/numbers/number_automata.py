@@ -11,9 +11,8 @@ The language depends on `Style.numbers`:
     plain, integer   no fraction, no exponent
     plain, number    no bounds but 0, no multiples: fraction, exponent of 1 to 3 digits; else fraction, no exponent
     any, number      no bounds but 0, no multiples: everything
-    any, otherwise   everything without an exponent, and with one what `number_exponents` supports: exponents make
-                     bounds and multiples irregular (a mantissa of any length against an exponent of any size), so
-                     there the length of the mantissa is limited. This is the only omission.
+    any, otherwise   no DFA: exponents make bounds and multiples irregular (a mantissa of any length against an exponent
+                     of any size); see `number_sets.build_number_language`
 
 `Style.digits` caps the digits in a row of an integer part without a bound, and of every fraction, unless the schema
 itself needs more, or asserts multiples with more than MOST_CAPPED residues.
@@ -27,24 +26,23 @@ from math import ceil, floor, inf, lcm
 from typing import Any
 
 from ....automata.dfa import MAX_STATES, Dfa, Table
+from ....automata.numerals.decimals import lcm_of
+from ....automata.numerals.number_interval import NumberInterval
 from ....base.options import Style
 from ....base.work import memoize_work
-from .number_exponents import exponent_table
-from .number_intervals import NumberInterval
 from .number_multiples import ARRAY_STATES, count_lasting_residues, count_residues, multiples_dfa
 from .number_parts import (
     BoundDigits,
     DigitCap,
     DigitCondition,
     ValueDigits,
-    lcm_of,
     plain_texts,
     split_digits,
     too_many_states,
 )
 from .number_table import explore_states, row_of
 
-__all__ = ["constant_dfa", "count_numbers", "find_number", "number_dfa", "plain_integer_dfa"]
+__all__ = ["constant_dfa", "count_most_digits", "count_numbers", "find_number", "number_dfa", "plain_integer_dfa"]
 
 MOST_MEMBERS = 5_000
 """Most values that are enumerated where a multiple has too many residues."""
@@ -75,7 +73,8 @@ def number_dfa(
     are none.
 
     low, high, multiple_of, not_multiples: decimals (ValueError otherwise); multiples are positive. integer: whether the
-    fraction must be zero. Raises LimitError for more than max_states states, or a bound of more than 4,000 digits.
+    fraction must be zero. Raises ValueError where there is no Dfa, and LimitError for more than max_states states, or a
+    bound of more than 4,000 digits.
     """
     key = (low, high, low_open, high_open, multiple_of, tuple(not_multiples), integer)
     return _number_dfa(*key, style.numbers == "any", style.digits, max_states)
@@ -85,7 +84,7 @@ def constant_dfa(value: Fraction | int, style: Style) -> Dfa:
     """Return the Dfa of the spellings of exactly this decimal.
 
     Plain: the shortest text without an exponent, and that of `json.dumps` for the float if it denotes the same number:
-    1 and 1.0; 0.000001 and 1e-06. Any: as number_dfa with value as both bounds.
+    1 and 1.0; 0.000001 and 1e-06. Any: as number_dfa, of zero only.
     """
     value = Fraction(value)
     if style.numbers == "any":
@@ -211,6 +210,8 @@ def _number_dfa(
 ) -> Dfa:
     multiples = _as_tuple(multiple_of) + ((Fraction(1),) if integer else ())
     numbers = NumberInterval.of(low, high, low_open, high_open, multiples, not_multiples)
+    if spell_any and not numbers.is_scalable:
+        raise ValueError("bounds and multiples of numbers in any spelling have no DFA")
     fraction = spell_any or not integer
     exponent = (inf if spell_any else PLAIN_EXPONENT) if numbers.is_scalable else 0
     factors = [(other, False) for other in numbers.not_multiples]
@@ -224,10 +225,6 @@ def _number_dfa(
     dfa = Dfa.from_table(_plain_table(numbers, values, fraction, exponent, capped, max_states))
     for factor, wanted in factors if values is None else ():
         dfa = dfa.intersect(multiples_dfa(factor, wanted, fraction, max_states), max_states=ARRAY_STATES * max_states)
-    if spell_any and not exponent:
-        sides = [side if side.has_magnitudes() else None for side in (numbers, numbers.mirrored())]
-        exponents = Dfa.from_table(exponent_table(sides[0], sides[1], digits, max_states))
-        dfa = dfa.union(exponents, max_states=ARRAY_STATES * max_states)
     return dfa
 
 
@@ -331,7 +328,13 @@ def _list_small_set(numbers: NumberInterval, residues: int) -> list[Fraction] | 
 
 
 def _raise_digit_cap(numbers: NumberInterval, digits: int) -> DigitCap:
-    """Return the cap on digits, raised to what the constraints need.
+    """Return the cap on digits of a number without an exponent; that of an integer part is not needed below a bound."""
+    most_integer, most_tail = count_most_digits(numbers, digits)
+    return DigitCap(most_integer if numbers.high is None else None, most_tail)
+
+
+def count_most_digits(numbers: NumberInterval, digits: int) -> tuple[int, int]:
+    """Return the most digits of an integer part and of a fraction: `digits`, or what the constraints need.
 
     Beyond a lower bound of n digits there are numbers of n + 1 digits, among them a multiple of each a < 10^n. Between
     two bounds with at most f digits of fraction lies a number with f + 1.
@@ -344,4 +347,4 @@ def _raise_digit_cap(numbers: NumberInterval, digits: int) -> DigitCap:
     for factor in (*_as_tuple(numbers.multiple), *numbers.not_multiples):
         before, after = split_digits(factor)
         most_integer, most_tail = max(most_integer, len(before) + 1), max(most_tail, len(after) + 1)
-    return DigitCap(most_integer if numbers.high is None else None, most_tail)
+    return most_integer, most_tail

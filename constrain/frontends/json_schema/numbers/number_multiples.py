@@ -3,35 +3,25 @@
 For a factor a / 10^s with a = b * 10^k, the digits read so far matter only by their value without trailing zeros modulo
 b and by the number of these zeros, up to k; after the point the same, up to the s-th digit. That is b * (k + s + 2)
 states at most, built as arrays and then minimised. Of two factors, one of which is a multiple of the other, one
-suffices (`reduce_multiples`). Bounds are not part of these automata, so that schemas share them.
+suffices (`number_interval.reduce_multiples`). Bounds are not part of these automata, so that schemas share them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from fractions import Fraction
 
 import numpy as np
 
 from ....automata.dfa import Dfa
+from ....automata.numerals.decimals import as_decimal
 from ....base.work import memoize_work, spend_work
-from .number_parts import as_decimal, lcm_of, too_many_states
+from .number_parts import too_many_states
 from .number_table import BOUNDS, CLASSES, DIGIT, MINUS, POINT
 
-__all__ = ["ARRAY_STATES", "count_lasting_residues", "multiples_dfa", "reduce_multiples", "count_residues"]
+__all__ = ["ARRAY_STATES", "count_lasting_residues", "multiples_dfa", "count_residues"]
 
 ARRAY_STATES = 8
 """Number of states built as arrays that count as one state of the limit, which is meant for explored states."""
-
-
-def reduce_multiples(multiple: Fraction | None, not_multiples: Iterable[Fraction]) -> tuple[Fraction, ...]:
-    """Return the smallest set of factors that excludes the same numbers among the multiples of `multiple`, sorted."""
-    candidates = sorted({other if multiple is None else lcm_of((multiple, other)) for other in not_multiples})
-    reduced: list[Fraction] = []
-    for other in candidates:
-        if all((other / smaller).denominator > 1 for smaller in reduced):
-            reduced.append(other)
-    return tuple(reduced)
 
 
 def count_residues(factor: Fraction) -> int:

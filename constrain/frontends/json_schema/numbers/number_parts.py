@@ -15,14 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from json import dumps
-from math import gcd, lcm
 from typing import Any, Protocol
 
+from ....automata.numerals.decimals import as_decimal
 from ....base.errors import LimitError
-from ....base.work import memoize_work
 
 __all__ = [
-    "BoundDigits", "DigitCap", "DigitCondition", "ValueDigits", "as_decimal", "decimal_text", "lcm_of", "plain_texts",
+    "BoundDigits", "DigitCap", "DigitCondition", "ValueDigits", "decimal_text", "plain_texts",
     "split_digits",
     "too_many_states",
 ]  # fmt: skip
@@ -35,9 +34,6 @@ def too_many_states(max_states: int) -> LimitError:
         hint="Use bounds and multiples of fewer digits, or raise Limits.dfa_states.",
     )
 
-
-MOST_DIGITS = 4000
-"""Most digits of a number in a schema: Python refuses to print an int of more than 4,300 by default."""
 
 NOTHING: tuple[None, ...] = (None,) * 10
 
@@ -56,28 +52,6 @@ class DigitCondition(Protocol):
 
     def accepts(self, state: Any) -> bool:
         """Return whether the number may end here."""
-
-
-def as_decimal(value: Fraction) -> tuple[int, int]:
-    """Return (a, s) with value = a / 10^s and the least s >= 0. Raise ValueError if value is not a decimal."""
-    factor, scale = _one_over(value.denominator)
-    if factor == 0:
-        raise ValueError(f"{value} is not a decimal number")
-    if scale > MOST_DIGITS or value.numerator.bit_length() > 3 * MOST_DIGITS:
-        raise LimitError(f"A number of more than {MOST_DIGITS} digits.", hint="Write a number with fewer digits.")
-    return value.numerator * factor, scale
-
-
-@memoize_work(maxsize=4096)
-def _one_over(denominator: int) -> tuple[int, int]:
-    """Return (a, s) with 1 / denominator = a / 10^s; a is 0 if it is not a decimal."""
-    cofactor, twos, fives = denominator, 0, 0
-    while cofactor % 2 == 0:
-        cofactor, twos = cofactor // 2, twos + 1
-    while cofactor % 5 == 0:
-        cofactor, fives = cofactor // 5, fives + 1
-    scale = max(twos, fives)
-    return 0 if cofactor != 1 else 2 ** (scale - twos) * 5 ** (scale - fives), scale
 
 
 def split_digits(value: Fraction) -> tuple[str, str]:
@@ -112,16 +86,6 @@ def plain_texts(value: Fraction) -> list[str]:
     except (OverflowError, ValueError):  # beyond all floats
         written = ""
     return [text, written] if written and written != text and Fraction(written) == value else [text]
-
-
-def lcm_of(values: Iterable[Fraction]) -> Fraction:
-    """Return the least common multiple of positive rationals: its multiples are the numbers that are multiples of
-    all.
-    """
-    numerator, denominator = 1, 0
-    for value in values:
-        numerator, denominator = lcm(numerator, value.numerator), gcd(denominator, value.denominator)
-    return Fraction(numerator, denominator or 1)
 
 
 LESS, GREATER = -1, 1

@@ -1,25 +1,27 @@
 """Sets of numbers: bounds, `multipleOf`, integers, and the numbers of `enum` and `const`.
 
-A `NumberCase` is a finite tuple of exact values, or an interval with a step and excluded steps. `number_automata`
-builds the automata of their spellings.
+A `NumberCase` is a finite tuple of exact values, or an interval with a step and excluded steps. In plain style
+`number_automata` builds the automata of their spellings. In any style all cases together are one leaf, whose states are
+computed when they are reached (`automata.numerals`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from math import gcd
 from typing import Literal, NamedTuple
 
 from ....automata.dfa import Dfa
+from ....automata.numerals.number_automaton import NumberAutomaton
+from ....automata.numerals.number_interval import NumberInterval
+from ....automata.numerals.number_language import Form, NumberLanguage
 from ....base.options import Limits, Style
-from ....base.work import memoize_work
-from ....grammar.nodes import EMPTY, Chars, Node
-from ..strings.enum_words import SMALL_SET
+from ....base.work import memoize_work, spend_work
+from ....grammar.nodes import Chars, Node, Number
 from . import number_automata
-from .digit_rules import emit_decimals
-from .excluded_numbers import emit_other_numbers
-from .number_parts import plain_texts, split_digits
+from .number_parts import plain_texts
 
 __all__ = [
     "ANY_NUMBER",
@@ -27,6 +29,7 @@ __all__ = [
     "number_case_dfa",
     "complement_numbers",
     "may_exceed_states",
+    "emit_any_spelling",
     "emit_numbers",
     "needs_number_rule",
     "intersect_numbers",
@@ -54,8 +57,10 @@ class NumberCase(NamedTuple):
 ANY_NUMBER = NumberCase()
 
 ONE = Fraction(1)
-SHORT_BOUND = 20
-"""Number of digits of a bound up to which an automaton of bounds alone never exceeds the limit."""
+PLAIN_INTEGERS = NumberCase(multiple=ONE, spelling="integer")
+"""All integers of draft 4, which have one spelling in any style."""
+NUMBER = 20
+"""Units of work for an interval of numbers in any spelling."""
 
 
 def least_common_multiple(one: Fraction, other: Fraction) -> Fraction:
@@ -134,9 +139,9 @@ def complement_numbers(case: NumberCase) -> list[NumberCase]:
 
 def is_number_satisfiable(case: NumberCase, style: Style, limits: Limits) -> bool:
     """Return whether the case has a number, and a spelling of it."""
-    if case.spelling == "fraction" and case.values is not None:
-        return bool(case.values) if style.numbers == "any" else any(True for _ in spell_values(case, style))
-    if case.spelling == "fraction":
+    if case.spelling == "fraction" and style.numbers == "plain":
+        if case.values is not None:
+            return any(True for _ in spell_values(case, style))
         return not number_case_dfa(case, style, limits.dfa_states).is_empty
     if case.spelling == "integer" and case.values is not None:
         return any(value.denominator == 1 for value in case.values)
@@ -160,15 +165,13 @@ def is_number_satisfiable(case: NumberCase, style: Style, limits: Limits) -> boo
 def may_exceed_states(case: NumberCase, style: Style) -> bool:
     """Return whether the automaton of the case may exceed a limit, so that it must be built to know."""
     has_multiples = case.not_multiples or case.multiple not in (None, ONE)
-    bounds = [bound for bound in (case.low, case.high) if bound is not None]
-    has_long_bounds = style.numbers == "any" and any(
-        len("".join(split_digits(abs(bound)))) > SHORT_BOUND for bound in bounds
-    )
-    return bool(case.values is None and (has_multiples or has_long_bounds))
+    return bool(case.values is None and has_multiples and style.numbers == "plain")
 
 
 def needs_number_rule(cases: tuple[NumberCase, ...], style: Style) -> bool:
-    """Return whether automata have to be built: such numbers become a rule, which is built when it is reached."""
+    """Return whether there is more to do than for a type: such numbers become a rule, which is built when it is
+    reached.
+    """
     return any(
         case.low is not None or case.high is not None or (case.values is not None and style.numbers == "any")
         for case in cases
@@ -177,7 +180,8 @@ def needs_number_rule(cases: tuple[NumberCase, ...], style: Style) -> bool:
 
 @memoize_work(maxsize=2048)
 def number_case_dfa(case: NumberCase, style: Style, max_states: int) -> Dfa:
-    """Return the spellings of the numbers of a case."""
+    """Return the spellings of the numbers of a case in plain style, of PLAIN_INTEGERS in any."""
+    style = replace(style, numbers="plain")
     if case.values is not None:
         parts = [number_automata.constant_dfa(value, style) for value in case.values]
         dfa = Dfa.union_of(parts, max_states=max_states)
@@ -199,41 +203,60 @@ def emit_numbers(cases: tuple[NumberCase, ...], style: Style, limits: Limits) ->
     """Return the enumerated spellings of numbers, to be merged with other constants, and the nodes of other numbers."""
     constants: set[bytes] = set()
     nodes: list[Node] = []
-    chain = find_gaps(cases) if style.numbers == "any" and len(cases) > SMALL_SET else ()
-    if len(chain) > SMALL_SET:
-        nodes.append(emit_other_numbers([case.low for case in chain if case.low is not None], style))
-        excluded = set(chain)
-        cases = tuple(case for case in cases if case not in excluded)
+    any_spelling: list[NumberCase] = []
     for case in cases:
         if case.values is not None and (style.numbers == "plain" or case.spelling == "integer"):
             constants.update(text.encode() for text in spell_values(case, style))
-        elif case.values is not None and len(case.values) > SMALL_SET:
-            numbered = list(range(len(case.values)))
-            needs_mark = case.spelling == "fraction"
-            nodes.append(emit_decimals(list(case.values), numbered, lambda _: EMPTY, style, needs_mark=needs_mark))
+        elif style.numbers == "any" and case != PLAIN_INTEGERS:
+            any_spelling.append(case)
         else:
             dfa = number_case_dfa(case, style, limits.dfa_states)
             if not dfa.is_empty:
                 nodes.append(Chars(dfa))
-    return constants, nodes
+    return constants, nodes + emit_any_spelling(tuple(any_spelling), style)
 
 
-def find_gaps(cases: tuple[NumberCase, ...]) -> list[NumberCase]:
-    """Return open intervals whose union is all numbers except their common ends; empty if the cases are not such
-    intervals.
+FORMS: dict[str | None, Form] = {None: "any", "fraction": "marked", "integer": "integer"}
+
+
+@memoize_work(maxsize=2048)
+def emit_any_spelling(cases: tuple[NumberCase, ...], style: Style) -> list[Node]:
+    """Return the nodes of all spellings of the numbers of some cases: one for each kind of spelling of draft 4."""
+    nodes: list[Node] = []
+    for spelling, form in FORMS.items():
+        intervals = [interval for case in cases if case.spelling == spelling for interval in _intervals(case)]
+        if len(intervals) == 1 and intervals[0].is_scalable and form == "any":
+            one = intervals[0]
+            bounds = {"low": one.low, "high": one.high, "low_open": one.low_open, "high_open": one.high_open}
+            nodes.append(Chars(number_automata.number_dfa(**bounds, style=style)))  # type: ignore[arg-type]
+        elif intervals:
+            nodes.append(Number(build_number_language(intervals, style, form)))
+    return nodes
+
+
+def build_number_language(intervals: list[NumberInterval], style: Style, form: Form) -> NumberLanguage:
+    """Return the language of a union of intervals.
+
+    Digits are capped by the style, unless a listed value has more or an interval has no number with fewer.
     """
-    by_low: dict[Fraction | None, NumberCase] = {}
-    for case in cases:
-        low, high = case.low, case.high
-        if case == NumberCase(low=low, low_open=low is not None, high=high, high_open=high is not None):
-            by_low[low] = case
-    chain = [by_low[None]] if None in by_low else []
-    while chain and chain[-1].high is not None:
-        following = by_low.get(chain[-1].high)
-        if following is None:
-            return []
-        chain.append(following)
-    return chain
+    spend_work(NUMBER * len(intervals), "numbers in any spelling")
+    digits = style.digits
+    if digits is None:
+        return NumberLanguage.of(intervals, form=form)
+    most_integer, most_fraction = digits, digits
+    for one in intervals:
+        needed = number_automata.count_most_digits(one, digits)
+        if needed != (digits, digits) and NumberAutomaton(NumberLanguage.of([one], digits, digits, form)).is_empty:
+            most_integer, most_fraction = max(most_integer, needed[0]), max(most_fraction, needed[1])
+    return NumberLanguage.of(intervals, most_integer, most_fraction, form)
+
+
+def _intervals(case: NumberCase) -> list[NumberInterval]:
+    """Return the numbers of a case as intervals: one for each value that is listed."""
+    if case.values is not None:
+        return [NumberInterval.of(value, value, False, False, (), ()) for value in case.values]
+    multiples = [one for one in (case.multiple, ONE if case.spelling == "integer" else None) if one is not None]
+    return [NumberInterval.of(case.low, case.high, case.low_open, case.high_open, multiples, case.not_multiples)]
 
 
 def spell_values(case: NumberCase, style: Style) -> Iterator[str]:

@@ -14,14 +14,13 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ....base.options import Style
-from ....grammar.nodes import EMPTY, Chars, Literal, Node, Rule, Sequence
+from ....grammar.nodes import EMPTY, Literal, Node, Rule, Sequence
 from ..core.json_values import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
 from ..core.node_building import choice_of
 from ..core.whitespace import spacing_at
 from ..numbers.digit_rules import DecimalSuffix, emit_decimals
-from ..numbers.excluded_numbers import OtherNumberSuffix
-from ..numbers.number_automata import constant_dfa
 from ..numbers.number_parts import plain_texts
+from ..numbers.number_sets import NumberCase, emit_any_spelling
 from ..shapes.enum_values import EnumValues
 from ..shapes.value_emitter import ValueEmitter
 from ..strings.enum_words import SMALL_SET, Follow, WordPrefix, emit_words
@@ -50,13 +49,13 @@ class EnumTrieState(NamedTuple):
     depth: int
 
 
-ENUM_RULES = (EnumTrieState, WordPrefix, DecimalSuffix, OtherNumberSuffix)
+ENUM_RULES = (EnumTrieState, WordPrefix, DecimalSuffix)
 """Names of the rules that `emit_enum_rule` knows."""
 
 
 def emit_enum_rule(name: Hashable, emitter: ValueEmitter) -> Node:
     """Return the node of a rule of a trie."""
-    if isinstance(name, (WordPrefix, DecimalSuffix, OtherNumberSuffix)):
+    if isinstance(name, (WordPrefix, DecimalSuffix)):
         return name.node()
     assert isinstance(name, EnumTrieState)
     return _TrieEmitter(name, emitter).node()
@@ -147,7 +146,10 @@ class _TrieEmitter:
         groups: dict[Fraction, list[int]] = {}
         for value, number in zip(values, numbers):
             groups.setdefault(value, []).append(number)
-        return [_concatenate(Chars(constant_dfa(value, style)), self.then(subset)) for value, subset in groups.items()]
+        return [
+            _concatenate(*emit_any_spelling((NumberCase((value,)),), style), self.then(subset))
+            for value, subset in groups.items()
+        ]
 
     def bracket(self, kind: int, numbers: list[int]) -> Node:
         """Return the node of an array or object: its bracket and what comes inside."""

@@ -34,9 +34,8 @@ from ..core.keyword_values import (
     parse_schema_list,
     parse_schema_map,
 )
-from ..numbers.number_automata import number_dfa
 from ..numbers.number_keywords import parse_exclusive_bound, parse_multiple_of, parse_number
-from ..numbers.number_multiples import multiples_dfa
+from ..numbers.number_sets import emit_numbers
 from ..objects.object_keywords import (
     build_object_case,
     parse_dependencies,
@@ -100,11 +99,11 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("enum", parse_enum, build_value_shape, "mask"),
     Keyword("const", parse_const, build_value_shape, "mask", since=6),
     # Numbers.
-    Keyword("minimum", parse_number, number_dfa, "mask", "number"),
-    Keyword("maximum", parse_number, number_dfa, "mask", "number"),
-    Keyword("exclusiveMinimum", parse_exclusive_bound, number_dfa, "mask", "number", note=BOOLEAN_BOUND, noted=4),
-    Keyword("exclusiveMaximum", parse_exclusive_bound, number_dfa, "mask", "number", note=BOOLEAN_BOUND, noted=4),
-    Keyword("multipleOf", parse_multiple_of, multiples_dfa, "mask", "number"),
+    Keyword("minimum", parse_number, emit_numbers, "mask", "number"),
+    Keyword("maximum", parse_number, emit_numbers, "mask", "number"),
+    Keyword("exclusiveMinimum", parse_exclusive_bound, emit_numbers, "mask", "number", note=BOOLEAN_BOUND, noted=4),
+    Keyword("exclusiveMaximum", parse_exclusive_bound, emit_numbers, "mask", "number", note=BOOLEAN_BOUND, noted=4),
+    Keyword("multipleOf", parse_multiple_of, emit_numbers, "mask", "number"),
     # Strings.
     Keyword("minLength", parse_minimum_count, string_dfa, "counter", "string"),
     Keyword("maxLength", parse_maximum_count, string_dfa, "counter", "string"),

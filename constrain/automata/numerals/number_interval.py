@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
 
-from .number_multiples import reduce_multiples
-from .number_parts import lcm_of
+from .decimals import lcm_of
 
-__all__ = ["NumberInterval"]
+__all__ = ["NumberInterval", "reduce_multiples"]
 
 
 @dataclass(frozen=True)
@@ -85,3 +84,13 @@ def _decimal_multiple(factor: Fraction) -> Fraction:
         while cofactor % prime == 0:
             cofactor //= prime
     return factor * cofactor
+
+
+def reduce_multiples(multiple: Fraction | None, not_multiples: Iterable[Fraction]) -> tuple[Fraction, ...]:
+    """Return the smallest set of factors that excludes the same numbers among the multiples of `multiple`, sorted."""
+    candidates = sorted({other if multiple is None else lcm_of((multiple, other)) for other in not_multiples})
+    reduced: list[Fraction] = []
+    for other in candidates:
+        if all((other / smaller).denominator > 1 for smaller in reduced):
+            reduced.append(other)
+    return tuple(reduced)

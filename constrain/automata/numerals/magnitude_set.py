@@ -1,0 +1,275 @@
+"""The positive numbers of a union of intervals, cut at their bounds; and searches for a member with given digits.
+
+The bounds divide the positive numbers into *gaps*. Within a gap the set is a union of alternatives: all decimals, or
+the multiples of one number, without the multiples of others. The *position* of a number is P if it is 0.ddd * 10^P and
+the first d is not zero.
+
+A run of significant digits leaves some bounds undecided. Of these only the ones whose digits begin with the run do, and
+only if the position turns out to be theirs: at any other position, all bounds are. So what a run says about the set is
+a step function of the position, its `Segments`: for each range of positions a gap, or a range of bounds that begin with
+these digits and lie at this one position.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from itertools import count
+from math import inf, lcm
+from typing import NamedTuple
+
+from .decimals import Divisor, split_position
+from .number_interval import NumberInterval
+
+__all__ = ["Alternative", "Label", "MagnitudeSearch", "MagnitudeSet", "Segments", "unite_magnitudes"]
+
+Alternative = tuple[Fraction | None, tuple[Fraction, ...]]
+"""A number whose multiples are meant (None: all decimals), and numbers whose multiples are not."""
+Label = tuple[Alternative, ...]
+"""The set within a gap as a union; without alternatives it is empty."""
+Segments = tuple[tuple[float, int | tuple[int, int]], ...]
+"""(first position, gap or range of bounds), ascending; the first begins at -inf. A gap is the number of a label."""
+EVERYTHING: Label = ((None, ()),)
+
+
+class MagnitudeSet(NamedTuple):
+    """A set of positive decimals in normal form.
+
+    points: the bounds, ascending. has_points: whether each is a member. gaps: the set in the gap below each bound, and
+    above the last one.
+    """
+
+    points: tuple[Fraction, ...] = ()
+    has_points: tuple[bool, ...] = ()
+    gaps: tuple[Label, ...] = ((),)
+
+
+def unite_magnitudes(intervals: Iterable[NumberInterval]) -> MagnitudeSet:
+    """Return the positive numbers of a union of intervals."""
+    parts = [one for one in intervals if one.high is None or one.high > 0]
+    parts = [one for one in parts if one.multiple is None or one.multiple not in one.not_multiples]
+    points = sorted({bound for one in parts for bound in (one.low, one.high) if bound is not None and bound > 0})
+    order = {bound: index for index, bound in enumerate(points)}
+    members = [False] * len(points)
+    alternatives: list[set[Alternative]] = [set() for _ in range(len(points) + 1)]
+    for one in parts:
+        first = 0 if one.low is None or one.low <= 0 else order[one.low]
+        last = len(points) if one.high is None else order[one.high]
+        for index in range(first, min(last + 1, len(points))):
+            members[index] = members[index] or one.contains(points[index])
+        for index in range(first + (one.low is not None and one.low > 0), last + 1):
+            alternatives[index].add((one.multiple, one.not_multiples))
+    gaps = [EVERYTHING if (None, ()) in some else tuple(sorted(some, key=_sort_key)) for some in alternatives]
+    kept: list[int] = []
+    below = gaps[0]
+    for index, point in enumerate(points):
+        if gaps[index + 1] != below or members[index] != _is_in(point, below):
+            kept.append(index)
+            below = gaps[index + 1]
+    return MagnitudeSet(
+        tuple(points[index] for index in kept),
+        tuple(members[index] for index in kept),
+        (gaps[0], *(gaps[index + 1] for index in kept)),
+    )
+
+
+def _sort_key(alternative: Alternative) -> tuple[Fraction, tuple[Fraction, ...]]:
+    return alternative[0] or Fraction(0), alternative[1]
+
+
+def _is_in(value: Fraction, label: Label) -> bool:
+    return any(
+        (multiple is None or (value / multiple).denominator == 1)
+        and all((value / other).denominator > 1 for other in others)
+        for multiple, others in label
+    )
+
+
+class MagnitudeSearch:
+    """A MagnitudeSet prepared for reading digits and for searches; gaps are numbers of labels, of which 0 is empty.
+
+    Attributes
+    ----------
+    divisors : list of list of Divisor
+        By label, those of its alternatives.
+    depends_on_position : bool
+        Whether there is any bound or divisor.
+    is_decimal : bool
+        Whether digits that are not zero count alike: all divisors are powers of ten.
+    """
+
+    def __init__(self, numbers: MagnitudeSet) -> None:
+        known: dict[Fraction, Divisor] = {}
+
+        def divisor(value: Fraction) -> Divisor:
+            return known[value] if value in known else known.setdefault(value, Divisor(value))
+
+        labels: dict[Label, int] = {(): 0}
+        self.gaps = [labels.setdefault(label, len(labels)) for label in numbers.gaps]
+        self.labels: list[list[tuple[Divisor | None, list[Divisor]]]] = [
+            [
+                (None if multiple is None else divisor(multiple), [divisor(n) for n in others])
+                for multiple, others in one
+            ]
+            for one in labels
+        ]
+        self.divisors = [
+            list(dict.fromkeys(d for multiple, others in one for d in (multiple, *others) if d is not None))
+            for one in self.labels
+        ]
+        self.has_points = numbers.has_points
+        written = [split_position(point) for point in numbers.points]
+        self.positions, self.texts = [q for q, _ in written], [text for _, text in written]
+        self.depends_on_position = bool(written or known)
+        self.is_decimal = all(one.is_power_of_ten for one in known.values())
+        self.most_saturation = max([one.saturation for one in known.values()], default=0)
+        self.most_digits = max([len(str(one.a)) for one in known.values()], default=0)
+        scales = [len(text) - q for q, text in written]
+        self.scale = max([0, *scales, *(one.s for one in known.values())])
+        self.units = [int(point * 10**self.scale) for point in numbers.points]
+        self.first = self._initial_segments()
+
+    # ---- digits and bounds
+
+    def _initial_segments(self) -> Segments:
+        """Return the segments before any digit: each bound is undecided at its own position."""
+        segments: list[tuple[float, int | tuple[int, int]]] = [(-inf, self.gaps[0])]
+        index = 0
+        while index < len(self.positions):
+            position, first = self.positions[index], index
+            while index < len(self.positions) and self.positions[index] == position:
+                index += 1
+            segments += [(position, (first, index)), (position + 1, self.gaps[index])]
+        return _merge_segments(segments)
+
+    def read_digit(self, segments: Segments, read: int, digit: str) -> Segments:
+        """Return the segments after one more digit, where `read` digits have been read before."""
+        if all(isinstance(what, int) for _, what in segments):
+            return segments
+        following: list[tuple[float, int | tuple[int, int]]] = []
+        for first, what in segments:
+            if isinstance(what, tuple):
+                low, high = what
+                low = bisect_left(self.texts, digit, low, high, key=lambda text: text[read : read + 1] or "0")
+                high = bisect_left(
+                    self.texts, chr(ord(digit) + 1), low, high, key=lambda text: text[read : read + 1] or "0"
+                )
+                what = (low, high) if low < high else self.gaps[low]
+            following.append((first, what))
+        return _merge_segments(following)
+
+    def turning_digits(self, segments: Segments, read: int) -> set[int]:
+        """Return the digits whose effect on the segments differs from that of the digit before."""
+        turns = set[int]()
+        for _, what in segments:
+            if isinstance(what, tuple):
+                for text in self.texts[what[0] : what[1]]:
+                    digit = int(text[read : read + 1] or "0")
+                    turns |= {digit, digit + 1}
+        return turns
+
+    def ends_in(self, what: int | tuple[int, int], read: int) -> list[tuple[Divisor | None, list[Divisor]]]:
+        """Return the alternatives of the number that ends after `read` digits, in a segment."""
+        if isinstance(what, int):
+            return self.labels[what]
+        first = what[0]
+        if len(self.texts[first]) > read:
+            return self.labels[self.gaps[first]]
+        return [(None, [])] if self.has_points[first] else []
+
+    def labels_of(self, what: int | tuple[int, int]) -> Sequence[int]:
+        """Return the labels of the gaps that a number in a segment may still be in."""
+        return (what,) if isinstance(what, int) else self.gaps[what[0] : what[1] + 1]
+
+    # ---- members
+
+    def find_member(
+        self, digits: int, read: int, position: int, what: int | tuple[int, int], grid: int | None
+    ) -> tuple[int, int] | None:
+        """Return a member as `iterate_members` yields it; None if there is none."""
+        return next(self.iterate_members(digits, read, position, what, grid), None)
+
+    def iterate_members(
+        self, digits: int, read: int, position: int, what: int | tuple[int, int], grid: int | None
+    ) -> Iterator[tuple[int, int]]:
+        """Yield members at a position that begin with these digits, as (x, u) for x / 10^u.
+
+        These are all of them, with repetitions, where they are finitely many; otherwise they do not end. what: the
+        segment of the position. grid: the members are multiples of 10^grid.
+        """
+        q = position - read
+        unit = 1 + max(-q, self.scale, 0 if grid is None else -grid)  # one more, for room between a bound and the end
+        low, end = digits * 10 ** (q + unit), (digits + 1) * 10 ** (q + unit)
+        step = None if grid is None else 10 ** (unit + grid)
+        if isinstance(what, int):
+            yield from self._iterate_between(low - 1, end, what, unit, step)
+            return
+        for index in range(*what):
+            bound = self.units[index] * 10 ** (unit - self.scale)
+            if self.has_points[index] and (step is None or bound % step == 0):
+                yield bound, unit
+            yield from self._iterate_between(low - 1, bound, self.gaps[index], unit, step)
+            low = bound + 1
+        yield from self._iterate_between(low - 1, end, self.gaps[what[1]], unit, step)
+
+    def _iterate_between(
+        self, below: int, end: int, label: int, unit: int, grid: int | None
+    ) -> Iterator[tuple[int, int]]:
+        """Yield members of a label greater than `below` and less than `end`, all divided by 10^unit."""
+        for multiple, others in self.labels[label]:
+            if multiple is None and grid is None:
+                if end - below > 1:  # with more decimals than any multiple of the others
+                    yield from (((below + 1) * 10**more + 1, unit + more) for more in count(1))
+                continue
+            step = lcm(grid or 1, multiple.a * 10 ** (unit - multiple.s) if multiple is not None else 1)
+            periods = [lcm(step, one.a * 10 ** (unit - one.s)) // step for one in others]
+            if 1 not in periods:
+                multiples = range(below // step + 1, (end - 1) // step + 1)
+                yield from ((k * step, unit) for k in multiples if all(k % period for period in periods))
+
+    def position_ranges(
+        self, segments: Segments, read: int, near: int, room: int | None, lowest: float = -inf
+    ) -> Iterator[tuple[int, int, int | tuple[int, int]]]:
+        """Yield (first position, last position, what) of the segments that are not empty, cut to finite ranges.
+
+        Positions outside these ranges are like those inside or have no members: far above `near` and all powers of ten
+        in divisors, positions are alike; below a divisor it has no multiples. room: most further digits, None for any
+        number. lowest: the first position of interest.
+        """
+        for index, (begin, what) in enumerate(segments):
+            begin, end = max(begin, lowest), segments[index + 1][0] - 1 if index + 1 < len(segments) else inf
+            if begin > end:
+                continue
+            if isinstance(what, tuple):
+                yield int(begin), int(begin), what
+                continue
+            if not what:
+                continue
+            digits = self.most_digits if room is None else room
+            highest = max(read + self.most_saturation, near) + digits + 1
+            last = int(end) if end < inf else int(max(begin, highest)) if begin > -inf else highest
+            if begin > -inf:
+                yield int(begin), last, what
+                continue
+            least = [
+                min([_position(one) for one in others], default=last + 1) if multiple is None else _position(multiple)
+                for multiple, others in self.labels[what]
+            ]
+            yield min(last, min(least) - 1), last, what
+
+
+def _position(divisor: Divisor) -> int:
+    """Return the position of a divisor as a number."""
+    return len(str(divisor.a)) - divisor.s
+
+
+def _merge_segments(segments: list[tuple[float, int | tuple[int, int]]]) -> Segments:
+    """Return the segments without empty ones, and equal neighbours as one."""
+    merged: list[tuple[float, int | tuple[int, int]]] = []
+    for index, (first, what) in enumerate(segments):
+        if index + 1 < len(segments) and segments[index + 1][0] == first:
+            continue
+        if not merged or isinstance(what, tuple) or merged[-1][1] != what:
+            merged.append((first, what))
+    return tuple(merged)

@@ -1,0 +1,91 @@
+"""Leaf states of numbers: those of a NumberAutomaton, written to a MaskTable when they are reached.
+
+The states of a DFA are all known when its leaf begins. Those of a number are not, since there is no last one. So the
+kernels find the transitions of a state in the table, or request them, and this class writes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..automata.numerals.number_automaton import NumberAutomaton
+from ..automata.numerals.number_language import NumberLanguage
+from ..kernels import layout as at
+
+__all__ = ["NumberLeaves"]
+
+TABLE_IS_FULL = -1
+
+
+class NumberLeaves:
+    """The numbers in the arrays of a MaskTable, whose lock the caller holds. `most` is the most leaf states."""
+
+    def __init__(self, arrays: Mapping[int, NDArray[np.int32]], most: int) -> None:
+        self.arrays, self.most = arrays, most
+        self.automata: dict[int, NumberAutomaton] = {}  # by machine
+        self.leaves: dict[tuple[int, int], int] = {}  # leaf states by machine and state of its automaton
+
+    def start(self, machine: int, language: NumberLanguage) -> int:
+        """Return the start state of a machine, after writing its transitions, or TABLE_IS_FULL."""
+        self.automata[machine] = NumberAutomaton(language)
+        leaf = self._intern(machine, 0)
+        return leaf if leaf >= 0 and self.expand(leaf) >= 0 else TABLE_IS_FULL
+
+    def is_number(self, leaf: int) -> bool:
+        """Return whether a leaf state is one of a number."""
+        machine = self.arrays[at.LEAVES][leaf * at.LEAF_W + at.LEAF_MACHINE]
+        return bool(self.arrays[at.MACHINES][machine * at.MACHINE_W + at.MACHINE_MODE] == at.NUMBER)
+
+    def least(self, leaf: int) -> int:
+        """Return the least number of further bytes of a number."""
+        machine, _, state = self.arrays[at.LEAVES][leaf * at.LEAF_W : leaf * at.LEAF_W + 3].tolist()
+        return self.automata[machine].least(state)
+
+    def few_values(self, leaf: int) -> frozenset[Fraction] | None:
+        """Return the magnitudes that the number may have, if they are few (see `NumberAutomaton.few_values`)."""
+        machine, _, state = self.arrays[at.LEAVES][leaf * at.LEAF_W : leaf * at.LEAF_W + 3].tolist()
+        return self.automata[machine].few_values(state)
+
+    def expand(self, leaf: int) -> int:
+        """Write the transitions of a leaf state, interning its successors. Return 0, or TABLE_IS_FULL."""
+        leaves, record = self.arrays[at.LEAVES], leaf * at.LEAF_W
+        if leaves[record + at.LEAF_FLAGS] & at.LEAF_EXPANDED:
+            return 0
+        machine, _, state = leaves[record : record + 3].tolist()
+        row = self.automata[machine].row(state)
+        targets = {after: self._intern(machine, after) for after in set(row.values())}
+        if TABLE_IS_FULL in targets.values():
+            return TABLE_IS_FULL
+        transitions = np.full(256, -1, np.int32)
+        transitions[list(row)] = [targets[after] for after in row.values()]
+        self.arrays[at.LEAF_NEXT][256 * leaf : 256 * leaf + 256] = transitions
+        allowed = np.packbits(transitions >= 0, bitorder="little").view(np.int32)
+        leaves[record + at.LEAF_BYTES : record + at.LEAF_BYTES + 8] = allowed
+        leaves[record + at.LEAF_ALLOWED] = len(row)
+        leaves[record + at.LEAF_LOOPS + 3] = 0  # computed again, now that there are transitions
+        if len(row) < at.WIDE_LEAF:
+            leaves[record + at.LEAF_ROW] = -2
+        leaves[record + at.LEAF_FLAGS] |= at.LEAF_EXPANDED
+        return 0
+
+    def _intern(self, machine: int, state: int) -> int:
+        """Return the leaf state of a state of an automaton, or TABLE_IS_FULL."""
+        leaf = self.leaves.get((machine, state), -1)
+        if leaf < 0:
+            counts, leaves = self.arrays[at.TABLE], self.arrays[at.LEAVES]
+            leaf = int(counts[at.N_LEAVES])
+            if leaf >= self.most:
+                return TABLE_IS_FULL
+            record = leaves[leaf * at.LEAF_W : (leaf + 1) * at.LEAF_W]
+            record[:] = 0
+            record[at.LEAF_MACHINE], record[at.LEAF_STATE] = machine, state
+            exits = at.LEAF_EXITS if self.automata[machine].accepts(state) else 0
+            record[at.LEAF_FLAGS] = at.LEAF_BOUNDARY | exits
+            record[[at.LEAF_ROW, at.LEAF_SUFFIXES, at.LEAF_BY_LENGTH, at.LEAF_SLOT]] = -1
+            counts[at.N_LEAVES] = leaf + 1
+            self.leaves[machine, state] = leaf
+        return leaf

@@ -1,0 +1,224 @@
+"""Automata of numbers against exact fractions: what is accepted, what is refused, and which states are merged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from random import Random
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from constrain.automata.numerals.number_automaton import NumberAutomaton
+from constrain.automata.numerals.number_interval import NumberInterval
+from constrain.automata.numerals.number_language import NumberLanguage
+from tests.number_oracle import (
+    ALPHABET,
+    MOST_EXPONENT,
+    PREFIX,
+    NumberOracle,
+    complete,
+    follow,
+    random_decimal,
+    random_oracle,
+    random_suffix,
+)
+
+LENGTH = 3
+oracles = st.integers(0, 10**9).map(lambda seed: (random_oracle(Random(seed)), Random(seed)))
+
+
+def walk(automaton: NumberAutomaton, length: int) -> Iterator[tuple[str, int | None]]:
+    """Yield every prefix of a number up to a length, with its state; None at the first byte that is refused."""
+    todo: list[tuple[str, int]] = [("", 0)]
+    while todo:
+        text, state = todo.pop()
+        yield text, state
+        for char in ALPHABET if len(text) < length else "":
+            after = automaton.row(state).get(ord(char))
+            if after is not None:
+                todo.append((text + char, after))
+            elif PREFIX.fullmatch(text + char):
+                yield text + char, None
+
+
+def check_refusal(oracle: NumberOracle, text: str, members: list[Fraction], random: Random) -> None:
+    """No completion of a refused text is found."""
+    for _ in range(6):
+        assert not oracle.accepts(text + random_suffix(random, text)), text
+    if "e" not in text and oracle.most_fraction is None and oracle.form != "integer":
+        assert not any(oracle.is_prefix(text, value) for value in members), text
+
+
+@settings(max_examples=60)
+@given(oracles)
+def test_every_short_text(drawn: tuple[NumberOracle, Random]) -> None:
+    oracle, random = drawn
+    automaton, members = NumberAutomaton(oracle.language()), oracle.samples(random)
+    if automaton.is_empty:
+        assert not members or oracle.most_integer is not None or oracle.form == "integer"
+        return
+    completions: dict[int, str] = {}
+    for text, state in walk(automaton, LENGTH):
+        if state is None:
+            check_refusal(oracle, text, members, random)
+            continue
+        assert automaton.accepts(state) == oracle.accepts(text), text
+        if state not in completions:
+            completions[state] = complete(automaton, state)
+            assert oracle.most_fraction is not None or len(completions[state]) == automaton.least(state)
+        assert oracle.accepts(text + completions[state]), (text, completions[state])
+        # Texts of one state have the same continuations: any suffix is accepted after all of them or none.
+        if random.random() < 0.2:
+            suffix = random_suffix(random, text)
+            after = follow(automaton, suffix, state)
+            assert (after is not None and automaton.accepts(after)) == oracle.accepts(text + suffix), (text, suffix)
+
+
+@settings(max_examples=60)
+@given(oracles)
+def test_long_texts(drawn: tuple[NumberOracle, Random]) -> None:
+    oracle, random = drawn
+    automaton = NumberAutomaton(oracle.language())
+    if automaton.is_empty:
+        return
+    for _ in range(8):
+        text, state = "", 0
+        for _ in range(random.randint(8, 30)):
+            row = automaton.row(state)
+            following = [byte for byte in row if len(text) < 12 or not (byte in b"eE" and random.random() < 0.5)]
+            if not following or len(text.lower().partition("e")[2].lstrip("+-0")) >= MOST_EXPONENT:
+                break
+            byte = random.choice(following)
+            text, state = text + chr(byte), row[byte]
+            assert automaton.accepts(state) == oracle.accepts(text), text
+            assert oracle.accepts(text + complete(automaton, state)), text
+        for _ in range(4):
+            suffix = random_suffix(random, text)
+            after = follow(automaton, suffix, state)
+            assert (after is not None and automaton.accepts(after)) == oracle.accepts(text + suffix), (text, suffix)
+
+
+@settings(max_examples=40)
+@given(oracles)
+def test_least_is_the_shortest_completion(drawn: tuple[NumberOracle, Random]) -> None:
+    """Breadth-first search finds no shorter completion."""
+    oracle, random = drawn
+    automaton = NumberAutomaton(oracle.language())
+    if automaton.is_empty or oracle.most_fraction is not None:
+        return
+    text, state = "", 0
+    for _ in range(random.randint(0, 6)):
+        row = automaton.row(state)
+        if not row:
+            return
+        state = random.choice([row[byte] for byte in sorted(row)])
+    layer, found, length = {state}, False, 0
+    while not found and length < 4:
+        found = any(automaton.accepts(one) for one in layer)
+        assert found == (automaton.least(state) == length), text
+        layer = {after for one in layer for after in automaton.row(one).values()}
+        length += 1
+        if len(layer) > 400:
+            return
+
+
+@given(oracles, st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=8))
+def test_floats_as_json_writes_them(drawn: tuple[NumberOracle, Random], floats: list[float]) -> None:
+    """A float is accepted exactly if its exact decimal is a member, however large or small it is."""
+    oracle, random = drawn
+    oracle = NumberOracle(oracle.cases)
+    automaton = NumberAutomaton(oracle.language())
+    multiples = [float(value * random.randint(1, 99)) for value in oracle.samples(random)]
+    for value in (*floats, *random.sample(multiples, min(8, len(multiples)))):
+        text = json.dumps(value)
+        state = follow(automaton, text)
+        assert (state is not None and automaton.accepts(state)) == oracle.accepts(text), text
+
+
+@given(oracles)
+def test_saved_languages_are_equal(drawn: tuple[NumberOracle, Random]) -> None:
+    language = drawn[0].language()
+    assert NumberLanguage.from_bytes(language.to_bytes()) == language
+    assert hash(NumberLanguage.from_bytes(language.to_bytes())) == hash(language)
+
+
+@given(st.integers(0, 10**9))
+def test_the_order_of_intervals_does_not_matter(seed: int) -> None:
+    random = Random(seed)
+    cases = [random_oracle(random).cases[0] for _ in range(3)]
+    shuffled = random.sample(cases, 3)
+    assert NumberOracle(tuple(cases)).language() == NumberOracle((*shuffled, shuffled[0])).language()
+
+
+@pytest.mark.parametrize(
+    ("multiple", "texts"),
+    [
+        ("2.5", ["0.025e2", "25e-1", "1e1", "2.50", "0", "-0e9"]),
+        ("0.5", ["8.73248e+22", "1e300", "1.5", "15e-1"]),
+        ("0.123456789", ["0.123456789", "123456789e-9", "1.23456789e-1", "0.246913578"]),
+        ("1", ["1.0", "1e2", "100e-2", "0.01e2", "12.50e1"]),
+    ],
+)
+def test_spellings_of_multiples(multiple: str, texts: list[str]) -> None:
+    automaton = NumberAutomaton(
+        NumberLanguage.of([NumberInterval.of(None, None, False, False, [Fraction(multiple)], [])])
+    )
+    for text in texts:
+        state = follow(automaton, text)
+        assert state is not None and automaton.accepts(state), text
+
+
+def test_all_integers_of_a_few_digits() -> None:
+    anything = NumberInterval.of(None, None, False, False, [], [])
+    automaton = NumberAutomaton(NumberLanguage.of([anything], 3, 3, "integer"))
+    for text, wanted in (("7", True), ("-999", True), ("0", True), ("1000", None), ("1.0", None), ("1e0", None)):
+        state = follow(automaton, text)
+        assert (state is not None and automaton.accepts(state)) == bool(wanted), text
+
+
+def test_free_digits_are_one_state() -> None:
+    """Without anything that counts digits, a number of any length adds no state."""
+    one = Fraction(1)
+    automaton = NumberAutomaton(NumberLanguage.of([NumberInterval.of(None, None, False, False, [one], [])]))
+    state = follow(automaton, "1")
+    assert follow(automaton, "1234567891") == state and follow(automaton, "9" * 300) == state
+    fraction = follow(automaton, "5.5")
+    for digits in ("1.5", "77.7"):
+        assert follow(automaton, digits) == fraction
+
+
+def test_digits_between_those_of_the_bounds_are_one_state() -> None:
+    bounds = NumberInterval.of(Fraction(0), Fraction(360), False, False, [Fraction(1)], [])
+    automaton = NumberAutomaton(NumberLanguage.of([bounds]))
+    assert len({automaton.row(0)[ord(digit)] for digit in "12"}) == 1
+    assert len({automaton.row(0)[ord(digit)] for digit in "456789"}) == 1
+    assert len({automaton.row(0)[ord(digit)] for digit in "0134"}) == 4
+
+
+@given(st.integers(0, 10**9), st.integers(20, 300))
+def test_many_listed_and_excluded_values(seed: int, count: int) -> None:
+    random = Random(seed)
+    values = sorted({random_decimal(random) for _ in range(count)})
+    edges = [None, *values, None]
+    listed = NumberOracle(tuple((value, False, value, False, None, ()) for value in values))
+    excluded = NumberOracle(tuple((low, True, high, True, None, ()) for low, high in zip(edges, edges[1:])))
+    machines = NumberAutomaton(listed.language()), NumberAutomaton(excluded.language())
+    for value in random.sample(values, 10):
+        near = value + random.choice([0, 0, 1, Fraction(1, 10)])
+        text = f"{float(near):.9f}" if random.random() < 0.5 else str(int(near))
+        for oracle, automaton in zip((listed, excluded), machines):
+            state = follow(automaton, text)
+            assert (state is not None and automaton.accepts(state)) == oracle.accepts(text), text
+
+
+def test_long_numbers() -> None:
+    """Texts of thousands of digits, and bounds of as many."""
+    automaton = NumberAutomaton(
+        NumberLanguage.of([NumberInterval.of(Fraction(1), Fraction(10**3000), False, False, [Fraction(1)], [])])
+    )
+    for text, wanted in (("9" * 3000, True), ("1" + "0" * 3000, True), ("1" * 3001, None), ("1" * 4000 + "e-", None)):
+        state = follow(automaton, text)
+        assert (None if state is None else automaton.accepts(state)) == (wanted if state is not None else None)
+        assert (state is None) == (wanted is None)
