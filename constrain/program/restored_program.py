@@ -25,8 +25,8 @@ from .program import Program
 
 __all__ = ["LinkedLeaves", "LinkedProgram", "RestoredProgram", "extract_linked"]
 
-RECORD = 9
-"""Words of the record of a leaf: mode, ranges, states, classes, offset of its arrays, and four words of the key."""
+RECORD = 3
+"""Words of the record of a leaf: mode, and the offset and the length of its Dfa."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class LinkedProgram:
     """The linked part of a Program, as int32 arrays.
 
     `code` [used] is its code and `links` [rules] the rule cells in the order in which they were linked. Leaves are in
-    `records` [leaves, RECORD] and `arrays`: bounds, classes, accepting, distances and delta of each Dfa in turn.
+    `records` [leaves, RECORD] and `arrays`: the record of each Dfa in turn.
     """
 
     entry: int
@@ -51,11 +51,9 @@ def extract_linked(program: Program) -> LinkedProgram | None:
             return None
         records, arrays, offset = [], list[NDArray[np.int32]](), 0
         for dfa, mode in program.leaves:
-            parts = (dfa.bounds, dfa.classes, dfa.accepting, dfa.distances(), dfa.delta)
-            key = np.frombuffer(dfa.key, np.int32)
-            records.append([mode, len(dfa.bounds), *dfa.delta.shape, offset, *key.tolist()])
-            arrays += [np.ascontiguousarray(part, np.int32).ravel() for part in parts]
-            offset += sum(part.size for part in parts)
+            records.append([mode, offset, len(dfa.record)])
+            arrays.append(dfa.record)
+            offset += len(dfa.record)
         return LinkedProgram(
             program.entry,
             program.code[: program.used].copy(),
@@ -81,17 +79,8 @@ class LinkedLeaves(Sequence[Leaf]):
     def __getitem__(self, number: int | slice) -> Leaf | list[Leaf]:
         if isinstance(number, slice):
             return [self[one] for one in range(*number.indices(len(self)))]
-        mode, ranges, states, classes, offset, *_ = record = self.linked.records[number].tolist()
-        sizes = (ranges, ranges, states, states, states * classes)
-        parts = []
-        for size in sizes:
-            parts.append(self.linked.arrays[offset : offset + size])
-            offset += size
-        bounds, range_classes, accepting, distances, delta = parts
-        key = np.array(record[5:], np.int32).tobytes()
-        dfa = Dfa(bounds, range_classes, delta.reshape(states, classes), accepting.astype(np.bool_), key)
-        dfa.__dict__["_distances"] = distances.tolist()
-        return dfa, mode
+        mode, offset, length = self.linked.records[number].tolist()
+        return Dfa(self.linked.arrays[offset : offset + length]), mode
 
 
 class RestoredProgram(Program):
