@@ -3,26 +3,35 @@
 A Dfa is trim (every state is reachable and co-reachable), minimal and numbered canonically, so two Dfas of the same
 language have equal arrays, and `key` identifies the language. A Dfa is immutable; operations return new ones.
 
-Constructions work on a Table of plain lists (`table`, `boolean_operations`, `text_lengths`), which is converted to
-arrays once at the end; automata with many states are processed as arrays throughout (`large_automata`,
-`word_automaton`).
+Constructions are compiled kernels over arrays (`compiled_operations`). What is written in Python builds a Table of
+plain lists (`table`, `boolean_operations`), and queries that visit few states read one (`text_lengths`).
 """
 
 from __future__ import annotations
 
-import operator
 from bisect import bisect_right
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from hashlib import blake2b
-from itertools import islice
+from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import boolean_operations, large_automata, text_lengths
-from .table import EMPTY, LAST, SURROGATES, Table, canonicalize_table, find_distances
+from ..kernels.automata_layout import (
+    CLASSES,
+    DIFFERENCE,
+    HEADER_W,
+    INTERSECTION,
+    RANGES,
+    REVERSED_DIFFERENCE,
+    STATES,
+    UNION,
+)  # fmt: skip
+from . import boolean_operations, compiled_operations, text_lengths
+from .compiled_operations import Record
+from .table import EMPTY, LAST, SURROGATES, Table
 from .word_automaton import build_word_automaton
 
 __all__ = ["LAST", "MAX_STATES", "SURROGATES", "Dfa", "Table"]
@@ -33,10 +42,7 @@ MAX_STATES = 20_000
 MAX_WORD_STATES = 200_000
 """Default limit of the states of `from_strings`; their number is at most one more than the characters of its words."""
 
-ON_SURROGATES = "a Table must be dead on surrogates: they are not characters"
 
-
-@dataclass(frozen=True, eq=False, repr=False)
 class Dfa:
     """A minimal deterministic automaton over classes of Unicode code points.
 
@@ -52,57 +58,41 @@ class Dfa:
         Whether a state is accepting.
     key : bytes
         Digest of the arrays; equal languages have equal keys.
+    table : Table
+        The same automaton as plain lists, which are faster than arrays where few elements are read.
 
     All arrays are read-only. Every state leads to -1 on surrogates. Create instances with the class methods only.
     """
 
-    bounds: NDArray[np.int32]
-    classes: NDArray[np.int32]
-    delta: NDArray[np.int32]
-    accepting: NDArray[np.bool_]
-    key: bytes
+    def __init__(self, record: Record) -> None:
+        """record: canonical (see `kernels.automata_layout`)."""
+        record.flags.writeable = False
+        self.record = record
 
     # ---- constructors -----------------------------------------------------------------------------------------
 
     @classmethod
     def from_table(cls, table: Table) -> Dfa:
         """Return the Dfa of a Table, which need not be trim or minimal. Raise ValueError if it accepts surrogates."""
-        if len(table.rows) > large_automata.WIDE:
-            delta = np.array(table.rows, dtype="<i4")
-            return cls.from_arrays(table.bounds, table.classes, delta, np.array(table.accepting, dtype=np.bool_))
-        return cls._from_canonical_table(canonicalize_table(table))
+        states, width = len(table.rows), len(table.rows[0]) if table.rows else max(table.classes) + 1
+        delta = np.fromiter(chain.from_iterable(table.rows), np.int32, states * width).reshape(states, width)
+        return cls.from_arrays(table.bounds, table.classes, delta, table.accepting)
 
     @classmethod
     def from_arrays(
-        cls, bounds: list[int], classes: list[int], delta: large_automata.Ints, accepting: NDArray[np.bool_]
+        cls,
+        bounds: Sequence[int],
+        classes: Sequence[int],
+        delta: NDArray[np.integer[Any]],
+        accepting: Sequence[bool] | NDArray[np.bool_],
     ) -> Dfa:
         """Return the Dfa of arrays in any numbering, which need not be trim or minimal; see `from_table`."""
-        arrays = large_automata.canonicalize_arrays(bounds, classes, delta, accepting)
-        if arrays is None:
-            return cls._from_canonical_table(
-                canonicalize_table(Table(bounds, classes, delta.tolist(), accepting.tolist()))
-            )
-        first, end = np.searchsorted(arrays.bounds, [SURROGATES[0] + 1, SURROGATES[1]])
-        if (arrays.delta[:, arrays.classes[first - 1 : end]] >= 0).any():
-            raise ValueError(ON_SURROGATES)
-        return cls._sealed(*arrays)
-
-    @classmethod
-    def _from_canonical_table(cls, table: Table) -> Dfa:
-        """Return the Dfa of a canonical Table. Raise ValueError if it accepts surrogates."""
-        first = bisect_right(table.bounds, SURROGATES[0]) - 1
-        end = [*table.bounds[first + 1 : first + 2], LAST][0]
-        dead = table.classes[first]
-        if end < SURROGATES[1] or any(row[dead] >= 0 for row in table.rows):
-            raise ValueError(ON_SURROGATES)
-        count = max(table.classes) + 1
-        dfa = cls._sealed(
-            np.array(table.bounds, dtype="<i4"),
-            np.array(table.classes, dtype="<i4"),
-            np.array(table.rows, dtype="<i4").reshape(len(table.rows), count),
-            np.array(table.accepting, dtype=np.bool_),
+        dfa = cls(
+            compiled_operations.minimise_record(compiled_operations.pack_record(bounds, classes, delta, accepting))
         )
-        dfa.__dict__["table"] = table
+        first, end = np.searchsorted(dfa.bounds, [SURROGATES[0] + 1, SURROGATES[1]])
+        if (dfa.delta[:, dfa.classes[first - 1 : end]] >= 0).any():
+            raise ValueError("a Table must be dead on surrogates: they are not characters")
         return dfa
 
     @classmethod
@@ -112,31 +102,12 @@ class Dfa:
         classes: NDArray[np.int32],
         delta: NDArray[np.int32],
         accepting: NDArray[np.bool_],
-        distances: list[int],
     ) -> Dfa:
-        """Return the Dfa of canonical arrays (trim, minimal, numbered; little-endian and contiguous), without
-        validation.
+        """Return the Dfa of canonical arrays (trim, minimal, numbered), without validation.
 
-        For automata that are too large to be built as a Table. `distances` is as returned by `find_distances`.
+        For automata that are too large to be minimised.
         """
-        dfa = cls._sealed(bounds, classes, delta, accepting)
-        dfa.__dict__["_distances"] = distances
-        return dfa
-
-    @classmethod
-    def _sealed(
-        cls,
-        bounds: NDArray[np.int32],
-        classes: NDArray[np.int32],
-        delta: NDArray[np.int32],
-        accepting: NDArray[np.bool_],
-    ) -> Dfa:
-        """Make canonical arrays read-only, compute their key and return the Dfa."""
-        digest = blake2b(repr((len(bounds), delta.shape)).encode(), digest_size=16)
-        for array in (bounds, classes, delta, accepting):
-            digest.update(array.tobytes())
-            array.flags.writeable = False
-        return cls(bounds, classes, delta, accepting, digest.digest())
+        return cls(compiled_operations.pack_record(bounds, classes, delta, accepting))
 
     @classmethod
     def empty(cls) -> Dfa:
@@ -159,7 +130,7 @@ class Dfa:
     def from_strings(cls, words: Iterable[str], *, max_states: int = MAX_WORD_STATES) -> Dfa:
         """Return the Dfa of exactly these texts. Raise ValueError if one contains a surrogate."""
         words = list(words)
-        return cls._sealed(*build_word_automaton(words, max_states)) if words else cls.empty()
+        return cls.from_canonical(*build_word_automaton(words, max_states)) if words else cls.empty()
 
     @classmethod
     def union_of(cls, languages: Iterable[Dfa], *, max_states: int = MAX_STATES) -> Dfa:
@@ -180,27 +151,35 @@ class Dfa:
 
     def union(self, other: Dfa, *, max_states: int = MAX_STATES) -> Dfa:
         """Return the union of the two languages."""
-        return self if self == other else self._product(other, operator.or_, max_states)
+        return self if self == other else self._product(other, UNION, max_states)
 
     def intersect(self, other: Dfa, *, max_states: int = MAX_STATES) -> Dfa:
         """Return the intersection of the two languages."""
-        return self if self == other else self._product(other, operator.and_, max_states)
+        return self if self == other else self._product(other, INTERSECTION, max_states)
 
     def subtract(self, other: Dfa, *, max_states: int = MAX_STATES) -> Dfa:
         """Return the difference: the texts that this Dfa accepts and `other` does not."""
-        return self._product(other, operator.gt, max_states)
+        return self._product(other, DIFFERENCE, max_states)
 
     def complement(self) -> Dfa:
         """Return the Dfa of all texts that this one does not accept."""
-        return Dfa.from_table(boolean_operations.complement_table(self.table))
+        any_text = Dfa.any_text()
+        # The product has a state more than this automaton at most.
+        return self._product(any_text, REVERSED_DIFFERENCE, len(self.delta) + 2)
 
     def concatenate(self, other: Dfa, *, max_states: int = MAX_STATES) -> Dfa:
         """Return the concatenation: a text of this Dfa followed by a text of `other`."""
-        return Dfa.from_table(boolean_operations.concatenate_tables(self.table, other.table, max_states))
+        if self.is_empty or other.is_empty:
+            return Dfa.empty()
+        return Dfa(compiled_operations.concatenate_records(self.record, other.record, max_states))
 
     def repeat(self, low: int = 0, high: int | None = None, *, max_states: int = MAX_STATES) -> Dfa:
         """Return the Dfa of `low` to `high` consecutive texts of this one; `high` is None for no upper bound."""
-        return Dfa.from_table(boolean_operations.repeat_table(self.table, low, high, max_states))
+        if (high is not None and high < low) or (self.is_empty and low > 0):
+            return Dfa.empty()
+        if high == 0 or self.is_empty:
+            return Dfa.from_table(Table([0], [0], [(-1,)], [True]))
+        return Dfa(compiled_operations.repeat_record(self.record, low, high, max_states))
 
     def star(self, *, max_states: int = MAX_STATES) -> Dfa:
         """Return the Kleene star: any number of consecutive texts of this Dfa, including none."""
@@ -211,30 +190,26 @@ class Dfa:
         least, most = self.lengths()
         if least >= low and (high is None or (most is not None and most <= high)):
             return self
-        return Dfa.from_table(boolean_operations.bound_lengths(self.table, low, high, self._distances, max_states))
+        if self.is_empty or (high is not None and high < max(low, least)):
+            return Dfa.empty()
+        return Dfa(compiled_operations.bound_record_lengths(self.record, self._measures[0], low, high, max_states))
 
-    def _product(self, other: Dfa, accept: object, max_states: int) -> Dfa:
-        """Return the product of the two Dfas, which accepts a text if `accept` of the two results is true."""
-        assert callable(accept)
-        if max(len(self.delta), len(other.delta)) > large_automata.WIDE:
-            first, second = self._arrays, other._arrays
-            ranges = (Table(one.bounds.tolist(), one.classes.tolist(), (), ()) for one in (first, second))
-            bounds, classes, pairs = boolean_operations.merge_ranges(*ranges)
-            return Dfa.from_arrays(
-                bounds, classes, *large_automata.product_of_arrays(first, second, pairs, accept, max_states)
-            )
-        return Dfa.from_table(boolean_operations.product_of_tables(self.table, other.table, accept, max_states))
+    def _product(self, other: Dfa, operation: int, max_states: int) -> Dfa:
+        """Return the Dfa of a boolean operation of the two."""
+        return Dfa(compiled_operations.combine_records(self.record, other.record, operation, max_states))
 
     def meets(self, other: Dfa) -> bool:
         """Return whether the two languages intersect."""
-        return (self == other and not self.is_empty) or boolean_operations.has_common_text(self.table, other.table)
+        if self == other:
+            return not self.is_empty
+        return compiled_operations.records_intersect(self.record, other.record)
 
     # ---- queries ----------------------------------------------------------------------------------------------
 
     @property
     def is_empty(self) -> bool:
         """Whether the Dfa accepts no text."""
-        return not len(self.delta)
+        return not self.record[STATES]
 
     @property
     def is_universal(self) -> bool:
@@ -288,7 +263,7 @@ class Dfa:
         """Return the least and greatest number of characters of a text (None: unbounded); (1, 0) for the empty
         language.
         """
-        return (self._distances[0], text_lengths.find_longest_length(self.table)) if self.table.rows else (1, 0)
+        return (int(self._measures[0][0]), self._measures[1]) if not self.is_empty else (1, 0)
 
     def extensible(self) -> bool:
         """Return whether, from every state, acceptance after d characters implies acceptance after d + 1."""
@@ -300,31 +275,49 @@ class Dfa:
 
     def distances(self) -> NDArray[np.int32]:
         """Return int32[n]: the least number of characters from each state to acceptance."""
-        return np.array(self._distances, dtype=np.int32)
+        return self._measures[0]
+
+    @cached_property
+    def _measures(self) -> tuple[NDArray[np.int32], int | None]:
+        """The distance of each state, and the greatest length; see `compiled_operations.measure_record`."""
+        if self.is_empty:
+            return np.empty(0, np.int32), 0
+        return compiled_operations.measure_record(self.record)
+
+    @cached_property
+    def bounds(self) -> NDArray[np.int32]:
+        return self.record[HEADER_W : HEADER_W + self.record[RANGES]]
+
+    @cached_property
+    def classes(self) -> NDArray[np.int32]:
+        return self.record[HEADER_W + self.record[RANGES] : HEADER_W + 2 * self.record[RANGES]]
+
+    @cached_property
+    def delta(self) -> NDArray[np.int32]:
+        states, width, begin = self.record[STATES], self.record[CLASSES], HEADER_W + 2 * self.record[RANGES]
+        return self.record[begin : begin + states * width].reshape(states, width)
+
+    @cached_property
+    def accepting(self) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = self.record[len(self.record) - self.record[STATES] :] != 0
+        found.flags.writeable = False
+        return found
+
+    @cached_property
+    def key(self) -> bytes:
+        return blake2b(self.record.tobytes(), digest_size=16).digest()
 
     @cached_property
     def table(self) -> Table:
-        """The same automaton as plain lists, which are faster than arrays for small automata."""
         return Table(self.bounds.tolist(), self.classes.tolist(), self.delta.tolist(), self.accepting.tolist())
 
-    @property
-    def _arrays(self) -> large_automata.DfaArrays:
-        return large_automata.DfaArrays(self.bounds, self.classes, self.delta, self.accepting)
-
-    @cached_property
-    def _distances(self) -> list[int]:
-        found = (
-            large_automata.find_array_distances(self.delta, self.accepting)
-            if len(self.delta) > large_automata.WIDE
-            else None
-        )
-        return find_distances(self.table) if found is None else found.tolist()
-
     def __eq__(self, other: object) -> bool:
-        return self.key == other.key if isinstance(other, Dfa) else NotImplemented
+        if not isinstance(other, Dfa):
+            return NotImplemented
+        return self is other or (len(self.record) == len(other.record) and bool((self.record == other.record).all()))
 
     def __hash__(self) -> int:
         return hash(self.key)
 
     def __repr__(self) -> str:
-        return f"Dfa({len(self.table.rows)} states, {self.delta.shape[1]} classes, key {self.key.hex()[:8]})"
+        return f"Dfa({len(self.delta)} states, {self.delta.shape[1]} classes, key {self.key.hex()[:8]})"

@@ -13,7 +13,6 @@ __all__ = [
     "enumerate_texts",
     "is_extensible",
     "leads_beyond",
-    "find_longest_length",
     "find_shortest_text",
 ]
 
@@ -32,17 +31,6 @@ def order_topologically(table: Table) -> list[int] | None:
                 if incoming[target] == 0:
                     order.append(target)
     return order if len(order) == len(table.rows) else None
-
-
-def find_longest_length(table: Table) -> int | None:
-    """Return the greatest number of characters of a text, None if it is unbounded, -1 if there is no text."""
-    order = order_topologically(table)
-    if order is None:
-        return None
-    reach = [-1] * (len(table.rows) + 1)
-    for state in reversed(order):
-        reach[state] = max((reach[t] + 1 for t in table.rows[state] if t >= 0), default=0)
-    return reach[0] if table.rows else -1
 
 
 def is_extensible(table: Table) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -17,8 +18,9 @@ from .errors import LimitError, SchemaError, shorten_text
 from .options import Limits
 
 __all__ = [
-    "LONG", "MOST_DIGITS", "References", "check_registry", "echo_value", "find_deeper", "kind_of", "load_document",
-    "nests_deeper", "parse_json", "plain_document", "pointer_token", "number_too_long", "write_json",
+    "LONG", "LoadedDocument", "MOST_DIGITS", "References", "check_registry", "echo_value", "find_deeper", "kind_of",
+    "load_document", "may_be_deeper", "nests_deeper", "number_too_long", "parse_json", "plain_document",
+    "pointer_token", "write_json",
 ]  # fmt: skip
 
 MOST_DIGITS = 4096
@@ -35,12 +37,21 @@ BYTES = 64
 """Characters of a document for each unit of `Limits.work`."""
 
 
+@dataclass(frozen=True, slots=True)
+class LoadedDocument:
+    """A document that `load_document` has returned; given to it again it is not parsed or checked a second time."""
+
+    value: Any
+
+
 def load_document(schema: Any, limits: Limits = Limits()) -> Any:
     """Return a schema document as plain dicts and lists; JSON text is parsed.
 
     Raise SchemaError if it is neither an object nor a boolean, or contains a value that is not JSON; LimitError if it
     is nested too deeply or too large.
     """
+    if isinstance(schema, LoadedDocument):
+        return schema.value
     document = parse_json(schema, limits) if isinstance(schema, str) else plain_document(schema, limits)
     if not isinstance(document, (dict, bool)):
         raise SchemaError(f"A schema must be an object or a boolean, not {kind_of(document)}.", pointer="")
@@ -261,20 +272,44 @@ def parse_json(source: str, limits: Limits = Limits()) -> Any:
     SchemaError with line and column if the text is not JSON (NaN and Infinity are not), LimitError if it is nested
     deeper than `Limits.nesting`.
     """
-    check_levels(source, limits)
+    if may_be_deeper(source, limits.nesting):
+        check_levels(source, limits)
     try:
         return DECODER.decode(source)
-    except json.JSONDecodeError as error:
-        raise SchemaError(f"Not JSON: {error.msg}.", source=source, position=error.pos) from None
-    except RecursionError:
-        raise LimitError("The JSON text is nested deeper than the interpreter's stack.", hint=FLATTEN) from None
-    except ValueError as error:
+    except (RecursionError, ValueError, LimitError) as error:
+        check_levels(source, limits)  # of what is wrong with a text, too many levels are reported first
+        if isinstance(error, json.JSONDecodeError):
+            raise SchemaError(f"Not JSON: {error.msg}.", source=source, position=error.pos) from None
+        if isinstance(error, RecursionError):
+            raise LimitError("The JSON text is nested deeper than the interpreter's stack.", hint=FLATTEN) from None
+        if isinstance(error, LimitError):
+            raise
         raise SchemaError(f"Not JSON: {error}.") from None
 
 
 FLATTEN = "Use $ref to flatten it, or raise Limits(nesting=...)."
 BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*\\?(?:"|\Z)|[\[\]{}]', re.S)
 """A bracket, or a string, even an unterminated one, so that the scan takes linear time."""
+
+
+NO_BRACKET = bytes(byte for byte in range(256) if byte not in b"[]{}")
+
+
+def may_be_deeper(source: str, levels: int) -> bool:
+    """Return whether a JSON text may have more than `levels` levels of lists and objects; False is certain for JSON.
+
+    Strings are cut out, then pairs of brackets with nothing inside, as often as needed: one level or two each time.
+    """
+    if source.count("[") + source.count("{") <= levels:
+        return False
+    if "\\" in source:
+        source = source.replace("\\\\", "").replace('\\"', "")
+    brackets = "".join(source.split('"')[::2]).encode(errors="replace").translate(None, NO_BRACKET)
+    for _ in range(levels // 2):
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+        if not brackets:
+            return False
+    return True
 
 
 def find_deeper(source: str, levels: int, start: int = 0) -> int:

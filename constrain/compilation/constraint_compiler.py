@@ -17,7 +17,7 @@ from os import PathLike
 from typing import Any, cast
 
 from ..base.errors import check_type, describe_value, shorten_text
-from ..base.json_documents import References, plain_document
+from ..base.json_documents import LoadedDocument, References, load_document, plain_document
 from ..base.keyword_names import explain_keywords
 from ..base.options import Limits, Style
 from ..base.work import WorkBudget, work_budget
@@ -268,14 +268,17 @@ def _make_program(
     restored = None if path is None else programs.fetch(path, make_grammar, symbols)
     if restored is not None:
         return restored, (), False
-    messages = _schema_warnings(source, style, references, limits)
+    loaded = source
+    if "schema" in source:  # It is parsed once, for the warnings and for the Grammar.
+        loaded = {"schema": LoadedDocument(load_document(source["schema"], limits))}
+    messages = _schema_warnings(loaded, style, references, limits)
     if messages and isinstance(file_key, bytes):
         path = programs.name(file_key + WARNED)
         restored = None if path is None else programs.fetch(path, make_grammar, symbols)
         if restored is not None:
             return restored, messages, False
     before = budget.spent
-    program = Program(make_grammar(), symbols)
+    program = Program(read_source(**loaded, style=style, registry=references, limits=limits), symbols)
     program.work = limits.work
     is_large = budget.spent - before > limits.work // LARGE_SHARE
     if isinstance(form, Form):

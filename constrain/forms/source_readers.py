@@ -8,7 +8,7 @@ from os.path import abspath
 from typing import Any
 
 from ..automata.dfa import Dfa
-from ..base.json_documents import References
+from ..base.json_documents import LoadedDocument, References
 from ..base.options import Limits, Style
 from ..grammar.nodes import Grammar
 from .schema_sources import normalise_schema
@@ -44,9 +44,11 @@ def schema_grammar(schema: Any, style: Style, references: References, limits: Li
 
 
 def as_schema(source: Any) -> Any:
-    """Return a schema as it is (dict, bool or JSON text), a file as its text, and a Python type as its JSON Schema."""
+    """Return a schema as it is (dict, bool, JSON text or LoadedDocument), a file as its text, and a Python type as its
+    JSON Schema.
+    """
     source = normalise_schema(source)
-    if isinstance(source, (dict, bool, str)):
+    if isinstance(source, (dict, bool, str, LoadedDocument)):
         return source
     from ..frontends.python_types import to_schema
 

@@ -17,6 +17,8 @@
                        masks, by the kind of configuration; and how they are stored
     matcher_calls      the calls of a Matcher at every token, for one position or many
     growth             rehashing of the tables of a state cache
+    automata_layout automata_records minimal_automata automaton_products automaton_subsets automaton_lengths
+                       automata over classes of characters: minimised, combined, repeated, measured
     logits             masks applied to the logits of a model
     draws              one row of logits under a mask: sums, and random tokens
     cuda/              kernels for NVIDIA cards

@@ -27,11 +27,9 @@ from .program import Program
 
 __all__ = ["LinkedLeaves", "LinkedProgram", "RestoredProgram", "extract_linked"]
 
-RECORD = 9
-"""Words of the record of a leaf: mode, ranges, states, classes, offset of its arrays, and four words of the key.
-
-For a number, the length of its text in bytes is in the place of the ranges; the key is not needed.
-"""
+RECORD = 3
+"""Words of the record of a leaf: mode, and the offset and the length of its language: of the record of a Dfa in words,
+of the text of a NumberLanguage in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +37,8 @@ class LinkedProgram:
     """The linked part of a Program, as int32 arrays.
 
     `code` [used] is its code and `links` [rules] the rule cells in the order in which they were linked. Leaves are in
-    `records` [leaves, RECORD] and `arrays`: bounds, classes, accepting, distances and delta of each Dfa in turn, or the
-    text of a NumberLanguage, four bytes per word.
+    `records` [leaves, RECORD] and `arrays`: the record of each Dfa in turn, or the text of a NumberLanguage, four bytes
+    per word.
     """
 
     entry: int
@@ -59,16 +57,12 @@ def extract_linked(program: Program) -> LinkedProgram | None:
         for language, mode in program.leaves:
             if isinstance(language, NumberLanguage):
                 text = language.to_bytes()
-                records.append([mode, len(text), 0, 0, offset, *np.frombuffer(language.key, np.int32).tolist()])
+                records.append([mode, offset, len(text)])
                 arrays.append(np.frombuffer(text + bytes(-len(text) % 4), np.int32))
-                offset += len(arrays[-1])
-                continue
-            dfa = language
-            parts = (dfa.bounds, dfa.classes, dfa.accepting, dfa.distances(), dfa.delta)
-            key = np.frombuffer(dfa.key, np.int32)
-            records.append([mode, len(dfa.bounds), *dfa.delta.shape, offset, *key.tolist()])
-            arrays += [np.ascontiguousarray(part, np.int32).ravel() for part in parts]
-            offset += sum(part.size for part in parts)
+            else:
+                records.append([mode, offset, len(language.record)])
+                arrays.append(language.record)
+            offset += len(arrays[-1])
         return LinkedProgram(
             program.entry,
             program.code[: program.used].copy(),
@@ -94,20 +88,11 @@ class LinkedLeaves(Sequence[Leaf]):
     def __getitem__(self, number: int | slice) -> Leaf | list[Leaf]:
         if isinstance(number, slice):
             return [self[one] for one in range(*number.indices(len(self)))]
-        mode, ranges, states, classes, offset, *_ = record = self.linked.records[number].tolist()
+        mode, offset, length = self.linked.records[number].tolist()
         if mode == at.NUMBER:
-            text = self.linked.arrays[offset : offset + (ranges + 3) // 4].tobytes()[:ranges]
+            text = self.linked.arrays[offset : offset + (length + 3) // 4].tobytes()[:length]
             return NumberLanguage.from_bytes(text), mode
-        sizes = (ranges, ranges, states, states, states * classes)
-        parts = []
-        for size in sizes:
-            parts.append(self.linked.arrays[offset : offset + size])
-            offset += size
-        bounds, range_classes, accepting, distances, delta = parts
-        key = np.array(record[5:], np.int32).tobytes()
-        dfa = Dfa(bounds, range_classes, delta.reshape(states, classes), accepting.astype(np.bool_), key)
-        dfa.__dict__["_distances"] = distances.tolist()
-        return dfa, mode
+        return Dfa(self.linked.arrays[offset : offset + length]), mode
 
 
 class RestoredProgram(Program):

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from constrain.automata.dfa import Dfa
-from constrain.automata.table import canonicalize_table, find_distances
 from constrain.base.errors import UnsupportedError
 from constrain.base.options import Style
 from constrain.frontends.json_schema import to_grammar
@@ -25,6 +24,7 @@ from constrain.frontends.json_schema.strings.formats import (
 )
 from constrain.frontends.json_schema.strings.ipv6 import splice_dfa
 from constrain.frontends.regex import to_dfa
+from tests.automata.table_oracle import canonicalize_table, find_distances
 from tests.recogniser_oracle import accepts
 
 REFUSED = {*RULE_FORMATS}

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 import constrain
 from constrain import Limits, Style, Vocabulary
 from constrain.base.errors import ConstrainError, LimitError, SchemaError, SchemaWarning
-from constrain.base.json_documents import parse_json, plain_document
+from constrain.base.json_documents import DECODER, check_levels, find_deeper, may_be_deeper, parse_json, plain_document
 from constrain.base.work import work_budget
 from constrain.frontends.json_schema import KEYWORDS, describe_keywords, to_grammar
 from constrain.frontends.json_schema.core.json_values import to_constant
@@ -43,6 +43,41 @@ def deep(wrap: Callable[[Any], Any], levels: int, core: Any) -> Any:
 def called_deep(frames: int, function: Callable[[], Any]) -> Any:
     """Return the function's result, called with `frames` more frames on the stack."""
     return function() if frames == 0 else called_deep(frames - 1, function)
+
+
+NESTED = st.recursive(
+    st.text('[]{}"\\\\,:', max_size=4) | st.integers(0, 9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('[]{}"\\\\', max_size=3), inner, max_size=3),
+)
+"""Documents whose strings hold brackets, quotes and backslashes."""
+
+
+@given(NESTED, st.integers(0, 8))
+def test_a_document_that_is_not_deeper_is_seen_to_be_so(document: Any, levels: int) -> None:
+    text = json.dumps(document)
+    if not may_be_deeper(text, levels):
+        assert find_deeper(text, levels) == -1
+
+
+@given(st.text('[]{}"\\\\,:1 ', max_size=14) | NESTED.map(json.dumps), st.integers(1, 6))
+def test_levels_are_reported_before_other_faults(text: str, levels: int) -> None:
+    """Whether levels are checked before or after parsing: the same value, or the same class of error."""
+    limits = Limits(nesting=levels)
+
+    def parse_after_check() -> Any:
+        check_levels(text, limits)
+        try:
+            return DECODER.decode(text)
+        except ValueError:
+            raise SchemaError("Not JSON.") from None
+
+    def outcome(parse: Callable[[], Any]) -> Any:
+        try:
+            return parse()
+        except ConstrainError as error:
+            return type(error)
+
+    assert outcome(lambda: parse_json(text, limits)) == outcome(parse_after_check)
 
 
 # ---- nesting -------------------------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ def times_with_leap_seconds(prefix: Dfa, other_seconds: Dfa) -> Dfa:
     _link_time(transitions, at)
     _link_leap_seconds(transitions, at, other_seconds, last)
     _link_offsets(transitions, at, last)
-    return _to_canonical_dfa(transitions.delta, last, _distances(at, prefix, other_seconds), alphabet)
+    return _to_canonical_dfa(transitions.delta, last, alphabet)
 
 
 def _blocks(first: int, other_seconds: Dfa) -> StateBlocks:
@@ -144,29 +144,7 @@ def _link_offsets(transitions: TransitionTable, at: StateBlocks, last: int) -> N
     transitions.link_digits(one + ten_digits, ten_digits, last)
 
 
-def _distances(at: StateBlocks, prefix: Dfa, other_seconds: Dfa) -> Ints:
-    """Return the length of the shortest suffix of each state, by block; Dfa would compute it state by state."""
-    out = np.zeros(at.end, np.int32)
-    out[at.other_seconds :] = other_seconds.distances()
-    for index, (first, end) in enumerate(zip(at.offset, (*at.offset[1:], at.other_seconds))):
-        out[first:end] = 5 - index
-    fraction_or_offset = np.full(DAY, 6, np.int32)
-    fraction_or_offset[-1] = 1  # Z
-    to_end = 1 + min(out[at.other_seconds + other_seconds.step(0, char)] for char in "012345")
-    six = np.minimum(2 + fraction_or_offset, to_end)
-    for first, steps in zip(
-        at.leap_second,
-        (1 + six, six, 1 + fraction_or_offset, fraction_or_offset, 1 + fraction_or_offset, fraction_or_offset),
-    ):
-        out[first : first + DAY] = steps
-    for index, (first, end) in enumerate(zip(at.time, (*at.time[1:], at.leap_second[0]))):
-        out[first:end] = to_end + 6 - index
-    if at.time[0]:
-        out[: at.time[0] + 1] = prefix.distances() + out[at.time[0]]
-    return out
-
-
-def _to_canonical_dfa(delta: Ints, last: int, distances: Ints, alphabet: str) -> Dfa:
+def _to_canonical_dfa(delta: Ints, last: int, alphabet: str) -> Dfa:
     """Return the Dfa, with states numbered breadth-first, layer by layer; T and Z also in lower case."""
     numbers = np.full(len(delta) + 1, -1, np.int32)  # The last one is for -1.
     layers, layer, count = [], np.zeros(1, np.int32), 0
@@ -188,5 +166,4 @@ def _to_canonical_dfa(delta: Ints, last: int, distances: Ints, alphabet: str) ->
         np.array([columns.get(start, 0) for start in starts], "<i4"),
         np.ascontiguousarray(numbers[delta[order]], "<i4"),
         accepting,
-        distances[order].tolist(),
     )
