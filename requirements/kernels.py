@@ -3,9 +3,9 @@
     1  numba compiles all kernels to one LLVM module, in a process per core
     2  LLVM emits it for each level of each target, and Zig links a shared library of each target
 
-Needs the extra `build`, on x86-64. The libraries are written to constrain/kernels/libraries and are not committed;
-equal sources give equal libraries, byte for byte, with the same versions of Python, numba and llvmlite
-(`tests/kernels/test_library_build.py`). Prints the size and the SHA-256 of each.
+Needs the packages of requirements/kernels.txt, on x86-64. The libraries are written to constrain/kernels/libraries and
+are not committed; equal sources give equal libraries, byte for byte, with these versions and the same version of
+Python. Prints the size and the SHA-256 of each; `--check` compares, and exits with 1 if one differs.
 """
 
 from __future__ import annotations
@@ -42,15 +42,23 @@ def main() -> int:
     """Build the libraries. Return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--to", type=Path, default=LIBRARIES, help="the folder for the libraries")
+    parser.add_argument(
+        "--check", action="store_const", const="check", help="compare with the libraries that are there"
+    )
     parser.add_argument("--targets", default=",".join(TARGETS), help=f"which, of {', '.join(TARGETS)}")
     options = parser.parse_args()
     libraries = build_libraries(options.targets.split(","), build_module(print_progress))
     options.to.mkdir(parents=True, exist_ok=True)
+    different = 0
     for name, library in libraries.items():
-        (options.to / f"{name}{SUFFIX}").write_bytes(library)
-        zipped = len(zlib.compress(library, 9))
+        path, zipped = options.to / f"{name}{SUFFIX}", len(zlib.compress(library, 9))
         print(f"{name:16} {len(library):9,} bytes, {zipped:9,} zipped, SHA-256 {sha256(library).hexdigest()}")
-    return 0
+        if not options.check:
+            path.write_bytes(library)
+        elif not path.exists() or path.read_bytes() != library:
+            print(f"{name:16} differs from {path}")
+            different += 1
+    return 1 if different else 0
 
 
 if __name__ == "__main__":

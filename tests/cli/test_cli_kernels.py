@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -75,8 +76,10 @@ def test_a_terminal_shows_a_bar(capsys: pytest.CaptureFixture[str], monkeypatch:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("code", "said"), [(COMMAND, kernel_notice.NOTICE), (LIBRARY, "compiling")])
-def test_the_first_use_on_a_machine(tmp_path: Path, code: str, said: str) -> None:
-    first = run_python(code, NUMBA_CACHE_DIR=str(tmp_path))
+def test_the_first_use_of_a_checkout(tmp_path: Path, code: str, said: str) -> None:
+    shutil.copytree(ROOT / "constrain", tmp_path / "constrain", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    environment = {"PYTHONPATH": str(tmp_path), "CONSTRAIN_STORE": str(tmp_path / "store")}
+    first = run_python(f"import os; os.chdir({str(tmp_path)!r})\n{code}", **environment)
     assert first.stderr.count("\n") == 1 and said in first.stderr and "once per checkout" in first.stderr
     assert said not in first.stdout
-    assert run_python(code, NUMBA_CACHE_DIR=str(tmp_path)).stderr == ""
+    assert run_python(f"import os; os.chdir({str(tmp_path)!r})\n{code}", **environment).stderr == ""

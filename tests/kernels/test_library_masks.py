@@ -43,7 +43,8 @@ for source in SOURCES:
         matcher = constraint.matcher()
         for _ in range(40):
             mask = matcher.mask()
-            total.update(mask.tobytes() + matcher.next_bytes() + matcher.forced() + bytes([matcher.is_complete]))
+            total.update(mask.tobytes() + matcher.forced())
+            total.update(bytes([matcher.is_complete, *sorted(matcher.next_bytes())]))
             steps += 1
             allowed = [32 * w + b for w in range(len(mask)) for b in range(32) if mask[w] >> b & 1]
             longer = [token for token in allowed if token >= 256]

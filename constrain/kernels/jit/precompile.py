@@ -62,12 +62,14 @@ def build_module(report: Report, parts: int | None = None) -> bytes:
         return bytes(link_module(functions, lambda one: Path(name, one.name).read_bytes()).as_bitcode())
 
 
-def compile_for_host(source_hash: str, report: Report) -> FindSymbol | None:
+def compile_for_host(source_hash: str, report: Report, other_level: int | None = None) -> FindSymbol | None:
     """Compile all kernels for this machine, keep the result for later processes and load it.
 
-    Return a function that finds symbols; None if the system cannot load what was linked.
+    other_level: a lower level of the processor than its own, for an emulator that has no more. Return a function that
+    finds symbols; None if the system cannot load what was linked.
     """
     target, level = find_target()
+    level = level if other_level is None else other_level
     objects = [emit_head(target, source_hash), emit_level(target, level, build_module(report))]
     library, platform = link_for_host(objects), name_platform()
     if library is None:

@@ -12,8 +12,7 @@ They are named by their content, `<platform>-<digest>`, which detects damaged on
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -115,9 +114,12 @@ def keep_file(source_hash: str, platform: str, suffix: str, content: bytes) -> P
 
 def prune_folders(parent: Path) -> None:
     """Remove all but the latest folders of compiled kernels. Errors are ignored: they only take space."""
-    found: Sequence[tuple[float, Path]] = []
+    found = list[tuple[float, Path]]()
     for folder in parent.glob(f"{FOLDER}*"):
         with suppress(OSError):  # Another process was quicker.
-            found = [*found, (folder.stat().st_mtime, folder)]
+            found.append((folder.stat().st_mtime, folder))
     for _, folder in sorted(found, reverse=True)[MOST_FOLDERS:]:
-        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            for path in folder.iterdir():
+                path.unlink()
+            folder.rmdir()
