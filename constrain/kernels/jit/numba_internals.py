@@ -22,7 +22,7 @@ from ...base.errors import ConstrainError
 
 __all__ = ["VERSIONS", "check_versions", "compile_unoptimised"]
 
-VERSIONS = {"numba": ((0, 60), (0, 70)), "llvmlite": ((0, 43), (0, 52))}
+VERSIONS = {"numba": ((0, 62), (0, 70)), "llvmlite": ((0, 45), (0, 52))}
 """The first version of each library with which this was tested, and the first with which it was not.
 
 Equal to the extra `build` in pyproject.toml (a test compares)."""

@@ -22,6 +22,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -132,10 +133,10 @@ def read_functions(find: FindSymbol | None, source_hash: str) -> dict[str, Calla
 def find_compiled() -> dict[str, Callable[..., Any]] | None:
     """Return the functions of a library in this package, or kept by an earlier process; None if there is none."""
     source_hash, platform = compute_source_hash(), name_platform()
-    for path in (LIBRARIES / f"{platform}{SUFFIX}", *list_libraries(source_hash, platform, SUFFIX)):
+    for path in chain([LIBRARIES / f"{platform}{SUFFIX}"], list_libraries(source_hash, platform, SUFFIX)):
         if path.exists() and (found := read_functions(open_library(path), source_hash)):
             return found
-    if objects := read_objects(source_hash, platform):
+    if importlib.util.find_spec("llvmlite") and (objects := read_objects(source_hash, platform)):
         return read_functions(importlib.import_module(OBJECT_LOADER).load_objects(objects), source_hash)
     return None
 
