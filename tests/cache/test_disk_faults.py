@@ -330,29 +330,6 @@ def test_machine_code_comes_from_trusted_files_alone(objects: Path, damage: Call
     assert list_names(objects), "it is there"
 
 
-def test_processes_that_save_at_the_same_time_do_not_mix_their_code(objects: Path) -> None:
-    def open_files() -> Any:
-        files = object_cache.SealedFiles(str(objects), "one", "stamp")
-        files._version = object_cache.numba.__version__
-        return files
-
-    first, second = open_files(), open_files()
-    second._load_index = dict  # it looked before the first process had saved anything
-    save_index = first._save_index
-
-    def be_overtaken(overloads: dict[Any, str]) -> None:
-        save_index(overloads)
-        second.save("second", b"code of the second")
-
-    first._save_index = be_overtaken
-    first.save("first", b"code of the first")
-    found = open_files()
-    assert found.load("second") == b"code of the second"
-    assert found.load("first") is None  # not in the index of the second: compiled again
-    found.save("first", b"code of the first")
-    assert (found.load("first"), found.load("second")) == (b"code of the first", b"code of the second")
-
-
 @pytest.mark.parametrize("writable", ["package", "kernels", "cache"])
 def test_a_package_folder_that_others_may_write_holds_no_machine_code(
     tmp_path: Path, writable: str, monkeypatch: pytest.MonkeyPatch
