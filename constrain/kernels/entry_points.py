@@ -49,6 +49,7 @@ intern_leaf: Callable[[int, int, int, int], int] = find_function("leaves.intern_
 expand_leaf: Callable[[int, int], int] = find_function("leaves.expand_leaf")
 expand_leaves: Callable[[int, int, int], int] = find_function("leaves.expand_leaves")
 build_trie: Callable[[int, Array], int] = find_function("trie.build_trie")  # int32
+find_unexpanded: Callable[[int, int], int] = find_function("trie.find_unexpanded")
 make_row: Callable[[int, int], int] = find_function("trie.make_row")
 make_suffix_trie: Callable[[int, int, int, int], int] = find_function("trie.make_suffix_trie")
 order_by_length: Callable[[int, int], int] = find_function("trie.order_by_length")
