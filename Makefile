@@ -17,7 +17,7 @@ SAMPLE ?= 500
 LOCKED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint format bench serve-bench decoding plugins gpu suite fuzz jobs hostile clients playground-tests mutate docs sbom audit lock release warmup clean
+.PHONY: help setup demo test test-slow lint format bench serve-bench decoding plugins gpu suite fuzz jobs hostile clients playground-tests mutate docs sbom audit lock kernels kernels-check release warmup clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -137,10 +137,16 @@ audit: $(VENV)/.tools  ## ask a vulnerability service about every package of the
 lock: $(VENV)/.tools  ## write requirements/ci.txt anew, with hashes
 	@UV=$(VENV)/tools/bin/uv requirements/lock.sh
 
-release: $(VENV)/.release  ## sdist and wheel in dist/, tried in empty environments, and release notes; uploads nothing (USES=masks for the first alone)
+kernels: $(VENV)/.kernels  ## the libraries of compiled kernels that a wheel carries, for all targets (minutes)
+	@$(VENV)/kernels/bin/python requirements/kernels.py
+
+kernels-check: $(VENV)/.kernels  ## build them again and compare, byte for byte
+	@$(VENV)/kernels/bin/python requirements/kernels.py --check
+
+release: $(VENV)/.release kernels  ## sdist and wheel in dist/, tried in empty environments, and release notes; uploads nothing (USES=masks for the first alone)
 	@$(VENV)/release/bin/python requirements/release.py $(if $(USES),--uses $(USES))
 
-warmup: $(VENV)/.warm  ## compile the kernels ahead (seconds; kept on disk)
+warmup: $(VENV)/.warm  ## compile the kernels ahead (half a minute; kept on disk)
 
 clean:  ## forget everything that was made, the .venv included
 	rm -rf $(VENV) build dist *.egg-info bench/tmp .pytest_cache .hypothesis .mypy_cache .ruff_cache
@@ -157,7 +163,7 @@ $(BIN)/python:
 $(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "make: 2/3 packages (the first time this fetches torch and takes minutes)"
 ifeq ($(LOCKED),)
-	@$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[transformers,types,validate,infer]"
+	@$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[build,transformers,types,validate,infer]"
 else
 	@$(BIN)/python -m pip install --disable-pip-version-check --require-hashes --no-deps -r requirements/ci.txt
 	@$(BIN)/python -m pip install --disable-pip-version-check --require-hashes --no-deps -r requirements/torch.txt
@@ -193,6 +199,12 @@ $(VENV)/.docs: pyproject.toml | $(VENV)/.run
 	@echo "make: the two builders of the docs, in an environment of their own"
 	@$(PYTHON) -m venv $(VENV)/docs
 	@$(VENV)/docs/bin/python -m pip install --disable-pip-version-check -q -c constraints.txt -e ".[docs]"
+	@touch $@
+
+$(VENV)/.kernels: requirements/kernels.txt pyproject.toml | $(BIN)/python
+	@echo "make: numba, llvmlite and Zig, in an environment of their own (Zig is 100 MB)"
+	@$(PYTHON) -m venv $(VENV)/kernels
+	@$(VENV)/kernels/bin/python -m pip install --disable-pip-version-check -q -r requirements/kernels.txt -e .
 	@touch $@
 
 $(VENV)/.release:

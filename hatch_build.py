@@ -1,16 +1,21 @@
-"""Metadata that the build adds: project URLs, and the README as a package index shows it, with absolute links.
+"""What the build adds: project URLs, the README as a package index shows it, and a check of the compiled kernels.
 
 A package index shows the README alone, so links into the repository need the address of the repository. It is
 `repository` in `[tool.hatch.metadata.hooks.custom]` of pyproject.toml. While that is empty there are no URLs, and the
 README of the package has neither images nor links into the repository, instead of broken ones.
+
+A distribution carries the libraries of constrain/kernels/libraries (`make kernels`), if there are any: then they must
+have been compiled from the kernels that are there now.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 LINK = re.compile(r"(!?)\[((?:[^][]|\[[^]]*\])*)\]\((?!https?:|#|mailto:)([^)\s]+)\)")
@@ -56,3 +61,24 @@ class CustomMetadataHook(MetadataHookInterface):  # type: ignore[misc]
         text = Path(self.root, "README.md").read_text("utf-8")
         metadata["readme"] = {"content-type": "text/markdown", "text": link_readme(text, repository, version)}
         metadata["urls"] = list_urls(repository, version)
+
+
+def check_libraries(root: Path) -> None:
+    """Raise RuntimeError if a library below `root` was compiled from other kernels than those that are there."""
+    sys.path.insert(0, str(root))
+    try:
+        from constrain.kernels.native.native_library import compute_source_hash
+    finally:
+        sys.path.remove(str(root))
+    for path in (root / "constrain" / "kernels" / "libraries").glob("*.so"):
+        if compute_source_hash().encode() not in path.read_bytes():
+            raise RuntimeError(f"{path.name} was compiled from other kernels than those that are here: make kernels")
+
+
+class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
+    """Checks the compiled kernels. An installation of a checkout in place finds the right ones itself."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Check them."""
+        if version != "editable":
+            check_libraries(Path(self.root))

@@ -6,8 +6,8 @@ Each engine runs under `valgrind --tool=callgrind`, which counts instructions by
 client requests where to begin and end (valgrind.h; `Requests`): from the text of a schema to its first mask; the walk
 along a text, mask and advance token by token, when nothing of it is known (fresh); and the third such walk (warm).
 The same loop around an engine that does nothing is taken off. A mask's 16 KB are copied by 32 bytes an instruction: few
-instructions are not always little time. valgrind knows no AVX-512, so kernels are compiled for Haswell here, into a
-cache of their own. Of a warm step it is also told what is inside the engine (kernels, or the peer's library); the rest
+instructions are not always little time. valgrind knows no AVX-512, so kernels are compiled for
+x86-64-v3 here, too. Of a warm step it is also told what is inside the engine (kernels, or the peer's library); the rest
 is Python, its binding, and what they call of the C library.
 """
 
@@ -72,11 +72,17 @@ CASES = {
 """A schema and an instance that walks through what is particular about it."""
 PHASES = ("first mask", "fresh", "warm")
 SECONDS = 900
-HASWELL = {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": ""}
+LEVEL = 1
+"""What valgrind emulates, of the levels of the target linux-x86_64: x86-64-v3."""
+COMPILE = f"""
+from constrain.kernels.jit.precompile import compile_for_host
+from constrain.kernels.native.native_library import compute_source_hash
+compile_for_host(compute_source_hash(), lambda done, count: None, {LEVEL})
+"""
 COPIES = {"GLIBC_TUNABLES": "glibc.cpu.x86_rep_movsb_threshold=1000000000:glibc.cpu.x86_rep_stosb_threshold=1000000000"}
 """valgrind counts an instruction that repeats itself once for every byte: copies shall not be made of it."""
-OWN = {"constrain": "???", "constrain-any": "???", "llguidance": "/llguidance/", "xgrammar": "/xgrammar/"}
-"""What the path of an engine's compiled code contains; code that was made in memory has none."""
+OWN = {"constrain": "/kernels", "constrain-any": "/kernels", "llguidance": "/llguidance/", "xgrammar": "/xgrammar/"}
+"""What the path of an engine's compiled code contains."""
 LABEL = re.compile(r"^desc: Trigger: Client Request: (.*)$", re.M)
 
 
@@ -127,11 +133,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if platform.machine() != "x86_64" or shutil.which("valgrind") is None:
         console.print("[red]This needs valgrind, on x86-64.[/]")
         return 2
-    cache = Path(__file__).parent / "tmp" / "numba-haswell"
-    cache.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, **HASWELL, **COPIES, "NUMBA_CACHE_DIR": str(cache), "PYTHONHASHSEED": "0"}
-    with console.status("compiling kernels for Haswell (once)"):
-        subprocess.run([sys.executable, "-c", "import constrain.engine.matcher"], env=environment, check=True)
+    environment = {**os.environ, **COPIES, "PYTHONHASHSEED": "0"}
+    with console.status("compiling kernels for x86-64-v3"):
+        subprocess.run([sys.executable, "-c", COMPILE], env=environment, check=True)
     counts: dict[str, dict[str, int]] = {}
     for name in options.engines:
         with console.status(f"{name}, under valgrind (minutes)"):

@@ -36,7 +36,7 @@ from .workers import Failure, Guard, run_guarded, run_in_child
 MEMORY = 64 << 30
 QUANTILES = {"p50": 50, "p90": 90, "max": 100}
 PACKAGES = {
-    "constrain": ("numba", "constrain.engine.matcher"),
+    "constrain": ("constrain.engine.matcher",),
     "llguidance": ("llguidance", "tiktoken"),
     "xgrammar": ("xgrammar", "torch"),
 }

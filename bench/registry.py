@@ -80,7 +80,7 @@ BENCHES: dict[str, Bench] = {
         "MB of a process's own pages: prepared, and by how much a schema made the process grow",
     ),
     "start": Bench(
-        "How long until a new process has its first mask, and what of it is numba's import?",
+        "How long until a new process has its first mask, and what of it is numpy's import?",
         "ms by the wall and, in brackets, of CPU: a row for each part of the start, a column for each kind of process",
     ),
     "batches": Bench(

@@ -1,11 +1,11 @@
-"""How long does a new process take to import constrain and have its first mask, and what of it is numba's own import?
+"""How long does a new process take to import constrain and have its first mask, and what of it is numpy's import?
 
     python -m bench start
 
 Each row is a new process, several times; the median of the wall and of the CPU, kernels compiled before, files in the
-page cache. `numpy` and `numba` alone are the floor: what a first mask needs besides is ours. Between `import constrain`
-and the first mask come numba, the compiled kernels, the vocabulary, the schema, which the store knows from an earlier
-process or not, and the table of the vocabulary from the store.
+page cache. numpy alone is the floor: what a first mask needs besides is ours. Between `import constrain` and the first
+mask come the library of kernels, the vocabulary, the schema, which the store knows from an earlier process or not, and
+the table of the vocabulary from the store. Bytecode is kept, as Python does unless PYTHONDONTWRITEBYTECODE is set.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ json.dump(laps, sys.stdout)
 """
 FLOOR = """
 import numpy; lap("numpy")
-import numba; lap("numba")
 """
 IMPORTS = """
 import constrain; lap("import constrain")
-import numba; lap("numba")
-import constrain.engine.matcher; lap("kernels")
+import numpy; lap("numpy")
+import constrain.kernels.entry_points; lap("kernels")
+import constrain.engine.matcher; lap("engine")
 """
 BYTES = """
 vocabulary = constrain.Vocabulary.bytes(); lap("vocabulary")
@@ -70,10 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "CONSTRAIN_STORE": folder}
+        environment = {**os.environ, "CONSTRAIN_STORE": folder, "PYTHONDONTWRITEBYTECODE": ""}
         given = {"schema": SCHEMA, "ranks": str(options.vocabulary)}
         for what, text in (
-            ("the floor: numpy and numba", FLOOR),
+            ("the floor: numpy", FLOOR),
             ("bytes as tokens", (IMPORTS + BYTES + MASK).format(**given)),
             ("Llama 3", (IMPORTS + LLAMA + MASK).format(**given)),
         ):

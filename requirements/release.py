@@ -31,6 +31,11 @@ REQUIRED = (
     "constrain/py.typed", "constrain/kernels/masks.py",
 )  # fmt: skip
 """Files that a wheel must have although no import would miss them at once."""
+LIBRARIES = tuple(
+    f"constrain/kernels/libraries/{name}.so"
+    for name in ("linux-x86_64", "linux-aarch64", "darwin-arm64", "darwin-x86_64")
+)
+"""Compiled kernels, which `make kernels` builds before."""
 FORBIDDEN = (".nbi", ".nbc", ".objects", ".pyc", ".partial.json")
 """Endings of files that caches leave, and that no distribution may have."""
 
@@ -87,7 +92,7 @@ def check_contents(path: Path, files: Iterable[str]) -> None:
     files = set(files)
     if path.suffix == ".whl" and path.stat().st_size >= MOST_BYTES:
         raise ReleaseError(f"{path.name} has {path.stat().st_size:,} bytes, and the limit is {MOST_BYTES:,}")
-    if missing := [name for name in REQUIRED if name not in files]:
+    if missing := [name for name in (*REQUIRED, *LIBRARIES) if name not in files]:
         raise ReleaseError(f"{path.name} lacks {', '.join(missing)}")
     if left := sorted(name for name in files if name.endswith(FORBIDDEN)):
         raise ReleaseError(f"{path.name} has files of a cache: {', '.join(left[:5])}")

@@ -27,7 +27,7 @@ import sys, constrain
 mask = constrain.compile(constrain.Vocabulary.bytes(), schema={"const": "a"}).matcher().mask()
 allowed = [chr(token) for token in range(256) if mask[token // 32] >> token % 32 & 1]
 assert allowed == ['"'], allowed
-assert not {"torch", "transformers", "pydantic", "jsonschema"} & set(sys.modules)
+assert not {"numba", "torch", "transformers", "pydantic", "jsonschema"} & set(sys.modules)
 print("constrain", constrain.__version__, "imports without extras; the mask allows", allowed)
 try:
     constrain.load_model("demo")
@@ -80,8 +80,8 @@ USES = {
 def try_use(use: Use, wheel: Path) -> int:
     """Install a wheel with extras in an empty environment, run the code of a use there, and return its exit code.
 
-    The versions are those that constraints.txt allows. The environment has a cache folder of its own, so that kernels
-    are compiled as on a new machine, and is removed afterwards.
+    The versions are those that constraints.txt allows. The environment has no numba, so that the compiled kernels of
+    the wheel are used, and is removed afterwards.
     """
     with tempfile.TemporaryDirectory(prefix="constrain-release-") as folder:
         python = str(Path(folder, "venv", "bin", "python"))

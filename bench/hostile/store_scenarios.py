@@ -206,17 +206,26 @@ def in_private_place(store: Path) -> bool:
     return store.stat().st_mode & 0o022 != 0
 
 
+KERNELS_ELSEWHERE = """
+from pathlib import Path
+from constrain.kernels.native import library_cache, native_library
+native_library.LIBRARIES = folder = Path({folder!r})
+library_cache.find_folder = lambda source_hash: (folder / source_hash, folder)
+"""
+"""Code that makes a process keep its compiled kernels in a folder."""
+
+
 def damaged_kernels(damage: Callable[[Path], None]) -> Scenario:
     """Compiled kernels are damaged: they are compiled anew, not executed."""
 
     def scenario() -> None:
         with make_store("store", "kernels") as (store, kernels):
-            names = {"CONSTRAIN_STORE": str(store), "NUMBA_CACHE_DIR": str(kernels)}
-            wanted = run_in_new_process(USES_STORE, NEEDS_KERNELS, **names)
+            code = KERNELS_ELSEWHERE.format(folder=str(kernels)) + USES_STORE
+            wanted = run_in_new_process(code, NEEDS_KERNELS, CONSTRAIN_STORE=str(store))
             for path in [*kernels.rglob("*"), *store.rglob("*")]:
                 if path.is_file() and not path.is_symlink():
                     damage(path)
-            if run_in_new_process(USES_STORE, NEEDS_KERNELS, **names) != wanted:
+            if run_in_new_process(code, NEEDS_KERNELS, CONSTRAIN_STORE=str(store)) != wanted:
                 raise Wrong("other masks")
 
     return scenario

@@ -32,13 +32,11 @@ libraries and ours are in [Move from other libraries](how-to/move-from-other-lib
 UNMEASURED = """
 ### What no table shows
 
-- *The first use on a machine.* `constrain` compiles its kernels once after installation, which takes some twenty
-  seconds on two cores (`constrain warmup` does it in advance). The peers are distributed as compiled extensions and
-  have no such pause.
-- *The start of a process.* numba has to be imported before the first mask: see
-  [Start of a process](#start-of-a-process).
-- *What has to be installed.* `constrain` depends on numpy, numba and llvmlite, which take some 250 MB on disk.
-  llguidance is one compiled package of 8 MB without dependencies.
+- *The first use from source.* A wheel of `constrain` has compiled kernels for Linux and macOS. In a source checkout,
+  and on other platforms, they are compiled once, which takes some twenty seconds on two cores. The libraries for macOS
+  and for Linux on ARM have not been run yet.
+- *What has to be installed.* `constrain` depends on numpy and five small packages of Python. llguidance is one compiled
+  package of 8 MB without dependencies.
 - *Engines.* vLLM and SGLang are distributed with XGrammar and llguidance and need no plug-in for them. Our
   [plug-ins](how-to/plug-into-engines.md) for vLLM and SGLang were tested with the classes of these engines, not on a
   GPU under load.

@@ -277,8 +277,8 @@ def build_start() -> ComparisonTable | None:
     return ComparisonTable(
         "Start of a process",
         "Wall time of a new process from its start to the first mask, with kernels that were compiled before. "
-        "*The floor* imports numpy and numba and does nothing else. The peers have not been measured here; they "
-        "do not need numba.",
+        "*The floor* imports what a first mask cannot do without, and does nothing else: numpy, and in results before "
+        "version 0.2 numba. The peers have not been measured here.",
         "ms", OURS, rows, describe_source(document, OURS),
     )  # fmt: skip
 

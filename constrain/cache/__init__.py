@@ -9,7 +9,7 @@
 
 What is cached and how it is serialised is defined where it is made: linked programs, prepared mask tables and
 vocabularies (`constrain.compilation.compile_caches`), Lark parsers (`frontends.lark.parser_cache`), machine code
-(`kernels.jit.object_cache`).
+(`kernels.native.library_cache`).
 """
 
 from .cache_folder import PACKAGE, VARIABLE, cache_folder_path, default_cache_folder, digest_code

@@ -1,6 +1,6 @@
 """The trust check: whether only this user (or root) can have written a file.
 
-Some cached files become machine code, pickles of numba, or arrays that kernels index without bounds checks. Checksums
+Some cached files become machine code, or arrays that kernels index without bounds checks. Checksums
 detect accidents, not attacks, because whoever can write a file can also recompute its checksum. So a file is trusted
 only if nobody but this user or root can have written it:
 

@@ -1,4 +1,4 @@
-"""Load the kernels before measurements, and report their compilation, which happens once per install."""
+"""Load the kernels before measurements, and report their compilation, where they are compiled on this machine."""
 
 from __future__ import annotations
 
@@ -9,35 +9,30 @@ from time import perf_counter
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ..kernels.jit import precompile
+from ..kernels.native import native_library
 from .display import message_console, print_note
 
-__all__ = ["announce_compilation", "are_kernels_compiled", "load_kernels"]
+__all__ = ["announce_compilation", "load_kernels"]
 
-NOTICE = "compiling kernels for this processor, once per install: some 20 seconds …"
+NOTICE = "compiling kernels for this processor, once per checkout: some 20 seconds …"
 Report = Callable[[int, int], None]
 """Called with the number of compiled kernels, first 0, and of all kernels."""
-
-
-def are_kernels_compiled() -> bool:
-    """Return whether all kernels, in their current version, are compiled on disk."""
-    return precompile.is_compiled()
 
 
 @contextmanager
 def announce_compilation() -> Iterator[None]:
     """Announce a compilation of the kernels that begins in the block by a line on stderr; on a terminal with a bar.
 
-    The kernels are compiled when they are first imported, unless they are on disk.
+    The kernels are compiled when they are first used, unless there is a library of them.
     """
-    before = precompile.on_progress
+    before = native_library.on_progress
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     progress = Progress(*columns, console=message_console(), transient=True)
-    precompile.on_progress = show_bar(progress) if sys.stderr.isatty() else print_start
+    native_library.on_progress = show_bar(progress) if sys.stderr.isatty() else print_start
     try:
         yield
     finally:
-        precompile.on_progress = before
+        native_library.on_progress = before
         if progress.tasks:
             progress.stop()
 
@@ -65,8 +60,6 @@ def load_kernels() -> float:
     """Load all kernels, compiling and announcing them if necessary. Return the time in seconds."""
     start = perf_counter()
     with announce_compilation():
-        if not are_kernels_compiled():
-            precompile.compile_all()
         use_kernels()
     return perf_counter() - start
 

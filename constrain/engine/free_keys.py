@@ -18,9 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import layout as at
-from ..kernels.jit.entry_points import entry_point
-from ..kernels.sets import make_keyless
-from ..kernels.token_steps import advance_bytes, advance_token
+from ..kernels.entry_points import advance_bytes, advance_token, make_keyless
 
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary
@@ -35,7 +33,6 @@ PLAIN = [byte for byte in range(32, 127) if byte not in b'"\\']
 """The printable characters that stand for themselves in a JSON string."""
 UNCERTAIN = at.IS_MEMBER | at.IS_OPEN | at.IS_UNSURE | at.HAS_CANDIDATES
 """Flags of sets whose future depends on more than the keys."""
-_walk = entry_point(advance_token)
 
 
 def list_plain_tokens(vocabulary: Vocabulary) -> NDArray[np.bool_]:
@@ -56,7 +53,7 @@ def free_states_after(matcher: Matcher, tokens: NDArray[np.integer]) -> NDArray[
 
     def find(state_cache: StateCache) -> NDArray[np.int64]:
         keyless, address = _find_keyless(matcher, state_cache), state_cache.address
-        states = np.array([_walk(address, keyless, token) for token in tokens.tolist()], np.int64)
+        states = np.array([advance_token(address, keyless, token) for token in tokens.tolist()], np.int64)
         for state in np.unique(states).tolist():
             if state <= 0 or not _is_free(state_cache, state):
                 states[states == state] = 0

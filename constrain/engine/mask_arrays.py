@@ -14,14 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ArgumentError, check_type
-from ..kernels import matcher_calls
-from ..kernels.jit.entry_points import entry_point
-from ..kernels.matcher_calls import AT_OUT_DATA, AT_OUT_DIMS, AT_OUT_FLAGS, AT_OUT_TYPE, POSITION_W
+from ..kernels.call_layout import AT_OUT_DATA, AT_OUT_DIMS, AT_OUT_FLAGS, AT_OUT_TYPE, POSITION_W
+from ..kernels.entry_points import note_array
 
-__all__ = ["can_read_arrays", "check_mask_array", "note_array"]
-
-note_array = entry_point(matcher_calls.note_array)
-"""Write the fields of a numpy array to a position. Arguments: addresses of both; returns the length of the array."""
+__all__ = ["can_read_arrays", "check_mask_array"]
 
 
 @cache

@@ -20,10 +20,20 @@ from ..base.errors import (
     check_type,
 )
 from ..base.keyword_names import explain_attributes
-from ..kernels import layout as at, masks, matcher_calls, token_steps
-from ..kernels.jit.entry_points import address_of, entry_point
+from ..kernels import layout as at
+from ..kernels.entry_points import (
+    address_of,
+    advance_at,
+    advance_token,
+    fill_mask,
+    find_forced_bytes,
+    list_next_bytes,
+    mask_at,
+    note_array,
+    repeat_mask,
+)
 from .bound_program import BoundProgram
-from .mask_arrays import can_read_arrays, check_mask_array, note_array
+from .mask_arrays import can_read_arrays, check_mask_array
 from .matcher_position import MatcherPosition
 from .shortest_completion import completion_search
 from .state_cache import StateCache
@@ -33,14 +43,6 @@ __all__ = ["Matcher"]
 
 MOST_FORCED = 4096
 """Most bytes that `forced` returns at once."""
-
-_mask_at, _advance_at, _address_of = (
-    entry_point(matcher_calls.mask_at),
-    entry_point(matcher_calls.advance_at),
-    entry_point(address_of),
-)
-_mask_again = entry_point(matcher_calls.repeat_mask)
-_walk = entry_point(token_steps.advance_token)
 
 
 FOREIGN_ATTRIBUTES = {
@@ -113,13 +115,13 @@ class Matcher(MatcherPosition):
             If `out` is not a suitable array.
         """
         if out is not None:
-            if out is self._out and _mask_again(self._address, get_ident()) >= 0:
+            if out is self._out and repeat_mask(self._address, get_ident()) >= 0:
                 return out
             address = self._check_out(out)
         else:
             out = np.empty(self._state_cache.table.words, np.int32)
-            address = _address_of(out)
-        if _mask_at(self._address, get_ident(), address) < 0:
+            address = address_of(out)
+        if mask_at(self._address, get_ident(), address) < 0:
             self._mask(out, address)
         return out
 
@@ -128,7 +130,7 @@ class Matcher(MatcherPosition):
         if self._ended:
             out[:] = 0
             return
-        self._retry_evicted(lambda state_cache: state_cache.run(masks.fill_mask, self._set, address))
+        self._retry_evicted(lambda state_cache: state_cache.run(fill_mask, self._set, address))
         if self.constraint.spellable is not None:
             self.constraint.spellable.narrow(out, self.allows)
             if not out.any() and not self.is_complete:
@@ -198,7 +200,7 @@ class Matcher(MatcherPosition):
                 if not 0 <= token < self.constraint.vocabulary.size or self._ended:
                     sets.append(at.DEAD)
                     continue
-                after = _walk(state_cache.address, start, token) if spellable is None else -1
+                after = advance_token(state_cache.address, start, token) if spellable is None else -1
                 sets.append(self._completable_set_after(state_cache, token) if after < 0 else after)
             return sets
 
@@ -214,7 +216,7 @@ class Matcher(MatcherPosition):
         if self._ended:
             return set()
         flags = np.empty(256, np.uint8)
-        self._retry_evicted(lambda state_cache: state_cache.run(masks.list_next_bytes, self._set, flags))
+        self._retry_evicted(lambda state_cache: state_cache.run(list_next_bytes, self._set, flags))
         return set(np.flatnonzero(flags).tolist())
 
     def forced(self) -> bytes:
@@ -230,7 +232,7 @@ class Matcher(MatcherPosition):
             return b""
         text = np.empty(MOST_FORCED, np.uint8)
         return text[
-            : self._retry_evicted(lambda state_cache: state_cache.run(masks.find_forced_bytes, self._set, text))
+            : self._retry_evicted(lambda state_cache: state_cache.run(find_forced_bytes, self._set, text))
         ].tobytes()
 
     def forced_tokens(self) -> list[int]:
@@ -333,7 +335,7 @@ class Matcher(MatcherPosition):
         if type(token) is not int:
             token = check_token(token)
         try:
-            before = _advance_at(self._address, get_ident(), token)
+            before = advance_at(self._address, get_ident(), token)
             if before >= 0:
                 self._accepted.append(token)
                 self._sets.append(before)

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ConstrainError, LimitError, describe_value
-from ..kernels import layout as at, token_steps
-from ..kernels.matcher_calls import AT_CONTEXT, AT_EPOCH, AT_PLAIN, AT_SET, AT_THREAD, POSITION_W
+from ..kernels import entry_points, layout as at
+from ..kernels.call_layout import AT_CONTEXT, AT_EPOCH, AT_PLAIN, AT_SET, AT_THREAD, POSITION_W
 from ..program.program import Program
 from .bound_program import BoundProgram
 from .state_cache import StateCache, StateCacheEvicted
@@ -63,7 +63,7 @@ class MatcherPosition:
         if not isinstance(getattr(constraint, "program", None), Program):
             raise TypeError(f"constraint is {describe_value(constraint)}: give what constrain.compile returned")
         self.constraint = constraint
-        self._position = array("q", bytes(8 * POSITION_W))  # the position; layout: `kernels.matcher_calls`
+        self._position = array("q", bytes(8 * POSITION_W))  # the position; layout: `kernels.call_layout`
         self._address = self._position.buffer_info()[0]
         self._accepted: list[int | bytes] = []
         self._sets: list[int] = []
@@ -129,9 +129,9 @@ class MatcherPosition:
     def _set_after(self, state_cache: StateCache, item: int | bytes) -> int:
         """Return the set after a token or bytes: at.DEAD if a token is refused, -2 - i if byte i is refused."""
         if isinstance(item, int):
-            return state_cache.run(token_steps.advance_token, self._set, item)
+            return state_cache.run(entry_points.advance_token, self._set, item)
         return state_cache.run(
-            token_steps.advance_bytes, self._set, np.frombuffer(bytearray(item), np.uint8), length=len(item)
+            entry_points.advance_bytes, self._set, np.frombuffer(bytearray(item), np.uint8), length=len(item)
         )
 
     def _retry_evicted(self, query: Callable[[StateCache], _T]) -> _T:

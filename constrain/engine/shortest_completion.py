@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.errors import LimitError
 from ..base.work import WorkBudget, work_budget
-from ..kernels import layout as at, sets as kernels
+from ..kernels import entry_points, layout as at
 from ..program.least_costs import NEVER, LeastCosts
 from .set_costs import SetCosts
 from .state_cache import StateCache
@@ -194,7 +194,7 @@ class CompletionSearch(SetCosts):
             estimate, order = self._estimate(current), self._order_bytes(current)
             for k in range(position, len(order)):
                 before = memo.total
-                after = self.state_cache.run(kernels.step_set, current, order[k])
+                after = self.state_cache.run(entry_points.step_set, current, order[k])
                 budget.spend(STEP + memo.total - before, "the shortest completion")
                 if after == at.DEAD or after in parents or length == limit:
                     continue
@@ -234,7 +234,7 @@ class CompletionSearch(SetCosts):
             after, steps = current, list[tuple[int, int, int]]()
             for byte in text:
                 budget.spend(STEP, "the shortest completion")
-                before, after = after, self.state_cache.run(kernels.step_set, after, byte)
+                before, after = after, self.state_cache.run(entry_points.step_set, after, byte)
                 steps.append((after, before, byte))
                 if after == at.DEAD:
                     break

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import LimitError
-from ..kernels import layout as at, masks, token_steps
+from ..kernels import entry_points, layout as at
 from ..vocabulary.vocabulary import Vocabulary
 from .shortest_completion import completion_search
 from .state_cache import StateCache
@@ -57,9 +57,9 @@ class SpellablePositions:
             if int(state_cache.arrays[at.SETS][current * at.SET_W + at.SET_FLAGS]) & at.IS_ACCEPTING:
                 _mark_completable(known, current, parents)
                 continue
-            state_cache.run(masks.write_mask, current, out)
+            state_cache.run(entry_points.write_mask, current, out)
             for token in _list_tokens(out):
-                after = state_cache.run(token_steps.advance_token, current, token)
+                after = state_cache.run(entry_points.advance_token, current, token)
                 if known.get(after):
                     _mark_completable(known, current, parents)
                 elif after in parents:

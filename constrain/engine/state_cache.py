@@ -21,8 +21,7 @@ from ..base.fork_safety import fork_handlers
 from ..base.options import Limits
 from ..base.reserved_memory import map_pages
 from ..kernels import layout as at
-from ..kernels.growth import rehash_tables
-from ..kernels.sets import start_set
+from ..kernels.entry_points import rehash_tables, start_set
 from ..program.least_costs import LeastCosts
 from ..program.program import Program
 from ..vocabulary.mask_table import TableFull, data_address

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..base.errors import ConstrainError, LimitError
 from ..engine.shortest_completion import completion_search
 from ..engine.state_cache import StateCacheEvicted
-from ..kernels import layout as at, masks, token_steps
+from ..kernels import entry_points, layout as at
 from ..sampling.core.masked_sampling import allowed_tokens
 from ..sampling.research.token_automaton import ByteSteps
 
@@ -131,7 +131,7 @@ class ConstraintStates:
         if state in self.token_arcs:
             return self.token_arcs[state].target(token)
         with self._guarded():
-            after = self.state_cache.run(token_steps.advance_token, self.sets[state], token)
+            after = self.state_cache.run(entry_points.advance_token, self.sets[state], token)
         return self._number(after) if after > 0 else -1
 
     def step_bytes(self, state: int, data: bytes) -> int:
@@ -140,7 +140,7 @@ class ConstraintStates:
             return state if not data else -1
         octets = np.frombuffer(bytearray(data), np.uint8)
         with self._guarded():
-            after = self.state_cache.run(token_steps.advance_bytes, self.sets[state], octets, length=len(data))
+            after = self.state_cache.run(entry_points.advance_bytes, self.sets[state], octets, length=len(data))
         return self._number(after) if after > 0 else -1
 
     def is_accepting(self, state: int) -> bool:
@@ -167,7 +167,7 @@ class ConstraintStates:
         """Return the tokens that are allowed in a state, without end tokens."""
         out = np.empty(self.state_cache.table.words, np.int32)
         with self._guarded():
-            self.state_cache.run(masks.write_mask, self.sets[state], out)
+            self.state_cache.run(entry_points.write_mask, self.sets[state], out)
         allowed = allowed_tokens(out)
         return allowed[~np.isin(allowed, self.ends)]
 
@@ -193,7 +193,7 @@ class ConstraintStates:
     def _explore_bytes(self, state: int) -> Arcs:
         flags = np.empty(256, np.uint8)
         with self._guarded():
-            self.state_cache.run(masks.list_next_bytes, self.sets[state], flags)
+            self.state_cache.run(entry_points.list_next_bytes, self.sets[state], flags)
         octets = np.flatnonzero(flags)
         return Arcs.of(octets, np.array([self.step_bytes(state, bytes((one,))) for one in octets.tolist()], np.int64))
 

@@ -1,7 +1,9 @@
 """Compiled kernels: functions over flat int32 arrays that take and return ints.
 
-    jit/               compilation of each kernel alone, on all cores, cached in one file; all use of numba's internals
-    context_layout program_layout record_layout table_layout
+    entry_points       what Python calls; the only file here that the package imports besides layouts
+    native/            the library of compiled kernels: found, loaded, kept
+    jit/               how it is built: numba, LLVM and a linker
+    context_layout program_layout record_layout table_layout call_layout
                        the slots of a context, the instructions, the fields of every record (constants only)
     context_views      slots of a context as pointers
     interned_names string_cursors object_states stacks unique_members
@@ -26,6 +28,6 @@
 A kernel that lacks something (space, a rule, a row) writes a request to HEAD[STATUS] (`context_layout`) and returns -1;
 the caller provides it and calls again. Nothing is undone: records that were appended stay valid.
 
-Machine code is cached in a folder named by a digest of all these files (`jit.object_cache`): after an edit of one
-file all kernels are recompiled.
+The library is used only if it was compiled from these files (`native.native_library`): after an edit of one file all
+kernels are compiled again.
 """

@@ -15,9 +15,9 @@ from numba import types
 
 from .jit.compiled_calls import define_call
 
-__all__ = ["address", "at", "lowest_bit", "count_ones", "size", "view"]
+__all__ = ["address", "at", "count_ones", "int64s_at", "lowest_bit", "size", "view"]
 
-INT, INT32, POINTER = types.int64, types.int32, types.CPointer(types.int32)
+INT, INT32, POINTER, POINTER64 = types.int64, types.int32, types.CPointer(types.int32), types.CPointer(types.int64)
 
 
 def view(c: Any, slot: Any) -> Any:
@@ -40,6 +40,11 @@ def at(address: Any) -> Any:
     raise NotImplementedError
 
 
+def int64s_at(address: Any) -> Any:
+    """Return a pointer to the int64s at an address."""
+    raise NotImplementedError
+
+
 def lowest_bit(bits: Any) -> Any:
     """Return the index of the lowest bit that is set; `bits` must not be 0."""
     raise NotImplementedError
@@ -51,7 +56,7 @@ def count_ones(bits: Any) -> Any:
 
 
 def _load(context: Any, builder: Any, address: Any, index: Any) -> Any:
-    pointer = builder.inttoptr(address, context.get_value_type(types.CPointer(types.int64)))
+    pointer = builder.inttoptr(address, context.get_value_type(POINTER64))
     return builder.load(builder.gep(pointer, [index]))
 
 
@@ -73,5 +78,7 @@ define_call(view, lambda context, builder, *values: _pointer(context, builder, _
 define_call(address, _begin, INT, INT, INT)
 define_call(size, _length, INT, INT, INT)
 define_call(at, _pointer, POINTER, INT)
+define_call(int64s_at, lambda context, builder, address: builder.inttoptr(address, context.get_value_type(POINTER64)),
+            POINTER64, INT)  # fmt: skip
 define_call(lowest_bit, lambda context, builder, bits: builder.cttz(bits, BIT_TYPE(1)), INT, INT)
 define_call(count_ones, lambda context, builder, bits: builder.zext(builder.ctpop(bits), INT_TYPE), INT, INT32)

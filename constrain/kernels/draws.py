@@ -14,10 +14,9 @@ import numpy as np
 from numba import float32, float64, types
 from numba.extending import intrinsic, overload
 
+from .call_layout import GROUP
 from .jit.compilation import OPTIONS, entry
 
-GROUP = 64
-"""Words per group: about the square root of the words of a large vocabulary."""
 BLOCK_TOKENS = 128
 """Tokens that `list_above` tests together."""
 ANY_ORDER = {"reassoc", "contract"}

@@ -10,7 +10,7 @@ from typing import Any
 
 from .context_views import address, at, view
 from .interned_names import request
-from .jit.compilation import inlined, kernel, recursive
+from .jit.compilation import inlined, kernel
 from .lexemes import find_next_reader, find_root_reader
 from .parsing import commit_lexeme, find_accepted_terminals, intern_list, truncate_pairs
 from .sets import step_set
@@ -52,7 +52,7 @@ def try_exit(c: Any, s: Any, exit_: Any, out: Any) -> Any:
     return 0
 
 
-@recursive("int64(int64, int64, int64, int64, int64, int64, int64, int64, int64, int64)")
+@kernel("int64(int64, int64, int64, int64, int64, int64, int64, int64, int64, int64)")
 def visit_reader(
     c: Any, s: Any, block: Any, reader: Any, stack: Any, columns: Any, brackets: Any, column: Any, depth: Any, out: Any
 ) -> Any:

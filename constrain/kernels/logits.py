@@ -13,9 +13,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .context_views import at
+from .context_views import at, int64s_at
 from .jit.compilation import entry, inlined
-from .jit.entry_points import int64s_at
 
 GROUP = 8
 """Words that are classified together: branches on single words would be mispredicted in a mixed mask."""

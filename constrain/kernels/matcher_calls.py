@@ -1,6 +1,6 @@
 """The calls of a Matcher at every token, for one position or a batch, without the GIL (kernels).
 
-A position is an int64 record that its Matcher owns (fields AT_...): Python passes only its address. These kernels also
+A position is an int64 record that its Matcher owns (`call_layout`): Python passes only its address. These kernels also
 check that the position is still valid: it belongs to the state cache of one thread, and to one epoch of that. If the
 result is -1, Python takes the slow path.
 """
@@ -9,26 +9,23 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from .call_layout import (
+    AT_CONTEXT,
+    AT_EPOCH,
+    AT_OUT,
+    AT_OUT_DATA,
+    AT_OUT_DIMS,
+    AT_OUT_FLAGS,
+    AT_OUT_TYPE,
+    AT_PLAIN,
+    AT_SET,
+    AT_THREAD,
+)
 from .context_layout import EPOCH, HEAD, T_WORDS, TABLE, WORKER
-from .context_views import at, view
+from .context_views import at, int64s_at, view
 from .jit.compilation import entry, inlined
-from .jit.entry_points import int64s_at
 from .masks import fill_mask
 from .token_steps import advance_token
-
-AT_CONTEXT: Final = 0  # address of the context of its state cache
-AT_SET: Final = 1  # id of the set of configurations
-AT_EPOCH: Final = 2  # epoch of the state cache in which the id of the set is valid
-AT_THREAD: Final = 3  # thread that owns the state cache
-AT_PLAIN: Final = (
-    4  # tokens below this id are stepped by their bytes alone; 0: take the slow path; -1: the text has ended
-)
-AT_OUT: Final = 5  # the latest array that was masked (address of the object) and its fields; 0: none
-AT_OUT_DATA: Final = 6
-AT_OUT_DIMS: Final = 7  # number of dimensions
-AT_OUT_TYPE: Final = 8
-AT_OUT_FLAGS: Final = 9
-POSITION_W: Final = 10
 
 OBJECT: Final = object.__basicsize__ // 8
 """int64s in the head of a Python object; in a numpy array the fields below follow (`PyArrayObject_fields`, its ABI)."""
@@ -47,7 +44,13 @@ def is_current(position: Any, thread: Any) -> Any:
     return 1 if p[AT_THREAD] == thread and view(p[AT_CONTEXT], HEAD)[EPOCH] == p[AT_EPOCH] else 0
 
 
-@entry("int64(int64, int64)")
+@entry("int64(int32[::1])", releases_gil=False)
+def address_of(array: Any) -> Any:
+    """Return the address of the data of an array, in a twentieth of the time that `array.ctypes.data` takes."""
+    return array.ctypes.data
+
+
+@entry("int64(int64, int64)", releases_gil=False)
 def note_array(position: Any, array: Any) -> Any:
     """Store in a position the fields of a one-dimensional numpy array, the object at `array`. Return its length."""
     p, a = int64s_at(position), int64s_at(array)
@@ -96,7 +99,7 @@ def advance_at(position: Any, thread: Any, token: Any) -> Any:
     return before
 
 
-@entry("int64(int64, int64, int64, int64)")
+@entry("int64(int64, int64, int64, int64)", releases_gil=False)
 def count_positions(positions: Any, count: Any, workers: Any, counts: Any) -> Any:
     """Count in int64s at `counts` the positions that each worker serves. Return the greatest count."""
     served = int64s_at(counts)

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
-from ..kernels import draws
+from ..kernels import entry_points
+from ..kernels.call_layout import GROUP
 from .core.token_masses import as_kernel_row
 
 __all__ = ["FAINTEST", "ExponentialRace", "Row"]
@@ -174,7 +175,7 @@ class ExponentialRace:
     def _start_clocks(self) -> None:
         """Draw clocks for the likely tokens, found in one pass over the row, and one for all others."""
         logs, buffer = self._logs, np.empty(int(ROOM / HEAD), np.int64)
-        count = draws.list_above(logs, logs.dtype.type(np.log(HEAD * self.total)), buffer)
+        count = entry_points.list_above(logs, logs.dtype.type(np.log(HEAD * self.total)), buffer)
         tokens = buffer[:count].copy()
         chosen = logs[tokens].astype(np.float64)
         self._check_top(float((chosen if count else logs).max()))
@@ -200,8 +201,8 @@ class ExponentialRace:
         bits[self._likely] = 0
         self._mask = np.packbits(bits, bitorder="little").view(np.int32)
         words = len(self._mask)
-        self._sums = np.empty(words + -(-words // draws.GROUP))
-        expected, self._pool = self.left, draws.sum_masses(self._logs, self._mask, self._sums)
+        self._sums = np.empty(words + -(-words // GROUP))
+        expected, self._pool = self.left, entry_points.sum_masses(self._logs, self._mask, self._sums)
         self.left = float(self._suffix[self._at]) + self._pool
         self._check_total(expected)
 
@@ -214,8 +215,8 @@ class ExponentialRace:
         if not self._pool > FAINT * self.total:
             self._split_pool()
             return
-        token, now = draws.find_token(self._logs, self._mask, self._sums, self.rng.random()), self._pool_clock
-        self._pool = draws.remove_token(self._logs, self._mask, self._sums, token)
+        token, now = entry_points.find_token(self._logs, self._mask, self._sums, self.rng.random()), self._pool_clock
+        self._pool = entry_points.remove_token(self._logs, self._mask, self._sums, token)
         self._restart_pool_clock(now)
         mass, at = math.exp(self._logs[token]), self._at
         if at and (at == len(self._clocks) or now < self._clocks[at]):  # reuse the slot of the last token taken

@@ -25,8 +25,16 @@ from ..automata.numerals.number_language import NumberLanguage
 from ..base.fork_safety import fork_handlers
 from ..base.reserved_memory import map_pages
 from ..kernels import layout as at
-from ..kernels.leaves import expand_leaf, expand_leaves, intern_leaf
-from ..kernels.trie import build_trie, find_unexpanded, make_row, make_suffix_trie, order_by_length
+from ..kernels.entry_points import (
+    build_trie,
+    expand_leaf,
+    expand_leaves,
+    find_unexpanded,
+    intern_leaf,
+    make_row,
+    make_suffix_trie,
+    order_by_length,
+)
 from .number_leaves import NumberLeaves
 from .token_order import order_tokens
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import random
 import resource
 import shutil
@@ -13,7 +12,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from constrain import Constraint, Vocabulary, compile, lark, warm_up
@@ -21,7 +19,7 @@ from constrain.cache.cache_folder import VARIABLE, digest_code
 from constrain.cache.sealed_files import TEMPORARY, prune_folder, read_sealed, write_sealed
 from constrain.compilation.compile_caches import programs, recent
 from constrain.forms import form
-from constrain.kernels.jit import object_cache
+from constrain.kernels.native import library_cache
 from constrain.vocabulary.mask_table import MaskTable
 from tests.project.test_processes import forked
 
@@ -301,10 +299,10 @@ def test_killed_at_any_point_of_a_write_to_the_cache(tmp_path: Path, when: str) 
 
 @pytest.fixture
 def objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of machine code with files as the real ones."""
+    """A folder of machine code with a file as the real ones."""
     folder = tmp_path / "objects"
-    monkeypatch.setattr(object_cache, "find_folder", lambda: (folder, tmp_path))
-    object_cache.write_cached("code", b"machine code" * 50)
+    monkeypatch.setattr(library_cache, "find_folder", lambda source_hash: (folder, tmp_path))
+    assert library_cache.keep_file("", "here", ".so", b"machine code" * 50) is not None
     yield folder
 
 
@@ -318,64 +316,18 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "ten bytes": lambda path: os.truncate(path, 10),
     "empty": lambda path: os.truncate(path, 0),
     "one bit": lambda path: path.write_bytes(path.read_bytes()[:-1] + b"\0") and None,
-    "of another numba": lambda path: write_sealed(path, b"another", [b"machine code" * 50]) and None,
+    "renamed": lambda path: path.rename(path.with_name(f"here-{'0' * 32}.so")) and None,
+    "another file": lambda path: path.write_bytes(b"another machine's code") and None,
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_machine_code_comes_from_trusted_files_alone(objects: Path, damage: Callable[[Path], None]) -> None:
-    assert object_cache.read_cached("code") == b"machine code" * 50
-    damage(objects / "code")
-    assert object_cache.read_cached("code") is None
-    assert not object_cache.is_complete()
-
-
-def test_a_pickle_of_numba_is_not_opened_unless_trusted(objects: Path) -> None:
-    class Trap:
-        def __reduce__(self) -> tuple[Any, ...]:
-            return pytest.fail, ("a foreign pickle was opened",)
-
-    numba_version = object_cache.numba.__version__
-    good = pickle.dumps(numba_version) + pickle.dumps(("stamp", {"key": "data.nbc"}))
-    files = object_cache.SealedFiles(str(objects), "one", "stamp")
-    files._version = numba_version
-    object_cache.write_cached("one.nbi", good)
-    object_cache.write_cached("data.nbc", pickle.dumps([1, 2]))
-    assert files.load("key") == [1, 2]
-    for name in ("one.nbi", "data.nbc"):
-        whole = (objects / name).read_bytes()
-        for content in (pickle.dumps(Trap()), pickle.dumps(numba_version) + pickle.dumps(Trap()), b"", whole[:50]):
-            (objects / name).write_bytes(content)
-            assert files.load("key") is None
-        (objects / name).write_bytes(whole)
-        assert files.load("key") == [1, 2]
-        (objects / name).chmod(0o666)
-        assert files.load("key") is None
-        (objects / name).chmod(0o644)
-    assert object_cache.SealedFiles(str(objects), "one", "another stamp").load("key") is None
-
-
-def test_processes_that_save_at_the_same_time_do_not_mix_their_code(objects: Path) -> None:
-    def open_files() -> Any:
-        files = object_cache.SealedFiles(str(objects), "one", "stamp")
-        files._version = object_cache.numba.__version__
-        return files
-
-    first, second = open_files(), open_files()
-    second._load_index = dict  # it looked before the first process had saved anything
-    save_index = first._save_index
-
-    def be_overtaken(overloads: dict[Any, str]) -> None:
-        save_index(overloads)
-        second.save("second", b"code of the second")
-
-    first._save_index = be_overtaken
-    first.save("first", b"code of the first")
-    found = open_files()
-    assert found.load("second") == b"code of the second"
-    assert found.load("first") is None  # not in the index of the second: compiled again
-    found.save("first", b"code of the first")
-    assert (found.load("first"), found.load("second")) == (b"code of the first", b"code of the second")
+    (path,) = library_cache.list_libraries("", "here", ".so")
+    assert path.read_bytes() == b"machine code" * 50
+    damage(path)
+    assert not list(library_cache.list_libraries("", "here", ".so"))
+    assert list_names(objects), "it is there"
 
 
 @pytest.mark.parametrize("writable", ["package", "kernels", "cache"])
@@ -387,18 +339,15 @@ def test_a_package_folder_that_others_may_write_holds_no_machine_code(
     beside.mkdir(parents=True, mode=0o755)
     for one in (package, package / "kernels", beside):
         one.chmod(0o755)
-    monkeypatch.setattr(object_cache, "PACKAGE", package)
-    monkeypatch.setattr(object_cache, "KERNELS", package / "kernels")
-    monkeypatch.setattr(object_cache, "BESIDE", beside)
-    monkeypatch.setattr(object_cache.numba.config, "CACHE_DIR", "")
-    where = object_cache.find_folder.__wrapped__
-    name = object_cache.FOLDER + object_cache.compute_identity()
-    assert where() == (beside / name, package)
+    monkeypatch.setattr(library_cache, "PACKAGE", package)
+    monkeypatch.setattr(library_cache, "KERNELS", package / "kernels")
+    monkeypatch.setattr(library_cache, "BESIDE", beside)
+    where, name = library_cache.find_folder, f"{library_cache.FOLDER}abc"
+    assert where("abc") == (beside / name, package)
     {"package": package, "kernels": package / "kernels", "cache": beside}[writable].chmod(0o777)
     mine = tmp_path / "store"
-    assert where() == (mine / name, mine)
+    assert where("abc") == (mine / name, mine)
     mine.mkdir(mode=0o777)
     mine.chmod(0o777)
-    assert where() is None, "compiled in memory"
-    monkeypatch.setattr(object_cache, "find_folder", lambda: None)
-    assert isinstance(object_cache.function_cache(np.sum), object_cache.NullCache)
+    assert where("abc") is None, "compiled in memory"
+    assert library_cache.keep_file("abc", "here", ".so", b"x") is None

@@ -189,7 +189,7 @@ def test_what_one_worker_raises_the_caller_raises(monkeypatch: pytest.MonkeyPatc
         raise LimitError("no more")
 
     monkeypatch.setattr(state_cache.StateCache, "run", refuse)
-    monkeypatch.setattr("constrain.engine.batches.parallel_fill._fill_many", lambda fill, c, s, r, done, *rest: done)
+    monkeypatch.setattr("constrain.kernels.entry_points.fill_masks", lambda fill, c, s, r, done, *rest: done)
     with pytest.raises(LimitError, match="no more"):
         fill_masks(matchers, np.zeros((20, WORDS), np.int32), threads=2)
 

@@ -11,8 +11,8 @@ import pytest
 from constrain import Vocabulary, compile
 from constrain.engine.matcher import Matcher
 from constrain.kernels import matcher_calls
+from constrain.kernels.call_layout import AT_EPOCH, AT_PLAIN, AT_SET, AT_THREAD
 from constrain.kernels.layout import HEAD, WORKER
-from constrain.kernels.matcher_calls import AT_EPOCH, AT_PLAIN, AT_SET, AT_THREAD
 
 WORDS, MARK = 9, 12345
 VOCABULARY = Vocabulary.bytes()

@@ -14,7 +14,7 @@ from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.engine.matcher import Matcher
 from constrain.grammar.nodes import EMPTY, Choice, Grammar, Layout, Literal, Node, Object, Property, Sequence, Strings
 from constrain.kernels import layout as at
-from constrain.kernels.matcher_calls import AT_SET
+from constrain.kernels.call_layout import AT_SET
 from tests.token_mask_oracle import members
 
 CODES = [

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from constrain.kernels.jit.targets import TARGETS
+from constrain.kernels.native.native_library import SUFFIX, compute_source_hash
+
 ROOT = Path(__file__).resolve().parents[2]
 INSTALL = re.compile(r"""pip install (?:-[\w-]+ )*["']?([\w.-]+)(?:\[([\w,]+)\])?""")
 NOT_OURS = {"mypy"}
@@ -77,13 +80,16 @@ def test_requirements_whose_private_parts_are_used_have_an_upper_bound() -> None
 
 @pytest.fixture(scope="module")
 def build() -> ModuleType:
-    """hatch_build.py, with a stand-in for the base class of its hook: the backend is not needed to read the README."""
-    interface = ModuleType("hatchling.metadata.plugin.interface")
-    interface.MetadataHookInterface = object  # type: ignore[attr-defined]
+    """hatch_build.py, with stand-ins for the base classes of its hooks: the backend is not needed here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, interface.__name__, interface)
-        for name in ("hatchling", "hatchling.metadata", "hatchling.metadata.plugin"):
-            patch.setitem(sys.modules, name, ModuleType(name))
+        hooks = {"metadata.plugin": "MetadataHookInterface", "builders.hooks.plugin": "BuildHookInterface"}
+        for dotted, base in hooks.items():
+            interface = ModuleType(f"hatchling.{dotted}.interface")
+            setattr(interface, base, object)
+            parts = interface.__name__.split(".")
+            for k in range(1, len(parts)):
+                patch.setitem(sys.modules, ".".join(parts[:k]), ModuleType(".".join(parts[:k])))
+            patch.setitem(sys.modules, interface.__name__, interface)
         return load_script(ROOT / "hatch_build.py")
 
 
@@ -144,15 +150,34 @@ def test_release_notes(release: ModuleType, tmp_path: Path) -> None:
 def test_contents_of_a_distribution(release: ModuleType, tmp_path: Path) -> None:
     wheel = tmp_path / "x.whl"
     wheel.write_bytes(b"x")
-    release.check_contents(wheel, release.REQUIRED)
+    whole = [*release.REQUIRED, *release.LIBRARIES]
+    release.check_contents(wheel, whole)
     with pytest.raises(release.ReleaseError, match=r"lacks constrain/py\.typed"):
-        release.check_contents(wheel, [name for name in release.REQUIRED if name != "constrain/py.typed"])
+        release.check_contents(wheel, [name for name in whole if name != "constrain/py.typed"])
     with pytest.raises(release.ReleaseError, match="files of a cache"):
-        release.check_contents(wheel, [*release.REQUIRED, "constrain/kernels/__pycache__/a.objects"])
+        release.check_contents(wheel, [*whole, "constrain/kernels/__pycache__/a.objects"])
     with wheel.open("wb") as file:
         file.truncate(release.MOST_BYTES)
     with pytest.raises(release.ReleaseError, match="the limit is 15,000,000"):
-        release.check_contents(wheel, release.REQUIRED)
+        release.check_contents(wheel, whole)
+    with pytest.raises(release.ReleaseError, match=r"lacks constrain/kernels/libraries/linux-x86_64\.so"):
+        release.check_contents(tmp_path / "x.tar.gz", release.REQUIRED)
+
+
+def test_the_release_has_a_library_of_each_target(release: ModuleType) -> None:
+    names = [f"constrain/kernels/libraries/{name}{SUFFIX}" for name in TARGETS]
+    assert sorted(release.LIBRARIES) == sorted(names)
+
+
+def test_libraries_of_other_sources_are_not_distributed(build: ModuleType, tmp_path: Path) -> None:
+    folder = tmp_path / "constrain" / "kernels" / "libraries"
+    folder.mkdir(parents=True)
+    build.check_libraries(tmp_path)
+    (folder / "linux-x86_64.so").write_bytes(b"ELF" + compute_source_hash().encode() + b"\0")
+    build.check_libraries(tmp_path)
+    (folder / "linux-aarch64.so").write_bytes(b"ELF" + b"0" * 32 + b"\0")
+    with pytest.raises(RuntimeError, match=r"linux-aarch64\.so was compiled from other kernels"):
+        build.check_libraries(tmp_path)
 
 
 def test_required_files_exist(release: ModuleType) -> None:

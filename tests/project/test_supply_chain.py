@@ -89,7 +89,7 @@ def test_the_lock_has_what_the_project_asks_for(python: str) -> None:
 
 @pytest.mark.parametrize("name", PRIVATE)
 def test_packages_whose_private_parts_are_used_have_an_upper_bound(name: str) -> None:
-    (found,) = [one for one in map(Requirement, project()["dependencies"]) if one.name == name]
+    (found,) = [one for one in map(Requirement, project()["optional-dependencies"]["build"]) if one.name == name]
     assert any(one.operator in ("<", "<=", "==") for one in found.specifier)
 
 
@@ -102,7 +102,7 @@ def test_the_sbom_names_every_package_once(tmp_path: Path) -> None:
         )  # fmt: skip
     made = json.loads(out.read_text("utf-8"))
     names = [one["name"] for one in made["components"]]
-    assert {"numba", "numpy", "lark", "llvmlite"} <= set(names)
+    assert {"numpy", "lark", "rich", "typer"} <= set(names)
     assert len(names) == len(set(names)) and "torch" not in names
     refs = {made["metadata"]["component"]["bom-ref"], *(one["bom-ref"] for one in made["components"])}
     assert {one["ref"] for one in made["dependencies"]} == refs

@@ -15,8 +15,7 @@ import numpy as np
 
 from ...base.errors import ArgumentError, check_count
 from ...base.extensions import find_extension
-from ...kernels.jit.entry_points import entry_point
-from ...kernels.logits import apply_masks
+from ...kernels.entry_points import apply_masks
 from .array_memory import ArrayMemory, as_numpy, check_rows, describe_memory
 from .worker_threads import count_cores, run_together
 
@@ -26,8 +25,6 @@ INFINITY = {"float16": (16, 0xFC00), "bfloat16": (16, 0xFF80), "float32": (32, 0
 """Bits per logit and bit pattern of minus infinity (IEEE 754; bfloat16 is the upper half of a float32)."""
 LEAST_SHARE = 1 << 20
 """Bytes per thread from which another thread pays off: waking one takes about 40 µs, writing the bytes 30 µs."""
-
-_apply_many = entry_point(apply_masks)
 
 
 def apply_mask(logits: Any, masks: Any, *, rows: Iterable[int] | None = None, threads: int | None = None) -> Any:
@@ -81,10 +78,10 @@ def apply_mask(logits: Any, masks: Any, *, rows: Iterable[int] | None = None, th
     addresses = (scores.address, scores.stride, scores.shape[-1], bits.address, bits.stride, bits.shape[-1],
             numbers.buffer_info()[0] if numbers else 0)  # fmt: skip
     if threads == 1 or count < 2:
-        _apply_many(*addresses, 0, count, width, pattern)
+        apply_masks(*addresses, 0, count, width, pattern)
     else:
         edges = [count * share // min(threads, count) for share in range(min(threads, count) + 1)]
-        run_together([partial(_apply_many, *addresses, *ends, width, pattern) for ends in zip(edges, edges[1:])])
+        run_together([partial(apply_masks, *addresses, *ends, width, pattern) for ends in zip(edges, edges[1:])])
     return logits
 
 

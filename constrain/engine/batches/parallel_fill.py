@@ -15,8 +15,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import ArgumentError, check_count, describe_value
-from ...kernels import layout as at, masks, matcher_calls
-from ...kernels.jit.entry_points import entry_point
+from ...kernels import entry_points, layout as at
 from ..state_cache import StateCacheEvicted
 from .array_memory import ArrayMemory, as_numpy, check_rows, describe_memory
 from .worker_threads import count_cores, run_together
@@ -29,8 +28,6 @@ __all__ = ["fill_masks"]
 
 LEAST_SHARE = 32
 """Rows per thread from which another thread pays off: waking one takes about 40 µs, a mask 0.5 to 10 µs."""
-
-_fill_many, _count_rows = entry_point(matcher_calls.fill_masks), entry_point(matcher_calls.count_positions)
 
 
 def fill_masks(
@@ -80,7 +77,10 @@ def fill_masks(
             -(-len(matchers) // threads) * 5 // 4
         )  # allow some imbalance: moving a matcher replays all its tokens
         counts = array("q", bytes(8 * threads))
-        if _count_rows(addresses.buffer_info()[0], len(addresses), threads, counts.buffer_info()[0]) > most_rows:
+        if (
+            entry_points.count_positions(addresses.buffer_info()[0], len(addresses), threads, counts.buffer_info()[0])
+            > most_rows
+        ):
             _assign_workers(matchers, threads, most_rows)
     unfinished: list[int] = []
     fill_rows = partial(_fill_rows, matchers, addresses, listed, memory, unfinished, get_ident(), threads)
@@ -136,7 +136,7 @@ def _fill_rows(
     inputs = addresses.buffer_info()[0], numbers.buffer_info()[0] if numbers else 0
     output = worker, threads, thread, memory.address, memory.stride, memory.shape[1]
     done, last = 0, len(addresses)
-    while (done := _fill_many(*inputs, done, last, *output)) != last:
+    while (done := entry_points.fill_masks(*inputs, done, last, *output)) != last:
         if done < 0:
             unfinished.append(-1 - done)
             done = -done
@@ -144,7 +144,7 @@ def _fill_rows(
         matcher = matchers[done]
         try:
             matcher._state_cache.run(
-                masks.fill_mask, matcher._set, memory.address + memory.stride * (rows[done] if rows else done)
+                entry_points.fill_mask, matcher._set, memory.address + memory.stride * (rows[done] if rows else done)
             )
         except StateCacheEvicted:
             pass  # the eviction invalidated this position, and others of this state cache

@@ -19,9 +19,7 @@ from ...base.errors import LimitError
 from ...base.json_documents import find_deeper
 from ...base.options import Limits
 from ...kernels import layout as at
-from ...kernels.interned_names import extend_chain
-from ...kernels.sets import compute_step
-from ...kernels.unique_members import add_guard, write_text_to_buffer
+from ...kernels.entry_points import add_guard, compute_step, extend_chain, write_text_to_buffer
 from .guarded_sets import GuardedSets
 from .json_equality import Value, parse_value
 from .json_prefixes import parse_prefix

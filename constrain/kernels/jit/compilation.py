@@ -1,177 +1,117 @@
-"""Decorators of compiled functions: separate compilation of kernels, linked by symbols when they are loaded.
+"""Decorators that declare compiled functions. Nothing is compiled when a file of kernels is imported.
 
-numba links the callees of a function into it and optimises them again for each caller: with some 150 functions that
-call each other this was two thirds of the compile time. A `kernel` is compiled alone; its callers know its name and
-signature, and its address is resolved when they are loaded. A tiny function is `inlined` and one that calls itself is
-`recursive`: both are linked into their callers by numba. An `entry` is called from Python.
+    @kernel("int64(int64, int64)")   compiled alone; other kernels call it by its symbol, and so does Python
+    @entry(signature)                the same with arrays, several signatures, or other options, for calls from Python
+    @inlined("int64(int64)")         linked into its callers, because it is tiny or returns a tuple
 
-Compiled code is cached on disk (`object_cache`). A kernel needs only the signatures of the others, so processes
-compile different kernels in parallel, each its `Share`: see `precompile`. All this depends on internals of numba; if
-they cannot be used, the same decorators compile through its public API (`numba_internals`, `public_api`).
+`module_builder` compiles all declared functions to one LLVM module. Kernels may call themselves and each other in any
+order, since a call names only a symbol. From Python, a declared function calls its compiled form in the library of this
+process (`kernels.native_library`), as the tests of single kernels do; the package itself imports what it calls from
+`kernels.entry_points`, which needs no numba.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable
-from ctypes import CFUNCTYPE, c_int64
-from functools import cached_property, partial
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
-from llvmlite import binding
 from numba import njit, types
+from numba.core.sigutils import normalize_signature
 from numba.extending import models, register_model
 
-from . import numba_internals, object_cache, precompile, public_api
-from .numba_internals import FAULTS, CFunc, ExternalFunction, normalize_signature, register_dispatcher
+from ..native.native_library import find_function
 
-__all__ = ["OPTIONS", "Kernel", "entry", "inlined", "kernel", "recursive"]
+__all__ = ["OPTIONS", "Declared", "Entry", "Kernel", "declared", "entry", "inlined", "kernel"]
 
+OPTIONS = {
+    "nogil": True,
+    "error_model": "numpy",  # division by zero as in numpy: no kernel raises
+    "_nrt": False,  # no reference counting (undocumented)
+}
+"""Options of numba for all functions."""
+ALONE = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options of numba for functions whose calls from Python are compiled by `entry_code`, not by numba."""
 
-class Share:
-    """The kernels that this process compiles: all, unless it was started to compile a part of them."""
-
-    def __init__(self, text: str) -> None:
-        self.part, self.parts = (int(n) for n in text.split("/")) if text else (0, 1)
-        self.load = [0] * self.parts
-
-    def takes(self, function: Callable[..., Any]) -> bool:
-        """Return whether this process compiles the next kernel.
-
-        Each kernel goes to the part with the least code so far; every part computes the same assignment.
-        """
-        lightest = self.load.index(min(self.load))
-        self.load[lightest] += len(function.__code__.co_code) + 100
-        if lightest == self.part and IS_COMPILER:
-            print(flush=True)  # noqa: T201  (`precompile` counts the lines)
-        return lightest == self.part
+declared: dict[str, Declared] = {}
+"""All declared functions by name, in the order of their declaration: what `module_builder` compiles."""
 
 
-this_share = Share(os.environ.get(precompile.SHARE, ""))
-IS_COMPILER = precompile.SHARE in os.environ
-"""Whether this process was started only to compile, and never runs a kernel."""
-if not IS_COMPILER:
-    precompile.ensure_compiled()
+class Declared:
+    """A function that is compiled with the others.
 
-OPTIONS = public_api.OPTIONS if numba_internals.problems else {**public_api.OPTIONS, "_nrt": False}
-"""Options of numba: without the GIL, division by zero as in numpy, without reference counting (undocumented)."""
+    name: module and function, below `constrain.kernels`. signatures: numba's, of which a call from Python takes the
+    first whose array types fit. releases_gil: whether other threads of Python run during a call from Python.
+    """
 
+    function: Callable[..., Any]
+    name: str
+    symbol: str
+    signatures: list[Any]
+    releases_gil: bool
+    options: dict[str, Any]
 
-class Kernel(ExternalFunction):  # type: ignore[misc]
-    """A compiled function: an external symbol for other kernels. Python may call it, more slowly than an `entry`."""
+    def declare(
+        self, function: Callable[..., Any], signatures: list[Any], releases_gil: bool, options: dict[str, Any]
+    ) -> None:
+        """Set the fields and add the function to `declared`."""
+        self.function, self.signatures, self.releases_gil = function, signatures, releases_gil
+        self.name, self.symbol = name_function(function), f"{function.__module__}.{function.__name__}"
+        self.options, self.__doc__ = {**ALONE, **options}, function.__doc__
+        declared[self.name] = self
 
-    def __init__(self, symbol: str, signature: Any, function: Any, address: int) -> None:
-        super().__init__(symbol, signature)
-        self.__doc__ = function.__doc__
-        self.address = address
-        # A process that only compiles never runs a kernel: any address will do.
-        binding.add_symbol(symbol, address or 1)
-
-    def __call__(self, *arguments: int) -> int:
-        """Call the kernel."""
-        return self._function(*arguments)  # type: ignore[no-any-return]
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the compiled function."""
+        return self._compiled(*arguments)
 
     @cached_property
-    def _function(self) -> Any:
-        return CFUNCTYPE(c_int64, *[c_int64] * len(self.sig.args))(self.address)
+    def _compiled(self) -> Callable[..., Any]:
+        return find_function(self.name)
 
 
-if issubclass(Kernel, types.Type):  # not where numba's class is missing
-    register_model(Kernel)(models.OpaqueModel)
+class Entry(Declared):
+    """A function that only Python calls."""
 
 
-_compiled: list[Any] = []
-"""Compiled kernels, which must live as long as this process: their machine code is freed with them."""
+class Kernel(Declared, types.ExternalFunction):  # type: ignore[misc]
+    """A function that Python calls, and other kernels by its symbol: to numba it is an external function."""
+
+    def __init__(self, symbol: str, signature: Any) -> None:
+        types.ExternalFunction.__init__(self, symbol, signature)
 
 
-def _compile_alone(function: Any, signature: str) -> Any:
-    """Compile one function as a C callback, or load it from the cache."""
-    made = CFunc(function, normalize_signature(signature), locals={}, options=OPTIONS)
-    made._cache = object_cache.function_cache(function)
-    made.compile()
-    _compiled.append(made)
-    return made
+register_model(Kernel)(models.OpaqueModel)
 
 
-def _compile_dispatcher(function: Any, signatures: Iterable[Any], **more: Any) -> Any:
-    """Compile one function for its signatures as `numba.njit` does, or load it from the cache."""
-    made = njit(**OPTIONS, **more)(function)
-    made._cache = object_cache.function_cache(function)
-    signatures = list(signatures)
-    with register_dispatcher(made):  # The function may call itself.
-        for one in signatures:
-            made.compile(one)
-    if signatures:
-        made.disable_compile()
-    return made
-
-
-def _compile_or_fall_back(
-    compile_internally: Callable[[], Any], function: Any, signatures: Iterable[Any], **more: Any
-) -> Any:
-    """Compile by a function that uses numba's internals; if these fail, compile through the public API."""
-    if not numba_internals.problems:
-        try:
-            return compile_internally()
-        except FAULTS as fault:
-            problem = f"{type(fault).__name__} in numba's internals: {fault}"
-            if IS_COMPILER:
-                object_cache.write_failure(problem)
-                raise
-            numba_internals.report_problems([problem])
-    return public_api.compile_function(function, list(signatures), **more)
-
-
-def _compile_or_load_kernel(function: Any, signature: str) -> Kernel:
-    symbol = f"{function.__module__}.{function.__name__}"
-    arguments, result = normalize_signature(signature)
-    if IS_COMPILER:
-        address = 0
-        if this_share.takes(function):
-            object_cache.add_object(symbol, _compile_alone(function, signature))
-    else:
-        address = object_cache.find_address(symbol) or _compile_alone(function, signature).address
-    return Kernel(symbol, result(*arguments), function, address)
+def name_function(function: Callable[..., Any]) -> str:
+    """Return the name of a function in the library: its module without the package of the kernels, and its own."""
+    return f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
 
 
 def kernel(signature: str) -> Callable[[Any], Any]:
-    """Compile a function separately, or load it, for calls by other kernels. All arguments and the result are int64."""
-
-    def make(function: Any) -> Any:
-        return _compile_or_fall_back(lambda: _compile_or_load_kernel(function, signature), function, [signature])
-
-    return make
+    """Declare a function that other kernels call, and Python. All arguments and the result are int64."""
+    return entry(signature)
 
 
-def entry(signature: Any, **more: Any) -> Callable[[Any], Any]:
-    """Compile a function that Python calls, for one signature or a list of them; kernels that call it link it in.
+def entry(signature: Any, releases_gil: bool = True, **options: Any) -> Callable[[Any], Any]:
+    """Declare a function that Python calls, for one signature or a list of them.
 
-    more: further options of `numba.njit`.
+    Arguments are int64, floats, or one-dimensional contiguous arrays. Other kernels may call it if it has one signature
+    without arrays. releases_gil: False where the call is shorter than releasing the GIL. options: of `numba.njit`.
     """
+    given = signature if isinstance(signature, list) else [signature]
+    signatures = [result(*arguments) for arguments, result in map(normalize_signature, given)]
+    is_kernel = len(signatures) == 1 and not any(isinstance(one, types.Array) for one in signatures[0].args)
 
     def make(function: Any) -> Any:
-        signatures = signature if isinstance(signature, list) else [signature]
-        compiled = signatures if not IS_COMPILER or this_share.takes(function) else []
-        options = {"no_cfunc_wrapper": True, **more}
-        return _compile_or_fall_back(
-            lambda: _compile_dispatcher(function, compiled, **options), function, signatures, **more
-        )
+        symbol = f"{function.__module__}.{function.__name__}"
+        made = Kernel(symbol, signatures[0]) if is_kernel else Entry()
+        made.declare(function, signatures, releases_gil, options)
+        return made
 
     return make
 
 
 def inlined(signature: str) -> Callable[[Any], Any]:
-    """Link a function into its callers, because it is tiny or returns a tuple. It is compiled with them."""
-    return partial(_inlined_or_recursive, signatures=[], no_cpython_wrapper=True)
-
-
-def recursive(signature: str) -> Callable[[Any], Any]:
-    """Compile a function that calls itself: numba resolves the recursion, and links the function into its callers."""
-    return partial(_inlined_or_recursive, signatures=[signature])
-
-
-def _inlined_or_recursive(function: Any, signatures: list[str], **more: Any) -> Any:
-    def compile_internally() -> Any:
-        return _compile_dispatcher(function, signatures, no_cfunc_wrapper=True, **more)
-
-    return _compile_or_fall_back(compile_internally, function, signatures)
+    """Declare a function that is linked into its callers. The signature is documentation: numba infers the types."""
+    return njit(**ALONE)  # type: ignore[no-any-return]

@@ -1,97 +1,80 @@
-"""Precompile: compile all kernels once per install, before the first is used, in one process per core.
-
-The result is joined in one file (`object_cache`), which later processes load. If that cannot be written, or no process
-can be started, kernels are compiled as they are imported, which only takes longer.
-"""
+"""Precompile: compile all kernels, in one process per core, for this machine or for the libraries of a wheel."""
 
 from __future__ import annotations
 
-import logging
 import os
-import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numba
+from ...base.errors import ConstrainError
+from ..native.library_cache import OBJECTS, keep_file, pack_objects
+from ..native.native_library import SUFFIX, name_platform, open_library
+from .module_builder import link_module, load_kernels
+from .numba_internals import check_versions
+from .object_loader import load_objects
+from .targets import emit_head, emit_level, find_target, link_for_host
 
-from . import numba_internals, object_cache
+if TYPE_CHECKING:
+    from ..native.native_library import FindSymbol
 
-__all__ = ["SHARE", "compile_all", "ensure_compiled", "is_compiled", "on_progress"]
+__all__ = ["build_module", "compile_for_host"]
 
-SHARE = "CONSTRAIN_KERNELS_SHARE"
-"""Environment variable of a process that compiles a part of the kernels: "1/3" is the second part of three."""
-MARKED = re.compile(r"^@(?:kernel|entry)\(", re.M)
-
-
-logger = logging.getLogger("constrain.kernels")
+Report = Callable[[int, int], None]
+"""Called with the number of compiled kernels, first 0, and of all kernels."""
 
 
-def log_start(done: int, count: int) -> None:
-    """Log that a compilation begins.
+def count_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
-    It is a warning, so that a program without a configuration of logging prints the line to stderr: it explains why the
-    first mask takes so long. `logging.getLogger("constrain.kernels").setLevel(logging.ERROR)` disables it.
+
+def build_module(report: Report, parts: int | None = None) -> bytes:
+    """Compile all kernels to one LLVM module. Return it as bitcode, the same for any number of processes.
+
+    parts: processes; by default one per core. Raise ConstrainError if numba has another version than those that were
+    tested, or a process fails; what it said is on stderr.
     """
-    if done == 0:
-        logger.warning("constrain: compiling %d kernels, once per install: some 20 seconds on two cores", count)
+    check_versions()
+    parts = parts or count_cores()
+    functions = load_kernels()
+    report(0, len(functions))
+    with tempfile.TemporaryDirectory() as name:
+        reading, writing = os.pipe()
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-m", "constrain.kernels.jit.module_builder", f"{part}/{parts}", name],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+                stdout=writing,
+            )
+            for part in range(parts)
+        ]
+        os.close(writing)
+        with os.fdopen(reading) as lines:
+            for done, _ in enumerate(lines, 1):
+                report(done, len(functions))
+        codes = [process.wait() for process in processes]
+        if any(codes):
+            raise ConstrainError("The kernels cannot be compiled: see above, on stderr.")
+        return bytes(link_module(functions, lambda one: Path(name, one.name).read_bytes()).as_bitcode())
 
 
-on_progress: Callable[[int, int], None] = log_start
-"""Callback (compiled kernels, all kernels); the command line shows a progress bar."""
+def compile_for_host(source_hash: str, report: Report, other_level: int | None = None) -> FindSymbol | None:
+    """Compile all kernels for this machine, keep the result for later processes and load it.
 
-
-def is_compiled() -> bool:
-    """Return whether all kernels are compiled from the current sources, in files that are trusted."""
-    return object_cache.is_complete()
-
-
-def ensure_compiled() -> None:
-    """Compile all kernels unless they are on disk already, or cannot be written there."""
-    if not numba.config.DISABLE_JIT and object_cache.find_folder() is not None and not is_compiled():
-        compile_all()
-
-
-def module_of(path: Path) -> str:
-    """Return the dotted name of a file of the kernels."""
-    return ".".join(("constrain.kernels", *path.relative_to(object_cache.KERNELS).with_suffix("").parts))
-
-
-def compile_all() -> None:
-    """Compile all kernels, each process a share, and join them on disk.
-
-    Each process prints a line per kernel, to report progress. Do nothing if numba's internals cannot be used: kernels
-    are then compiled as they are imported.
+    other_level: a lower level of the processor than its own, for an emulator that has no more. Return a function that
+    finds symbols; None if the system cannot load what was linked.
     """
-    if numba_internals.problems:
-        return
-    failure = object_cache.read_failure()
-    if failure is not None:
-        numba_internals.report_problems([failure])
-        return
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    texts = {module_of(path): path.read_text(encoding="utf-8") for path in object_cache.list_sources()}
-    modules = [name for name, text in texts.items() if MARKED.search(text)]
-    count = sum(len(MARKED.findall(text)) for text in texts.values())
-    work = f"import importlib\nfor name in {modules!r}: importlib.import_module(name)"
-    on_progress(0, count)
-    reading, writing = os.pipe()
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", work],
-            env={**os.environ, SHARE: f"{part}/{cores}", "PYTHONPATH": os.pathsep.join(sys.path)},
-            stdout=writing,
-        )
-        for part in range(cores)
-    ]
-    os.close(writing)
-    with os.fdopen(reading) as lines:
-        for done, _ in enumerate(lines, 1):
-            on_progress(done, count)
-    codes = [process.wait() for process in processes]
-    failure = object_cache.read_failure()
-    if failure is not None:
-        numba_internals.report_problems([failure])
-    elif not any(codes):
-        object_cache.join_objects()
+    target, level = find_target()
+    level = level if other_level is None else other_level
+    objects = [emit_head(target, source_hash), emit_level(target, level, build_module(report))]
+    library, platform = link_for_host(objects), name_platform()
+    if library is None:
+        keep_file(source_hash, platform, OBJECTS, pack_objects(objects))
+        return load_objects(objects)
+    if path := keep_file(source_hash, platform, SUFFIX, library):
+        return open_library(path)
+    return load_objects(objects)  # Nothing can be kept: the next process compiles again.

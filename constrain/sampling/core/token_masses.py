@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError
-from ...kernels import draws
+from ...kernels import entry_points
+from ...kernels.call_layout import GROUP
 from .results import log_sum
 
 __all__ = ["Masses", "allowed_tokens", "draw_index", "enumerate_tokens", "mask_of", "as_kernel_row"]
@@ -41,22 +42,22 @@ class Masses:
         self.row = self._row = as_kernel_row(row)
         self.mask = mask
         words = len(mask)
-        self._sums = np.empty(words + -(-words // draws.GROUP))
-        total, shift = draws.sum_masses(self._row, mask, self._sums), 0.0
+        self._sums = np.empty(words + -(-words // GROUP))
+        total, shift = entry_points.sum_masses(self._row, mask, self._sums), 0.0
         if math.isnan(total):
             raise ArgumentError("the model's log-probabilities are not numbers (NaN)")
         if total < FAINT:
             shift = float(row[allowed_tokens(mask)].max(initial=-np.inf))
             if shift > -np.inf:
                 self._row = self._row - self._row.dtype.type(shift)
-                total = draws.sum_masses(self._row, mask, self._sums)
+                total = entry_points.sum_masses(self._row, mask, self._sums)
         self.logmass = math.log(total) + shift if shift > -np.inf else -math.inf
 
     def token_at(self, uniform: float) -> int:
         """Return the token at a quantile (from 0 to 1) of the mass, tokens in ascending order. logmass must be above
         -inf.
         """
-        return int(draws.find_token(self._row, self.mask, self._sums, uniform))
+        return int(entry_points.find_token(self._row, self.mask, self._sums, uniform))
 
     def log_of(self, tokens: tuple[int, ...]) -> float:
         """Return the log of the total mass of some tokens, counting only those that the mask allows."""
@@ -92,7 +93,7 @@ def allowed_tokens(mask: NDArray[np.int32]) -> NDArray[np.int64]:
 def enumerate_tokens(mask: NDArray[np.int32]) -> NDArray[np.int64] | None:
     """Return the same as `allowed_tokens` if there are at most FEW; otherwise None."""
     buffer = np.empty(FEW, np.int64)
-    count = draws.list_tokens(mask, buffer)
+    count = entry_points.list_tokens(mask, buffer)
     return buffer[:count].copy() if count <= FEW else None
 
 

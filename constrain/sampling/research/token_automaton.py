@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import LimitError
-from ...kernels import token_steps
+from ...kernels import entry_points
 from ..core.masked_sampling import allowed_tokens
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class ByteSteps:
 
     def _step(self, state_cache: StateCache, state: int, octet: int) -> None:
         self.table[state, octet] = self._number_of(
-            state_cache.run(token_steps.advance_bytes, self.ids[state], np.frombuffer(bytearray((octet,)), np.uint8))
+            state_cache.run(entry_points.advance_bytes, self.ids[state], np.frombuffer(bytearray((octet,)), np.uint8))
         )
 
     def _number_of(self, set_id: int) -> int:

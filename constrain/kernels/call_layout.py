@@ -1,0 +1,20 @@
+"""Layout of what Python passes to kernels besides contexts: positions of Matchers, sums of draws."""
+
+from __future__ import annotations
+
+from typing import Final
+
+AT_CONTEXT: Final = 0  # address of the context of its state cache
+AT_SET: Final = 1  # id of the set of configurations
+AT_EPOCH: Final = 2  # epoch of the state cache in which the id of the set is valid
+AT_THREAD: Final = 3  # thread that owns the state cache
+AT_PLAIN: Final = 4  # tokens below are stepped by their bytes alone; 0: take the slow path; -1: the text has ended
+AT_OUT: Final = 5  # the latest array that was masked (address of the object) and its fields; 0: none
+AT_OUT_DATA: Final = 6
+AT_OUT_DIMS: Final = 7  # number of dimensions
+AT_OUT_TYPE: Final = 8
+AT_OUT_FLAGS: Final = 9
+POSITION_W: Final = 10
+
+GROUP: Final = 64
+"""Words of a mask whose masses are summed together: about the square root of the words of a large vocabulary."""

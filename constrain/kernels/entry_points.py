@@ -1,0 +1,65 @@
+"""The compiled functions that Python calls, and nothing else: importing this file loads the library of kernels.
+
+Each is documented where it is written, in the file of its name (`help(entry_points.mask_at)` tells the parameters). All
+but those of the first group release the GIL during the call. Arguments are checked by the generated code
+(`jit.entry_code`): TypeError for another number or type, OverflowError beyond 64 bits. An address is an int; an array
+is one-dimensional, contiguous and of the type in the comment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .native.native_library import find_function
+
+Array = Any
+
+# ---- short calls, with the GIL
+address_of: Callable[[Array], int] = find_function("matcher_calls.address_of")  # int32
+note_array: Callable[[int, int], int] = find_function("matcher_calls.note_array")
+count_positions: Callable[[int, int, int, int], int] = find_function("matcher_calls.count_positions")
+
+# ---- a position of a Matcher, or many
+mask_at: Callable[[int, int, int], int] = find_function("matcher_calls.mask_at")
+repeat_mask: Callable[[int, int], int] = find_function("matcher_calls.repeat_mask")
+advance_at: Callable[[int, int, int], int] = find_function("matcher_calls.advance_at")
+fill_masks: Callable[[int, int, int, int, int, int, int, int, int, int], int] = find_function(
+    "matcher_calls.fill_masks"
+)
+
+# ---- a context: sets of configurations
+start_set: Callable[[int], int] = find_function("sets.start_set")
+step_set: Callable[[int, int, int], int] = find_function("sets.step_set")
+compute_step: Callable[[int, int, int], int] = find_function("sets.compute_step")
+make_keyless: Callable[[int, int], int] = find_function("sets.make_keyless")
+advance_token: Callable[[int, int, int], int] = find_function("token_steps.advance_token")
+advance_bytes: Callable[[int, int, Array], int] = find_function("token_steps.advance_bytes")  # uint8
+fill_mask: Callable[[int, int, int], int] = find_function("masks.fill_mask")
+write_mask: Callable[[int, int, Array], int] = find_function("masks.write_mask")  # int32
+find_forced_bytes: Callable[[int, int, Array], int] = find_function("masks.find_forced_bytes")  # uint8
+list_next_bytes: Callable[[int, int, Array], int] = find_function("masks.list_next_bytes")  # uint8
+rehash_tables: Callable[[int], int] = find_function("growth.rehash_tables")
+extend_chain: Callable[[int, int, int], int] = find_function("interned_names.extend_chain")
+add_guard: Callable[[int, int, int, int], int] = find_function("unique_members.add_guard")
+write_text_to_buffer: Callable[[int, int, int], int] = find_function("unique_members.write_text_to_buffer")
+
+# ---- a table of a vocabulary
+intern_leaf: Callable[[int, int, int, int], int] = find_function("leaves.intern_leaf")
+expand_leaf: Callable[[int, int], int] = find_function("leaves.expand_leaf")
+expand_leaves: Callable[[int, int, int], int] = find_function("leaves.expand_leaves")
+build_trie: Callable[[int, Array], int] = find_function("trie.build_trie")  # int32
+find_unexpanded: Callable[[int, int], int] = find_function("trie.find_unexpanded")
+make_row: Callable[[int, int], int] = find_function("trie.make_row")
+make_suffix_trie: Callable[[int, int, int, int], int] = find_function("trie.make_suffix_trie")
+order_by_length: Callable[[int, int], int] = find_function("trie.order_by_length")
+
+# ---- logits: a row is float32 or float64, a mask int32, sums float64, tokens int64
+apply_masks: Callable[[int, int, int, int, int, int, int, int, int, int, int], int] = find_function(
+    "logits.apply_masks"
+)
+sum_masses: Callable[[Array, Array, Array], float] = find_function("draws.sum_masses")
+find_token: Callable[[Array, Array, Array, float], int] = find_function("draws.find_token")
+remove_token: Callable[[Array, Array, Array, int], float] = find_function("draws.remove_token")
+list_tokens: Callable[[Array, Array], int] = find_function("draws.list_tokens")
+list_above: Callable[[Array, Any, Array], int] = find_function("draws.list_above")
