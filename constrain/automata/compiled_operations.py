@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.work import spend_work
-from ..kernels import automaton_lengths, automaton_products, automaton_subsets, minimal_automata
 from ..kernels.automata_layout import (
     CLASS_PARTS,
     CLASSES,
@@ -34,7 +33,15 @@ from ..kernels.automata_layout import (
     TOO_MANY_STATES,
     UNION,
 )  # fmt: skip
-from ..kernels.jit.entry_points import entry_point
+from ..kernels.entry_points import (
+    bound_lengths,
+    concatenate_automata,
+    have_common_text,
+    measure_lengths,
+    minimise_automaton,
+    product_automaton,
+    repeat_automaton,
+)
 from .boolean_operations import PRODUCT, too_many_states
 
 __all__ = [
@@ -53,14 +60,6 @@ WIDE = 300
 
 LEAST_LENGTH = 2_048
 """Least length of the array of a result."""
-
-_minimise = entry_point(minimal_automata.minimise_automaton)
-_product = entry_point(automaton_products.product_automaton)
-_have_common_text = entry_point(automaton_products.have_common_text)
-_bound_lengths = entry_point(automaton_products.bound_lengths)
-_concatenate = entry_point(automaton_subsets.concatenate_automata)
-_repeat = entry_point(automaton_subsets.repeat_automaton)
-_measure = entry_point(automaton_lengths.measure_lengths)
 
 
 def pack_record(
@@ -94,7 +93,7 @@ def minimise_record(record: Record) -> Record:
     else:
         units = states * width // 16 + states * (32 + width) // 64
     spend_work(units, "a minimal automaton")
-    length = _minimise(record, _make_scratch(states, width))
+    length = minimise_automaton(record, _make_scratch(states, width))
     return np.array(record[:length])
 
 
@@ -110,7 +109,7 @@ def combine_records(first: Record, second: Record, operation: int, max_states: i
     """
     states = int(first[STATES]) + int(second[STATES])
     estimate = _estimate_length(first, second, states)
-    status, output = _enlarge(estimate, lambda out: _product(first, second, out, operation, max_states))
+    status, output = _enlarge(estimate, lambda out: product_automaton(first, second, out, operation, max_states))
     expanded, width = int(output[STATES]), int(output[CLASSES])
     if max(first[STATES], second[STATES]) > WIDE:
         units = expanded * (4 + width) // 32
@@ -129,7 +128,7 @@ def records_intersect(first: Record, second: Record) -> bool:
     if not first[STATES] or not second[STATES]:
         return False
     estimate = 8 * int(first[STATES] + second[STATES]) + 16 * int(first[RANGES] + second[RANGES])
-    found, scratch = _enlarge(estimate, lambda scratch: _have_common_text(first, second, scratch))
+    found, scratch = _enlarge(estimate, lambda scratch: have_common_text(first, second, scratch))
     units = int(scratch[STATES]) * (1 + int(scratch[CLASSES]) // 5)
     spend_work(units + _count_merged(first, second), PRODUCT)
     return found == 1
@@ -143,7 +142,7 @@ def bound_record_lengths(record: Record, distances: Record, low: int, high: int 
     """
     width, most = int(record[CLASSES]), NO_BOUND if high is None else high
     estimate = 64 + 2 * int(record[RANGES]) + 2 * int(record[STATES]) * (width + 8)
-    status, output = _enlarge(estimate, lambda out: _bound_lengths(record, distances, out, low, most, max_states))
+    status, output = _enlarge(estimate, lambda out: bound_lengths(record, distances, out, low, most, max_states))
     spend_work(int(output[STATES]) * (2 + width // 4), "a count of characters")
     if status == TOO_MANY_STATES:
         raise too_many_states(f"A count of {low} to {high or 'any number of'} characters", max_states)
@@ -158,7 +157,7 @@ def concatenate_records(first: Record, second: Record, max_states: int) -> Recor
     width = int(first[CLASSES]) + int(second[CLASSES])
     scratch = POOL_HEADER_W + (MEMBER_PARTS + width) * states + 4 * states
     return _determinise(
-        states, states, estimate, scratch, lambda out, pool: _concatenate(first, second, out, pool, max_states),
+        states, states, estimate, scratch, lambda out, pool: concatenate_automata(first, second, out, pool, max_states),
         max_states,
     )  # fmt: skip
 
@@ -178,7 +177,7 @@ def repeat_record(record: Record, low: int, high: int | None, max_states: int) -
     estimate = 64 + 2 * int(record[RANGES]) + 2 * states * (width + 8)
     scratch = POOL_HEADER_W + (MEMBER_PARTS + 4) * states
     return _determinise(
-        states, 0, estimate, scratch, lambda out, pool: _repeat(record, out, pool, least, most, max_states),
+        states, 0, estimate, scratch, lambda out, pool: repeat_automaton(record, out, pool, least, most, max_states),
         max_states,
     )  # fmt: skip
 
@@ -243,5 +242,5 @@ def measure_record(record: Record) -> tuple[Record, int | None]:
     text (None: unbounded). The language must not be empty.
     """
     distances = np.empty(record[STATES], np.int32)
-    longest = _measure(record, _make_scratch(int(record[STATES]), int(record[CLASSES])), distances)
+    longest = measure_lengths(record, _make_scratch(int(record[STATES]), int(record[CLASSES])), distances)
     return distances, None if longest == NO_BOUND else longest

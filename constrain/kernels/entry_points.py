@@ -63,3 +63,18 @@ find_token: Callable[[Array, Array, Array, float], int] = find_function("draws.f
 remove_token: Callable[[Array, Array, Array, int], float] = find_function("draws.remove_token")
 list_tokens: Callable[[Array, Array], int] = find_function("draws.list_tokens")
 list_above: Callable[[Array, Any, Array], int] = find_function("draws.list_above")
+
+# ---- automata: a record, and what is written, are int32
+minimise_automaton: Callable[[Array, Array], int] = find_function("minimal_automata.minimise_automaton")
+product_automaton: Callable[[Array, Array, Array, int, int], int] = find_function(
+    "automaton_products.product_automaton"
+)
+have_common_text: Callable[[Array, Array, Array], int] = find_function("automaton_products.have_common_text")
+bound_lengths: Callable[[Array, Array, Array, int, int, int], int] = find_function("automaton_products.bound_lengths")
+concatenate_automata: Callable[[Array, Array, Array, Array, int], int] = find_function(
+    "automaton_subsets.concatenate_automata"
+)
+repeat_automaton: Callable[[Array, Array, Array, int, int, int], int] = find_function(
+    "automaton_subsets.repeat_automaton"
+)
+measure_lengths: Callable[[Array, Array, Array], int] = find_function("automaton_lengths.measure_lengths")
