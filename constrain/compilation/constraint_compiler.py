@@ -269,7 +269,7 @@ def _make_program(
     if restored is not None:
         return restored, (), False
     loaded = source
-    if "schema" in source:  # It is parsed once, for the warnings and for the Grammar.
+    if set(source) == {"schema"}:  # It is parsed once, for the warnings and for the Grammar.
         loaded = {"schema": LoadedDocument(load_document(source["schema"], limits))}
     messages = _schema_warnings(loaded, style, references, limits)
     if messages and isinstance(file_key, bytes):

@@ -508,8 +508,8 @@ def public() -> dict[str, list[str]]:
             if inspect.isfunction(made) or (inspect.isclass(made) and module is constrain and name not in RESULTS):
                 found[name] = made
             if inspect.isclass(made) and module is constrain:
-                own = [(f"{name}.{inner}", inner) for inner in dir(made) if not inner.startswith("_")]
-                found |= {full: getattr(made, inner) for full, inner in own if callable(getattr(made, inner))}
+                own = {inner: getattr(made, inner, None) for inner in dir(made) if not inner.startswith("_")}
+                found |= {f"{name}.{inner}": method for inner, method in own.items() if callable(method)}
     taken = {
         name: [one for one, how in inspect.signature(made).parameters.items() if one != "self" and how.kind != VARIADIC]
         for name, made in found.items()
