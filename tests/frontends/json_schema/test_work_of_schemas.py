@@ -48,12 +48,17 @@ GROWING: list[tuple[str, Callable[[int], object], int]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("schema", "size"), [row[1:] for row in GROWING], ids=[row[0] for row in GROWING])
-def test_growth_beyond_the_budget_is_refused(schema: Callable[[int], object], size: int) -> None:
-    for style in (Style(), Style.any()):
-        with work_budget(Limits().work) as budget, pytest.raises(LimitError):
-            constrain.compile(VOCABULARY, schema={"type": ["string", "number", "object"], "allOf": [schema(size)]},
-                              style=style)  # fmt: skip
-        assert budget.spent < 2 * Limits().work  # it stopped soon after
+@pytest.mark.parametrize("style", [Style(), Style.any()], ids=["flexible", "any"])
+def test_growth_beyond_the_budget_is_refused(schema: Callable[[int], object], size: int, style: Style) -> None:
+    source = {"type": ["string", "number", "object"], "allOf": [schema(size)]}
+    with work_budget(Limits().work) as budget:
+        if "multipleOf" in str(source) and style == Style.any():  # the states of numbers are made when they are reached
+            constrain.compile(VOCABULARY, schema=source, style=style)
+            assert budget.spent < Limits().work / 100
+            return
+        with pytest.raises(LimitError):
+            constrain.compile(VOCABULARY, schema=source, style=style)
+    assert budget.spent < 2 * Limits().work  # it stopped soon after
 
 
 @pytest.mark.parametrize(("schema", "size"), [row[1:] for row in GROWING], ids=[row[0] for row in GROWING])
