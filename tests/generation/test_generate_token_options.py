@@ -157,7 +157,7 @@ def test_biases_are_given_by_text_or_id() -> None:
     ("wrong", "error", "message"),
     [
         ({"min_p": 2.0}, ConstrainError, "min_p must be from 0 to 1"),
-        ({"min_p": "x"}, ConstrainError, "'<=' not supported"),
+        ({"min_p": "x"}, ConstrainError, "min_p is 'x': give a number"),
         ({"repetition_penalty": -1}, ArgumentError, "repetition_penalty must be above 0"),
         ({"presence_penalty": "x"}, TypeError, "presence_penalty is 'x'"),
         ({"frequency_penalty": float("inf")}, ArgumentError, "frequency_penalty is inf"),

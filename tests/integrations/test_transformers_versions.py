@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import constrain
-from constrain.integrations import transformers_versions
+from constrain.integrations import transformers_models, transformers_versions
 from constrain.integrations.transformers_versions import (
     TRANSFORMERS,
     check_transformers_version,
@@ -38,6 +38,7 @@ def test_tested_versions_are_accepted(monkeypatch: pytest.MonkeyPatch, found: st
 @pytest.mark.parametrize("found", ["4.57.6", "4.99", "6.0.0", "10.1"])
 def test_other_versions_are_refused_at_the_first_use(monkeypatch: pytest.MonkeyPatch, found: str) -> None:
     pretend(monkeypatch, found)
+    transformers_models._load.cache_clear()  # a loaded model has passed the check
     vocabulary = constrain.Vocabulary.bytes()
     uses = (
         lambda: constrain.load_model("demo", dtype="float64"),
