@@ -5,7 +5,8 @@ A package index shows the README alone, so links into the repository need the ad
 README of the package has neither images nor links into the repository, instead of broken ones.
 
 A distribution carries the libraries of constrain/kernels/libraries (`make kernels`), if there are any: then they must
-have been compiled from the kernels that are there now.
+have been compiled from the kernels that are there now. A wheel without libraries, such as that of a checkout, needs
+numba, which compiles the kernels at the first use.
 """
 
 from __future__ import annotations
@@ -75,10 +76,21 @@ def check_libraries(root: Path) -> None:
             raise RuntimeError(f"{path.name} was compiled from other kernels than those that are here: make kernels")
 
 
+def has_libraries(root: Path) -> bool:
+    """Return whether there are libraries below `root`."""
+    return any((root / "constrain" / "kernels" / "libraries").glob("*.so"))
+
+
 class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
-    """Checks the compiled kernels. An installation of a checkout in place finds the right ones itself."""
+    """Checks the compiled kernels, or adds what compiles them to the requirements of a wheel.
+
+    An installation of a checkout in place finds the right libraries itself, and compiles others after each change.
+    """
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Check them."""
-        if version != "editable":
-            check_libraries(Path(self.root))
+        """Check libraries. `build_data` gets the requirements."""
+        root, is_editable = Path(self.root), version == "editable"
+        if not is_editable:
+            check_libraries(root)
+        if self.target_name == "wheel" and (is_editable or not has_libraries(root)):
+            build_data["dependencies"] += self.metadata.core.optional_dependencies["build"]

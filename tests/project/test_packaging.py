@@ -6,7 +6,7 @@ import re
 import sys
 from importlib import util
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -167,6 +167,30 @@ def test_contents_of_a_distribution(release: ModuleType, tmp_path: Path) -> None
 def test_the_release_has_a_library_of_each_target(release: ModuleType) -> None:
     names = [f"constrain/kernels/libraries/{name}{SUFFIX}" for name in TARGETS]
     assert sorted(release.LIBRARIES) == sorted(names)
+
+
+@pytest.mark.parametrize(
+    ("target", "version", "has_library", "is_needed"),
+    [
+        ("wheel", "standard", False, True), ("wheel", "standard", True, False), ("wheel", "editable", True, True),
+        ("sdist", "standard", False, False),
+    ],
+)  # fmt: skip
+def test_a_wheel_without_libraries_needs_numba(
+    build: ModuleType, tmp_path: Path, target: str, version: str, has_library: bool, is_needed: bool
+) -> None:
+    if has_library:
+        folder = tmp_path / "constrain" / "kernels" / "libraries"
+        folder.mkdir(parents=True)
+        (folder / "linux-x86_64.so").write_bytes(b"ELF" + compute_source_hash().encode() + b"\0")
+    extras = {"build": ["numba>=0.62,<0.70"]}
+    hook = SimpleNamespace(
+        root=str(tmp_path), target_name=target,
+        metadata=SimpleNamespace(core=SimpleNamespace(optional_dependencies=extras)),
+    )  # fmt: skip
+    build_data: dict[str, list[str]] = {"dependencies": []}
+    build.CustomBuildHook.initialize(hook, version, build_data)
+    assert build_data["dependencies"] == (extras["build"] if is_needed else [])
 
 
 def test_libraries_of_other_sources_are_not_distributed(build: ModuleType, tmp_path: Path) -> None:
