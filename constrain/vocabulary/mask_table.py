@@ -35,7 +35,7 @@ from ..kernels.entry_points import (
     make_suffix_trie,
     order_by_length,
 )
-from .number_leaves import NumberLeaves
+from .number_leaves import TABLE_IS_FULL, NumberLeaves
 from .token_order import order_tokens
 
 if TYPE_CHECKING:
@@ -280,6 +280,11 @@ class MaskTable:
     def _find_exits(self, state: int) -> int:
         """Write the row of a leaf state, unless it has one, and the exits of its tokens. Return their number."""
         if self.numbers.is_number(state):
+            found = self.numbers.make_row(state)
+            if found == TABLE_IS_FULL:
+                raise TableFull
+            if found is not None:
+                return found
             self._expand_inside_tokens(state)
         exits: int = make_row(self.address, state)
         if exits < 0:

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from ..automata.numerals.number_automaton import NumberAutomaton
 from ..automata.numerals.number_language import NumberLanguage
+from ..automata.numerals.number_states import ZERO, Mantissa
 from ..kernels import layout as at
+from .number_rows import TABLE_IS_FULL, NumberRows
 
-__all__ = ["NumberLeaves"]
-
-TABLE_IS_FULL = -1
+__all__ = ["TABLE_IS_FULL", "NumberLeaves"]
 
 
 class NumberLeaves:
@@ -28,6 +28,7 @@ class NumberLeaves:
         self.arrays, self.most = arrays, most
         self.automata: dict[int, NumberAutomaton] = {}  # by machine
         self.leaves: dict[tuple[int, int], int] = {}  # leaf states by machine and state of its automaton
+        self.rows: NumberRows | None = None
 
     def start(self, machine: int, language: NumberLanguage) -> int:
         """Return the start state of a machine, after writing its transitions, or TABLE_IS_FULL."""
@@ -49,6 +50,20 @@ class NumberLeaves:
         """Return the magnitudes that the number may have, if they are few (see `NumberAutomaton.few_values`)."""
         machine, _, state = self.arrays[at.LEAVES][leaf * at.LEAF_W : leaf * at.LEAF_W + 3].tolist()
         return self.automata[machine].few_values(state)
+
+    def make_row(self, leaf: int) -> int | None:
+        """Make the row of a leaf state that may have digits, without the states that its tokens reach.
+
+        Return the number of exits, or TABLE_IS_FULL, as the kernel `make_row` does; None for other states.
+        """
+        machine, _, number = self.arrays[at.LEAVES][leaf * at.LEAF_W : leaf * at.LEAF_W + 3].tolist()
+        automaton = self.automata[machine]
+        state = automaton.states[number]
+        if not isinstance(state, Mantissa) or state.phase == ZERO:
+            return None
+        if self.rows is None:
+            self.rows = NumberRows(self.arrays)
+        return self.rows.make(automaton.reader, state, leaf)
 
     def expand(self, leaf: int) -> int:
         """Write the transitions of a leaf state, interning its successors. Return 0, or TABLE_IS_FULL."""

@@ -95,3 +95,8 @@ class Divisor:
         while digits % 5 == 0:
             digits, fives = digits // 5, fives + 1
         return max(self.twos - twos, self.fives - fives) - self.s
+
+    def reduced_modulus(self, fraction: int) -> int:
+        """Return the number of which D is a multiple exactly if D / 10^fraction is a multiple of the decimal."""
+        modulus = self.a * 10**fraction
+        return modulus // gcd(modulus, 10**self.s)

@@ -199,7 +199,7 @@ class MagnitudeSearch:
         segment of the position. grid: the members are multiples of 10^grid.
         """
         q = position - read
-        unit = 1 + max(-q, self.scale, 0 if grid is None else -grid)  # one more, for room between a bound and the end
+        unit = self._find_unit(q, grid)
         low, end = digits * 10 ** (q + unit), (digits + 1) * 10 ** (q + unit)
         step = None if grid is None else 10 ** (unit + grid)
         if isinstance(what, int):
@@ -222,11 +222,24 @@ class MagnitudeSearch:
                 if end - below > 1:  # with more decimals than any multiple of the others
                     yield from (((below + 1) * 10**more + 1, unit + more) for more in count(1))
                 continue
-            step = lcm(grid or 1, multiple.a * 10 ** (unit - multiple.s) if multiple is not None else 1)
-            periods = [lcm(step, one.a * 10 ** (unit - one.s)) // step for one in others]
+            step, periods = _find_steps(multiple, others, unit, grid)
             if 1 not in periods:
                 multiples = range(below // step + 1, (end - 1) // step + 1)
                 yield from ((k * step, unit) for k in multiples if all(k % period for period in periods))
+
+    def find_steps(
+        self, multiple: Divisor | None, others: list[Divisor], q: int, grid: int | None
+    ) -> tuple[int, list[int], int]:
+        """Return (x, periods, u): members are k * x / 10^u with an integer k that no period divides. u >= -q.
+
+        grid: the members are multiples of 10^grid.
+        """
+        unit = self._find_unit(q, grid)
+        return *_find_steps(multiple, others, unit, None if grid is None else 10 ** (unit + grid)), unit
+
+    def _find_unit(self, q: int, grid: int | None) -> int:
+        """Return the power of ten that makes integers of 10^q, of all bounds and divisors, and of 10^grid."""
+        return 1 + max(-q, self.scale, 0 if grid is None else -grid)  # one more, for room between a bound and the end
 
     def position_ranges(
         self, segments: Segments, read: int, near: int, room: int | None, lowest: float = -inf
@@ -257,6 +270,12 @@ class MagnitudeSearch:
                 for multiple, others in self.labels[what]
             ]
             yield min(last, min(least) - 1), last, what
+
+
+def _find_steps(multiple: Divisor | None, others: list[Divisor], unit: int, grid: int | None) -> tuple[int, list[int]]:
+    """Return (x, periods): members times 10^unit are k * x with an integer k that no period divides."""
+    step = lcm(grid or 1, multiple.a * 10 ** (unit - multiple.s) if multiple is not None else 1)
+    return step, [lcm(step, one.a * 10 ** (unit - one.s)) // step for one in others]
 
 
 def _position(divisor: Divisor) -> int:

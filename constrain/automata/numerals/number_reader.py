@@ -161,17 +161,24 @@ class NumberReader:
             if self.language.form == "integer":
                 return self.language.has_zero
             return self.language.has_zero or self._has_number_after_zeros(state)
-        search, room = self.sides[state.side], self.room(state)
-        if room is None:
-            first, last = state.segments[0][1], state.segments[-1][1]
-            assert isinstance(first, int) and isinstance(last, int)
-            is_free = any(multiple is None for multiple, _ in search.labels[first]) and self.language.form != "integer"
-            if last or is_free:
-                return True
+        if self.is_endless(state):
+            return True
+        search = self.sides[state.side]
         return any(
             search.find_member(state.digits, state.read, position, what, self.grid(state, position)) is not None
             for position, what in self.positions(state)
         )
+
+    def is_endless(self, state: Mantissa) -> bool:
+        """Return whether members surely begin with a mantissa that has a significant digit, whatever its digits."""
+        if self.room(state) is not None:
+            return False
+        first, last = state.segments[0][1], state.segments[-1][1]
+        assert isinstance(first, int) and isinstance(last, int)
+        if last:
+            return True
+        search = self.sides[state.side]
+        return self.language.form != "integer" and any(multiple is None for multiple, _ in search.labels[first])
 
     def positions(self, state: Mantissa) -> Iterator[tuple[int, int | tuple[int, int]]]:
         """Yield the positions, with their segments, at which members may begin with the digits of a mantissa."""

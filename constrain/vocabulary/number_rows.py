@@ -1,0 +1,182 @@
+"""Rows of numbers, found by arithmetic on the digits of tokens instead of walks through states.
+
+With a multiple of 997 nearly each run of digits leads to another state, and a mask would make a thousand states that no
+text reaches. So the tokens that are runs of digits are judged together (`digit_runs`), and other tokens are read byte
+by byte. The result is that of the kernels `find_unexpanded` and `make_row`: a row, and the trie nodes at which the
+number may end inside a token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..automata.numerals.digit_runs import judge_digit_runs, read_run
+from ..automata.numerals.number_reader import NumberReader
+from ..automata.numerals.number_states import Mantissa, State
+from ..kernels import layout as at
+
+__all__ = ["TABLE_IS_FULL", "NumberRows"]
+
+TABLE_IS_FULL = -1
+MOST_LENGTH = 6
+"""Most digits of the runs that are judged together."""
+ZERO_BYTE, NINE_BYTE = b"09"
+Edge = tuple[int, int]
+"""A byte and the child of a trie node."""
+Arrays = Mapping[int, NDArray[np.int32]]
+
+
+class NumberRows:
+    """Makes rows in the arrays of a MaskTable, whose lock the caller holds.
+
+    It begins by listing the runs of digits in the trie of the vocabulary, by length and number of zeros before the
+    first other digit.
+    """
+
+    def __init__(self, arrays: Arrays) -> None:
+        self.arrays = arrays
+        self.words = int(arrays[at.TABLE][at.T_WORDS])
+        self.lengths: dict[int, slice] = {}
+        self.groups: dict[tuple[int, int], slice] = {}
+        nodes, values, sizes = [], [], []
+        count = 0
+        for length, found, zeros, spelled in _list_runs(arrays):
+            for number in range(length + 1):
+                group = zeros == number
+                size = int(group.sum())
+                if size:
+                    self.groups[length, number] = slice(count, count + size)
+                    nodes.append(found[group])
+                    values.append(spelled[group])
+                    count += size
+            self.lengths[length] = slice(count - len(found), count)
+            sizes.append(np.full(len(found), length))
+        empty = [np.zeros(0, np.int64)]
+        self.nodes, self.values = np.concatenate(nodes or empty), np.concatenate(values or empty)
+        self.sizes = np.concatenate(sizes or empty)
+        edges, owners = _gather(arrays, self.nodes, at.TRIE_FIRST_EDGE)
+        self.has_edges = np.bincount(owners, minlength=count) > 0
+        is_other = ~_are_digits(arrays[at.TRIE_EDGES][edges]) | (self.sizes[owners] == MOST_LENGTH)
+        self.with_others = np.unique(owners[is_other]).tolist()
+        entries, self.token_runs = _gather(arrays, self.nodes, at.TRIE_FIRST_TOKEN)
+        self.tokens = arrays[at.TRIE_TOKENS][at.ENTRY_W * entries + at.ENTRY_TOKEN]
+
+    def make(self, reader: NumberReader, state: Mantissa, leaf: int) -> int:
+        """Write the row of a leaf state that may have digits as MADE_ROW, and its exits to TRIE_TEMP.
+
+        Return the number of exits, or TABLE_IS_FULL.
+        """
+        rows, counts, temp = self.arrays[at.ROWS], self.arrays[at.TABLE], self.arrays[at.TRIE_TEMP]
+        row = int(counts[at.N_ROWS])
+        walk = _Walk(self.arrays, reader, np.zeros(32 * self.words, np.bool_))
+        self._add_runs(walk, state)
+        walk.follow(state, self._list_others(0, 0), 0)
+        end = at.MERGED_FIRST + at.MERGED_W * len(walk.exits)
+        if self.words * (row + 1) > rows.size or end > temp.size:
+            return TABLE_IS_FULL
+        rows[self.words * row : self.words * (row + 1)] = np.packbits(walk.allowed, bitorder="little").view(np.int32)
+        temp[at.MERGED_FIRST : end] = np.array(walk.exits, np.int32).ravel()
+        self.arrays[at.LEAVES][leaf * at.LEAF_W + at.LEAF_LONGEST] = 0  # the characters of a number are not limited
+        counts[at.MADE_ROW] = row
+        return len(walk.exits)
+
+    def _add_runs(self, walk: _Walk, state: Mantissa) -> None:
+        """Add the tokens that begin with digits."""
+        alive, ends = np.zeros(len(self.nodes), np.bool_), np.zeros(len(self.nodes), np.bool_)
+        groups: Iterable[tuple[int, int, slice]]
+        if state.digits:
+            groups = ((length, 0, part) for length, part in self.lengths.items())
+        else:
+            groups = ((length, zeros, part) for (length, zeros), part in self.groups.items())
+        for length, zeros, part in groups:
+            alive[part], ends[part] = judge_digit_runs(walk.reader, state, length, zeros, self.values[part])
+        walk.allowed[self.tokens[alive[self.token_runs]]] = True
+        exits = np.flatnonzero(ends & self.has_edges)
+        walk.exits += zip(self.nodes[exits].tolist(), self.sizes[exits].tolist())
+        for index in self.with_others:
+            if alive[index]:
+                length = int(self.sizes[index])
+                after = read_run(walk.reader, state, length, int(self.values[index]))
+                assert after is not None
+                walk.follow(after, self._list_others(int(self.nodes[index]), length), length)
+
+    def _list_others(self, node: int, length: int) -> list[Edge]:
+        """Return the edges of the node of a run, of this length, that lead to no run."""
+        edges = _list_edges(self.arrays, node)
+        return [edge for edge in edges if length == MOST_LENGTH or not ZERO_BYTE <= edge[0] <= NINE_BYTE]
+
+
+class _Walk:
+    """A walk of the trie with the states of a number.
+
+    allowed: by token. exits: trie nodes, each with the number of bytes before it.
+    """
+
+    def __init__(self, arrays: Arrays, reader: NumberReader, allowed: NDArray[np.bool_]) -> None:
+        self.arrays, self.reader, self.allowed = arrays, reader, allowed
+        self.exits: list[tuple[int, int]] = []
+
+    def follow(self, state: State, edges: list[Edge], depth: int) -> None:
+        """Add the tokens along some edges after a state, which `depth` bytes of the token have reached."""
+        trie, tokens = self.arrays[at.TRIE], self.arrays[at.TRIE_TOKENS]
+        todo = [(state, edge, depth + 1) for edge in edges]
+        while todo:
+            before, (byte, node), depth = todo.pop()
+            after = self.reader.follow(before, byte)
+            if after is None:
+                continue
+            first = at.ENTRY_W * trie[at.TRIE_W * node + at.TRIE_FIRST_TOKEN]
+            last = at.ENTRY_W * trie[at.TRIE_W * (node + 1) + at.TRIE_FIRST_TOKEN]
+            self.allowed[tokens[first + at.ENTRY_TOKEN : last : at.ENTRY_W]] = True
+            if edges := _list_edges(self.arrays, node):
+                if self.reader.may_end(after):
+                    self.exits.append((node, depth))
+                todo += [(after, edge, depth + 1) for edge in edges]
+
+
+def _list_edges(arrays: Arrays, node: int) -> list[Edge]:
+    """Return the edges of a trie node."""
+    first, last = arrays[at.TRIE][at.TRIE_W * node + at.TRIE_FIRST_EDGE :: at.TRIE_W][:2]
+    return [(edge & 255, edge >> 8) for edge in arrays[at.TRIE_EDGES][first:last].tolist()]
+
+
+def _list_runs(
+    arrays: Arrays,
+) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield the runs of digits of each length with which tokens begin.
+
+    For each, the length, and arrays of the nodes of the trie, the numbers of zeros before the first other digit, and
+    the values.
+    """
+    nodes = zeros = values = np.zeros(1, np.int64)
+    for length in range(1, MOST_LENGTH + 1):
+        edges, owners = _gather(arrays, nodes, at.TRIE_FIRST_EDGE)
+        words = arrays[at.TRIE_EDGES][edges]
+        is_digit = _are_digits(words)
+        words, owners = words[is_digit], owners[is_digit]
+        if not len(words):
+            return
+        nodes = (words >> 8).astype(np.int64)
+        values = 10 * values[owners] + (words & 255) - ZERO_BYTE
+        zeros = np.where(values > 0, zeros[owners], length)
+        yield length, nodes, zeros, values
+
+
+def _gather(arrays: Arrays, nodes: NDArray[np.int64], field: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the indices of the edges or tokens of some nodes, and for each the index of its node in `nodes`.
+
+    field: TRIE_FIRST_EDGE or TRIE_FIRST_TOKEN.
+    """
+    first = arrays[at.TRIE][at.TRIE_W * nodes + field].astype(np.int64)
+    counts = arrays[at.TRIE][at.TRIE_W * (nodes + 1) + field] - first
+    owners = np.repeat(np.arange(len(nodes)), counts)
+    return np.arange(len(owners)) + (first - np.cumsum(counts) + counts)[owners], owners
+
+
+def _are_digits(edges: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return which edges are of digits."""
+    found: NDArray[np.bool_] = (edges & 255 >= ZERO_BYTE) & (edges & 255 <= NINE_BYTE)
+    return found

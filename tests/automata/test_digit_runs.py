@@ -1,0 +1,73 @@
+"""Runs of digits judged at once: as if they were read digit by digit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from random import Random
+
+import numpy as np
+from hypothesis import given, strategies as st
+
+from constrain.automata.numerals.digit_runs import judge_digit_runs, read_run
+from constrain.automata.numerals.number_automaton import NumberAutomaton
+from constrain.automata.numerals.number_reader import NumberReader
+from constrain.automata.numerals.number_states import Mantissa, State
+from tests.number_oracle import NumberOracle, random_oracle, random_suffix
+
+MANY = [Fraction(text) for text in "997 1009 65537 0.123456789 12.34567 999983 1000000007 1e-25 99990001e20".split()]
+
+
+def check_state(reader: NumberReader, state: Mantissa, length: int) -> None:
+    for zeros in range(length + 1):
+        first, last = (0, 1) if zeros == length else (10 ** (length - zeros - 1), 10 ** (length - zeros))
+        values = np.arange(first, last, dtype=np.int64)
+        alive, ends = judge_digit_runs(reader, state, length, zeros, values)
+        for value, is_alive, may_end in zip(values.tolist(), alive.tolist(), ends.tolist()):
+            after = read_run(reader, state, length, value)
+            assert is_alive == (after is not None), (state, value)
+            assert may_end == (after is not None and reader.may_end(after)), (state, value)
+
+
+@given(st.integers(0, 10**9))
+def test_runs_are_judged_as_digit_by_digit(seed: int) -> None:
+    random = Random(seed)
+    oracle = random_oracle(random)
+    if random.random() < 0.5:  # a divisor with many residues
+        cases = tuple((*case[:4], random.choice(MANY), ()) for case in oracle.cases)
+        oracle = replace(oracle, cases=cases, form="marked" if oracle.form == "marked" else "any")
+    reader = NumberReader(oracle.language())
+    state: State | None = Mantissa(0)
+    text = random_suffix(random, random.choice(["", "0."]))
+    for byte in [None, *random.choice(["", "-"]).encode(), *text.encode()]:
+        state = state if byte is None or state is None else reader.follow(state, byte)
+        if isinstance(state, Mantissa):
+            check_state(reader, state, random.randint(1, 2))
+
+
+def test_long_numbers() -> None:
+    """Where int64 does not suffice."""
+    for bounds in ((None, None), (None, Fraction(10**40)), (Fraction(1), Fraction(10**40))):
+        reader = NumberReader(NumberOracle(((bounds[0], False, bounds[1], False, Fraction(997), ()),)).language())
+        state: State | None = Mantissa(0)
+        for byte in b"1234567890123456789.00001234567890123456789012345678":
+            state = None if state is None else reader.follow(state, byte)
+            if isinstance(state, Mantissa):
+                check_state(reader, state, 2)
+
+
+@given(st.integers(0, 10**9))
+def test_following_a_byte_is_a_row_of_the_automaton(seed: int) -> None:
+    random = Random(seed)
+    automaton = NumberAutomaton(random_oracle(random).language())
+    number = 0
+    for _ in range(12):
+        row = automaton.row(number)
+        for byte in range(256):
+            after = automaton.reader.follow(automaton.states[number], byte)
+            assert (after is not None) == (byte in row)
+            if after is not None:
+                assert automaton.reader.may_end(after) == automaton.accepts(row[byte])
+        if not row:
+            break
+        number = row[random.choice(sorted(row))]
