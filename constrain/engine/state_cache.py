@@ -360,7 +360,8 @@ class StateCache(GuardedSets):
 
     def _load_code(self) -> None:
         """Use newly linked code, and allocate entries for its leaves and parsers."""
-        self._put(at.CODE, self.program.code)
+        if self.arrays.get(at.CODE) is not self.program.code:  # otherwise the new code is in the same array
+            self._put(at.CODE, self.program.code)
         for slot, capacity in ((at.SCANNERS, self.program.parser_capacity), (at.STARTS, self.program.leaf_capacity)):
             known = self.arrays[slot]
             if len(known) < capacity:

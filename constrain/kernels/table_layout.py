@@ -18,10 +18,10 @@ TRIE_FIRST_TOKEN: Final = 1
 ENTRY_W: Final = 2
 ENTRY_TOKEN: Final = 0
 ENTRY_CHARACTERS: Final = 1 # characters before the token left the leaf | ESCAPED
-# BELOW: the bytes in the subtree of a main trie node
-BELOW_W: Final = 4
-BELOW_BYTES: Final = 0   # 3 words: which of the bytes 32 .. 127
-BELOW_HEIGHT: Final = 3  # height of the subtree | OTHERS
+# BELOW: the bytes in the subtree of a main trie node; see `subtree_summaries`
+BELOW_W: Final = 6
+BELOW_BYTES: Final = 0   # 5 words: which of the bytes 32 .. 127 and 0xC0 .. 0xFF
+BELOW_HEIGHT: Final = 5  # height of the subtree in bytes | WELL_FORMED
 # MACHINES
 MACHINE_W: Final = 2
 MACHINE_MODE: Final = 0
@@ -55,7 +55,7 @@ DESCENT_CHARACTERS: Final = 2
 
 
 # ---- LEAVES --------------------------------------------------------------------------------------------------
-LEAF_W: Final = 24
+LEAF_W: Final = 27
 LEAF_MACHINE: Final = 0
 LEAF_DECODER: Final = 1  # state of the decoder: kind << KIND | digits left << LEFT | value
 LEAF_STATE: Final = 2    # state of the DFA that reads its characters (uniform kinds: the state after the character)
@@ -74,8 +74,11 @@ LEAF_BOUNDARY: Final = 2 # the next byte begins a character
 LEAF_EXPANDED: Final = 4
 LEAF_CLOSES: Final = 8   # a closing quote may come
 LEAF_SAFE: Final = 8     # LEAF_FLAGS >> LEAF_SAFE: a number of characters none of which is refused from here on
-LEAF_LOOPS: Final = 20   # bytes 32 .. 127 that lead back to the state itself: 3 words; then 1 once computed
-OTHERS: Final = 1 << 16  # BELOW: the subtree also has bytes outside 32 .. 127
+LEAF_STAYING: Final = 20 # staying bytes: 5 words as in BELOW; see `subtree_summaries`
+LEAF_STAYING_DEPTH: Final = 25 # number of bytes for which none of them is refused, HEIGHT: always; 0: not computed
+LEAF_STAYING_NEED: Final = 26 # most characters that must follow after some of them
+HEIGHT: Final = (1 << 16) - 1 # in BELOW_HEIGHT
+WELL_FORMED: Final = 1 << 16 # BELOW: the subtree is UTF-8, begun between characters, without control characters
 WIDE_LEAF: Final = 4     # allowed bytes from which a row pays off
 LENGTH_CLASSES: Final = 130 # lengths that BY_LENGTH distinguishes: 0 .. 128, and more
 ESCAPED: Final = 1 << 20 # TRIE_TOKENS: the part inside the leaf contains an escape

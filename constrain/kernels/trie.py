@@ -16,21 +16,23 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import size, view
-from .jit.compilation import entry, inlined, kernel
+from .jit.compilation import entry, inlined
 
 from .context_layout import (  # isort: skip
-    BELOW, BLOB, BY_LENGTH, DFAS, FREE_ROW, LEAF_NEXT, LEAVES, LONGEST, MACHINES, MADE_ROW, N_BY_LENGTH, N_ROWS, N_TRIE,
-    N_TRIE_EDGES, N_TRIE_TOKENS, OFFSETS, ROWS, TABLE, TRIE, TRIE_EDGES, TRIE_END, TRIE_TEMP, TRIE_TOKENS, T_WORDS,
+    BELOW, BLOB, BY_LENGTH, DFAS, FREE_ROW, LEAF_NEXT, LEAVES, LONGEST, MACHINES, MADE_ROW, N_BY_LENGTH, N_ROWS,
+    N_TRIE, N_TRIE_EDGES, N_TRIE_TOKENS, OFFSETS, ROWS, TABLE, TRIE, TRIE_EDGES, TRIE_END, TRIE_TEMP, TRIE_TOKENS,
+    T_WORDS,
 )  # fmt: skip
 from .table_layout import (  # isort: skip
     BELOW_BYTES, BELOW_HEIGHT, BELOW_W, DESCENT_CHARACTERS, DESCENT_NODE, DESCENT_STATE, DESCENT_W, DONE,
-    ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPE, ESCAPED, IN_ROW, KIND, LEAF_ALLOWED, LEAF_BOUNDARY, LEAF_BY_LENGTH,
-    LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_LONGEST, LEAF_LOOPS, LEAF_MACHINE, LEAF_NEED,
-    LEAF_ROW, LEAF_SAFE, LEAF_SUFFIXES, LEAF_SUFFIXES_END, LEAF_W, LENGTH_CLASSES, MACHINE_DFA, MACHINE_W,
-    MERGED_CHARACTERS, MERGED_FIRST, MERGED_NODE, MERGED_W, OTHERS, QUOTE_BELOW, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN,
-    TRIE_W,
+    ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPE, ESCAPED, HEIGHT, IN_ROW, KIND, LEAF_ALLOWED, LEAF_BOUNDARY,
+    LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_LONGEST, LEAF_MACHINE,
+    LEAF_NEED, LEAF_ROW, LEAF_SAFE, LEAF_STAYING_DEPTH, LEAF_STAYING_NEED, LEAF_SUFFIXES, LEAF_SUFFIXES_END, LEAF_W,
+    LENGTH_CLASSES, MACHINE_DFA, MACHINE_W, MERGED_CHARACTERS, MERGED_FIRST, MERGED_NODE, MERGED_W, QUOTE_BELOW,
+    TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_W,
 )  # fmt: skip
 from .leaves import expand_leaf
+from .subtree_summaries import count_scratch, find_staying_bytes, stays_inside, summarise_subtrees
 
 TABLE_IS_FULL = -1
 LONG = 4
@@ -41,42 +43,6 @@ LONG = 4
 def read_byte(t: Any, i: Any) -> Any:
     """Return byte i of the concatenated tokens of the vocabulary."""
     return (view(t, BLOB)[i >> 2] >> (8 * (i & 3))) & 255
-
-
-@kernel("int64(int64, int64)")
-def summarise_subtrees(t: Any, nodes: Any) -> Any:
-    """Write BELOW for all nodes of the main trie, in reverse preorder: children before parents. Return 0."""
-    trie, edges, below = view(t, TRIE), view(t, TRIE_EDGES), view(t, BELOW)
-    for node in range(nodes - 1, -1, -1):
-        for w in range(4):
-            below[BELOW_W * node + w] = 0
-        height = 0
-        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
-            b, child = edges[e] & 255, edges[e] >> 8
-            for w in range(3):
-                below[BELOW_W * node + w] |= below[BELOW_W * child + w]
-            below[BELOW_W * node + BELOW_HEIGHT] |= below[BELOW_W * child + BELOW_HEIGHT] & OTHERS
-            height = max(height, (below[BELOW_W * child + BELOW_HEIGHT] & (OTHERS - 1)) + 1)
-            if 32 <= b < 128:
-                below[BELOW_W * node + BELOW_BYTES + (b >> 5) - 1] |= 1 << (b & 31)
-            else:
-                below[BELOW_W * node + BELOW_HEIGHT] |= OTHERS
-        below[BELOW_W * node + BELOW_HEIGHT] |= height
-    return 0
-
-
-@kernel("int64(int64, int64)")
-def find_self_loops(t: Any, q: Any) -> Any:
-    """Write the bytes that lead from leaf state q back to q to LEAF_LOOPS. Return 0."""
-    leaves, transitions = view(t, LEAVES), view(t, LEAF_NEXT)
-    r = q * LEAF_W + LEAF_LOOPS
-    for w in range(3):
-        leaves[r + w] = 0
-    for b in range(32, 128):
-        if transitions[256 * q + b] == q:
-            leaves[r + (b >> 5) - 1] |= 1 << (b & 31)
-    leaves[r + 3] = 1
-    return 0
 
 
 @entry("int64(int64, int32[::1])")
@@ -151,11 +117,11 @@ def make_row(t: Any, q: Any) -> Any:
 
     The caller publishes the row: MADE_ROW is a new one after the last, or that of any JSON string.
 
-    An exit is (main trie node, characters so far | ESCAPED). A subtree all of whose bytes lead a state back to itself
-    is added without a walk: most of the vocabulary, if the DFA treats most characters equally. If no character is
-    refused for LEAF_SAFE characters, the row begins as a copy of that of any JSON string (IN_ROW), and only the tokens
-    that close the string or are longer are walked. An existing row is not changed. TABLE_IS_FULL if the table or the
-    scratch is full.
+    An exit is (main trie node, characters so far | ESCAPED). A subtree that stays inside by the summaries
+    (`subtree_summaries`) is added without a walk: most of the vocabulary, if most characters may come. If no character
+    is refused for LEAF_SAFE characters, the row begins as a copy of that of any JSON string (IN_ROW), and only the
+    tokens that close the string or are longer are walked. An existing row is not changed. TABLE_IS_FULL if the table
+    or the scratch is full.
     """
     counts, leaves, transitions, rows = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT), view(t, ROWS)
     trie, edges, tokens, temp = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS), view(t, TRIE_TEMP)
@@ -168,7 +134,7 @@ def make_row(t: Any, q: Any) -> Any:
     # The row of any JSON string holds for states between two characters only.
     free_base = (counts[FREE_ROW] - 1) * words if leaves[q * LEAF_W + LEAF_FLAGS] & quoted == quoted else -1
     copies_free = free_base >= 0 and leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= LONG
-    is_free_row = copies_free and leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= below[BELOW_HEIGHT] & (OTHERS - 1)
+    is_free_row = copies_free and leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= below[BELOW_HEIGHT] & HEIGHT
     if not is_free_row:
         for w in range(words):
             rows[base + w] = rows[free_base + w] if copies_free else 0
@@ -176,9 +142,11 @@ def make_row(t: Any, q: Any) -> Any:
     n_exits, top, end_of_temp, longest = 0, 1, size(t, TRIE_TEMP), 0
     temp[end_of_temp - 3], temp[end_of_temp - 2], temp[end_of_temp - 1] = 0, q, IN_ROW if copies_free else 0
     # Fields of the latest leaf state: the next one is usually the same.
-    last, flags, need, is_done, is_escape, can_continue = -1, 0, 0, False, False, False
+    last, flags, need, is_done, is_escape = -1, 0, 0, False, False
     # The most characters that any state of the DFA needs: a bound for tokens that are not walked.
     dfas, at = view(t, DFAS), view(t, MACHINES)[MACHINE_W * leaves[q * LEAF_W + LEAF_MACHINE] + MACHINE_DFA] + 0
+    if count_scratch(t, at) > end_of_temp // 4:
+        return TABLE_IS_FULL
     most_needed = 0
     for k in range(dfas[at]):
         most_needed = max(most_needed, dfas[at + 3 + 2 * dfas[at + 2] + 128 + dfas[at] + k])
@@ -193,7 +161,7 @@ def make_row(t: Any, q: Any) -> Any:
             edge = edges[e]
             child = edge >> 8
             if in_row and edge & 255 != 34 and below[BELOW_W * child + BELOW_BYTES] & QUOTE_BELOW == 0:
-                if below[BELOW_W * child + BELOW_HEIGHT] & (OTHERS - 1) < safe:
+                if below[BELOW_W * child + BELOW_HEIGHT] & HEIGHT < safe:
                     continue
             after = transitions[256 * state + (edge & 255)]
             if after < 0:
@@ -205,46 +173,39 @@ def make_row(t: Any, q: Any) -> Any:
                 continue
             if after != last:
                 r = after * LEAF_W
-                if leaves[r + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand_leaf(t, after) < 0:
-                    return TABLE_IS_FULL
-                if leaves[r + LEAF_LOOPS + 3] == 0:
-                    find_self_loops(t, after)
+                if leaves[r + LEAF_STAYING_DEPTH] == 0:
+                    find_staying_bytes(t, after)
                 last, flags, need = after, leaves[r + LEAF_FLAGS] + 0, leaves[r + LEAF_NEED] + 0
                 is_done, is_escape = (
                     leaves[r + LEAF_DECODER] >> KIND == DONE,
                     leaves[r + LEAF_DECODER] >> KIND == ESCAPE,
                 )
-                can_continue = leaves[r + LEAF_ALLOWED] > 0
             count = characters_before if is_done else characters
             if is_escape:
                 count |= ESCAPED
             if flags & LEAF_EXITS:
-                if MERGED_FIRST + MERGED_W * (n_exits + 1) + DESCENT_W * (top + 2) > end_of_temp:
+                if MERGED_FIRST + MERGED_W * (n_exits + 1) > end_of_temp // 2:  # `find_staying_bytes` uses the middle
                     return TABLE_IS_FULL
                 k = MERGED_FIRST + MERGED_W * n_exits
                 temp[k + MERGED_NODE], temp[k + MERGED_CHARACTERS] = child, count & ~IN_ROW
                 n_exits += 1
             elif in_row:
                 pass
+            elif stays_inside(t, after, child):
+                stop = trie[TRIE_W * end[child] + TRIE_FIRST_TOKEN]
+                for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], stop):
+                    token = tokens[ENTRY_W * i + ENTRY_TOKEN]
+                    rows[base + (token >> 5)] |= 1 << (token & 31)
+                height = below[BELOW_W * child + BELOW_HEIGHT] & HEIGHT
+                longest = max(longest, (count & (ESCAPED - 1)) + height + leaves[after * LEAF_W + LEAF_STAYING_NEED])
+                continue
             elif free_base >= 0 and flags & quoted == quoted and flags >> LEAF_SAFE >= LONG:
                 for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * end[child] + TRIE_FIRST_TOKEN]):
                     token = tokens[ENTRY_W * i + ENTRY_TOKEN]
                     rows[base + (token >> 5)] |= rows[free_base + (token >> 5)] & 1 << (token & 31)
-                height = below[BELOW_W * child + BELOW_HEIGHT] & (OTHERS - 1)
+                height = below[BELOW_W * child + BELOW_HEIGHT] & HEIGHT
                 longest = max(longest, (count & (ESCAPED - 1)) + height + most_needed)
                 count |= IN_ROW
-            elif can_continue and after == state:
-                r, k = after * LEAF_W + LEAF_LOOPS, BELOW_W * child
-                other_bytes = (
-                    (below[k] & ~leaves[r]) | (below[k + 1] & ~leaves[r + 1]) | (below[k + 2] & ~leaves[r + 2])
-                )
-                if other_bytes == 0 and below[k + BELOW_HEIGHT] & OTHERS == 0:
-                    stop = trie[TRIE_W * end[child] + TRIE_FIRST_TOKEN]
-                    for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], stop):
-                        token = tokens[ENTRY_W * i + ENTRY_TOKEN]
-                        rows[base + (token >> 5)] |= 1 << (token & 31)
-                    longest = max(longest, (count & (ESCAPED - 1)) + below[k + BELOW_HEIGHT] + need)
-                    continue
             if not is_done and count & IN_ROW == 0:
                 stop = trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]
                 for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], stop):
@@ -252,11 +213,12 @@ def make_row(t: Any, q: Any) -> Any:
                     rows[base + (token >> 5)] |= 1 << (token & 31)
                 if trie[TRIE_W * child + TRIE_FIRST_TOKEN] < trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]:
                     longest = max(longest, (count & (ESCAPED - 1)) + need)
-            if (
-                can_continue
-                and trie[TRIE_W * child + TRIE_FIRST_EDGE] < trie[TRIE_W * child + TRIE_W + TRIE_FIRST_EDGE]
-            ):
-                if MERGED_FIRST + MERGED_W * n_exits + DESCENT_W * (top + 2) > end_of_temp:
+            if trie[TRIE_W * child + TRIE_FIRST_EDGE] < trie[TRIE_W * child + TRIE_W + TRIE_FIRST_EDGE]:
+                if leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand_leaf(t, after) < 0:
+                    return TABLE_IS_FULL
+                if leaves[after * LEAF_W + LEAF_ALLOWED] == 0:
+                    continue
+                if DESCENT_W * (top + 2) > end_of_temp // 4:
                     return TABLE_IS_FULL
                 top += 1
                 at = end_of_temp - DESCENT_W * top
@@ -267,7 +229,7 @@ def make_row(t: Any, q: Any) -> Any:
     if is_free_row:
         row = counts[FREE_ROW] - 1
     if is_free_row or copies_free:
-        longest = (below[BELOW_HEIGHT] & (OTHERS - 1)) + most_needed
+        longest = (below[BELOW_HEIGHT] & HEIGHT) + most_needed
     leaves[q * LEAF_W + LEAF_LONGEST] = longest
     counts[MADE_ROW] = row
     return n_exits

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Set
 from itertools import accumulate, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from ..kernels import layout as at
 from ..lalr.parser_code import Parser
 from ..lalr.shortest_suffix import ShortestSuffixes
 
-__all__ = ["Bind", "ByteCode", "Leaf"]
+__all__ = ["Bind", "ByteCode", "Leaf", "SpacingCode", "string_block_head"]
 
 Leaf = tuple[Dfa | NumberLanguage, int]
 """A leaf: the Dfa over characters and the mode (`layout.UTF8`, `JSON_STRING`, ...) that encodes them."""
@@ -58,6 +58,23 @@ class _CellKeys(NodeVisitor[tuple[object, ...]]):
 
 
 _CELL_KEYS = _CellKeys()
+
+
+class SpacingCode(NamedTuple):
+    """The code of a part of the layout of an object, which nearly all objects of a source share.
+
+    words: the code, with addresses relative to its start; relocations: the words that hold an address.
+    """
+
+    node: Node
+    words: list[int]
+    relocations: list[int]
+
+
+def string_block_head(options: list[bytes], escapes: int, address: int) -> list[int]:
+    """Return the words of a string block at an address that precede the bytes of its strings."""
+    first = address + at.STR_OFFSETS + len(options) + 1
+    return [len(options), escapes, *accumulate(map(len, options), initial=first)]
 
 
 class ByteCode(ABC):
@@ -107,6 +124,7 @@ class ByteCode(ABC):
         self._cells: dict[object, int] = {}
         self._targets: dict[int, Node] = {}
         self._within: set[int] = set()
+        self.spacings: dict[int, SpacingCode] = {}  # by the id of the node
         self.paid: Set[tuple[object, ...]] = frozenset()
         self._nullable = NullableNodes(grammar)
         self.entry = self.cell(grammar.start)
@@ -175,14 +193,13 @@ class ByteCode(ABC):
     def strings(self, options: Iterable[bytes], escapes: int) -> int:
         """Append a string block of sorted byte strings and return its address."""
         options = list(options)
-        base = len(self.words) + at.STR_OFFSETS + len(options) + 1
-        self.append((len(options), escapes, *accumulate(map(len, options), initial=base)))
+        first = self.append(string_block_head(options, escapes, len(self.words)))
         text = b"".join(options)
         if len(text) < LONG:
             self.append(text)
         else:
             self.words.frombytes(np.frombuffer(text, np.uint8).astype(np.int32).tobytes())
-        return base - at.STR_OFFSETS - len(options) - 1
+        return first
 
     def is_nullable(self, node: Node) -> bool:
         """Return whether the language of a node contains the empty text."""

@@ -132,7 +132,7 @@ class MaskTable:
             at.TRIE_TEMP: reserve_table(4 * TRIE_WORDS),
             at.BLOB: np.frombuffer(bytes(vocabulary.blob) + bytes(-len(vocabulary.blob) % 4 + 4), np.int32),
             at.OFFSETS: vocabulary.offsets,
-            at.BELOW: reserve_table(4 * nodes),
+            at.BELOW: reserve_table(at.BELOW_W * nodes),
             at.LEX_ROOTS: np.full(at.LEX_CHAINS, -1, np.int32),
             at.LEX_READERS: reserve_table(LEX_READERS * at.READER_W),
             at.LEX_CLASSES: reserve_table(16 * LEX_READERS * at.CLASS_W),
@@ -176,7 +176,7 @@ class MaskTable:
                 at.TRIE_EDGES: counts[at.N_TRIE_EDGES],
                 at.TRIE_TOKENS: 2 * counts[at.N_TRIE_TOKENS],
                 at.TRIE_END: self.arrays[at.TRIE_END][0],  # of the root: the number of nodes of the main trie
-                at.BELOW: 4 * self.arrays[at.TRIE_END][0],
+                at.BELOW: at.BELOW_W * self.arrays[at.TRIE_END][0],
                 at.BY_LENGTH: counts[at.N_BY_LENGTH],
             }
             return {slot: self.arrays[slot][: int(length)].copy() for slot, length in used.items()}

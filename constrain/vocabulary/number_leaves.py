@@ -81,7 +81,7 @@ class NumberLeaves:
         allowed = np.packbits(transitions >= 0, bitorder="little").view(np.int32)
         leaves[record + at.LEAF_BYTES : record + at.LEAF_BYTES + 8] = allowed
         leaves[record + at.LEAF_ALLOWED] = len(row)
-        leaves[record + at.LEAF_LOOPS + 3] = 0  # computed again, now that there are transitions
+        leaves[record + at.LEAF_STAYING_DEPTH] = 0  # computed again, now that there are transitions
         if len(row) < at.WIDE_LEAF:
             leaves[record + at.LEAF_ROW] = -2
         leaves[record + at.LEAF_FLAGS] |= at.LEAF_EXPANDED
