@@ -85,7 +85,8 @@ BENCHES: dict[str, Bench] = {
     ),
     "batches": Bench(
         "What does a row of a batch cost, 1 to 512 texts at once, on one thread and on two, beside the peers?",
-        "µs a row, mean over the steps; `longer of 2 shares` is what two free cores come to",
+        "µs a row, of its mask + of advancing it, means over the steps; `longer of 2 shares` is what two free cores "
+        "come to",
         "--threads 1,2",
     ),
     "apply_masks": Bench(

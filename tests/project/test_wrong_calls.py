@@ -281,6 +281,7 @@ CALLS: dict[str, Call] = {
         constrain.fill_masks,
         lambda: {"matchers": [matcher()], "out": np.zeros((1, 9), np.int32), "rows": None, "threads": None},
     ),
+    "advance_all": (constrain.advance_all, lambda: {"matchers": [matcher()], "tokens": [98]}),
     "apply_mask": (
         constrain.apply_mask,
         lambda: {"logits": np.zeros(257, np.float32), "masks": matcher().mask(), "rows": None, "threads": None},
