@@ -270,7 +270,8 @@ CALLS: dict[str, Call] = {
     "Matcher": (constrain.Matcher, lambda: {"constraint": constraint()}),
     **methods(
         "Matcher", matcher, allows={"token": 98}, advance={"token": 98}, advance_bytes={"text": b"b"},
-        rollback={"n": 1}, shortest_completion={"limit": None}, states_after={"tokens": [98]}, mask={"out": None},
+        prepare={"seconds": 0.0}, rollback={"n": 1}, shortest_completion={"limit": None}, states_after={"tokens": [98]},
+        mask={"out": None},
     ),
     "Constraint.save": (saved, lambda: {"path": "it"}),
     "Constraint.load": (
