@@ -3,9 +3,9 @@
     python -m bench batches
 
 All rows are texts of the dev schemas, each at another place; a step makes the masks of all rows (timed) and takes the
-next token of each; of a step the fastest repeat counts, by the wall clock. `new`: schemas are compiled for each repeat,
-so nothing is remembered from the one before (XGrammar's once: its matchers remember nothing). `known`: the schemas, and
-these very texts, were there before.
+next token of each (timed, too); of a step the fastest repeat counts, by the wall clock. `new`: schemas are compiled for
+each repeat, so nothing is remembered from the one before (XGrammar's once: its matchers remember nothing). `known`: the
+schemas, and these very texts, were there before. A number of threads is the most that an engine may use.
 
 Two threads need two cores that are free. The last line of each table does without: both shares are done one after the
 other, and the longer one counts, by the clock of the CPU. It is what threads come to when nobody else computes.
@@ -46,17 +46,31 @@ Text = tuple[str, list[int]]
 
 
 class Batch:
-    """Matchers of one engine at the beginnings of texts. fill: all masks into `words`, int32 [rows, WORDS]."""
+    """Matchers of one engine at the beginnings of texts. fill: all masks into `words`, int32 [rows, WORDS].
 
-    def __init__(self, fill: Callable[[], object], advance: Callable[[int, int], object]) -> None:
+    advance: one text by a token. advance_all: each text by its token, by a call of the engine if it has one.
+    """
+
+    def __init__(
+        self,
+        fill: Callable[[], object],
+        advance: Callable[[int, int], object],
+        advance_all: Callable[[Sequence[int]], object] | None = None,
+    ) -> None:
         self.fill, self.advance = fill, advance
+        self.advance_all = self.advance_each if advance_all is None else advance_all
+
+    def advance_each(self, tokens: Sequence[int]) -> None:
+        """Advance one text after the other."""
+        for index, token in enumerate(tokens):
+            self.advance(index, token)
 
 
 def build_constrain_batch(
     engine: ConstrainAny, known: dict[str, Any], texts: Sequence[Text], words: Ints, threads: int
 ) -> Batch:
-    """fill_masks; with threads = 0 one matcher after the other."""
-    from constrain import fill_masks
+    """fill_masks and advance_all; with threads = 0 one matcher after the other."""
+    from constrain import advance_all, fill_masks
 
     for schema, _ in texts:
         if schema not in known:
@@ -70,7 +84,11 @@ def build_constrain_batch(
             matcher.mask(row)
 
     together = lambda: fill_masks(matchers, words, threads=abs(threads))  # noqa: E731
-    return Batch(together if threads else one_by_one, lambda index, token: matchers[index].advance(token))
+    return Batch(
+        together if threads else one_by_one,
+        lambda index, token: matchers[index].advance(token),
+        (lambda tokens: advance_all(matchers, tokens)) if threads else None,
+    )
 
 
 @contextmanager
@@ -111,7 +129,11 @@ def build_llguidance_batch(
             matcher.unsafe_compute_mask_ptr(address + width * index, width)
 
     together = lambda: executor.unsafe_compute_mask_ptr(pairs, address, width, len(pairs))  # noqa: E731
-    return Batch(together if threads else one_by_one, lambda index, token: matchers[index].consume_token(token))
+    return Batch(
+        together if threads else one_by_one,
+        lambda index, token: matchers[index].consume_token(token),
+        (lambda tokens: executor.consume_token_par(list(zip(matchers, tokens)))) if threads else None,
+    )
 
 
 def build_xgrammar_batch(
@@ -135,7 +157,11 @@ def build_xgrammar_batch(
             matcher.fill_next_token_bitmask(bits, index)
 
     together = lambda: batch.batch_fill_next_token_bitmask(matchers, bits)  # noqa: E731
-    return Batch(together if threads else one_by_one, lambda index, token: matchers[index].accept_token(token))
+    return Batch(
+        together if threads else one_by_one,
+        lambda index, token: matchers[index].accept_token(token),
+        (lambda tokens: batch.batch_accept_token(matchers, tokens)) if threads else None,
+    )
 
 
 ENGINES: dict[str, tuple[Callable[[Llama3], Any], Callable[..., Batch]]] = {
@@ -174,10 +200,13 @@ def accepts_text(engine: Engine, case: Case, tokens: list[int]) -> bool:
 
 def measure_steps(
     make: Callable[..., Batch], engine: Engine, is_known: bool, texts: Sequence[Text], threads: int, repeats: int
-) -> list[float]:
-    """Return µs of a row at each step, the fastest repeat's. Each row begins at another place of its text."""
+) -> tuple[list[float], list[float]]:
+    """Return µs of a row at each step, of its mask and of advancing it, the fastest repeat's.
+
+    Each row begins at another place of its text.
+    """
     words = np.zeros((len(texts), WORDS), np.int32)
-    best = np.full(STEPS, np.inf)
+    best = np.full((2, STEPS), np.inf)
     known: dict[str, Any] = {}
     spent: list[int] = []
     for repeat in range(repeats + is_known):
@@ -195,12 +224,16 @@ def measure_steps(
                 start = perf_counter_ns()
                 batch.fill()
                 taken = perf_counter_ns() - start
+            chosen = [tokens[offset + step] for offset, (_, tokens) in zip(offsets, texts)]
+            for index, token in enumerate(chosen):
+                assert is_allowed(words[index], token), "a mask without the next token"
+            start = perf_counter_ns()
+            batch.advance_all(chosen)
+            advanced = perf_counter_ns() - start
             if repeat >= is_known:
-                best[step] = min(best[step], max(spent) if spent else taken)
-            for index, (_, tokens) in enumerate(texts):
-                assert is_allowed(words[index], tokens[offsets[index] + step]), "a mask without the next token"
-                batch.advance(index, tokens[offsets[index] + step])
-    return (best / len(texts) / 1_000).tolist()  # type: ignore[no-any-return]
+                best[:, step] = np.minimum(best[:, step], (max(spent) if spent else taken, advanced))
+    masked, advanced_rows = (best / len(texts) / 1_000).tolist()
+    return masked, advanced_rows
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -222,9 +255,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 for threads in (0, *map(int, options.threads.split(",")), *([SHARES] if name == "constrain" else [])):
                     if threads == SHARES and size == 1:
                         continue
-                    steps = measure_steps(make, engines[name], is_known, rows, threads, repeats)
+                    steps, advances = measure_steps(make, engines[name], is_known, rows, threads, repeats)
                     runs.append({"schemas": kind, "rows": size, "engine": name, "threads": threads,
-                                 "mean µs": float(np.mean(steps)), "p50 µs": float(np.median(steps))})  # fmt: skip
+                                 "mean µs": float(np.mean(steps)), "p50 µs": float(np.median(steps)),
+                                 "advance mean µs": float(np.mean(advances))})  # fmt: skip
     print_batches(runs)
     path = write_result(options, {"steps": STEPS, "clock": "wall, fastest repeat of each step", "runs": runs})
     plot_batches(path.with_suffix(".svg"), runs)
@@ -238,13 +272,17 @@ def build_label(run: dict[str, Any]) -> str:
 
 
 def print_batches(runs: Sequence[dict[str, Any]]) -> None:
-    """Print a table for each kind of batch: µs a row, mean over the steps."""
+    """Print a table for each kind of batch: µs a row, mean over the steps, of the mask + of advancing it."""
     for kind in KINDS:
-        title = f"µs of a row (mean over {STEPS} steps), {kind}"
+        title = f"µs of a row, mask + advance (means over {STEPS} steps), {kind}"
         table = build_table(title, ["engine"], [f"{size} rows" for size in SIZES])
         chosen = [run for run in runs if run["schemas"] == kind]
         for label in dict.fromkeys(map(build_label, chosen)):
-            found = {run["rows"]: f"{run['mean µs']:,.2f}" for run in chosen if build_label(run) == label}
+            found = {
+                run["rows"]: f"{run['mean µs']:,.2f} + {run['advance mean µs']:,.2f}"
+                for run in chosen
+                if build_label(run) == label
+            }
             table.add_row(label, *(found.get(size, "") for size in SIZES))
         print_table(table)
 

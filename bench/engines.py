@@ -5,6 +5,7 @@
     engine.start()                               to the start of an instance. Timed for the first instance only
     engine.mask()                                into engine.words, int32[4008]. Timed
     engine.advance(token)                        Timed
+    engine.prepare()                             of some: between mask and advance, as while a model runs. Timed apart
 
 A token is allowed if its bit of the mask is set; an instance ends well if the mask then allows an end token.
 No engine is helped or hampered: defaults, except that all follow JSON Schema's semantics (undeclared keys are
@@ -21,7 +22,17 @@ import numpy as np
 
 from .corpus import ENDS, SIZE, SPECIAL, Llama3
 
-__all__ = ["ENGINES", "Constrain", "ConstrainAny", "Engine", "Llguidance", "Refused", "Xgrammar", "is_allowed"]
+__all__ = [
+    "ENGINES",
+    "Constrain",
+    "ConstrainAny",
+    "ConstrainIdle",
+    "Engine",
+    "Llguidance",
+    "Refused",
+    "Xgrammar",
+    "is_allowed",
+]
 
 WORDS = (SIZE + 31) // 32
 
@@ -196,9 +207,24 @@ class ConstrainAny(Constrain):
         return self.constrain.Style.any()
 
 
+class ConstrainIdle(Constrain):
+    """The same, with `Matcher.prepare` for at most `idle_seconds` after each mask."""
+
+    idle_seconds = 0.005
+
+    def prepare(self) -> None:
+        self.matcher.prepare(self.idle_seconds)
+
+
+class ConstrainAnyIdle(ConstrainIdle, ConstrainAny):
+    """`Style.any()`, with `Matcher.prepare`."""
+
+
 ENGINES: dict[str, Callable[[Llama3], Engine]] = {
     "constrain": Constrain,
     "constrain-any": ConstrainAny,
+    "constrain-idle": ConstrainIdle,
+    "constrain-any-idle": ConstrainAnyIdle,
     "llguidance": Llguidance,
     "xgrammar": Xgrammar,
 }

@@ -9,6 +9,9 @@ Printed, and saved as JSON in bench/results/: what passes, what is refused and w
 and which invalid ones accepted; µs of a step (mask and advance) and from schema text to first mask; which of the
 targets (`verdicts.py`) are met. Percentile curves lie beside the JSON as SVG. A schema passes
 if it compiles and every one of its instances is judged right. Only rows of one run may be compared.
+
+`constrain-idle` and `constrain-any-idle` prepare for at most `--idle-ms` in each step, as they do while a model runs.
+That time is not counted in the step; its mean is in the column `prepared`.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from rich.console import Console
 from . import report, verdicts
 from .corpus import Llama3
 from .curves import draw_plot
-from .engines import ENGINES, Engine
+from .engines import ENGINES, ConstrainIdle, Engine
 from .measure import CLOCKS, WARM, Job, Result, accepts_instance, measure_schema, tokenise_case
 from .options import build_parser, read_cases, split_names
 from .percentiles import compute_tails
@@ -70,6 +73,9 @@ def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--warm-only", type=split_names(ENGINES), default=[], metavar="A,B", help="engines without a cold run"
     )
+    parser.add_argument(
+        "--idle-ms", type=float, default=5.0, help="ms that engines named idle may prepare in each step"
+    )
     return parser.parse_args(arguments)
 
 
@@ -97,6 +103,8 @@ def host_engine(
 ) -> Iterator[str | Result | Failure | dict[int, list[str]]]:
     """Prepare one engine; yield "ready", its outcome for every job, and {index: why it rejected what is valid}."""
     engine = prepare_engine(name, vocabulary, options.core)
+    if isinstance(engine, ConstrainIdle):
+        engine.idle_seconds = options.idle_ms / 1_000
     yield "ready"
     rejections = {}
     guard = Guard(options.seconds, options.mebibytes << 20, options.clock)

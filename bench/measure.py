@@ -3,6 +3,7 @@
 For each instance, token by token: the mask (timed), is the token in it, the advance (timed). At the end the mask must
 allow an end token. A valid instance must come through, an invalid one must not. The first mask is timed from the
 schema's text. Only calls into the engine are timed; a step is a mask and an advance (of a refused token, the mask).
+What an engine prepares between them is timed, too, and is no part of a step.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class Result:
     """What one engine did with one schema.
 
     refused: (kind, reason) or None. first: ns from the schema's text to the first mask. steps: int64 array of ns.
+    idle: the same of preparation, for each step of an engine that prepares.
     rejected, accepted: indices of valid instances it rejected and of invalid ones it accepted.
     error: an exception that it raised while masking or advancing. why: per rejected instance, "key order" or else.
     """
@@ -44,6 +46,7 @@ class Result:
     refused: tuple[str, str] | None = None
     first: int = 0
     steps: array[int] = field(default_factory=lambda: array("q"))
+    idle: array[int] = field(default_factory=lambda: array("q"))
     rejected: list[int] = field(default_factory=list)
     accepted: list[int] = field(default_factory=list)
     error: str | None = None
@@ -74,7 +77,7 @@ def measure_schema(engine: Engine, job: Job, clock: Callable[[], int] = perf_cou
         return result
     for index, (test, tokens) in enumerate(zip(job.case.tests, job.tokens)):
         try:
-            taken = accepts_instance(engine, tokens, result.steps, clock)
+            taken = accepts_instance(engine, tokens, result.steps, clock, result.idle)
         except MemoryError:
             raise
         except Exception as error:
@@ -93,11 +96,16 @@ def make_first_mask(engine: Engine, text: str) -> None:
 
 
 def accepts_instance(
-    engine: Engine, tokens: list[int], steps: array[int], clock: Callable[[], int] = perf_counter_ns
+    engine: Engine,
+    tokens: list[int],
+    steps: array[int],
+    clock: Callable[[], int] = perf_counter_ns,
+    idle: array[int] | None = None,
 ) -> bool:
-    """Return whether the engine takes the whole instance; appends the ns of every step."""
+    """Return whether the engine takes the whole instance; append the ns of every step, and of preparation to `idle`."""
     engine.start()
     words = engine.words
+    prepare = getattr(engine, "prepare", None)
     for token in tokens:
         begin = clock()
         engine.mask()
@@ -105,6 +113,10 @@ def accepts_instance(
         if not is_allowed(words, token):
             steps.append(masked - begin)
             return False
+        if prepare is not None and idle is not None:
+            begin_idle = clock()
+            prepare()
+            idle.append(clock() - begin_idle)
         again = clock()
         engine.advance(token)
         done = clock()

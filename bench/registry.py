@@ -25,7 +25,8 @@ BENCHES: dict[str, Bench] = {
     "maskbench": Bench(
         "How exact and how fast are the masks, beside the peers?",
         "counts of schemas by outcome (a schema may be in two); mean, quantiles and maximum in µs of a step (mask and "
-        "advance) and from the text of a schema to its first mask; the targets, each a ratio to a peer",
+        "advance) and from the text of a schema to its first mask; `prepared`: mean µs of preparation in a step, which "
+        "are not counted in it; the targets, each a ratio to a peer",
         "--sample 1000 --engines constrain,constrain-any,llguidance,xgrammar --warm-only xgrammar",
     ),
     "mask_errors": Bench(
@@ -85,7 +86,8 @@ BENCHES: dict[str, Bench] = {
     ),
     "batches": Bench(
         "What does a row of a batch cost, 1 to 512 texts at once, on one thread and on two, beside the peers?",
-        "µs a row, mean over the steps; `longer of 2 shares` is what two free cores come to",
+        "µs a row, of its mask + of advancing it, means over the steps; `longer of 2 shares` is what two free cores "
+        "come to",
         "--threads 1,2",
     ),
     "apply_masks": Bench(

@@ -28,6 +28,9 @@ QUANTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99.9": 99.9}
 COLUMNS = ("passing", "refused", "valid rejected", "of them by key order alone", "invalid accepted", "crashes",
            "out of time", "out of memory")  # fmt: skip
 MODE = ("engine", "mode")
+IDLE = "preparation µs"
+PREPARED = "prepared"
+"""Mean µs of preparation in each step, which are not counted in the step."""
 OWN, COMMON = "all it compiled", "common to all"
 WIDTH = 118
 REASONS = 12
@@ -87,12 +90,14 @@ def count_outcomes(name: str, mode: str, outcomes: Sequence[Result | Failure]) -
 def summarise_times(outcomes: Sequence[Result]) -> dict[str, Any]:
     """Return µs of the first mask and of a step over some schemas."""
     steps = np.concatenate([np.asarray(outcome.steps) for outcome in outcomes]) if outcomes else np.zeros(0)
+    idle = np.concatenate([np.asarray(outcome.idle) for outcome in outcomes]) if outcomes else np.zeros(0)
     first = np.array([outcome.first for outcome in outcomes])
     return {
         "count": len(outcomes),
         "steps": len(steps),
         "step µs": compute_spread(steps),
         "first mask µs": compute_spread(first),
+        IDLE: compute_spread(idle),
     }
 
 
@@ -117,16 +122,18 @@ def print_tables(tables: dict[str, list[dict[str, Any]]], console: Console) -> N
     for scope in dict.fromkeys(row["schemas"] for row in tables["time"]):
         if scope == COMMON and alone:
             continue
+        rows = [row for row in tables["time"] if row["schemas"] == scope]
         for measured, meaning in (("step µs", "mask and advance"), ("first mask µs", "from the text of the schema")):
-            times = build_table(
-                f"{measured} ({meaning}), schemas {scope}", MODE, ("schemas", "steps", "mean", *QUANTILES, "max")
-            )
-            for row in tables["time"]:
-                if row["schemas"] == scope:
-                    values = [f"{value:,.1f}" if value < 1_000 else f"{value:,.0f}" for value in row[measured].values()]
-                    times.add_row(
-                        row["engine"], row["mode"], f"{row['count']:,}", f"{row['steps']:,}", *(values or ["-"] * 6)
-                    )
+            has_idle = measured == "step µs" and any(row[IDLE] for row in rows)
+            columns = ("schemas", "steps", "mean", *QUANTILES, "max", *([PREPARED] if has_idle else []))
+            times = build_table(f"{measured} ({meaning}), schemas {scope}", MODE, columns)
+            for row in rows:
+                values = [*row[measured].values()] or [None] * 6
+                if has_idle:
+                    values.append(row[IDLE].get("mean"))
+                times.add_row(
+                    row["engine"], row["mode"], f"{row['count']:,}", f"{row['steps']:,}", *map(format_time, values)
+                )
             console.print(times)
     for line in compare_engines(tables["time"]):
         console.print(line, markup=False, highlight=False)
@@ -135,6 +142,11 @@ def print_tables(tables: dict[str, list[dict[str, Any]]], console: Console) -> N
             console.print(f"{row['engine']} refuses {row['refused']:,}:", markup=False, highlight=False)
             for reason, count in list(row["refusals"].items())[:REASONS]:
                 console.print(f"  {count:5,}  {reason}", markup=False, highlight=False)
+
+
+def format_time(value: float | None) -> str:
+    """Return µs for a table."""
+    return "-" if value is None else f"{value:,.1f}" if value < 1_000 else f"{value:,.0f}"
 
 
 def compare_engines(times: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from .compilation.process_warm_up import warm_up
     from .decoding.events import FinishEvent, RetryEvent, TextEvent
     from .dialogue import ToolCall, structural_tag, tool_calls, tools  # type: ignore[no-redef]
-    from .engine.batches import apply_mask, fill_masks
+    from .engine.batches import advance_all, apply_mask, fill_masks
     from .engine.constraint import Constraint
     from .engine.matcher import Matcher
     from .forms import (  # type: ignore[no-redef]
@@ -137,6 +137,7 @@ __all__ = [
     "VocabularyWarning",
     "__version__",
     "all_of",
+    "advance_all",
     "apply_mask",
     "beam_search",
     "best_first_search",
@@ -182,7 +183,7 @@ _PACKAGES = {
     "authoring.token_refusals": "explain_token",
     "decoding.events": "FinishEvent RetryEvent TextEvent",
     "dialogue": "ToolCall structural_tag tool_calls tools",
-    "engine.batches": "apply_mask fill_masks",
+    "engine.batches": "advance_all apply_mask fill_masks",
     "compilation.constraint_compiler": "compile compile_grammar",
     "engine.constraint": "Constraint",
     "engine.matcher": "Matcher",

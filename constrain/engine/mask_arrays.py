@@ -15,9 +15,12 @@ import numpy as np
 
 from ..base.errors import ArgumentError, check_type
 from ..kernels.call_layout import AT_OUT_DATA, AT_OUT_DIMS, AT_OUT_FLAGS, AT_OUT_TYPE, POSITION_W
-from ..kernels.entry_points import note_array
+from ..kernels.entry_points import fill_array, note_array
 
-__all__ = ["can_read_arrays", "check_mask_array"]
+__all__ = ["ROW_KIND", "can_read_arrays", "check_mask_array"]
+
+ROW_KIND = id(np.dtype(np.int32))
+"""Address of the dtype of masks, of which numpy has one object."""
 
 
 @cache
@@ -31,6 +34,12 @@ def can_read_arrays() -> bool:
         length = note_array(fields.buffer_info()[0], id(one))
         read = fields[AT_OUT_DATA], fields[AT_OUT_DIMS], fields[AT_OUT_TYPE], fields[AT_OUT_FLAGS], length
         same.append(read == (one.ctypes.data, 1, id(one.dtype), one.flags.num, len(one)))
+    rows = np.zeros((3, 5), np.int32)
+    frozen = rows.copy()
+    frozen.flags.writeable = False
+    same.append(fill_array(0, 0, 0, id(rows), ROW_KIND) == 0)
+    unsuitable = [rows[0], rows[:, ::2], rows.astype(np.int64), frozen]
+    same += [fill_array(0, 0, 0, id(other), ROW_KIND) == -1 for other in unsuitable]
     return sys.implementation.name == "cpython" and all(same)
 
 

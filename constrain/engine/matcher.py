@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from threading import get_ident
+from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ from ..kernels.entry_points import (
 from .bound_program import BoundProgram
 from .mask_arrays import can_read_arrays, check_mask_array
 from .matcher_position import MatcherPosition
+from .preparation import check_seconds, prepare_matchers
 from .shortest_completion import completion_search
 from .state_cache import StateCache
 from .token_checks import check_token, explain_refusal
@@ -304,18 +306,45 @@ class Matcher(MatcherPosition):
         """
         return not self._ended and not self.is_complete and not self.next_bytes()
 
+    def prepare(self, seconds: float) -> bool:
+        """Make ahead of time what the next masks can need. Call it while the model computes.
+
+        Rules of the source that can be reached from here are linked, nearest first, and rows of tokens are made for
+        their strings and numbers. The steps that would have made them are faster then; masks and results are the same.
+
+        The work is done in units of mostly less than 0.3 ms, and the last one may end after `seconds`. It is bounded
+        by shares of `Limits.work` and `Limits.state_cache_bytes`, and never evicts the state cache.
+
+        Parameters
+        ----------
+        seconds : float
+            The time after which no more is begun.
+
+        Returns
+        -------
+        bool
+            Whether something is left to prepare.
+
+        Raises
+        ------
+        TypeError, ArgumentError
+            If `seconds` is not a number from 0 on.
+        """
+        end = perf_counter() + check_seconds(seconds)
+        return prepare_matchers([self], lambda: perf_counter() >= end)
+
     # ---- transitions --------------------------------------------------------------------------------------------
 
     @property
     def text(self) -> bytes:
         """The text accepted so far: bytes of `advance_bytes` and of tokens, special tokens by their names."""
         spell = self.constraint.vocabulary.transcript
-        return b"".join(item if isinstance(item, bytes) else spell((item,)) for item in self._accepted)
+        return b"".join(item if isinstance(item, bytes) else spell((item,)) for item in self._accepted.to_list())
 
     @property
     def tokens(self) -> list[int]:
         """The tokens accepted so far, including end tokens, excluding bytes accepted by `advance_bytes`."""
-        return [item for item in self._accepted if isinstance(item, int)]
+        return self._accepted.tokens()
 
     def advance(self, token: int) -> None:
         """Accept one token.
@@ -335,13 +364,11 @@ class Matcher(MatcherPosition):
         if type(token) is not int:
             token = check_token(token)
         try:
-            before = advance_at(self._address, get_ident(), token)
-            if before >= 0:
-                self._accepted.append(token)
-                self._sets.append(before)
-            else:
-                self._advance(token)
-        except OverflowError:
+            if advance_at(self._address, get_ident(), token) == 0:
+                return
+        except OverflowError:  # refused below
+            pass
+        try:
             self._advance(token)
         except ConstrainError:
             raise
@@ -355,13 +382,11 @@ class Matcher(MatcherPosition):
         if not self._ended and 0 <= token < vocabulary.size and token not in vocabulary.eos_ids:
             after = self._retry_evicted(lambda state_cache: self._completable_set_after(state_cache, token))
             if after > 0:
-                self._accepted.append(token)
-                self._sets.append(self._set)
+                self._accepted.append(token, self._set)
                 self._set = after
                 return
         elif not self._ended and token in vocabulary.eos_ids and self.is_complete:
-            self._accepted.append(token)
-            self._sets.append(self._set)
+            self._accepted.append(token, self._set)
             self._ended = 1
             self._update_plain_tokens()
             return
@@ -395,8 +420,7 @@ class Matcher(MatcherPosition):
             position = -2 - after
             raise TokenRefused(f"Byte {position} of {text[: position + 1][-24:]!r} is refused.", position=position)
         try:
-            self._accepted.append(bytes(text))
-            self._sets.append(self._set)
+            self._accepted.append(octets, self._set)
             self._set = after
         except BaseException:
             self._invalidate()
@@ -421,8 +445,9 @@ class Matcher(MatcherPosition):
         self._valid_state_cache()
         if n:
             try:
-                self._set = self._sets[-n]
-                del self._sets[-n:], self._accepted[-n:]
+                left = len(self._accepted) - n
+                self._set = self._accepted.set_before(left)
+                self._accepted.truncate(left)
                 self._ended = 0
                 self._update_plain_tokens()
             except BaseException:
@@ -444,9 +469,7 @@ class Matcher(MatcherPosition):
             self._worker_slot,
             self._ended,
         )
-        other._position = self._position[:]
-        other._address = other._position.buffer_info()[0]
-        other._accepted, other._sets = self._accepted.copy(), self._sets.copy()
+        other._set_record(self._position[:], self._accepted)
         other._out = None
         return other
 
@@ -457,7 +480,7 @@ class Matcher(MatcherPosition):
         return self.fork()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _restore, (self.constraint, list(self._accepted))
+        return _restore, (self.constraint, self._accepted.to_list())
 
 
 def _restore(constraint: BoundProgram, taken: list[int | bytes]) -> Matcher:

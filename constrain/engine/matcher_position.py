@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from ..base.errors import ConstrainError, LimitError, describe_value
 from ..kernels import entry_points, layout as at
-from ..kernels.call_layout import AT_CONTEXT, AT_EPOCH, AT_PLAIN, AT_SET, AT_THREAD, POSITION_W
+from ..kernels.call_layout import AT_CONTEXT, AT_EPOCH, AT_PLAIN, AT_SELF, AT_SET, AT_THREAD, POSITION_W
 from ..program.program import Program
+from .accepted_items import AcceptedItems
 from .bound_program import BoundProgram
 from .state_cache import StateCache, StateCacheEvicted
 
@@ -53,7 +54,6 @@ class MatcherPosition:
         "_ended",
         "_out",
         "_position",
-        "_sets",
         "_state_cache",
         "_worker_slot",
         "constraint",
@@ -63,15 +63,18 @@ class MatcherPosition:
         if not isinstance(getattr(constraint, "program", None), Program):
             raise TypeError(f"constraint is {describe_value(constraint)}: give what constrain.compile returned")
         self.constraint = constraint
-        self._position = array("q", bytes(8 * POSITION_W))  # the position; layout: `kernels.call_layout`
-        self._address = self._position.buffer_info()[0]
-        self._accepted: list[int | bytes] = []
-        self._sets: list[int] = []
+        self._set_record(array("q", bytes(8 * POSITION_W)), None)
         self._ended = 0  # accepted end tokens: these do not change the set
         self._worker_slot = 0  # index among this thread's state caches, see `engine.batches.parallel_fill`
         self._out: NDArray[np.int32] | None = None  # the array of the last mask; its description is in `_position`
         self._update_plain_tokens()
         self._replay()
+
+    def _set_record(self, position: array[int], accepted: AcceptedItems | None) -> None:
+        """Use `position` as the record of the position (`kernels.call_layout`), with a copy of what was accepted."""
+        self._position = position
+        self._address = self._position[AT_SELF] = position.buffer_info()[0]
+        self._accepted = AcceptedItems(position, accepted)
 
     def _replay(self) -> None:
         """Replay all accepted tokens and bytes in this thread's state cache."""
@@ -80,11 +83,11 @@ class MatcherPosition:
                 self._position[AT_EPOCH] = -1  # an interrupt leaves an invalid position, which is recomputed
                 state_cache = self._state_cache = self.constraint.state_cache(self._worker_slot)
                 self._position[AT_CONTEXT], self._position[AT_THREAD] = state_cache.address, get_ident()
-                self._sets, self._set = [], state_cache.start
-                for item in self._accepted[: len(self._accepted) - self._ended]:
-                    self._sets.append(self._set)
-                    self._set = self._set_after(state_cache, item)
-                self._sets.extend([self._set] * self._ended)
+                self._set, accepted = state_cache.start, self._accepted
+                for index in range(len(accepted)):
+                    accepted.store_set(index, self._set)
+                    if index < len(accepted) - self._ended:
+                        self._set = self._set_after(state_cache, accepted[index])
                 self._position[AT_EPOCH] = state_cache.epoch
                 return
             except StateCacheEvicted:
@@ -94,7 +97,7 @@ class MatcherPosition:
     def _invalidate(self) -> None:
         """Invalidate the position after an interrupt. It is recomputed from `_accepted`."""
         accepted, ends = self._accepted, self.constraint.vocabulary.eos_ids
-        self._ended = int(bool(accepted) and not isinstance(accepted[-1], bytes) and accepted[-1] in ends)
+        self._ended = int(len(accepted) > 0 and accepted[len(accepted) - 1] in ends)
         self._position[AT_EPOCH] = -1
         self._update_plain_tokens()
 

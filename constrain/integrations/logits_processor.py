@@ -226,7 +226,7 @@ class ConstraintLogitsProcessor:
         positions = [self.position(row, start, owner, len(ids)) for row, owner in zip(ids, owners)]
         self.all_ended = self.on_refused == "raise" and all(one.ended > 1 for one in positions)
         going = [row for row, one in enumerate(positions) if isinstance(one.matcher, Matcher) and one.is_open]
-        fill_masks([positions[row].matcher for row in going], out, rows=going)
+        fill_masks([positions[row].matcher for row in going], out, rows=going if len(going) < len(out) else None)
         for row, position in enumerate(positions):
             if row in going:
                 position.narrow(out[row])

@@ -14,7 +14,15 @@ AT_OUT_DATA: Final = 6
 AT_OUT_DIMS: Final = 7  # number of dimensions
 AT_OUT_TYPE: Final = 8
 AT_OUT_FLAGS: Final = 9
-POSITION_W: Final = 10
+AT_HISTORY: Final = 10  # address of the history: an int32 record for each token or text that was accepted
+AT_LENGTH: Final = 11  # how many were accepted
+AT_CAPACITY: Final = 12  # how many records the history has space for
+AT_SELF: Final = 13  # address of the position itself: here begins the list of a batch of one
+POSITION_W: Final = 14
+
+HISTORY_W: Final = 2
+HISTORY_SET: Final = 0  # id of the set before it
+HISTORY_ITEM: Final = 1  # the token, or -1 - i for the i-th text that was accepted as bytes
 
 GROUP: Final = 64
 """Words of a mask whose masses are summed together: about the square root of the words of a large vocabulary."""

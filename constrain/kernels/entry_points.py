@@ -19,11 +19,14 @@ Array = Any
 address_of: Callable[[Array], int] = find_function("matcher_calls.address_of")  # int32
 note_array: Callable[[int, int], int] = find_function("matcher_calls.note_array")
 count_positions: Callable[[int, int, int, int], int] = find_function("matcher_calls.count_positions")
+count_new: Callable[[int, int, int, int], int] = find_function("matcher_calls.count_new")
 
 # ---- a position of a Matcher, or many
 mask_at: Callable[[int, int, int], int] = find_function("matcher_calls.mask_at")
 repeat_mask: Callable[[int, int], int] = find_function("matcher_calls.repeat_mask")
 advance_at: Callable[[int, int, int], int] = find_function("matcher_calls.advance_at")
+advance_all: Callable[[int, int, int, int, int], int] = find_function("matcher_calls.advance_all")
+fill_array: Callable[[int, int, int, int, int], int] = find_function("matcher_calls.fill_array")
 fill_masks: Callable[[int, int, int, int, int, int, int, int, int, int], int] = find_function(
     "matcher_calls.fill_masks"
 )

@@ -10,8 +10,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from .call_layout import (
+    AT_CAPACITY,
     AT_CONTEXT,
     AT_EPOCH,
+    AT_HISTORY,
+    AT_LENGTH,
     AT_OUT,
     AT_OUT_DATA,
     AT_OUT_DIMS,
@@ -20,11 +23,15 @@ from .call_layout import (
     AT_PLAIN,
     AT_SET,
     AT_THREAD,
+    HISTORY_ITEM,
+    HISTORY_SET,
+    HISTORY_W,
 )
-from .context_layout import EPOCH, HEAD, T_WORDS, TABLE, WORKER
+from .context_layout import EPOCH, HEAD, SETS, T_WORDS, TABLE, WORKER
 from .context_views import at, int64s_at, view
 from .jit.compilation import entry, inlined
 from .masks import fill_mask
+from .record_layout import SET_MASK, SET_W
 from .token_steps import advance_token
 
 OBJECT: Final = object.__basicsize__ // 8
@@ -32,9 +39,11 @@ OBJECT: Final = object.__basicsize__ // 8
 DATA: Final = OBJECT
 DIMS: Final = OBJECT + 1  # int32
 SHAPE: Final = OBJECT + 2  # address of int64s
+STRIDES: Final = OBJECT + 3  # address of int64s, bytes
 TYPE: Final = OBJECT + 5
 FLAGS: Final = OBJECT + 6  # int32
 LOW: Final = (1 << 32) - 1
+WRITEABLE: Final = 0x400  # in FLAGS (`NPY_ARRAY_WRITEABLE`)
 
 
 @inlined("int64(int64, int64)")
@@ -85,18 +94,39 @@ def mask_at(position: Any, thread: Any, out: Any) -> Any:
     return fill_mask(p[AT_CONTEXT], p[AT_SET], out)
 
 
-@entry("int64(int64, int64, int64)")
-def advance_at(position: Any, thread: Any, token: Any) -> Any:
-    """Advance a position by a token. Return the set before it, or -1."""
+@inlined("int64(int64, int64, int64)")
+def take_token(position: Any, thread: Any, token: Any) -> Any:
+    """Advance a position by a token and append it to the history. Return 0, or -1 with the position unchanged."""
     p = int64s_at(position)
-    if token < 0 or token >= p[AT_PLAIN] or is_current(position, thread) == 0:
+    if token < 0 or token >= p[AT_PLAIN] or is_current(position, thread) == 0 or p[AT_LENGTH] >= p[AT_CAPACITY]:
         return -1
     before = p[AT_SET]
     after = advance_token(p[AT_CONTEXT], before, token)
     if after <= 0:
         return -1
+    record = at(p[AT_HISTORY] + 4 * HISTORY_W * p[AT_LENGTH])
+    record[HISTORY_SET], record[HISTORY_ITEM] = before, token
+    p[AT_LENGTH] += 1
     p[AT_SET] = after
-    return before
+    return 0
+
+
+@entry("int64(int64, int64, int64)")
+def advance_at(position: Any, thread: Any, token: Any) -> Any:
+    """Advance a position by a token. Return 0, or -1 with the position unchanged."""
+    return take_token(position, thread, token)
+
+
+@entry("int64(int64, int64, int64, int64, int64)")
+def advance_all(positions: Any, tokens: Any, first: Any, last: Any, thread: Any) -> Any:
+    """Advance positions first .. last - 1, each by its token. Return `last`, or k if position k was not advanced.
+
+    positions: address of the addresses of positions. tokens: address of int64s.
+    """
+    for k in range(first, last):
+        if take_token(int64s_at(positions)[k], thread, int64s_at(tokens)[k]) < 0:
+            return k
+    return last
 
 
 @entry("int64(int64, int64, int64, int64)", releases_gil=False)
@@ -111,6 +141,25 @@ def count_positions(positions: Any, count: Any, workers: Any, counts: Any) -> An
         served[w] += 1
         most = max(most, served[w])
     return most
+
+
+@entry("int64(int64, int64, int64, int64)", releases_gil=False)
+def count_new(positions: Any, count: Any, thread: Any, most: Any) -> Any:
+    """Return how many positions have a mask that was not computed before, counting up to `most`.
+
+    Masks that were computed are copied, which takes as long as memory does, on one thread or on several.
+    """
+    found = 0
+    for k in range(count):
+        p = int64s_at(int64s_at(positions)[k])
+        if p[AT_PLAIN] < 0:
+            continue
+        is_stale = is_current(int64s_at(positions)[k], thread) == 0
+        if is_stale or view(p[AT_CONTEXT], SETS)[SET_W * p[AT_SET] + SET_MASK] < 0:
+            found += 1
+            if found == most:
+                break
+    return found
 
 
 @entry("int64(int64, int64, int64, int64, int64, int64, int64, int64, int64, int64)")
@@ -144,3 +193,19 @@ def fill_masks(
         for w in range(written, words):
             mask[w] = 0
     return last
+
+
+@entry("int64(int64, int64, int64, int64, int64)")
+def fill_array(positions: Any, count: Any, thread: Any, array: Any, kind: Any) -> Any:
+    """Write the masks of all positions to the rows of a numpy array, the object at address `array`.
+
+    kind: address of the dtype int32. Return `count`; -1 if the array does not have a row of consecutive int32s for each
+    position, or is read-only; or else what `fill_masks` returns.
+    """
+    a = int64s_at(array)
+    if a[DIMS] & LOW != 2 or a[TYPE] != kind or a[FLAGS] & WRITEABLE == 0:
+        return -1
+    shape, strides = int64s_at(a[SHAPE]), int64s_at(a[STRIDES])
+    if shape[0] < count or strides[1] != 4:
+        return -1
+    return fill_masks(positions, 0, 0, count, 0, 1, thread, a[DATA], strides[0], shape[1])

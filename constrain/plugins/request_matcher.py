@@ -166,7 +166,7 @@ def fill_request_masks(requests: Sequence[RequestMatcher], out: NDArray[np.int32
     """Write the mask of each request to its row of `out`, int32 [n, words], on all cores where that pays."""
     rows = [row for row, one in enumerate(requests) if one.is_open]
     try:
-        fill_masks([requests[row].matcher for row in rows], out, rows=rows)
+        fill_masks([requests[row].matcher for row in rows], out, rows=rows if len(rows) < len(requests) else None)
     except ConstrainError:  # one of them: find out which, and close it alone
         for row, one in enumerate(requests):
             out[row] = one.mask()

@@ -26,6 +26,7 @@ from ..automata.numerals.number_language import NumberLanguage
 from ..base.work import spend_work, work_budget
 from ..kernels import layout as at
 from .byte_code import ByteCode
+from .code_reading import list_following
 
 __all__ = ["NEVER", "LeastCosts"]
 
@@ -182,25 +183,9 @@ class LeastCosts:
 
     def _next(self, pc: int) -> list[int]:
         """Return the addresses that may follow the instruction at pc within its rule."""
-        code = self.code
-        op = code[pc]
-        if op == at.JUMP:
-            return [code[pc + 1]]
-        if op == at.SPLIT:
-            return code[pc + 2 : pc + 2 + code[pc + 1]]
-        if op == at.END:
-            return []
-        if op == at.TEST:
-            return [pc + 4, code[pc + 3]]
-        if op == at.KEYS:
-            block = code[pc + 1]
-            return code[code[block + at.OBJ_TARGETS] : code[block + at.OBJ_TARGETS] + code[block + at.OBJ_COUNT]]
-        if op == at.OTHER:
-            return [code[pc + 3]]
-        if op == at.MEMBER_END and code[pc + 1]:
+        if self.code[pc] == at.MEMBER_END and self.code[pc + at.ARG_EQUAL]:
             self.has_copies = True
-            return [pc + 2, code[pc + 1]]
-        return [pc + at.LENGTHS[op - 256]]
+        return list_following(self.code, pc)
 
     # ---- least lengths of rules ------------------------------------------------------------------------------
 

@@ -111,6 +111,23 @@ class Program(ByteCode):
                         self._link(following.popleft())
                     following += self._cells_since(known)
 
+    def try_link(self, cell: int, units: int) -> int:
+        """Link the rule of a cell ahead of its use, if that takes at most `units` of work. Return the units spent.
+
+        Errors are left to `link`, which raises them when the rule is needed. Nothing is done while another thread
+        links.
+        """
+        if not self.lock.acquire(blocking=False):
+            return 0
+        try:
+            with work_budget(units, self.work, self.paid) as budget:
+                before = budget.spent
+                with suppress(LimitError, SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError):
+                    self._link(cell)
+                return budget.spent - before
+        finally:
+            self.lock.release()
+
     def _generate(self, cell: int) -> int:
         """Generate the code of a rule and return its entry address."""
         node = self._targets[cell]

@@ -30,14 +30,16 @@ def test_known_schemas_are_compiled_once_and_new_ones_each_time() -> None:
     texts = [("{}", list(range(60)))] * 3
     for is_known, wanted in ((False, [(2, False)] * 4), (True, [(2, False)] + [(2, True)] * 4)):
         toy = Toy()
-        steps = batches.measure_steps(toy.make, None, is_known, texts, 2, 4)  # type: ignore[arg-type]
-        assert toy.asked == wanted and len(steps) == batches.STEPS and 0 < min(steps) < np.inf
+        steps, advances = batches.measure_steps(toy.make, None, is_known, texts, 2, 4)  # type: ignore[arg-type]
+        assert toy.asked == wanted and len(steps) == len(advances) == batches.STEPS
+        assert 0 < min(steps) <= max(steps) < np.inf and 0 < min(advances) <= max(advances) < np.inf
 
 
-def test_shares_are_timed_one_after_the_other() -> None:
+def test_shares_are_timed_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     from constrain import Vocabulary, compile, fill_masks
     from constrain.engine.batches import parallel_fill
 
+    monkeypatch.setattr(parallel_fill, "LEAST_SHARE", 2)
     matchers = [compile(Vocabulary.bytes(), regex="a*").matcher() for _ in range(6)]
     before, spent, out = parallel_fill.run_together, list[int](), np.zeros((6, 9), np.int32)  # type: ignore[attr-defined]
     with batches.run_shares_in_turn(spent):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from threading import get_ident
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 import constrain
 from constrain import LimitError, Limits, Style, TokenRefused, Vocabulary, compile, compile_grammar, fill_masks
 from constrain.engine import state_cache
-from constrain.engine.batches import worker_threads
+from constrain.engine.batches import parallel_fill, worker_threads
 from constrain.engine.matcher import Matcher
 from tests import grammar_factory as make
 from tests.engine.test_matcher_laws import list_tokens
@@ -24,6 +25,15 @@ SCHEMAS = [
     {"type": "array", "items": {"type": "integer", "minimum": -20, "maximum": 300}, "uniqueItems": True},
     {"enum": ["red", "green", 17, [1, 2], {"a": "b"}]},
 ]
+
+
+@pytest.fixture(autouse=True)
+def as_many_threads_as_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use threads for small batches, too, which is slower."""
+    monkeypatch.setattr(parallel_fill, "LEAST_SHARE", 0)
+    monkeypatch.setattr(
+        parallel_fill, "choose_threads", lambda positions, count, thread, most: min(count, most or 1) or 1
+    )
 
 
 def walk_randomly(constraint: constrain.Constraint, seed: int, steps: int) -> Matcher:
@@ -135,6 +145,22 @@ def test_a_vocabulary_without_single_bytes() -> None:
     out = np.full((12, 1), -1, np.int32)
     assert (fill_masks(matchers, out, threads=3) == compute_masks_singly(matchers, 1)).all()
     assert any(matcher._ended for matcher in matchers)
+
+
+@pytest.mark.parametrize(("new", "threads"), [(0, 1), (63, 1), (64, 2), (95, 2), (96, 3), (130, 4), (200, 4)])
+def test_as_many_threads_as_have_enough_new_masks(monkeypatch: pytest.MonkeyPatch, new: int, threads: int) -> None:
+    """Masks that were computed before, and texts that have ended, need no thread."""
+    monkeypatch.undo()
+    constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[0])
+    known, fresh, ended = (constraint.matcher() for _ in range(3))
+    known.mask()
+    fresh.advance_bytes(b'{"na')
+    for item in (*b'{"name":"A"}', 256):
+        ended.advance(item)
+    assert ended.is_finished
+    positions = parallel_fill.list_positions([known] * 100 + [ended] * 50 + [fresh] * new)
+    address, count = positions.buffer_info()
+    assert parallel_fill.choose_threads(address, count, get_ident(), 4) == threads
 
 
 def test_nothing_to_do() -> None:

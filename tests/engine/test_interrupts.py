@@ -22,8 +22,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 
 PACKAGE = str(Path(constrain.__file__).parent)
 STATEFUL = (
-    "engine/state_cache.py", "engine/matcher.py", "engine/matcher_position.py", "engine/bound_program.py",
-    "engine/constraint.py", "engine/shortest_completion.py", "engine/uniqueness/", "compilation/constraint_compiler.py",
+    "engine/state_cache.py", "engine/matcher.py", "engine/matcher_position.py", "engine/accepted_items.py",
+    "engine/bound_program.py", "engine/constraint.py", "engine/shortest_completion.py", "engine/uniqueness/",
+    "compilation/constraint_compiler.py",
     "program/byte_code.py", "program/program.py", "program/linker.py", "program/restored_program.py",
     "vocabulary/mask_table.py", "vocabulary/mask_table_cache.py", "vocabulary/special_tokens.py",
     "cache/constraint_lru.py",
@@ -116,7 +117,7 @@ def test_an_interrupt_at_any_line(scene: str) -> None:
 
         run_interrupted(work, at)
         if matcher is not None:
-            taken = b"".join(item if isinstance(item, bytes) else bytes([item]) for item in matcher._accepted)
+            taken = b"".join(item if isinstance(item, bytes) else bytes([item]) for item in matcher._accepted.to_list())
             assert text.startswith(taken)
             assert masks(matcher, text[len(taken) :]) == wanted[len(taken) :], at
             matcher.rollback(len(matcher._accepted))
@@ -143,7 +144,7 @@ def test_an_interrupt_between_any_two_lines_of_a_step(at: int) -> None:
         matcher.rollback(1)
 
     run_interrupted(work, at)
-    taken = [item for item in matcher._accepted if item != end]
+    taken = [item for item in matcher._accepted.to_list() if item != end]
     done = b"".join(item if isinstance(item, bytes) else bytes([item]) for item in taken)
     if len(taken) < len(matcher._accepted):
         assert matcher.is_finished

@@ -58,10 +58,12 @@ def test_a_position_moves_on_by_tokens_that_are_allowed(matcher: Matcher) -> Non
     for token in (-1, plain, plain + 1, ord("x"), ord("]")):
         assert matcher_calls.advance_at(address(matcher), get_ident(), token) == -1
         assert matcher._position[AT_SET] == before
-    assert matcher_calls.advance_at(address(matcher), get_ident(), ord("[")) == before
+    assert matcher_calls.advance_at(address(matcher), get_ident(), ord("[")) == 0
     there = matcher._position[AT_SET]
     assert there != before
-    assert matcher_calls.advance_at(address(matcher), get_ident(), ord("]")) == there
+    assert matcher_calls.advance_at(address(matcher), get_ident(), ord("]")) == 0
+    assert matcher._accepted.to_list() == [ord("["), ord("]")]
+    assert [matcher._accepted.set_before(index) for index in range(2)] == [before, there]
 
 
 @pytest.mark.parametrize("name", MEANINGLESS)

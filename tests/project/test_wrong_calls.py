@@ -270,7 +270,8 @@ CALLS: dict[str, Call] = {
     "Matcher": (constrain.Matcher, lambda: {"constraint": constraint()}),
     **methods(
         "Matcher", matcher, allows={"token": 98}, advance={"token": 98}, advance_bytes={"text": b"b"},
-        rollback={"n": 1}, shortest_completion={"limit": None}, states_after={"tokens": [98]}, mask={"out": None},
+        prepare={"seconds": 0.0}, rollback={"n": 1}, shortest_completion={"limit": None}, states_after={"tokens": [98]},
+        mask={"out": None},
     ),
     "Constraint.save": (saved, lambda: {"path": "it"}),
     "Constraint.load": (
@@ -281,6 +282,7 @@ CALLS: dict[str, Call] = {
         constrain.fill_masks,
         lambda: {"matchers": [matcher()], "out": np.zeros((1, 9), np.int32), "rows": None, "threads": None},
     ),
+    "advance_all": (constrain.advance_all, lambda: {"matchers": [matcher()], "tokens": [98]}),
     "apply_mask": (
         constrain.apply_mask,
         lambda: {"logits": np.zeros(257, np.float32), "masks": matcher().mask(), "rows": None, "threads": None},

@@ -11,11 +11,16 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from functools import partial
+from operator import attrgetter
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...base.errors import ArgumentError, check_count, describe_value
 from ...kernels import entry_points, layout as at
+from ...kernels.call_layout import AT_SELF
+from ..mask_arrays import ROW_KIND, can_read_arrays
 from ..state_cache import StateCacheEvicted
 from .array_memory import ArrayMemory, as_numpy, check_rows, describe_memory
 from .worker_threads import count_cores, run_together
@@ -27,7 +32,13 @@ if TYPE_CHECKING:
 __all__ = ["fill_masks"]
 
 LEAST_SHARE = 32
-"""Rows per thread from which another thread pays off: waking one takes about 40 µs, a mask 0.5 to 10 µs."""
+"""New masks per thread from which another thread pays off: waking one takes about 40 µs, a new mask 2 to 10 µs.
+
+Masks that were computed before are copies of 16 KB each. Two threads do not copy faster than one, so they do not count.
+"""
+ADDRESS = attrgetter("_address")
+BATCH_OF_ONE = 8 * AT_SELF
+"""Bytes from the position of a matcher to the list of addresses for a batch of it alone."""
 
 
 def fill_masks(
@@ -47,7 +58,7 @@ def fill_masks(
     rows : iterable of int, optional
         The row of `out` for each matcher, all distinct. By default 0, 1, 2, ... Other rows are unchanged.
     threads : int, optional
-        Most threads to use. By default the number of cores, fewer for small batches.
+        Most threads to use, by default the number of cores. Fewer are used where few masks are new.
 
     Returns
     -------
@@ -61,29 +72,33 @@ def fill_masks(
     LimitError, VocabularyError
         As `Matcher.mask` does.
     """
-    if not isinstance(matchers, Sequence) or not all(hasattr(matcher, "_address") for matcher in matchers):
-        raise TypeError(f"matchers is {describe_value(matchers)}: give a list of constrain.Matcher")
-    threads = None if threads is None else check_count("threads", threads, 1)
+    thread = get_ident()
+    if type(matchers) is list and len(matchers) == 1 and rows is None and type(out) is np.ndarray and can_read_arrays():
+        address = getattr(matchers[0], "_address", 0)
+        if address and entry_points.fill_array(address + BATCH_OF_ONE, 1, thread, id(out), ROW_KIND) == 1:
+            return out
+    addresses = list_positions(matchers)
+    positions, count = addresses.buffer_info()
+    if threads is not None:
+        threads = check_count("threads", threads, 1)
+    threads = 1 if count < 2 * LEAST_SHARE else choose_threads(positions, count, thread, threads)
+    done = 0
+    if threads == 1 and rows is None and type(out) is np.ndarray and can_read_arrays():
+        done = entry_points.fill_array(positions, count, thread, id(out), ROW_KIND)
+        if done == count:
+            return out
     memory = describe_memory(out, "out")
     if len(memory.shape) != 2 or memory.dtype != "int32" or not memory.has_contiguous_rows():
         raise ArgumentError(f"out is {memory}, strides {memory.strides}: give int32 [rows, words], each row contiguous")
     listed = check_rows(rows, len(matchers), memory.shape[0], "matchers")
-    if threads is None:
-        threads = min(count_cores(), len(matchers) // LEAST_SHARE) if len(matchers) >= 2 * LEAST_SHARE else 1
-    threads = max(1, min(threads, len(matchers)))
-    addresses = array("q", [matcher._address for matcher in matchers])
     if threads > 1:
-        most_rows = (
-            -(-len(matchers) // threads) * 5 // 4
-        )  # allow some imbalance: moving a matcher replays all its tokens
+        most_rows = -(-count // threads) * 5 // 4  # allow some imbalance: moving a matcher replays all its tokens
         counts = array("q", bytes(8 * threads))
-        if (
-            entry_points.count_positions(addresses.buffer_info()[0], len(addresses), threads, counts.buffer_info()[0])
-            > most_rows
-        ):
+        if entry_points.count_positions(positions, count, threads, counts.buffer_info()[0]) > most_rows:
             _assign_workers(matchers, threads, most_rows)
     unfinished: list[int] = []
-    fill_rows = partial(_fill_rows, matchers, addresses, listed, memory, unfinished, get_ident(), threads)
+    first = max(done, -1 - done)  # all rows before it are filled
+    fill_rows = partial(_fill_rows, matchers, addresses, listed, memory, unfinished, thread, threads, first)
     if threads == 1:
         fill_rows(0)
     else:
@@ -96,6 +111,22 @@ def fill_masks(
             )
         as_numpy(out)[row, : len(mask)], as_numpy(out)[row, len(mask) :] = mask, 0
     return out
+
+
+def list_positions(matchers: Sequence[Matcher]) -> array[int]:
+    """Return the addresses of the positions of matchers. Raise TypeError if they are something else."""
+    try:
+        if type(matchers) is list or isinstance(matchers, Sequence):
+            return array("q", map(ADDRESS, matchers))
+    except AttributeError:
+        pass
+    raise TypeError(f"matchers is {describe_value(matchers)}: give a list of constrain.Matcher")
+
+
+def choose_threads(positions: int, count: int, thread: int, most: int | None) -> int:
+    """Return how many threads fill the masks of positions fastest: as many as have LEAST_SHARE new masks each."""
+    most = count_cores() if most is None else most
+    return max(1, min(most, entry_points.count_new(positions, count, thread, most * LEAST_SHARE) // LEAST_SHARE))
 
 
 def _assign_workers(matchers: Sequence[Matcher], threads: int, most: int) -> None:
@@ -129,13 +160,13 @@ def _assign_workers(matchers: Sequence[Matcher], threads: int, most: int) -> Non
 
 def _fill_rows(
     matchers: Sequence[Matcher], addresses: array[int], rows: list[int] | None, memory: ArrayMemory,
-    unfinished: list[int], thread: int, threads: int, worker: int,
+    unfinished: list[int], thread: int, threads: int, first: int, worker: int,
 ) -> None:  # fmt: skip
-    """Compute the rows of one worker. Append the indices that need `Matcher.mask` to `unfinished`."""
+    """Compute the rows of one worker from `first` on. Append the indices that need `Matcher.mask` to `unfinished`."""
     numbers = array("q", rows) if rows else None
     inputs = addresses.buffer_info()[0], numbers.buffer_info()[0] if numbers else 0
     output = worker, threads, thread, memory.address, memory.stride, memory.shape[1]
-    done, last = 0, len(addresses)
+    done, last = first, len(addresses)
     while (done := entry_points.fill_masks(*inputs, done, last, *output)) != last:
         if done < 0:
             unfinished.append(-1 - done)

@@ -21,6 +21,7 @@ import torch
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError
+from ...engine.batches import advance_all, fill_masks
 from ...sampling.core.token_masses import mask_of
 from .device_sampling import mask_softmax_sample
 
@@ -180,11 +181,10 @@ def decode_batch(
     logits = forward(None)
     for step in range(max_tokens):
         buffer = overlap.buffer()
-        for row, matcher in enumerate(matchers):
-            if out.ended[row]:
-                buffer[row] = ends
-            else:
-                matcher.mask(buffer[row])
+        going = [row for row, ended in enumerate(out.ended) if not ended]
+        if len(going) < len(matchers):
+            buffer[out.ended] = ends
+        fill_masks([matchers[row] for row in going], buffer, rows=going if len(going) < len(matchers) else None)
         overlap.send()
         drawn = draw(logits, overlap.masks(), seeds=seeds, steps=step, **cut)
         overlap.fetch(drawn.tokens)
@@ -193,16 +193,16 @@ def decode_batch(
         finished = finished | torch.isin(drawn.tokens, last)
         if step + 1 < max_tokens:
             logits = forward(drawn.tokens)
-        for row, token in enumerate(overlap.fetched().tolist()):
-            if out.ended[row]:
-                continue
-            if token < 0:
+        tokens = overlap.fetched().tolist()
+        for row in going:
+            if tokens[row] < 0:
                 raise ArgumentError(f"row {row}: the model assigns no probability to any allowed token, or NaN")
-            if token in vocabulary.eos_ids:
+            if tokens[row] in vocabulary.eos_ids:
                 out.ended[row] = True
             else:
-                matchers[row].advance(token)
-                out.tokens[row].append(token)
+                out.tokens[row].append(tokens[row])
+        going = [row for row in going if not out.ended[row]]
+        advance_all([matchers[row] for row in going], [tokens[row] for row in going])
         if all(out.ended):
             break
     sums = [torch.stack(one).sum(dim=0).cpu().numpy() for one in zip(*outputs)]
