@@ -146,7 +146,9 @@ def draw(
         )
     check_options(sampler, SAMPLERS[sampler].draw, options)
     limited = add_post_filter(constraint, sampler, checker, spellings)
-    return SAMPLERS[sampler].draw(lm, limited, n=n, rng=rng, max_tokens=max_tokens, **options).without_unfinished()
+    row = SAMPLERS[sampler]
+    drawn = row.draw(lm, limited, n=n, rng=rng, max_tokens=max_tokens, **options).without_unfinished()
+    return replace(drawn, exact=row.target == "exact" and row.equal_weights)
 
 
 def add_post_filter(
