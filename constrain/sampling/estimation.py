@@ -215,7 +215,7 @@ def _compute_estimate(parts: list[Draws], f: Function | None, kind: str, level: 
         return Estimate(
             undefined, math.nan, undefined, undefined, 0.0, n, trusted=False, reason="all draws have weight zero"
         )
-    weights = np.exp(logs - top) if kind != "equal calls" else np.where(logs > -np.inf, 1.0, 0.0)
+    weights = np.exp(equalise_weights(logs) if kind == "equal calls" else logs - top)
     if kind == "draws":
         numerators, denominators = weights * values, weights
     else:
@@ -228,8 +228,9 @@ def _compute_estimate(parts: list[Draws], f: Function | None, kind: str, level: 
     residuals = denominators - mean if f is None else numerators - value * denominators
     error = math.sqrt(float((residuals**2).sum()) / (units * (units - 1))) / mean if units > 1 else math.nan
     counted = values[weights > 0]
-    ess = pooled_size(parts)
-    if kind == "equal calls":
+    equal = kind == "equal calls"
+    ess = pooled_size(parts, [equalise_weights(part.log_weights) if equal else part.log_weights for part in parts])
+    if equal:
         spread = float(counted.var())
         ess = min(ess, spread / error**2) if error > 0 else ess
     reason = _explain_doubt(units, denominators / denominators.sum(), f is not None and len(set(counted.tolist())) == 1)
@@ -243,14 +244,19 @@ def _compute_estimate(parts: list[Draws], f: Function | None, kind: str, level: 
     return Estimate(value, error, low, high, ess, n, trusted=not reason, reason=reason, distinct=distinct)
 
 
-def pooled_size(parts: list[Draws]) -> float:
+def equalise_weights(log_weights: Floats) -> Floats:
+    """Return log-weights of 0 in place of all that are above -inf."""
+    return np.where(log_weights > -np.inf, 0.0, -np.inf)
+
+
+def pooled_size(parts: list[Draws], log_weights: list[Floats]) -> float:
     """Return the effective sample size of the draws of several calls, which are independent of each other."""
     groups, first = list[int](), 0
     for part in parts:
         own = range(len(part)) if part.groups is None else np.unique(part.groups, return_inverse=True)[1].tolist()
         groups += [first + group for group in own]
         first += len(part)
-    return effective_size(np.concatenate([part.log_weights for part in parts]), groups)
+    return effective_size(np.concatenate(log_weights), groups)
 
 
 def _evaluate_function(draws: Draws, f: Function | None) -> tuple[Floats, bool]:

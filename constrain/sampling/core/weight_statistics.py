@@ -65,7 +65,7 @@ def weight_stats(
     # first-order errors: of log(mean w) - mean(log w), and of mean(w log w) / mean(w) - log(mean w)
     to_error = float(np.std(weights - 1 - logs)) / math.sqrt(len(alive))
     from_error = float(np.std(weights * logs - weights * (1 + from_target))) / math.sqrt(len(alive))
-    largest = math.exp(float(group_weights(log_weights, groups).max()) - total)
+    largest = math.exp(float(group_weights(log_weights, groups).max()) - (total - math.log(len(alive)))) / len(alive)
     close = all(e <= WITHIN * max(kl, NONE) for kl, e in ((to_target, to_error), (from_target, from_error)))
     steady = largest <= LARGEST and close
     return {
