@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -133,5 +134,15 @@ def list_sampling_figures(generations: list[Generation[Any]]) -> list[Row]:
     distance = f"{weights['kl_to_target']:.2g}"
     rows.append(("distance", distance, "from the model's own distribution among valid texts, in nats (0: equal)"))
     rows.append(("worth", f"{weights['ess']:.1f}", "texts drawn from that distribution would say as much as these"))
-    verdict = ("yes", "enough texts for these figures") if weights["trusted"] else ("no", "draw more texts")
-    return [*rows, ("reliable", *verdict)]
+    rows.append(("texts", f"{weights['distinct']:.0f}", "different ones"))
+    return [*rows, ("reliable", *judge_weights(weights))]
+
+
+def judge_weights(weights: dict[str, float]) -> tuple[str, str]:
+    """Return whether the statistics of the weights are reliable, and why."""
+    if weights["trusted"]:
+        return "yes", "enough texts for these figures"
+    if not weights["steady"]:
+        return "no", "draw more texts"
+    gap = f"exp({weights['gap']:.2g})" if math.isfinite(weights["gap"]) else "any number"
+    return "no", f"texts that were not drawn could multiply the probability by {gap}"

@@ -87,8 +87,9 @@ class Stats:
 
     For all texts of a call together: sampler, and the reason if "auto" chose it; counts: counters of samplers other
     than "masked", by their own names; weights: statistics of the log-weights, see
-    `sampling.core.weight_statistics.weight_stats` (log_z, both divergences from p given the constraint, ess, trusted
-    ...).
+    `sampling.core.weight_statistics.weight_stats` (log_z, both divergences from p given the constraint, ess, gap,
+    trusted ...). group: texts of the same group depend on each other (`sampling.core.results.Draws.groups`); -1: on no
+    other.
     """
 
     tokens: int = 0
@@ -108,6 +109,7 @@ class Stats:
     weights: dict[str, float] = field(default_factory=dict)
     sampler: str = "masked"
     reason: str = ""
+    group: int = -1
 
 
 @dataclass(slots=True)

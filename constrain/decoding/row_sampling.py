@@ -71,6 +71,9 @@ def choose_token(
     ArgumentError
         If the row has NaN among the allowed tokens, or is not a distribution.
     """
+    if proposal.defensive:
+        allowed = allowed_tokens(mask)
+        return pick_token(row, allowed, rng, proposal, ends) if len(allowed) else None
     is_plain = proposal.temperature == 1 and proposal.is_uncut
     if len(row) < LISTED or mask is not make_full_mask(len(row)):
         listed = enumerate_tokens(mask)

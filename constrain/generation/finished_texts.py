@@ -105,8 +105,9 @@ def make_sampler_draw(
 def convert_draws(draws: Draws, constraint: Constraint, total_us: float) -> list[Outcome]:
     """Return draws, which took `total_us` microseconds together, as Outcomes."""
     finished = []
-    for drawn in draws:
-        stats = Stats(tokens=len(drawn.tokens) + 1, total_us=total_us / len(draws), counts=draws.stats)
+    groups = [-1] * len(draws) if draws.groups is None else draws.groups
+    for drawn, group in zip(draws, groups):
+        stats = Stats(tokens=len(drawn.tokens) + 1, total_us=total_us / len(draws), counts=draws.stats, group=group)
         stats.model_calls = round(draws.stats.get("model_calls", 0) / len(draws))
         data = constraint.vocabulary.transcript(drawn.tokens)
         finished.append(Outcome(list(drawn.tokens), data, drawn.logprob, drawn.log_weight, "complete", stats))

@@ -13,6 +13,8 @@ from ..base.errors import ConstrainError, Refusal, ValueRefused
 from ..base.keyword_names import explain_attributes
 from ..decoding.outcomes import FinishReason, Outcome, Stats
 from ..sampling import SAMPLERS
+from ..sampling.core.mass_bounds import MassBounds, bound_by_proposal, sum_found
+from ..sampling.core.masked_sampling import PLAIN
 from ..sampling.core.weight_statistics import weight_stats
 from .answer_source import AnswerSource, explain_generated
 from .captured_values import read_captures
@@ -159,10 +161,11 @@ def weigh_outcomes(
     outcomes: list[Outcome], unfinished: int, proposal: Proposal, sampler: str, requested: int
 ) -> dict[str, float]:
     """Compute the weight statistics of all texts of a call (`weight_stats`); unfinished texts, and those that a check
-    or validator refused, count as weight 0.
+    or validator refused, count as weight 0. `distinct` is the number of different texts.
 
-    Statistics are not trusted if the budget changed a text (`closed` is the share of such texts) or if the proposal
-    excludes tokens. They are always trusted if all draws have equal weight by construction.
+    Statistics are not trusted if the budget changed a text (`closed` is the share of such texts), if the proposal
+    excludes tokens, or if texts that were not drawn can hold much (`bound_outcomes`). They are always trusted if all
+    draws have equal weight by construction.
 
     Texts are drawn until `requested` of them have ended. For independent draws, with n of m ended, (n - 1) / (m - 1) is
     then an unbiased estimate of the probability of ending (Haldane 1945), while n / m is biased upwards. With a single
@@ -170,22 +173,39 @@ def weigh_outcomes(
 
     There are no statistics of texts whose weights are unknown (forced="unscored").
     """
-    if any(isnan(outcome.log_weight) for outcome in outcomes):
+    if not outcomes and not unfinished or any(isnan(outcome.log_weight) for outcome in outcomes):
         return {}
     log_weights = [outcome.log_weight for outcome in outcomes] + [-np.inf] * unfinished
-    stats = weight_stats(np.array(log_weights, np.float64))
-    if stats:
-        ended, total = len(outcomes), len(outcomes) + unfinished
-        if SAMPLERS[sampler].unit == "draw" and unfinished and 1 < ended == requested:
-            factor = (ended - 1) / (total - 1) * total / ended
-            stats["log_z"] += log(factor)
-            stats["dead_ends"] = 1 - (1 - stats["dead_ends"]) * factor
-        stats["closed"] = sum(outcome.finish_reason == "budget" for outcome in outcomes) / len(outcomes)
-        truncated = proposal.temperature == 0 or proposal.top_k is not None or (proposal.top_p or 1) < 1
-        truncated = truncated or bool(proposal.min_p)
-        runs = any(outcome.stats.forced_logprob < 0 for outcome in outcomes)  # other token strings are excluded
-        if truncated or runs or stats["closed"]:
-            stats["trusted"] = 0.0
-        elif SAMPLERS[sampler].equal_weights:
-            stats["trusted"] = 1.0
+    closed = sum(outcome.finish_reason == "budget" for outcome in outcomes) / max(len(outcomes), 1)
+    runs = any(outcome.stats.forced_logprob < 0 for outcome in outcomes)  # other token strings are excluded
+    row = SAMPLERS[sampler]
+    plain = proposal == PLAIN and not runs and not closed
+    gap = 0.0 if row.equal_weights else bound_outcomes(outcomes, row.known_proposal and plain).gap
+    own = [-2 - number if outcome.stats.group < 0 else outcome.stats.group for number, outcome in enumerate(outcomes)]
+    groups = [*own, *range(-2 - len(log_weights), -2 - len(outcomes))]
+    stats = weight_stats(np.array(log_weights, np.float64), groups=groups, gap=gap)
+    ended, total = len(outcomes), len(outcomes) + unfinished
+    if row.unit == "draw" and unfinished and 1 < ended == requested:
+        factor = (ended - 1) / (total - 1) * total / ended
+        stats["log_z"] += log(factor)
+        stats["dead_ends"] = 1 - (1 - stats["dead_ends"]) * factor
+    stats["closed"] = closed
+    stats["distinct"] = len({outcome.data for outcome in outcomes})
+    if not proposal.covers_all or runs or closed:
+        stats["steady"] = stats["trusted"] = 0.0
+    elif row.equal_weights:
+        stats["trusted"] = 1.0
     return stats
+
+
+def bound_outcomes(outcomes: list[Outcome], known_proposal: bool) -> MassBounds:
+    """Return what the texts of a call say for certain about the probability of the constraint.
+
+    known_proposal: whether each was drawn with probability exp(logprob - log_weight); otherwise the upper bound is that
+    of the sampler, if it has one.
+    """
+    if known_proposal:
+        return bound_by_proposal((tuple(one.tokens), one.logprob, one.logprob - one.log_weight) for one in outcomes)
+    found = sum_found((tuple(one.tokens), one.logprob) for one in outcomes)
+    bound = min((one.stats.counts.get("bound", 1.0) for one in outcomes), default=1.0)
+    return MassBounds(found, max(found, bound))

@@ -288,4 +288,4 @@ def draw_awrs(
     texts = [tuple(position.tokens) for position in positions]
     draws = (Draw(t, vocabulary.decode(t), float(p), float(w)) for t, p, w in zip(texts, logprob, log_weight))
     costs = {"model_calls": calls, "steps": steps, "checks": checks, "checks_per_token": checks / max(steps, 1)}
-    return Draws.of(draws, **costs, **weight_stats(log_weight))
+    return Draws.of(draws, **costs, bound=1.0, **weight_stats(log_weight))  # masks are not computed: nothing is known

@@ -13,26 +13,33 @@ method:
 For log Z the estimate is the log of the mean B, where B is always the mean weight. Intervals use Student's t
 distribution with the degrees of freedom of `estimate_degrees`, which are few if few units dominate the error. Source:
 Owen, Monte Carlo theory, methods and examples, chapter 9 (ratio estimates).
+
+Draws do not show what they missed. So the model is recorded while a sampler uses it, scouts look for unlikely modes
+(`explored_mass`), and what is then known for certain about p(L) widens or narrows the interval (`trusted_intervals`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from statistics import NormalDist
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError, check_count, check_type, describe_value
+from .core.estimates import Estimate
+from .core.interval_statistics import estimate_degrees, student_quantile
 from .core.language_model import LanguageModel
-from .core.results import Draws, log_sum
+from .core.results import Draws, effective_size
+from .core.sampler_arguments import check_constraint
 from .core.weight_statistics import LARGEST
+from .explored_mass import ExploredModel
 from .sampler_choice import choose_sampler
-from .sampler_table import SAMPLERS, draw
+from .sampler_table import SAMPLERS, add_post_filter, draw
 from .success_trie import SuccessTrie
+from .trusted_intervals import CONSTANT, Knowledge, find_sampler_doubts, judge_estimate
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
@@ -41,42 +48,11 @@ __all__ = ["Estimate", "estimate", "estimate_from"]
 
 FEWEST = 8
 """Number of units below which a standard error is not trusted: with 8 units it is itself uncertain by a quarter."""
+SCOUTS = 0.5
+"""Rows of the model that scouts visit, relative to those of the draws."""
 
 Floats = NDArray[np.float64]
 Function = Callable[[str], float]
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """An estimate with its uncertainty.
-
-    Attributes
-    ----------
-    value, error : float
-        The estimate and its standard error.
-    low, high : float
-        A confidence interval of the level that was requested.
-    ess : float
-        Effective sample size: the equivalent number of draws from p given L.
-    n : int
-        Draws made.
-    trusted : bool
-        Whether the standard error can be believed; if not, `reason` says why.
-    """
-
-    value: float
-    error: float
-    low: float
-    high: float
-    ess: float
-    n: int
-    trusted: bool
-    reason: str = ""
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The pair (low, high)."""
-        return self.low, self.high
 
 
 def estimate(
@@ -90,6 +66,7 @@ def estimate(
     level: float = 0.95,
     rng: np.random.Generator,
     max_tokens: int,
+    scouts: float = SCOUTS,
     **options: Any,
 ) -> Estimate:
     """Estimate the mean of f(text) under p given L: a probability if f returns bool, and log p(L) if f is None.
@@ -113,12 +90,16 @@ def estimate(
     rng : numpy.random.Generator
     max_tokens : int
         Maximum number of tokens of a text, end token included.
+    scouts : float
+        Rows of the model that are spent on prefixes that the draws did not reach, relative to the rows of the draws
+        (see `explored_mass`). They are no draws, and only teach what is known about the rest. 0 for none.
     **options
         Options of the sampler.
 
     Returns
     -------
     Estimate
+        Trusted if its interval covers the truth as often as its level says; `reason` says why it is not.
 
     Raises
     ------
@@ -131,33 +112,66 @@ def estimate(
     _check_arguments(f, level)
     if batches < 2 or n < batches:
         raise ArgumentError(f"batches must be 2 or more and n at least as many, not {batches!r} and {n!r}")
+    if not 0 <= scouts < math.inf:
+        raise ArgumentError(f"scouts must be a number of 0 or more, not {scouts!r}")
     arguments: dict[str, Any] = {"rng": rng, "max_tokens": max_tokens, **options}
     if sampler == "auto":
         choice = choose_sampler(lm, constraint, rng=rng, max_tokens=max_tokens)
         sampler, arguments = choice.sampler, {**arguments, **choice.options}
     row = SAMPLERS.get(sampler)
+    explored = record_model(lm, constraint, sampler, max_tokens, arguments)
+    model = lm if explored is None else explored
     by_draw = row is not None and row.unit == "draw"
     if row is None or by_draw or (sampler == "smc" and arguments.get("particles") is not None):
-        parts, kind = [draw(lm, constraint, sampler=sampler, n=n, **arguments)], "draws"
+        parts, kind = [draw(model, constraint, sampler=sampler, n=n, **arguments)], "draws"
     else:
         if row.uses_trie:  # calls share what they learn: later ones are cheaper, and still unbiased
             arguments.setdefault("trie", SuccessTrie(max_tokens))
         shares = [n // batches + (i < n % batches) for i in range(batches)]
-        parts = [draw(lm, constraint, sampler=sampler, n=share, **arguments) for share in shares]
+        parts = [draw(model, constraint, sampler=sampler, n=share, **arguments) for share in shares]
         kind = "equal calls" if row.unit == "equal call" and f is not None else "calls"
     estimated = _compute_estimate(parts, f, kind, level)
     if sampler == "markov" and f is None:
-        return Estimate(
-            estimated.value, 0.0, estimated.value, estimated.value, estimated.ess, estimated.n, trusted=True
-        )
-    return estimated
+        return make_certain(estimated)
+    exact = row is not None and row.target == "exact" and arguments.get("order", "exact") == "exact"
+    knowledge = Knowledge(exact, arguments.get("critic") is None)
+    if explored is not None:
+        for one in (drawn for part in parts for drawn in part if explored.checked):
+            explored.add_text(one.tokens)
+        explored.explore(round(scouts * explored.rows))
+        knowledge = Knowledge(exact, True, explored.bounds(), explored)
+    doubts = find_sampler_doubts(parts, arguments)
+    return judge_estimate(estimated, parts, f, level, knowledge, doubts)
+
+
+def record_model(
+    lm: LanguageModel, constraint: Constraint, sampler: str, max_tokens: int, options: dict[str, Any]
+) -> ExploredModel | None:
+    """Return the model with a record of what a sampler asks of it; None if nothing could be concluded from that:
+    without masks, with a critic (which may be any number for texts not seen), and where the model is not called.
+    """
+    check_constraint(constraint)
+    filtered = add_post_filter(constraint, "exact", options.get("checker"), options.get("spellings", "all"))
+    if sampler == "markov" or options.get("critic") is not None or not hasattr(filtered.matcher(), "mask"):
+        return None
+    checked = options.get("accepts") is not None or options.get("viable") is not None
+    return ExploredModel(lm, filtered, max_tokens, checked=checked)
+
+
+def make_certain(estimated: Estimate) -> Estimate:
+    """Return an estimate of log Z that was computed and not estimated."""
+    value = estimated.value
+    return replace(
+        estimated, error=0.0, low=value, high=value, trusted=True, reason="", gap=0.0, bracket=(value, value)
+    )
 
 
 def estimate_from(draws: Draws, f: Function | None = None, *, level: float = 0.95) -> Estimate:
     """Estimate as `estimate` does, from draws that are independent of each other.
 
     These are draws of "masked", "awrs", "exact", "markov", and of "smc" with particles=. For log Z, the equal weights
-    of "exact" and "markov" show no error; `estimate` repeats these samplers instead.
+    of "exact" and "markov" show no error; `estimate` repeats these samplers instead. What the draws missed is judged by
+    `Draws.bounds` only: `estimate`, which records the model and sends scouts, knows more.
 
     Parameters
     ----------
@@ -174,7 +188,10 @@ def estimate_from(draws: Draws, f: Function | None = None, *, level: float = 0.9
     """
     check_type("draws", draws, Draws, "give what sampling.draw returned")
     _check_arguments(f, level)
-    return _compute_estimate([draws], f, "draws", level)
+    estimated = _compute_estimate([draws], f, "draws", level)
+    if "bound" not in draws.stats and not draws.exact:  # made by hand: nothing is known, and nothing is said
+        return estimated
+    return judge_estimate(estimated, [draws], f, level, Knowledge(draws.exact, True, draws.bounds), [])
 
 
 def _check_arguments(f: object, level: float) -> None:
@@ -198,7 +215,7 @@ def _compute_estimate(parts: list[Draws], f: Function | None, kind: str, level: 
         return Estimate(
             undefined, math.nan, undefined, undefined, 0.0, n, trusted=False, reason="all draws have weight zero"
         )
-    weights = np.exp(logs - top) if kind != "equal calls" else np.where(logs > -np.inf, 1.0, 0.0)
+    weights = np.exp(equalise_weights(logs) if kind == "equal calls" else logs - top)
     if kind == "draws":
         numerators, denominators = weights * values, weights
     else:
@@ -211,10 +228,11 @@ def _compute_estimate(parts: list[Draws], f: Function | None, kind: str, level: 
     residuals = denominators - mean if f is None else numerators - value * denominators
     error = math.sqrt(float((residuals**2).sum()) / (units * (units - 1))) / mean if units > 1 else math.nan
     counted = values[weights > 0]
-    ess = float(np.exp(2 * log_sum(logs) - log_sum(2 * logs)))
-    if kind == "equal calls":
+    equal = kind == "equal calls"
+    ess = pooled_size(parts, [equalise_weights(part.log_weights) if equal else part.log_weights for part in parts])
+    if equal:
         spread = float(counted.var())
-        ess = min(float(n), spread / error**2) if error > 0 else float(n)
+        ess = min(ess, spread / error**2) if error > 0 else ess
     reason = _explain_doubt(units, denominators / denominators.sum(), f is not None and len(set(counted.tolist())) == 1)
     half_width = student_quantile(0.5 + level / 2, estimate_degrees(residuals)) * error if units > 1 else math.inf
     if f is None:
@@ -222,7 +240,23 @@ def _compute_estimate(parts: list[Draws], f: Function | None, kind: str, level: 
     low, high = value - half_width, value + half_width
     if is_event:
         low, high = max(low, 0.0), min(high, 1.0)
-    return Estimate(value, error, low, high, ess, n, trusted=not reason, reason=reason)
+    distinct = len({one.text for part in parts for one in part if one.log_weight > -math.inf})
+    return Estimate(value, error, low, high, ess, n, trusted=not reason, reason=reason, distinct=distinct)
+
+
+def equalise_weights(log_weights: Floats) -> Floats:
+    """Return log-weights of 0 in place of all that are above -inf."""
+    return np.where(log_weights > -np.inf, 0.0, -np.inf)
+
+
+def pooled_size(parts: list[Draws], log_weights: list[Floats]) -> float:
+    """Return the effective sample size of the draws of several calls, which are independent of each other."""
+    groups, first = list[int](), 0
+    for part in parts:
+        own = range(len(part)) if part.groups is None else np.unique(part.groups, return_inverse=True)[1].tolist()
+        groups += [first + group for group in own]
+        first += len(part)
+    return effective_size(np.concatenate(log_weights), groups)
 
 
 def _evaluate_function(draws: Draws, f: Function | None) -> tuple[Floats, bool]:
@@ -250,33 +284,5 @@ def _explain_doubt(m: int, shares: Floats, constant: bool) -> str:
     if shares.max() > max(LARGEST, 4 / m):
         return f"one of {m} units has {shares.max():.0%} of all weight"
     if constant:
-        return "f was the same for all draws: how often it is not cannot be seen"
+        return CONSTANT
     return ""
-
-
-def estimate_degrees(residuals: Floats) -> float:
-    """Return the degrees of freedom of a standard error computed from residuals (float64 [m]), from 3 to m - 1.
-
-    Twice the squared mean of a sum of squares over its variance (Satterthwaite 1946): about m for normal residuals,
-    fewer for heavy tails.
-    """
-    squares = residuals**2
-    total = float(squares.sum())
-    spread = float((squares**2).sum()) - total**2 / len(residuals)
-    degrees = 2 * total**2 / spread if spread > 0 else math.inf
-    return max(3.0, min(degrees, len(residuals) - 1.0))
-
-
-def student_quantile(p: float, freedom: float) -> float:
-    """Return the p-quantile of Student's t distribution, accurate to 0.2 % from 3 degrees of freedom on.
-
-    Cornish-Fisher expansion with four terms (Abramowitz & Stegun 26.7.5).
-    """
-    z = NormalDist().inv_cdf(p)
-    terms = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    return z + sum(term / freedom ** (i + 1) for i, term in enumerate(terms))

@@ -7,6 +7,7 @@ invariant (Andrieu, Doucet & Holenstein 2010). More particles only make the chai
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..base.errors import LimitError
 from .core.language_model import LanguageModel
 from .core.results import Draw, Draws, log_sum
 from .core.sampler_arguments import check_common_arguments, check_counts, check_masks, check_particles
+from .particle_bounds import bound_by_particles
 from .particles import Mover, ParticleNode, Prefixes
 from .populations import Critic, Population, Settings
 from .resampling import Resampler
@@ -24,24 +26,29 @@ if TYPE_CHECKING:
     from ..engine.constraint import Constraint
     from .twists import Twist
 
-__all__ = ["ChainState", "draw_pimh", "step_chain"]
+__all__ = ["ChainState", "bound_start_bias", "draw_pimh", "step_chain"]
 
 ATTEMPTS = 1000
 """Maximum number of populations that may die before the chain has a first text."""
 
 
 class ChainState(NamedTuple):
-    """State of the chain: a finished text (None before the first) and the log of its population's estimate of Z."""
+    """State of the chain: a finished text (None before the first), the log of its population's estimate of Z, and the
+    number of that population.
+    """
 
     node: ParticleNode | None
     log_z: float
+    number: int = 0
 
 
-def step_chain(state: ChainState, population: Population, rng: np.random.Generator) -> ChainState:
-    """Return the next state, given a fresh population."""
+def step_chain(
+    state: ChainState, population: Population, rng: np.random.Generator, number: int = 0
+) -> ChainState:
+    """Return the next state, given a fresh population and its number."""
     if population.log_z == -np.inf:
         return state
-    proposed = ChainState(population.pick(rng), population.log_z)
+    proposed = ChainState(population.pick(rng), population.log_z, number)
     ratio = float(np.exp(min(proposed.log_z - state.log_z, 0.0)))
     return proposed if ratio >= 1 or rng.random() < ratio else state
 
@@ -57,6 +64,20 @@ def count_unbiased_estimates(log_zs: list[float], planned: int) -> int | None:
     if len(log_zs) >= planned and sum(number < planned for number in alive) >= 2:
         return planned
     return alive[1] if len(alive) >= 2 and len(log_zs) >= planned else None
+
+
+def bound_start_bias(log_zs: list[float], steps: list[int]) -> float:
+    """Return how far in total variation the states after `steps` populations are from p given L, on average.
+
+    An independence sampler whose weights are at most w times their mean forgets its start at the rate 1 - 1 / w
+    (Mengersen & Tweedie 1996). w is taken from the estimates of Z seen (log_zs), so it is an estimate, too.
+    """
+    logs = np.array(log_zs)
+    top = float(logs.max(initial=-np.inf))
+    if top == -np.inf or not steps:
+        return 1.0
+    shrink = 1 - float(np.exp(log_sum(logs) - np.log(len(logs)) - top))
+    return float((shrink ** np.array(steps, np.float64)).mean())
 
 
 def draw_pimh(
@@ -78,8 +99,9 @@ def draw_pimh(
 ) -> Draws:
     """Return n texts of one chain: every `thin`-th state after the first `burn`. Successive texts may be equal.
 
-    All draws have the same weight, an unbiased mean of estimates of Z (`count_unbiased_estimates`). The dependence on
-    the initial state decays at the rate 1 - acceptance.
+    All draws have the same weight, an unbiased mean of estimates of Z (`count_unbiased_estimates`). States between two
+    moves are one and form a group, so that `Draws.ess` counts the autocorrelation. How much of the initial state is
+    left is estimated by ``stats["start_bias"]``, see `bound_start_bias`.
 
     Parameters
     ----------
@@ -99,7 +121,8 @@ def draw_pimh(
     Returns
     -------
     Draws
-        With the stats acceptance, populations, model_calls, contexts and checks.
+        With the stats acceptance, start_bias, populations, model_calls, contexts and checks, and bound, an upper bound
+        of p(L) (`core.mass_bounds`), unless a critic is given.
 
     Raises
     ------
@@ -114,13 +137,14 @@ def draw_pimh(
     settings = Settings.of(max_tokens, move=move, resample=resample, threshold=threshold, twist=twist, critic=critic)
     prefixes = Prefixes(lm, constraint)
     state, log_zs, returned, moved = ChainState(None, -np.inf), list[float](), list[ChainState](), 0
+    steps: list[int] = []  # populations before each state returned
     planned = burn + 1 + (n - 1) * thin
     while len(returned) < n or (
         n and count_unbiased_estimates(log_zs, planned) is None and len(log_zs) < planned + attempts
     ):
         population = grow_population(prefixes, particles, settings, rng)
         log_zs.append(population.log_z)
-        before, state = state, step_chain(state, population, rng)
+        before, state = state, step_chain(state, population, rng, len(log_zs))
         moved += state is not before
         if state.node is None:
             if len(log_zs) >= attempts:
@@ -131,14 +155,19 @@ def draw_pimh(
             continue
         if len(returned) < n and len(log_zs) > burn and (len(log_zs) - burn - 1) % thin == 0:
             returned.append(state)
+            steps.append(len(log_zs) - 1)
     counted = count_unbiased_estimates(log_zs, planned) or len(log_zs)
     weight = log_sum(np.array(log_zs[:counted])) - float(np.log(max(counted, 1)))
     draws: list[Draw] = [as_draw(prefixes, state.node, weight) for state in returned]
-    return Draws.of(
+    counts = {} if critic is not None else {"bound": bound_by_particles(prefixes.root, prefixes.ends).bound}
+    made = Draws.of(
         draws,
+        **counts,
         acceptance=moved / max(len(log_zs), 1),
+        start_bias=bound_start_bias(log_zs, steps),
         populations=len(log_zs),
         model_calls=prefixes.calls,
         contexts=prefixes.contexts,
         checks=prefixes.checks,
     )
+    return replace(made, groups=tuple(state.number for state in returned))

@@ -74,13 +74,15 @@ class Settings:
 @dataclass(frozen=True)
 class Population:
     """A finished population. log_weights: float64 [particles], -inf for dead ones; lines: number of first-step
-    particles with offspring here; resampled: number of resampling steps.
+    particles with offspring here; resampled: number of resampling steps; ancestors: int64 [particles], the first-step
+    particle that each descends from, None if each counts as its own.
     """
 
     nodes: list[ParticleNode]
     log_weights: Floats
     lines: int
     resampled: int
+    ancestors: NDArray[np.int64] | None = None
 
     @property
     def log_z(self) -> float:

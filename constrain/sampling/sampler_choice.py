@@ -9,7 +9,7 @@
     there are at most FEW texts (white space aside)                       exact: soon all are known
     no draw of the pilot ended in time                                    exact: it learns where texts end
     the pilot's estimate of masking's divergence is at most SMALL nats    masked: as good, and fastest
-      and trusted; all its draws ended; no checker follows the mask
+      and steady; all its draws ended; no checker follows the mask
     the pilot's estimate of p(L) is at least 1 / ATTEMPTS                 exact: a text takes 1 / p(L) attempts
                                                                           at first, fewer with use
     otherwise                                                             smc, with particles by the pilot's ESS
@@ -45,7 +45,7 @@ FEW = 500
 SMALL = 0.05
 """Nats of KL(masked distribution || p given L): less than 0.16 in total variation, by Pinsker's inequality."""
 PILOT = 32
-"""Draws of a pilot; `weight_stats` trusts no fewer than 20."""
+"""Draws of a pilot; `weight_stats` calls no fewer than 20 steady."""
 ATTEMPTS = 64
 """Attempts of `exact` per text before anything is learnt. Most stop early, so they cost less than as many particles."""
 STATES = 20_000
@@ -110,7 +110,7 @@ def apply_rule(inputs: ChoiceInputs) -> SamplerChoice | str:
     if not inputs.pilot["ess"]:
         return SamplerChoice("exact", f"none of {pilot} ended in time: where texts end has to be learnt")
     divergence, ess_share = inputs.pilot["kl_to_target"], inputs.pilot["ess"] / inputs.drawn
-    if inputs.pilot["trusted"] and divergence <= SMALL and not inputs.pilot["dead_ends"] and not inputs.checked:
+    if inputs.pilot["steady"] and divergence <= SMALL and not inputs.pilot["dead_ends"] and not inputs.checked:
         return SamplerChoice("masked", f"{pilot} show that masking diverges by only {divergence:.2g} nats")
     if inputs.pilot["log_z"] >= -math.log(ATTEMPTS):
         attempts = math.exp(-inputs.pilot["log_z"])

@@ -46,6 +46,9 @@ class Sampler(NamedTuple):
         Whether it learns success masses in a SuccessTrie, which further calls can reuse as `trie=`.
     equal_weights
         Whether all draws have the same weight, so that nothing needs to be corrected.
+    known_proposal
+        Whether logprob - log_weight of a text is the log of the probability with which it was drawn (with the plain
+        proposal).
     post_filter
         How a checker is applied in addition to the constraint. "mask": the mask is empty after a rejected token;
         "token": each token is checked; "none": the sampler does not support checkers.
@@ -56,6 +59,7 @@ class Sampler(NamedTuple):
     unit: Literal["draw", "call", "equal call"]
     uses_trie: bool = False
     equal_weights: bool = False
+    known_proposal: bool = False
     post_filter: Literal["mask", "token", "none"] = "mask"
 
     @property
@@ -65,7 +69,7 @@ class Sampler(NamedTuple):
 
 
 SAMPLERS: dict[str, Sampler] = {
-    "masked": Sampler(masked_sampling.draw_masked, "masked", "draw"),
+    "masked": Sampler(masked_sampling.draw_masked, "masked", "draw", known_proposal=True),
     "awrs": Sampler(awrs.draw_awrs, "masked", "draw", post_filter="token"),
     "asap": Sampler(asap.draw_asap, "consistent", "call", uses_trie=True),
     "exact": Sampler(trie_rejection.draw_exact, "exact", "equal call", uses_trie=True, equal_weights=True),
@@ -146,7 +150,9 @@ def draw(
         )
     check_options(sampler, SAMPLERS[sampler].draw, options)
     limited = add_post_filter(constraint, sampler, checker, spellings)
-    return SAMPLERS[sampler].draw(lm, limited, n=n, rng=rng, max_tokens=max_tokens, **options).without_unfinished()
+    row = SAMPLERS[sampler]
+    drawn = row.draw(lm, limited, n=n, rng=rng, max_tokens=max_tokens, **options).without_unfinished()
+    return replace(drawn, exact=row.target == "exact" and row.equal_weights)
 
 
 def add_post_filter(

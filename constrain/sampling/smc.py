@@ -12,6 +12,7 @@ this exact (Del Moral, Doucet & Jasra 2006); with exact twists all weights are e
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ from .core.language_model import LanguageModel
 from .core.results import Draw, Draws, log_sum
 from .core.sampler_arguments import check_common_arguments, check_masks, check_particles
 from .distinct_particles import grow_distinct_population
+from .particle_bounds import bound_by_particles
 from .particles import Mover, ParticleNode, Prefixes
 from .populations import Critic, Population, Settings, log_potential
 from .resampling import Resampler
@@ -67,7 +69,7 @@ def grow_population(prefixes: Prefixes, particles: int, settings: Settings, rng:
             log_weights = np.full(particles, total - np.log(particles))
             resampled += 1
     surviving = log_weights > -np.inf
-    return Population(nodes, log_weights, len(np.unique(lines[surviving])), resampled)
+    return Population(nodes, log_weights, len(np.unique(lines[surviving])), resampled, lines)
 
 
 def draw_smc(
@@ -109,7 +111,9 @@ def draw_smc(
     -------
     Draws
         With the stats model_calls, contexts (distinct texts on which the model was called), checks, resampled, lines
-        (particles of the first step that have offspring) and log_z.
+        (particles of the first step that have offspring), log_z, missing (particles that resample="without_replacement"
+        did not return, because there were fewer distinct texts), and bound, an upper bound of p(L) (`core.mass_bounds`),
+        unless a critic is given. The draws of one population form groups by their ancestors in the first step.
     """
     check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "smc")
@@ -126,8 +130,12 @@ def draw_smc(
             chosen = populations[-1].pick(rng)
             draws.append(as_draw(prefixes, chosen, populations[-1].log_z))
     log_zs = np.array([population.log_z for population in populations])
-    return Draws.of(
+    groups = populations[0].ancestors if particles is None and n else None
+    counts = {} if critic is not None else {"bound": bound_by_particles(prefixes.root, prefixes.ends).bound}
+    made = Draws.of(
         draws,
+        **counts,
+        missing=n - len(draws),
         model_calls=prefixes.calls,
         contexts=prefixes.contexts,
         checks=prefixes.checks,
@@ -135,6 +143,7 @@ def draw_smc(
         lines=sum(population.lines for population in populations),
         log_z=log_sum(log_zs) - float(np.log(max(len(log_zs), 1))),
     )
+    return made if groups is None else replace(made, groups=tuple(groups.tolist()))
 
 
 def as_draw(prefixes: Prefixes, node: ParticleNode | None, log_weight: float) -> Draw:

@@ -49,14 +49,20 @@ def test_every_generation_reports_the_statistics_of_all_weights(sampler: str) ->
     weights = made[0].stats.weights
     assert all(one.stats.weights == weights and one.stats.sampler == sampler for one in made)
     unfinished = int(made[0].stats.counts["unfinished"])
-    expected = weight_stats(np.array([one.log_weight for one in made] + [-math.inf] * unfinished))
+    groups = [*(one.stats.group if one.stats.group >= 0 else -i - 2 for i, one in enumerate(made)), *[-1] * unfinished]
+    expected = weight_stats(np.array([one.log_weight for one in made] + [-math.inf] * unfinished), groups=groups)
+    assert len(set(groups)) == len(made) + min(unfinished, 1) or sampler == "pimh"
     if SAMPLERS[sampler].unit == "draw":  # 5 that ended of as many as it took
         expected["dead_ends"] = 1 - 4 / (4 + unfinished)
         expected["log_z"] += math.log(4 / (4 + unfinished) * (5 + unfinished) / 5)
-    assert {**expected, "trusted": 0.0, "closed": 0.0} == pytest.approx(
-        {**weights, "trusted": 0.0, "closed": 0.0}, nan_ok=True
-    )
-    assert set(weights) >= {"log_z", "kl_to_target", "kl_from_target", "ess", "trusted"}
+    judged = dict.fromkeys(("gap", "trusted", "closed", "distinct"), 0.0)
+    assert {**expected, **judged} == pytest.approx({**weights, **judged}, nan_ok=True)
+    assert weights["distinct"] == len({one.text for one in made})
+    if not SAMPLERS[sampler].equal_weights:  # what was drawn and the gap bound the truth
+        pattern = re.compile(rb"(b*aaa){2}b")
+        case = Case("", LM, compile(TWO, regex="(b*aaa){2}b"), lambda text: pattern.fullmatch(text) is not None, 8)
+        found = math.log(math.fsum({one.tokens: math.exp(one.logprob) for one in made}.values()))
+        assert found <= math.log(case.z) + 1e-9 <= found + weights["gap"] + 2e-9
 
 
 def test_the_weight_of_a_masked_text_is_the_product_of_its_allowed_masses() -> None:

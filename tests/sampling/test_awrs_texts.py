@@ -203,9 +203,9 @@ def test_divergences_of_masking_are_those_of_the_exact_distributions() -> None:
             "from": math.fsum(p / case.z * math.log(p / case.z / q[t] * alive) for t, p in case.law().items()),
         }
         for way, exact in truth.items():
-            within = 0.1 * exact if stats["trusted"] else 6 * stats[f"kl_{way}_error"]
+            within = 0.1 * exact if stats["steady"] else 6 * stats[f"kl_{way}_error"]
             assert stats[f"kl_{way}_target"] == pytest.approx(exact, abs=within)
-        trusted += int(stats["trusted"])
+        trusted += int(stats["steady"])
     assert trusted >= 3
 
 
@@ -216,8 +216,8 @@ def test_weights_by_hand() -> None:
     assert stats["kl_to_target"] == pytest.approx(math.log(2) - math.log(3) / 2)
     assert stats["kl_from_target"] == pytest.approx(0.25 * math.log(0.5) + 0.75 * math.log(1.5))
     assert stats["largest"] == pytest.approx(0.75)
-    assert stats["trusted"] == 0
+    assert stats["steady"] == 0
     assert weight_stats(np.empty(0)) == {}
     same = weight_stats(np.full(100, -3.0))
-    assert (same["kl_to_target"], same["trusted"], same["dead_ends"]) == (pytest.approx(0), 1, 0)
+    assert (same["kl_to_target"], same["steady"], same["dead_ends"]) == (pytest.approx(0), 1, 0)
     assert drawn(COUNTING, 40, method=DesRaj(2)).stats.keys() >= stats.keys()

@@ -28,7 +28,7 @@ OPEN = {"states": 0, "texts": 0, "drawn": PILOT}
         (ChoiceInputs(states=0, texts=7), "exact", "only 7 texts"),
         (ChoiceInputs(**OPEN, pilot=DEAD), "exact", "none of 32"),
         (ChoiceInputs(**OPEN, pilot=GOOD), "masked", "only 0 nats"),
-        (ChoiceInputs(**OPEN, pilot={**GOOD, "trusted": 0.0}), "smc", "16 particles"),
+        (ChoiceInputs(**OPEN, pilot={**GOOD, "steady": 0.0}), "smc", "16 particles"),
         (ChoiceInputs(**OPEN, pilot={**GOOD, "kl_to_target": 2 * SMALL}), "smc", "16 particles"),
         (ChoiceInputs(**OPEN, pilot=UNEVEN), "smc", "particles"),
         (ChoiceInputs(**OPEN, pilot={**UNEVEN, "log_z": -3.0}), "exact", "once in 20.1 texts"),

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from constrain.sampling.core.mass_bounds import LARGEST_GAP
+from constrain.sampling.core.results import effective_size
 from constrain.sampling.core.weight_statistics import LARGEST, NONE, WITHIN, weight_stats
 
 WEIGHTS = st.lists(st.sampled_from([0.0, 0.05, 0.3, 0.9, 1.0, 1.3, 4.0, 60.0]), min_size=1, max_size=40)
@@ -55,9 +57,13 @@ def test_statistics_are_what_they_are_defined_to_be(raw: list[float], scale: flo
         "largest": alive.max() / alive.sum(),
     }
     assert {name: found[name] for name in wanted} == pytest.approx(wanted, rel=1e-5, abs=1e-8)
-    assert set(found) == {*wanted, "trusted"}
+    assert set(found) == {*wanted, "gap", "steady", "trusted"}
     small = [found[f"kl_{way}_error"] <= WITHIN * max(found[f"kl_{way}_target"], NONE) for way in ("to", "from")]
-    assert found["trusted"] == (found["largest"] <= LARGEST and all(small))
+    assert found["steady"] == (found["largest"] <= LARGEST and all(small))
+    assert (found["gap"], found["trusted"]) == (math.inf, 0)
+    with np.errstate(divide="ignore"):
+        known = weight_stats(np.log(raw) + scale, gap=0.1)
+    assert known == {**found, "gap": 0.1, "trusted": found["steady"]}
 
 
 def test_nothing_says_nothing() -> None:
@@ -68,5 +74,15 @@ def test_nothing_says_nothing() -> None:
 
 
 def test_many_even_weights_are_trusted() -> None:
-    assert weight_stats(np.zeros(20))["trusted"] == 1
-    assert weight_stats(np.zeros(19))["trusted"] == 0
+    assert weight_stats(np.zeros(20), gap=LARGEST_GAP)["trusted"] == 1
+    assert weight_stats(np.zeros(20), gap=LARGEST_GAP + 0.01)["trusted"] == 0
+    assert weight_stats(np.zeros(19), gap=0)["trusted"] == 0
+
+
+def test_draws_of_a_group_count_as_one() -> None:
+    """Runs of a chain of lengths 3, 1 and 2: (3 + 1 + 2)^2 / (9 + 1 + 4) of 6, and the longest has half of the weight."""
+    found = weight_stats(np.full(6, -5.0), groups=[4, 4, 4, 7, 9, 9])
+    assert found["ess"] == pytest.approx(36 / 14)
+    assert found["largest"] == pytest.approx(0.5)
+    assert effective_size(np.log([1.0, 3.0, 2.0]), [0, 0, 1]) == pytest.approx(36 / 20)
+    assert effective_size(np.full(2, -np.inf), [0, 1]) == 0

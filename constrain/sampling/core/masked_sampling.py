@@ -13,7 +13,7 @@ KL(q || p).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError, check_type
 from .language_model import LanguageModel, check_mass, rows_after
+from .mass_bounds import MassBounds, bound_by_proposal, sum_found
 from .results import Draw, Draws, log_sum
 from .sampler_arguments import check_common_arguments, check_masks
 from .token_masses import Masses, allowed_tokens, enumerate_tokens, mask_of
@@ -48,16 +49,22 @@ class Proposal:
         Only tokens of at least this share of the probability of the likeliest allowed token are possible (Nguyen et
         al. 2024, "Turning Up the Heat: Min-p Sampling").
 
-    The four are applied in this order.
+    defensive : float
+        Share of the choices that are made uniformly among the allowed tokens, from 0 to 1: defensive importance
+        sampling (Hesterberg 1995). It reaches what the model finds unlikely, and divides no weight by less than 1 -
+        defensive per step.
+
+    The five are applied in this order.
     """
 
     temperature: float = 1.0
     top_k: int | None = None
     top_p: float | None = None
     min_p: float | None = None
+    defensive: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("temperature", "top_k", "top_p", "min_p"):
+        for name in ("temperature", "top_k", "top_p", "min_p", "defensive"):
             value = getattr(self, name)
             if value is not None:
                 check_type(name, value, SupportsFloat, "give a number")
@@ -69,11 +76,19 @@ class Proposal:
             raise ArgumentError(f"top_p must be above 0 and at most 1, not {self.top_p!r}")
         if self.min_p is not None and not 0 <= self.min_p <= 1:
             raise ArgumentError(f"min_p must be from 0 to 1, not {self.min_p!r}")
+        if not 0 <= self.defensive <= 1:
+            raise ArgumentError(f"defensive must be from 0 to 1, not {self.defensive!r}")
 
     @property
     def is_uncut(self) -> bool:
-        """Whether every token stays possible (none of top_k, top_p and min_p is set)."""
-        return self.top_k is None and self.top_p is None and not self.min_p
+        """Whether only the temperature changes the model's distribution (none of the other options is set)."""
+        return self.top_k is None and self.top_p is None and not self.min_p and not self.defensive
+
+    @property
+    def covers_all(self) -> bool:
+        """Whether every allowed token that the model gives some probability stays possible."""
+        cut = self.temperature == 0 or self.top_k is not None or (self.top_p or 1) < 1 or bool(self.min_p)
+        return self.defensive > 0 or not cut
 
 
 PLAIN = Proposal()
@@ -167,11 +182,15 @@ def pick_under(
 
 def apply_proposal(logs: NDArray[np.float64], proposal: Proposal) -> NDArray[np.float64]:
     """Return the probabilities (float64 [k], summing to 1) that `proposal` makes of log-masses (float64 [k])."""
+    probs: NDArray[np.float64]
+    if proposal.defensive:
+        probs = apply_proposal(logs, replace(proposal, defensive=0.0))
+        return (1 - proposal.defensive) * probs + proposal.defensive / len(probs)
     if proposal.temperature == 0:
         certain = np.zeros_like(logs)
         certain[int(np.argmax(logs))] = 1.0
         return certain
-    probs: NDArray[np.float64] = np.exp((logs - logs.max()) / proposal.temperature)
+    probs = np.exp((logs - logs.max()) / proposal.temperature)
     if proposal.top_k is not None and proposal.top_k < len(probs):
         probs[np.argsort(-probs, kind="stable")[proposal.top_k :]] = 0.0
     if proposal.top_p is not None and proposal.top_p < 1:
@@ -209,7 +228,7 @@ def draw_masked(
     Returns
     -------
     Draws
-        With the stats model_calls and those of `weight_stats`.
+        With the stats model_calls, those of `weight_stats`, and bound, an upper bound of p(L) (`mass_bounds`).
 
     Raises
     ------
@@ -223,7 +242,7 @@ def draw_masked(
     ends = constraint.vocabulary.eos_ids
     last = mask_of(ends, constraint.vocabulary.size)
     matchers = [constraint.matcher() for _ in range(n)]
-    logprob, log_weight = np.zeros(n), np.zeros(n)
+    logprob, logproposal, log_weight = np.zeros(n), np.zeros(n), np.zeros(n)
     live, calls = list(range(n)), 0
     for left in range(max_tokens, 0, -1):
         if not live:
@@ -238,14 +257,19 @@ def draw_masked(
                 logprob[i] = log_weight[i] = -np.inf
                 continue
             logprob[i] += choice.logprob
+            logproposal[i] += choice.logproposal
             log_weight[i] += choice.logprob - choice.logproposal
             if choice.token not in ends:
                 matchers[i].advance(choice.token)
                 still.append(i)
         live = still
     texts = [tuple(matcher.tokens) for matcher in matchers]
-    draws = (
-        Draw(tokens, constraint.vocabulary.decode(tokens), float(p), float(w))
-        for tokens, p, w in zip(texts, logprob, log_weight)
-    )
-    return Draws.of(draws, model_calls=calls, **weight_stats(log_weight))
+    draws = [
+        Draw(tokens, constraint.vocabulary.decode(tokens), p, w)
+        for tokens, p, w in zip(texts, logprob.tolist(), log_weight.tolist())
+    ]
+    if proposal == PLAIN and getattr(constraint, "dead", None) is None:
+        bounds = bound_by_proposal(zip(texts, logprob.tolist(), logproposal.tolist()))
+    else:
+        bounds = MassBounds(sum_found(zip(texts, logprob.tolist())), 1.0)
+    return Draws.of(draws, model_calls=calls, bound=bounds.bound, **weight_stats(log_weight, gap=bounds.gap))

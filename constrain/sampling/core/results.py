@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from ...base.extensions import find_extension
 from .answer_posterior import sum_by_text, sum_by_value
+from .mass_bounds import MassBounds, sum_found
 
-__all__ = ["Draw", "Draws", "log_sum"]
+__all__ = ["Draw", "Draws", "effective_size", "group_weights", "log_sum"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,11 @@ class Draws(Sequence[Draw]):
     unfinished : int
         Number of draws that did not end (or have no probability) and so are not among these. Every estimate counts them
         as draws of weight 0.
+    groups : tuple of int, optional
+        A number for each draw: draws of the same group depend on each other (particles with a common ancestor, states
+        of a chain between two moves). None if no two draws do.
+    exact : bool
+        Whether every draw is from p given L itself, so that no part of it can have been missed systematically.
     """
 
     draws: tuple[Draw, ...]
@@ -67,6 +73,8 @@ class Draws(Sequence[Draw]):
     sampler: str = ""
     reason: str = ""
     unfinished: int = 0
+    groups: tuple[int, ...] | None = None
+    exact: bool = False
 
     @classmethod
     def of(cls, draws: Iterable[Draw], **stats: float) -> Draws:
@@ -93,10 +101,12 @@ class Draws(Sequence[Draw]):
 
     def without_unfinished(self) -> Draws:
         """Return these draws without those of weight 0, which did not end and are counted instead."""
-        ended = tuple(draw for draw in self.draws if draw.log_weight > -np.inf)
+        ended = [i for i, draw in enumerate(self.draws) if draw.log_weight > -np.inf]
         missing = len(self.draws) - len(ended)
         stats = {**self.stats, "unfinished": self.unfinished + missing}
-        return replace(self, draws=ended, stats=stats, unfinished=self.unfinished + missing)
+        groups = None if self.groups is None else tuple(self.groups[i] for i in ended)
+        draws = tuple(self.draws[i] for i in ended)
+        return replace(self, draws=draws, stats=stats, unfinished=self.unfinished + missing, groups=groups)
 
     @property
     def made(self) -> int:
@@ -115,10 +125,19 @@ class Draws(Sequence[Draw]):
 
     @property
     def ess(self) -> float:
-        """Effective sample size (sum w)^2 / sum w^2: the equivalent number of draws of equal weight (Kong 1992)."""
-        weights = self.log_weights
-        total = log_sum(weights)
-        return float(np.exp(2 * total - log_sum(2 * weights))) if total > -np.inf else 0.0
+        """Effective sample size, see `effective_size`: the equivalent number of independent draws of equal weight."""
+        return effective_size(self.log_weights, self.groups)
+
+    @property
+    def distinct(self) -> int:
+        """Number of different texts among the draws of positive weight."""
+        return len({draw.text for draw in self.draws if draw.log_weight > -np.inf})
+
+    @property
+    def bounds(self) -> MassBounds:
+        """Bounds of p(L) that hold for certain: by the texts drawn, and ``stats["bound"]`` where the sampler knows it."""
+        found = sum_found((draw.tokens, draw.logprob) for draw in self.draws if draw.log_weight > -np.inf)
+        return MassBounds(found, max(found, self.stats.get("bound", 1.0)))
 
     @property
     def weights(self) -> NDArray[np.float64]:
@@ -153,3 +172,31 @@ def log_sum(values: NDArray[np.floating[Any]]) -> float:
     """Return log(sum(exp(values))) without overflow; -inf for no values."""
     top = float(values.max(initial=-np.inf))
     return top + float(np.log(np.exp(values - top).sum())) if top > -np.inf else -np.inf
+
+
+def effective_size(log_weights: NDArray[np.float64], groups: Sequence[int] | None = None) -> float:
+    """Return the effective sample size (sum W)^2 / sum W^2 of log-weights (float64 [n], nats); 0.0 if all are -inf.
+
+    W is the total weight of a group of draws that depend on each other; without groups, every draw is its own (Kong
+    1992). Between groups, draws count as independent.
+
+    For particles of one population, a group is the offspring of one particle of the first step: the genealogies that
+    also estimate the variance of the population (Lee & Whiteley 2018; Olsson & Douc 2019). For a chain, it is a run of
+    states without a move: with runs of lengths l, the size is (sum l)^2 / sum l^2, and n / (sum l^2 / sum l) is n over
+    the integrated autocorrelation time of a chain that moves to an independent state, (2 - a) / a at acceptance a.
+    """
+    log_weights = group_weights(log_weights, groups)
+    total = log_sum(log_weights)
+    return float(np.exp(2 * total - log_sum(2 * log_weights))) if total > -np.inf else 0.0
+
+
+def group_weights(log_weights: NDArray[np.float64], groups: Sequence[int] | None) -> NDArray[np.float64]:
+    """Return the logs of the total weights of groups of draws, float64 [number of groups]; without groups, the
+    log-weights themselves.
+    """
+    if groups is None or not len(groups):
+        return log_weights
+    _, index = np.unique(np.asarray(groups, np.int64), return_inverse=True)
+    totals = np.full(int(index.max()) + 1, -np.inf)
+    np.logaddexp.at(totals, index, log_weights)
+    return totals

@@ -1,0 +1,161 @@
+"""Do trusted intervals cover the truth as often as they say?
+
+    python -m bench faithful coverage [--models 200] [--draws 200]
+
+`sampling.estimate` is asked for log Z and for the probability of a random event, by every sampler, on small random
+models: half of them plain, the others with traps (`random_models`). Printed, for each sampler and kind: runs, how many
+were trusted, how many of the trusted intervals cover the truth, and how many of all intervals do; then the verdicts. Five
+minutes on one core; exit status 1 if a target is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from time import process_time
+from typing import NamedTuple
+
+import numpy as np
+from rich.console import Console
+
+from constrain.base.errors import LimitError
+from constrain.sampling import SAMPLERS, Estimate, estimate
+
+from ..options import build_parser
+from ..record import write_result
+from ..tables import build_table
+from .random_models import KINDS, StudiedModel, make_model
+from .verdicts import Verdict, format_verdict
+
+__all__ = ["CoveredRun", "count_runs", "judge_coverage", "main", "study_model"]
+
+LEVEL = 0.95
+"""Level of the intervals."""
+TRUSTED = 0.5
+"""Share of the runs on plain models that are to be trusted."""
+
+
+class CoveredRun(NamedTuple):
+    """One estimate. quantity: "log Z" or "event". covered: whether its interval holds the truth."""
+
+    sampler: str
+    kind: str
+    quantity: str
+    trusted: bool
+    covered: bool
+    reason: str
+    truth: float
+    low: float
+    high: float
+
+
+def make_event(seed: int) -> Callable[[str], bool]:
+    """A random event: about half of all texts, chosen by a checksum."""
+    return lambda text: bool(zlib.crc32(f"{seed} {text}".encode()) % 2)
+
+
+def study_model(model: StudiedModel, seed: int, draws: int) -> Iterator[CoveredRun]:
+    """Run every sampler on a model. A run that finds no text at all, and says so, is no estimate and left out."""
+    event = make_event(seed)
+    for number, name in enumerate(SAMPLERS):
+        if name not in model.options:
+            continue
+        lm = model.case.lm.as_ngram() if name == "markov" else model.case.lm
+        for quantity, f, truth in (("log Z", None, math.log(model.case.z)), ("event", event, model.mean(event))):
+            rng = np.random.default_rng([seed, number, f is None])
+            try:
+                found = estimate(
+                    lm, model.case.constraint, f, sampler=name, n=draws, level=LEVEL, rng=rng,
+                    max_tokens=model.case.max_tokens, **model.options[name],
+                )  # fmt: skip
+            except LimitError:
+                continue
+            yield CoveredRun(
+                name, model.kind, quantity, found.trusted, is_covered(found, truth), found.reason, truth, found.low,
+                found.high,
+            )  # fmt: skip
+
+
+def is_covered(found: Estimate, truth: float) -> bool:
+    """Whether an interval holds the truth, up to rounding."""
+    return found.low - 1e-9 <= truth <= found.high + 1e-9
+
+
+class Counts(NamedTuple):
+    """How many runs there were, were trusted, were trusted and covered, and were covered."""
+
+    runs: int
+    trusted: int
+    right: int
+    covered: int
+
+
+def count_runs(runs: Iterable[CoveredRun]) -> Counts:
+    """Count some runs."""
+    listed = list(runs)
+    trusted = [run for run in listed if run.trusted]
+    return Counts(
+        len(listed), len(trusted), sum(run.covered for run in trusted), sum(run.covered for run in listed)
+    )
+
+
+def judge_coverage(runs: list[CoveredRun]) -> list[Verdict]:
+    """The verdicts: coverage among trusted runs, for each sampler and in all; trusted runs on plain models; traps."""
+    samplers = list(dict.fromkeys(run.sampler for run in runs))
+    counts = {name: count_runs(run for run in runs if run.sampler == name) for name in samplers}
+    plain = {name: count_runs(run for run in runs if run.sampler == name and run.kind == "plain") for name in samplers}
+    cut = count_runs(run for run in runs if run.kind == "truncated")
+    low = [f"{name} {c.right} of {c.trusted}" for name, c in counts.items() if c.right < LEVEL * c.trusted]
+    rare = [f"{name} {c.trusted} of {c.runs}" for name, c in plain.items() if c.trusted < TRUSTED * c.runs]
+    every = count_runs(runs)
+    return [
+        Verdict(
+            f"trusted intervals of {LEVEL:.0%} cover the truth that often, for every sampler", not low,
+            "; ".join(low) or f"{every.right} of {every.trusted}, at least "
+            + f"{min(c.right / max(c.trusted, 1) for c in counts.values()):.1%} of each sampler's",
+        ),
+        Verdict(
+            "half of the runs on plain models are trusted, for every sampler", not rare,
+            "; ".join(rare) or f"at least {min(c.trusted / max(c.runs, 1) for c in plain.values()):.0%}",
+        ),
+        Verdict("no run with a truncating proposal is trusted", not cut.trusted, f"{cut.trusted} of {cut.runs}"),
+    ]  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the study. Return 1 if a target is missed, else 0."""
+    parser = build_parser("faithful coverage", __doc__, "seed", "results", seed=1)
+    parser.add_argument("--models", type=int, default=200)
+    parser.add_argument("--draws", type=int, default=200, help="of each estimate")
+    options = parser.parse_args(arguments)
+    begin, console = process_time(), Console()
+    runs: list[CoveredRun] = []
+    for number in range(options.models):
+        runs += study_model(make_model(1000 * options.seed + number), 1000 * options.seed + number, options.draws)
+    print_runs(console, runs)
+    verdicts = judge_coverage(runs)
+    facts = {"runs": [run._asdict() for run in runs], "verdicts": [verdict._asdict() for verdict in verdicts]}
+    write_result(options, facts)
+    console.print(f"{process_time() - begin:.0f} s of CPU time")
+    for verdict in verdicts:
+        console.print(format_verdict(verdict), highlight=False)
+    return 0 if all(verdict.met for verdict in verdicts) else 1
+
+
+def print_runs(console: Console, runs: list[CoveredRun]) -> None:
+    """Print the counts by sampler and kind."""
+    table = build_table(f"Coverage of intervals of {LEVEL:.0%}", ["sampler", "kind"], ["runs", "trusted", "of these cover", "of all cover"])
+    for sampler in SAMPLERS:
+        for kind in KINDS:
+            count = count_runs(run for run in runs if (run.sampler, run.kind) == (sampler, kind))
+            if count.runs:
+                right = f"{count.right / count.trusted:.1%}" if count.trusted else ""
+                table.add_row(sampler, kind, str(count.runs), str(count.trusted), right, f"{count.covered / count.runs:.1%}")
+    console.print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""Bounds of Z = p(L) by the trie of the prefixes that particles have visited, see `core.mass_bounds`."""
+
+from __future__ import annotations
+
+import math
+
+from .core.mass_bounds import ROUNDING, MassBounds
+from .core.token_masses import Masses
+from .particles import ParticleNode
+
+__all__ = ["bound_by_particles"]
+
+
+def bound_by_particles(root: ParticleNode, ends: tuple[int, ...]) -> MassBounds:
+    """Return the bounds of Z by everything at and below the root, whatever moved the particles.
+
+    A prefix whose distribution is not known (any more), as with `Awrs`, counts as never visited, apart from its
+    children.
+    """
+    nodes = [root]
+    for node in nodes:  # grows while it is read: parents first
+        nodes.extend(node.children.values())
+    values = dict[ParticleNode, tuple[float, float]]()
+    for node in reversed(nodes):
+        if node.ended:
+            values[node] = (1.0, 1.0)
+            continue
+        shares = {child: math.exp(child.logprob - node.logprob) for child in node.children.values()}
+        found = math.fsum(share * values[child][0] for child, share in shares.items())
+        known = math.fsum(share * values[child][1] for child, share in shares.items())
+        values[node] = found, min(known + sum_unvisited(node, ends, math.fsum(shares.values())), 1.0)
+    return MassBounds(*values[root])
+
+
+def sum_unvisited(node: ParticleNode, ends: tuple[int, ...], visited: float) -> float:
+    """Return the mass of the allowed next tokens of a prefix that were never taken; `visited` is that of the others."""
+    distribution = node.distribution
+    if distribution is None:
+        return max(1 - visited, 0.0)
+    if isinstance(distribution, Masses):  # summed in the precision of the row
+        return max(math.exp(distribution.logmass) - visited, 0.0) + ROUNDING
+    taken = {ends[0] if token in ends else token for token in node.children}
+    return math.fsum(
+        math.exp(log)
+        for token, log in zip(distribution.tokens.tolist(), distribution.logs.tolist())
+        if token not in taken
+    )
