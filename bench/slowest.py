@@ -47,6 +47,7 @@ REQUESTS = {
     at.NEED_BY_LENGTH: "tokens sorted by length",
     at.NEED_SCANNER: "lexemes read",
     at.NEED_READERS: "lexemes read",
+    at.NEED_ROOT: "lexemes read",
 }
 """Status of a kernel: what the state cache provides for it. Any other status is a query of the uniqueness guards."""
 WALKS = ((100_000, "100,000 nodes and more"), (10_000, "10,000 nodes and more"), (1_000, "1,000 nodes and more"),

@@ -15,7 +15,7 @@ vocabularies (`constrain.compilation.compile_caches`), Lark parsers (`frontends.
 from .cache_folder import PACKAGE, VARIABLE, cache_folder_path, default_cache_folder, digest_code
 from .constraint_lru import LRU
 from .file_trust import is_trusted
-from .sealed_files import prune_folder, read_sealed, remove_file, write_sealed
+from .sealed_files import prune_folder, read_sealed, remove_file, touch_file, write_sealed
 from .source_keys import cache_key, copy_source
 from .write_behind import WriteBehind
 
@@ -33,5 +33,6 @@ __all__ = [
     "prune_folder",
     "read_sealed",
     "remove_file",
+    "touch_file",
     "write_sealed",
 ]

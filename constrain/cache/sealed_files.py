@@ -23,7 +23,8 @@ from pathlib import Path
 
 from .file_trust import make_folder, open_folder, read_file
 
-__all__ = ["ABANDONED", "TEMPORARY", "prune_folder", "read_sealed", "remove_file", "replace_file", "write_sealed"]
+__all__ = ["ABANDONED", "TEMPORARY", "prune_folder", "read_sealed", "remove_file", "replace_file", "touch_file",
+           "write_sealed"]  # fmt: skip
 
 MAGIC = b"cnstrn2\n"
 HEAD = len(MAGIC) + 32
@@ -129,6 +130,16 @@ def replace_file(
     except BaseException:
         _unlink(folder, temporary)
         raise
+
+
+def touch_file(path: Path) -> None:
+    """Make a file count as written now, so that `prune_folder` removes files that are used after others."""
+    with open_folder(path.parent) as folder:
+        if folder is not None:
+            try:
+                os.utime(path.name, dir_fd=folder, follow_symlinks=False)
+            except OSError:
+                return  # another process removed it, or the folder is read-only
 
 
 def remove_file(path: Path) -> None:

@@ -3,6 +3,7 @@
     recent         LRU of the Constraints of this process: compiling an equal source again is a lookup
     programs       linked rules of each source, on disk: a later process computes masks without a frontend
     tables         prepared mask tables on disk: rows, suffix tries and tries
+    lexemes        what the scanners of grammars make of all tokens, on disk
     vocabularies   tokens of rank files on disk
 
 How files are trusted, sealed, written and pruned is in `constrain.cache`. The folder is `~/.cache/constrain`; the
@@ -16,6 +17,7 @@ from ..cache.cache_folder import cache_folder_path
 from ..cache.constraint_lru import LRU
 from ..cache.source_keys import cache_key, copy_source
 from ..program.program_cache import ProgramCache
+from ..vocabulary import lexeme_table_cache
 from ..vocabulary.mask_table_cache import find_mask_table, prepare_common_leaves
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "cache_key",
     "copy_source",
     "cache_folder_path",
+    "flush_caches",
     "prepare_common_leaves",
     "programs",
     "recent",
@@ -32,3 +35,9 @@ __all__ = [
 
 recent: LRU[Any] = LRU()
 programs = ProgramCache()
+
+
+def flush_caches() -> None:
+    """Write everything that is pending, which a thread would write within a second, or the process when it ends."""
+    programs.flush()
+    lexeme_table_cache.WRITING.flush()

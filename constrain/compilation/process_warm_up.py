@@ -1,9 +1,10 @@
 """Warm-up: one-time work of a process before its first constraint, so that no request waits for it.
 
 The first constraint of a process is slow for reasons unrelated to it: kernels are loaded from disk, the interpreter
-executes each function for the first time, and a forked process copies the memory pages that it writes to. So a server
-compiles a few small schemas that cover the common keywords, and computes their first masks, before it forks or serves.
-This takes about 50 ms after the kernels are loaded, and does not change any result.
+executes each function for the first time, the automata of formats and the rows of their states are made, and a forked
+process copies the memory pages that it writes to. So a server compiles a few small schemas that cover the common
+keywords and formats, and computes the masks along an instance of each, before it forks or serves. This does not change
+any result.
 """
 
 from __future__ import annotations
@@ -25,47 +26,80 @@ DIALECTS = (
     "https://json-schema.org/draft/2020-12/schema",
 )
 TEXT: dict[str, Any] = {"type": "string", "description": "any"}
-PIECES: dict[str, dict[str, Any]] = {
-    "plain": {
-        "text": TEXT,
-        "count": {"type": "integer"},
-        "number": {"type": "number"},
-        "flag": {"type": "boolean"},
-        "none": {"type": "null"},
-    },
-    "texts": {
-        "short": {"type": "string", "minLength": 1, "maxLength": 9},
-        "word": {"type": "string", "pattern": "^[a-z]+(-[0-9]{2})?$"},
-    },
-    "listed": {
-        "kind": {"enum": ["a", "b", 1, None]},
-        "only": {"enum": ["x"]},
-        "state": {"type": "string", "enum": ["on", "off"]},
-    },
-    "numbers": {
-        "count": {"type": "integer", "minimum": 1},
-        "part": {"type": "number", "minimum": 0, "maximum": 1},
-        "step": {"type": "integer", "multipleOf": 5},
-        "some": {"type": "number", "minimum": 0},
-    },
-    "lists": {
-        "tags": {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 3, "uniqueItems": True},
-        "rows": {"type": "array", "items": {"type": "object", "properties": {"x": TEXT}, "required": ["x"]}},
-    },
-    "choices": {
-        "or": {"anyOf": [TEXT, {"type": "null"}]},
-        "one": {"oneOf": [{"type": "integer"}, {"type": "array"}]},
-        "all": {"allOf": [{"$ref": "#/definitions/part"}, {"required": ["a"]}]},
-        "not": {"not": {"type": "null"}},
-    },
-    "formats": {"day": {"type": "string", "format": "date"}, "where": {"type": "string", "format": "uri"}},
-    "maps": {
-        "by": {"type": "object", "patternProperties": {"^x-": TEXT}, "additionalProperties": False},
-        "any": {"type": "object", "additionalProperties": {"type": "number"}, "minProperties": 1},
-    },
-    "linked": {"part": {"$ref": "#/definitions/part"}, "self": {"$ref": "#"}},
+FORMATS = {
+    "date-time": "2024-05-06T07:08:09.5Z",
+    "date": "2024-05-06",
+    "time": "07:08:09+01:00",
+    "email": "a.b@example.org",
+    "uri": "https://example.org/a/b?c=d#e",
+    "uuid": "123e4567-e89b-12d3-a456-426614174000",
+    "hostname": "www.example.org",
+    "ipv4": "127.0.0.1",
 }
-"""Properties of the schemas, grouped by the features that they use."""
+"""The formats that schemas use most, and a text of each."""
+PIECES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "plain": (
+        {
+            "text": TEXT,
+            "count": {"type": "integer"},
+            "number": {"type": "number"},
+            "flag": {"type": "boolean"},
+            "none": {"type": "null"},
+        },
+        {"text": "Ab c", "count": -120, "number": 1.25e-7, "flag": True, "none": None},
+    ),
+    "texts": (
+        {
+            "short": {"type": "string", "minLength": 1, "maxLength": 9},
+            "word": {"type": "string", "pattern": "^[a-z]+(-[0-9]{2})?$"},
+        },
+        {"short": "a", "word": "ab-01"},
+    ),
+    "listed": (
+        {
+            "kind": {"enum": ["a", "b", 1, None]},
+            "only": {"enum": ["x"]},
+            "state": {"type": "string", "enum": ["on", "off"]},
+        },
+        {"kind": 1, "only": "x", "state": "on"},
+    ),
+    "numbers": (
+        {
+            "count": {"type": "integer", "minimum": 1},
+            "index": {"type": "integer", "minimum": 0},
+            "part": {"type": "number", "minimum": 0, "maximum": 1},
+            "step": {"type": "integer", "multipleOf": 5},
+            "some": {"type": "number", "minimum": 0},
+        },
+        {"count": 12, "index": 0, "part": 0.5, "step": 10, "some": 1.5},
+    ),
+    "lists": (
+        {
+            "tags": {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 3, "uniqueItems": True},
+            "rows": {"type": "array", "items": {"type": "object", "properties": {"x": TEXT}, "required": ["x"]}},
+        },
+        {"tags": ["a"], "rows": [{"x": "b"}]},
+    ),
+    "choices": (
+        {
+            "or": {"anyOf": [TEXT, {"type": "null"}]},
+            "one": {"oneOf": [{"type": "integer"}, {"type": "array"}]},
+            "all": {"allOf": [{"$ref": "#/definitions/part"}, {"required": ["a"]}]},
+            "not": {"not": {"type": "null"}},
+        },
+        {"or": "a", "one": 1, "all": {"a": "b"}, "not": [1.5, {"c": False}]},
+    ),
+    "formats": ({name: {"type": "string", "format": name} for name in FORMATS}, dict(FORMATS)),
+    "maps": (
+        {
+            "by": {"type": "object", "patternProperties": {"^x-": TEXT}, "additionalProperties": False},
+            "any": {"type": "object", "additionalProperties": {"type": "number"}, "minProperties": 1},
+        },
+        {"by": {"x-a": "b"}, "any": {"c": 1}},
+    ),
+    "linked": ({"part": {"$ref": "#/definitions/part"}, "self": {"$ref": "#"}}, {"part": {"a": "b"}}),
+}
+"""Properties of the schemas, grouped by the features that they use, and an instance of each."""
 
 
 def warm_up(vocabulary: Vocabulary) -> None:
@@ -87,13 +121,16 @@ def warm_up(vocabulary: Vocabulary) -> None:
     check_options(vocabulary, Style(), None, Limits())
     for style in (Style(), Style.any()):
         for dialect in DIALECTS:
-            for properties in PIECES.values():
+            for properties, instance in PIECES.values():
                 schema = make_schema(properties, dialect)
                 grammar = to_grammar(schema=json.dumps(schema), style=style)
                 matcher = compile_grammar(grammar, vocabulary).matcher()  # bypasses the disk cache
-                matcher.mask()
-                matcher.advance_bytes(b'{"' + schema["required"][0].encode() + b'"')
-                matcher.mask()
+                text = (
+                    json.dumps(instance).encode() if dialect == DIALECTS[-1] else b'{"' + next(iter(instance)).encode()
+                )
+                for byte in text:
+                    matcher.mask()
+                    matcher.advance_bytes(bytes([byte]))
     compile(vocabulary, schema=json.dumps(schema)).matcher().mask()
 
 

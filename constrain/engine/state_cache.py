@@ -216,11 +216,8 @@ class StateCache(GuardedSets):
         rounds = 0
         while True:
             try:
-                if self.arrays[at.HEAD][at.STATUS] == at.NEED_READERS:
-                    with self.table.lock:
-                        self.arrays[at.HEAD][at.BUILDING] = 1
-                        result = kernel(self.address, *arguments)
-                        self.arrays[at.HEAD][at.BUILDING] = 0
+                while self.arrays[at.HEAD][at.STATUS] in (at.NEED_READERS, at.NEED_ROOT):
+                    result = self._provide_readers(kernel, arguments)
                     if result != -1:
                         return result
                 rounds += self.arrays[at.HEAD][at.STATUS] == at.NEED_RULES
@@ -233,6 +230,26 @@ class StateCache(GuardedSets):
             result = kernel(self.address, *arguments)
             if result != -1:
                 return result
+
+    def _provide_readers(self, kernel: Callable[..., int], arguments: tuple[Any, ...]) -> int:
+        """Call a kernel that has requested readers again, and return its result.
+
+        The reader of all tokens from a scanner state is read from disk if it is there, otherwise the kernel builds it
+        as it builds those of remainders. It requests each of the former, so that each is looked up.
+        """
+        head, table = self.arrays[at.HEAD], self.table
+        parser = self.program.parsers[int(head[at.REQUEST_BLOCK])]
+        with table.lock:
+            if head[at.STATUS] == at.NEED_READERS:
+                head[at.BUILDING] = at.REMAINDERS
+            elif not table.lexemes.fetch(parser, int(head[at.ARGUMENT])):
+                head[at.BUILDING] = at.REQUESTED
+            is_built = bool(head[at.BUILDING])
+            result = kernel(self.address, *arguments)
+            head[at.BUILDING] = 0
+        if is_built:
+            table.lexemes.later(parser)
+        return result
 
     def _provide(self, rounds: int) -> None:
         """Serve the request of a kernel. `rounds` is the number of requests for rules so far."""
@@ -259,7 +276,9 @@ class StateCache(GuardedSets):
                 self.table.order(argument)
             elif status == at.NEED_SCANNER:
                 parser = self.program.parsers[argument]
-                self.arrays[at.SCANNERS][list(self.program.parsers).index(argument)] = self.table.scanner(parser)
+                self.arrays[at.SCANNERS][list(self.program.parsers).index(argument)] = self.table.lexemes.scanner(
+                    parser
+                )
             elif status == at.NEED_COREACHABLE:
                 self._store_completable_terminals(argument)
             elif status == at.TABLE_FULL:

@@ -10,13 +10,14 @@ import json
 import re
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Literal
 
 from ..base.errors import ConstrainError, check_type, shorten_text
 
 __all__ = ["Ready", "examples", "names", "read", "text"]
 
+FOLDER = Path(__file__).parent
 BLOCK = re.compile(r"^--- (accept|reject)( as JSON)?\n", re.MULTILINE)
 READ_WITH = re.compile(r"^// Read with: LALR\(1\), (contextual|basic) lexer(, PythonIndenter)?\.$", re.MULTILINE)
 
@@ -47,7 +48,7 @@ class Ready:
 
 def names() -> tuple[str, ...]:
     """Return the names of all grammars of the library, sorted."""
-    here = (file.name for file in files(__name__).iterdir())
+    here = (file.name for file in FOLDER.iterdir())
     return tuple(sorted(name.removesuffix(".lark") for name in here if name.endswith(".lark")))
 
 
@@ -80,11 +81,11 @@ def read_files(name: str) -> Ready:
         raise ConstrainError(
             f"there is no bundled grammar called {shorten_text(repr(name))}; there are {', '.join(names())}"
         )
-    source = files(__name__).joinpath(f"{name}.lark").read_text("utf-8")
+    source = FOLDER.joinpath(f"{name}.lark").read_text("utf-8")
     how = READ_WITH.search(source)
     if how is None:
         raise ConstrainError(f"the head of {name}.lark does not say how it is read ('Read with: ...')")
-    accepts, rejects = examples(files(__name__).joinpath(f"{name}.examples").read_text("utf-8"))
+    accepts, rejects = examples(FOLDER.joinpath(f"{name}.examples").read_text("utf-8"))
     lexer: Literal["contextual", "basic"] = "basic" if how[1] == "basic" else "contextual"
     return Ready(name, source, lexer, how[2] is not None, accepts, rejects)
 

@@ -119,9 +119,9 @@ N_PAIRS: Final = 28
 N_LISTS: Final = 29
 N_MAY_SHIFT: Final = 30
 N_UNIONS: Final = 31
-REQUEST_BLOCK: Final = 32 # for NEED_UNION and NEED_COREACHABLE: parser block
+REQUEST_BLOCK: Final = 32 # for NEED_UNION, NEED_COREACHABLE, NEED_READERS and NEED_ROOT: parser block
 REQUEST_LIST: Final = 33 # for NEED_UNION: offset of the list in LISTING
-BUILDING: Final = 34     # whether readers may be built: the caller holds the lock of the table
+BUILDING: Final = 34     # which readers may be built: 0 (none), REMAINDERS or REQUESTED
 NAMED: Final = 35        # the current closure ended an unknown key, which may be a duplicate
 VISITED: Final = 36      # trie nodes that walks have visited (statistics)
 STEPS: Final = 37        # work of the current mask: configurations stepped, trie nodes, rows
@@ -168,12 +168,18 @@ NEED_CAN_DIFFER: Final = 10 # whether set ARGUMENT, which has candidates, can re
 NEED_UNION: Final = 12   # what the last of the first ARGUMENT lexemes in LISTING can become besides the others
 
 NEED_SCANNER: Final = 13 # the number of the scanner of parser block ARGUMENT
-NEED_READERS: Final = 14 # the same call again, while readers may be built
+NEED_READERS: Final = 14 # the same call again, while readers of remainders may be built
 TABLE_FULL: Final = 15
 NEED_COREACHABLE: Final = 16 # the terminals by which stack ARGUMENT can reach the end of the text
 SPENT: Final = 17        # nothing: the mask would exceed MOST_STEPS
 STUCK: Final = 18        # nothing: no token is allowed, although the text may not end here
 NEED_ANSWERS: Final = 19 # the answers to QUESTIONS
+NEED_ROOT: Final = 20    # the reader of all tokens from scanner state ARGUMENT, or the same call while it may be built
+
+
+# ---- values of BUILDING: the caller holds the lock of the table ------------------------------------------------------
+REMAINDERS: Final = 1    # readers of remainders
+REQUESTED: Final = 2     # these, and that of all tokens that NEED_ROOT has requested
 
 
 # ---- QUESTIONS -----------------------------------------------------------------------------------------------

@@ -21,9 +21,9 @@ from .program_layout import P_ACCEPT, P_ACCEPT_TABLE, P_CLASS, P_CLASSES, P_DELT
 from .trie import read_byte
 
 from .context_layout import (  # isort: skip
-    BUILDING, CODE, HEAD, LEX_CACHE, LEX_CACHED, LEX_CLASSES, LEX_EXITS, LEX_READERS, LEX_ROOTS, LEX_WORDS,
-    NEED_READERS, N_LEX_CLASSES, N_LEX_EXITS, N_LEX_READERS, N_LEX_WORDS, OFFSETS, TABLE, TABLE_FULL, TRIE_TEMP,
-    T_WORDS,
+    ARGUMENT, BUILDING, CODE, HEAD, LEX_CACHE, LEX_CACHED, LEX_CLASSES, LEX_EXITS, LEX_READERS, LEX_ROOTS, LEX_WORDS,
+    NEED_READERS, NEED_ROOT, N_LEX_CLASSES, N_LEX_EXITS, N_LEX_READERS, N_LEX_WORDS, OFFSETS, REQUESTED, REQUEST_BLOCK,
+    TABLE, TABLE_FULL, TRIE_TEMP, T_WORDS,
 )  # fmt: skip
 from .table_layout import (  # isort: skip
     CACHED_DOUBT, CACHED_END, CACHED_ITEM, CACHED_STATE, CACHED_W, CLASS_COUNT, CLASS_FIRST, CLASS_KIND, CLASS_W,
@@ -295,8 +295,10 @@ def find_root_reader(c: Any, block: Any, scanner: Any, state: Any) -> Any:
     reader = find_reader(c, scanner, state, roots[slot])
     if reader >= 0:
         return reader
-    if view(c, HEAD)[BUILDING] == 0:
-        return request(c, NEED_READERS, 0)
+    head = view(c, HEAD)
+    if head[BUILDING] != REQUESTED or head[REQUEST_BLOCK] != block or head[ARGUMENT] != state:
+        head[REQUEST_BLOCK] = block
+        return request(c, NEED_ROOT, state)
     new_reader = make_reader(c, block, scanner, state, -1)
     if new_reader < 0 or (state >= 0 and make_bounds(c, block, new_reader, state) < 0):
         return request(c, TABLE_FULL, 0)
@@ -313,6 +315,7 @@ def find_next_reader(c: Any, block: Any, scanner: Any, exit_: Any, state: Any) -
     if reader >= 0:
         return reader
     if view(c, HEAD)[BUILDING] == 0:
+        view(c, HEAD)[REQUEST_BLOCK] = block
         return request(c, NEED_READERS, 0)
     new_reader = make_reader(c, block, scanner, -1 - state, exit_)
     if new_reader < 0:

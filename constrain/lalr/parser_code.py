@@ -195,7 +195,7 @@ class Parser:
         certain = (scanner.accept_table >= 0).all(1) & (scanner.accept_table == scanner.accept_table[:, :1]).all(1)
         live_bytes = np.packbits(scanner.delta >= 0, axis=1, bitorder="little").view(np.int32)
         kinds_of_class, class_of = np.unique(possible, axis=0, return_inverse=True)
-        first = np.bitwise_or.reduce(live_bytes[np.unique(scan)], axis=0)
+        first = np.bitwise_or.reduce(live_bytes[scan], axis=0)
         parts = {
             at.P_ACTION: table.action,
             at.P_GOTO: table.goto,
@@ -233,20 +233,22 @@ class Parser:
         return np.concatenate([head.astype(np.int32), *pieces])
 
     def _bits(self, chosen: NDArray[np.bool_]) -> Ints:
-        """Return int32[states, words]: the letters of the chosen terminals of each state, as bits."""
+        """Return int32[rows, words]: the letters of the chosen terminals of each row, as bits."""
         bits = np.zeros((len(chosen), 32 * self.words), np.uint8)
         bits[:, : len(self.letter_of)] = chosen[:, list(self.letter_of)]
         return np.packbits(bits, axis=1, bitorder="little").view(np.int32)
 
     def _reductions(self) -> tuple[Ints, Ints]:
         """Return the reductions of each state: offsets by state, and entries (rule, lookahead letters as bits)."""
-        offsets, entries = [0], []
-        for row in self.table.action:
-            for rule in np.unique(row[row < 0]):
-                entries.append(np.concatenate([[-rule - 1], self.set_of(np.flatnonzero(row == rule).tolist())]))
-            offsets.append(len(entries))
-        width = 1 + self.words
-        return np.array(offsets, np.int32), np.array(entries, np.int32).reshape(-1, width)
+        action, rules = self.table.action, len(self.table.left)
+        states, terminals = np.nonzero(action < 0)
+        last_rule_first = rules + action[states, terminals]
+        found, entry = np.unique(states * rules + last_rule_first, return_inverse=True)
+        chosen = np.zeros((len(found), self.terminals), np.bool_)
+        chosen[entry, terminals] = True
+        offsets = np.searchsorted(found, rules * np.arange(len(action) + 1))
+        entries = np.concatenate([rules - 1 - found[:, None] % rules, self._bits(chosen)], axis=1)
+        return offsets.astype(np.int32), entries.astype(np.int32)
 
     def joint(self, states: Sequence[int]) -> Ints:
         """Return int32[words]: the letters that the last of several partial lexemes can end in, given the others.

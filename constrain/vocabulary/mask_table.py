@@ -35,11 +35,11 @@ from ..kernels.entry_points import (
     make_suffix_trie,
     order_by_length,
 )
+from .lexeme_table_cache import LexemeTableCache
 from .number_leaves import TABLE_IS_FULL, NumberLeaves
 from .token_order import order_tokens
 
 if TYPE_CHECKING:
-    from ..lalr.parser_code import Parser
     from .vocabulary import Vocabulary
 
 __all__ = ["MaskTable", "TableFull", "data_address"]
@@ -80,7 +80,7 @@ def find_safe_lengths(dfa: Dfa) -> NDArray[np.int32]:
     refuses a character.
     """
     ends = np.append(dfa.bounds[1:], 0x110000)
-    following = dfa.delta[:, np.unique(dfa.classes[(dfa.bounds < 0xD800) | (ends > 0xE000)])]
+    following = dfa.delta[:, sorted(set(dfa.classes[(dfa.bounds < 0xD800) | (ends > 0xE000)].tolist()))]
     safe = np.where((following < 0).any(axis=1), 0, ENDLESS).astype(np.int32)
     for length in range(1, ROUNDS):
         reached = (safe == ENDLESS) & (safe[following] == length - 1).any(axis=1)
@@ -111,7 +111,6 @@ class MaskTable:
         self.fingerprint = vocabulary.fingerprint
         self.spare: list[Any] = []  # memory blocks of deleted state caches
         self.starts: dict[tuple[bytes, int], int] = dict(starts or {})
-        self.scanners: dict[bytes, int] = {}
         self.row_numbers: dict[bytes, int] = {}  # by the digest of the row
         self.suffix_tries: dict[tuple[bytes, int], tuple[int, int]] = {}  # root and end by exits and LEAF_CLOSES
         nodes = int(vocabulary.offsets[-1]) + 2
@@ -142,6 +141,7 @@ class MaskTable:
         }
         self.arrays[at.TABLE][at.T_WORDS] = self.words
         self.numbers = NumberLeaves(self.arrays, LEAF_STATES)
+        self.lexemes = LexemeTableCache(self)
         self.context = np.zeros(2 * at.SLOTS, np.int64)
         for slot, array in self.arrays.items():
             self.context[2 * slot : 2 * slot + 2] = data_address(array), array.size
@@ -216,11 +216,6 @@ class MaskTable:
         """Return the magnitudes that a number may have from a leaf state, if they are few."""
         with self.lock:
             return self.numbers.few_values(state)
-
-    def scanner(self, parser: Parser) -> int:
-        """Return the number of a parser's scanner, under which results for tokens are stored."""
-        with self.lock:
-            return self.scanners.setdefault(parser.key, len(self.scanners))
 
     def prepare(self, dfa: Dfa, mode: int) -> None:
         """Build the rows and suffix tries of all states of a leaf that need them."""

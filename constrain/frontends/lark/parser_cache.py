@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from functools import lru_cache
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -154,8 +154,13 @@ def digest_texts(*texts: str) -> str:
 
 @lru_cache(maxsize=1)
 def installed_lark_version() -> str:
-    """Return the version of lark that is installed, or "unknown"."""
+    """Return the line of the installed lark that states its version, or "unknown".
+
+    lark is not imported, and neither is `importlib.metadata`, which takes longer than reading a parser.
+    """
+    spec = find_spec("lark")
     try:
-        return version("lark")
-    except PackageNotFoundError:
+        text = "" if spec is None or spec.origin is None else Path(spec.origin).read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
         return "unknown"
+    return next((line for line in text.splitlines() if line.startswith("__version__")), "unknown")
