@@ -83,6 +83,13 @@ class RunningStep(Protocol):
         """
         ...
 
+    def ends_within(self, seconds: float) -> bool:
+        """Wait for the step, at most so long, and return whether it has ended, so that `wait` returns at once.
+
+        Also True, at once, if the step runs only in the thread that calls `wait`: there is no time to use before.
+        """
+        ...
+
 
 class ModelRunner(Protocol):
     """A model with slots. Used by one thread at a time, and for one step at a time."""

@@ -1,6 +1,7 @@
 """Continuous batching: texts join and leave the batch between the steps of the model (Orca, Yu et al. 2022, section 3).
 
-    while there is work:  admit requests to free slots  ->  start a step of all rows  ->  fill their masks meanwhile
+    while there is work:  admit requests to free slots  ->  start a step of all rows
+                          ->  fill their masks, then prepare for the next ones, meanwhile
                           ->  sample along each row  ->  retire finished texts at once
 
 The prompt of a request is fed once, from the end of the longest prefix that is in the cache of the model on, in parts
@@ -24,6 +25,7 @@ import numpy as np
 from ..base.errors import ConstrainError, check_count
 from ..speculation.draft_source import NO_DRAFT, DraftTree
 from .draft_costs import find_least_draft
+from .idle_preparation import prepare_while_running
 from .model_runner import LogprobRows, ModelRunner, RowStep
 from .prefix_calls import PrefixCalls
 from .prompt_order import PromptOrder
@@ -108,6 +110,7 @@ class Scheduler:
         begin = perf_counter_ns()
         masks = self.fill_masks(rows)
         masked = perf_counter_ns()
+        prepare_while_running((row.text.matcher for row in rows), running)
         try:
             found = running.wait()
         except Exception as error:

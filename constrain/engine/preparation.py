@@ -78,7 +78,9 @@ def prepare_matchers(matchers: Iterable[Matcher], is_over: Callable[[], bool]) -
         if not matcher._ended:
             with suppress(ConstrainError):
                 state_cache = matcher._valid_state_cache()
-                waiting.append((state_cache, Preparation(state_cache).list_units(matcher._set)))
+                preparation = Preparation(state_cache)
+                if matcher._set not in preparation.parts.sets:
+                    waiting.append((state_cache, preparation.list_units(matcher._set)))
     while waiting:
         if is_over():
             return True
@@ -104,15 +106,25 @@ def check_seconds(seconds: float) -> float:
 class PreparedParts:
     """What was prepared for a state cache since it was last evicted. It is kept in `StateCache.derived`.
 
-    finished: rule cells from which nothing can be reached that is not prepared, or was given up. references: what
-    linked rules refer to. states: leaf states whose rows, and those nearest to them, are made. work_left: units of work
-    that may still be spent. entries: where the code of linked rules begins, ascending, and their cells.
+    Attributes
+    ----------
+    work_left : int
+        Units of work that may still be spent.
+    sets, states : set of int
+        Sets of configurations and leaf states for which all is prepared that can be.
+    finished : set of int
+        Rule cells from which nothing can be reached that is not prepared, or was given up.
+    references : dict
+        What linked rules refer to, by cell.
+    entries : list of (int, int)
+        Where the code of linked rules begins, ascending, and their cells.
     """
 
     def __init__(self, work: int) -> None:
         self.work_left = work // WORK_SHARE
         self.finished: set[int] = set()
         self.references: dict[int, References] = {}
+        self.sets: set[int] = set()
         self.states: set[int] = set()
         self.entries: list[tuple[int, int]] = []
         self.known = 0  # how many of the links of the program are in `entries`
@@ -136,16 +148,21 @@ class Preparation:
 
     def list_units(self, number: int) -> Iterator[bool]:
         """Do a unit of work for a text at set `number` at each step of the iterator, and yield True."""
-        if self.parts.work_left <= 0:
-            return
-        places, states = self._read_set(number)
-        for state in states:
-            yield from self._prepare_states(state)
         program, parts = self.program, self.parts
-        if type(program) is not Program or program.generation != self.state_cache._generation:
-            return  # a restored program would compile its source
-        queue, seen, owners = deque[int](), set[int](), list[int]()
-        for place in places:
+        for state in self._list_leaf_states(number):
+            yield from self._prepare_states(state)
+        # A restored program would compile its source for an unlinked rule.
+        is_whole = type(program) is Program and program.generation == self.state_cache._generation
+        if not (is_whole and parts.work_left > 0) or (yield from self._prepare_rules(number)):
+            parts.sets.add(number)
+
+    def _prepare_rules(self, number: int) -> Generator[bool, None, bool]:
+        """Link the rules that can be reached from a set, and begin their leaves. Return False if it is to be tried
+        again, because another thread was linking.
+        """
+        program, parts = self.program, self.parts
+        queue, seen, owners = deque[int](), set[int](), [program.entry]
+        for place in self._list_places(number) if program.entry not in parts.finished else ():
             owner = parts.find_owner(program, place.pc)
             if owner in parts.finished:
                 continue
@@ -155,15 +172,17 @@ class Preparation:
             yield from self._prepare_leaves(references.leaves)
             queue.extend(references.cells)
         while queue or owners:
-            if not queue:  # last what these rules call before the place, which other texts can need
+            if not queue:  # last what rules call before their place, which other texts can need
                 queue.extend(owners)
                 owners.clear()
             cell = queue.popleft()
             if cell in seen or cell in parts.finished:
                 continue
             if program.words[cell] == 0:
-                if not self._may_grow() or not self._link(cell):
-                    return
+                if not self._may_grow():
+                    return True
+                if not self._link(cell):
+                    return False
                 yield True
             seen.add(cell)
             if program.words[cell]:
@@ -171,6 +190,7 @@ class Preparation:
                 yield from self._prepare_leaves(references.leaves)
                 queue.extend(references.cells)
         parts.finished |= seen
+        return True
 
     def _may_grow(self) -> bool:
         """Return whether the budgets allow more."""
@@ -184,33 +204,41 @@ class Preparation:
 
     # ---- the position -------------------------------------------------------------------------------------------
 
-    def _read_set(self, number: int) -> tuple[list[Place], list[int]]:
-        """Return the places where a set of configurations is and can return to, innermost first, and its leaf states.
-
-        Of a stack with many callers, as of left recursion, each node is read once.
-        """
-        arrays, code = self.state_cache.arrays, self.state_cache.arrays[at.CODE]
+    def _list_configs(self, number: int) -> list[list[int]]:
+        """Return the configurations of a set."""
+        arrays = self.state_cache.arrays
         first, count = arrays[at.SETS][number * at.SET_W : number * at.SET_W + 2].tolist()
-        records = arrays[at.CONFIGS][at.CONFIG_W * first : at.CONFIG_W * (first + count)].reshape(-1, at.CONFIG_W)
-        places, states, nodes = dict[Place, None](), dict[int, None](), dict[int, None]()
-        for pc, state, node, register, _ in records.tolist():
-            places[Place(pc, register)] = None
-            nodes[node] = None
-            if code[pc] in (at.LEAF, at.OTHER) and state >= 0:
-                states[state] = None
-        level = list(nodes)
+        records = arrays[at.CONFIGS][at.CONFIG_W * first : at.CONFIG_W * (first + count)]
+        configs: list[list[int]] = records.reshape(-1, at.CONFIG_W).tolist()
+        return configs
+
+    def _list_leaf_states(self, number: int) -> list[int]:
+        """Return the leaf states of a set."""
+        code = self.state_cache.arrays[at.CODE]
+        return [state for pc, state, *_ in self._list_configs(number) if code[pc] in (at.LEAF, at.OTHER) and state >= 0]
+
+    def _list_places(self, number: int) -> list[Place]:
+        """Return the places where the configurations of a set are and can return to, innermost first.
+
+        Each stack node is read once, also where stacks have many callers or cycles, as of left recursion.
+        """
+        nodes, edges = self.state_cache.arrays[at.NODES], self.state_cache.arrays[at.EDGES]
+        places, seen = dict[Place, None](), dict[int, None]()
+        for pc, _, node, register, _ in self._list_configs(number):
+            places[Place(pc, register)] = seen[node] = None
+        level = list(seen)
         while level:
             above, level = level, []
             for node in above:
-                edge, edges = arrays[at.NODES][at.NODE_W * node : at.NODE_W * node + 2].tolist()
-                callers = arrays[at.EDGES][at.EDGE_W * edge : at.EDGE_W * (edge + edges)].reshape(-1, at.EDGE_W)
+                first, count = nodes[at.NODE_W * node : at.NODE_W * node + 2].tolist()
+                callers = edges[at.EDGE_W * first : at.EDGE_W * (first + count)].reshape(-1, at.EDGE_W)
                 for pc, register, below in callers.tolist():
                     if pc != at.RETURN:
                         places[Place(pc, register)] = None
-                    if below not in nodes:
-                        nodes[below] = None
+                    if below not in seen:
+                        seen[below] = None
                         level.append(below)
-        return list(places), list(states)
+        return list(places)
 
     # ---- rules --------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import accumulate, count
@@ -331,6 +331,10 @@ class TransformersStep:
         """Return the rows of each RowStep."""
         return self.future.result()
 
+    def ends_within(self, seconds: float) -> bool:
+        """Wait for the passes at most so long; return whether they have ended."""
+        return self.future.done() or bool(wait([self.future], seconds).done)
+
 
 @dataclass(frozen=True, slots=True)
 class DelayedStep:
@@ -343,6 +347,10 @@ class DelayedStep:
         """Run the passes and return the rows of each RowStep."""
         rows: list[LogprobRows] = self.runner.run_step(self.steps)
         return rows
+
+    def ends_within(self, seconds: float) -> bool:
+        """Return True: the passes run in `wait`."""
+        return True
 
 
 def measure_texts(texts: Iterable[CachedText]) -> tuple[int, int]:

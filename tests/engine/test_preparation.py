@@ -55,7 +55,7 @@ def prepare_all(*matchers: Matcher) -> int:
         return False
 
     assert prepare_matchers(matchers, is_over) is False
-    return count[0] - len(matchers)
+    return max(0, count[0] - len(matchers))
 
 
 def stop_after(units: int) -> Callable[[], bool]:
