@@ -3,7 +3,7 @@
     python -m bench faithful coverage [--models 200] [--draws 200]
 
 `sampling.estimate` is asked for log Z and for the probability of a random event, by every sampler, on small random
-models: half of them plain, the others with traps (`random_models`); every second pair of models without scouts. Printed,
+models: half of them plain, the others with traps (`random_models`); every second pair without scouts. Printed,
 for each sampler and kind: runs, how many were trusted, how many of the trusted intervals cover the truth, and how many
 of all intervals do; then the verdicts. Minutes on one core; exit status 1 if a target is missed.
 """
@@ -64,7 +64,7 @@ def study_model(model: StudiedModel, seed: int, draws: int) -> Iterator[CoveredR
         if name not in model.options:
             continue
         lm = model.case.lm.as_ngram() if name == "markov" else model.case.lm
-        for quantity, f, truth in (("log Z", None, math.log(model.case.z)), ("event", event, model.mean(event))):
+        for quantity, f, truth in (("log Z", None, math.log(model.case.z)), ("event", event, model.probability(event))):
             rng = np.random.default_rng([seed, number, f is None])
             try:
                 found = estimate(

@@ -33,10 +33,10 @@ class StudiedModel:
     case: Case
     options: dict[str, dict[str, Any]]
 
-    def mean(self, f: Callable[[str], float]) -> float:
-        """The mean of f under p given L."""
-        total: float = math.fsum(p * float(f(self.spell(tokens))) for tokens, p in self.case.law().items())
-        return total / self.case.z
+    def probability(self, event: Callable[[str], bool]) -> float:
+        """The probability of an event under p given L."""
+        law = self.case.exact()
+        return math.fsum(p for tokens, p in law.items() if event(self.spell(tokens)))
 
     def spell(self, tokens: Tokens) -> str:
         """The text of some tokens."""

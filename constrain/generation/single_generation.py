@@ -140,8 +140,8 @@ class SingleCall:
         self.checker = None if check is None or checked_after else bind_check(check, vocabulary)
         self.selected: SamplerChoice = select_sampler(
             self.target.change_model(self.lm), self.constraint, arguments["sampler"],
-            particles=arguments["particles"], checker=self.checker, seed=arguments["seed"], max_tokens=limit_tokens(self.lm, arguments["max_tokens"]),
-            masked_options=masked_options,
+            particles=arguments["particles"], checker=self.checker, seed=arguments["seed"],
+            max_tokens=limit_tokens(self.lm, arguments["max_tokens"]), masked_options=masked_options,
         )  # fmt: skip
         self.is_batched = self.selected.sampler == "masked" and unchanged
 

@@ -104,13 +104,13 @@ def tempered_law(temperature: float, critic: Callable[[str], float]) -> dict[str
 
 
 def prefer_short(text: str) -> float:
-    return -0.4 * len(text)
+    return -1.5 * len(text)
 
 
 @pytest.mark.parametrize("sampler", ["auto", *(name for name in SAMPLERS if name != "markov")])
 def test_a_target_is_what_every_sampler_draws_from(sampler: str) -> None:
-    """Temperature and critic at once: shares of the weight of each text, and log Z, are nearer to this law than to those
-    where one of the two is left out.
+    """Temperature and critic at once: shares of the weight of each text, and log Z, are nearer to this law than to
+    those where one of the two is left out.
     """
     law = tempered_law(2.0, prefer_short)
     wrong = [tempered_law(1.0, prefer_short), tempered_law(2.0, lambda text: 0.0)]

@@ -47,7 +47,7 @@ class SamplingTarget:
     def __post_init__(self) -> None:
         check_type("temperature", self.temperature, (int, float, np.number), "give a number above 0")
         if not (self.temperature > 0 and np.isfinite(self.temperature)):
-            raise ArgumentError(f"the temperature of a target is a number above 0, not {describe_value(self.temperature)}")
+            raise ArgumentError(f"the temperature of a target is above 0, not {describe_value(self.temperature)}")
         for name in ("critic", "wrap"):
             if getattr(self, name) is not None and not callable(getattr(self, name)):
                 raise TypeError(f"{name} is {describe_value(getattr(self, name))}: give a function, or None")
