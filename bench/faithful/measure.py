@@ -141,7 +141,9 @@ def find_particles_needed(
 
 
 def estimate_masking(fixture: Fixture, n: int, seed: int) -> tuple[float, float, bool]:
-    """KL(masking || p given L): as `masked` estimates it from n weights, its truth, and whether it says that the weights are steady."""
+    """KL(masking || p given L): as `masked` estimates it from n weights, its truth, and whether it calls the weights
+    steady.
+    """
     draws = masked_sampling.draw_masked(
         fixture.lm, fixture.constraint, n=n, rng=np.random.default_rng([seed, 3]), max_tokens=fixture.max_tokens
     )

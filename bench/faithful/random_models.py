@@ -33,9 +33,10 @@ class StudiedModel:
     case: Case
     options: dict[str, dict[str, Any]]
 
-    def mean(self, f: Callable[[str], float]) -> float:
-        """The mean of f under p given L."""
-        return math.fsum(p * float(f(self.spell(tokens))) for tokens, p in self.case.law().items()) / self.case.z
+    def probability(self, event: Callable[[str], bool]) -> float:
+        """The probability of an event under p given L."""
+        law = self.case.exact()
+        return math.fsum(p for tokens, p in law.items() if event(self.spell(tokens)))
 
     def spell(self, tokens: Tokens) -> str:
         """The text of some tokens."""
@@ -55,7 +56,7 @@ def make_plain(seed: int) -> StudiedModel:
 
 
 def pattern_case(name: str, pattern: str, rows: np.ndarray[Any, np.dtype[np.float64]], max_tokens: int) -> Case:
-    """A pattern over a, b and c, with a model given by its rows [after a, after b, after c, after the end, at first]."""
+    """A pattern over a, b and c; the rows of the model are those after a, b, c and the end, and the first one."""
     oracle = re.compile(pattern.encode())
     constraint = compile_constraint(vocabulary=LETTERS, regex=pattern)
     lm = ChainModel(np.log(rows / rows.sum(axis=1, keepdims=True)), 1)
@@ -85,8 +86,11 @@ def make_truncated(seed: int) -> StudiedModel:
     """The proposal takes the one or two likeliest tokens only."""
     case = make_plain(seed).case
     proposal = [Proposal(top_k=1), Proposal(top_k=2), Proposal(top_p=0.5), Proposal(temperature=0)][seed % 4]
-    options = {"masked": {"proposal": proposal}, "smc": {"move": Masked(proposal)}}
-    return StudiedModel("truncated", case, {**options, "pimh": {"move": Masked(proposal), "particles": 8}})
+    options: dict[str, dict[str, Any]] = {
+        "masked": {"proposal": proposal}, "smc": {"move": Masked(proposal)},
+        "pimh": {"move": Masked(proposal), "particles": 8},
+    }  # fmt: skip
+    return StudiedModel("truncated", case, options)
 
 
 def make_uneven(seed: int) -> StudiedModel:

@@ -5,7 +5,7 @@ Every check raises an error that names the argument, its value and what is expec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Union
@@ -29,8 +29,17 @@ from ..integrations.python_values import is_type, parse_json, to_value
 from ..sampling import SAMPLERS, Checker
 from ..sampling.core.masked_sampling import PLAIN
 from ..sampling.core.sampler_arguments import MOST_DRAWS, is_count
+from ..sampling.core.sampling_target import MODEL_TARGET, SamplingTarget
 
-__all__ = ["Check", "ConstraintRequest", "build_request", "check_arguments", "is_checked_after", "list_masked_options"]
+__all__ = [
+    "Check",
+    "ConstraintRequest",
+    "build_request",
+    "check_arguments",
+    "check_target",
+    "is_checked_after",
+    "list_masked_options",
+]
 
 Check = Union[Callable[[str], bool], Checker, TextChecker]
 """A condition on texts in addition to the constraint. A function may also raise ValueError with the reason."""
@@ -157,10 +166,10 @@ def check_sampler(sampler: str, particles: int | None, choice: TokenChoice, stre
         )
     if sampler in ("masked", "auto"):
         return
-    if choice.proposal != PLAIN:
+    if not choice.proposal.is_uncut or choice.proposal.temperature == 0:
         raise UnsupportedError(
-            f"the sampler {sampler!r} draws from the model's own distribution: it has no temperature, top_k, top_p or "
-            "min_p",
+            f"the sampler {sampler!r} draws from the model's own distribution: it has no top_k, top_p or min_p, and no "
+            "temperature of 0",
             hint='Remove these options, or use sampler="masked".',
         )
     if choice.stop:
@@ -177,6 +186,25 @@ def check_sampler(sampler: str, particles: int | None, choice: TokenChoice, stre
         raise UnsupportedError(
             f"the sampler {sampler!r} cannot stream, because it may discard a text until it is finished",
             hint='Remove stream=, or use sampler="masked".',
+        )
+
+
+def check_target(target: object, options: Mapping[str, Any], choice: TokenChoice) -> None:
+    """Raise TypeError or UnsupportedError unless `target` is a SamplingTarget that the other options allow.
+
+    options: keyword arguments of `generate` by name.
+    """
+    check_type("target", target, SamplingTarget, "give a sampling.SamplingTarget")
+    if target == MODEL_TARGET or options["sampler"] not in ("masked", "auto"):
+        return
+    refused = [name for name in ("stream", "search", "draft") if options[name] is not None]
+    refused += ["stop"] * bool(choice.stop) + ["forced"] * (choice.forced != "sample")
+    refused += ["heal"] * (options["heal"] != "none") + ["masks"] * (options["masks"] != "first")
+    if refused:
+        raise UnsupportedError(
+            f"target= was given with {', '.join(f'{name}=' for name in refused)}, which only drawing from the model as "
+            "it is supports",
+            hint="Leave one of them out.",
         )
 
 

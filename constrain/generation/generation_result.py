@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import isnan, log
+from math import inf, isnan, log
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -13,8 +13,9 @@ from ..base.errors import ConstrainError, Refusal, ValueRefused
 from ..base.keyword_names import explain_attributes
 from ..decoding.outcomes import FinishReason, Outcome, Stats
 from ..sampling import SAMPLERS
-from ..sampling.core.mass_bounds import MassBounds, bound_by_proposal, sum_found
 from ..sampling.core.masked_sampling import PLAIN
+from ..sampling.core.mass_bounds import MassBounds, bound_by_proposal, sum_found
+from ..sampling.core.sampling_target import MODEL_TARGET, SamplingTarget
 from ..sampling.core.weight_statistics import weight_stats
 from .answer_source import AnswerSource, explain_generated
 from .captured_values import read_captures
@@ -158,14 +159,19 @@ def as_generation(
 
 
 def weigh_outcomes(
-    outcomes: list[Outcome], unfinished: int, proposal: Proposal, sampler: str, requested: int
+    outcomes: list[Outcome],
+    unfinished: int,
+    proposal: Proposal,
+    sampler: str,
+    requested: int,
+    target: SamplingTarget = MODEL_TARGET,
 ) -> dict[str, float]:
     """Compute the weight statistics of all texts of a call (`weight_stats`); unfinished texts, and those that a check
     or validator refused, count as weight 0. `distinct` is the number of different texts.
 
     Statistics are not trusted if the budget changed a text (`closed` is the share of such texts), if the proposal
-    excludes tokens, or if texts that were not drawn can hold much (`bound_outcomes`). They are always trusted if all
-    draws have equal weight by construction.
+    excludes tokens, or if texts that were not drawn can hold much (`bound_outcomes`), as they always can with a critic.
+    They are always trusted if all draws have equal weight by construction.
 
     Texts are drawn until `requested` of them have ended. For independent draws, with n of m ended, (n - 1) / (m - 1) is
     then an unbiased estimate of the probability of ending (Haldane 1945), while n / m is biased upwards. With a single
@@ -173,14 +179,17 @@ def weigh_outcomes(
 
     There are no statistics of texts whose weights are unknown (forced="unscored").
     """
-    if not outcomes and not unfinished or any(isnan(outcome.log_weight) for outcome in outcomes):
+    if (not outcomes and not unfinished) or any(isnan(outcome.log_weight) for outcome in outcomes):
         return {}
     log_weights = [outcome.log_weight for outcome in outcomes] + [-np.inf] * unfinished
     closed = sum(outcome.finish_reason == "budget" for outcome in outcomes) / max(len(outcomes), 1)
     runs = any(outcome.stats.forced_logprob < 0 for outcome in outcomes)  # other token strings are excluded
     row = SAMPLERS[sampler]
+    equal = row.equal_weights and target.critic is None
     plain = proposal == PLAIN and not runs and not closed
-    gap = 0.0 if row.equal_weights else bound_outcomes(outcomes, row.known_proposal and plain).gap
+    gap = 0.0 if equal else bound_outcomes(outcomes, row.known_proposal and plain).gap
+    if target.critic is not None:
+        gap = inf
     own = [-2 - number if outcome.stats.group < 0 else outcome.stats.group for number, outcome in enumerate(outcomes)]
     groups = [*own, *range(-2 - len(log_weights), -2 - len(outcomes))]
     stats = weight_stats(np.array(log_weights, np.float64), groups=groups, gap=gap)
@@ -193,7 +202,7 @@ def weigh_outcomes(
     stats["distinct"] = len({outcome.data for outcome in outcomes})
     if not proposal.covers_all or runs or closed:
         stats["steady"] = stats["trusted"] = 0.0
-    elif row.equal_weights:
+    elif equal:
         stats["trusted"] = 1.0
     return stats
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..decoding.token_choice import PLAIN_CHOICE
+from ..sampling.core.sampling_target import MODEL_TARGET
 from .engine_call import PromptResult, prepare_call
 from .finished_texts import draw_here
 from .model_preparation import open_runner, resolve_model
@@ -14,10 +15,10 @@ from .search_arguments import check_search
 from .searched_texts import search_call
 from .slot_model import open_models_here
 
-__all__ = ["generate_batch", "generate_lists", "has_lists"]
+__all__ = ["generate_batch", "generate_lists", "has_lists", "is_batched"]
 
 CONSTRAINTS = ("schema", "regex", "grammar", "choices", "type")
-NOT_BATCHED = ("sampler", "particles")
+NOT_BATCHED = ("sampler", "particles", "target")
 """Options that the batched loop does not have."""
 LOADING = ("tokenizer", "dtype", "device", "device_map")
 
@@ -25,6 +26,11 @@ LOADING = ("tokenizer", "dtype", "device", "device_map")
 def has_lists(prompt: object, arguments: Mapping[str, Any]) -> bool:
     """Return whether a call of `generate` has a list of prompts or of constraints."""
     return is_prompt_list(prompt) or any(is_constraint_list(name, arguments[name]) for name in CONSTRAINTS)
+
+
+def is_batched(arguments: Mapping[str, Any]) -> bool:
+    """Return whether a call of `generate` is one of the batched loop: masked sampling from the model as it is."""
+    return bool(arguments["sampler"] == "masked" and arguments["target"] == MODEL_TARGET)
 
 
 def generate_lists(
@@ -42,7 +48,7 @@ def generate_lists(
     arguments : mapping
         All keyword arguments of the call by name.
     """
-    if arguments["sampler"] == "masked" and arguments["particles"] is None:
+    if is_batched(arguments) and arguments["particles"] is None:
         results: list[Any] = generate_batch(model, prompts, arguments)
         return results
     options = dict(arguments)

@@ -20,6 +20,7 @@ from ..base.options import Limits, Style
 from ..checking.checked_sampling import MaskOrder
 from ..decoding.outcomes import Piece
 from ..integrations.transformers_models import Prompt
+from ..sampling.core.sampling_target import MODEL_TARGET, SamplingTarget
 from .draft_plan import Draft
 from .generation_arguments import Check, check_places, check_sampler_name
 from .generation_result import Generation
@@ -76,6 +77,7 @@ def generate(
     limits: Limits = Limits(),
     sampler: str = "masked",
     particles: int | None = None,
+    target: SamplingTarget = MODEL_TARGET,
     check: Check | None = None,
     masks: MaskOrder = "first",
     retries: int = 3,
@@ -162,12 +164,15 @@ def generate(
         Determines how close the distribution of the texts is to p given L, the model's distribution conditioned on the
         constraint (docs/how-to/sample-faithfully.md). "masked" is fast, but biased, as `log_weight` records. It is the
         only sampler that streams, that closes a text within max_tokens (the others draw only texts that end by
-        themselves), and that supports temperature, top_k, top_p, min_p and stop. "exact" samples from p given L;
+        themselves), and that supports top_k, top_p, min_p and stop. "exact" samples from p given L;
         "without_replacement" does too and returns n different texts, or fewer if there are fewer; "smc" and "pimh" use
         populations of `particles`. "auto" selects a sampler (`sampling.sampler_choice`); `stats.reason` says why. For
         the others see `sampling`.
     particles : int, optional
         Number of particles of the samplers that use populations, 16 by default.
+    target : SamplingTarget
+        What is drawn from, for every sampler: the model as wrapped, at a temperature, and weighted by a critic. With
+        "masked", texts are then drawn again instead of being closed, and not streamed, searched, healed or drafted.
 
     check : callable, TextChecker or Checker, optional
         A further condition: a function of the complete text, which returns a bool or raises a ValueError with the
@@ -209,7 +214,8 @@ def generate(
 
     temperature, top_k, top_p, min_p
         How a token is chosen among the allowed ones, see `sampling.core.masked_sampling.Proposal`; temperature 0
-        selects the likeliest. They change how texts are drawn, and log_weight corrects for it.
+        selects the likeliest. They change how texts are drawn, and log_weight corrects for it. With a sampler other
+        than "masked", which follows the model's distribution, the temperature is that of the `target`.
     repetition_penalty, presence_penalty, frequency_penalty, logit_bias
         Adjust the model itself for every sampler, see `decoding.logit_adjustment.LogitAdjustment`. logit_bias maps
         tokens to numbers: ids, or texts that are one token.
@@ -247,7 +253,7 @@ def generate(
     arguments: dict[str, Any] = {
         "schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type, "tokenizer": tokenizer,
         "style": style, "registry": registry, "base_uri": base_uri, "import_paths": import_paths, "limits": limits,
-        "sampler": sampler, "particles": particles, "check": check, "masks": masks,
+        "sampler": sampler, "particles": particles, "target": target, "check": check, "masks": masks,
         "retries": retries, "retry_prompt": retry_prompt, "n": n, "max_tokens": max_tokens, "temperature": temperature,
         "top_k": top_k, "top_p": top_p, "min_p": min_p,
         "repetition_penalty": repetition_penalty, "presence_penalty": presence_penalty,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from time import perf_counter_ns
 from typing import Any
@@ -13,6 +14,8 @@ from ..decoding.outcomes import Outcome
 from ..decoding.token_choice import TokenChoice
 from ..engine.constraint import Constraint
 from ..integrations.transformers_models import LoadedModel
+from ..sampling.core.masked_sampling import Proposal
+from ..sampling.core.sampling_target import MODEL_TARGET, SamplingTarget
 from ..sampling.sampler_choice import SamplerChoice
 from ..vocabulary.vocabulary import Vocabulary
 from .answer_source import AnswerSource
@@ -25,13 +28,14 @@ from .generation_arguments import (
     ConstraintRequest,
     build_request,
     check_arguments,
+    check_target,
     check_types,
     is_checked_after,
     list_masked_options,
 )
 from .generation_result import Generation, weigh_outcomes
 from .healed_prompts import check_healing_sampler
-from .list_generation import LOADING, generate_batch
+from .list_generation import LOADING, generate_batch, is_batched
 from .model_preparation import (
     PreparedPrompt,
     PromptOptions,
@@ -60,7 +64,8 @@ def generate_one(model: Any, prompt: Any, arguments: Mapping[str, Any]) -> Gener
     check_search(choice, arguments)
     check_healing_sampler(arguments["heal"], arguments["sampler"])
     check_mask_order(arguments, choice)
-    if arguments["sampler"] == "masked":
+    check_target(arguments["target"], arguments, choice)
+    if is_batched(arguments):
         generations: Generation[Any] | list[Generation[Any]] = generate_batch(model, prompt, arguments)
         return generations
     prompting = PromptOptions.of(*(arguments[name] for name in ("chat", "show_constraint", "retry_prompt")))
@@ -88,6 +93,15 @@ def check_options(prompt: Any, arguments: Mapping[str, Any]) -> TokenChoice:
     checked = ("sampler", "n", "max_tokens", "particles", "stream", "check", "retries")
     check_arguments(choice=choice, **{name: given[name] for name in checked})
     return choice
+
+
+def find_target(target: SamplingTarget, sampler: str, proposal: Proposal) -> SamplingTarget:
+    """Return the target of a call. A temperature is a proposal of the sampler "masked", and part of the target of all
+    others.
+    """
+    if sampler in ("masked", "auto") or proposal.temperature == 1:
+        return target
+    return replace(target, temperature=target.temperature * proposal.temperature)
 
 
 class SingleCall:
@@ -119,15 +133,17 @@ class SingleCall:
         self.lm = prepared.after_prompt(self.choice.adjustment)
         masked_options = list_masked_options(choice, arguments["stream"], arguments["heal"])
         check = arguments["check"]
-        checked_after = is_checked_after(arguments["sampler"], masked_options)
+        self.target = find_target(arguments["target"], arguments["sampler"], choice.proposal)
+        unchanged = self.target == MODEL_TARGET
+        checked_after = is_checked_after(arguments["sampler"], masked_options) and unchanged
         vocabulary = self.constraint.vocabulary
         self.checker = None if check is None or checked_after else bind_check(check, vocabulary)
         self.selected: SamplerChoice = select_sampler(
-            self.lm, self.constraint, arguments["sampler"], particles=arguments["particles"], checker=self.checker,
-            seed=arguments["seed"], max_tokens=limit_tokens(self.lm, arguments["max_tokens"]),
-            masked_options=masked_options,
+            self.target.change_model(self.lm), self.constraint, arguments["sampler"],
+            particles=arguments["particles"], checker=self.checker, seed=arguments["seed"],
+            max_tokens=limit_tokens(self.lm, arguments["max_tokens"]), masked_options=masked_options,
         )  # fmt: skip
-        self.is_batched = self.selected.sampler == "masked"
+        self.is_batched = self.selected.sampler == "masked" and unchanged
 
     def draw_texts(self) -> DrawnTexts:
         """Draw texts until the requested number is accepted, and complete their statistics."""
@@ -154,12 +170,17 @@ class SingleCall:
         seed, max_tokens, masks = (self.arguments[name] for name in ("seed", "max_tokens", "masks"))
         sampler, checker = self.selected.sampler, self.checker
         options = {**self.selected.options, **find_mask_option(sampler, checker, masks), "checker": checker}
+        options["target"] = self.target
+        if sampler == "masked":
+            options["proposal"] = self.choice.proposal
         return make_sampler_draw(self.constraint, sampler, seed, max_tokens, options)
 
     def complete_stats(self, texts: DrawnTexts, count: int) -> None:
         """Add what concerns all texts of the call to the statistics of each."""
         others = texts.unfinished + texts.refused
-        weights = weigh_outcomes(texts.outcomes, others, self.choice.proposal, self.selected.sampler, count)
+        weights = weigh_outcomes(
+            texts.outcomes, others, self.choice.proposal, self.selected.sampler, count, self.target
+        )
         for outcome in texts.outcomes:
             stats = outcome.stats
             stats.counts = {**stats.counts, "unfinished": texts.unfinished, "refused": texts.refused}

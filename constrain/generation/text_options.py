@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 from ..base.options import Limits, Style
 from ..checking.checked_sampling import MaskOrder
 from ..decoding.outcomes import Piece
+from ..sampling.core.sampling_target import SamplingTarget
 from .draft_plan import Draft
 from .generation_arguments import Check
 from .prompt_composition import PromptTemplate
@@ -32,6 +33,7 @@ class TextOptions(TypedDict, total=False):
     limits: Limits
     sampler: str
     particles: int | None
+    target: SamplingTarget
     check: Check | None
     masks: MaskOrder
     retries: int

@@ -10,6 +10,7 @@ from .canonical_tokens import Canonical
 from .checkers import Checker, Stepwise, ValidatorChecker
 from .core.language_model import LanguageModel
 from .core.results import Draw, Draws
+from .core.sampling_target import SamplingTarget
 from .estimation import Estimate, estimate, estimate_from
 from .research.hidden_markov import Hmm
 from .research.ngram import NGram
@@ -18,6 +19,6 @@ from .success_trie import SuccessTrie, trie_key
 
 __all__ = [
     "SAMPLERS", "Canonical", "Checker", "Draw", "Draws", "Estimate", "Hmm", "LanguageModel", "NGram",
-    "Sampler", "Stepwise", "SuccessTrie", "draw", "estimate", "estimate_from", "ValidatorChecker", "add_post_filter",
-    "trie_key",
+    "Sampler", "SamplingTarget", "Stepwise", "SuccessTrie", "draw", "estimate", "estimate_from", "ValidatorChecker",
+    "add_post_filter", "trie_key",
 ]  # fmt: skip

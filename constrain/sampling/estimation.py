@@ -33,7 +33,8 @@ from .core.estimates import Estimate
 from .core.interval_statistics import estimate_degrees, student_quantile
 from .core.language_model import LanguageModel
 from .core.results import Draws, effective_size
-from .core.sampler_arguments import check_constraint
+from .core.sampler_arguments import check_common_arguments
+from .core.sampling_target import MODEL_TARGET, SamplingTarget
 from .core.weight_statistics import LARGEST
 from .explored_mass import ExploredModel
 from .sampler_choice import choose_sampler
@@ -94,7 +95,7 @@ def estimate(
         Rows of the model that are spent on prefixes that the draws did not reach, relative to the rows of the draws
         (see `explored_mass`). They are no draws, and only teach what is known about the rest. 0 for none.
     **options
-        Options of the sampler.
+        Options of the sampler, and checker=, spellings= and target= as in `sampling.draw`.
 
     Returns
     -------
@@ -112,14 +113,20 @@ def estimate(
     _check_arguments(f, level)
     if batches < 2 or n < batches:
         raise ArgumentError(f"batches must be 2 or more and n at least as many, not {batches!r} and {n!r}")
+    check_common_arguments(lm, constraint, n, rng, max_tokens)
+    check_type("scouts", scouts, (int, float), "a number of 0 or more")
     if not 0 <= scouts < math.inf:
         raise ArgumentError(f"scouts must be a number of 0 or more, not {scouts!r}")
-    arguments: dict[str, Any] = {"rng": rng, "max_tokens": max_tokens, **options}
+    critic = options.get("critic")
+    if isinstance(target := options.pop("target", MODEL_TARGET), SamplingTarget):
+        lm, critic = target.change_model(lm), target.critic or critic
+        target = SamplingTarget(critic=target.critic)
+    arguments: dict[str, Any] = {"rng": rng, "max_tokens": max_tokens, "target": target, **options}
     if sampler == "auto":
         choice = choose_sampler(lm, constraint, rng=rng, max_tokens=max_tokens)
         sampler, arguments = choice.sampler, {**arguments, **choice.options}
     row = SAMPLERS.get(sampler)
-    explored = record_model(lm, constraint, sampler, max_tokens, arguments)
+    explored = None if critic is not None else record_model(lm, constraint, sampler, max_tokens, arguments)
     model = lm if explored is None else explored
     by_draw = row is not None and row.unit == "draw"
     if row is None or by_draw or (sampler == "smc" and arguments.get("particles") is not None):
@@ -129,17 +136,20 @@ def estimate(
             arguments.setdefault("trie", SuccessTrie(max_tokens))
         shares = [n // batches + (i < n % batches) for i in range(batches)]
         parts = [draw(model, constraint, sampler=sampler, n=share, **arguments) for share in shares]
-        kind = "equal calls" if row.unit == "equal call" and f is not None else "calls"
+        equal = row.unit == "equal call" and (critic is None or row.takes_critic)
+        kind = "equal calls" if equal and f is not None else "calls"
     estimated = _compute_estimate(parts, f, kind, level)
-    if sampler == "markov" and f is None:
+    if sampler == "markov" and f is None and critic is None:
         return make_certain(estimated)
     exact = row is not None and row.target == "exact" and arguments.get("order", "exact") == "exact"
-    knowledge = Knowledge(exact, arguments.get("critic") is None)
+    knowledge = Knowledge(exact and critic is None)
+    if critic is not None:
+        knowledge = Knowledge(False, unknown="the critic of texts never seen may be any number")
     if explored is not None:
         for one in (drawn for part in parts for drawn in part if explored.checked):
             explored.add_text(one.tokens)
         explored.explore(round(scouts * explored.rows))
-        knowledge = Knowledge(exact, True, explored.bounds(), explored)
+        knowledge = Knowledge(exact, explored.bounds(), explored)
     doubts = find_sampler_doubts(parts, arguments)
     return judge_estimate(estimated, parts, f, level, knowledge, doubts)
 
@@ -148,11 +158,10 @@ def record_model(
     lm: LanguageModel, constraint: Constraint, sampler: str, max_tokens: int, options: dict[str, Any]
 ) -> ExploredModel | None:
     """Return the model with a record of what a sampler asks of it; None if nothing could be concluded from that:
-    without masks, with a critic (which may be any number for texts not seen), and where the model is not called.
+    without masks, and where the model is not called. (Nor with a critic, which may be any number for texts not seen.)
     """
-    check_constraint(constraint)
     filtered = add_post_filter(constraint, "exact", options.get("checker"), options.get("spellings", "all"))
-    if sampler == "markov" or options.get("critic") is not None or not hasattr(filtered.matcher(), "mask"):
+    if sampler == "markov" or not hasattr(filtered.matcher(), "mask"):
         return None
     checked = options.get("accepts") is not None or options.get("viable") is not None
     return ExploredModel(lm, filtered, max_tokens, checked=checked)
@@ -191,7 +200,7 @@ def estimate_from(draws: Draws, f: Function | None = None, *, level: float = 0.9
     estimated = _compute_estimate([draws], f, "draws", level)
     if "bound" not in draws.stats and not draws.exact:  # made by hand: nothing is known, and nothing is said
         return estimated
-    return judge_estimate(estimated, [draws], f, level, Knowledge(draws.exact, True, draws.bounds), [])
+    return judge_estimate(estimated, [draws], f, level, Knowledge(draws.exact, draws.bounds), [])
 
 
 def _check_arguments(f: object, level: float) -> None:

@@ -1,8 +1,8 @@
 """A model that records what was asked of it, so that what a sampler has not seen is known exactly; and scouts.
 
 Any sampler asks the model for the rows of the prefixes that it visits. `ExploredModel` stands between the two and keeps
-a SuccessTrie of these prefixes, with the masses that the mask allows. `bounds` are then those of `core.mass_bounds`: of the
-texts that may end at a visited prefix, and of all prefixes never visited. `explore` sends scouts: it visits the
+a SuccessTrie of these prefixes, with the masses that the mask allows. `bounds` are then those of `core.mass_bounds`, by
+the texts that may end at a visited prefix and by all prefixes never visited. `explore` sends scouts: it visits the
 unvisited prefixes of the largest mass, one after the other, so that a mode behind tokens that the model finds unlikely
 is found where little else is unknown. Scouts only teach the bounds; they are no draws, so estimates stay unbiased.
 """
@@ -36,6 +36,9 @@ WIDEST = 256
 """Number of the likeliest next tokens of a prefix that scouts consider."""
 ENOUGH = 1e-3
 """Unseen share of Z below which scouts stop."""
+
+ROUNDING = 1e-12
+"""Relative error of sums of products of double precision, by which the bounds are widened."""
 
 Tokens = tuple[int, ...]
 
@@ -136,12 +139,13 @@ class ExploredModel:
         values = dict[TrieNode, tuple[float, float]]()
         for node in reversed(list(self.trie.nodes())):
             children = [(child.prob, values[child]) for child in node.children.values()]
-            if not node.visited or node.token == END and node.parent is not None:
+            if not node.visited or (node.token == END and node.parent is not None):
                 values[node] = (node.rest, node.rest) if node.visited else (0.0, 1.0)
                 continue
             known = math.fsum(prob * one for prob, (_, one) in children)
             values[node] = math.fsum(prob * zero for prob, (zero, _) in children), node.rest + known
-        return MassBounds(*values[self.trie.root])
+        found, bound = values[self.trie.root]
+        return MassBounds(found * (1 - ROUNDING), bound * (1 + ROUNDING))
 
     def list_texts(self) -> dict[Tokens, float]:
         """Return the texts found, as tokens without an end token, with their probabilities p(x)."""

@@ -42,9 +42,7 @@ class ChainState(NamedTuple):
     number: int = 0
 
 
-def step_chain(
-    state: ChainState, population: Population, rng: np.random.Generator, number: int = 0
-) -> ChainState:
+def step_chain(state: ChainState, population: Population, rng: np.random.Generator, number: int = 0) -> ChainState:
     """Return the next state, given a fresh population and its number."""
     if population.log_z == -np.inf:
         return state

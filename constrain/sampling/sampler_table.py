@@ -20,6 +20,7 @@ from .core import masked_sampling
 from .core.language_model import LanguageModel
 from .core.results import Draws
 from .core.sampler_arguments import check_common_arguments, check_constraint, check_options, options_of
+from .core.sampling_target import MODEL_TARGET, SamplingTarget
 from .post_filtering import PostFilter, as_checker
 from .research import markov_exact
 
@@ -67,6 +68,11 @@ class Sampler(NamedTuple):
         """Whether it draws from populations whose size is the option `particles`."""
         return "particles" in options_of(self.draw)
 
+    @property
+    def takes_critic(self) -> bool:
+        """Whether it draws by a critic, which is its option `critic`; otherwise a critic weighs the draws."""
+        return "critic" in options_of(self.draw)
+
 
 SAMPLERS: dict[str, Sampler] = {
     "masked": Sampler(masked_sampling.draw_masked, "masked", "draw", known_proposal=True),
@@ -93,6 +99,7 @@ def draw(
     max_tokens: int,
     checker: Checker | Callable[[bytes], bool] | None = None,
     spellings: Spellings = "all",
+    target: SamplingTarget = MODEL_TARGET,
     **options: Any,
 ) -> Draws:
     """Draw n weighted texts from a model under a constraint.
@@ -118,6 +125,8 @@ def draw(
         A further requirement, which may be slow: a function of the bytes of complete texts, or a Checker.
     spellings : {"all", "canonical"}
         "canonical" draws only the tokenisation that the tokenizer itself chooses for each text, see `Canonical`.
+    target : SamplingTarget
+        Temperature, critic and wrapper of the model: they change what is drawn from, for every sampler.
     **options
         Options of the sampler, see its function; "auto" takes repeats="may" or "never" only.
 
@@ -135,12 +144,14 @@ def draw(
     check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_choice("spellings", spellings, ("all", "canonical"))
     check_type("sampler", sampler, str, SAMPLER_WANTED)
+    check_type("target", target, SamplingTarget, "give a sampling.SamplingTarget")
+    lm, target = target.change_model(lm), SamplingTarget(critic=target.critic)
     if sampler == "auto":
         if set(options) - {"repeats"}:
             raise TypeError(f'sampler="auto" takes no options but repeats=, not {", ".join(options)}')
         limited = add_post_filter(constraint, sampler, checker, spellings)
         choice = sampler_choice.choose_sampler(lm, limited, rng=rng, max_tokens=max_tokens, **options)
-        given: dict[str, Any] = {"checker": checker, "spellings": spellings, **choice.options}
+        given: dict[str, Any] = {"checker": checker, "spellings": spellings, "target": target, **choice.options}
         drawn = draw(lm, constraint, sampler=choice.sampler, n=n, rng=rng, max_tokens=max_tokens, **given)
         stats = {**drawn.stats, "pilot_calls": choice.calls}
         return replace(drawn, stats=stats, sampler=choice.sampler, reason=choice.reason)
@@ -151,8 +162,10 @@ def draw(
     check_options(sampler, SAMPLERS[sampler].draw, options)
     limited = add_post_filter(constraint, sampler, checker, spellings)
     row = SAMPLERS[sampler]
+    if row.takes_critic and target.critic is not None:
+        options, target = {**options, "critic": target.critic}, MODEL_TARGET
     drawn = row.draw(lm, limited, n=n, rng=rng, max_tokens=max_tokens, **options).without_unfinished()
-    return replace(drawn, exact=row.target == "exact" and row.equal_weights)
+    return target.weigh_draws(replace(drawn, exact=row.target == "exact" and row.equal_weights))
 
 
 def add_post_filter(

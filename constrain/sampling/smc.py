@@ -112,8 +112,9 @@ def draw_smc(
     Draws
         With the stats model_calls, contexts (distinct texts on which the model was called), checks, resampled, lines
         (particles of the first step that have offspring), log_z, missing (particles that resample="without_replacement"
-        did not return, because there were fewer distinct texts), and bound, an upper bound of p(L) (`core.mass_bounds`),
-        unless a critic is given. The draws of one population form groups by their ancestors in the first step.
+        did not return, because there were fewer distinct texts), and bound, an upper bound of p(L) (see
+        `core.mass_bounds`), unless a critic is given. The draws of one population form groups by their ancestors in the
+        first step.
     """
     check_common_arguments(lm, constraint, n, rng, max_tokens)
     check_masks(constraint, "smc")

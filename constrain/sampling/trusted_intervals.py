@@ -53,14 +53,14 @@ Function = Callable[[str], float]
 class Knowledge(NamedTuple):
     """What is known besides the draws.
 
-    exact: whether the draws are from p given L itself. about_law: whether the bounds are about the distribution that is
-    estimated (they are not with a critic). bounds: of Z. explored: the model with the texts found, if it was recorded.
+    exact: whether the draws are from p given L itself. bounds: of Z. explored: the model with the texts found, if there
+    is a record of it. unknown: why nothing is known, if the bounds say nothing.
     """
 
     exact: bool
-    about_law: bool = True
     bounds: MassBounds = UNKNOWN
     explored: ExploredModel | None = None
+    unknown: str = "nothing is known about the texts and prefixes never visited"
 
 
 def find_sampler_doubts(parts: list[Draws], options: dict[str, Any]) -> list[str]:
@@ -71,7 +71,9 @@ def find_sampler_doubts(parts: list[Draws], options: dict[str, Any]) -> list[str
         doubts.append("the proposal leaves tokens out (top_k, top_p, min_p or temperature 0), so draws miss texts")
     bias = max((part.stats.get("start_bias", 0.0) for part in parts), default=0.0)
     if bias > START_BIAS:
-        doubts.append(f"a share of {bias:.2g} of the chain's states still depends on its start: raise burn or particles")
+        doubts.append(
+            f"a share of {bias:.2g} of the chain's states still depends on its start: raise burn or particles"
+        )
     return doubts
 
 
@@ -109,7 +111,7 @@ def judge_estimate(
         elif math.isfinite(bounds.gap):
             reasons.append(f"texts and prefixes never visited could multiply Z by exp({bounds.gap:.2g})")
         else:
-            reasons.append("nothing is known about the texts and prefixes never visited")
+            reasons.append(knowledge.unknown)
     if bounded:
         reasons = [reason for reason in reasons if reason != CONSTANT]
     apart = max(low, known.low) > min(high, known.high)
@@ -144,18 +146,18 @@ class Known(NamedTuple):
 
 def bound_log_z(bounds: MassBounds) -> Known:
     """Return the interval of log Z."""
-    return Known(*(math.log(mass) if mass > 0 else -math.inf for mass in bounds))
+    low, high = (math.log(mass) if mass > 0 else -math.inf for mass in bounds)
+    return Known(low, high)
 
 
 def bound_mean(f: Function, parts: list[Draws], knowledge: Knowledge) -> Known:
     """Return the interval of the mean of f, where f of texts never found is between its least and greatest value."""
     bounds, explored = knowledge.bounds, knowledge.explored
     if explored is None:
-        masses = {one.text: 0.0 for part in parts for one in part}
-        for tokens, (text, prob) in {
-            one.tokens: (one.text, math.exp(one.logprob)) for part in parts for one in part
-        }.items():
-            masses[text] += prob
+        drawn = {one.tokens: one for part in parts for one in part}.values()
+        masses = dict.fromkeys((one.text for one in drawn), 0.0)
+        for one in drawn:
+            masses[one.text] += math.exp(one.logprob)
     else:
         masses = explored.sum_by_text(MOST_TEXTS)
     values = {text: f(text) for text in masses}

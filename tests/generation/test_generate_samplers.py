@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from constrain import compile, generate, sampling
 from constrain.base.errors import ConstrainError, LimitError, UnsupportedError
 from constrain.generation.finished_texts import ATTEMPTS
-from constrain.sampling import SAMPLERS
+from constrain.sampling import SAMPLERS, SamplingTarget
 from constrain.sampling.core.masked_sampling import allowed_tokens
 from constrain.sampling.core.weight_statistics import weight_stats
 from tests.markov_factory import TWO, Case, ChainModel
@@ -91,6 +93,51 @@ def test_what_cannot_be_corrected_is_not_trusted() -> None:
     assert not generate(LM, **GIVEN, n=2, sampler="smc")[0].stats.weights["trusted"]
 
 
+def tempered_law(temperature: float, critic: Callable[[str], float]) -> dict[str, float]:
+    """p_T(x) exp(critic(x)) of the texts of REGEX in 8 tokens, by brute force."""
+    logs = LM.logs / temperature
+    lm = ChainModel(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True), LM.order)
+    pattern = re.compile(REGEX.encode())
+    case = Case("", lm, compile(TWO, regex=REGEX), lambda text: pattern.fullmatch(text) is not None, 8)
+    law = {TWO.decode(tokens): p for tokens, p in case.law().items()}
+    return {text: p * math.exp(critic(text)) for text, p in law.items()}
+
+
+def prefer_short(text: str) -> float:
+    return -1.5 * len(text)
+
+
+@pytest.mark.parametrize("sampler", ["auto", *(name for name in SAMPLERS if name != "markov")])
+def test_a_target_is_what_every_sampler_draws_from(sampler: str) -> None:
+    """Temperature and critic at once: shares of the weight of each text, and log Z, are nearer to this law than to
+    those where one of the two is left out.
+    """
+    law = tempered_law(2.0, prefer_short)
+    wrong = [tempered_law(1.0, prefer_short), tempered_law(2.0, lambda text: 0.0)]
+    target = SamplingTarget(temperature=2.0, critic=prefer_short)
+    n = 20 if sampler == "without_replacement" else 1500
+    made = generate(LM, **{**GIVEN, "n": n}, sampler=sampler, target=target)
+    weights = np.exp([one.log_weight for one in made])
+    shares: dict[str, float] = defaultdict(float)
+    for one, weight in zip(made, weights / weights.sum()):
+        shares[one.text] += weight
+
+    def distance(other: dict[str, float]) -> float:
+        z = math.fsum(other.values())
+        return sum(abs(shares[text] - p / z) for text, p in other.items()) / 2
+
+    assert distance(law) < min(0.15, *(distance(one) for one in wrong))
+    assert made[0].stats.weights["log_z"] == pytest.approx(math.log(math.fsum(law.values())), abs=0.25)
+    assert not made[0].stats.weights["trusted"]  # the critic of other texts may be any number
+
+
+@pytest.mark.parametrize("sampler", ["exact", "smc"])
+def test_a_temperature_is_that_of_the_target(sampler: str) -> None:
+    cold = generate(LM, **GIVEN, n=20, sampler=sampler, temperature=0.5)
+    assert cold == generate(LM, **GIVEN, n=20, sampler=sampler, target=SamplingTarget(0.5))
+    assert cold != generate(LM, **GIVEN, n=20, sampler=sampler)
+
+
 def test_one_text_is_one_generation() -> None:
     one = generate(LM, **GIVEN, sampler="exact")
     assert one.text.endswith("ab")
@@ -110,8 +157,10 @@ def test_particles_are_passed_on() -> None:
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"sampler": "exact", "temperature": 0.5}, UnsupportedError, "no temperature"),
-        ({"sampler": "smc", "top_k": 3}, UnsupportedError, "no temperature, top_k"),
+        ({"sampler": "exact", "temperature": 0.0}, UnsupportedError, "no temperature of 0"),
+        ({"sampler": "smc", "top_k": 3}, UnsupportedError, "no top_k"),
+        ({"target": SamplingTarget(2.0), "stream": print}, UnsupportedError, "target= was given with stream="),
+        ({"target": 2.0}, TypeError, "SamplingTarget"),
         ({"sampler": "exact", "stream": print}, UnsupportedError, "cannot stream"),
         ({"particles": 4}, ConstrainError, "particles is 4, which the sampler 'masked' does not take"),
         ({"sampler": "smc", "particles": 0}, ConstrainError, "particles is 0"),

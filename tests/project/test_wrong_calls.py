@@ -100,6 +100,7 @@ def search() -> dict[str, Any]:
 def draws() -> Any:
     return {
         "lm": model(), "constraint": constraint(), "sampler": "masked", "n": 1, "rng": np.random.default_rng(0),
+        "target": sampling.SamplingTarget(),
         "max_tokens": 9, "checker": None, "spellings": "all",
     }  # fmt: skip
 
@@ -107,7 +108,8 @@ def draws() -> Any:
 GENERATE = {
     "model": None, "prompt": None, "schema": None, "regex": "ab", "grammar": None, "choices": None, "type": None,
     "tokenizer": None, "style": constrain.Style(), "registry": None, "base_uri": "", "import_paths": (),
-    "limits": constrain.Limits(), "sampler": "masked", "particles": None, "check": None, "n": None, "max_tokens": 9,
+    "limits": constrain.Limits(), "sampler": "masked", "particles": None,
+    "target": sampling.SamplingTarget(), "check": None, "n": None, "max_tokens": 9,
     "masks": "first",
     "temperature": 1.0, "top_k": None, "top_p": None, "seed": 1, "stream": None, "min_p": None,
     "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "logit_bias": None, "stop": None,
@@ -448,8 +450,9 @@ CALLS: dict[str, Call] = {
     "estimate": (
         sampling.estimate,
         lambda: {"lm": model(), "constraint": constraint(), "f": None, "sampler": "masked", "n": 4, "batches": 2,
-                 "level": 0.9, "rng": np.random.default_rng(0), "max_tokens": 9},
+                 "level": 0.9, "rng": np.random.default_rng(0), "max_tokens": 9, "scouts": 0.5},
     ),
+    "SamplingTarget": (sampling.SamplingTarget, lambda: {"temperature": 1.0, "critic": None, "wrap": None}),
     "estimate_from": (
         sampling.estimate_from, lambda: {"draws": sampling.draw(**draws()), "f": None, "level": 0.9},
     ),

@@ -80,7 +80,7 @@ def test_many_even_weights_are_trusted() -> None:
 
 
 def test_draws_of_a_group_count_as_one() -> None:
-    """Runs of a chain of lengths 3, 1 and 2: (3 + 1 + 2)^2 / (9 + 1 + 4) of 6, and the longest has half of the weight."""
+    """Runs of a chain of lengths 3, 1 and 2: (3 + 1 + 2)^2 / (9 + 1 + 4) of 6; the longest has half of the weight."""
     found = weight_stats(np.full(6, -5.0), groups=[4, 4, 4, 7, 9, 9])
     assert found["ess"] == pytest.approx(36 / 14)
     assert found["largest"] == pytest.approx(0.5)

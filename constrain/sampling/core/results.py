@@ -135,7 +135,7 @@ class Draws(Sequence[Draw]):
 
     @property
     def bounds(self) -> MassBounds:
-        """Bounds of p(L) that hold for certain: by the texts drawn, and ``stats["bound"]`` where the sampler knows it."""
+        """Bounds of p(L) that hold for certain, by the texts drawn and by ``stats["bound"]`` if the sampler has one."""
         found = sum_found((draw.tokens, draw.logprob) for draw in self.draws if draw.log_weight > -np.inf)
         return MassBounds(found, max(found, self.stats.get("bound", 1.0)))
 
