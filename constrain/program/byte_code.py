@@ -37,7 +37,7 @@ Bind = Callable[["Token | Mark | Free"], Node]
 """Maps a node that names tokens to its expansion for a vocabulary (`vocabulary.special_tokens`)."""
 
 CODE_LIMIT = 1 << 27
-FIRST_CAPACITY = 1 << 12
+FIRST_CAPACITY = 1 << 10
 LONG = 1 << 12
 """Length in bytes from which a string block is widened to words with numpy."""
 
@@ -58,6 +58,7 @@ class _CellKeys(NodeVisitor[tuple[object, ...]]):
 
 
 _CELL_KEYS = _CellKeys()
+_CELL_METHODS = _CellKeys.methods
 
 
 class ByteCode(ABC):
@@ -119,7 +120,7 @@ class ByteCode(ABC):
         With `within`, the rule continues with the members of a Unique. The entry in the table of cells is written last,
         so that an interrupt never leaves a reference to an incomplete cell.
         """
-        key = _CELL_KEYS.visit(node, within)
+        key = _CELL_METHODS[type(node)](_CELL_KEYS, node, within)
         found = self._cells.get(key)
         if found is None:
             found = self.append([0, len(self._cells)])
@@ -176,13 +177,13 @@ class ByteCode(ABC):
         """Append a string block of sorted byte strings and return its address."""
         options = list(options)
         base = len(self.words) + at.STR_OFFSETS + len(options) + 1
-        self.append((len(options), escapes, *accumulate(map(len, options), initial=base)))
         text = b"".join(options)
+        head = (len(options), escapes, *accumulate(map(len, options), initial=base))
         if len(text) < LONG:
-            self.append(text)
-        else:
-            self.words.frombytes(np.frombuffer(text, np.uint8).astype(np.int32).tobytes())
-        return base - at.STR_OFFSETS - len(options) - 1
+            return self.append((*head, *text))
+        first = self.append(head)
+        self.words.frombytes(np.frombuffer(text, np.uint8).astype(np.int32).tobytes())
+        return first
 
     def is_nullable(self, node: Node) -> bool:
         """Return whether the language of a node contains the empty text."""

@@ -6,13 +6,10 @@ holds its state. Addresses within a rule are generated relative to its start and
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from json.encoder import encode_basestring
 from typing import Any
 
 from ..automata.dfa import Dfa
-from ..base.errors import LimitError, UnsupportedError
-from ..base.work import spend_work
+from ..base.errors import UnsupportedError
 from ..grammar.nodes import (
     Chars,
     Choice,
@@ -35,11 +32,10 @@ from ..grammar.nodes import (
 from ..grammar.visitor import NodeVisitor
 from ..kernels import layout as at
 from .byte_code import ByteCode
+from .object_code import MODES, check_count, emit_object
 
 __all__ = ["RuleLinker"]
 
-MOST_COUNT = (1 << 31) - 1
-MODES = {"utf8": at.UTF8, "json": at.JSON_INSIDE, "bytes": at.BYTES}
 MOST_DEPTH = 64
 """Most nesting of sequences and choices in the code of one rule; deeper nodes become separate rules."""
 NEVER_TEXT = 0xFF
@@ -147,7 +143,7 @@ class RuleLinker(NodeVisitor[None]):
 
     def emit_leaf(self, dfa: Dfa, mode: int, low: int, high: int | None) -> None:
         """Generate a leaf of `low` to `high` characters."""
-        _countable(low, high)
+        check_count(low, high)
         self.words += (at.LEAF, self.program.leaf(dfa, mode), low, -1 if high is None else high)
 
     def emit_jump(self, op: int) -> int:
@@ -219,7 +215,7 @@ class RuleLinker(NodeVisitor[None]):
         """Generate a repetition counted in the register. Empty iterations add nothing: a nullable body has no
         minimum.
         """
-        _countable(low, high)
+        check_count(low, high)
         if self.program.is_nullable(body):
             low = 0
         self.uses_register = True
@@ -233,64 +229,6 @@ class RuleLinker(NodeVisitor[None]):
         self.words[self.emit_jump(at.JUMP)] = start
         self.set_target(exit_operand)
         self.uses_register = False
-
-    def emit_object(self, node: Object) -> None:
-        """Generate `{`, nothing or members, `}`; the state of the object determines which keys may follow."""
-        block, classes = _object_block(self.program, node)
-        _countable(node.low, node.high)
-        lay, words = node.layout, self.words
-        self.uses_register = True  # the register holds the object's state
-        words += (at.INIT, block, 123)
-        first = self.emit_split(2)
-        self.set_target(first)
-        words += (at.CLOSE, block)
-        self.visit(lay.empty)
-        words += (125, at.END)
-        self.set_target(first + 1)
-        words += (at.MORE, block)
-        self.visit(lay.open)
-        keys = len(words)
-        words.append(34)
-        choice = self.emit_split(1 + len(node.others))
-        self.set_target(choice)
-        words += (at.KEYS, block)
-        names = []
-        for k, (leaf, mark, is_finite) in enumerate(classes):
-            self.set_target(choice + 1 + k)
-            words += (at.OTHER, block, leaf, 0, mark, is_finite)
-            names.append(len(words) - 3)
-            self.relocations.append(len(words) - 3)
-        after = []
-        targets = self.program.words[block + at.OBJ_TARGETS]
-        offsets: list[int] = []
-        colon: list[int] = []
-        for k, value in enumerate([p.value for p in node.properties] + [c.value for c in node.others]):
-            offsets.append(len(words))
-            if k >= len(node.properties):
-                self.set_target(names[k - len(node.properties)])
-            if colon:
-                words += colon
-            else:
-                before = len(self.relocations)
-                self.visit(lay.colon)
-                if len(self.relocations) == before:  # position-independent: reuse it before every value
-                    colon = words[offsets[-1] :]
-            words += (at.CALL, self.program.cell(value))
-            after.append(self.emit_jump(at.JUMP))
-        for operand in after:
-            self.set_target(operand)
-        first = self.emit_split(2)
-        self.set_target(first)
-        words += (at.MORE, block)
-        self.visit(lay.comma)
-        self.words[self.emit_jump(at.JUMP)] = keys
-        self.set_target(first + 1)
-        words += (at.CLOSE, block)
-        self.visit(lay.close)
-        words.append(125)
-        base = len(self.program.words)
-        for k in range(len(node.properties)):
-            self.program.words[targets + k] = base + offsets[k]
 
 
 class _RuleBodies(NodeVisitor[None]):
@@ -306,7 +244,7 @@ class _RuleBodies(NodeVisitor[None]):
     visit_mark = visit_free = visit_token
 
     def visit_object(self, node: Object) -> None:
-        self.linker.emit_object(node)
+        emit_object(node, self.linker)
 
     def visit_unique(self, node: Unique) -> None:
         self.linker.words.append(at.UNIQUE)
@@ -317,64 +255,6 @@ class _RuleBodies(NodeVisitor[None]):
         self.linker.visit(node, self.linker.is_within_unique)
 
 
-def _object_block(program: ByteCode, node: Object) -> tuple[int, list[tuple[int, int, int]]]:
-    """Append an object block (see `layout`). Return its address and (leaf, mark, is finite) of each class of other
-    keys.
-    """
-    names = [p.name for p in node.properties]
-    n = len(names)
-    if node.escapes == "canonical":
-        spelled = [encode_basestring(name)[1:].encode() for name in names]
-    else:
-        spelled = [name.encode() for name in names]
-    order = sorted(range(n), key=spelled.__getitem__)
-    ranks = [0] * n
-    for rank, key in enumerate(order):
-        ranks[key] = rank
-    marks = {k: n + i for i, k in enumerate(k for k, c in enumerate(node.others) if c.required)}
-    width = (n + len(marks) + 31) // 32 or 1
-    index = {name: k for k, name in enumerate(names)}
-    if any(p.needs for p in node.properties):
-        spend_work(n * width // 8, "the keys that depend on each other")
-    keys = program.strings([spelled[key] for key in order], int(node.escapes == "any"))
-    demanded = [k for k, p in enumerate(node.properties) if p.required]
-    required = program.append(_bits(width, [*demanded, *marks.values()]))
-    needs = 0
-    if any(p.needs for p in node.properties):
-        sets = [_bits(width, [index[name] for name in p.needs]) for p in node.properties]
-        needs = program.append([word for one in sets for word in one])
-    targets = program.append([0] * n)
-    counted = int(node.low > 0 or node.high is not None)
-    block = [0] * at.OBJ_W
-    block[at.OBJ_COUNT], block[at.OBJ_ORDER] = n, int(node.order == "any")
-    block[at.OBJ_LOW], block[at.OBJ_HIGH] = node.low, -1 if node.high is None else node.high
-    block[at.OBJ_OTHERS], block[at.OBJ_KEYS], block[at.OBJ_WORDS] = len(node.others), keys, width
-    block[at.OBJ_REQUIRED], block[at.OBJ_NEEDS], block[at.OBJ_TARGETS] = required, needs, targets
-    block[at.OBJ_RANKS], block[at.OBJ_COUNTED] = program.append(ranks), counted
-    excluded = sorted({name.encode() for name in [*names, *node.excluded]}) if node.others else []
-    block[at.OBJ_EXCLUDED] = program.strings(excluded, 1)
-    block[at.OBJ_MARKS] = len(marks)
-    classes = [
-        (program.leaf(c.names, at.JSON_STRING), marks.get(k, -1), int(not c.names.endless()))
-        for k, c in enumerate(node.others)
-    ]
-    return program.append(block), classes
-
-
 def _is_endless(node: Node) -> bool:
     """Return whether every prefix of a text has infinitely many completions (conservative: plain strings only)."""
-    return isinstance(node, JsonString) and node.high is None and node.dfa.endless()
-
-
-def _countable(low: int, high: int | None) -> None:
-    """Raise LimitError if a count does not fit in int32."""
-    if max(low, high or 0) > MOST_COUNT:
-        raise LimitError(f"A count of {max(low, high or 0):.3g} is beyond {MOST_COUNT:,}.", hint="Use a smaller bound.")
-
-
-def _bits(width: int, members: Iterable[int]) -> list[int]:
-    """Return a bit set as int32 words."""
-    words = [0] * width
-    for k in members:
-        words[k >> 5] |= 1 << (k & 31)
-    return [word - (1 << 32) if word >= 1 << 31 else word for word in words]
+    return isinstance(node, JsonString) and node.high is None and node.dfa.is_endless
