@@ -244,6 +244,8 @@ class Dfa:
 
     def count(self, cap: int) -> int:
         """Return the number of texts, at most `cap`."""
+        if self.lengths()[1] is None:
+            return cap
         return text_lengths.count_texts(self.table, cap)
 
     def enumerate(self, cap: int) -> list[str]:
@@ -269,8 +271,9 @@ class Dfa:
         """Return whether, from every state, acceptance after d characters implies acceptance after d + 1."""
         return text_lengths.is_extensible(self.table)
 
-    def endless(self) -> bool:
-        """Return whether every prefix of an accepted text is a prefix of infinitely many accepted texts."""
+    @cached_property
+    def is_endless(self) -> bool:
+        """Whether every prefix of an accepted text is a prefix of infinitely many accepted texts."""
         return text_lengths.is_endless(self.table)
 
     def distances(self) -> NDArray[np.int32]:

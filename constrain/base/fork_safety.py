@@ -63,7 +63,10 @@ class ForkHandlers:
 
     def add(self, item: Forkable) -> None:
         """Call `item.after_fork()` in every child that is forked while `item` is alive."""
-        self._objects.setdefault(type(item), WeakSet()).add(item)
+        objects = self._objects.get(type(item))
+        if objects is None:
+            objects = self._objects.setdefault(type(item), WeakSet())
+        objects.add(item)
 
     def run(self) -> None:
         """Call `after_fork` of all objects."""

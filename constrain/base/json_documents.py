@@ -39,9 +39,25 @@ BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class LoadedDocument:
-    """A document that `load_document` has returned; given to it again it is not parsed or checked a second time."""
+    """A document that `load_document` has returned; given to it again it is not parsed or checked a second time.
+
+    `most_levels` is an upper bound of its levels of lists and objects, if one is known.
+    """
 
     value: Any
+    most_levels: int | None = None
+
+    @classmethod
+    def of(cls, schema: Any, limits: Limits = Limits()) -> LoadedDocument:
+        """Load a document."""
+        if not isinstance(schema, str):
+            return cls(load_document(schema, limits))
+        levels = bound_levels(schema, limits.nesting)
+        return cls(_check_kind(_parse_json(schema, limits, levels)), levels)
+
+    def nests_deeper(self, levels: int) -> bool:
+        """Return whether the document has more than `levels` levels of lists and objects."""
+        return (self.most_levels is None or self.most_levels > levels) and nests_deeper(self.value, levels)
 
 
 def load_document(schema: Any, limits: Limits = Limits()) -> Any:
@@ -52,7 +68,11 @@ def load_document(schema: Any, limits: Limits = Limits()) -> Any:
     """
     if isinstance(schema, LoadedDocument):
         return schema.value
-    document = parse_json(schema, limits) if isinstance(schema, str) else plain_document(schema, limits)
+    return _check_kind(parse_json(schema, limits) if isinstance(schema, str) else plain_document(schema, limits))
+
+
+def _check_kind(document: Any) -> Any:
+    """Return a schema document. Raise SchemaError if it is neither an object nor a boolean."""
     if not isinstance(document, (dict, bool)):
         raise SchemaError(f"A schema must be an object or a boolean, not {kind_of(document)}.", pointer="")
     return document
@@ -272,7 +292,12 @@ def parse_json(source: str, limits: Limits = Limits()) -> Any:
     SchemaError with line and column if the text is not JSON (NaN and Infinity are not), LimitError if it is nested
     deeper than `Limits.nesting`.
     """
-    if may_be_deeper(source, limits.nesting):
+    return _parse_json(source, limits, bound_levels(source, limits.nesting))
+
+
+def _parse_json(source: str, limits: Limits, levels: int) -> Any:
+    """Parse a JSON document of at most `levels` levels of lists and objects."""
+    if levels > limits.nesting:
         check_levels(source, limits)
     try:
         return DECODER.decode(source)
@@ -296,20 +321,30 @@ NO_BRACKET = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 
 def may_be_deeper(source: str, levels: int) -> bool:
-    """Return whether a JSON text may have more than `levels` levels of lists and objects; False is certain for JSON.
+    """Return whether a JSON text may have more than `levels` levels of lists and objects; False is certain for JSON."""
+    return bound_levels(source, levels) > levels
+
+
+def bound_levels(source: str, most: int) -> int:
+    """Return an upper bound of the levels of lists and objects of a JSON text, or `most` + 1 if it may have more.
 
     Strings are cut out, then pairs of brackets with nothing inside, as often as needed: one level or two each time.
     """
-    if source.count("[") + source.count("{") <= levels:
-        return False
+    count = source.count("[") + source.count("{")
+    if count <= min(most, FEW_BRACKETS):
+        return count
     if "\\" in source:
         source = source.replace("\\\\", "").replace('\\"', "")
     brackets = "".join(source.split('"')[::2]).encode(errors="replace").translate(None, NO_BRACKET)
-    for _ in range(levels // 2):
+    for pairs in range(most // 2):
         brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
         if not brackets:
-            return False
-    return True
+            return min(2 * pairs + 2, count)
+    return count if count <= most else most + 1
+
+
+FEW_BRACKETS = 48
+"""Brackets up to which their number is the bound."""
 
 
 def find_deeper(source: str, levels: int, start: int = 0) -> int:

@@ -145,12 +145,13 @@ def explain_keywords(function: F) -> F:
         raise TypeError(f"{function.__qualname__} takes any keyword")
     names = frozenset(signature.parameters)
     by_place = [one for one in takes if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    needed = [(k, one.name) for k, one in enumerate(by_place) if one.default is one.empty and one.name in EXAMPLES]
     name = function.__qualname__.removesuffix(".__init__")
 
     @wraps(function)
     def explained(*arguments: Any, **keywords: Any) -> Any:
         if not names.issuperset(keywords):
-            wrong = next(one for one in keywords if one not in names)
+            wrong = next(word for word in keywords if word not in names)
             raise TypeError(describe_unknown(name, wrong, names))
         if len(arguments) > len(by_place):
             known = [one.name for one in by_place if one.name != "self"]
@@ -159,9 +160,9 @@ def explain_keywords(function: F) -> F:
                 f"{name}() takes {' and '.join(known)} by position, and got {more} arguments: "
                 f"give the others by name, such as {next(iter(names.difference(known)), known[-1])}="
             )
-        for one in by_place[len(arguments) :]:
-            if one.default is one.empty and one.name not in keywords and one.name in EXAMPLES:
-                raise TypeError(f"{name}() needs {one.name}: give {EXAMPLES[one.name]}")
+        for place, one in needed:
+            if place >= len(arguments) and one not in keywords:
+                raise TypeError(f"{name}() needs {one}: give {EXAMPLES[one]}")
         return function(*arguments, **keywords)
 
     return cast(F, explained)

@@ -15,8 +15,8 @@ results took MOST_UNITS in all, since their number alone does not bound the memo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Set
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Hashable, Iterator, Set
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache, wraps
 from typing import Any, NamedTuple, TypeVar, cast
@@ -30,6 +30,9 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 UNLIMITED = 1 << 62
 MOST_UNITS = 4_000_000
 """Units that the results in one cache may have taken: some thousand usual schemas, or a few that exhaust a budget."""
+
+FEW_PARTS = 32
+"""Results up to which the cost of one that was made from them is summed in advance."""
 
 
 class _Frame:
@@ -62,6 +65,10 @@ class WorkBudget:
 
     def pay(self, cost: _Cost, construction: str) -> None:
         """Charge a cached result and the results that it was made from, unless they have been charged."""
+        if cost.keys and self.paid.isdisjoint(cost.keys) and self.before.isdisjoint(cost.keys):
+            self.paid |= cost.keys
+            self.spend(cost.total, construction)
+            return
         todo = [cost]
         while todo:
             one = todo.pop()
@@ -90,37 +97,37 @@ class WorkBudget:
 _current: ContextVar[WorkBudget | None] = ContextVar("constrain_work_budget", default=None)
 
 
-class _ActiveBudget:
-    """A context in which a budget is the active one. A class, since generators take three times as long."""
-
-    __slots__ = ("budget", "token")
-
-    def __init__(self, budget: WorkBudget) -> None:
-        self.budget = budget
-
-    def __enter__(self) -> WorkBudget:
-        self.token = _current.set(self.budget)
-        return self.budget
-
-    def __exit__(self, *error: object) -> None:
-        _current.reset(self.token)
-
-
-def work_budget(
-    limit: int, total: int | None = None, before: Set[tuple[object, ...]] = frozenset()
-) -> AbstractContextManager[WorkBudget]:
+class work_budget:
     """Run the block under a budget of `limit` units, or under the active budget if there is one.
 
     `total` is Limits.work, for the error message, if `limit` is a part of it. `before` are cached results that are
-    free.
+    free. (A class, named as a function: a generator takes three times as long, and compiles enter many.)
     """
-    current = _current.get()
-    return _ActiveBudget(WorkBudget(limit, total, before)) if current is None else nullcontext(current)
+
+    __slots__ = ("_made", "_token")
+
+    def __init__(self, limit: int, total: int | None = None, before: Set[tuple[object, ...]] = frozenset()) -> None:
+        self._made = WorkBudget(limit, total, before) if _current.get() is None else None
+
+    def __enter__(self) -> WorkBudget:
+        if self._made is None:
+            return cast(WorkBudget, _current.get())
+        self._token = _current.set(self._made)
+        return self._made
+
+    def __exit__(self, *error: object) -> None:
+        if self._made is not None:
+            _current.reset(self._token)
 
 
-def use_budget(budget: WorkBudget) -> AbstractContextManager[WorkBudget]:
+@contextmanager
+def use_budget(budget: WorkBudget) -> Iterator[WorkBudget]:
     """Run the block under a budget, in place of the active one."""
-    return _ActiveBudget(budget)
+    token = _current.set(budget)
+    try:
+        yield budget
+    finally:
+        _current.reset(token)
 
 
 def has_budget() -> bool:
@@ -152,11 +159,29 @@ def check_work() -> None:
 
 
 class _Cost(NamedTuple):
-    """The cost of a cached result: its key, its own units, and the results that it was made from."""
+    """The cost of a cached result: its key, its own units, and the results that it was made from.
+
+    If these are few, `keys` are all keys, `total` all units, each result counted once. A frozenset keeps the hashes of
+    its elements, which are slow to compute.
+    """
 
     key: tuple[object, ...]
     own: int
     parts: tuple[_Cost, ...]
+    keys: frozenset[tuple[object, ...]]
+    total: int
+
+    @classmethod
+    def of(cls, key: tuple[object, ...], own: int, parts: tuple[_Cost, ...]) -> _Cost:
+        """Return the cost of a result."""
+        known = {key: own}
+        todo = list(parts)
+        while todo and len(known) <= FEW_PARTS:
+            one = todo.pop()
+            if one.key not in known:
+                known[one.key] = one.own
+                todo.extend(one.parts)
+        return cls(key, own, parts, frozenset() if todo else frozenset(known), sum(known.values()))
 
 
 def memoize_work(maxsize: int) -> Callable[[_F], _F]:
@@ -180,7 +205,7 @@ def memoize_work(maxsize: int) -> Callable[[_F], _F]:
                     value = function(*arguments)
                 finally:
                     budget.frames.pop()
-                cost = _Cost((measured, *arguments), budget.spent - before - frame.nested, tuple(frame.parts))
+                cost = _Cost.of((measured, *arguments), budget.spent - before - frame.nested, tuple(frame.parts))
                 if cost.key in budget.paid:  # It was evicted since it was charged.
                     budget.spent -= cost.own
                 budget.paid.add(cost.key)
@@ -197,7 +222,7 @@ def memoize_work(maxsize: int) -> Callable[[_F], _F]:
                 return measured(*arguments)[0]
             before = budget.spent
             value, cost = measured(*arguments)
-            if cost.key not in budget.paid:
+            if not (budget.paid.issuperset(cost.keys) if cost.keys else cost.key in budget.paid):
                 budget.pay(cost, function.__name__.strip("_").replace("_", " "))
             if budget.frames:
                 budget.frames[-1].nested += budget.spent - before

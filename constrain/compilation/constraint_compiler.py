@@ -17,7 +17,7 @@ from os import PathLike
 from typing import Any, cast
 
 from ..base.errors import check_type, describe_value, shorten_text
-from ..base.json_documents import LoadedDocument, References, load_document, plain_document
+from ..base.json_documents import LoadedDocument, References, plain_document
 from ..base.keyword_names import explain_keywords
 from ..base.options import Limits, Style
 from ..base.work import WorkBudget, work_budget
@@ -138,7 +138,7 @@ def compile(
         On every call, for parts of a schema that assert nothing but were probably meant to.
     """
     check_places(vocabulary, form)
-    if isinstance(vocabulary, (str, PathLike)):
+    if not isinstance(vocabulary, Vocabulary) and isinstance(vocabulary, (str, PathLike)):
         vocabulary = Vocabulary.from_pretrained(vocabulary)
     check_options(vocabulary, style, registry, limits)
     check_type_argument(type)
@@ -148,14 +148,14 @@ def compile(
                 f"choices is {describe_value(choices)}: give a list of texts, such as choices=['yes', 'no']"
             )
         choices = list(choices)
-    check_type("form", form, (Form, type_of_none), FORM_WANTED)
-    kinds = (str, PathLike, Grammar, Form, type_of_none)
+    check_type("form", form, (type_of_none, Form), FORM_WANTED)
+    kinds = (type_of_none, str, Grammar, Form, PathLike)
     check_type("grammar", grammar, kinds, "give Lark or GBNF text, a Path, the name of a bundled grammar, or a Form")
     if form is not None:
         if grammar is not None:
             raise TypeError("give a form or a grammar, not both")
         grammar = form
-    if isinstance(grammar, PathLike):
+    if grammar is not None and isinstance(grammar, PathLike):
         grammar = read_source_file(grammar, "grammar")
     if isinstance(grammar, str):
         grammar = grammar_form(grammar, import_paths=import_paths)
@@ -211,8 +211,8 @@ def check_options(vocabulary: object, style: object, registry: object, limits: o
         raise TypeError(f"vocabulary is {describe_value(vocabulary)}: {wanted}")
     check_type("style", style, Style, STYLE_WANTED)
     check_type("limits", limits, Limits, LIMITS_WANTED)
-    check_type("registry", registry, (Mapping, type_of_none), "give a dict of URI -> document")
-    for uri in registry if isinstance(registry, Mapping) else ():
+    check_type("registry", registry, (type_of_none, Mapping), "give a dict of URI -> document")
+    for uri in cast(Mapping[str, Any], registry) if registry is not None else ():
         check_type("a key of registry", uri, str, "give a dict of URI -> document")
 
 
@@ -270,7 +270,7 @@ def _make_program(
         return restored, (), False
     loaded = source
     if set(source) == {"schema"}:  # It is parsed once, for the warnings and for the Grammar.
-        loaded = {"schema": LoadedDocument(load_document(source["schema"], limits))}
+        loaded = {"schema": LoadedDocument.of(source["schema"], limits)}
     messages = _schema_warnings(loaded, style, references, limits)
     if messages and isinstance(file_key, bytes):
         path = programs.name(file_key + WARNED)

@@ -22,6 +22,8 @@ __all__ = ["ROW_KIND", "can_read_arrays", "check_mask_array"]
 ROW_KIND = id(np.dtype(np.int32))
 """Address of the dtype of masks, of which numpy has one object."""
 
+INT32 = np.dtype(np.int32)
+
 
 @cache
 def can_read_arrays() -> bool:
@@ -47,7 +49,8 @@ def check_mask_array(out: Any, words: int) -> None:
     """Raise TypeError or ArgumentError unless `out` is a C-contiguous, writeable int32 array of shape (words,)."""
     if type(out) is not np.ndarray:
         check_type("out", out, np.ndarray, "give a numpy array of int32, or None for a new one")
-    if out.shape != (words,) or out.dtype != np.int32 or not (out.flags.c_contiguous and out.flags.writeable):
+    flags = out.flags
+    if out.shape != (words,) or out.dtype != INT32 or not (flags.c_contiguous and flags.writeable):
         raise ArgumentError(
             f"out must be a contiguous, writeable int32[{words}], not {out.dtype}{list(out.shape)}"
             f"{'' if out.flags.writeable else ', read-only'}"

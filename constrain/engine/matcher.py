@@ -148,10 +148,12 @@ class Matcher(MatcherPosition):
         """
         self._out = None
         check_mask_array(out, self._state_cache.table.words)
-        if type(out) is np.ndarray and can_read_arrays():
+        if type(out) is not np.ndarray:
+            return int(out.ctypes.data)
+        if can_read_arrays():
             note_array(self._address, id(out))
             self._out = out
-        return int(out.ctypes.data)
+        return address_of(out)
 
     def allows(self, token: int) -> bool:
         """Return whether a token is allowed next, without computing a mask.

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import lru_cache
 from threading import get_ident
 from typing import Any
-from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from ..base.fork_safety import fork_handlers
 from ..base.options import Limits
 from ..base.reserved_memory import map_pages
 from ..kernels import layout as at
-from ..kernels.entry_points import rehash_tables, start_set
+from ..kernels.entry_points import address_of, rehash_tables, start_set
 from ..program.least_costs import LeastCosts
 from ..program.program import Program
 from ..vocabulary.mask_table import TableFull, data_address
@@ -74,7 +73,8 @@ LINE = 16
 class MemoryBlock:
     """The initial memory of all slots of a state cache, in one allocation that later state caches reuse.
 
-    `memory` is int32, `context` the (address, length) of each slot below TABLE, `slices` the slice of each slot. Hash
+    `memory` is int32, `context` the (address, length) of each slot below TABLE, `slices` the slice of each slot, and
+    `head` the content of HEAD in an empty state cache. Hash
     tables need no clearing, since an entry is valid only if its target refers back to it; so pages are touched only
     when used.
     """
@@ -87,9 +87,20 @@ class MemoryBlock:
         )
         self.context = offsets.copy()
         self.context[::2] += data_address(self.memory)
-        self.memory[self.slices[at.SETS]][at.SET_MASK] = -1
-        self.memory[self.slices[at.NODES]][:4] = 0, 0, 1, -1
-        self.memory[self.slices[at.NAMES]][: 3 * at.ROOTS] = -1
+        self.views: dict[int, NDArray[np.int32]] = {}
+        self.view(at.SETS)[at.SET_MASK] = -1
+        self.view(at.NODES)[:4] = 0, 0, 1, -1
+        self.view(at.NAMES)[: 3 * at.ROOTS] = -1
+        self.head = np.zeros(at.HEAD_W, np.int32)
+        self.head[[at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_PAIRS, at.N_LISTS]] = 1
+        self.head[at.N_NAMES], self.head[at.WORDS] = at.ROOTS, words
+
+    def view(self, slot: int) -> NDArray[np.int32]:
+        """Return the part of `memory` that a slot has initially."""
+        view = self.views.get(slot)
+        if view is None:
+            view = self.views[slot] = self.memory[self.slices[slot]]
+        return view
 
 
 @lru_cache(4)
@@ -112,14 +123,8 @@ class SlotArrays(dict[int, NDArray[np.int32]]):
         self.block = block
 
     def __missing__(self, slot: int) -> NDArray[np.int32]:
-        array = self[slot] = self.block.memory[self.block.slices[slot]]
+        array = self[slot] = self.block.view(slot)
         return array
-
-
-def _recycle_block(block: MemoryBlock, spare: list[MemoryBlock]) -> None:
-    """Store the block of a deleted state cache for reuse: pages that were accessed before are cheaper than new ones."""
-    if len(spare) < SPARES:
-        spare.append(block)
 
 
 class StateCacheEvicted(Exception):
@@ -136,6 +141,7 @@ class StateCache(GuardedSets):
     """
 
     program: Program
+    _is_block_reusable = False
 
     def __init__(self, program: Program, vocabulary: Vocabulary, limits: Limits, epoch: int = -1) -> None:
         self.program = program
@@ -143,7 +149,6 @@ class StateCache(GuardedSets):
         self.most_bytes, self.work = limits.state_cache_bytes, limits.work
         self.thread, self.is_lost = get_ident(), False
         self.epoch = epoch
-        self.uniqueness = UniquenessMemo(self.work)
         self.derived: dict[type, Any] = {}  # results that other classes derived from the sets, by class
         self.table = find_mask_table(vocabulary)
         try:
@@ -152,16 +157,20 @@ class StateCache(GuardedSets):
             self.block = MemoryBlock(self.table.words)
         self.context = self.table.context.copy()
         self.address = data_address(self.context)  # type: ignore[arg-type]
-        self.reset()
-        self._finalizer = finalize(self, _recycle_block, self.block, self.table.spare)
-        self._finalizer.atexit = False
+        self._clear()
+        self._is_block_reusable = True
         fork_handlers.add(self)
+
+    def __del__(self) -> None:
+        """Store the block for reuse: pages that were accessed before are cheaper than new ones."""
+        if self._is_block_reusable and len(self.table.spare) < SPARES:
+            self.table.spare.append(self.block)
 
     def after_fork(self) -> None:
         """Invalidate this cache unless it belongs to the thread that forked: a kernel may have been writing to it."""
         if self.thread != get_ident() or self.table.is_broken:
             self.lose()
-            self._finalizer.detach()  # this memory must not be reused
+            self._is_block_reusable = False
 
     def lose(self) -> None:
         """Invalidate this state cache and all positions in it. The Constraint creates another one."""
@@ -174,23 +183,26 @@ class StateCache(GuardedSets):
         """Evict everything and restart with the current mask table of the vocabulary."""
         self.table = find_mask_table(self.vocabulary)
         self.context[2 * at.TABLE :] = self.table.context[2 * at.TABLE :]
+        self._clear()
+
+    def _clear(self) -> None:
+        """Make the state cache empty, and find the set before any text."""
         self.context[: 2 * at.TABLE] = self.block.context
         self.arrays = SlotArrays(self.block)
-        head = self.arrays[at.HEAD]
-        closures, worker = (
-            int(head[at.CLOSURES]),
-            int(head[at.WORKER]),
-        )  # entries of SEEN hold closure numbers: continue them
-        head[:] = 0
-        for field in (at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_PAIRS, at.N_LISTS):
-            head[field] = 1
-        head[at.N_NAMES], head[at.WORDS], head[at.ENTRY] = at.ROOTS, self.table.words, self.program.entry
-        head[at.CLOSURES], head[at.WORKER] = closures, worker  # the worker may be running on this cache
-        head[at.MOST_STEPS], head[at.MAY_LACK] = min(self.work, MOST_STEPS), bool(self.vocabulary.missing_bytes)
+        program, head, empty = self.program, self.arrays[at.HEAD], self.block.head
+        # Entries of SEEN hold closure numbers: continue them. The worker may be running on this cache.
+        empty[at.CLOSURES], empty[at.WORKER] = head[at.CLOSURES], head[at.WORKER]
+        empty[at.MOST_STEPS], empty[at.MAY_LACK] = min(self.work, MOST_STEPS), bool(self.vocabulary.missing_bytes)
+        head[:] = empty
         self.arrays[at.STARTS].fill(-1)
         self.arrays[at.SCANNERS].fill(-1)
         self.arrays[at.LIST_HASH].fill(0)  # lists have no fixed width, so an entry cannot be validated by its target
-        self._generation = self.program.generation
+        if not program.words[program.entry]:  # It is needed at once: save the kernel a request.
+            program.ensure_grammar()
+            program.link_following((program.entry,), 0)
+        head[at.ENTRY] = program.entry
+        self._generation = program.generation
+        self._leaves_started = 0
         self._load_code()
         self.epoch += 1
         head[at.EPOCH] = self.epoch
@@ -201,7 +213,7 @@ class StateCache(GuardedSets):
     def _put(self, slot: int, array: NDArray[np.int32]) -> None:
         """Replace the array of a slot."""
         self.arrays[slot] = array
-        self.context[2 * slot], self.context[2 * slot + 1] = data_address(array), array.size
+        self.context[2 * slot], self.context[2 * slot + 1] = address_of(array), array.size
 
     def run(self, kernel: Callable[..., int], *arguments: Any, length: int = 0) -> int:
         """Call a kernel on this state cache, serving its requests, and return its result.
@@ -385,6 +397,15 @@ class StateCache(GuardedSets):
             known = self.arrays[slot]
             if len(known) < capacity:
                 self._put(slot, np.concatenate([known, np.full(capacity - len(known), -1, np.int32)]))
+        # Most leaves have been started for other constraints: kernels need not ask for these.
+        leaves, starts, known_starts = self.program.leaves, self.arrays[at.STARTS], self.table.starts
+        count = min(len(leaves), len(starts))
+        for number in range(self._leaves_started, count):
+            language, mode = leaves[number]
+            state = known_starts.get((language.key, mode))
+            if state is not None:
+                starts[number] = state
+        self._leaves_started = count
 
     def _grow(self, slot: int) -> None:
         """Double a slot and its hash table. Evict everything if the memory budget is exceeded."""

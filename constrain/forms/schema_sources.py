@@ -30,14 +30,16 @@ def normalise_schema(source: Any) -> Any:
     Raise SchemaError for a text that is the name of a file, and for a response format or a tool of OpenAI's API;
     SourceError for a file that cannot be read.
     """
+    if isinstance(source, str):
+        if names_file(source):
+            name = shorten_text(repr(source), 100)
+            raise SchemaError(
+                f"The schema is {name}, which is not JSON but the name of a file.",
+                hint=f"Give pathlib.Path({name}), or the text of the file.",
+            )
+        return source
     if isinstance(source, PathLike):
         return read_source_file(source, "schema")
-    if isinstance(source, str) and names_file(source):
-        name = shorten_text(repr(source), 100)
-        raise SchemaError(
-            f"The schema is {name}, which is not JSON but the name of a file.",
-            hint=f"Give pathlib.Path({name}), or the text of the file.",
-        )
     if isinstance(source, dict):
         kind = source.get("type")
         if isinstance(kind, str) and kind in OPENAI_FORMATS and not ("properties" in source or "$schema" in source):

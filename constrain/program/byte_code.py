@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Set
 from itertools import accumulate, islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from ..kernels import layout as at
 from ..lalr.parser_code import Parser
 from ..lalr.shortest_suffix import ShortestSuffixes
 
-__all__ = ["Bind", "ByteCode", "Leaf", "SpacingCode", "string_block_head"]
+__all__ = ["Bind", "ByteCode", "Leaf"]
 
 Leaf = tuple[Dfa | NumberLanguage, int]
 """A leaf: the Dfa over characters and the mode (`layout.UTF8`, `JSON_STRING`, ...) that encodes them."""
@@ -37,7 +37,7 @@ Bind = Callable[["Token | Mark | Free"], Node]
 """Maps a node that names tokens to its expansion for a vocabulary (`vocabulary.special_tokens`)."""
 
 CODE_LIMIT = 1 << 27
-FIRST_CAPACITY = 1 << 12
+FIRST_CAPACITY = 1 << 10
 LONG = 1 << 12
 """Length in bytes from which a string block is widened to words with numpy."""
 
@@ -58,23 +58,7 @@ class _CellKeys(NodeVisitor[tuple[object, ...]]):
 
 
 _CELL_KEYS = _CellKeys()
-
-
-class SpacingCode(NamedTuple):
-    """The code of a part of the layout of an object, which nearly all objects of a source share.
-
-    words: the code, with addresses relative to its start; relocations: the words that hold an address.
-    """
-
-    node: Node
-    words: list[int]
-    relocations: list[int]
-
-
-def string_block_head(options: list[bytes], escapes: int, address: int) -> list[int]:
-    """Return the words of a string block at an address that precede the bytes of its strings."""
-    first = address + at.STR_OFFSETS + len(options) + 1
-    return [len(options), escapes, *accumulate(map(len, options), initial=first)]
+_CELL_METHODS = _CellKeys.methods
 
 
 class ByteCode(ABC):
@@ -124,7 +108,6 @@ class ByteCode(ABC):
         self._cells: dict[object, int] = {}
         self._targets: dict[int, Node] = {}
         self._within: set[int] = set()
-        self.spacings: dict[int, SpacingCode] = {}  # by the id of the node
         self.paid: Set[tuple[object, ...]] = frozenset()
         self._nullable = NullableNodes(grammar)
         self.entry = self.cell(grammar.start)
@@ -137,7 +120,7 @@ class ByteCode(ABC):
         With `within`, the rule continues with the members of a Unique. The entry in the table of cells is written last,
         so that an interrupt never leaves a reference to an incomplete cell.
         """
-        key = _CELL_KEYS.visit(node, within)
+        key = _CELL_METHODS[type(node)](_CELL_KEYS, node, within)
         found = self._cells.get(key)
         if found is None:
             found = self.append([0, len(self._cells)])
@@ -163,7 +146,7 @@ class ByteCode(ABC):
             )
         return self._bind(node)
 
-    def append(self, values: list[int] | tuple[int, ...] | bytes | array[int]) -> int:
+    def append(self, values: list[int] | tuple[int, ...] | bytes) -> int:
         """Append words to the code and return their address. Raise LimitError if the code becomes too large."""
         first = len(self.words)
         if first + len(values) > CODE_LIMIT:
@@ -186,19 +169,20 @@ class ByteCode(ABC):
         for block, known in self.parsers.items():
             if known is parser:
                 return block
-        block = self.append(array("i", parser.block(len(self.words), len(self.parsers)).tobytes()))
+        block = self.append(parser.block(len(self.words), len(self.parsers)).tolist())
         self.parsers[block] = parser
         return block
 
     def strings(self, options: Iterable[bytes], escapes: int) -> int:
         """Append a string block of sorted byte strings and return its address."""
         options = list(options)
-        first = self.append(string_block_head(options, escapes, len(self.words)))
+        base = len(self.words) + at.STR_OFFSETS + len(options) + 1
         text = b"".join(options)
+        head = (len(options), escapes, *accumulate(map(len, options), initial=base))
         if len(text) < LONG:
-            self.append(text)
-        else:
-            self.words.frombytes(np.frombuffer(text, np.uint8).astype(np.int32).tobytes())
+            return self.append((*head, *text))
+        first = self.append(head)
+        self.words.frombytes(np.frombuffer(text, np.uint8).astype(np.int32).tobytes())
         return first
 
     def is_nullable(self, node: Node) -> bool:

@@ -6,11 +6,10 @@ holds its state. Addresses within a rule are generated relative to its start and
 
 from __future__ import annotations
 
-from array import array
 from typing import Any
 
 from ..automata.dfa import Dfa
-from ..base.errors import LimitError, UnsupportedError
+from ..base.errors import UnsupportedError
 from ..grammar.nodes import (
     Chars,
     Choice,
@@ -32,13 +31,11 @@ from ..grammar.nodes import (
 )
 from ..grammar.visitor import NodeVisitor
 from ..kernels import layout as at
-from .byte_code import ByteCode, SpacingCode
-from .object_block import append_object_block
+from .byte_code import ByteCode
+from .object_code import MODES, check_count, emit_object
 
 __all__ = ["RuleLinker"]
 
-MOST_COUNT = (1 << 31) - 1
-MODES = {"utf8": at.UTF8, "json": at.JSON_INSIDE, "bytes": at.BYTES}
 MOST_DEPTH = 64
 """Most nesting of sequences and choices in the code of one rule; deeper nodes become separate rules."""
 NEVER_TEXT = 0xFF
@@ -146,7 +143,7 @@ class RuleLinker(NodeVisitor[None]):
 
     def emit_leaf(self, dfa: Dfa, mode: int, low: int, high: int | None) -> None:
         """Generate a leaf of `low` to `high` characters."""
-        _countable(low, high)
+        check_count(low, high)
         self.words += (at.LEAF, self.program.leaf(dfa, mode), low, -1 if high is None else high)
 
     def emit_jump(self, op: int) -> int:
@@ -218,7 +215,7 @@ class RuleLinker(NodeVisitor[None]):
         """Generate a repetition counted in the register. Empty iterations add nothing: a nullable body has no
         minimum.
         """
-        _countable(low, high)
+        check_count(low, high)
         if self.program.is_nullable(body):
             low = 0
         self.uses_register = True
@@ -232,77 +229,6 @@ class RuleLinker(NodeVisitor[None]):
         self.words[self.emit_jump(at.JUMP)] = start
         self.set_target(exit_operand)
         self.uses_register = False
-
-    def emit_object(self, node: Object) -> None:
-        """Generate `{`, nothing or members, `}`; the state of the object determines which keys may follow."""
-        block, targets, classes = append_object_block(self.program, node)
-        _countable(node.low, node.high)
-        lay = node.layout
-        opening, closing, comma, colon, empty = map(
-            self.spacing_code, (lay.open, lay.close, lay.comma, lay.colon, lay.empty)
-        )
-        words, relocations = self.words, self.relocations
-        self.uses_register = True  # the register holds the object's state
-        words += (at.INIT, block, 123)
-        first = self.emit_split(2)
-        self.set_target(first)
-        words += (at.CLOSE, block)
-        self.emit_spacing(empty)
-        words += (125, at.END)
-        self.set_target(first + 1)
-        words += (at.MORE, block)
-        self.emit_spacing(opening)
-        keys = len(words)
-        words.append(34)
-        choice = self.emit_split(1 + len(node.others))
-        self.set_target(choice)
-        words += (at.KEYS, block)
-        names = []
-        for k, (leaf, mark, is_finite) in enumerate(classes):
-            self.set_target(choice + 1 + k)
-            words += (at.OTHER, block, leaf, 0, mark, is_finite)
-            names.append(len(words) - 3)
-        relocations += names
-        # What follows a key has the same length for each: colon, CALL, its cell, JUMP, its target.
-        values = [p.value for p in node.properties] + [c.value for c in node.others]
-        begin, length = len(words), len(colon.words) + 4
-        end = begin + length * len(values)
-        for value in values:
-            self.emit_spacing(colon)
-            words += (at.CALL, self.program.cell(value), at.JUMP, end)
-        relocations += range(begin + length - 1, end, length)
-        for k, operand in enumerate(names, len(node.properties)):
-            words[operand] = begin + length * k
-        first = self.emit_split(2)
-        self.set_target(first)
-        words += (at.MORE, block)
-        self.emit_spacing(comma)
-        self.words[self.emit_jump(at.JUMP)] = keys
-        self.set_target(first + 1)
-        words += (at.CLOSE, block)
-        self.emit_spacing(closing)
-        words.append(125)
-        base = len(self.program.words) + begin
-        following = range(base, base + length * len(node.properties), length)
-        self.program.words[targets : targets + len(following)] = array("i", following)
-
-    def emit_spacing(self, code: SpacingCode) -> None:
-        """Generate a part of the layout of an object."""
-        first = len(self.words)
-        self.words += code.words
-        for operand in code.relocations:
-            self.words[first + operand] += first
-            self.relocations.append(first + operand)
-
-    def spacing_code(self, node: Node) -> SpacingCode:
-        """Return the code of a part of the layout of an object, which is generated once in a program."""
-        known = self.program.spacings.get(id(node))
-        if known is None:
-            part = RuleLinker(self.program)
-            part.uses_register = True
-            part.visit(node)
-            known = self.program.spacings[id(node)] = SpacingCode(node, part.words, part.relocations)
-        return known
 
 
 class _RuleBodies(NodeVisitor[None]):
@@ -318,7 +244,7 @@ class _RuleBodies(NodeVisitor[None]):
     visit_mark = visit_free = visit_token
 
     def visit_object(self, node: Object) -> None:
-        self.linker.emit_object(node)
+        emit_object(node, self.linker)
 
     def visit_unique(self, node: Unique) -> None:
         self.linker.words.append(at.UNIQUE)
@@ -331,10 +257,4 @@ class _RuleBodies(NodeVisitor[None]):
 
 def _is_endless(node: Node) -> bool:
     """Return whether every prefix of a text has infinitely many completions (conservative: plain strings only)."""
-    return isinstance(node, JsonString) and node.high is None and node.dfa.endless()
-
-
-def _countable(low: int, high: int | None) -> None:
-    """Raise LimitError if a count does not fit in int32."""
-    if max(low, high or 0) > MOST_COUNT:
-        raise LimitError(f"A count of {max(low, high or 0):.3g} is beyond {MOST_COUNT:,}.", hint="Use a smaller bound.")
+    return isinstance(node, JsonString) and node.high is None and node.dfa.is_endless

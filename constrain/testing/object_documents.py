@@ -110,7 +110,7 @@ def fill_members(
         take(free.pop(writer.choose(len(free))))
     missing = node.low - len(chosen) - len(extra)
     if missing > 0 and node.others:
-        classes = [item for item in node.others if item.names.endless()] or list(node.others)
+        classes = [item for item in node.others if item.names.is_endless] or list(node.others)
         classes.sort(key=lambda item: height(item.value))
         extra += [classes[writer.choose(len(classes))] for _ in range(missing)]
 

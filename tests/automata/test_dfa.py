@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from constrain.automata import text_lengths
 from constrain.automata.dfa import LAST, Dfa, Table
 from constrain.base.errors import LimitError
 from tests.grammar_strategies import ALPHABET, dfas, tables, words_up_to
@@ -296,3 +297,8 @@ def test_a_counter_beyond_small_numbers() -> None:
     chain = any_char().star().with_length(3000, 5000)
     assert len(chain.accepting) == 5001 and chain.lengths() == (3000, 5000)
     assert chain == any_char().repeat(3000, 5000)
+
+
+@given(dfas(), st.integers(1, 6))
+def test_endless_languages_are_counted_without_their_states(dfa: Dfa, cap: int) -> None:
+    assert dfa.count(cap) == text_lengths.count_texts(dfa.table, cap)

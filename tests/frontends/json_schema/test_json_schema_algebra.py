@@ -210,3 +210,18 @@ def test_names_of_keys_by_the_schema_itself(schema: Any) -> None:
     documents: list[Any] = [{}, "a", "abc", [], {"a": 1}, {"ab": 1}, {"abc": {}}, {"abc": {"a": 1}}, {"b": 1, "abc": 2}]
     for document in documents:
         assert accepts(grammar, json.dumps(document)) == judge.is_valid(document), document
+
+
+def test_what_follows_a_probe_is_decided_outside_of_it() -> None:
+    """A probe answers True where it meets a Shape that is being computed; after it, such Shapes are circular or not."""
+    view = {"type": "object", "properties": {"z": {"type": "number"}}, "required": ["z"]}
+    branches = [{"properties": {f"f{i}": view}, "required": [f"f{i}"], "additionalProperties": False} for i in range(3)]
+    parser = SchemaParser({"oneOf": branches, "not": {"anyOf": [view, {"type": "null"}]}}, {}, Style(), Limits())
+    algebra = ShapeAlgebra(parser, Style(), Limits())
+    depths = []
+    check = algebra._check_progress
+    algebra._check_progress = lambda schemas: depths.append(algebra._probes) or check(schemas)  # type: ignore
+    assert algebra.is_satisfiable(parser.root)
+    algebra.normalise(parser.root)
+    assert min(depths) == 0 and max(depths) > 0
+    assert algebra._probes == 0

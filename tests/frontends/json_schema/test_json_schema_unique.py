@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from constrain import Vocabulary, compile
+from constrain.automata.dfa import Dfa
 from constrain.base.errors import TokenRefused, UnsatisfiableError, UnsupportedError
 from constrain.base.options import Limits, Style
 from constrain.frontends.json_schema import to_grammar
@@ -265,3 +266,14 @@ def test_an_empty_list_satisfies_contains_with_minimum_zero(low: int) -> None:
             assert not right
         else:
             assert matcher.is_complete == right
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(["", "a", "b", "ab", "é"]), min_size=1), min_size=1, max_size=3),
+    st.integers(1, 6),
+)
+def test_texts_of_enums_are_counted_as_their_automaton_counts_them(enums: list[list[str]], cap: int) -> None:
+    parser = SchemaParser({"anyOf": [{"enum": list(dict.fromkeys(texts))} for texts in enums]}, {}, Style(), Limits())
+    algebra = ShapeAlgebra(parser, Style(), Limits())
+    automaton = Dfa.from_strings({text for texts in enums for text in texts})
+    assert count_values(parser.root, cap, algebra).least == automaton.count(cap)

@@ -21,7 +21,17 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 import constrain
 from constrain import Limits, Style, Vocabulary
 from constrain.base.errors import ConstrainError, LimitError, SchemaError, SchemaWarning
-from constrain.base.json_documents import DECODER, check_levels, find_deeper, may_be_deeper, parse_json, plain_document
+from constrain.base.json_documents import (
+    DECODER,
+    LoadedDocument,
+    bound_levels,
+    check_levels,
+    find_deeper,
+    may_be_deeper,
+    nests_deeper,
+    parse_json,
+    plain_document,
+)
 from constrain.base.work import work_budget
 from constrain.frontends.json_schema import KEYWORDS, describe_keywords, to_grammar
 from constrain.frontends.json_schema.core.json_values import to_constant
@@ -57,6 +67,15 @@ def test_a_document_that_is_not_deeper_is_seen_to_be_so(document: Any, levels: i
     text = json.dumps(document)
     if not may_be_deeper(text, levels):
         assert find_deeper(text, levels) == -1
+
+
+@given(NESTED.map(lambda value: {"a": value}), st.integers(0, 60))
+def test_levels_of_a_text_are_bounded_and_those_of_a_loaded_document_exact(document: Any, levels: int) -> None:
+    text = json.dumps(document)
+    bound = bound_levels(text, levels)
+    assert bound > levels or not nests_deeper(document, bound)
+    assert LoadedDocument.of(text).nests_deeper(levels) == nests_deeper(document, levels)
+    assert LoadedDocument.of(document).nests_deeper(levels) == nests_deeper(document, levels)
 
 
 @given(st.text('[]{}"\\\\,:1 ', max_size=14) | NESTED.map(json.dumps), st.integers(1, 6))

@@ -9,14 +9,17 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urldefrag, urlsplit
 
 import pytest
+from hypothesis import given, strategies as st
 
 import constrain
 from constrain import Vocabulary
 from constrain.base.errors import SchemaError, UnsatisfiableError
 from constrain.base.json_documents import References
 from constrain.frontends.json_schema import to_grammar
+from constrain.frontends.json_schema.reading.schema_references import PLAIN_URI, split_uri
 from tests.recogniser_oracle import accepts
 
 BYTES = Vocabulary.bytes()
@@ -264,3 +267,10 @@ def test_the_second_validator_takes_linear_time(run: Any, pattern: str) -> None:
         text = json.dumps("a" * 40 + "x" * 20)
         code, out, _ = run("validate", json.dumps(schema), "-", stdin=text if "pattern" in schema else f"{{{text}: 1}}")
         assert code == 1 and "jsonschema agrees" in out
+
+
+@given(st.from_regex(PLAIN_URI, fullmatch=True) | st.from_regex("(https?:)?//[a-z.:@0-9]*/?[A-Z%20-]*", fullmatch=True))
+def test_a_plain_uri_is_split_as_any_other(uri: str) -> None:
+    urlsplit(uri)  # does not raise
+    if PLAIN_URI.fullmatch(uri):
+        assert split_uri(uri, "") == tuple(urldefrag(uri))

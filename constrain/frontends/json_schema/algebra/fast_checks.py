@@ -19,15 +19,12 @@ __all__ = ["find_children", "needs_rule", "find_plain_types", "fast_satisfiable"
 
 Nodes = list[Subschema | None]
 
-VALUE_KEYWORDS = frozenset(("type", "enum", "const"))
 TEXT_KEYWORDS = frozenset(("minLength", "maxLength", "pattern", "format"))
 BOUND_KEYWORDS = frozenset(("minimum", "maximum"))
-FAST_KEYWORDS = frozenset(
-    (
-        *VALUE_KEYWORDS, *TEXT_KEYWORDS, *BOUND_KEYWORDS, "items", "minItems", "maxItems", "properties", "required",
-        "additionalProperties",
-    )
-)  # fmt: skip
+FAST_KEYWORDS = frozenset((
+    "type", "enum", "const", *TEXT_KEYWORDS, *BOUND_KEYWORDS, "items", "minItems", "maxItems", "properties", "required",
+    "additionalProperties",
+))  # fmt: skip
 """Keywords that these tests understand; a subschema with any other keyword is left to the algebra."""
 BRACKETS = ARRAY | OBJECT
 SMALL_BOUND = 10**18
@@ -38,30 +35,31 @@ MOST_DEPTH = 24
 
 def fast_satisfiable(schemas: SchemaSet, nodes: Nodes, depth: int = 0) -> bool:
     """Return whether a set certainly has a value; False means that it is not known."""
-    if len(schemas) != 1:
+    if len(schemas) != 1 or schemas[0] <= 0:
         return schemas == ANY
-    node = nodes[schemas[0]] if schemas[0] > 0 else None
-    if node is None:
-        return False
-    if node.satisfiable is None:
+    node = nodes[schemas[0]]
+    assert node is not None
+    known = node.satisfiable
+    if known is None:
         if depth > MOST_DEPTH or node.unparsed is not None:
             return False
         # Least fixpoint: a recursive path through this node has no finite value, so it counts as empty meanwhile.
         node.satisfiable = False
-        node.satisfiable = _has_value(node, nodes, depth)
-    return node.satisfiable
+        known = node.satisfiable = _has_value(node, nodes, depth)
+    return known
 
 
 def _has_value(node: Subschema, nodes: Nodes, depth: int) -> bool:
     keywords = node.keywords
-    fields = keywords.keys()
-    if fields == {"anyOf"}:
-        return any(fast_satisfiable(schemas, nodes, depth + 1) for schemas in keywords["anyOf"])
-    if not fields <= FAST_KEYWORDS:
+    if len(keywords) == 1 and "type" in keywords:
+        return True
+    if not FAST_KEYWORDS.issuperset(keywords):
+        if len(keywords) == 1 and "anyOf" in keywords:
+            return any(fast_satisfiable(schemas, nodes, depth + 1) for schemas in keywords["anyOf"])
         return False
     types = keywords.get("type", TYPES)
-    if "enum" in fields or "const" in fields:
-        return len(fields - {"type"}) == 1 and any(value[0] & types for value in _enumerated_values(keywords))
+    if "enum" in keywords or "const" in keywords:
+        return len(keywords.keys() - {"type"}) == 1 and any(value[0] & types for value in _enumerated_values(keywords))
     return bool(
         types & (NULL | BOOLEAN)
         or (types & STRING and _has_text(keywords))
@@ -103,10 +101,10 @@ def _has_array(keywords: dict[str, Any], nodes: Nodes, depth: int) -> bool:
 
 
 def _has_object(keywords: dict[str, Any], nodes: Nodes, depth: int) -> bool:
+    if "required" not in keywords:
+        return True
     values, additional = keywords.get("properties", {}), keywords.get("additionalProperties", ANY)
-    return all(
-        fast_satisfiable(values.get(name, additional), nodes, depth + 1) for name in keywords.get("required", ())
-    )
+    return all(fast_satisfiable(values.get(name, additional), nodes, depth + 1) for name in keywords["required"])
 
 
 def find_children(schemas: SchemaSet, nodes: Nodes) -> list[SchemaSet] | None:
@@ -126,13 +124,14 @@ def find_children(schemas: SchemaSet, nodes: Nodes) -> list[SchemaSet] | None:
 
 def _list_children(schemas: SchemaSet, node: Subschema, nodes: Nodes) -> list[SchemaSet] | None:
     keywords = node.keywords
-    fields = keywords.keys()
-    if fields == {"anyOf"}:
-        return _list_children_of_alternatives(keywords["anyOf"], nodes)
-    if not fields <= FAST_KEYWORDS:
+    if not FAST_KEYWORDS.issuperset(keywords):
+        if len(keywords) == 1 and "anyOf" in keywords:
+            return _list_children_of_alternatives(keywords["anyOf"], nodes)
         return None
     types = keywords.get("type", TYPES)
-    if "enum" in fields or "const" in fields:
+    if not types & BRACKETS and len(keywords) == 1:
+        return []
+    if "enum" in keywords or "const" in keywords:
         return (
             []
             if fast_satisfiable(schemas, nodes)
@@ -155,7 +154,7 @@ def _list_children(schemas: SchemaSet, node: Subschema, nodes: Nodes) -> list[Sc
         values = keywords.get("properties", {}).values()
         if NEVER in values:  # A forbidden key, which `normalised_object.normalise_plain_object` does not look for.
             return None
-        out += values
+        out += dict.fromkeys(values)
         out.append(keywords.get("additionalProperties", ANY))
     return [other for other in out if other and other != NEVER]
 
@@ -179,15 +178,15 @@ def needs_rule(schemas: SchemaSet, nodes: Nodes) -> bool:
         return schemas == ANY
     node = nodes[schemas[0]]
     assert node is not None
-    names = node.keywords.keys()
-    if not names <= FAST_KEYWORDS or not VALUE_KEYWORDS.isdisjoint(names - {"type"}):
+    keywords = node.keywords
+    if not keywords.get("type", TYPES) & BRACKETS or not FAST_KEYWORDS.issuperset(keywords):
         return False
-    return bool(node.keywords.get("type", TYPES) & BRACKETS) and find_children(schemas, nodes) is not None
+    return "enum" not in keywords and "const" not in keywords and find_children(schemas, nodes) is not None
 
 
 def find_plain_types(schemas: SchemaSet, nodes: Nodes) -> tuple[int, int] | None:
     """Return the types and the draft of a set that is nothing but scalar types; None for any other."""
     node = nodes[schemas[0]] if len(schemas) == 1 and schemas[0] > 0 else None
-    if node is None or node.keywords.keys() != {"type"} or node.keywords["type"] & BRACKETS:
+    if node is None or len(node.keywords) != 1 or node.keywords.get("type", BRACKETS) & BRACKETS:
         return None
     return node.keywords["type"], node.draft

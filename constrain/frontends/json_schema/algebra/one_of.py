@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ....automata.dfa import Dfa
 from ....base.work import spend_work
 from ..core.json_values import OBJECT, STRING, Constant
-from ..core.schema_sets import ANY, NEVER, SchemaSet, intersect_sets
+from ..core.schema_sets import NEVER, SchemaSet, intersect_sets
 from ..core.static_types import StaticBound, are_disjoint
 from ..core.subschema_table import Subschema
 from ..shapes.schema_algebra import SchemaAlgebra
@@ -33,8 +33,8 @@ from .value_keywords import UNEVALUATED
 
 __all__ = ["OneOfLiteral", "find_one_of", "unfold_not_one_of", "unfold_one_of"]
 
-REFERENCE_ONLY = ({"$ref"}, {"$dynamicRef"})
-"""The keywords of a subschema that is nothing but a reference."""
+REFERENCES = frozenset(("$ref", "$dynamicRef"))
+"""The keywords that a subschema which is nothing but a reference has one of."""
 
 MANY_BRANCHES = 8
 """Branches of `oneOf` with texts beyond which one automaton counts how many of them hold."""
@@ -63,7 +63,9 @@ def find_one_of(literal: int, algebra: SchemaAlgebra) -> OneOfLiteral | None:
         keywords = node.keywords
         if "oneOf" in keywords and keywords.keys().isdisjoint(UNEVALUATED):
             return OneOfLiteral(literal, node, given)
-        [schemas] = keywords.values() if keywords.keys() in REFERENCE_ONLY else [ANY]
+        if len(keywords) != 1 or REFERENCES.isdisjoint(keywords):
+            break
+        [schemas] = keywords.values()
         if len(schemas) != 1 or schemas == NEVER:
             break
         literal = schemas[0] if literal > 0 else -schemas[0]

@@ -120,7 +120,7 @@ class ShapeAlgebra(SchemaAlgebra):
         return shape
 
     def _check_progress(self, schemas: SchemaSet) -> None:
-        """Raise CircularSchema if a probe (`is_case_possible`) asks for the Shape that the probe is to simplify.
+        """Raise CircularSchema if a probe (`_probe`) asks for the Shape that the probe is to simplify.
 
         A probe forgets which sets are assumed to be empty, so that nothing else would end such a recursion.
         """
@@ -209,14 +209,24 @@ class ShapeAlgebra(SchemaAlgebra):
         return self._no_strings
 
     def is_possible(self, schemas: SchemaSet) -> bool:
-        """Return whether some value is in the set, or True where that is not known yet.
+        """Return whether some value is in the set, or True where that is not known yet."""
+        return self._probe(self.is_satisfiable, schemas)
 
-        It is decided independently of all sets that are still being decided, so the answer can be cached by callers.
+    def is_case_possible(self, case: ArrayCase | ObjectCase) -> bool:
+        """Return whether some value is in the case, or True where that is not known yet."""
+        check = self._is_object_satisfiable if isinstance(case, ObjectCase) else self._is_array_satisfiable
+        return self._probe(check, case)
+
+    def _probe(self, check: Callable[[A], bool], argument: A) -> bool:
+        """Decide a question independently of all sets that are still being decided, so that callers can cache the
+        answer. Where it depends on a Shape that is being computed, return True: to keep a case, or to subtract a
+        disjoint set, is exact, too.
         """
         opened, self._open, lowest = self._open, {}, self._lowest_assumed
+        self._probes += 1
         try:
-            return self.is_satisfiable(schemas)
-        except CircularSchema:  # Not known yet: subtracting a disjoint set is exact, too.
+            return check(argument)
+        except CircularSchema:
             return True
         finally:
             self._probes -= 1
@@ -312,19 +322,6 @@ class ShapeAlgebra(SchemaAlgebra):
                 known = (*relevant, *positive)
             self._intersections[one, other] = known
         return known
-
-    def is_case_possible(self, case: Any) -> bool:
-        """Return whether some value is in the case, or True where that is not known yet."""
-        opened, self._open, lowest = self._open, {}, self._lowest_assumed
-        self._probes += 1
-        try:
-            return (
-                self._is_object_satisfiable(case) if isinstance(case, ObjectCase) else self._is_array_satisfiable(case)
-            )
-        except CircularSchema:
-            return True
-        finally:
-            self._open, self._lowest_assumed = opened, lowest
 
     def is_satisfiable(self, schemas: SchemaSet) -> bool:
         """Return whether some finite value is in the set."""

@@ -53,6 +53,8 @@ TYPE_BITS = {
 
 def parse_type(context: KeywordContext, name: str, value: Any) -> int:
     """Parse `type`: one name or a list of names, as a mask of bits."""
+    if type(value) is str and value in TYPE_BITS:
+        return TYPE_BITS[value]
     names = value if isinstance(value, list) else [value]
     if not names:
         raise context.error("`type` lists no type.", name)

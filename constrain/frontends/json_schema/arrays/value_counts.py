@@ -114,6 +114,19 @@ class _ValueCounter:
 
     def _count_texts(self, cases: tuple[StringCase, ...]) -> ValueCount:
         """Count the texts of all cases together; of long ones beside a pattern only the shorter ones."""
+        if not cases:
+            return ValueCount(0, 0)
+        known = self.algebra.languages.text_counts
+        key = (cases, self.cap)
+        if key not in known:
+            known[key] = self._count_new_texts(cases)
+        count: ValueCount = known[key]
+        return count
+
+    def _count_new_texts(self, cases: tuple[StringCase, ...]) -> ValueCount:
+        if all(case.values is not None for case in cases):
+            listed = len({text for case in cases for text in case.values or ()})
+            return ValueCount(min(listed, self.cap), listed if listed < self.cap else None)
         parts, exact = [], True
         for case in cases:
             if case.values is None and case.lang == ALL and case.high not in (0, 1):
@@ -127,8 +140,6 @@ class _ValueCounter:
                 top = None if high is None else min(high, max(low, MOST_LENGTH))
                 dfa = dfa.with_length(low, top, max_states=self.algebra.limits.dfa_states)
             parts.append(dfa)
-        if not parts:
-            return ValueCount(0, 0)
         count = Dfa.union_of(parts, max_states=self.algebra.limits.dfa_states).count(self.cap)
         return ValueCount(count, count if exact and count < self.cap else None)
 

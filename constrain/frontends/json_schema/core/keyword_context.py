@@ -64,7 +64,10 @@ class KeywordContext:
 
     def pointer(self, *tokens: str | int) -> str:
         """Return the JSON pointer of a descendant of this subschema, given by reference tokens."""
-        return "/".join((self.node.pointer or "", *map(pointer_token, tokens)))
+        pointer = self.node.pointer or ""
+        for token in tokens:
+            pointer = f"{pointer}/{pointer_token(token)}"
+        return pointer
 
     def parse(self, raw: Any, *tokens: str | int) -> SchemaSet:
         """Return the set of the subschema `raw`, which is at `tokens` below this one."""

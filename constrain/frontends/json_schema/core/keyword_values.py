@@ -75,6 +75,9 @@ def parse_schema_map(context: KeywordContext, name: str, value: Any) -> dict[str
     if not isinstance(value, dict):
         raise context.error(f"`{name}` must be an object of schemas, not {kind_of(value)}.", name)
     parse, scope, pointer = context.parser.parse_subschema, context.scope, context.pointer(name)
+    keys = "".join(value)
+    if keys.isascii() and "/" not in keys and "~" not in keys:
+        return {key: parse(item, scope, f"{pointer}/{key}") for key, item in value.items()}
     return {
         json_values.check_text(key, pointer): parse(item, scope, f"{pointer}/{pointer_token(key)}")
         for key, item in value.items()

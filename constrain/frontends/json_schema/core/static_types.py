@@ -107,8 +107,9 @@ def _compute_node_bound(node: Subschema, nodes: list[Subschema | None], depth: i
 
 def _complement_bound(node: Subschema, nodes: list[Subschema | None]) -> StaticBound:
     """Return the bound of the complement of a node, which is known for nodes that only have `type`."""
-    if node.unparsed is None and set(node.keywords) == {"type"} and not node.keywords["type"] & INTEGER:
-        types = TYPES & ~node.keywords["type"]
+    keywords = node.keywords
+    if len(keywords) == 1 and "type" in keywords and node.unparsed is None and not keywords["type"] & INTEGER:
+        types = TYPES & ~keywords["type"]
         return StaticBound(types, None, {}, None, types == 0)
     return UNKNOWN_BOUND
 

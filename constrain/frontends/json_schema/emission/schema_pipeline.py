@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ....base.errors import LimitError
-from ....base.json_documents import load_document, nests_deeper
+from ....base.json_documents import LoadedDocument
 from ....base.options import Limits, Style
 from ....grammar.nodes import Grammar
 from ..algebra.shape_algebra import CircularSchema, ShapeAlgebra
@@ -24,7 +24,7 @@ DEEP_DOCUMENT = 48
 
 
 def to_grammar(
-    schema: dict[str, Any] | bool | str,
+    schema: dict[str, Any] | bool | str | LoadedDocument,
     *,
     style: Style = Style(),
     registry: Mapping[str, Any] | None = None,
@@ -39,10 +39,10 @@ def to_grammar(
     Raise SchemaError for what is not a schema, UnsupportedError for a keyword that is not enforced (by JSON pointer),
     UnsatisfiableError if no value is an instance, LimitError if a budget of `limits` is spent.
     """
-    document = load_document(schema, limits)
-    deep = nests_deeper(document, DEEP_DOCUMENT)
+    loaded = schema if isinstance(schema, LoadedDocument) else LoadedDocument.of(schema, limits)
+    deep = loaded.nests_deeper(DEEP_DOCUMENT)
     try:
-        return (run_on_fresh_stack if deep else run_with_stack)(_compile, document, style, registry, limits, deep)
+        return (run_on_fresh_stack if deep else run_with_stack)(_compile, loaded.value, style, registry, limits, deep)
     except RecursionError:  # A recursion that is bounded neither by `DEEP_DOCUMENT` nor by `continue_deeper`.
         raise LimitError("This schema is nested too deeply.", pointer="", hint="Use fewer levels.") from None
 

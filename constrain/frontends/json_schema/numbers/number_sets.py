@@ -213,7 +213,7 @@ def emit_numbers(cases: tuple[NumberCase, ...], style: Style, limits: Limits) ->
             dfa = number_case_dfa(case, style, limits.dfa_states)
             if not dfa.is_empty:
                 nodes.append(Chars(dfa))
-    return constants, nodes + emit_any_spelling(tuple(any_spelling), style)
+    return constants, nodes + emit_any_spelling(tuple(any_spelling), style) if any_spelling else nodes
 
 
 FORMS: dict[str | None, Form] = {None: "any", "fraction": "marked", "integer": "integer"}

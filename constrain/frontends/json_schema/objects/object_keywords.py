@@ -25,6 +25,7 @@ OBJECT_KEYWORDS = frozenset((
     "maxProperties", "dependentRequired", "dependencies",
 ))  # fmt: skip
 """The keywords that `build_object_case` reads."""
+TEXT = frozenset((str,))
 
 
 def parse_pattern_properties(context: KeywordContext, name: str, value: Any) -> dict[str, SchemaSet]:
@@ -37,9 +38,12 @@ def parse_pattern_properties(context: KeywordContext, name: str, value: Any) -> 
 
 def parse_required(context: KeywordContext, name: str, value: Any) -> tuple[str, ...]:
     """Parse a list of keys."""
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+    if not isinstance(value, list) or not TEXT.issuperset(map(type, value)):
         raise context.error(f"`{name}` must be an array of strings.", name)
-    return tuple(dict.fromkeys(json_values.check_text(item, context.pointer(name)) for item in value))
+    if not "".join(value).isascii():
+        for item in value:
+            json_values.check_text(item, context.pointer(name))
+    return tuple(dict.fromkeys(value))
 
 
 def parse_dependent_required(context: KeywordContext, name: str, value: Any) -> dict[str, frozenset[str]]:

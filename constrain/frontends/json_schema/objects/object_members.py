@@ -247,25 +247,32 @@ def emit_object(case: NormalisedObject | ClausalObject, emitter: ValueEmitter, d
     """
     if isinstance(case, ClausalObject):
         return object_derivatives.emit_clausal_object(case, emitter, depth)
-    if any(isinstance(emitter.languages.nested(lang), NestedTexts) for lang, _ in (*case.cells, *case.classes)):
-        return format_keys.emit_format_object(case, emitter, depth)
-    properties = tuple(
-        Property(name, emitter.value(schemas, depth + 1), name in case.required, case.needs.get(name, NONE) - {name})
+    languages, needs = emitter.languages, case.needs
+    for lang, _ in (*case.cells, *case.classes):
+        if lang and isinstance(languages.nested(lang), NestedTexts):
+            return format_keys.emit_format_object(case, emitter, depth)
+    value, below, required_names = emitter.value, depth + 1, case.required
+    properties = [
+        Property(name, value(schemas, below), name in required_names, needs[name] - {name} if name in needs else NONE)
         for name, schemas in case.names
-    )
-    declared = tuple(sorted((*(name for name, _ in case.names), *case.forbidden)))
+    ]
     others: list[NameClass] = []
     classes = [(cell, False) for cell in case.cells if cell not in case.classes]
-    for (lang, schemas), required in (*classes, *((cell, True) for cell in case.classes)):
-        dfa = emitter.languages.dfa(lang)
-        if declared and not dfa.endless():  # else the object itself leaves the declared names out, and rows are shared
-            dfa = emitter.languages.dfa(lang | {(False, "texts", declared)})  # type: ignore[arg-type]
+    classes += [(cell, True) for cell in case.classes]
+    for (lang, schemas), required in classes:
+        dfa = languages.dfa(lang)
+        if not dfa.is_endless and (case.names or case.forbidden):
+            # An endless one stays as it is, and rows are shared: the object itself leaves the declared names out.
+            declared = tuple(sorted((*(name for name, _ in case.names), *case.forbidden)))
+            dfa = languages.dfa(lang | {(False, "texts", declared)})  # type: ignore[arg-type]
         if not dfa.is_empty:
-            others.append(NameClass(dfa, emitter.value(schemas, depth + 1), required))
+            others.append(NameClass(dfa, value(schemas, below), required))
     style = emitter.style
     layout = spacing_at(style, depth).layout
     excluded = tuple(case.forbidden)
-    return Object(properties, tuple(others), layout, case.low, case.high, style.key_order, style.escapes, excluded)
+    return Object(
+        tuple(properties), tuple(others), layout, case.low, case.high, style.key_order, style.escapes, excluded
+    )
 
 
 NONE: frozenset[str] = frozenset()

@@ -11,7 +11,7 @@ references; "refused": raises UnsupportedError.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field as dataclass_field
 from functools import cache
 from typing import Any, Literal
 
@@ -64,7 +64,7 @@ class Keyword:
     enforced_by: the function in which the keyword takes effect. applies_to: the type of the values that it constrains;
     "": any value. since, until: the first and the last dialect that has it (4, 6, 7, 2019, 2020). holds: how its value
     contains subschemas. note: a remark, for dialects up to `noted`. stored_as: the keyword under whose name the parsed
-    value is stored, if it is another one.
+    value is stored, if it is another one. field: the name under which it is stored.
     """
 
     name: str
@@ -78,11 +78,10 @@ class Keyword:
     note: str = ""
     noted: int = 2020
     stored_as: str = ""
+    field: str = dataclass_field(init=False)
 
-    @property
-    def field(self) -> str:
-        """The name under which the parsed value is stored."""
-        return self.stored_as or self.name
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "field", self.stored_as or self.name)
 
 
 DYNAMIC = "by the dynamic scope in which the subschema is reached"
@@ -190,15 +189,12 @@ UNEVALUATED_VOCABULARY = frozenset(("unevaluatedItems", "unevaluatedProperties")
 """Of the applicator vocabulary in 2019-09."""
 
 
-def keywords_of_dialect(dialect: Dialect) -> dict[str, Keyword]:
-    """Return the keywords that a dialect has, by name."""
-    return keywords_of_draft(dialect.draft) if dialect.vocabularies is None else _keywords_of_vocabularies(dialect)
-
-
 @cache
-def _keywords_of_vocabularies(dialect: Dialect) -> dict[str, Keyword]:
-    """Return the keywords of the vocabularies of a dialect; those of the core are always there."""
-    names = dialect.vocabularies or frozenset()
+def keywords_of_dialect(dialect: Dialect) -> dict[str, Keyword]:
+    """Return the keywords that a dialect has, by name: those of its vocabularies, and always those of the core."""
+    if dialect.vocabularies is None:
+        return keywords_of_draft(dialect.draft)
+    names = dialect.vocabularies
 
     def is_in_vocabularies(keyword: str) -> bool:
         if keyword.startswith("$"):

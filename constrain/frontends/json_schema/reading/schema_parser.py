@@ -28,6 +28,13 @@ __all__ = ["UnsharedSchemaParser", "SchemaParser"]
 
 NODE = 16
 """Units of work that a subschema counts as."""
+UNITS_AT_ONCE = 1024
+"""Units of work after which they are charged."""
+PLAIN = frozenset((str, int))
+"""Types of values that are equal only if they mean the same."""
+REFERENCES = frozenset(("$ref", "$dynamicRef", "$recursiveRef"))
+IDENTIFIERS = frozenset(("$id", "id", "$schema"))
+"""Names that may open another scope."""
 
 
 class _DynamicScopeNeeded(Exception):
@@ -60,6 +67,7 @@ class SchemaParser(SubschemaParser):
         self._shared: dict[Any, SchemaSet] = {}
         self._queue: deque[Subschema] = deque()
         self._following: dict[Hashable, None] = {}
+        self._units = 0
         self.root = self.parse_subschema(document, self.references.main, "")
         self.read()
 
@@ -73,69 +81,73 @@ class SchemaParser(SubschemaParser):
             keywords, scope = node.unparsed
             node.unparsed = None
             context = KeywordContext(self, node, scope)
+            parsed_keywords = node.keywords
             for keyword, value in keywords:
                 parsed = keyword.parse(context, keyword.name, value)
                 if parsed is not SKIP:
-                    node.keywords[keyword.field] = parsed
+                    parsed_keywords[keyword.field] = parsed
+        self._charge()
+
+    def _charge(self) -> None:
+        """Charge the units of work that have been counted."""
+        spend_work(self._units, "the reading of a schema")
+        self._units = 0
 
     def parse_subschema(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
         """Return the set of a raw subschema; its keywords are parsed later."""
         key: Hashable = pointer
+        units = 6 + (len(pointer) >> 6)
         if self._distinguishes_scopes:
             scope = self.references.enter_dynamically(raw, scope, pointer)
             key = (pointer, scope.entered)
+            units += len(scope.entered)
         known = self._by_pointer.get(key)
         if known is None:
-            spend_work(6 + (len(pointer) >> 6) + len(scope.entered), "the reading of a schema")
+            self._units += units
+            if self._units > UNITS_AT_ONCE:
+                self._charge()
             known = self._by_pointer[key] = self._parse_new(raw, scope, pointer)
         return known
 
     def _parse_new(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
-        if raw is True:
-            return ANY
-        if raw is False:
-            return NEVER
         if not isinstance(raw, dict):
+            if raw is True or raw is False:
+                return ANY if raw else NEVER
             raise SchemaError(f"A schema must be an object or a boolean, not {kind_of(raw)}.", pointer=pointer)
-        if "$id" in raw or "id" in raw or "$schema" in raw:
+        if not IDENTIFIERS.isdisjoint(raw):
             scope = self.references.enter(raw, scope, pointer)
-        table = keywords_of_dialect(scope.dialect)
-        reference = raw.get("$ref")
-        if reference is not None and scope.draft <= 7:
-            return self.follow_reference(reference, scope, pointer + "/$ref")
-        keywords: list[tuple[Keyword, Any]] = []
-        key: list[Any] = [scope.dialect]
-        for name, value in raw.items():
-            keyword = table.get(name)
-            if keyword is not None:
-                keywords.append((keyword, value))
-                if (type(value) is str or type(value) is int) and name[0] != "$":
-                    key += name, value
-        if not keywords:
+        dialect = scope.dialect
+        table = keywords_of_dialect(dialect)
+        names = [name for name in raw if name in table]
+        if "$ref" in raw and (dialect.draft <= 7 or len(names) == 1) and raw["$ref"] is not None:
+            return self.follow_reference(raw["$ref"], scope, pointer + "/$ref")
+        if not names:
             return ANY
-        if len(keywords) == 1 and reference is not None:
-            return self.follow_reference(reference, scope, pointer + "/$ref")
-        if self.shares_nodes and len(key) == 2 * len(keywords) + 1:
+        values = [raw[name] for name in names]
+        if self.shares_nodes and PLAIN.issuperset(map(type, values)) and REFERENCES.isdisjoint(names):
             # Equal plain subschemas (most of them are no more than a type) are one node, looked into once.
-            key_of_node = tuple(key)
-            known = self._shared.get(key_of_node)
+            key = (dialect, *names, *values)
+            known = self._shared.get(key)
             if known is None:
-                known = self._shared[key_of_node] = (self._new(pointer, keywords, scope).number,)
+                known = self._shared[key] = self._new(pointer, [*zip(map(table.__getitem__, names), values)], scope)
             return known
-        return (self._new(pointer, keywords, scope).number,)
+        return self._new(pointer, [*zip(map(table.__getitem__, names), values)], scope)
 
-    def _new(self, pointer: str, keywords: list[tuple[Keyword, Any]], scope: Scope) -> Subschema:
-        spend_work(NODE + len(scope.entered), "reading the schema")
-        node = self.add(pointer, scope.draft)
+    def _new(self, pointer: str, keywords: list[tuple[Keyword, Any]], scope: Scope) -> SchemaSet:
+        """Return the set of a new node with these keywords, which are parsed later."""
+        self._units += NODE + len(scope.entered)
+        node = self.add(pointer, scope.dialect.draft)
         node.unparsed = (keywords, scope)
         self._queue.append(node)
-        return node
+        return (node.number,)
 
     def follow_reference(self, reference: Any, scope: Scope, pointer: str) -> SchemaSet:
         """Return the set that `$ref` names. Raise SchemaError if it names nothing, or only itself."""
         if not isinstance(reference, str):
             raise SchemaError(f"$ref must be a string, not {kind_of(reference)}.", pointer=pointer)
-        return self._parse_target(self.references.resolve(reference, scope, pointer), scope, pointer)
+        target = self.references.resolve(reference, scope, pointer)
+        known = None if self._distinguishes_scopes else self._by_pointer.get(target.pointer)
+        return self._parse_target(target, scope, pointer) if known is None else known
 
     def follow_dynamic_reference(self, reference: Any, scope: Scope, pointer: str) -> SchemaSet:
         """Return the set that `$dynamicRef` or `$recursiveRef` names in a dynamic scope."""
@@ -156,10 +168,10 @@ class SchemaParser(SubschemaParser):
             raise SchemaError("This $ref refers to itself through references alone.", pointer=pointer)
         self._following[visit] = None
         try:
-            scope_of_target = target.scope._replace(entered=scope.entered)
-            return continue_deeper(
-                len(self._following), self.parse_subschema, target.raw, scope_of_target, target.pointer
-            )
+            inside = target.scope
+            if inside.entered != scope.entered:
+                inside = inside._replace(entered=scope.entered)
+            return continue_deeper(len(self._following), self.parse_subschema, target.raw, inside, target.pointer)
         finally:
             del self._following[visit]
 

@@ -16,7 +16,7 @@ may only be at the root of a resource.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
@@ -60,12 +60,15 @@ class ReferenceResolver:
     """
 
     def __init__(self, document: Any, registry: Mapping[str, Any] | None, limits: Limits = Limits()) -> None:
-        base = split_uri(getattr(registry, "base_uri", ""), "")[0]
-        self.registry = {}
-        for uri, schema in check_registry(registry).items():
-            pointer = f"{uri}#"
-            self.registry[resolve_uri(base, split_uri(uri, pointer)[0], pointer)] = load_document(schema, limits)
+        base_uri: str = getattr(registry, "base_uri", "")
+        base = split_uri(base_uri, "")[0] if base_uri else ""
+        self.registry: dict[str, Any] = {}
+        if registry is not None:
+            for uri, schema in check_registry(registry).items():
+                pointer = f"{uri}#"
+                self.registry[resolve_uri(base, split_uri(uri, pointer)[0], pointer)] = load_document(schema, limits)
         self.main = self._open_scope(document, Scope(base, document, "", NEWEST), "")
+        self._targets: dict[Hashable, ReferenceTarget] = {}
         self._declared: ReferenceIndex | None = None
         self._undeclared: dict[Dialect, ReferenceIndex] = {}
 
@@ -100,13 +103,20 @@ class ReferenceResolver:
     # ---- references --------------------------------------------------------------------------------------------
 
     def resolve(self, reference: str, scope: Scope, pointer: str) -> ReferenceTarget:
-        """Return the target of a reference by static resolution."""
+        """Return the target of a reference by static resolution. pointer: where the reference is, for errors."""
+        key = (reference, scope.uri, scope.pointer, scope.dialect, scope.entered)
+        target = self._targets.get(key)
+        if target is None:
+            target = self._targets[key] = self._resolve(reference, scope, pointer)
+        return target
+
+    def _resolve(self, reference: str, scope: Scope, pointer: str) -> ReferenceTarget:
         uri, fragment = ("", reference[1:]) if reference[:1] == "#" else split_uri(reference, pointer)
         if uri:
             scope = self._resource(resolve_uri(scope.uri, uri, pointer), scope.dialect, reference, pointer)
         if not fragment:
             return ReferenceTarget(scope.root, scope, scope.pointer)
-        fragment = unquote(fragment)
+        fragment = unquote(fragment) if "%" in fragment else fragment
         if fragment.startswith("/"):
             return self._follow_pointer(scope, fragment, reference, pointer)
         target = next(
@@ -136,7 +146,7 @@ class ReferenceResolver:
         """Return the target of a JSON pointer; ids on its path change the base URI."""
         raw, location, base = scope.root, scope.pointer, scope
         for part in fragment[1:].split("/"):
-            name = part.replace("~1", "/").replace("~0", "~")
+            name = part.replace("~1", "/").replace("~0", "~") if "~" in part else part
             # An id that is not a string is a key of a map of schemas, such as `properties`.
             if isinstance(raw, dict) and (isinstance(raw.get("$id"), str) or isinstance(raw.get("id"), str)):
                 base = self.enter(raw, base, location)
@@ -259,11 +269,15 @@ def list_anchors(raw: dict[str, Any], draft: int, pointer: str) -> list[str]:
     return [name for name in names if isinstance(name, str)]
 
 
+PLAIN_URI = re.compile(r"[A-Za-z0-9/:.?=&_~%+-]*")
+"""A URI without a fragment in which `urllib.parse` finds no fault: there are no brackets around a host."""
 HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def split_uri(uri: str, pointer: str) -> tuple[str, str]:
     """Return a URI without its fragment, and the fragment. Raise SchemaError if it is not a URI."""
+    if PLAIN_URI.fullmatch(uri):
+        return uri, ""
     try:
         urlsplit(uri)
         absolute, fragment = urldefrag(uri)
@@ -274,6 +288,8 @@ def split_uri(uri: str, pointer: str) -> tuple[str, str]:
 
 def resolve_uri(base: str, uri: str, pointer: str) -> str:
     """Resolve a URI against a base (RFC 3986, section 5). Raise SchemaError if one of them is not a URI."""
+    if not base:
+        return uri
     try:
         return urljoin(base, uri)
     except ValueError as error:

@@ -10,7 +10,7 @@ annotations, names of properties, and anything inside `enum`, `const`, `default`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple, Union
 
 from ....base.errors import SchemaError, UnsupportedError, shorten_text
@@ -18,7 +18,8 @@ from ....base.json_documents import echo_value, pointer_token
 from ....base.options import Limits, Style
 from ....base.work import spend_work
 from ..core.dialects import Scope
-from ..reading.keywords import KEYWORDS, STRUCTURE, keywords_of_dialect, list_annotations
+from ..reading.keywords import KEYWORDS, STRUCTURE, Keyword, keywords_of_dialect, list_annotations
+from ..reading.schema_parser import IDENTIFIERS
 from ..reading.schema_references import ReferenceResolver
 from ..strings.formats import FORMATS
 
@@ -139,6 +140,12 @@ VALUES: dict[str, Callable[[Any], bool]] = {
 }  # fmt: skip
 """By keyword: whether it accepts a value. All other keywords have numbers."""
 
+ROWS: dict[str, list[Keyword]] = {}
+"""The rows of the keyword table by name."""
+for _row in KEYWORDS:
+    ROWS.setdefault(_row.name, []).append(_row)
+ANNOTATIONS = list_annotations()
+
 COMMENTED = ("x-", "_", "//", "--", "#/")
 """Prefixes of names that deliberately assert nothing: extensions, and keywords that were commented out."""
 SHORT = 4
@@ -180,8 +187,13 @@ def find_near_keyword(name: str) -> str:
 
     Near means equal except for case and separators, or at a Damerau-Levenshtein distance of 1, for long keywords 2.
     """
+    return "" if len(name) > LONGEST else _find_near_keyword(name)
+
+
+@lru_cache(4096)
+def _find_near_keyword(name: str) -> str:
     bare = _bare(name)
-    if not bare or len(name) > LONGEST:
+    if not bare:
         return ""
     index = _near()
     shorter = _without_one(bare)
@@ -233,13 +245,13 @@ def keyword_note(name: str, value: Any, beside: Mapping[str, Any], scope: Scope)
         return None
     if name in CONTENT:
         return KeywordNote("the text inside is not looked at, as the specification has it", "", False)
-    rows = [row for row in KEYWORDS if row.name == name]
+    rows = ROWS.get(name, ())
     if any(row.since <= scope.draft <= row.until for row in rows):
         return KeywordNote("of a vocabulary that its $schema leaves out", "", False)
     if rows or (name in HARMLESS and not (name == "id" and scope.draft == 4)):
         empty = name == "additionalItems" and value in (True, {})
         return KeywordNote(f"not a keyword of {name_dialect(scope)}", hint, not empty and name not in HARMLESS)
-    if name in list_annotations():
+    if name in ANNOTATIONS:
         return None
     if name in OPENAPI:
         return KeywordNote(
@@ -335,44 +347,66 @@ def find_suspicious_names(
         if _is_map_of_properties(document):
             hint = '{"type": "object", "properties": {...}} with these names in it, and "required"'
             found.append(SuspiciousName("", "A schema without a keyword", "only names", hint))
+    units = 0
     while todo:
         raw, scope, path = todo.pop()
-        spend_work(1 + len(raw) // 4, "the search for misspelt keywords")
-        if "$id" in raw or "id" in raw or "$schema" in raw:
+        units += 1 + len(raw) // 4
+        if units > UNITS_AT_ONCE:
+            spend_work(units, SEARCH)
+            units = 0
+        if not IDENTIFIERS.isdisjoint(raw):
             try:
                 scope = references.enter(raw, scope, _pointer(path))
             except (SchemaError, UnsupportedError):  # The parser reports it, if anything refers to it.
                 continue
         held = _held(scope.dialect.draft)
-        odd = scope.dialect.vocabularies is not None
+        plain = _list_plain_names(scope.dialect.draft)
+        odd = is_partial = scope.dialect.vocabularies is not None
         below: list[tuple[dict[str, Any], Scope, Path]] = []
-        for name, value in raw.items():
-            holds = held.get(name)
-            if holds is None:
-                odd = True
-            elif holds and type(value) is dict:
+        for name in [name for name in raw if name not in plain]:
+            value, holds = raw[name], held.get(name)
+            if not holds:
+                odd = odd or holds is None
+            elif type(value) is dict:
                 if "schema" in holds:
                     below.append((value, scope, (path, name)))
                 elif holds == "map":
                     here = (path, name)
-                    below += [(item, scope, (here, key)) for key, item in value.items() if type(item) is dict]
+                    units += len(value)
+                    # Most subschemas have only names with nothing to look at.
+                    below += [
+                        (item, scope, (here, key))
+                        for key, item in value.items()
+                        if type(item) is dict and (is_partial or not plain.issuperset(item))
+                    ]
             elif "list" in holds and type(value) is list:
                 here = (path, name)
                 below += [(item, scope, (here, key)) for key, item in enumerate(value) if type(item) is dict]
             elif holds == "format" and not (isinstance(value, str) and value in FORMATS):
                 odd = True
         if odd:
-            found.extend(_in_schema(raw, scope, _pointer(path), style))
+            found.extend(_in_schema(raw, scope, path, style))
         below.reverse()
         todo += below
+    spend_work(units, SEARCH)
     return found
+
+
+SEARCH = "the search for misspelt keywords"
+UNITS_AT_ONCE = 1024
+"""Units of work after which they are charged."""
+
+
+@cache
+def _list_plain_names(draft: int) -> frozenset[str]:
+    """Return the names of a draft that are not suspicious, whatever their values, and hold no subschemas."""
+    return frozenset(name for name, holds in _held(draft).items() if not holds) - IDENTIFIERS
 
 
 def _is_map_of_properties(document: dict[str, Any]) -> bool:
     """Return whether a document has no keyword, and only names with a type or with a schema that has one."""
-    keywords = {row.name for row in KEYWORDS}
-    return not list_annotations().issuperset(document) and all(
-        name not in keywords and _describes_type(value) for name, value in document.items()
+    return not ANNOTATIONS.issuperset(document) and all(
+        name not in ROWS and _describes_type(value) for name, value in document.items()
     )
 
 
@@ -395,19 +429,22 @@ def _held(draft: int) -> dict[str, str]:
     """Return the names of a draft that are not suspicious, with the kind of subschemas that they hold; "format" for
     `format`.
     """
-    held: dict[str, str] = dict.fromkeys(list_annotations(), "")
+    held: dict[str, str] = dict.fromkeys(ANNOTATIONS, "")
     held |= STRUCTURE | {row.name: row.holds for row in KEYWORDS if row.since <= draft <= row.until}
     if draft > 4:
         del held["id"]
     return held | {"format": "format"}
 
 
-def _in_schema(raw: dict[str, Any], scope: Scope, pointer: str, style: Style) -> Iterator[SuspiciousName]:
+def _in_schema(raw: dict[str, Any], scope: Scope, path: Path, style: Style) -> Iterator[SuspiciousName]:
     """Yield the suspicious names among the keywords of one schema."""
     table = keywords_of_dialect(scope.dialect)
+    plain = _list_plain_names(scope.dialect.draft) if scope.dialect.vocabularies is None else ANNOTATIONS - IDENTIFIERS
     if "$ref" in raw and scope.draft <= 7:  # Everything beside it is ignored.
         return
     for name, value in raw.items():
+        if name in plain:
+            continue
         if name not in table:
             said = keyword_note(name, value, raw, scope)
         elif (
@@ -421,7 +458,7 @@ def _in_schema(raw: dict[str, Any], scope: Scope, pointer: str, style: Style) ->
             subject = f"`{shorten_text(name)}` is"
             if name in table:
                 subject, cause = f"The format {echo_value(value)} is", "not known"
-            yield SuspiciousName(f"{pointer}/{pointer_token(name)}", subject, cause, hint)
+            yield SuspiciousName(f"{_pointer(path)}/{pointer_token(name)}", subject, cause, hint)
 
 
 MOST_WARNINGS = 20

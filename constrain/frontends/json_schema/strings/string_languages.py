@@ -8,7 +8,7 @@ the automaton on demand and caches it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 from ....automata.dfa import Dfa
 from ....base.errors import ConstrainError, UnsupportedError
@@ -35,6 +35,9 @@ IRREGULAR_FORMATS = frozenset(("regex",))
 MOST_ENUMERATED_TEXTS = 1_000
 """Most texts of a language that is decided by enumeration."""
 
+MOST_ACCEPTED = 1 << 16
+"""Most answers of `LanguageCache.accepts` that are kept."""
+
 ALL: Language = frozenset()
 """All texts."""
 
@@ -59,6 +62,9 @@ class LanguageCache:
         self._atoms: dict[tuple[bool, str, object], Dfa] = {}
         self._nested: dict[tuple[Language, int, int | None], NestedTexts | Dfa] = {}
         self._common: dict[tuple[str, str], bool] = {}
+        self._accepted: dict[tuple[Language, str], bool] = {}
+        self.text_counts: dict[object, Any] = {}
+        """The counts of texts of `arrays.value_counts`, by case and cap."""
 
     def dfa(self, lang: Language) -> Dfa:
         """Return the automaton of the formula."""
@@ -171,7 +177,16 @@ class LanguageCache:
         return known
 
     def accepts(self, lang: Language, text: str) -> bool:
-        """Return whether a text is in the language."""
+        """Return whether a text is in the language. The same texts and languages meet in many products of cases."""
+        key = (lang, text)
+        known = self._accepted.get(key)
+        if known is None:
+            known = self._accepts(lang, text)
+            if len(self._accepted) < MOST_ACCEPTED:
+                self._accepted[key] = known
+        return known
+
+    def _accepts(self, lang: Language, text: str) -> bool:
         for sign, kind, payload in lang:
             if kind == "texts":
                 if (text in payload) != sign:  # type: ignore[operator]
