@@ -146,7 +146,7 @@ class ByteCode(ABC):
             )
         return self._bind(node)
 
-    def append(self, values: list[int] | tuple[int, ...] | bytes) -> int:
+    def append(self, values: list[int] | tuple[int, ...] | bytes | array[int]) -> int:
         """Append words to the code and return their address. Raise LimitError if the code becomes too large."""
         first = len(self.words)
         if first + len(values) > CODE_LIMIT:
@@ -169,7 +169,7 @@ class ByteCode(ABC):
         for block, known in self.parsers.items():
             if known is parser:
                 return block
-        block = self.append(parser.block(len(self.words), len(self.parsers)).tolist())
+        block = self.append(array("i", parser.block(len(self.words), len(self.parsers)).tobytes()))
         self.parsers[block] = parser
         return block
 
