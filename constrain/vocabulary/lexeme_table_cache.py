@@ -41,7 +41,7 @@ class LexemeTableCache:
 
     def __init__(self, table: MaskTable) -> None:
         self.table = table
-        self.is_used = len(table.arrays[at.OFFSETS]) > LEAST_TOKENS
+        self.is_used = table.tokens >= LEAST_TOKENS
         self.numbers: dict[bytes, int] = {}
         self._stored: dict[tuple[int, int], int] = {}  # readers in the file of a scanner and state, as far as is known
 
@@ -73,7 +73,7 @@ class LexemeTableCache:
         """Schedule what has been built of a parser's scanner to be written."""
         folder = self._folder()
         if folder is not None:
-            WRITING.later(f"{folder}/{parser.key.hex()}", self.table)()
+            WRITING.later(f"{folder}/{self.table.fingerprint[:16]}-{parser.key.hex()}", self.table)()
 
     def write(self, folder: Path, key: bytes) -> None:
         """Write the trees of a scanner that have grown since they were read or written."""
@@ -104,9 +104,9 @@ class LexemeTableCache:
 
 
 def _write(path: str, table: MaskTable) -> None:
-    """Write what is pending of a table; `path` is the folder and the key of the scanner."""
+    """Write what is pending of a table; `path` is the folder, the vocabulary and the key of the scanner."""
     if not table.is_broken:
-        table.lexemes.write(Path(path).parent, bytes.fromhex(Path(path).name))
+        table.lexemes.write(Path(path).parent, bytes.fromhex(Path(path).name.rpartition("-")[2]))
 
 
 WRITING: cache.WriteBehind[MaskTable] = cache.WriteBehind(

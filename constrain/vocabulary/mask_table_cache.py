@@ -41,7 +41,9 @@ def find_mask_table(vocabulary: Vocabulary) -> MaskTable:
         vocabulary.__dict__.pop("mask_table", None)
         table = None
     if table is None:
-        table = vocabulary.__dict__.setdefault("mask_table", _load(vocabulary) or _build(vocabulary))
+        table = _load(vocabulary) or _build(vocabulary)
+        table.learned.is_used = vocabulary.size >= LEAST_TOKENS
+        table = vocabulary.__dict__.setdefault("mask_table", table)
     return table  # type: ignore[no-any-return]
 
 
