@@ -9,7 +9,6 @@ the end are left out beyond MOST_BYTES. Files are sealed (`cache.sealed_files`).
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +16,8 @@ from numpy.typing import NDArray
 from .. import cache
 from ..kernels import layout as at
 from .learned_rows import NOT_MADE, LearnedRow, LearnedRows, expand_row, pack_rows, shorten_row, unpack_rows
+from .shared_table import SharedTable
 from .suffix_tries import append_trie, copy_trie
-
-if TYPE_CHECKING:
-    from .mask_table import MaskTable
 
 __all__ = ["MOST_BYTES", "MOST_FILES", "SUFFIX", "LearnedRowCache"]
 
@@ -40,7 +37,7 @@ class LearnedRowCache:
     `is_used` says whether rows are looked up and written. Callers of `fetch` and `learn` hold the lock of the table.
     """
 
-    def __init__(self, table: MaskTable) -> None:
+    def __init__(self, table: SharedTable) -> None:
         self.table = table
         self.is_used = False
         self._read: LearnedRows | None = None  # what is on disk, once it has been read
@@ -67,7 +64,7 @@ class LearnedRowCache:
         folder = cache.cache_folder_path()
         if name is not None and folder is not None:
             self._use(name, state)
-            WRITING.later(f"{folder}/{self.table.fingerprint}", self.table)()
+            WRITING.later(f"{folder}/{self.table.fingerprint}", self)()
 
     def write(self, folder: Path) -> None:
         """Write the leaf states that this table has used, and those that are on disk."""
@@ -143,12 +140,10 @@ class LearnedRowCache:
         return folder / f"{self.table.fingerprint[:32]}-{cache.digest_code().hex()[:8]}{SUFFIX}"
 
 
-def _write(path: str, table: MaskTable) -> None:
+def _write(path: str, learned: LearnedRowCache) -> None:
     """Write the learned rows of a table; `path` is the folder and the vocabulary."""
-    if not table.is_broken:
-        table.learned.write(Path(path).parent)
+    if not learned.table.is_broken:
+        learned.write(Path(path).parent)
 
 
-WRITING: cache.WriteBehind[MaskTable] = cache.WriteBehind(
-    _write, lambda table: int(table.arrays[at.TABLE][at.N_TRIE] + table.arrays[at.TABLE][at.N_ROWS]), PAUSE
-)
+WRITING: cache.WriteBehind[LearnedRowCache] = cache.WriteBehind(_write, lambda learned: len(learned._used), PAUSE)
