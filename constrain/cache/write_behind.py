@@ -18,7 +18,7 @@ from weakref import ref
 __all__ = ["WriteBehind"]
 
 PAUSE = 1.0
-"""Seconds from the first pending object until all pending objects are written."""
+"""Seconds from the first pending object until all pending objects are written, unless another pause is given."""
 MOST_PENDING = 512
 """Most pending objects. Further ones are not written, so that another process compiles them again."""
 
@@ -30,10 +30,13 @@ class WriteBehind(Generic[_T]):
 
     `write` is called with a path and an object, by the background thread or when the process ends. `progress` returns a
     number that grows with the amount of data to write of an object; an object is queued again only if it has grown.
+    `pause` are the seconds from the first pending object until all pending objects are written (None: PAUSE).
     """
 
-    def __init__(self, write: Callable[[str, _T], None], progress: Callable[[_T], int]) -> None:
-        self.write, self.progress = write, progress
+    def __init__(
+        self, write: Callable[[str, _T], None], progress: Callable[[_T], int], pause: float | None = None
+    ) -> None:
+        self.write, self.progress, self.pause = write, progress, pause
         self.begin()
         os.register_at_fork(after_in_child=self.begin)
         atexit.register(self.flush)
@@ -69,7 +72,7 @@ class WriteBehind(Generic[_T]):
     def _run(self) -> None:
         """Write until the queue is empty. One thread does so, since a write may wait long for a lock."""
         while True:
-            time.sleep(PAUSE)
+            time.sleep(PAUSE if self.pause is None else self.pause)
             try:
                 self.flush()
             finally:

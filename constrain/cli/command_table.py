@@ -48,6 +48,7 @@ COMMANDS = {
     "compare": CommandRow("compare_command", "compare_pair", "Compare two samplers, styles, schemas or grammars."),
     "demo": CommandRow("demo_command", "run_demo", "Demonstrate generation with the embedded model."),
     "warmup": CommandRow("warm_up_command", "warm_up_kernels", "Compile the kernels now, not at the first use."),
+    "cache": CommandRow("cache_command", "show_cache", "Show or remove what is kept on disk."),
     "doctor": CommandRow("doctor_command", "diagnose_tokenizer", "Test a model and tokenizer; say what to set."),
 }
 

@@ -3,6 +3,7 @@
     recent         LRU of the Constraints of this process: compiling an equal source again is a lookup
     programs       linked rules of each source, on disk: a later process computes masks without a frontend
     tables         prepared mask tables on disk: rows, suffix tries and tries
+    learned rows   rows and suffix tries of patterns, formats and numbers, on disk
     lexemes        what the scanners of grammars make of all tokens, on disk
     vocabularies   tokens of rank files on disk
 
@@ -17,7 +18,7 @@ from ..cache.cache_folder import cache_folder_path
 from ..cache.constraint_lru import LRU
 from ..cache.source_keys import cache_key, copy_source
 from ..program.program_cache import ProgramCache
-from ..vocabulary import lexeme_table_cache
+from ..vocabulary import learned_row_cache, lexeme_table_cache
 from ..vocabulary.mask_table_cache import find_mask_table, prepare_common_leaves
 
 __all__ = [
@@ -40,4 +41,5 @@ programs = ProgramCache()
 def flush_caches() -> None:
     """Write everything that is pending, which a thread would write within a second, or the process when it ends."""
     programs.flush()
+    learned_row_cache.WRITING.flush()
     lexeme_table_cache.WRITING.flush()

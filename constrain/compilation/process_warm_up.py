@@ -134,10 +134,8 @@ def warm_up(vocabulary: Vocabulary) -> None:
                 schema = make_schema(properties, dialect)
                 grammar = to_grammar(schema=json.dumps(schema), style=style)
                 matcher = compile_grammar(grammar, vocabulary).matcher()  # bypasses the disk cache
-                text = (
-                    json.dumps(instance).encode() if dialect == DIALECTS[-1] else b'{"' + next(iter(instance)).encode()
-                )
-                for byte in text:
+                text = json.dumps(instance).encode()
+                for byte in text if dialect == DIALECTS[-1] else text[: text.index(b":")]:
                     matcher.mask()
                     matcher.advance_bytes(bytes([byte]))
     for document in (schema, *TABLES):

@@ -17,10 +17,10 @@ import numpy as np
 from .. import cache
 from ..kernels import layout as at
 from .lexeme_trees import PARTS, LexemeTree, extract_tree, find_root, insert_tree, list_roots, list_tree
+from .shared_table import SharedTable
 
 if TYPE_CHECKING:
     from ..lalr.parser_code import Parser
-    from .mask_table import MaskTable
 
 __all__ = ["MOST_BYTES", "MOST_FILES", "SUFFIX", "LexemeTableCache"]
 
@@ -39,9 +39,9 @@ HEAD = len(PARTS)
 class LexemeTableCache:
     """The lexeme tries of one MaskTable on disk. `numbers` are the numbers of scanners by `Parser.key`."""
 
-    def __init__(self, table: MaskTable) -> None:
+    def __init__(self, table: SharedTable) -> None:
         self.table = table
-        self.is_used = len(table.arrays[at.OFFSETS]) > LEAST_TOKENS
+        self.is_used = table.tokens >= LEAST_TOKENS
         self.numbers: dict[bytes, int] = {}
         self._stored: dict[tuple[int, int], int] = {}  # readers in the file of a scanner and state, as far as is known
 
@@ -73,7 +73,7 @@ class LexemeTableCache:
         """Schedule what has been built of a parser's scanner to be written."""
         folder = self._folder()
         if folder is not None:
-            WRITING.later(f"{folder}/{parser.key.hex()}", self.table)()
+            WRITING.later(f"{folder}/{self.table.fingerprint[:16]}-{parser.key.hex()}", self)()
 
     def write(self, folder: Path, key: bytes) -> None:
         """Write the trees of a scanner that have grown since they were read or written."""
@@ -103,14 +103,14 @@ class LexemeTableCache:
         return folder / f"{name.hexdigest()}{SUFFIX}"
 
 
-def _write(path: str, table: MaskTable) -> None:
-    """Write what is pending of a table; `path` is the folder and the key of the scanner."""
-    if not table.is_broken:
-        table.lexemes.write(Path(path).parent, bytes.fromhex(Path(path).name))
+def _write(path: str, lexemes: LexemeTableCache) -> None:
+    """Write what is pending of a table; `path` is the folder, the vocabulary and the key of the scanner."""
+    if not lexemes.table.is_broken:
+        lexemes.write(Path(path).parent, bytes.fromhex(Path(path).name.rpartition("-")[2]))
 
 
-WRITING: cache.WriteBehind[MaskTable] = cache.WriteBehind(
-    _write, lambda table: int(table.arrays[at.TABLE][at.N_LEX_READERS])
+WRITING: cache.WriteBehind[LexemeTableCache] = cache.WriteBehind(
+    _write, lambda lexemes: int(lexemes.table.arrays[at.TABLE][at.N_LEX_READERS])
 )
 
 

@@ -35,6 +35,8 @@ from ..kernels.entry_points import (
     make_suffix_trie,
     order_by_length,
 )
+from .learned_row_cache import LearnedRowCache
+from .learned_rows import NAME_BYTES
 from .lexeme_table_cache import LexemeTableCache
 from .number_leaves import TABLE_IS_FULL, NumberLeaves
 from .token_order import order_tokens
@@ -94,8 +96,9 @@ class MaskTable:
     """The part of mask computation that depends on the vocabulary only.
 
     `context` is int64[2 * SLOTS], an (address, length) pair per slot, filled from TABLE on (see `kernels.layout`).
-    `words` is the number of int32 words of a mask, ceil(V / 32). `is_broken` says whether another thread of the parent
-    process was extending the table when this process was forked; it is then rebuilt.
+    `tokens` is V, the number of tokens, and `words` that of the int32 words of a mask, ceil(V / 32). `is_broken` says
+    whether another thread of the parent process was extending the table when this process was forked; it is then
+    rebuilt.
     """
 
     def __init__(
@@ -107,12 +110,14 @@ class MaskTable:
         self.lock = threading.Lock()
         self.is_broken = False
         fork_handlers.add(self)
-        self.words = (vocabulary.size + 31) // 32
+        self.tokens, self.words = vocabulary.size, (vocabulary.size + 31) // 32
         self.fingerprint = vocabulary.fingerprint
         self.spare: list[Any] = []  # memory blocks of deleted state caches
         self.starts: dict[tuple[bytes, int], int] = dict(starts or {})
         self.row_numbers: dict[bytes, int] = {}  # by the digest of the row
-        self.suffix_tries: dict[tuple[bytes, int], tuple[int, int]] = {}  # root and end by exits and LEAF_CLOSES
+        self.suffix_tries: dict[bytes, tuple[int, int]] = {}  # root and end by name
+        self.trie_names: dict[int, bytes] = {}  # by root
+        self.machine_keys: dict[int, tuple[bytes, int]] = {}  # key of the language, and mode
         nodes = int(vocabulary.offsets[-1]) + 2
         self.arrays: dict[int, NDArray[np.int32]] = {
             at.TABLE: np.zeros(at.HEAD_W, np.int32),
@@ -141,7 +146,7 @@ class MaskTable:
         }
         self.arrays[at.TABLE][at.T_WORDS] = self.words
         self.numbers = NumberLeaves(self.arrays, LEAF_STATES)
-        self.lexemes = LexemeTableCache(self)
+        self.learned, self.lexemes = LearnedRowCache(self), LexemeTableCache(self)
         self.context = np.zeros(2 * at.SLOTS, np.int64)
         for slot, array in self.arrays.items():
             self.context[2 * slot : 2 * slot + 2] = data_address(array), array.size
@@ -195,13 +200,24 @@ class MaskTable:
             state = self.starts.get(key)
             if state is None:
                 if isinstance(language, NumberLanguage):
-                    state = self.numbers.start(self._append_machine(NO_STATES, mode), language)
+                    machine = self._append_machine(NO_STATES, mode)
+                    state = self.numbers.start(machine, language)
                 else:
-                    state = intern_leaf(self.address, self._append_machine(_dfa_block(language), mode), 0, 0)
+                    machine = self._append_machine(_dfa_block(language), mode)
+                    state = intern_leaf(self.address, machine, 0, 0)
                 if state < 0 or expand_leaves(self.address, state, 0) < 0:
                     raise TableFull
-                self.starts[key] = state
+                self.starts[key], self.machine_keys[machine] = state, key
             return state
+
+    def name_state(self, state: int) -> bytes | None:
+        """Return a digest of a leaf state that is the same in every process; None if its machine is from a file."""
+        machine, decoder, dfa_state = self.arrays[at.LEAVES][state * at.LEAF_W : state * at.LEAF_W + 3].tolist()
+        if machine not in self.machine_keys:
+            return None
+        language, mode = self.machine_keys[machine]
+        described = self.numbers.describe(state) if mode == at.NUMBER else f"{decoder} {dfa_state}"
+        return blake2b(described.encode(), digest_size=NAME_BYTES, key=language, salt=bytes([mode])).digest()
 
     def is_number(self, state: int) -> bool:
         """Return whether a leaf state is one of a number."""
@@ -254,7 +270,7 @@ class MaskTable:
             if free != state:
                 self.row(free)
         with self.lock:
-            if leaves[record + at.LEAF_ROW] != -1:
+            if leaves[record + at.LEAF_ROW] != -1 or self.learned.fetch(state):
                 return
             exits = self._find_exits(state)
             self.publish_row(state)
@@ -263,6 +279,7 @@ class MaskTable:
                 self._make_suffixes(state, exits)
             if closes and free == state and counts[at.FREE_ROW] == 0:
                 counts[at.FREE_ROW] = leaves[record + at.LEAF_ROW] + 1
+            self.learned.learn(state)
 
     def build_suffixes(self, state: int) -> None:
         """Build the suffix trie of a leaf state that has a row."""
@@ -271,6 +288,7 @@ class MaskTable:
             if leaves[record + at.LEAF_SUFFIXES] != -1:
                 return
             self._make_suffixes(state, self._find_exits(state))  # again, for the positions where the leaf is left
+            self.learned.learn(state)
 
     def _find_exits(self, state: int) -> int:
         """Write the row of a leaf state, unless it has one, and the exits of its tokens. Return their number."""
@@ -300,33 +318,53 @@ class MaskTable:
         """Store the row that `make_row` has just made for a leaf state, unless there is an equal one; the caller holds
         the lock.
         """
-        counts, rows, words = self.arrays[at.TABLE], self.arrays[at.ROWS], self.words
-        row = int(counts[at.MADE_ROW])
-        if row == counts[at.N_ROWS]:
-            if not self.row_numbers:  # rows from a file
-                for known in range(row):
-                    self.row_numbers.setdefault(_digest(rows[known * words : (known + 1) * words]), known)
-            row = self.row_numbers.setdefault(_digest(rows[row * words : (row + 1) * words]), row)
-            counts[at.N_ROWS] = max(row + 1, counts[at.N_ROWS])
+        row = int(self.arrays[at.TABLE][at.MADE_ROW])
+        if row == self.arrays[at.TABLE][at.N_ROWS]:
+            row = self._number_new_row()
         # Last, since other threads read the row as soon as this is set.
         self.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_ROW] = row
+
+    def store_row(self, row: NDArray[np.int32]) -> int:
+        """Return the number of a row, storing it unless there is an equal one; -1 if the table is full. The caller
+        holds the lock.
+        """
+        first, rows = self.words * int(self.arrays[at.TABLE][at.N_ROWS]), self.arrays[at.ROWS]
+        if first + self.words > rows.size:
+            return -1
+        rows[first : first + self.words] = row
+        return self._number_new_row()
+
+    def _number_new_row(self) -> int:
+        """Return the number of the row that was written after the last one: that of an equal one, if there is one."""
+        counts, rows, words = self.arrays[at.TABLE], self.arrays[at.ROWS], self.words
+        row = int(counts[at.N_ROWS])
+        if not self.row_numbers:  # rows from a file
+            for known in range(row):
+                self.row_numbers.setdefault(_digest(rows[known * words : (known + 1) * words]), known)
+        row = self.row_numbers.setdefault(_digest(rows[row * words : (row + 1) * words]), row)
+        counts[at.N_ROWS] = max(row + 1, counts[at.N_ROWS])
+        return row
 
     def _make_suffixes(self, state: int, exits: int) -> None:
         """Store the suffix trie of a leaf state whose exits were just found: that of equal exits, if there is one."""
         leaves, record, temp = self.arrays[at.LEAVES], state * at.LEAF_W, self.arrays[at.TRIE_TEMP]
         end = at.MERGED_FIRST + at.MERGED_W * exits
-        key = _digest(temp[at.MERGED_FIRST : end]), int(leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES)
-        known = self.suffix_tries.get(key)
+        closes = bytes([leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES])
+        name = blake2b(temp[at.MERGED_FIRST : end].data, digest_size=NAME_BYTES, salt=closes).digest()
+        known = self.suffix_tries.get(name)
         if known is not None:
             leaves[record + at.LEAF_SUFFIXES_END] = known[1]
             leaves[record + at.LEAF_SUFFIXES] = known[0]
             return
         if make_suffix_trie(self.address, state, exits, SUFFIX_BUDGET) == -1:
             raise TableFull
-        self.suffix_tries[key] = (
-            int(leaves[record + at.LEAF_SUFFIXES]),
-            int(leaves[record + at.LEAF_SUFFIXES_END]),
-        )
+        root, last = leaves[record + at.LEAF_SUFFIXES], leaves[record + at.LEAF_SUFFIXES_END]
+        if root >= 0:
+            self.add_trie(name, (int(root), int(last)))
+
+    def add_trie(self, name: bytes, place: tuple[int, int]) -> None:
+        """Register a suffix trie under the digest of its exits. `place`: its root, and the node after its last one."""
+        self.suffix_tries[name], self.trie_names[place[0]] = place, name
 
     def order(self, state: int) -> None:
         """Sort the row of a leaf state by the length that its tokens need."""

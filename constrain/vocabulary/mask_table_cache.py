@@ -28,8 +28,8 @@ SUFFIX = ".table"
 LEAST_TOKENS = 2_048
 """Smaller vocabularies are prepared faster than a file is read."""
 MOST_FILES = 8
-MOST_BYTES = 1 << 30
-"""Most bytes of all files. The most recently written files are retained; each has about 18 MB."""
+MOST_BYTES = 384 << 20
+"""Most bytes of all files. The most recently written files are retained; each has about 11 MB for 128,000 tokens."""
 HEAD = 4096
 """Most bytes that are searched for the end of the first line."""
 
@@ -41,7 +41,9 @@ def find_mask_table(vocabulary: Vocabulary) -> MaskTable:
         vocabulary.__dict__.pop("mask_table", None)
         table = None
     if table is None:
-        table = vocabulary.__dict__.setdefault("mask_table", _load(vocabulary) or _build(vocabulary))
+        table = _load(vocabulary) or _build(vocabulary)
+        table.learned.is_used = vocabulary.size >= LEAST_TOKENS
+        table = vocabulary.__dict__.setdefault("mask_table", table)
     return table  # type: ignore[no-any-return]
 
 

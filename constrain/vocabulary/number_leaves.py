@@ -65,6 +65,11 @@ class NumberLeaves:
             self.rows = NumberRows(self.arrays)
         return self.rows.make(automaton.reader, state, leaf)
 
+    def describe(self, leaf: int) -> str:
+        """Return a text that determines the future of a leaf state within its language, in every process."""
+        machine, _, state = self.arrays[at.LEAVES][leaf * at.LEAF_W : leaf * at.LEAF_W + 3].tolist()
+        return repr(self.automata[machine].states[state])
+
     def expand(self, leaf: int) -> int:
         """Write the transitions of a leaf state, interning its successors. Return 0, or TABLE_IS_FULL."""
         leaves, record = self.arrays[at.LEAVES], leaf * at.LEAF_W

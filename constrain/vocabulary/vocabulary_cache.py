@@ -28,7 +28,7 @@ SUFFIX = ".vocabulary"
 LEAST_BYTES = 1 << 16
 """Smaller files are parsed faster than looked up."""
 MOST_FILES = 16
-MOST_BYTES = 256 << 20
+MOST_BYTES = 64 << 20
 HEAD = 1 << 22
 """Most bytes of the first line."""
 

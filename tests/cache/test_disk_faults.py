@@ -24,7 +24,8 @@ from constrain.vocabulary.mask_table import MaskTable
 from tests.project.test_processes import forked
 
 TOKENS: list[bytes | None] = [bytes([b]) for b in range(256)] + [f"w{k}".encode() for k in range(3_000)] + [None]
-SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}
+A = {"type": "string", "pattern": "^[x-z]+$"}
+SCHEMA = {"type": "object", "properties": {"a": A, "b": {"type": "integer"}}, "required": ["a"]}
 TEXT = b'{"a":"x","b":12}'
 GRAMMAR = 'start: "x" A\nA: /[a-z]+/\n'
 NOBODY = 54_321
@@ -39,7 +40,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def masks() -> list[str]:
-    """All that a process does: a vocabulary's table, a program, a parser and its lexemes are read, or made and written."""
+    """All that a process does: files of each kind are read, or made and written."""
     recent.clear()
     form._grammar.cache_clear()
     vocabulary = Vocabulary.from_tokens(TOKENS, eos_ids=(len(TOKENS) - 1,))
@@ -84,7 +85,7 @@ def list_names(folder: Path) -> list[str]:
     return sorted(one.name for one in folder.iterdir()) if folder.exists() else []
 
 
-KINDS = {".program", ".table", ".parser", ".lexemes"}
+KINDS = {".program", ".table", ".parser", ".lexemes", ".rows"}
 
 
 def test_what_is_written_is_read(store: Path, expected_masks: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

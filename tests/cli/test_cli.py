@@ -62,7 +62,7 @@ def file(tmp_path: Path) -> Callable[[str | bytes], str]:
 
 COMMANDS = (
     "generate", "batch", "choose", "score", "repair", "check", "validate", "sample", "infer", "explain",
-    "compare", "demo", "warmup", "doctor",
+    "compare", "demo", "warmup", "cache", "doctor",
 )  # fmt: skip
 
 

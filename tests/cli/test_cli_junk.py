@@ -53,6 +53,7 @@ RIGHT: dict[str, dict[str, list[str]]] = {
     "compare": {"first": [SCHEMA], "second": [SCHEMA]},
     "demo": {"schema": [SCHEMA]},
     "warmup": {},
+    "cache": {},
     "doctor": {"model": ["bytes"]},
 }
 """A right call of each command; FILE: a file that holds the JSON text 1, EMPTY: an empty one, NEW: a file to write."""
@@ -269,7 +270,7 @@ def test_the_exit_code_of_a_schema_file_is_as_documented(
     assert codes == {name: code for name, code in CODES.items() if name in junk.paths}
 
 
-@pytest.mark.parametrize("command", [name for name in GROUP.commands if name not in ("warmup", "demo")])
+@pytest.mark.parametrize("command", [name for name in GROUP.commands if name not in ("warmup", "cache", "demo")])
 def test_json_of_an_error_is_json(command: str, junk: Junk, capsys: pytest.CaptureFixture[str]) -> None:
     """Where a file cannot be read, --json says so for machines, too."""
     parameter = "schema" if command in ("generate", "score") else next(iter(RIGHT[command]))

@@ -32,7 +32,7 @@ __all__ = ["CachedParser"]
 
 SUFFIX = ".parser"
 MOST_FILES = 64
-MOST_BYTES = 256 << 20
+MOST_BYTES = 64 << 20
 """Most files and bytes in the cache; the oldest files are removed. The parser of Python takes 2 MB."""
 
 Imports = Iterable[tuple[str | None, str, str]]
