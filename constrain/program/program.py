@@ -99,6 +99,8 @@ class Program(ByteCode):
             known = len(self._targets)
             for cell in cells:
                 self.link(cell)
+            if not ahead:
+                return
             following = deque(self._cells_since(known))
             with suppress(LimitError), work_budget(self.work // AHEAD_SHARE, self.work, self.paid):
                 for _ in range(ahead):
