@@ -62,14 +62,15 @@ class RuleLinker(NodeVisitor[None]):
     def link(self, node: Node) -> int:
         """Append the code of a rule with this body and return its entry address."""
         _RuleBodies(self).visit(node)
-        self.words.append(at.END)
+        words = self.words
+        words.append(at.END)
         for operand, rule in self.appended_calls:
             self.set_target(operand)
-            self.words += (at.CALL, self.program.cell(rule), at.END)
+            words += (at.CALL, self.program.cell(rule), at.END)
         base = len(self.program.words)
         for operand in self.relocations:
-            self.words[operand] += base
-        return self.program.append(self.words)
+            words[operand] += base
+        return self.program.append(words)
 
     def visit_literal(self, node: Literal, last: bool = False) -> None:
         if NEVER_TEXT in node.data and not self.names_tokens:

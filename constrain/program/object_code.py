@@ -115,18 +115,14 @@ def _space_code(node: Node, program: ByteCode) -> list[int] | None:
 
     All styles have literals, characters and sequences of these, which this is a faster way for.
     """
-    kind = type(node)
-    if kind is Chars:
-        assert isinstance(node, Chars)
-        check_count(node.low, node.high)
-        leaf = program.leaf(node.dfa, MODES[node.encoding])
-        return [at.LEAF, leaf, node.low, -1 if node.high is None else node.high]
-    if kind is Literal:
-        assert isinstance(node, Literal)
+    if isinstance(node, Chars):
+        low, high = node.low, node.high
+        check_count(low, high)
+        return [at.LEAF, program.leaf(node.dfa, MODES[node.encoding]), low, -1 if high is None else high]
+    if isinstance(node, Literal):
         return list(node.data)
-    if kind is not Sequence:
+    if not isinstance(node, Sequence):
         return None
-    assert isinstance(node, Sequence)
     code: list[int] = []
     for part in node.parts:
         inner = _space_code(part, program)

@@ -19,7 +19,7 @@ from constrain import Vocabulary
 from constrain.base.errors import SchemaError, UnsatisfiableError
 from constrain.base.json_documents import References
 from constrain.frontends.json_schema import to_grammar
-from constrain.frontends.json_schema.reading.schema_references import PLAIN_URI, split_uri
+from constrain.frontends.json_schema.reading.schema_references import PLAIN_URI, PLAIN_URI_REFERENCE, split_uri
 from tests.recogniser_oracle import accepts
 
 BYTES = Vocabulary.bytes()
@@ -269,8 +269,14 @@ def test_the_second_validator_takes_linear_time(run: Any, pattern: str) -> None:
         assert code == 1 and "jsonschema agrees" in out
 
 
-@given(st.from_regex(PLAIN_URI, fullmatch=True) | st.from_regex("(https?:)?//[a-z.:@0-9]*/?[A-Z%20-]*", fullmatch=True))
+URIS = (
+    st.from_regex(PLAIN_URI, fullmatch=True)
+    | st.from_regex(PLAIN_URI_REFERENCE, fullmatch=True)
+    | st.from_regex("((https?:)?//)?[a-zA-Z.:@0-9]*/?[A-Z%20;?-]*#?[a-z#]*", fullmatch=True)
+)
+
+
+@given(URIS)
 def test_a_plain_uri_is_split_as_any_other(uri: str) -> None:
     urlsplit(uri)  # does not raise
-    if PLAIN_URI.fullmatch(uri):
-        assert split_uri(uri, "") == tuple(urldefrag(uri))
+    assert split_uri(uri, "") == tuple(urldefrag(uri))

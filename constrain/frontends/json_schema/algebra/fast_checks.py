@@ -117,9 +117,10 @@ def find_children(schemas: SchemaSet, nodes: Nodes) -> list[SchemaSet] | None:
         return [] if schemas == ANY else None
     node = nodes[schemas[0]]
     assert node is not None
-    if node.children is None:
-        node.children = (_list_children(schemas, node, nodes),)
-    return node.children[0]
+    known = node.children
+    if known is None:
+        known = node.children = (_list_children(schemas, node, nodes),)
+    return known[0]
 
 
 def _list_children(schemas: SchemaSet, node: Subschema, nodes: Nodes) -> list[SchemaSet] | None:

@@ -95,15 +95,15 @@ class SchemaParser(SubschemaParser):
 
     def parse_subschema(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
         """Return the set of a raw subschema; its keywords are parsed later."""
-        key: Hashable = pointer
-        units = 6 + (len(pointer) >> 6)
         if self._distinguishes_scopes:
             scope = self.references.enter_dynamically(raw, scope, pointer)
-            key = (pointer, scope.entered)
-            units += len(scope.entered)
+            key: Hashable = (pointer, scope.entered)
+            self._units += len(scope.entered)
+        else:
+            key = pointer
         known = self._by_pointer.get(key)
         if known is None:
-            self._units += units
+            self._units += 6 + (len(pointer) >> 6)
             if self._units > UNITS_AT_ONCE:
                 self._charge()
             known = self._by_pointer[key] = self._parse_new(raw, scope, pointer)
@@ -118,12 +118,12 @@ class SchemaParser(SubschemaParser):
             scope = self.references.enter(raw, scope, pointer)
         dialect = scope.dialect
         table = keywords_of_dialect(dialect)
-        names = [name for name in raw if name in table]
+        names = [*filter(table.__contains__, raw)]
         if "$ref" in raw and (dialect.draft <= 7 or len(names) == 1) and raw["$ref"] is not None:
             return self.follow_reference(raw["$ref"], scope, pointer + "/$ref")
         if not names:
             return ANY
-        values = [raw[name] for name in names]
+        values = [*map(raw.__getitem__, names)]
         if self.shares_nodes and PLAIN.issuperset(map(type, values)) and REFERENCES.isdisjoint(names):
             # Equal plain subschemas (most of them are no more than a type) are one node, looked into once.
             key = (dialect, *names, *values)

@@ -271,6 +271,8 @@ def list_anchors(raw: dict[str, Any], draft: int, pointer: str) -> list[str]:
 
 PLAIN_URI = re.compile(r"[A-Za-z0-9/:.?=&_~%+-]*")
 """A URI without a fragment in which `urllib.parse` finds no fault: there are no brackets around a host."""
+PLAIN_URI_REFERENCE = re.compile(r"(|https?://[a-z0-9.-]+(?:/[A-Za-z0-9/._~-]*)?)#([!-~]*)")
+"""A URI with a fragment that `urllib.parse` only divides: nothing before the fragment, or what it would not rewrite."""
 HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -278,6 +280,8 @@ def split_uri(uri: str, pointer: str) -> tuple[str, str]:
     """Return a URI without its fragment, and the fragment. Raise SchemaError if it is not a URI."""
     if PLAIN_URI.fullmatch(uri):
         return uri, ""
+    if match := PLAIN_URI_REFERENCE.fullmatch(uri):
+        return match[1], match[2]
     try:
         urlsplit(uri)
         absolute, fragment = urldefrag(uri)

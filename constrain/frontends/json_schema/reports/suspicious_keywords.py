@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache
+from itertools import filterfalse
 from typing import Any, NamedTuple, Union
 
 from ....base.errors import SchemaError, UnsupportedError, shorten_text
@@ -363,7 +364,7 @@ def find_suspicious_names(
         plain = _list_plain_names(scope.dialect.draft)
         odd = is_partial = scope.dialect.vocabularies is not None
         below: list[tuple[dict[str, Any], Scope, Path]] = []
-        for name in [name for name in raw if name not in plain]:
+        for name in filterfalse(plain.__contains__, raw):
             value, holds = raw[name], held.get(name)
             if not holds:
                 odd = odd or holds is None
