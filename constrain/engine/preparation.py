@@ -17,6 +17,7 @@ from bisect import bisect_right, insort
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ from ..program.program import Program
 from ..vocabulary.mask_table import TableFull
 
 if TYPE_CHECKING:
-    from .matcher import Matcher
+    from .matcher_position import MatcherPosition
     from .state_cache import StateCache
 
 __all__ = ["Preparation", "check_seconds", "prepare_matchers"]
@@ -42,7 +43,9 @@ LINK_UNITS = 20_000
 ROW_UNITS = 700
 """Work that a row counts as: it takes about 0.7 ms."""
 SCANNED = 200
-"""Instructions that are read in one unit."""
+"""Instructions that are read in one unit; two take about a microsecond."""
+MOST_KEYS = 256
+"""Keys of an object, nearest first, whose values are looked at from a place within it."""
 MOST_ROWS = 8
 """Leaf states, nearest first, whose rows are made for one leaf."""
 MOST_STATES = 64
@@ -53,21 +56,21 @@ COUNTS = {at.LEAVES: (at.N_LEAVES, at.LEAF_W), at.DFAS: (at.N_DFAS, 1), at.ROWS:
 """Slots of a MaskTable, the field with the number of their records, and int32s of one; 0: of a mask."""
 
 
-class Place(NamedTuple):
+class CodePlace(NamedTuple):
     """A place in the program where a text is or can return to: an instruction, and the register of its rule."""
 
     pc: int
     register: int
 
 
-class References(NamedTuple):
+class CodeReferences(NamedTuple):
     """What the code after a place refers to, in the order of the text: rule cells and leaves."""
 
     cells: dict[int, None]
     leaves: dict[int, None]
 
 
-def prepare_matchers(matchers: Iterable[Matcher], is_over: Callable[[], bool]) -> bool:
+def prepare_matchers(matchers: Iterable[MatcherPosition], is_over: Callable[[], bool]) -> bool:
     """Prepare what the next masks of these texts can need, a unit for each in turn, until `is_over`.
 
     Returns whether something is left. `is_over` is called before each unit. A text whose position raises an error is
@@ -123,7 +126,7 @@ class PreparedParts:
     def __init__(self, work: int) -> None:
         self.work_left = work // WORK_SHARE
         self.finished: set[int] = set()
-        self.references: dict[int, References] = {}
+        self.references: dict[int, CodeReferences] = {}
         self.sets: set[int] = set()
         self.states: set[int] = set()
         self.entries: list[tuple[int, int]] = []
@@ -167,7 +170,7 @@ class Preparation:
             if owner in parts.finished:
                 continue
             owners.append(owner)
-            references = References({}, {})
+            references = CodeReferences({}, {})
             yield from self._read_code(place, references)
             yield from self._prepare_leaves(references.leaves)
             queue.extend(references.cells)
@@ -217,15 +220,15 @@ class Preparation:
         code = self.state_cache.arrays[at.CODE]
         return [state for pc, state, *_ in self._list_configs(number) if code[pc] in (at.LEAF, at.OTHER) and state >= 0]
 
-    def _list_places(self, number: int) -> list[Place]:
+    def _list_places(self, number: int) -> list[CodePlace]:
         """Return the places where the configurations of a set are and can return to, innermost first.
 
         Each stack node is read once, also where stacks have many callers or cycles, as of left recursion.
         """
         nodes, edges = self.state_cache.arrays[at.NODES], self.state_cache.arrays[at.EDGES]
-        places, seen = dict[Place, None](), dict[int, None]()
+        places, seen = dict[CodePlace, None](), dict[int, None]()
         for pc, _, node, register, _ in self._list_configs(number):
-            places[Place(pc, register)] = seen[node] = None
+            places[CodePlace(pc, register)] = seen[node] = None
         level = list(seen)
         while level:
             above, level = level, []
@@ -234,7 +237,7 @@ class Preparation:
                 callers = edges[at.EDGE_W * first : at.EDGE_W * (first + count)].reshape(-1, at.EDGE_W)
                 for pc, register, below in callers.tolist():
                     if pc != at.RETURN:
-                        places[Place(pc, register)] = None
+                        places[CodePlace(pc, register)] = None
                     if below not in seen:
                         seen[below] = None
                         level.append(below)
@@ -249,16 +252,16 @@ class Preparation:
         self.state_cache._load_code()
         return spent > 0
 
-    def _read_rule(self, cell: int) -> Generator[bool, None, References]:
+    def _read_rule(self, cell: int) -> Generator[bool, None, CodeReferences]:
         """Return what a linked rule refers to, after yielding for each unit of reading it."""
         references = self.parts.references.get(cell)
         if references is None:
-            references = References({}, {})
-            yield from self._read_code(Place(self.program.words[cell], 0), references)
+            references = CodeReferences({}, {})
+            yield from self._read_code(CodePlace(self.program.words[cell], 0), references)
             self.parts.references[cell] = references
         return references
 
-    def _read_code(self, place: Place, references: References) -> Iterator[bool]:
+    def _read_code(self, place: CodePlace, references: CodeReferences) -> Iterator[bool]:
         """Add what the code after a place refers to, depth first in the order of the text."""
         words = self.program.words
         todo, seen = [place.pc], set[int]()
@@ -282,7 +285,10 @@ class Preparation:
                 following = list_following(words, pc)
             todo.extend(reversed(following))
             if len(seen) % SCANNED == 0:
+                self.parts.work_left -= SCANNED // 2
                 yield True
+                if self.parts.work_left <= 0:
+                    return
 
     def _list_open_keys(self, block: int, state: int) -> list[int]:
         """Return where the values of an object's declared keys begin that have not come: first those that may be next,
@@ -291,17 +297,14 @@ class Preparation:
         words, objects = self.program.words, self.state_cache.arrays[at.OBJECTS]
         count, targets = words[block + at.OBJ_COUNT], words[block + at.OBJ_TARGETS]
         if objects[state + at.O_BLOCK] != block:
-            return words[targets : targets + count].tolist()
+            return list(words[targets : targets + min(count, MOST_KEYS)])
         width, ranks = words[block + at.OBJ_WORDS], words[block + at.OBJ_RANKS]
         first = int(objects[state + at.O_NEXT]) if words[block + at.OBJ_ORDER] == 0 else 0
         bits = objects[state + at.O_BITS : state + at.O_BITS + 2 * width].tolist()
-        has_come = [key for key in range(count) if bits[key >> 5] >> (key & 31) & 1]
-        is_next = [bits[width + (rank >> 5)] >> (rank & 31) & 1 for rank in words[ranks : ranks + count]]
-        left = sorted(set(range(first, count)).difference(has_come))
-        return [
-            words[targets + key]
-            for key in [*filter(is_next.__getitem__, left)] + [key for key in left if not is_next[key]]
-        ]
+        left = (key for key in range(first, count) if not bits[key >> 5] >> (key & 31) & 1)
+        nearest = [(key, words[ranks + key]) for key in islice(left, MOST_KEYS)]
+        nearest.sort(key=lambda one: not bits[width + (one[1] >> 5)] >> (one[1] & 31) & 1)
+        return [words[targets + key] for key, _ in nearest]
 
     # ---- leaves -------------------------------------------------------------------------------------------------
 
@@ -309,6 +312,8 @@ class Preparation:
         """Begin leaves, and make the rows of their first states."""
         state_cache = self.state_cache
         for leaf in leaves:
+            if leaf >= len(state_cache.arrays[at.STARTS]):
+                state_cache._load_code()  # another thread has linked more
             if state_cache.arrays[at.STARTS][leaf] < 0:
                 if not self._may_grow():
                     return
@@ -360,7 +365,10 @@ class Preparation:
         return int(self.table.arrays[at.LEAVES][state * at.LEAF_W + field])
 
     def _call_table(self, make: Callable[[int], None], number: int) -> None:
-        """Let the table make something. An error is left to the step that needs it; so is a table that is full."""
+        """Let the table make something. After an error, or if the table is full, no more is prepared.
+
+        The step that needs it meets the same.
+        """
         try:
             make(number)
         except (ConstrainError, TableFull):

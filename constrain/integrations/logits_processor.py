@@ -143,6 +143,7 @@ class ConstraintLogitsProcessor:
         self.known: OrderedDict[tuple[int, bytes], RowPosition] = OrderedDict()
         self.width: int | None = None
         self.all_ended = False
+        self.open_matchers: list[Matcher] = []  # of the rows of the last masks that go on
         self.prefetcher: ScoreMasker | None = None  # set by `mask_prefetching.MaskPrefetcher`
 
     def __len__(self) -> int:
@@ -226,7 +227,8 @@ class ConstraintLogitsProcessor:
         positions = [self.position(row, start, owner, len(ids)) for row, owner in zip(ids, owners)]
         self.all_ended = self.on_refused == "raise" and all(one.ended > 1 for one in positions)
         going = [row for row, one in enumerate(positions) if isinstance(one.matcher, Matcher) and one.is_open]
-        fill_masks([positions[row].matcher for row in going], out, rows=going if len(going) < len(out) else None)
+        self.open_matchers = [positions[row].matcher for row in going]
+        fill_masks(self.open_matchers, out, rows=going if len(going) < len(out) else None)
         for row, position in enumerate(positions):
             if row in going:
                 position.narrow(out[row])

@@ -10,16 +10,21 @@ them.
     model.generate(..., logits_processor=[processor], stopping_criteria=[Ahead(processor)])
 
 If the processor receives other ids than were announced (the first step, reordered beams), it computes the masks then.
+
+From then until the processor is called, the thread prepares for the masks after them (`engine.preparation`).
 """
 
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 import torch
 from numba import cuda
 
+from ..decoding.idle_preparation import PAUSE
+from ..engine.preparation import prepare_matchers
 from .cuda.device_masks import apply_mask
 from .cuda.tensor_launch import KINDS
 from .logits_processor import ConstraintLogitsProcessor, mask_scores
@@ -39,20 +44,29 @@ class MaskPrefetcher:
         self._shape: tuple[int, ...] | None = None
         self._ids: torch.Tensor | None = None
         self._made: Future[tuple[torch.Tensor, Any]] | None = None
+        self._prepared: Future[None] | None = None
+        self._is_called = Event()  # the processor waits for masks, or a step has ended
         self._stream: Any = None
         processor.prefetcher = self
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:
         """Return bool [rows], all False. input_ids: int64 [rows, length], the ids that the processor receives next."""
+        self._is_called.set()
+        if self._prepared is not None:
+            self._prepared.result()
+            self._prepared = None
         if self._made is not None:
             self._made.exception()  # waits; a failure is raised by the processor's own call
             self._made = None
         if self._shape is not None and len(input_ids) == self._shape[0]:
             self._ids, self._made = input_ids, self._start(input_ids)
+            self._is_called.clear()
+            self._prepared = self._worker.submit(self._prepare)
         return torch.zeros(len(input_ids), dtype=torch.bool, device=input_ids.device)
 
     def masks(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Return int32 [rows, words] on the device of the scores: masks computed ahead, or now by the same thread."""
+        self._is_called.set()
         made, ids = self._made, self._ids
         shape, self._shape = self._shape, tuple(scores.shape)
         self._made = self._ids = None
@@ -84,6 +98,10 @@ class MaskPrefetcher:
             drawn = torch.cuda.Event()
             drawn.record(torch.cuda.current_stream(input_ids.device))
         return self._worker.submit(self._make, input_ids, drawn)
+
+    def _prepare(self) -> None:
+        """In the worker, after the masks: prepare for the next ones until the processor is called."""
+        prepare_matchers(self.processor.open_matchers, lambda: self._is_called.wait(PAUSE))
 
     def _make(self, input_ids: torch.Tensor, drawn: Any) -> tuple[torch.Tensor, Any]:
         """In the worker: copy ids to the host, compute masks, copy them to the device.

@@ -72,6 +72,34 @@ def test_decode_writes_what_a_plain_loop_writes() -> None:
     assert len({len(tokens) for tokens in got.tokens}) > 1
 
 
+def test_the_host_prepares_while_it_would_wait_for_tokens() -> None:
+    """Until the tokens are there, and the texts are the same."""
+
+    class Slow(Overlap):
+        def __init__(self, units: int) -> None:
+            super().__init__(2, 1, "cpu")
+            self.units, self.asked = units, 0
+
+        def is_fetched(self) -> bool:
+            assert super().is_fetched(), "on the CPU there is nothing to wait for"
+            self.asked += 1
+            return self.asked > self.units
+
+    texts, asked = [], []
+    for units in (0, 1000):
+        grammar = 'root ::= "a" b\nb ::= "a" b "b" | "b" c\nc ::= "b" c "-" | "1" d\nd ::= "12" d "a" | "-"'
+        constraint = constrain.compile(VOCABULARY, form=constrain.gbnf(grammar))
+        overlap = Slow(units)
+        got = decode_batch(
+            Model(2), [constraint.matcher() for _ in range(2)], "cpu", max_tokens=9, overlap=overlap,
+            seeds=torch.zeros(2, dtype=torch.int64), sample=likeliest,
+        )  # fmt: skip
+        texts.append(got.tokens)
+        asked.append(overlap.asked)
+    assert texts[0] == texts[1]
+    assert 0 < asked[0] < asked[1] < 1000, "a unit for each question, and an end when nothing is left"
+
+
 def test_decode_stops_in_time_and_reports_rows_without_tokens() -> None:
     one = constrain.compile(VOCABULARY, regex="[ab]{3,9}")
     model = Model(1)

@@ -11,6 +11,7 @@ import pytest
 transformers = pytest.importorskip("transformers")
 import torch  # noqa: E402
 
+from constrain import compile as compile_constraint  # noqa: E402
 from constrain.decoding.generation_loop import generate_text  # noqa: E402
 from constrain.integrations.logits_processor import ConstraintLogitsProcessor  # noqa: E402
 from constrain.sampling.core.masked_sampling import Proposal, allowed_tokens  # noqa: E402
@@ -153,6 +154,28 @@ def test_prefetched_masks_are_the_same(family: str) -> None:
     assert prefetcher.ready_count >= 2 * (output.shape[1] - start - 1) > 0
     beams = model_generate(loaded, inputs, processor, num_beams=2, stopping_criteria=[prefetcher])
     assert torch.equal(beams, model_generate(loaded, inputs, ConstraintLogitsProcessor(constraint), num_beams=2))
+
+
+def test_the_thread_that_prefetches_prepares_for_the_next_masks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the masks of each step, for the rows that go on; the texts are the same."""
+    from constrain.engine.preparation import prepare_matchers
+    from constrain.integrations import mask_prefetching
+
+    loaded = made("llama")
+    constraint = compile_constraint(loaded.vocabulary, regex="(a|b[0-9]{2}|t){6,9}")
+    inputs = inputs_for(loaded, *PROMPTS[:3])
+    want = model_generate(loaded, inputs, ConstraintLogitsProcessor(constraint))
+    prepared: list[tuple[int, bool]] = []
+    monkeypatch.setattr(
+        mask_prefetching,
+        "prepare_matchers",
+        lambda matchers, is_over: prepared.append((len(matchers), prepare_matchers(matchers, is_over))),
+    )
+    processor = ConstraintLogitsProcessor(constraint)
+    output = model_generate(loaded, inputs, processor, stopping_criteria=[mask_prefetching.MaskPrefetcher(processor)])
+    assert torch.equal(output, want)
+    assert len(prepared) >= output.shape[1] - inputs["input_ids"].shape[1] - 1 > 3
+    assert prepared[0][0] == 3
 
 
 @pytest.mark.parametrize("family", FAMILIES)

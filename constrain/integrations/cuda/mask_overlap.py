@@ -5,9 +5,10 @@
     host             launches forward(n+1) . advance, mask ^
 
 The host waits for one small copy, that of the tokens. It does so after launching the forward pass, and the copy itself
-depends on the sampling only. The current stream waits for the masks where it needs them. So launching, advancing and
-masking add no time as long as together they take less time than the model. `Overlap` holds the buffers; `decode_batch`
-is the loop. On the CPU all transfers are plain copies, so that results can be tested without a GPU.
+depends on the sampling only; while it would wait, it prepares for the next masks (`engine.preparation`). The current
+stream waits for the masks where it needs them. So launching, advancing and masking add no time as long as together they
+take less time than the model. `Overlap` holds the buffers; `decode_batch` is the loop. On the CPU all transfers are
+plain copies, so that results can be tested without a GPU.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError
 from ...engine.batches import advance_all, fill_masks
+from ...engine.preparation import prepare_matchers
 from ...sampling.core.token_masses import mask_of
 from .device_sampling import mask_softmax_sample
 
@@ -105,6 +107,10 @@ class Overlap:
             self._fetched.synchronize()
         out: Ints = self._tokens.numpy()
         return out
+
+    def is_fetched(self) -> bool:
+        """Return whether `fetched` would return at once."""
+        return not self.is_beside or bool(self._fetched.query())
 
 
 @dataclass
@@ -193,6 +199,7 @@ def decode_batch(
         finished = finished | torch.isin(drawn.tokens, last)
         if step + 1 < max_tokens:
             logits = forward(drawn.tokens)
+            prepare_matchers([matchers[row] for row in going], overlap.is_fetched)
         tokens = overlap.fetched().tolist()
         for row in going:
             if tokens[row] < 0:
