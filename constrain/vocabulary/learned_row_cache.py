@@ -9,6 +9,7 @@ the end are left out beyond MOST_BYTES. Files are sealed (`cache.sealed_files`).
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,10 @@ from numpy.typing import NDArray
 from .. import cache
 from ..kernels import layout as at
 from .learned_rows import NOT_MADE, LearnedRow, LearnedRows, expand_row, pack_rows, shorten_row, unpack_rows
-from .shared_table import SharedTable
 from .suffix_tries import append_trie, copy_trie
+
+if TYPE_CHECKING:
+    from .shared_table import SharedTable
 
 __all__ = ["MOST_BYTES", "MOST_FILES", "SUFFIX", "LearnedRowCache"]
 

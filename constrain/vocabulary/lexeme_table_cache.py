@@ -17,10 +17,10 @@ import numpy as np
 from .. import cache
 from ..kernels import layout as at
 from .lexeme_trees import PARTS, LexemeTree, extract_tree, find_root, insert_tree, list_roots, list_tree
-from .shared_table import SharedTable
 
 if TYPE_CHECKING:
     from ..lalr.parser_code import Parser
+    from .shared_table import SharedTable
 
 __all__ = ["MOST_BYTES", "MOST_FILES", "SUFFIX", "LexemeTableCache"]
 
@@ -84,8 +84,8 @@ class LexemeTableCache:
                 chosen = list_tree(arrays, root)
                 tree = extract_tree(arrays, chosen) if len(chosen) > stored + stored // GROWTH else None
             if tree is not None:
-                counts = np.array([len(part) for part in tree.parts], np.int32)
-                parts = [part.data for part in (counts, *tree.parts)]
+                counts = np.array([len(part) for part in tree], np.int32)
+                parts = [part.data for part in (counts, *tree)]
                 cache.write_sealed(self._path(folder, key, state), cache.digest_code(), parts)
                 self._stored[scanner, state], written = len(chosen), True
         if written:

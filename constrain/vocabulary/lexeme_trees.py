@@ -8,7 +8,7 @@ one tree into arrays whose numbers begin with 0; `insert_tree` appends such arra
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,7 @@ PARTS = (
 """Slot, field of TABLE with the count, and width of the records, of each part of a tree."""
 
 
-@dataclass(frozen=True, eq=False)
-class LexemeTree:
+class LexemeTree(NamedTuple):
     """A tree of readers; the first one is the root.
 
     Attributes
@@ -46,11 +45,6 @@ class LexemeTree:
     classes: Ints
     exits: Ints
     words: Ints
-
-    @property
-    def parts(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """All arrays, in the order of PARTS."""
-        return self.readers, self.classes, self.exits, self.words
 
 
 def find_root(arrays: Arrays, scanner: int, state: int) -> int:
@@ -134,7 +128,7 @@ def insert_tree(arrays: Arrays, tree: LexemeTree, scanner: int) -> int:
     counts = arrays[at.TABLE]
     first = [int(counts[count]) for _, count, _ in PARTS]
     if any(width * start + part.size > arrays[slot].size
-           for (slot, _, width), start, part in zip(PARTS, first, tree.parts)):  # fmt: skip
+           for (slot, _, width), start, part in zip(PARTS, first, tree)):  # fmt: skip
         return -1
     readers, classes, exits = tree.readers.copy(), tree.classes.copy(), tree.exits.copy()
     readers[:, at.READER_SCANNER] = scanner

@@ -148,7 +148,7 @@ def test_a_tree_inserted_elsewhere_is_the_same_tree(name: str, which: int, scann
         found = insert_tree(other.arrays, tree, number)
         assert find_root(other.arrays, number, state) == found
     again = extract_tree(other.arrays, list_tree(other.arrays, found))
-    assert all(np.array_equal(one, two) for one, two in zip(tree.parts, again.parts))
+    assert all(np.array_equal(one, two) for one, two in zip(tree, again))
 
 
 def test_a_tree_is_not_inserted_where_it_does_not_fit() -> None:
