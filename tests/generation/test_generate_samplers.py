@@ -103,8 +103,8 @@ def tempered_law(temperature: float, critic: Callable[[str], float]) -> dict[str
     return {text: p * math.exp(critic(text)) for text, p in law.items()}
 
 
-def prefer_short(text: str) -> float:
-    return -1.5 * len(text)
+def prefer_b(text: str) -> float:
+    return 2.0 * text.startswith("b")
 
 
 @pytest.mark.parametrize("sampler", ["auto", *(name for name in SAMPLERS if name != "markov")])
@@ -112,9 +112,9 @@ def test_a_target_is_what_every_sampler_draws_from(sampler: str) -> None:
     """Temperature and critic at once: shares of the weight of each text, and log Z, are nearer to this law than to
     those where one of the two is left out.
     """
-    law = tempered_law(2.0, prefer_short)
-    wrong = [tempered_law(1.0, prefer_short), tempered_law(2.0, lambda text: 0.0)]
-    target = SamplingTarget(temperature=2.0, critic=prefer_short)
+    law = tempered_law(2.0, prefer_b)
+    wrong = [tempered_law(1.0, prefer_b), tempered_law(2.0, lambda text: 0.0)]
+    target = SamplingTarget(temperature=2.0, critic=prefer_b)
     n = 20 if sampler == "without_replacement" else 1500
     made = generate(LM, **{**GIVEN, "n": n}, sampler=sampler, target=target)
     weights = np.exp([one.log_weight for one in made])
