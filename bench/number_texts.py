@@ -4,9 +4,9 @@
 
 Random sets of numbers, with bounds, multiples and listed values, as `tests/number_oracle.py` draws them: all prefixes
 of RFC 8259 numbers up to a length, over a few digits. Of each text that its automaton allows, acceptance is compared
-with Fraction, and the shortest completion of its state, which another text may have reached, is judged by Fraction,
-too; so is a random suffix of some. Of a text that is refused, it is checked that it is no number of the set, and that
-no sampled member begins with it.
+with Fraction. Of a share of the states a completion is searched, and judged by Fraction after each text that reaches
+the state; so is a random suffix of some texts. Of a text that is refused, it is checked that it is no number of the
+set, and that no sampled member begins with it.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from random import Random
 from typing import NamedTuple
 
 from constrain.automata.numerals.number_automaton import NumberAutomaton
-from tests.number_oracle import ALPHABET, PREFIX, NumberOracle, complete, follow, random_oracle, random_suffix
+from tests.number_oracle import ALPHABET, PREFIX, NumberOracle, descend, follow, random_oracle, random_suffix
 
 from .options import build_parser
 from .tables import print_rows
 
 __all__ = ["NumberCounts", "check_set", "main"]
 
-SUFFIXES, SAMPLED = 0.3, 0.05
-"""Shares of the texts that are continued by a suffix, and of the refusals that are compared with members."""
+COMPLETED, SUFFIXES, SAMPLED = 0.2, 0.3, 0.05
+"""Shares of the states whose completion is searched, of the texts that are continued by a suffix, and of the refusals
+that are compared with members."""
 SHOWN = 10
 """Mismatches that are printed."""
 
@@ -46,14 +47,14 @@ def check_set(oracle: NumberOracle, length: int, random: Random) -> NumberCounts
     todo: list[tuple[str, int]] = [] if automaton.is_empty else [("", 0)]
     while todo:
         text, state = todo.pop()
-        if state not in completions:
-            completions[state] = complete(automaton, state)
-        texts = [(text, automaton.accepts(state)), (text + completions[state], True)]
+        texts = [(text, automaton.accepts(state))]
+        if state in completions or random.random() < COMPLETED:
+            texts.append((text + descend(automaton, state, completions), True))
         if random.random() < SUFFIXES:
             suffix = random_suffix(random, text)
             after = follow(automaton, suffix, state)
             texts.append((text + suffix, after is not None and automaton.accepts(after)))
-        row = automaton.row(state)
+        row = automaton.row(state) if len(text) < length else {}
         for char in ALPHABET if len(text) < length else "":
             longer = text + char
             if ord(char) in row:

@@ -206,6 +206,28 @@ def complete(automaton: NumberAutomaton, state: int) -> str:
                 heappush(heap, (len(text) + 1 + automaton.least(after), text + chr(byte), after))
 
 
+def descend(automaton: NumberAutomaton, state: int, known: dict[int, str]) -> str:
+    """Return a completion, remembering those of the states on its way in `known`.
+
+    It is found by a descent along the least numbers of bytes, and shortest. Where a limit of digits makes these too
+    small for a descent, `complete` goes on.
+    """
+    path: list[tuple[int, str]] = []
+    while state not in known:
+        least = automaton.least(state)
+        row = automaton.row(state)
+        byte = next((byte for byte, after in row.items() if automaton.least(after) == least - 1), None)
+        if byte is None:
+            known[state] = complete(automaton, state)
+        else:
+            path.append((state, chr(byte)))
+            state = row[byte]
+    for before, char in reversed(path):
+        known[before] = char + known[state]
+        state = before
+    return known[state]
+
+
 def random_suffix(random: Random, text: str) -> str:
     """Return what may follow a text syntactically, most often."""
 

@@ -19,6 +19,7 @@ from ..base.errors import ConstrainError, LimitError
 from ..base.fork_safety import fork_handlers
 from ..base.options import Limits
 from ..base.reserved_memory import map_pages
+from ..base.work import WorkBudget, active_budget, use_budget
 from ..kernels import layout as at
 from ..kernels.entry_points import address_of, rehash_tables, start_set
 from ..program.least_costs import LeastCosts
@@ -149,6 +150,7 @@ class StateCache(GuardedSets):
         self.most_bytes, self.work = limits.state_cache_bytes, limits.work
         self.thread, self.is_lost = get_ident(), False
         self.epoch = epoch
+        self._table_budget = WorkBudget(self.work)  # of one step, for states of numbers
         self.derived: dict[type, Any] = {}  # results that other classes derived from the sets, by class
         self.table = find_mask_table(vocabulary)
         try:
@@ -225,6 +227,7 @@ class StateCache(GuardedSets):
         if result != -1:
             return result
         self.uniqueness.begin_step(length)
+        self._table_budget = active_budget() or WorkBudget(self.work)
         rounds = 0
         while True:
             try:
@@ -276,12 +279,9 @@ class StateCache(GuardedSets):
                 # A closure restarts for each unlinked rule of a chain of calls, so link further ones ahead.
                 self.program.link_following(missing, 1 << min(rounds, 16) if rounds > ROUNDS_BEFORE_AHEAD else 0)
                 self._load_code()
-            elif status == at.NEED_START:
-                self.arrays[at.STARTS][argument] = self.table.start(*self.program.leaves[argument])
-            elif status == at.NEED_LEAF:
-                self.table.expand(argument)
-            elif status == at.NEED_ROW:
-                self.table.row(argument)
+            elif status in (at.NEED_START, at.NEED_LEAF, at.NEED_ROW):
+                with use_budget(self._table_budget):
+                    self._extend_table(status, argument)
             elif status == at.NEED_SUFFIXES:
                 self.table.build_suffixes(argument)
             elif status == at.NEED_BY_LENGTH:
@@ -318,6 +318,15 @@ class StateCache(GuardedSets):
                 self.vocabulary.__dict__.pop("mask_table", None)
             self.reset()
             raise StateCacheEvicted from None
+
+    def _extend_table(self, status: int, argument: int) -> None:
+        """Serve a request for the start, the transitions or the row of a leaf state."""
+        if status == at.NEED_START:
+            self.arrays[at.STARTS][argument] = self.table.start(*self.program.leaves[argument])
+        elif status == at.NEED_LEAF:
+            self.table.expand(argument)
+        else:
+            self.table.row(argument)
 
     def _answer_all(self) -> None:
         """Answer the deferred uniqueness queries of a mask, each once."""

@@ -15,10 +15,15 @@ from numpy.typing import NDArray
 from ..automata.numerals.number_automaton import NumberAutomaton
 from ..automata.numerals.number_language import NumberLanguage
 from ..automata.numerals.number_states import ZERO, Mantissa
+from ..base.work import spend_work
 from ..kernels import layout as at
 from .number_rows import TABLE_IS_FULL, NumberRows
 
 __all__ = ["TABLE_IS_FULL", "NumberLeaves"]
+
+STATE, ROW = 20, 300
+"""Units of work for a state, and for a row."""
+STATES = "the states of a number"
 
 
 class NumberLeaves:
@@ -61,6 +66,7 @@ class NumberLeaves:
         state = automaton.states[number]
         if not isinstance(state, Mantissa) or state.phase == ZERO:
             return None
+        spend_work(ROW, STATES)
         if self.rows is None:
             self.rows = NumberRows(self.arrays)
         return self.rows.make(automaton.reader, state, leaf)
@@ -100,6 +106,7 @@ class NumberLeaves:
             leaf = int(counts[at.N_LEAVES])
             if leaf >= self.most:
                 return TABLE_IS_FULL
+            spend_work(STATE, STATES)
             record = leaves[leaf * at.LEAF_W : (leaf + 1) * at.LEAF_W]
             record[:] = 0
             record[at.LEAF_MACHINE], record[at.LEAF_STATE] = machine, state

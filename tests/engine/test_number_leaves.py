@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from constrain.automata.numerals.number_automaton import NumberAutomaton
 from constrain.base.errors import LimitError, TokenRefused
-from constrain.base.options import Style
+from constrain.base.options import Limits, Style
 from constrain.compilation.constraint_compiler import compile, compile_grammar
 from constrain.engine.constraint import Constraint
 from constrain.engine.matcher import Matcher
@@ -116,6 +116,19 @@ def test_numbers_are_forgotten_when_the_table_is_full(monkeypatch: pytest.Monkey
     with pytest.raises(LimitError):
         constraint.matcher().advance_bytes(b"1" * 2_000)
     assert accepts(constraint, "14")
+
+
+def test_states_are_charged_to_the_work_of_a_step() -> None:
+    schema = {"type": "number", "multipleOf": 7, "maximum": 1e200}
+    constraint = compile(tokens(), schema=schema, style=Style.any(), limits=Limits(work=3_000))
+    matcher = constraint.matcher()
+    with pytest.raises(LimitError, match=r"The states of a number needs more than Limits\.work = 3,000 units"):
+        matcher.advance_bytes(b"98765432109876543210")
+    matcher = constraint.matcher()
+    for _ in range(10):  # a step at a time, each takes little
+        matcher.advance_bytes(b"98")
+        matcher.mask()
+    compile(tokens(), schema=schema, style=Style.any()).matcher().advance_bytes(b"98765432109876543210")
 
 
 def test_a_saved_constraint(tmp_path: Path) -> None:

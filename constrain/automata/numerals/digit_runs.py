@@ -139,10 +139,10 @@ class _Runs:
         """Return after which runs a member of a label follows at a position; None if that is not found out."""
         q, grid = position - self.after.read, self.reader.grid(self.after, position)
         found = np.zeros(len(self.values), np.bool_)
-        for multiple, others in self.search.labels[label]:
-            if multiple is None and grid is None:
+        unit = self.search.find_unit(q, grid)
+        for step, periods in self.search.list_steps(label, unit, grid):
+            if step is None:
                 return which
-            step, periods, unit = self.search.find_steps(multiple, others, q, grid)
             if 1 in periods:
                 continue
             enough = _count_enough(periods)

@@ -30,6 +30,8 @@ Label = tuple[Alternative, ...]
 """The set within a gap as a union; without alternatives it is empty."""
 Segments = tuple[tuple[float, int | tuple[int, int]], ...]
 """(first position, gap or range of bounds), ascending; the first begins at -inf. A gap is the number of a label."""
+MOST_STEPS = 1000
+"""Most results of `list_steps` that are kept."""
 EVERYTHING: Label = ((None, ()),)
 
 
@@ -128,6 +130,7 @@ class MagnitudeSearch:
         scales = [len(text) - q for q, text in written]
         self.scale = max([0, *scales, *(one.s for one in known.values())])
         self.units = [int(point * 10**self.scale) for point in numbers.points]
+        self._steps: dict[tuple[int, int, int | None], list[tuple[int | None, list[int]]]] = {}
         self.first = self._initial_segments()
 
     # ---- digits and bounds
@@ -187,57 +190,93 @@ class MagnitudeSearch:
     def find_member(
         self, digits: int, read: int, position: int, what: int | tuple[int, int], grid: int | None
     ) -> tuple[int, int] | None:
-        """Return a member as `iterate_members` yields it; None if there is none."""
-        return next(self.iterate_members(digits, read, position, what, grid), None)
+        """Return a member at a position that begins with these digits, as (x, u) for x / 10^u; None if there is none.
+
+        what: the segment of the position. grid: the members are multiples of 10^grid.
+        """
+        unit, parts = self._cut(digits, position - read, what, grid)
+        for low, end, label in parts:
+            if label is None:
+                return low, unit
+            for step, periods in self.list_steps(label, unit, grid):
+                if step is None:
+                    if low < end:
+                        return low * 10 + 1, unit + 1  # with more decimals than any multiple of the others
+                    continue
+                first = -(-low // step)
+                if not periods:
+                    if first * step < end:
+                        return first * step, unit
+                elif 1 not in periods:
+                    for k in range(first, (end - 1) // step + 1):
+                        if all(k % period for period in periods):
+                            return k * step, unit
+        return None
 
     def iterate_members(
         self, digits: int, read: int, position: int, what: int | tuple[int, int], grid: int | None
     ) -> Iterator[tuple[int, int]]:
-        """Yield members at a position that begin with these digits, as (x, u) for x / 10^u.
+        """Yield members as `find_member` returns one.
 
-        These are all of them, with repetitions, where they are finitely many; otherwise they do not end. what: the
-        segment of the position. grid: the members are multiples of 10^grid.
+        These are all of them, with repetitions, where they are finitely many; otherwise they do not end.
         """
-        q = position - read
-        unit = self._find_unit(q, grid)
-        low, end = digits * 10 ** (q + unit), (digits + 1) * 10 ** (q + unit)
-        step = None if grid is None else 10 ** (unit + grid)
+        unit, parts = self._cut(digits, position - read, what, grid)
+        for low, end, label in parts:
+            if label is None:
+                yield low, unit
+                continue
+            for step, periods in self.list_steps(label, unit, grid):
+                if step is None:
+                    if low < end:
+                        yield from ((low * 10**more + 1, unit + more) for more in count(1))
+                elif 1 not in periods:
+                    multiples = range(-(-low // step), (end - 1) // step + 1)
+                    yield from ((k * step, unit) for k in multiples if all(k % period for period in periods))
+
+    def _cut(
+        self, digits: int, q: int, what: int | tuple[int, int], grid: int | None
+    ) -> tuple[int, list[tuple[int, int, int | None]]]:
+        """Cut the numbers from digits * 10^q to below (digits + 1) * 10^q at the bounds among them.
+
+        Return (u, parts): (low, end, label) for the integers from `low` to below `end`, divided by 10^u, or
+        (bound, bound, None) for a bound that is a member.
+        """
+        unit = self.find_unit(q, grid)
+        size = 10 ** (q + unit)
+        low, end = digits * size, (digits + 1) * size
         if isinstance(what, int):
-            yield from self._iterate_between(low - 1, end, what, unit, step)
-            return
+            return unit, [(low, end, what)]
+        step = 1 if grid is None else 10 ** (unit + grid)
+        parts: list[tuple[int, int, int | None]] = []
         for index in range(*what):
             bound = self.units[index] * 10 ** (unit - self.scale)
-            if self.has_points[index] and (step is None or bound % step == 0):
-                yield bound, unit
-            yield from self._iterate_between(low - 1, bound, self.gaps[index], unit, step)
+            if self.has_points[index] and bound % step == 0:
+                parts.append((bound, bound, None))
+            parts.append((low, bound, self.gaps[index]))
             low = bound + 1
-        yield from self._iterate_between(low - 1, end, self.gaps[what[1]], unit, step)
+        return unit, [*parts, (low, end, self.gaps[what[1]])]
 
-    def _iterate_between(
-        self, below: int, end: int, label: int, unit: int, grid: int | None
-    ) -> Iterator[tuple[int, int]]:
-        """Yield members of a label greater than `below` and less than `end`, all divided by 10^unit."""
-        for multiple, others in self.labels[label]:
-            if multiple is None and grid is None:
-                if end - below > 1:  # with more decimals than any multiple of the others
-                    yield from (((below + 1) * 10**more + 1, unit + more) for more in count(1))
-                continue
-            step, periods = _find_steps(multiple, others, unit, grid)
-            if 1 not in periods:
-                multiples = range(below // step + 1, (end - 1) // step + 1)
-                yield from ((k * step, unit) for k in multiples if all(k % period for period in periods))
-
-    def find_steps(
-        self, multiple: Divisor | None, others: list[Divisor], q: int, grid: int | None
-    ) -> tuple[int, list[int], int]:
-        """Return (x, periods, u): members are k * x / 10^u with an integer k that no period divides. u >= -q.
-
-        grid: the members are multiples of 10^grid.
+    def list_steps(self, label: int, unit: int, grid: int | None) -> list[tuple[int | None, list[int]]]:
+        """Return (x, periods) for each alternative of a label: members are k * x / 10^unit with an integer k that no
+        period divides. x is None where all decimals are members but multiples of others.
         """
-        unit = self._find_unit(q, grid)
-        return *_find_steps(multiple, others, unit, None if grid is None else 10 ** (unit + grid)), unit
+        key = label, unit, grid
+        steps = self._steps.get(key)
+        if steps is None:
+            if len(self._steps) > MOST_STEPS:
+                self._steps.clear()
+            steps = []
+            for multiple, others in self.labels[label]:
+                if multiple is None and grid is None:
+                    steps.append((None, []))
+                    continue
+                step = 1 if grid is None else 10 ** (unit + grid)
+                step = lcm(step, 1 if multiple is None else multiple.a * 10 ** (unit - multiple.s))
+                steps.append((step, [lcm(step, one.a * 10 ** (unit - one.s)) // step for one in others]))
+            self._steps[key] = steps
+        return steps
 
-    def _find_unit(self, q: int, grid: int | None) -> int:
+    def find_unit(self, q: int, grid: int | None) -> int:
         """Return the power of ten that makes integers of 10^q, of all bounds and divisors, and of 10^grid."""
         return 1 + max(-q, self.scale, 0 if grid is None else -grid)  # one more, for room between a bound and the end
 
@@ -270,12 +309,6 @@ class MagnitudeSearch:
                 for multiple, others in self.labels[what]
             ]
             yield min(last, min(least) - 1), last, what
-
-
-def _find_steps(multiple: Divisor | None, others: list[Divisor], unit: int, grid: int | None) -> tuple[int, list[int]]:
-    """Return (x, periods): members times 10^unit are k * x with an integer k that no period divides."""
-    step = lcm(grid or 1, multiple.a * 10 ** (unit - multiple.s) if multiple is not None else 1)
-    return step, [lcm(step, one.a * 10 ** (unit - one.s)) // step for one in others]
 
 
 def _position(divisor: Divisor) -> int:
