@@ -199,9 +199,8 @@ class StateCache(GuardedSets):
         self.arrays[at.STARTS].fill(-1)
         self.arrays[at.SCANNERS].fill(-1)
         self.arrays[at.LIST_HASH].fill(0)  # lists have no fixed width, so an entry cannot be validated by its target
-        if not program.words[program.entry]:  # It is needed at once: save the kernel a request.
-            program.ensure_grammar()
-            program.link_following((program.entry,), 0)
+        if not program.code[program.entry]:  # It is needed at once: save the kernel a request.
+            program.link_start()
         head[at.ENTRY] = program.entry
         self._generation = program.generation
         self._leaves_started = 0
@@ -215,7 +214,9 @@ class StateCache(GuardedSets):
     def _put(self, slot: int, array: NDArray[np.int32]) -> None:
         """Replace the array of a slot."""
         self.arrays[slot] = array
-        self.context[2 * slot], self.context[2 * slot + 1] = address_of(array), array.size
+        # The code of a restored program is read-only, which `address_of` refuses.
+        address = address_of(array) if array.flags.writeable else data_address(array)
+        self.context[2 * slot], self.context[2 * slot + 1] = address, array.size
 
     def run(self, kernel: Callable[..., int], *arguments: Any, length: int = 0) -> int:
         """Call a kernel on this state cache, serving its requests, and return its result.

@@ -19,10 +19,7 @@ from itertools import count
 
 from ..base.errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError
 from ..base.work import WorkBudget, has_budget, spend_work, work_budget
-from ..grammar.nodes import (  # fmt: skip
-    Grammar,
-    Rule,
-)
+from ..grammar.nodes import Grammar, Rule, Sequence
 from .byte_code import Bind, ByteCode
 from .least_costs import LeastCosts
 from .linker import RuleLinker
@@ -39,6 +36,8 @@ AHEAD_SHARE = 50
 """Divisor of Limits.work: the part that one call may take to link rules ahead of time."""
 LINK_SHARE = 4
 """Divisor of Limits.work: the part up to which the rules of a large source are linked at compile time."""
+ERRORS = (SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError)
+"""Errors of a rule that is linked ahead, besides LimitError: they are raised again where the rule is needed."""
 
 
 class Program(ByteCode):
@@ -90,6 +89,17 @@ class Program(ByteCode):
         if self.on_link is not None:
             self.on_link()
 
+    def link_start(self) -> None:
+        """Link the rule of the start, and the only rule in it, if it is a sequence: a value within white space."""
+        self.ensure_grammar()
+        with self.lock:
+            known = len(self._targets)
+            self.link(self.entry)
+            referenced = self._cells_since(known)
+            if len(referenced) == 1 and isinstance(self.grammar.start, Sequence):
+                with suppress(LimitError, *ERRORS):
+                    self.link(referenced[0])
+
     def link_following(self, cells: Iterable[int], ahead: int) -> None:
         """Link rules, and breadth first up to `ahead` more among those first referenced by them.
 
@@ -107,7 +117,7 @@ class Program(ByteCode):
                     if not following:
                         return
                     known = len(self._targets)
-                    with suppress(SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError):
+                    with suppress(*ERRORS):
                         self._link(following.popleft())
                     following += self._cells_since(known)
 

@@ -95,7 +95,8 @@ class SchemaEmitter(ValueEmitter):
         shape = self.algebra.normalise(schemas)
         if shape.arrays or shape.objects or shape.enums:
             return None
-        if number_sets.needs_number_rule(shape.numbers, self.style) or string_sets.needs_string_rule(shape.strings):
+        style = self.style
+        if number_sets.needs_number_rule(shape.numbers, style) or string_sets.needs_string_rule(shape.strings, style):
             return None
         return choice_of(self._options(shape))
 

@@ -161,9 +161,9 @@ def exact_string_dfa(case: StringCase, languages: LanguageCache) -> Dfa:
     return dfa.with_length(low, high, max_states=languages.limits.dfa_states) if low or high is not None else dfa
 
 
-def needs_string_rule(cases: tuple[StringCase, ...]) -> bool:
+def needs_string_rule(cases: tuple[StringCase, ...], style: Style) -> bool:
     """Return whether automata have to be built: such texts become a rule, which is built when it is reached."""
-    return any(case.lang for case in cases)
+    return any(case.lang or (case.values is not None and style.escapes == "any") for case in cases)
 
 
 def emit_strings(
