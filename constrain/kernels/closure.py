@@ -330,7 +330,8 @@ def compute_closure(c: Any) -> Any:
                         return request(c, NEED_START, code[pc + ARG_NAME])
                     if leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0:
                         return request(c, NEED_LEAF, q)
-                    if objects[reg + O_NAMES] == UNKNOWN_NAMES:
+                    # A prefix with infinitely many completions can become a key that is not taken, whatever is known.
+                    if code[pc + ARG_FINITE] and objects[reg + O_NAMES] == UNKNOWN_NAMES:
                         head[UNSURE] = 1
                     elif code[pc + ARG_FINITE]:
                         is_free = is_name_free(c, pc, reg, SPELLED)

@@ -137,23 +137,13 @@ def write_name_to_buffer(c: Any, name: Any, n: Any) -> Any:
     return m
 
 
-@kernel("int64(int64, int64)")
-def decode_name(c: Any, spelled: Any) -> Any:
-    """Decode a spelled chain into BUFFER, less an incomplete escape at its end. Return the number of bytes, or -1."""
-    names, buffer = view(c, NAMES), view(c, BUFFER)
-    n = 0
-    k = spelled
-    while k > UNKNOWN_NAMES:
-        n += 1
-        k = names[NAME_W * k + NAME_PARENT]
-    if 2 * n + 8 > size(c, BUFFER):
-        return request(c, FULL, BUFFER)
-    k = spelled
-    for i in range(n):
-        buffer[2 * n - 1 - i] = names[NAME_W * k + NAME_VALUE]
-        k = names[NAME_W * k + NAME_PARENT]
-    # In place: it is read from n on and written from 0 on, and decoding never makes it longer.
-    read, end, written = n, 2 * n, 0
+@kernel("int64(int64, int64, int64, int64)")
+def decode_spelling(c: Any, read: Any, end: Any, written: Any) -> Any:
+    """Decode the spelling in BUFFER[read .. end) and write it to BUFFER from `written` on, at most `read`.
+
+    It is never longer. An incomplete escape at its end is left out. Return the offset after the result.
+    """
+    buffer = view(c, BUFFER)
     while read < end:
         b = buffer[read]
         if b != 92:
@@ -185,3 +175,21 @@ def decode_name(c: Any, spelled: Any) -> Any:
             x = 0x10000 + ((x - 0xD800) << 10) + (y - 0xDC00)
         written = spell_utf8(c, x, written)
     return written
+
+
+@kernel("int64(int64, int64)")
+def decode_name(c: Any, spelled: Any) -> Any:
+    """Decode a spelled chain into BUFFER, less an incomplete escape at its end. Return the number of bytes, or -1."""
+    names, buffer = view(c, NAMES), view(c, BUFFER)
+    n = 0
+    k = spelled
+    while k > UNKNOWN_NAMES:
+        n += 1
+        k = names[NAME_W * k + NAME_PARENT]
+    if 2 * n + 8 > size(c, BUFFER):
+        return request(c, FULL, BUFFER)
+    k = spelled
+    for i in range(n):
+        buffer[2 * n - 1 - i] = names[NAME_W * k + NAME_VALUE]
+        k = names[NAME_W * k + NAME_PARENT]
+    return decode_spelling(c, n, 2 * n, 0)

@@ -10,22 +10,22 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import address, at, size, view
-from .interned_names import decode_name, request, write_name_to_buffer
+from .interned_names import decode_name, decode_spelling, request, write_name_to_buffer
 from .jit.compilation import kernel
-from .object_states import may_repeat
+from .object_states import is_taken, may_repeat
 from .program_layout import ARG_FINITE, ARG_LOW, ARG_NEXT, LEAF, OBJ_EXCLUDED, OTHER, STR_COUNT, STR_OFFSETS
 from .sets import continue_config, may_allow
 from .string_cursors import find_bound
 from .token_steps import try_subtree, try_token
-from .trie import find_child
+from .trie import find_child, read_byte
 from .trie_walks import NO_LIMIT, ROW_STEPS, select_configs, take_tokens, walk_trie
 
 from .context_layout import (  # isort: skip
-    BUFFER, BY_LENGTH, CODE, CONFIGS, FULL, HEAD, LEAVES, NAMES, NEED_BY_LENGTH, NEED_SUFFIXES, OBJECTS, ROWS, SETS,
-    SPARE, STACK, STEPS, TABLE, TRIE, TRIE_EDGES, TRIE_END, TRIE_TOKENS, T_WORDS,
+    BUFFER, BY_LENGTH, CODE, CONFIGS, FULL, HEAD, LEAVES, NAMES, NEED_BY_LENGTH, NEED_SUFFIXES, OBJECTS, OFFSETS, ROWS,
+    SETS, SPARE, STACK, STEPS, TABLE, TRIE, TRIE_EDGES, TRIE_END, TRIE_TOKENS, T_WORDS,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
-    CONFIG_EXTRA, CONFIG_PC, CONFIG_STATE, CONFIG_REGISTER, CONFIG_W, NAME_PARENT, NAME_VALUE, NAME_W, NO_NAMES,
+    CONFIG_EXTRA, CONFIG_PC, CONFIG_REGISTER, CONFIG_STATE, CONFIG_W, NAME_PARENT, NAME_VALUE, NAME_W, NO_NAMES,
     OPEN_NAME, O_BLOCK, O_NAMES, SET_ALLOWED, SET_W, UNKNOWN_NAMES,
 )  # fmt: skip
 from .table_layout import (  # isort: skip
@@ -167,6 +167,25 @@ def clear_seen(c: Any, state: Any, n: Any, out: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64, int64)")
+def finishes_taken_name(c: Any, state: Any, n: Any, token: Any) -> Any:
+    """Return whether a token with a closing quote finishes a name that is excluded or present: 1, 0, or -1.
+
+    BUFFER[0 .. n) holds the prefix spelled so far. The token may spell the rest with escapes.
+    """
+    offsets, buffer = view(c, OFFSETS), view(c, BUFFER)
+    i, last = offsets[token] + 0, offsets[token + 1] + 0
+    if n + last - i > size(c, BUFFER):
+        return request(c, FULL, BUFFER)
+    end, is_escaped = n, False
+    while i < last and (is_escaped or read_byte(c, i) != 34):
+        is_escaped = not is_escaped and read_byte(c, i) == 92
+        buffer[end] = read_byte(c, i)
+        end += 1
+        i += 1
+    return is_taken(c, state, decode_spelling(c, n, end, n))
+
+
+@kernel("int64(int64, int64, int64, int64)")
 def try_key_prefixes(c: Any, s: Any, k: Any, out: Any) -> Any:
     """Step exactly the tokens by which the key of configuration k continues like a name that is taken.
 
@@ -268,16 +287,23 @@ def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
             return -1
         n_excluded += n_seen
     if n_excluded > 0 or not is_plain:
-        # A name has many spellings with escapes: the few tokens with an escape before the quote are stepped.
+        # A name has many spellings with escapes: of the few tokens with an escape before the quote, each is tested.
         root = leaves[q * LEAF_W + LEAF_SUFFIXES]
         first = trie[TRIE_W * root + TRIE_FIRST_TOKEN] if root >= 0 else 0
         last = trie[TRIE_W * leaves[q * LEAF_W + LEAF_SUFFIXES_END] + TRIE_FIRST_TOKEN] if root >= 0 else 0
         for t in range(first, last):
             token = tokens[ENTRY_W * t + ENTRY_TOKEN]
-            escaped = tokens[ENTRY_W * t + ENTRY_CHARACTERS] & ESCAPED
-            if spare[token >> 5] >> (token & 31) & 1 and (not is_plain or escaped):
+            if spare[token >> 5] >> (token & 31) & 1 == 0:
+                continue
+            if not is_plain:
                 if try_token(c, s, token, address(c, SPARE)) < 0:
                     return -1
+            elif tokens[ENTRY_W * t + ENTRY_CHARACTERS] & ESCAPED:
+                is_finished = finishes_taken_name(c, reg, n, token)
+                if is_finished < 0:
+                    return -1
+                if is_finished:
+                    spare[token >> 5] &= ~(1 << (token & 31))
     if view(c, CODE)[configs[CONFIG_W * k + CONFIG_PC] + ARG_FINITE] and (n_excluded > 0 or not is_plain):
         if try_key_prefixes(c, s, k, address(c, SPARE)) < 0:
             return -1

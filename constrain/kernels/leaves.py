@@ -22,8 +22,9 @@ from .jit.compilation import entry, inlined, kernel
 from .table_layout import (  # isort: skip
     BYTES, DONE, ESCAPE, HEX, HEX_UNIFORM, HIGH, HIGH_ESCAPE, HIGH_ESCAPE_UNIFORM, HIGH_UNIFORM, JSON_STRING, KIND,
     LEAF_ALLOWED, LEAF_BOUNDARY, LEAF_BYTES, LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED,
-    LEAF_FLAGS, LEAF_MACHINE, LEAF_NEED, LEAF_ROW, LEAF_SAFE, LEAF_SLOT, LEAF_STATE, LEAF_SUFFIXES, LEAF_W, LEFT, LOW,
-    LOW_UNIFORM, MACHINE_DFA, MACHINE_MODE, MACHINE_W, NUMBER, PLAIN, RAW, RAW_UNIFORM, UTF8, VALUE, WIDE_LEAF,
+    LEAF_FLAGS, LEAF_GAP, LEAF_MACHINE, LEAF_NEED, LEAF_ROW, LEAF_SAFE, LEAF_SLOT, LEAF_STATE, LEAF_SUFFIXES, LEAF_W,
+    LEFT, LOW, LOW_UNIFORM, MACHINE_DFA, MACHINE_MODE, MACHINE_W, NUMBER, PLAIN, RAW, RAW_UNIFORM, UTF8, VALUE,
+    WIDE_LEAF,
 )  # fmt: skip
 
 DEAD_END, MIXED = -1, -2
@@ -312,6 +313,30 @@ def step_decoder(t: Any, mode: Any, at: Any, pair: Any, b: Any) -> Any:
     return -1 if 0xDC00 <= value <= 0xDFFF else step_character(t, at, state, value)
 
 
+@kernel("int64(int64, int64, int64)")
+def allows_gap(t: Any, q: Any, at: Any) -> Any:
+    """Return whether leaf state q, in a leaf of plain text, allows white space only, and after some of it more.
+
+    at: its DFA.
+    """
+    leaves, transitions, dfas = view(t, LEAVES), view(t, LEAF_NEXT), view(t, DFAS)
+    r = q * LEAF_W + LEAF_BYTES
+    others = (leaves[r] & ~(1 << 9 | 1 << 10 | 1 << 13)) | (leaves[r + 1] & ~1)
+    for w in range(2, 8):
+        others |= leaves[r + w]
+    if others != 0:
+        return 0
+    n, classes, ascii_class = dfas[at], dfas[at + 1], at + 3 + 2 * dfas[at + 2]
+    for b in range(9, 33):
+        after = transitions[256 * q + b]
+        if after >= 0:
+            row = ascii_class + 128 + 2 * n + leaves[after * LEAF_W + LEAF_STATE] * classes
+            for x in (9, 10, 13, 32):
+                if dfas[row + dfas[ascii_class + x]] >= 0:
+                    return 1
+    return 0
+
+
 @kernel("int64(int64, int64)")
 def expand_leaf(t: Any, q: Any) -> Any:
     """Write the transitions of leaf state q, interning its successors. Return 0, or -1 if the table is full.
@@ -343,6 +368,8 @@ def expand_leaf(t: Any, q: Any) -> Any:
     leaves[r + LEAF_ALLOWED] = n
     if n < WIDE_LEAF:
         leaves[r + LEAF_ROW] = -2
+        if mode == UTF8 and allows_gap(t, q, at):
+            leaves[r + LEAF_FLAGS] |= LEAF_GAP
     leaves[r + LEAF_FLAGS] |= LEAF_EXPANDED
     return 0
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import at, size, view
+from .gap_masks import add_gap
 from .interned_names import request
 from .jit.compilation import entry, kernel
 from .leaf_masks import add_leaf, add_name
@@ -19,7 +20,7 @@ from .program_layout import ARG_HIGH, LEAF, OTHER, PARSE
 from .sets import step_set
 from .table_layout import LEAF_ROW, LEAF_W, TRIE_FIRST_EDGE, TRIE_W
 from .token_steps import queue_question
-from .trie_walks import NO_LIMIT, add_to_worklist, clear_subtree, select_configs, take_subtree, walk_trie
+from .trie_walks import NO_LIMIT, add_to_worklist, clear_subtree, is_gap, select_configs, take_subtree, walk_trie
 from .unique_members import may_keep_candidates
 
 from .context_layout import (  # isort: skip
@@ -122,6 +123,8 @@ def fill_mask(c: Any, s: Any, out: Any) -> Any:
             if row >= 0:
                 rows += 1
                 base = row + 0
+            elif is_gap(c, k):
+                rows += 1
         elif op == PARSE:
             rows += 1
             parsed = True
@@ -148,6 +151,8 @@ def fill_mask(c: Any, s: Any, out: Any) -> Any:
             high = code[pc + ARG_HIGH]
             if add_leaf(c, s, k, out, high - configs[CONFIG_W * k + CONFIG_EXTRA] if high >= 0 else NO_LIMIT) < 0:
                 return -1
+        elif is_gap(c, k) and add_gap(c, s, k, out) < 0:
+            return -1
     if check_worklist(c, s, out) < 0:
         return -1
     if head[N_QUESTIONS] > 0:

@@ -241,6 +241,24 @@ def is_excluded(c: Any, state: Any, n: Any) -> Any:
 
 
 @kernel("int64(int64, int64, int64)")
+def is_taken(c: Any, state: Any, n: Any) -> Any:
+    """Return whether the name in BUFFER[0 .. n) is excluded for undeclared keys of the object, or one that it has."""
+    names, buffer = view(c, NAMES), view(c, BUFFER)
+    if is_excluded(c, state, n):
+        return 1
+    name_list = view(c, OBJECTS)[state + O_NAMES] + 0
+    while name_list > UNKNOWN_NAMES:
+        i, chain = n - 1, names[NAME_W * name_list + NAME_VALUE] + 0
+        while i >= 0 and chain != DECODED and names[NAME_W * chain + NAME_VALUE] == buffer[i]:
+            chain = names[NAME_W * chain + NAME_PARENT] + 0
+            i -= 1
+        if i < 0 and chain == DECODED:
+            return 1
+        name_list = names[NAME_W * name_list + NAME_PARENT] + 0
+    return 0
+
+
+@kernel("int64(int64, int64, int64)")
 def is_taken_prefix(c: Any, state: Any, n: Any) -> Any:
     """Return whether BUFFER[0 .. n) is a prefix of an excluded or present key of the object: 1, 0 or -1."""
     code, objects, names, buffer = view(c, CODE), view(c, OBJECTS), view(c, NAMES), view(c, BUFFER)

@@ -244,8 +244,17 @@ def allow_escaped(c: Any, s: Any, q: Any, reg: Any, ext: Any) -> Any:
         allow_byte(c, s, 34)
         allow_byte(c, s, 92)
     elif kind == ESCAPE:
-        for b in (34, 47, 92, 98, 102, 110, 114, 116, 117):
-            allow_byte(c, s, b)
+        cursors = view(c, CURSORS)
+        p = CURSOR_W * q
+        block, depth = cursors[p + CURSOR_BLOCK], cursors[p + CURSOR_DEPTH]
+        allow_byte(c, s, 117)
+        for b in range(34, 117):
+            x = decode_escape(b)
+            if x < 0:
+                continue
+            low = find_bound(c, block, cursors[p + CURSOR_LOW], cursors[p + CURSOR_HIGH], depth, x)
+            if first_allowed_key(c, reg, low, find_bound(c, block, low, cursors[p + CURSOR_HIGH], depth, x + 1)) >= 0:
+                allow_byte(c, s, b)
     elif kind == HIGH:
         allow_byte(c, s, 92)
     elif kind == HIGH_ESCAPE:

@@ -19,7 +19,7 @@ from .context_views import at, size, view
 from .interned_names import request
 from .interned_sets import intern_set
 from .jit.compilation import inlined, kernel
-from .program_layout import LEAF, OBJ_EXCLUDED, OTHER, PARSE, STR_COUNT, STR_OFFSETS
+from .program_layout import ARG_FINITE, ARG_LOW, LEAF, OBJ_EXCLUDED, OTHER, PARSE, STR_COUNT, STR_OFFSETS
 from .sets import make_keyless, mark_text_unknown, step_set
 from .string_cursors import find_bound
 from .token_steps import queue_question, step_along_route, try_subtree, try_subtree_from
@@ -29,14 +29,14 @@ from .context_layout import (  # isort: skip
     TRIE_EDGES, TRIE_END, TRIE_TOKENS, UNSURE, VISITED, WIDE, WORKLIST,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
-    CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_STATE, CONFIG_REGISTER, CONFIG_W, DEAD, DECODED, HAS_CANDIDATES,
+    CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_REGISTER, CONFIG_STATE, CONFIG_W, DEAD, DECODED, HAS_CANDIDATES,
     IS_MEMBER, IS_NAMED, IS_NAMING, IS_OPEN, IS_UNSURE, LARGE_SET, NAME_PARENT, NAME_VALUE, NAME_W, NARROW, NO_NAMES,
     OPEN_NAME, O_BLOCK, O_NAMES, SET_ALLOWED, SET_BYTES, SET_COUNT, SET_FIRST, SET_FLAGS, SET_NEXT, SET_W,
     UNKNOWN_NAMES, WORK_LEAST, WORK_MOST, WORK_NODE, WORK_SET, WORK_W, WORK_WALKED,
 )  # fmt: skip
 from .table_layout import (  # isort: skip
-    ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPE, ESCAPED, KIND, LEAF_DECODER, LEAF_ROW, LEAF_W, TRIE_FIRST_EDGE,
-    TRIE_FIRST_TOKEN, TRIE_W, WALK_BYTE, WALK_NODE, WALK_SET, WALK_W,
+    ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPE, ESCAPED, KIND, LEAF_DECODER, LEAF_FLAGS, LEAF_GAP, LEAF_ROW,
+    LEAF_W, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_W, WALK_BYTE, WALK_NODE, WALK_SET, WALK_W,
 )  # fmt: skip
 
 
@@ -238,11 +238,21 @@ def walk_trie(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, 
     return 0
 
 
+@inlined("int64(int64, int64)")
+def is_gap(c: Any, k: Any) -> Any:
+    """Return whether configuration k is in a gap without a least length."""
+    configs, code = view(c, CONFIGS), view(c, CODE)
+    pc = configs[CONFIG_W * k + CONFIG_PC]
+    if code[pc] != LEAF or code[pc + ARG_LOW] > 0:
+        return 0
+    return 1 if view(c, LEAVES)[configs[CONFIG_W * k + CONFIG_STATE] * LEAF_W + LEAF_FLAGS] & LEAF_GAP else 0
+
+
 @kernel("int64(int64, int64, int64)")
 def select_configs(c: Any, s: Any, which: Any) -> Any:
     """Return the set of some configurations of set s, with the text of members unknown: its id, or -1.
 
-    which: one configuration; -1: those without a row; -2: all.
+    which: one configuration; -1: those without a row, outside gaps; -2: all.
     """
     sets, configs, code, leaves = view(c, SETS), view(c, CONFIGS), view(c, CODE), view(c, LEAVES)
     begin_closure(c)
@@ -251,13 +261,15 @@ def select_configs(c: Any, s: Any, which: Any) -> Any:
     for k in range(first, first + sets[s * SET_W + SET_COUNT]):
         q = configs[CONFIG_W * k + CONFIG_STATE]
         op = code[configs[CONFIG_W * k + CONFIG_PC]]
-        has_row = op == PARSE or ((op == LEAF or op == OTHER) and leaves[q * LEAF_W + LEAF_ROW] != -2)
+        has_row = op == PARSE or ((op == LEAF or op == OTHER) and leaves[q * LEAF_W + LEAF_ROW] != -2) or is_gap(c, k)
         if (which == -1 and not has_row) or k == which or which == -2:
-            if op == OTHER and view(c, OBJECTS)[configs[CONFIG_W * k + CONFIG_REGISTER] + O_NAMES] == UNKNOWN_NAMES:
+            pc, reg = configs[CONFIG_W * k + CONFIG_PC] + 0, configs[CONFIG_W * k + CONFIG_REGISTER] + 0
+            if op == OTHER and code[pc + ARG_FINITE] and view(c, OBJECTS)[reg + O_NAMES] == UNKNOWN_NAMES:
                 view(c, HEAD)[UNSURE] = 1
-            config = CONFIG_W * k
-            reg, ext = configs[config + CONFIG_REGISTER], configs[config + CONFIG_EXTRA]
-            if emit_config(c, configs[config + CONFIG_PC], q, configs[config + CONFIG_NODE], reg, ext) < 0:
+            if (
+                emit_config(c, pc, q, configs[CONFIG_W * k + CONFIG_NODE], reg, configs[CONFIG_W * k + CONFIG_EXTRA])
+                < 0
+            ):
                 return -1
     return intern_set(c)
 
