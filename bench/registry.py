@@ -152,6 +152,11 @@ BENCHES: dict[str, Bench] = {
         "P-values of G-tests against the exact law, attempts, particles needed, divergence in nats; a verdict a target",
         "--draws 20000",
     ),
+    "faithful.coverage": Bench(
+        "Do trusted intervals of estimates cover the truth as often as they say?",
+        "for each sampler and kind of model: estimates, how many are trusted, how many of these and of all cover the "
+        "truth",
+    ),
     "faithful.shapes": Bench(
         "Do methods stand in the order that the AWRS and GAD papers report?",
         "right answers with 95 % intervals, model evaluations and ms an answer; KL of running windows in nats",

@@ -1,6 +1,6 @@
 """Do trusted intervals cover the truth as often as they say?
 
-    python -m bench faithful coverage [--models 200] [--draws 200]
+    python -m bench faithful.coverage [--models 200] [--draws 200]
 
 `sampling.estimate` is asked for log Z and for the probability of a random event, by every sampler, on small random
 models: half of them plain, the others with traps (`random_models`); every second pair without scouts. Printed,
@@ -125,7 +125,7 @@ def judge_coverage(runs: list[CoveredRun]) -> list[Verdict]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the study. Return 1 if a target is missed, else 0."""
-    parser = build_parser("faithful coverage", __doc__, "seed", "results", seed=1)
+    parser = build_parser("faithful.coverage", __doc__, "seed", "results", seed=1)
     parser.add_argument("--models", type=int, default=200)
     parser.add_argument("--draws", type=int, default=200, help="of each estimate")
     options = parser.parse_args(arguments)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from .canonical_tokens import Canonical
 from .checkers import Checker, Stepwise, ValidatorChecker
 from .core.language_model import LanguageModel
+from .core.masked_sampling import Proposal
 from .core.results import Draw, Draws
 from .core.sampling_target import SamplingTarget
 from .estimation import Estimate, estimate, estimate_from
@@ -19,6 +20,6 @@ from .success_trie import SuccessTrie, trie_key
 
 __all__ = [
     "SAMPLERS", "Canonical", "Checker", "Draw", "Draws", "Estimate", "Hmm", "LanguageModel", "NGram",
-    "Sampler", "SamplingTarget", "Stepwise", "SuccessTrie", "draw", "estimate", "estimate_from", "ValidatorChecker",
-    "add_post_filter", "trie_key",
+    "Proposal", "Sampler", "SamplingTarget", "Stepwise", "SuccessTrie", "draw", "estimate", "estimate_from",
+    "ValidatorChecker", "add_post_filter", "trie_key",
 ]  # fmt: skip

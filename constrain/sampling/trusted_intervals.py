@@ -12,7 +12,7 @@ nothing systematically: their intervals are only cut. The interval of the probab
 one of a proportion, so one that never occurred in exact draws has an upper bound and no doubt.
 
 An estimate is trusted if the sampler gives no reason for doubt, the draws do not contradict what is known, and (unless
-the sampler is exact) the gap is at most LARGEST_GAP. `python -m bench faithful coverage` measures how often trusted
+the sampler is exact) the gap is at most LARGEST_GAP. `python -m bench faithful.coverage` measures how often trusted
 intervals cover the truth.
 """
 
@@ -117,7 +117,7 @@ def judge_estimate(
     apart = max(low, known.low) > min(high, known.high)
     distance = max(known.low - estimated.value, estimated.value - known.high)
     if apart and distance > FAR * estimated.error + ROUNDING:
-        reasons.insert(0, "the draws missed texts that scouts found")
+        reasons.insert(len(doubts), "the draws missed texts that scouts found")
     if apart or known.high - known.low <= high - low:
         low, high = known.low, known.high
     else:

@@ -272,7 +272,10 @@ def assert_same(found: dict[Any, float], wanted: dict[Any, float]) -> None:
     assert max((abs(found.get(x, 0.0) - wanted.get(x, 0.0)) for x in {*found, *wanted}), default=0) < 1e-12
 
 
-PROPOSALS = [PLAIN, Proposal(temperature=0.5), Proposal(temperature=3.0), Proposal(top_p=1.0), Proposal(top_k=99)]
+PROPOSALS = [
+    PLAIN, Proposal(temperature=0.5), Proposal(temperature=3.0), Proposal(top_p=1.0), Proposal(top_k=99),
+    Proposal(defensive=0.2), Proposal(0, defensive=0.5), Proposal(top_k=1, defensive=0.1), Proposal(defensive=1),
+]  # fmt: skip
 CUT = [Proposal(temperature=0), Proposal(top_k=1), Proposal(top_k=2), Proposal(top_p=0.5), Proposal(2.0, 3, 0.7)]
 
 
@@ -304,6 +307,7 @@ def test_draws_one_after_the_other_are_proper_though_each_learns_from_the_one_be
 MOVES: dict[str, Callable[[Case], dict[str, Any]]] = {
     "masked": lambda case: {"move": Masked()},
     "at another temperature": lambda case: {"move": Masked(Proposal(temperature=2.0))},
+    "cut and defensive": lambda case: {"move": Masked(Proposal(top_k=1, defensive=0.3))},
     "twisted by a model that is wrong": lambda case: twisted(case, 5),
     "twisted by the right model": lambda case: twisted(case, None),
 }
