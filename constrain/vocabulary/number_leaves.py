@@ -6,6 +6,7 @@ kernels find the transitions of a state in the table, or request them, and this 
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -19,6 +20,8 @@ from ..kernels import layout as at
 __all__ = ["NumberLeaves"]
 
 TABLE_IS_FULL = -1
+VERSION = 2
+"""Of `marshal`: equal states have equal bytes, and integers may have any number of digits."""
 
 
 class NumberLeaves:
@@ -50,10 +53,10 @@ class NumberLeaves:
         machine, _, state = self.arrays[at.LEAVES][leaf * at.LEAF_W : leaf * at.LEAF_W + 3].tolist()
         return self.automata[machine].few_values(state)
 
-    def describe(self, leaf: int) -> str:
-        """Return a text that determines the future of a leaf state within its language, in every process."""
+    def describe(self, leaf: int) -> bytes:
+        """Return bytes that determine the future of a leaf state within its language, in every process."""
         machine, _, state = self.arrays[at.LEAVES][leaf * at.LEAF_W : leaf * at.LEAF_W + 3].tolist()
-        return repr(self.automata[machine].states[state])
+        return marshal.dumps(tuple(self.automata[machine].states[state]), VERSION)
 
     def expand(self, leaf: int) -> int:
         """Write the transitions of a leaf state, interning its successors. Return 0, or TABLE_IS_FULL."""
