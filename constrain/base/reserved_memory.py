@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import mmap
-import platform
+import os
 import sys
 
 from .errors import LimitError
 
 __all__ = ["map_pages"]
 
-NO_RESERVE = 0x4000 if sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64") else 0
+NO_RESERVE = 0x4000 if sys.platform == "linux" and os.uname().machine in ("x86_64", "aarch64") else 0
 """MAP_NORESERVE, which `mmap` does not export: without it Linux counts untouched pages as used, and a process with
 hundreds of state caches or dozens of mask tables cannot be forked."""
 

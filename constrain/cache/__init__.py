@@ -7,9 +7,10 @@
     write_behind     deferred writing in a thread
     source_keys      cache keys of requests
 
-What is cached and how it is serialised is defined where it is made: linked programs, prepared mask tables and
-vocabularies (`constrain.compilation.compile_caches`), Lark parsers (`frontends.lark.parser_cache`), machine code
-(`kernels.native.library_cache`).
+What is cached and how it is serialised is defined where it is made: linked programs, prepared mask tables, learned
+rows, lexeme tries and vocabularies (`constrain.compilation.compile_caches`), Lark parsers
+(`frontends.lark.parser_cache`), machine code (`kernels.native.library_cache`). `compilation.disk_usage` lists all kinds
+of files with their bounds.
 """
 
 from .cache_folder import PACKAGE, VARIABLE, cache_folder_path, default_cache_folder, digest_code

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -116,7 +115,7 @@ def replace_file(
 
     `sync` is called with the descriptor before the rename: `os.fsync` for a file that must survive a power failure.
     """
-    temporary = f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(8)}"
+    temporary = f"{TEMPORARY}{os.getpid()}-{os.urandom(8).hex()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(temporary, flags, mode, dir_fd=folder)
     try:

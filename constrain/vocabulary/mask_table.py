@@ -216,8 +216,8 @@ class MaskTable:
         if machine not in self.machine_keys:
             return None
         language, mode = self.machine_keys[machine]
-        described = self.numbers.describe(state) if mode == at.NUMBER else f"{decoder} {dfa_state}"
-        return blake2b(described.encode(), digest_size=NAME_BYTES, key=language, salt=bytes([mode])).digest()
+        described = self.numbers.describe(state) if mode == at.NUMBER else b"%d %d" % (decoder, dfa_state)
+        return blake2b(described, digest_size=NAME_BYTES, key=language, salt=bytes([mode])).digest()
 
     def is_number(self, state: int) -> bool:
         """Return whether a leaf state is one of a number."""

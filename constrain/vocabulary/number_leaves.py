@@ -6,6 +6,7 @@ kernels find the transitions of a state in the table, or request them, and this 
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -21,6 +22,8 @@ from .number_rows import TABLE_IS_FULL, NumberRows
 
 __all__ = ["TABLE_IS_FULL", "NumberLeaves"]
 
+VERSION = 2
+"""Of `marshal`: equal states have equal bytes, and integers may have any number of digits."""
 STATE, ROW = 20, 300
 """Units of work for a state, and for a row."""
 STATES = "the states of a number"
@@ -71,10 +74,10 @@ class NumberLeaves:
             self.rows = NumberRows(self.arrays)
         return self.rows.make(automaton.reader, state, leaf)
 
-    def describe(self, leaf: int) -> str:
-        """Return a text that determines the future of a leaf state within its language, in every process."""
+    def describe(self, leaf: int) -> bytes:
+        """Return bytes that determine the future of a leaf state within its language, in every process."""
         machine, _, state = self.arrays[at.LEAVES][leaf * at.LEAF_W : leaf * at.LEAF_W + 3].tolist()
-        return repr(self.automata[machine].states[state])
+        return marshal.dumps(tuple(self.automata[machine].states[state]), VERSION)
 
     def expand(self, leaf: int) -> int:
         """Write the transitions of a leaf state, interning its successors. Return 0, or TABLE_IS_FULL."""

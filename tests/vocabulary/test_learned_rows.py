@@ -12,6 +12,9 @@ from hypothesis import given, settings, strategies as st
 
 from constrain import Style, Vocabulary, compile
 from constrain.automata.dfa import Dfa, Table
+from constrain.automata.numerals.magnitude_set import MagnitudeSet
+from constrain.automata.numerals.number_automaton import Mantissa
+from constrain.automata.numerals.number_language import NumberLanguage
 from constrain.compilation.compile_caches import flush_caches
 from constrain.kernels import layout as at
 from constrain.vocabulary import learned_row_cache
@@ -108,6 +111,20 @@ def test_another_schema_with_the_same_pattern_makes_no_row(store: Path, monkeypa
     for byte in b"ab":
         matcher.mask()
         matcher.advance(byte)
+
+
+def test_states_of_numbers_of_any_length_have_names() -> None:
+    """Python refuses to write integers of more than 4,300 digits as text."""
+    table = MaskTable(VOCABULARY)
+    language = NumberLanguage(MagnitudeSet((), (), ((),)), MagnitudeSet((), (), ((),)), has_zero=True)
+    start, names = table.start(language, at.NUMBER), set[bytes | None]()
+    (automaton,) = table.numbers.automata.values()
+    for digits in (1, 10**5_000, 10**5_000 + 1):
+        state = automaton.states[0]
+        assert isinstance(state, Mantissa)
+        automaton.states[0] = state._replace(digits=digits)
+        names.add(table.name_state(start))
+    assert len(names) == 3 and None not in names
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "foreign", "empty", "folder"])

@@ -73,7 +73,7 @@ class CachedParser:
         if data is None:
             return None
         try:
-            line, body = bytes(data).split(b"\n", 1)
+            line, body = bytes(data).split(b"\n", 1)  # a copy, in which the arrays are aligned
             head = json.loads(line)
             if head["key"] != self.key:
                 return None
