@@ -34,6 +34,7 @@ from ..kernels.entry_points import (
     make_row,
     make_suffix_trie,
     order_by_length,
+    publish_word,
 )
 from .number_leaves import TABLE_IS_FULL, NumberLeaves
 from .token_order import order_tokens
@@ -314,7 +315,7 @@ class MaskTable:
             row = self.row_numbers.setdefault(_digest(rows[row * words : (row + 1) * words]), row)
             counts[at.N_ROWS] = max(row + 1, counts[at.N_ROWS])
         # Last, since other threads read the row as soon as this is set.
-        self.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_ROW] = row
+        publish_word(data_address(self.arrays[at.LEAVES]), state * at.LEAF_W + at.LEAF_ROW, row)
 
     def _make_suffixes(self, state: int, exits: int) -> None:
         """Store the suffix trie of a leaf state whose exits were just found: that of equal exits, if there is one."""
@@ -324,7 +325,7 @@ class MaskTable:
         known = self.suffix_tries.get(key)
         if known is not None:
             leaves[record + at.LEAF_SUFFIXES_END] = known[1]
-            leaves[record + at.LEAF_SUFFIXES] = known[0]
+            publish_word(data_address(leaves), record + at.LEAF_SUFFIXES, known[0])
             return
         if make_suffix_trie(self.address, state, exits, SUFFIX_BUDGET) == -1:
             raise TableFull
