@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .context_views import size, view
+from .context_views import load_acquire, size, view
 from .interned_names import mix_config, request
 from .jit.compilation import inlined, kernel
 from .table_layout import LEAF_ALLOWED, LEAF_BOUNDARY, LEAF_CLOSES, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_W
@@ -229,7 +229,7 @@ def compute_closure(c: Any) -> Any:
                     if q < 0:
                         return request(c, NEED_START, code[pc + ARG_LEAF])
                     count, mark = 0, ext
-                flags = leaves[q * LEAF_W + LEAF_FLAGS]
+                flags = load_acquire(leaves, q * LEAF_W + LEAF_FLAGS)
                 if flags & LEAF_EXPANDED == 0:
                     return request(c, NEED_LEAF, q)
                 at_end = high >= 0 and count >= high and flags & LEAF_BOUNDARY and flags & LEAF_CLOSES == 0
@@ -261,7 +261,7 @@ def compute_closure(c: Any) -> Any:
                 break
             if op == CALL or op == PASS:
                 cell = code[pc + ARG_RULE]
-                if code[cell] == 0:
+                if load_acquire(code, cell) == 0:
                     if head[N_MISSING] >= size(c, MISSING):
                         return request(c, FULL, MISSING)
                     view(c, MISSING)[head[N_MISSING]] = cell
@@ -328,7 +328,7 @@ def compute_closure(c: Any) -> Any:
                     q = starts[code[pc + ARG_NAME]]
                     if q < 0:
                         return request(c, NEED_START, code[pc + ARG_NAME])
-                    if leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0:
+                    if load_acquire(leaves, q * LEAF_W + LEAF_FLAGS) & LEAF_EXPANDED == 0:
                         return request(c, NEED_LEAF, q)
                     # A prefix with infinitely many completions can become a key that is not taken, whatever is known.
                     if code[pc + ARG_FINITE] and objects[reg + O_NAMES] == UNKNOWN_NAMES:

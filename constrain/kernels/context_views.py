@@ -15,7 +15,9 @@ from numba import types
 
 from .jit.compiled_calls import define_call
 
-__all__ = ["address", "at", "count_ones", "int64s_at", "lowest_bit", "size", "view"]
+__all__ = [
+    "address", "at", "count_ones", "int64s_at", "load_acquire", "lowest_bit", "size", "store_release", "view",
+]  # fmt: skip
 
 INT, INT32, POINTER, POINTER64 = types.int64, types.int32, types.CPointer(types.int32), types.CPointer(types.int64)
 
@@ -55,6 +57,16 @@ def count_ones(bits: Any) -> Any:
     raise NotImplementedError
 
 
+def load_acquire(words: Any, index: Any) -> Any:
+    """Return words[index]; later loads see what its writer had written before (see `shared_words`)."""
+    raise NotImplementedError
+
+
+def store_release(words: Any, index: Any, value: Any) -> Any:
+    """Write words[index], after all that was written before. Return 0."""
+    raise NotImplementedError
+
+
 def _load(context: Any, builder: Any, address: Any, index: Any) -> Any:
     pointer = builder.inttoptr(address, context.get_value_type(POINTER64))
     return builder.load(builder.gep(pointer, [index]))
@@ -72,6 +84,15 @@ def _pointer(context: Any, builder: Any, address: Any) -> Any:
     return builder.inttoptr(address, context.get_value_type(POINTER))
 
 
+def _load_acquire(context: Any, builder: Any, words: Any, index: Any) -> Any:
+    return builder.load_atomic(builder.gep(words, [index]), "acquire", 4)
+
+
+def _store_release(context: Any, builder: Any, words: Any, index: Any, value: Any) -> Any:
+    builder.store_atomic(builder.trunc(value, ir.IntType(32)), builder.gep(words, [index]), "release", 4)
+    return INT_TYPE(0)
+
+
 INT_TYPE, BIT_TYPE = ir.IntType(64), ir.IntType(1)
 define_call(view, lambda context, builder, *values: _pointer(context, builder, _begin(context, builder, *values)),
             POINTER, INT, INT)  # fmt: skip
@@ -80,5 +101,7 @@ define_call(size, _length, INT, INT, INT)
 define_call(at, _pointer, POINTER, INT)
 define_call(int64s_at, lambda context, builder, address: builder.inttoptr(address, context.get_value_type(POINTER64)),
             POINTER64, INT)  # fmt: skip
+define_call(load_acquire, _load_acquire, INT32, POINTER, INT)
+define_call(store_release, _store_release, INT, POINTER, INT, INT)
 define_call(lowest_bit, lambda context, builder, bits: builder.cttz(bits, BIT_TYPE(1)), INT, INT)
 define_call(count_ones, lambda context, builder, bits: builder.zext(builder.ctpop(bits), INT_TYPE), INT, INT32)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .context_views import size, view
+from .context_views import load_acquire, size, view
 from .interned_names import request
 from .jit.compilation import kernel
 from .program_layout import ARG_HIGH
@@ -53,7 +53,7 @@ def add_gap(c: Any, s: Any, k: Any, out: Any) -> Any:
             if after < 0:
                 continue
             r = after * LEAF_W
-            if leaves[r + LEAF_FLAGS] & LEAF_EXPANDED == 0:
+            if load_acquire(leaves, r + LEAF_FLAGS) & LEAF_EXPANDED == 0:
                 return request(c, NEED_LEAF, after)
             if characters + leaves[r + LEAF_NEED] > high:
                 continue

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .context_views import address, at, size, view
+from .context_views import address, at, load_acquire, size, view
 from .interned_names import decode_name, decode_spelling, request, write_name_to_buffer
 from .jit.compilation import kernel
 from .object_states import is_taken, may_repeat
@@ -51,7 +51,7 @@ def add_row(c: Any, q: Any, most: Any, out: Any) -> Any:
         return 0
     if most < 0:
         return 0
-    offsets = leaves[q * LEAF_W + LEAF_BY_LENGTH]
+    offsets = load_acquire(leaves, q * LEAF_W + LEAF_BY_LENGTH)
     if offsets < 0:
         return request(c, NEED_BY_LENGTH, q)
     by_length = view(c, BY_LENGTH)
@@ -71,7 +71,7 @@ def add_leaf(c: Any, s: Any, k: Any, out: Any, most: Any) -> Any:
     config = CONFIG_W * k
     pc, q, ext = configs[config + CONFIG_PC], configs[config + CONFIG_STATE], configs[config + CONFIG_EXTRA]
     view(c, HEAD)[STEPS] += ROW_STEPS
-    suffixes = leaves[q * LEAF_W + LEAF_SUFFIXES]
+    suffixes = load_acquire(leaves, q * LEAF_W + LEAF_SUFFIXES)
     closes = leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_CLOSES
     least = 0
     if code[pc] == OTHER:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from .context_layout import DFAS, LEAF_HASH, LEAF_NEXT, LEAVES, MACHINES, N_LEAVES, TABLE
-from .context_views import size, view
+from .context_views import size, store_release, view
 from .interned_names import decode_escape, hex_value, mix_hash
 from .jit.compilation import entry, inlined, kernel
 
@@ -370,7 +370,7 @@ def expand_leaf(t: Any, q: Any) -> Any:
         leaves[r + LEAF_ROW] = -2
         if mode == UTF8 and allows_gap(t, q, at):
             leaves[r + LEAF_FLAGS] |= LEAF_GAP
-    leaves[r + LEAF_FLAGS] |= LEAF_EXPANDED
+    store_release(leaves, r + LEAF_FLAGS, leaves[r + LEAF_FLAGS] | LEAF_EXPANDED)
     return 0
 
 

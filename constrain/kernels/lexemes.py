@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .context_views import size, view
+from .context_views import load_acquire, size, store_release, view
 from .interned_names import request
 from .jit.compilation import inlined, kernel
 from .program_layout import P_ACCEPT, P_ACCEPT_TABLE, P_CLASS, P_CLASSES, P_DELTA, P_NEWLINE, P_TAB, P_TERMINALS
@@ -292,7 +292,7 @@ def find_root_reader(c: Any, block: Any, scanner: Any, state: Any) -> Any:
     """Return the reader of all tokens from a scanner state (-1 - start, or that of an unfinished lexeme), or -1."""
     roots, readers = view(c, LEX_ROOTS), view(c, LEX_READERS)
     slot = (state * 31 + scanner * 1009) & (LEX_CHAINS - 1)
-    reader = find_reader(c, scanner, state, roots[slot])
+    reader = find_reader(c, scanner, state, load_acquire(roots, slot))
     if reader >= 0:
         return reader
     head = view(c, HEAD)
@@ -303,7 +303,7 @@ def find_root_reader(c: Any, block: Any, scanner: Any, state: Any) -> Any:
     if new_reader < 0 or (state >= 0 and make_bounds(c, block, new_reader, state) < 0):
         return request(c, TABLE_FULL, 0)
     readers[READER_W * new_reader + READER_NEXT] = roots[slot]
-    roots[slot] = new_reader
+    store_release(roots, slot, new_reader)
     return new_reader
 
 
@@ -311,7 +311,7 @@ def find_root_reader(c: Any, block: Any, scanner: Any, state: Any) -> Any:
 def find_next_reader(c: Any, block: Any, scanner: Any, exit_: Any, state: Any) -> Any:
     """Return the reader of the remainders of an exit from the scanner's start state `state`, or -1."""
     exits, readers = view(c, LEX_EXITS), view(c, LEX_READERS)
-    reader = find_reader(c, scanner, -1 - state, exits[EXIT_W * exit_ + EXIT_READER])
+    reader = find_reader(c, scanner, -1 - state, load_acquire(exits, EXIT_W * exit_ + EXIT_READER))
     if reader >= 0:
         return reader
     if view(c, HEAD)[BUILDING] == 0:
@@ -321,5 +321,5 @@ def find_next_reader(c: Any, block: Any, scanner: Any, exit_: Any, state: Any) -
     if new_reader < 0:
         return request(c, TABLE_FULL, 0)
     readers[READER_W * new_reader + READER_NEXT] = exits[EXIT_W * exit_ + EXIT_READER]
-    exits[EXIT_W * exit_ + EXIT_READER] = new_reader
+    store_release(exits, EXIT_W * exit_ + EXIT_READER, new_reader)
     return new_reader

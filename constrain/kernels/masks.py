@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .context_views import at, size, view
+from .context_views import at, load_acquire, size, view
 from .gap_masks import add_gap
 from .interned_names import request
 from .jit.compilation import entry, kernel
@@ -117,7 +117,7 @@ def fill_mask(c: Any, s: Any, out: Any) -> Any:
     for k in range(first, last):
         op = code[configs[CONFIG_W * k + CONFIG_PC]]
         if op == LEAF or op == OTHER:
-            row = leaves[configs[CONFIG_W * k + CONFIG_STATE] * LEAF_W + LEAF_ROW]
+            row = load_acquire(leaves, configs[CONFIG_W * k + CONFIG_STATE] * LEAF_W + LEAF_ROW)
             if row == -1:
                 return request(c, NEED_ROW, configs[CONFIG_W * k + CONFIG_STATE])
             if row >= 0:

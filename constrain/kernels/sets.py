@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from .closure import begin_closure, compute_closure, emit_config, push_item
-from .context_views import view
+from .context_views import load_acquire, view
 from .interned_names import extend_chain, request
 from .interned_sets import UNKNOWN, UNKNOWN_TO_LEAVES, intern_set
 from .jit.compilation import entry, kernel
@@ -52,7 +52,7 @@ def start_set(c: Any) -> Any:
     head, code = view(c, HEAD), view(c, CODE)
     begin_closure(c)
     cell = head[ENTRY]
-    if code[cell] == 0:
+    if load_acquire(code, cell) == 0:
         view(c, MISSING)[0] = cell
         head[N_MISSING] = 1
         return request(c, NEED_RULES, 0)
@@ -69,7 +69,7 @@ def step_leaf(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) ->
     if after < 0:
         return 0
     if code[pc] == OTHER:
-        if leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0:
+        if load_acquire(leaves, after * LEAF_W + LEAF_FLAGS) & LEAF_EXPANDED == 0:
             return request(c, NEED_LEAF, after)
         if leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXITS:
             if ext == OPEN_NAME:

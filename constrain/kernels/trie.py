@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .context_views import size, view
+from .context_views import size, store_release, view
 from .jit.compilation import entry, inlined
 
 from .context_layout import (  # isort: skip
@@ -295,7 +295,7 @@ def make_suffix_trie(t: Any, q: Any, n_exits: Any, budget: Any) -> Any:
         node = temp[MERGED_FIRST + MERGED_W * p + MERGED_NODE]
         total += trie[TRIE_W * end[node] + TRIE_FIRST_TOKEN] - trie[TRIE_W * node + TRIE_FIRST_TOKEN]
     if total > budget:
-        leaves[q * LEAF_W + LEAF_SUFFIXES] = -2
+        store_release(leaves, q * LEAF_W + LEAF_SUFFIXES, -2)
         return -2
     end_of_temp = size(t, TRIE_TEMP)
     root, node, queued = counts[N_TRIE] + 0, counts[N_TRIE] + 0, counts[N_TRIE] + 1
@@ -346,7 +346,7 @@ def make_suffix_trie(t: Any, q: Any, n_exits: Any, budget: Any) -> Any:
     trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_FIRST_TOKEN] = n_edges, n_tokens
     counts[N_TRIE], counts[N_TRIE_EDGES], counts[N_TRIE_TOKENS] = node + 1, n_edges, n_tokens
     leaves[q * LEAF_W + LEAF_SUFFIXES_END] = node
-    leaves[q * LEAF_W + LEAF_SUFFIXES] = root
+    store_release(leaves, q * LEAF_W + LEAF_SUFFIXES, root)
     return root
 
 
@@ -406,5 +406,5 @@ def order_by_length(t: Any, q: Any) -> Any:
         by_length[base + length] = by_length[base + length - 1]
     by_length[base] = 0
     counts[N_BY_LENGTH] = base + LENGTH_CLASSES + 1 + n
-    leaves[q * LEAF_W + LEAF_BY_LENGTH] = base
+    store_release(leaves, q * LEAF_W + LEAF_BY_LENGTH, base)
     return base

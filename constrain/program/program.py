@@ -20,6 +20,7 @@ from itertools import count
 from ..base.errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError
 from ..base.work import WorkBudget, has_budget, spend_work, work_budget
 from ..grammar.nodes import Grammar, Rule, Sequence
+from ..kernels.entry_points import publish_word
 from .byte_code import Bind, ByteCode
 from .least_costs import LeastCosts
 from .linker import RuleLinker
@@ -73,9 +74,8 @@ class Program(ByteCode):
         """Link a rule within the active budget."""
         with self.lock:
             if self.words[cell]:
-                self.code[cell] = self.words[
-                    cell
-                ]  # repeated, since an interrupt may have separated the two writes below
+                # Repeated, since an interrupt may have separated the two writes below.
+                publish_word(self.code.ctypes.data, cell, self.words[cell])
                 return
             entry = self._generate(cell)
             self._publish()
@@ -85,7 +85,7 @@ class Program(ByteCode):
                 self.code = self.code.copy()
             self.links.append(cell)
             self.words[cell] = entry  # marks the rule as linked: it must not get a second copy of its code
-            self.code[cell] = entry
+            publish_word(self.code.ctypes.data, cell, entry)
         if self.on_link is not None:
             self.on_link()
 

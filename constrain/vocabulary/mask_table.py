@@ -34,6 +34,7 @@ from ..kernels.entry_points import (
     make_row,
     make_suffix_trie,
     order_by_length,
+    publish_word,
 )
 from .learned_row_cache import LearnedRowCache
 from .learned_rows import NAME_BYTES
@@ -322,7 +323,7 @@ class MaskTable:
         if row == self.arrays[at.TABLE][at.N_ROWS]:
             row = self._number_new_row()
         # Last, since other threads read the row as soon as this is set.
-        self.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_ROW] = row
+        publish_word(data_address(self.arrays[at.LEAVES]), state * at.LEAF_W + at.LEAF_ROW, row)
 
     def store_row(self, row: NDArray[np.int32]) -> int:
         """Return the number of a row, storing it unless there is an equal one; -1 if the table is full. The caller
@@ -354,7 +355,7 @@ class MaskTable:
         known = self.suffix_tries.get(name)
         if known is not None:
             leaves[record + at.LEAF_SUFFIXES_END] = known[1]
-            leaves[record + at.LEAF_SUFFIXES] = known[0]
+            publish_word(data_address(leaves), record + at.LEAF_SUFFIXES, known[0])
             return
         if make_suffix_trie(self.address, state, exits, SUFFIX_BUDGET) == -1:
             raise TableFull

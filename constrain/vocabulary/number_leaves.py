@@ -18,6 +18,7 @@ from ..automata.numerals.number_language import NumberLanguage
 from ..automata.numerals.number_states import ZERO, Mantissa
 from ..base.work import spend_work
 from ..kernels import layout as at
+from ..kernels.entry_points import publish_word
 from .number_rows import TABLE_IS_FULL, NumberRows
 
 __all__ = ["TABLE_IS_FULL", "NumberLeaves"]
@@ -98,7 +99,8 @@ class NumberLeaves:
         leaves[record + at.LEAF_STAYING_DEPTH] = 0  # computed again, now that there are transitions
         if len(row) < at.WIDE_LEAF:
             leaves[record + at.LEAF_ROW] = -2
-        leaves[record + at.LEAF_FLAGS] |= at.LEAF_EXPANDED
+        flags = int(leaves[record + at.LEAF_FLAGS]) | at.LEAF_EXPANDED
+        publish_word(leaves.ctypes.data, record + at.LEAF_FLAGS, flags)
         return 0
 
     def _intern(self, machine: int, state: int) -> int:
