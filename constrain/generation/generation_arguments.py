@@ -29,8 +29,17 @@ from ..integrations.python_values import is_type, parse_json, to_value
 from ..sampling import SAMPLERS, Checker
 from ..sampling.core.masked_sampling import PLAIN
 from ..sampling.core.sampler_arguments import MOST_DRAWS, is_count
+from ..sampling.critics import as_guide
 
-__all__ = ["Check", "ConstraintRequest", "build_request", "check_arguments", "is_checked_after", "list_masked_options"]
+__all__ = [
+    "Check",
+    "ConstraintRequest",
+    "build_request",
+    "check_arguments",
+    "check_critic",
+    "is_checked_after",
+    "list_masked_options",
+]
 
 Check = Union[Callable[[str], bool], Checker, TextChecker]
 """A condition on texts in addition to the constraint. A function may also raise ValueError with the reason."""
@@ -177,6 +186,21 @@ def check_sampler(sampler: str, particles: int | None, choice: TokenChoice, stre
         raise UnsupportedError(
             f"the sampler {sampler!r} cannot stream, because it may discard a text until it is finished",
             hint='Remove stream=, or use sampler="masked".',
+        )
+
+
+def check_critic(critic: object, sampler: str, search: object, options: str) -> None:
+    """Raise TypeError unless `critic` is a function, a Guide or None; UnsupportedError where it cannot be applied.
+
+    search: of the call, or None. options: names of requested options that only "masked" supports.
+    """
+    if critic is None:
+        return
+    as_guide(critic)
+    if search is None and (sampler == "masked" or (sampler == "auto" and options)):
+        raise UnsupportedError(
+            f"critic= changes the target distribution, which {options or 'masking'} cannot follow",
+            hint='Use sampler="smc", "pimh" or "exact", or search=BeamSearch().',
         )
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..deciding import Superposed
 from ..decoding.token_choice import PLAIN_CHOICE
 from .engine_call import PromptResult, prepare_call
 from .finished_texts import draw_here
-from .model_preparation import open_runner, resolve_model
+from .model_preparation import open_runner, open_superposed_models, resolve_model
 from .prompt_lists import Prompts, is_constraint_list, is_prompt_list, pair_prompts
 from .search_arguments import check_search
 from .searched_texts import search_call
@@ -17,7 +18,7 @@ from .slot_model import open_models_here
 __all__ = ["generate_batch", "generate_lists", "has_lists"]
 
 CONSTRAINTS = ("schema", "regex", "grammar", "choices", "type")
-NOT_BATCHED = ("sampler", "particles")
+NOT_BATCHED = ("sampler", "particles", "critic")
 """Options that the batched loop does not have."""
 LOADING = ("tokenizer", "dtype", "device", "device_map")
 
@@ -67,6 +68,8 @@ def generate_batch(model: Any, prompts: Prompts, arguments: Mapping[str, Any]) -
     try:
         call = prepare_call(resolved, vocabulary, runner, prompts, **options)
         if call.search is not None:
+            if isinstance(call.search, Superposed):
+                return search_call(call, open_superposed_models(resolved))
             return search_call(call, open_models_here(runner))
         return call.collect(draw_here(runner, call, stream))
     finally:

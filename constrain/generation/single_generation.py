@@ -25,6 +25,7 @@ from .generation_arguments import (
     ConstraintRequest,
     build_request,
     check_arguments,
+    check_critic,
     check_types,
     is_checked_after,
     list_masked_options,
@@ -58,6 +59,8 @@ def generate_one(model: Any, prompt: Any, arguments: Mapping[str, Any]) -> Gener
     request = build_request(*(arguments[name] for name in names))
     choice = check_options(prompt, arguments)
     check_search(choice, arguments)
+    masked_options = list_masked_options(choice, arguments["stream"], arguments["heal"])
+    check_critic(arguments["critic"], arguments["sampler"], arguments["search"], masked_options)
     check_healing_sampler(arguments["heal"], arguments["sampler"])
     check_mask_order(arguments, choice)
     if arguments["sampler"] == "masked":
@@ -125,7 +128,7 @@ class SingleCall:
         self.selected: SamplerChoice = select_sampler(
             self.lm, self.constraint, arguments["sampler"], particles=arguments["particles"], checker=self.checker,
             seed=arguments["seed"], max_tokens=limit_tokens(self.lm, arguments["max_tokens"]),
-            masked_options=masked_options,
+            masked_options=masked_options, critic=arguments["critic"],
         )  # fmt: skip
         self.is_batched = self.selected.sampler == "masked"
 
@@ -154,6 +157,7 @@ class SingleCall:
         seed, max_tokens, masks = (self.arguments[name] for name in ("seed", "max_tokens", "masks"))
         sampler, checker = self.selected.sampler, self.checker
         options = {**self.selected.options, **find_mask_option(sampler, checker, masks), "checker": checker}
+        options["critic"] = self.arguments["critic"]
         return make_sampler_draw(self.constraint, sampler, seed, max_tokens, options)
 
     def complete_stats(self, texts: DrawnTexts, count: int) -> None:

@@ -8,7 +8,9 @@ from typing import Any, TypedDict
 
 from ..base.options import Limits, Style
 from ..checking.checked_sampling import MaskOrder
+from ..deciding import Decision
 from ..decoding.outcomes import Piece
+from ..sampling import Critic, Guide
 from .draft_plan import Draft
 from .generation_arguments import Check
 from .prompt_composition import PromptTemplate
@@ -50,6 +52,8 @@ class TextOptions(TypedDict, total=False):
     seed: int | None
     stream: Callable[[Piece], None] | None
     search: Search | None
+    decide: str | Decision | None
+    critic: Critic | Guide | None
     draft: Draft
     chat: str
     heal: str

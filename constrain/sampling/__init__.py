@@ -10,6 +10,7 @@ from .canonical_tokens import Canonical
 from .checkers import Checker, Stepwise, ValidatorChecker
 from .core.language_model import LanguageModel
 from .core.results import Draw, Draws
+from .critics import Critic, Guide
 from .estimation import Estimate, estimate, estimate_from
 from .research.hidden_markov import Hmm
 from .research.ngram import NGram
@@ -17,7 +18,7 @@ from .sampler_table import SAMPLERS, Sampler, add_post_filter, draw
 from .success_trie import SuccessTrie, trie_key
 
 __all__ = [
-    "SAMPLERS", "Canonical", "Checker", "Draw", "Draws", "Estimate", "Hmm", "LanguageModel", "NGram",
+    "SAMPLERS", "Canonical", "Checker", "Critic", "Draw", "Draws", "Estimate", "Guide", "Hmm", "LanguageModel", "NGram",
     "Sampler", "Stepwise", "SuccessTrie", "draw", "estimate", "estimate_from", "ValidatorChecker", "add_post_filter",
     "trie_key",
 ]  # fmt: skip

@@ -99,7 +99,7 @@ def draw_token(
     if budget is not None and budget < 1:
         raise ArgumentError(f"budget must be 1 or more, not {budget!r}: without any check there is no weight")
     max_checks = math.inf if budget is None else budget
-    patience = method.patience if isinstance(method, LateMask) else PATIENCE
+    patience: float = method.patience if isinstance(method, LateMask) else PATIENCE
     if mask is None or max_checks <= patience:
         patience = math.inf
     if len(ends) > 1:

@@ -20,6 +20,8 @@ from .core import masked_sampling
 from .core.language_model import LanguageModel
 from .core.results import Draws
 from .core.sampler_arguments import check_common_arguments, check_constraint, check_options, options_of
+from .critics import Critic, Guide, as_guide, grade_texts, reweigh_draws
+from .guided_particles import guide_particles
 from .post_filtering import PostFilter, as_checker
 from .research import markov_exact
 
@@ -49,6 +51,9 @@ class Sampler(NamedTuple):
     post_filter
         How a checker is applied in addition to the constraint. "mask": the mask is empty after a rejected token;
         "token": each token is checked; "none": the sampler does not support checkers.
+    critic
+        How a critic is applied, see `critics`. "target": the sampler has an option of this name; "accept": by the
+        probability with which a text is accepted; "weight": by the weights of the draws.
     """
 
     draw: Callable[..., Draws]
@@ -57,6 +62,7 @@ class Sampler(NamedTuple):
     uses_trie: bool = False
     equal_weights: bool = False
     post_filter: Literal["mask", "token", "none"] = "mask"
+    critic: Literal["target", "accept", "weight"] = "weight"
 
     @property
     def takes_particles(self) -> bool:
@@ -68,10 +74,12 @@ SAMPLERS: dict[str, Sampler] = {
     "masked": Sampler(masked_sampling.draw_masked, "masked", "draw"),
     "awrs": Sampler(awrs.draw_awrs, "masked", "draw", post_filter="token"),
     "asap": Sampler(asap.draw_asap, "consistent", "call", uses_trie=True),
-    "exact": Sampler(trie_rejection.draw_exact, "exact", "equal call", uses_trie=True, equal_weights=True),
+    "exact": Sampler(
+        trie_rejection.draw_exact, "exact", "equal call", uses_trie=True, equal_weights=True, critic="accept"
+    ),
     "without_replacement": Sampler(without_replacement.draw_without_replacement, "exact", "call", uses_trie=True),
-    "smc": Sampler(smc.draw_smc, "consistent", "call"),
-    "pimh": Sampler(pimh.draw_pimh, "consistent", "equal call"),
+    "smc": Sampler(smc.draw_smc, "consistent", "call", critic="target"),
+    "pimh": Sampler(pimh.draw_pimh, "consistent", "equal call", critic="target"),
     "markov": Sampler(markov_exact.draw_markov, "exact", "draw", equal_weights=True, post_filter="none"),
 }
 SAMPLER_WANTED = f"give one of {', '.join(SAMPLERS)} or 'auto'"
@@ -89,6 +97,7 @@ def draw(
     max_tokens: int,
     checker: Checker | Callable[[bytes], bool] | None = None,
     spellings: Spellings = "all",
+    critic: Critic | Guide | None = None,
     **options: Any,
 ) -> Draws:
     """Draw n weighted texts from a model under a constraint.
@@ -114,6 +123,9 @@ def draw(
         A further requirement, which may be slow: a function of the bytes of complete texts, or a Checker.
     spellings : {"all", "canonical"}
         "canonical" draws only the tokenisation that the tokenizer itself chooses for each text, see `Canonical`.
+    critic : callable or Guide, optional
+        Log-weight of a complete text; the target becomes p(x) [x in L] exp(critic(x)), see `critics`. "exact" needs its
+        bound, see `Guide`.
     **options
         Options of the sampler, see its function; "auto" takes repeats="may" or "never" only.
 
@@ -136,7 +148,7 @@ def draw(
             raise TypeError(f'sampler="auto" takes no options but repeats=, not {", ".join(options)}')
         limited = add_post_filter(constraint, sampler, checker, spellings)
         choice = sampler_choice.choose_sampler(lm, limited, rng=rng, max_tokens=max_tokens, **options)
-        given: dict[str, Any] = {"checker": checker, "spellings": spellings, **choice.options}
+        given: dict[str, Any] = {"checker": checker, "spellings": spellings, "critic": critic, **choice.options}
         drawn = draw(lm, constraint, sampler=choice.sampler, n=n, rng=rng, max_tokens=max_tokens, **given)
         stats = {**drawn.stats, "pilot_calls": choice.calls}
         return replace(drawn, stats=stats, sampler=choice.sampler, reason=choice.reason)
@@ -146,7 +158,17 @@ def draw(
         )
     check_options(sampler, SAMPLERS[sampler].draw, options)
     limited = add_post_filter(constraint, sampler, checker, spellings)
-    return SAMPLERS[sampler].draw(lm, limited, n=n, rng=rng, max_tokens=max_tokens, **options).without_unfinished()
+    guide, run = None if critic is None else as_guide(critic), SAMPLERS[sampler].draw
+    if guide is None or SAMPLERS[sampler].critic == "weight":
+        drawn = run(lm, limited, n=n, rng=rng, max_tokens=max_tokens, **options).without_unfinished()
+        return drawn if guide is None else reweigh_draws(drawn, guide).without_unfinished()
+    if SAMPLERS[sampler].critic == "target":
+        guided = guide_particles(guide, constraint.vocabulary, options)
+        return run(lm, limited, n=n, rng=rng, max_tokens=max_tokens, **guided).without_unfinished()
+    options["accepts"] = grade_texts(guide, options.get("accepts"))
+    drawn = run(lm, limited, n=n, rng=rng, max_tokens=max_tokens, **options)
+    shifted = (replace(one, log_weight=one.log_weight + guide.bound) for one in drawn)
+    return replace(drawn, draws=tuple(shifted)).without_unfinished()
 
 
 def add_post_filter(
