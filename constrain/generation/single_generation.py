@@ -59,9 +59,9 @@ def generate_one(model: Any, prompt: Any, arguments: Mapping[str, Any]) -> Gener
     request = build_request(*(arguments[name] for name in names))
     choice = check_options(prompt, arguments)
     check_search(choice, arguments)
+    check_healing_sampler(arguments["heal"], arguments["sampler"])
     masked_options = list_masked_options(choice, arguments["stream"], arguments["heal"])
     check_critic(arguments["critic"], arguments["sampler"], arguments["search"], masked_options)
-    check_healing_sampler(arguments["heal"], arguments["sampler"])
     check_mask_order(arguments, choice)
     if arguments["sampler"] == "masked":
         generations: Generation[Any] | list[Generation[Any]] = generate_batch(model, prompt, arguments)

@@ -130,6 +130,21 @@ def test_a_critic_tilts_what_is_drawn(sampler: str) -> None:
     assert weights["log_z"] == pytest.approx(math.log(z), abs=0.5)
 
 
+def test_a_model_judges_its_own_text() -> None:
+    """Self-evaluation: the log of the share that the model gives the first answer after the question."""
+    pytest.importorskip("torch")
+    from constrain.generation.self_evaluation import SelfEvaluation
+
+    loaded = made("llama")
+    judge = SelfEvaluation(loaded, "{text}", answers=("a", "b"), weight=2.0)
+    shares = constrain.choose(loaded, "xyz", ["a", "b"], ends="prefix").probabilities
+    assert judge("xyz") == pytest.approx(2 * math.log(shares["a"]))
+    assert SelfEvaluation(loaded, lambda text: text.upper(), answers=("a", "b"))("xyz") != judge("xyz")
+    guide = Guide(judge, judge)
+    found = generate(loaded, [3, 7, 9], regex="[ab]{2}", search=BeamSearch(width=3), critic=guide, max_tokens=8)
+    assert found.stats.counts["score"] == pytest.approx(found.logprob + judge(found.text))
+
+
 def test_a_critic_ranks_beams() -> None:
     plain, ranked = run(search=BeamSearch(width=50)), run(search=BeamSearch(width=50), critic=prefer_b)
     assert ranked.text.count("a") <= plain.text.count("a")
