@@ -100,7 +100,7 @@ def search() -> dict[str, Any]:
 def draws() -> Any:
     return {
         "lm": model(), "constraint": constraint(), "sampler": "masked", "n": 1, "rng": np.random.default_rng(0),
-        "max_tokens": 9, "checker": None, "spellings": "all",
+        "max_tokens": 9, "checker": None, "spellings": "all", "critic": None,
     }  # fmt: skip
 
 
@@ -113,7 +113,7 @@ GENERATE = {
     "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "logit_bias": None, "stop": None,
     "eos_ids": None, "retries": 1, "retry_prompt": None, "chat": "plain", "heal": "none",
     "forced": "sample", "show_constraint": None, "dtype": None, "device": None, "device_map": None, "draft": None,
-    "search": None,
+    "search": None, "decide": None, "critic": None,
 }  # fmt: skip
 WRITE = {
     "name": "x", "schema": None, "regex": "ab", "grammar": None, "choices": None, "type": None, "stop": "c",
@@ -398,8 +398,24 @@ CALLS: dict[str, Call] = {
         constrain.BeamSearch,
         lambda: {"width": 4, "length_penalty": 1.0, "normalization": "wu", "patience": 1.0, "early_stopping": "never",
                  "groups": 1, "diversity": 0.0, "distinct": "text", "phrases": constrain.PhraseBanks(["a"]),
-                 "lookahead": constrain.Lookahead()},
+                 "lookahead": constrain.Lookahead(), "critic": None},
     ),
+    "MinimumBayesRisk": (
+        constrain.MinimumBayesRisk, lambda: {"samples": 4, "utility": "fields", "sampler": "masked"},
+    ),
+    "PhiDecoding": (
+        constrain.PhiDecoding,
+        lambda: {"width": 2, "rollouts": 2, "block": 2, "foresight": 2, "temperature": 1.0},
+    ),
+    "AStarDecoding": (
+        constrain.AStarDecoding,
+        lambda: {"score": None, "branches": 2, "block": 2, "weight": 1.0, "expansions": 9},
+    ),
+    "PlanningGuided": (
+        constrain.PlanningGuided,
+        lambda: {"reward": len, "rollouts": 2, "branches": 2, "exploration": 1.0, "base": 10.0},
+    ),
+    "Superposed": (constrain.Superposed, lambda: {"drafts": 2, "bigrams": 0.1}),
     "PhraseBanks": (
         constrain.PhraseBanks,
         lambda: {"clauses": ["a"], "method": "clauses", "reward": 0.0, "keep": None, "tolerance": None},
