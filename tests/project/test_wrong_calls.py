@@ -546,6 +546,7 @@ ALSO = {
     "Constraint.load(path=)": OSError,  # no such file
     "estimate(f=)": ValueError,  # what a function of the caller raises: int of a text without digits
     "estimate_from(f=)": ValueError,
+    "draw(critic=)": ValueError,
 }
 """Errors that are documented besides."""
 
