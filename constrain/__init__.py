@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .base.options import Limits, Style
     from .compilation.constraint_compiler import compile, compile_grammar
     from .compilation.process_warm_up import warm_up
+    from .deciding import AStarDecoding, MinimumBayesRisk, PhiDecoding, PlanningGuided, Superposed
     from .decoding.events import FinishEvent, RetryEvent, TextEvent
     from .dialogue import ToolCall, structural_tag, tool_calls, tools  # type: ignore[no-redef]
     from .engine.batches import advance_all, apply_mask, fill_masks
@@ -96,6 +97,7 @@ if TYPE_CHECKING:
     from .vocabulary.vocabulary import Vocabulary
 
 __all__ = [
+    "AStarDecoding",
     "ArgumentError",
     "BeamSearch",
     "BestFirst",
@@ -113,7 +115,10 @@ __all__ = [
     "Limits",
     "Lookahead",
     "Matcher",
+    "MinimumBayesRisk",
+    "PhiDecoding",
     "PhraseBanks",
+    "PlanningGuided",
     "RemoteModel",
     "PromptTemplate",
     "Refusal",
@@ -125,6 +130,7 @@ __all__ = [
     "SourceError",
     "StochasticBeams",
     "Style",
+    "Superposed",
     "TextEvent",
     "TokenRefused",
     "ToolCall",
@@ -209,6 +215,7 @@ _PACKAGES = {
     "integrations.partial_types": "partial_model",
     "integrations.transformers_models": "load_model",
     "base.options": "Limits Style",
+    "deciding": "AStarDecoding MinimumBayesRisk PhiDecoding PlanningGuided Superposed",
     "search": "BeamSearch BestFirst Lookahead PhraseBanks StochasticBeams beam_search best_first_search "
     "stochastic_beam_search",
     "validation": "Violation validate",

@@ -15,6 +15,7 @@ from ..base.errors import ArgumentError, LimitError, Refusal
 from ..base.json_documents import References
 from ..base.options import Limits, Style
 from ..checking.checked_sampling import MaskOrder
+from ..deciding import Decision
 from ..decoding.model_runner import ModelRunner
 from ..decoding.outcomes import Outcome
 from ..decoding.token_choice import TokenChoice
@@ -35,7 +36,7 @@ from .model_preparation import PreparedPrompt, PromptOptions, compile_request, p
 from .prompt_composition import PromptTemplate
 from .prompt_lists import Prompts, is_constraint_list, is_prompt_list, pair_prompts
 from .refused_texts import accept_text
-from .search_arguments import Search, check_search
+from .search_arguments import Search, TextSearch, check_search, merge_search
 from .token_options import build_proposal, build_token_choice, find_biased_tokens, replace_end_tokens
 from .type_styles import choose_style
 
@@ -82,6 +83,7 @@ class EngineOptions(TypedDict, total=False):
     check: Check | None
     masks: MaskOrder
     search: Search | None
+    decide: str | Decision | None
     retries: int
     retry_prompt: str | None
     chat: str
@@ -109,7 +111,7 @@ class EngineCall:
     n: int | None
     is_list: bool
     errors: ErrorHandling
-    search: Search | None = None
+    search: TextSearch | None = None
 
     @property
     def count(self) -> int:
@@ -158,12 +160,13 @@ def prepare_call(
     min_p: float | None = None, repetition_penalty: float = 1.0, presence_penalty: float = 0.0,
     frequency_penalty: float = 0.0, logit_bias: Mapping[int | str, float] | None = None,
     stop: str | Sequence[str] | None = None, eos_ids: Sequence[int] | None = None, check: Check | None = None,
-    masks: MaskOrder = "first", search: Search | None = None, retries: int = 3,
+    masks: MaskOrder = "first", search: TextSearch | None = None, decide: Any = None, retries: int = 3,
     retry_prompt: str | None = None, chat: str = "plain", heal: str = "none", forced: str = "sample",
     show_constraint: PromptTemplate | str | None = None, seed: int | Sequence[int | None] | None = None,
     draft: Draft = None, errors: ErrorHandling = "raise",
 ) -> EngineCall:  # fmt: skip
     """Check the arguments of a call, compile its constraints and encode its prompts."""
+    search = merge_search(search, decide)
     given = {"schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type}
     paired = pair_prompts(prompts, given, import_paths)
     is_list = is_prompt_list(prompts) or any(is_constraint_list(name, value) for name, value in given.items())

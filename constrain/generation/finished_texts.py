@@ -49,11 +49,14 @@ def select_sampler(
     seed: int | None,
     max_tokens: int,
     masked_options: str,
+    critic: object = None,
 ) -> SamplerChoice:
     """Return the requested sampler with its options; for "auto", the one that `sampling.sampler_choice` selects.
 
     masked_options: names of requested options that only "masked" supports.
     """
+    if sampler == "auto" and critic is not None:
+        return SamplerChoice("smc", "populations are weighted by the critic", {"particles": particles or PARTICLES})
     if sampler == "auto":
         rng = np.random.default_rng(None if seed is None else [seed, 1])
         filtered = add_post_filter(constraint, sampler, checker)

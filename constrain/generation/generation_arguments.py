@@ -20,6 +20,7 @@ from ..base.errors import (
 )
 from ..base.options import Limits, Style
 from ..checking.verdicts import TextChecker
+from ..deciding import DECISIONS
 from ..decoding.token_choice import TokenChoice
 from ..forms import grammar as form_of
 from ..forms.schema_sources import check_type_argument, normalise_schema, read_source_file
@@ -29,7 +30,7 @@ from ..integrations.python_values import is_type, parse_json, to_value
 from ..sampling import SAMPLERS, Checker
 from ..sampling.core.masked_sampling import PLAIN
 from ..sampling.core.sampler_arguments import MOST_DRAWS, is_count
-from ..sampling.core.sampling_target import MODEL_TARGET, SamplingTarget
+from ..sampling.sampling_target import MODEL_TARGET, SamplingTarget
 
 __all__ = [
     "Check",
@@ -189,22 +190,24 @@ def check_sampler(sampler: str, particles: int | None, choice: TokenChoice, stre
         )
 
 
-def check_target(target: object, options: Mapping[str, Any], choice: TokenChoice) -> None:
+def check_target(target: Any, options: Mapping[str, Any], choice: TokenChoice) -> None:
     """Raise TypeError or UnsupportedError unless `target` is a SamplingTarget that the other options allow.
 
-    options: keyword arguments of `generate` by name.
+    options: keyword arguments of `generate` by name, with a decision rule as the search.
     """
     check_type("target", target, SamplingTarget, "give a sampling.SamplingTarget")
     if target == MODEL_TARGET or options["sampler"] not in ("masked", "auto"):
         return
-    refused = [name for name in ("stream", "search", "draft") if options[name] is not None]
+    refused = [name for name in ("stream", "draft") if options[name] is not None]
+    if options["search"] is not None:
+        refused.append("decide" if isinstance(options["search"], tuple(DECISIONS.values())) else "search")
     refused += ["stop"] * bool(choice.stop) + ["forced"] * (choice.forced != "sample")
     refused += ["heal"] * (options["heal"] != "none") + ["masks"] * (options["masks"] != "first")
     if refused:
         raise UnsupportedError(
             f"target= was given with {', '.join(f'{name}=' for name in refused)}, which only drawing from the model as "
             "it is supports",
-            hint="Leave one of them out.",
+            hint="Leave one of them out. (Beams take BeamSearch(critic=).)",
         )
 
 

@@ -15,8 +15,8 @@ from ..decoding.outcomes import FinishReason, Outcome, Stats
 from ..sampling import SAMPLERS
 from ..sampling.core.masked_sampling import PLAIN
 from ..sampling.core.mass_bounds import MassBounds, bound_by_proposal, sum_found
-from ..sampling.core.sampling_target import MODEL_TARGET, SamplingTarget
 from ..sampling.core.weight_statistics import weight_stats
+from ..sampling.sampling_target import MODEL_TARGET, SamplingTarget
 from .answer_source import AnswerSource, explain_generated
 from .captured_values import read_captures
 

@@ -199,7 +199,7 @@ class Engine:
 
     def _prepare(self, prompts: Prompts, options: EngineOptions) -> EngineCall:
         check_keywords("Engine.generate", options, ENGINE_OPTIONS)
-        if options.get("search") is None:
+        if options.get("search") is None and options.get("decide") is None:
             options.setdefault("draft", self.drafts)
         return prepare_call(self.model, self.vocabulary, self.runner, prompts, **options)
 

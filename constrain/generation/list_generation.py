@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..deciding import Superposed
 from ..decoding.token_choice import PLAIN_CHOICE
-from ..sampling.core.sampling_target import MODEL_TARGET
+from ..sampling.sampling_target import MODEL_TARGET
 from .engine_call import PromptResult, prepare_call
 from .finished_texts import draw_here
-from .model_preparation import open_runner, resolve_model
+from .model_preparation import open_runner, open_superposed_models, resolve_model
 from .prompt_lists import Prompts, is_constraint_list, is_prompt_list, pair_prompts
 from .search_arguments import check_search
 from .searched_texts import search_call
@@ -73,6 +74,8 @@ def generate_batch(model: Any, prompts: Prompts, arguments: Mapping[str, Any]) -
     try:
         call = prepare_call(resolved, vocabulary, runner, prompts, **options)
         if call.search is not None:
+            if isinstance(call.search, Superposed):
+                return search_call(call, open_superposed_models(resolved))
             return search_call(call, open_models_here(runner))
         return call.collect(draw_here(runner, call, stream))
     finally:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
-from ..base.errors import ArgumentError, ConstrainError, LimitError, Refusal, check_choice
+from ..base.errors import ArgumentError, ConstrainError, LimitError, Refusal, UnsupportedError, check_choice
 from ..base.json_documents import References
 from ..base.options import Limits, Style
 from ..checking.verdicts import TextChecker, VerdictChecker
@@ -31,6 +31,7 @@ __all__ = [
     "compile_request",
     "limit_tokens",
     "open_runner",
+    "open_superposed_models",
     "prepare_prompt",
     "prompt_model",
     "resolve_model",
@@ -157,6 +158,21 @@ def open_runner(
 
         return vocabulary, make_runner(prompted.model, vocabulary.size, bounds)
     return vocabulary, LanguageModelRunner(lambda _: model, vocabulary.size)
+
+
+def open_superposed_models(model: LoadedModel | LanguageModel) -> Callable[[Sequence[int]], Any]:
+    """Return a function that opens a model after a prompt so that it reads mixtures of tokens.
+
+    Raise UnsupportedError unless this is a model of the transformers library.
+    """
+    if not isinstance(model, LoadedModel):
+        raise UnsupportedError(
+            f"superposed decoding feeds mixtures of embeddings, which a {type(model).__name__} does not take",
+            hint="Give a model of the transformers library.",
+        )
+    from ..integrations.superposed_model import SuperposedModel  # imports torch
+
+    return lambda prompt: SuperposedModel(model.on(list(prompt)))
 
 
 def find_prompted(lm: LanguageModel) -> Any:

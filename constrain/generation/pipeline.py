@@ -18,16 +18,17 @@ from ..base.errors import check_choice
 from ..base.keyword_names import explain_keywords
 from ..base.options import Limits, Style
 from ..checking.checked_sampling import MaskOrder
+from ..deciding import Decision
 from ..decoding.outcomes import Piece
 from ..integrations.transformers_models import Prompt
-from ..sampling.core.sampling_target import MODEL_TARGET, SamplingTarget
+from ..sampling.sampling_target import MODEL_TARGET, SamplingTarget
 from .draft_plan import Draft
 from .generation_arguments import Check, check_places, check_sampler_name
 from .generation_result import Generation
 from .list_generation import generate_lists, has_lists
 from .prompt_composition import PromptTemplate
 from .prompt_lists import Prompts
-from .search_arguments import Search
+from .search_arguments import Search, merge_search
 from .single_generation import generate_one
 from .text_options import TextOptions
 
@@ -97,6 +98,7 @@ def generate(
     seed: int | None = None,
     stream: Callable[[Piece], None] | None = None,
     search: Search | None = None,
+    decide: str | Decision | None = None,
     draft: Draft = None,
     chat: str = "plain",
     heal: str = "none",
@@ -173,6 +175,7 @@ def generate(
     target : SamplingTarget
         What is drawn from, for every sampler: the model as wrapped, at a temperature, and weighted by a critic. With
         "masked", texts are then drawn again instead of being closed, and not streamed, searched, healed or drafted.
+        (For beams, see `BeamSearch.critic`.)
 
     check : callable, TextChecker or Checker, optional
         A further condition: a function of the complete text, which returns a bool or raises a ValueError with the
@@ -205,6 +208,10 @@ def generate(
     search : BeamSearch, BestFirst or StochasticBeams, optional
         Search for likely texts instead of sampling (docs/how-to/search-with-beams.md); n is then the most texts that
         are returned, best first. `stats.counts` has the ``score`` of each, and whether they are ``optimal``.
+    decide : {"mbr", "phi", "astar", "superposed"} or a decision rule, optional
+        Decide among valid answers instead of drawing one (docs/how-to/decide-among-answers.md): a name, for a rule with
+        its defaults, or `MinimumBayesRisk`, `PhiDecoding`, `AStarDecoding`, `PlanningGuided` or `Superposed`. As with
+        search=, n is the most texts that are returned, best first, and ``stats.counts`` has the ``score`` of each.
     draft : str, model, list of DraftSource, optional
         What guesses tokens ahead, which the model then verifies in one pass (docs/how-to/draft-tokens.md). The
         distribution of the texts stays the same, and so do the texts themselves except with a draft model of the same
@@ -258,7 +265,8 @@ def generate(
         "top_k": top_k, "top_p": top_p, "min_p": min_p,
         "repetition_penalty": repetition_penalty, "presence_penalty": presence_penalty,
         "frequency_penalty": frequency_penalty, "logit_bias": logit_bias, "stop": stop, "eos_ids": eos_ids,
-        "seed": seed, "stream": stream, "search": search, "draft": draft, "chat": chat, "heal": heal, "forced": forced,
+        "seed": seed, "stream": stream, "search": merge_search(search, decide),
+        "draft": draft, "chat": chat, "heal": heal, "forced": forced,
         "show_constraint": show_constraint, "dtype": dtype, "device": device, "device_map": device_map,
     }  # fmt: skip
     check_choice("masks", masks, ("first", "after"))

@@ -1,4 +1,4 @@
-"""`generate` with `search=`: likely texts instead of random ones."""
+"""`generate` with `search=` or `decide=`: likely or well supported texts instead of random ones."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import UnsupportedError
+from ..deciding import decide_answers
 from ..decoding.logit_adjustment import AdjustedModel
 from ..decoding.outcomes import Outcome, Stats
 from ..engine.constraint import Constraint
@@ -20,6 +21,7 @@ from ..search import (
     BeamSearch,
     BestFirst,
     FoundAnswers,
+    StochasticBeams,
     beam_search,
     best_first_search,
     stochastic_beam_search,
@@ -28,13 +30,12 @@ from .engine_call import EngineCall, PromptResult
 from .generation_result import Generation, as_generation
 from .masked_batches import BatchPrompt
 from .model_preparation import bind_check
-from .search_arguments import Search
-from .slot_model import SlotModel
+from .search_arguments import TextSearch
 
 __all__ = ["OpenModel", "search_call"]
 
-OpenModel = Callable[[Sequence[int]], SlotModel]
-"""Returns the model after a prompt."""
+OpenModel = Callable[[Sequence[int]], Any]
+"""Returns the model after a prompt: a `LanguageModel` with a method `close`, such as a SlotModel."""
 
 
 def search_call(call: EngineCall, open_model: OpenModel, *, workers: int = 1) -> PromptResult:
@@ -63,7 +64,7 @@ def search_call(call: EngineCall, open_model: OpenModel, *, workers: int = 1) ->
 
 
 def search_prompt(
-    call: EngineCall, prompt: BatchPrompt, model: SlotModel, compile_us: float
+    call: EngineCall, prompt: BatchPrompt, model: Any, compile_us: float
 ) -> Generation[Any] | list[Generation[Any]]:
     """Search for the texts of one prompt. ``stats.counts`` of each has the counts of the search, its score, and whether
     the answers are proven to be the likeliest.
@@ -105,15 +106,17 @@ def join_check(call: EngineCall, prompt: BatchPrompt, constraint: Constraint) ->
 def run_search(
     lm: LanguageModel,
     constraint: Constraint | Checker,
-    search: Search,
+    search: TextSearch,
     n: int,
     seed: np.random.SeedSequence,
     max_tokens: int,
 ) -> FoundAnswers:
-    """Run the search that the options belong to."""
+    """Run the search or the decision rule that the options belong to."""
     if isinstance(search, BeamSearch):
         return beam_search(lm, constraint, search, n=n, max_tokens=max_tokens)
     if isinstance(search, BestFirst):
         return best_first_search(lm, constraint, search, n=n, max_tokens=max_tokens)
     rng = np.random.default_rng(seed)
+    if not isinstance(search, StochasticBeams):
+        return decide_answers(lm, constraint, search, n=n, rng=rng, max_tokens=max_tokens)
     return stochastic_beam_search(lm, constraint, search, n=n, rng=rng, max_tokens=max_tokens)

@@ -15,8 +15,8 @@ from ..decoding.token_choice import TokenChoice
 from ..engine.constraint import Constraint
 from ..integrations.transformers_models import LoadedModel
 from ..sampling.core.masked_sampling import Proposal
-from ..sampling.core.sampling_target import MODEL_TARGET, SamplingTarget
 from ..sampling.sampler_choice import SamplerChoice
+from ..sampling.sampling_target import MODEL_TARGET, SamplingTarget
 from ..vocabulary.vocabulary import Vocabulary
 from .answer_source import AnswerSource
 from .captured_values import build_request_program
@@ -142,6 +142,7 @@ class SingleCall:
             self.target.change_model(self.lm), self.constraint, arguments["sampler"],
             particles=arguments["particles"], checker=self.checker, seed=arguments["seed"],
             max_tokens=limit_tokens(self.lm, arguments["max_tokens"]), masked_options=masked_options,
+            critic=self.target.critic,
         )  # fmt: skip
         self.is_batched = self.selected.sampler == "masked" and unchanged
 

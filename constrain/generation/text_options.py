@@ -8,8 +8,9 @@ from typing import Any, TypedDict
 
 from ..base.options import Limits, Style
 from ..checking.checked_sampling import MaskOrder
+from ..deciding import Decision
 from ..decoding.outcomes import Piece
-from ..sampling.core.sampling_target import SamplingTarget
+from ..sampling.sampling_target import SamplingTarget
 from .draft_plan import Draft
 from .generation_arguments import Check
 from .prompt_composition import PromptTemplate
@@ -52,6 +53,7 @@ class TextOptions(TypedDict, total=False):
     seed: int | None
     stream: Callable[[Piece], None] | None
     search: Search | None
+    decide: str | Decision | None
     draft: Draft
     chat: str
     heal: str

@@ -11,15 +11,16 @@ from .checkers import Checker, Stepwise, ValidatorChecker
 from .core.language_model import LanguageModel
 from .core.masked_sampling import Proposal
 from .core.results import Draw, Draws
-from .core.sampling_target import SamplingTarget
+from .critics import Critic, Guide
 from .estimation import Estimate, estimate, estimate_from
 from .research.hidden_markov import Hmm
 from .research.ngram import NGram
 from .sampler_table import SAMPLERS, Sampler, add_post_filter, draw
+from .sampling_target import SamplingTarget
 from .success_trie import SuccessTrie, trie_key
 
 __all__ = [
-    "SAMPLERS", "Canonical", "Checker", "Draw", "Draws", "Estimate", "Hmm", "LanguageModel", "NGram",
+    "SAMPLERS", "Canonical", "Checker", "Critic", "Draw", "Draws", "Estimate", "Guide", "Hmm", "LanguageModel", "NGram",
     "Proposal", "Sampler", "SamplingTarget", "Stepwise", "SuccessTrie", "draw", "estimate", "estimate_from",
     "ValidatorChecker", "add_post_filter", "trie_key",
 ]  # fmt: skip

@@ -4,7 +4,8 @@
 
 draws one token; `check(token)` returns whether it is valid. Since E[exp(log_weight) 1{token = a}] = p(a) [a valid], the
 sums of log-weights over a text weight it properly, as masking does but with more variance; tokens have the same
-distribution as under a mask. The better the model fits the constraint, the fewer checks are needed: about exp(KL).
+distribution as under a mask. The better the model fits the constraint, the fewer checks are needed: about exp(KL);
+with a mask at hand there is one, and the mask is computed only where that leaves the token or the weight in doubt.
 `token_rejection` has the estimators of the weight, `exponential_race` the order in which tokens are tried.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -24,18 +26,18 @@ from .core.language_model import LanguageModel, rows_after
 from .core.masked_sampling import pick_under
 from .core.results import Draw, Draws, log_sum
 from .core.sampler_arguments import check_common_arguments, check_counts, check_seconds, check_validators
-from .core.token_masses import allowed_tokens, mask_of
+from .core.token_masses import Masses, allowed_tokens, enumerate_tokens, mask_of
 from .core.weight_statistics import weight_stats
 from .exponential_race import FAINTEST, ExponentialRace, Row
 from .success_walks import Validator
-from .token_rejection import CheckBudget, Chunks, DesRaj, ExploreFlip, Method
+from .token_rejection import CheckBudget, Chunks, DesRaj, ExploreFlip, LateMask, Method
 
-__all__ = ["DES_RAJ", "WeightedToken", "draw_awrs", "draw_token", "draw_token_at"]
+__all__ = ["LATE_MASK", "WeightedToken", "draw_awrs", "draw_token", "draw_token_at"]
 
-DES_RAJ = DesRaj()
+LATE_MASK = LateMask()
 
 PATIENCE = 32
-"""Number of failed checks after which computing a mask, if available, is cheaper than further checks."""
+"""Number of failed checks after which methods other than `LateMask` use a mask, if there is one."""
 
 
 class WeightedToken(NamedTuple):
@@ -54,7 +56,7 @@ def draw_token(
     check: Callable[[int], bool],
     rng: np.random.Generator,
     *,
-    method: Method = DES_RAJ,
+    method: Method = LATE_MASK,
     budget: int | None = None,
     allowed: NDArray[np.int64] | None = None,
     mask: Callable[[], NDArray[np.int32]] | None = None,
@@ -78,7 +80,8 @@ def draw_token(
     allowed : int64 [k], optional
         The only tokens that are tried: those of a sound mask, whose mass counts into the weight.
     mask : callable, optional
-        Returns the results of `check` for all tokens, as an int32 bit mask; used where many checks in a row fail.
+        Returns the results of `check` for all tokens, as an int32 bit mask; used where checks in a row fail, and by
+        `LateMask` for the weight.
     check_many : callable, optional
         `check` for several tokens at once, for methods that use it.
     ends : tuple of int
@@ -96,10 +99,13 @@ def draw_token(
     if budget is not None and budget < 1:
         raise ArgumentError(f"budget must be 1 or more, not {budget!r}: without any check there is no weight")
     max_checks = math.inf if budget is None else budget
-    patience = PATIENCE if mask is not None and max_checks > PATIENCE else math.inf
+    patience: float = method.patience if isinstance(method, LateMask) else PATIENCE
+    if mask is None or max_checks <= patience:
+        patience = math.inf
     if len(ends) > 1:
         check, check_many = merge_end_tokens(check, check_many, ends)
     limited_check = CheckBudget(check, check_many, max_checks, patience)
+    both = None if mask is None else AllowedMask(logprobs, mask, allowed)
     shift, tokens, logs = 0.0, allowed, logprobs if allowed is None else logprobs[allowed]
     while True:
         if tokens is not None:
@@ -110,14 +116,13 @@ def draw_token(
             shift += top
             logs = logs.astype(np.float64) - top
         race = ExponentialRace(logs, rng, tokens=tokens, total=1.0 if tokens is None else float(np.exp(logs).sum()))
+        if both is not None:
+            limited_check.mass = partial(both.mass, shift)
         token, weight = method(race, limited_check)
         if token is not None:
             return WeightedToken(ends[0] if token in ends else token, math.log(weight) + shift, limited_check.spent)
-        if limited_check.lost and mask is not None:
-            both = mask()
-            if allowed is not None:
-                both = both & mask_of(allowed, 32 * len(both))
-            choice = pick_under(logprobs, both, rng)
+        if limited_check.lost and both is not None:
+            choice = pick_under(logprobs, both.compute(), rng)
             if choice is None or choice.logmass == -np.inf:
                 return WeightedToken(None, -np.inf, limited_check.spent)
             return WeightedToken(ends[0] if choice.token in ends else choice.token, choice.logmass, limited_check.spent)
@@ -125,6 +130,30 @@ def draw_token(
         if not len(faint) or race.left > 0 or limited_check.left < 1:
             return WeightedToken(None, -np.inf, limited_check.spent)
         tokens, logs = faint if tokens is None else tokens[faint], logs[faint]  # all others are known to be invalid
+
+
+class AllowedMask:
+    """The mask of a step, computed when it is needed.
+
+    logprobs: float [V], the model's row. mask: returns an int32 bit mask. allowed: int64 [k], tokens to which it is
+    limited, or None.
+    """
+
+    def __init__(self, logprobs: Row, mask: Callable[[], NDArray[np.int32]], allowed: NDArray[np.int64] | None) -> None:
+        self.logprobs, self.mask, self.allowed = logprobs, mask, allowed
+
+    def compute(self) -> NDArray[np.int32]:
+        """Return the mask: int32 [words]."""
+        mask = self.mask()
+        return mask if self.allowed is None else mask & mask_of(self.allowed, 32 * len(mask))
+
+    def mass(self, shift: float) -> float:
+        """Return the mass of its tokens, divided by exp(shift)."""
+        mask = self.compute()
+        tokens = enumerate_tokens(mask)
+        if tokens is None:
+            return math.exp(Masses(self.logprobs, mask).logmass - shift)
+        return math.exp(log_sum(self.logprobs[tokens].astype(np.float64)) - shift)
 
 
 Check = Callable[[int], bool]
@@ -151,7 +180,7 @@ def merge_end_tokens(check: Check, many: Many | None, ends: tuple[int, ...]) -> 
 
 When = Literal["late", "first", "never"]
 Dead = set[tuple[int, ...]]
-WITHOUT_REPLACEMENT = (DesRaj, ExploreFlip, Chunks)
+WITHOUT_REPLACEMENT = (LateMask, DesRaj, ExploreFlip, Chunks)
 
 
 def draw_token_at(
@@ -159,7 +188,7 @@ def draw_token_at(
     logprobs: Row,
     rng: np.random.Generator,
     *,
-    method: Method = DES_RAJ,
+    method: Method = LATE_MASK,
     budget: int | None = None,
     masks: When = "late",
     ends: tuple[int, ...] = (),
@@ -179,6 +208,7 @@ def draw_token_at(
         def check(token: int) -> bool:
             return (*tokens, token) not in dead and position.allows(token)
 
+        exact = None if exact is None else partial(mask_without_dead, exact, tokens, dead)
     drawn = draw_token(
         logprobs, check, rng, method=method, budget=budget, ends=ends,
         allowed=None if sound is None else allowed_tokens(sound()), mask=exact if masks == "late" else None,
@@ -189,6 +219,13 @@ def draw_token_at(
     return drawn
 
 
+def mask_without_dead(mask: Callable[[], NDArray[np.int32]], tokens: tuple[int, ...], dead: Dead) -> NDArray[np.int32]:
+    """Return the mask after a prefix without the tokens that lead to dead prefixes, which `check` refuses as well."""
+    out = mask()
+    lost = [one[-1] for one in dead if one and one[:-1] == tokens]
+    return out & ~mask_of(lost, 32 * len(out)) if lost else out
+
+
 def draw_awrs(
     lm: LanguageModel,
     constraint: Checker,
@@ -196,7 +233,7 @@ def draw_awrs(
     n: int,
     rng: np.random.Generator,
     max_tokens: int,
-    method: Method = DES_RAJ,
+    method: Method = LATE_MASK,
     budget: int | None = None,
     masks: When = "late",
     accepts: Validator | None = None,
@@ -216,8 +253,8 @@ def draw_awrs(
     budget : int, optional
         Maximum number of checks per step.
     masks : {"late", "first", "never"}
-        When the mask of a Constraint is used: "late", where many checks fail; "first", and checks only of the tokens
-        that it leaves (for slow validators); or "never".
+        When the mask of a Constraint is used: "late", where the first token fails its check or leaves much mass
+        undecided (`LateMask`); "first", and checks only of the tokens that it leaves (for slow validators); or "never".
     accepts : callable, optional
         Validator of complete texts, called with their bytes; see `success_walks.Validator`.
     viable : callable, optional

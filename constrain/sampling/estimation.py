@@ -34,11 +34,11 @@ from .core.interval_statistics import estimate_degrees, student_quantile
 from .core.language_model import LanguageModel
 from .core.results import Draws, effective_size
 from .core.sampler_arguments import check_common_arguments
-from .core.sampling_target import MODEL_TARGET, SamplingTarget
 from .core.weight_statistics import LARGEST
 from .explored_mass import ExploredModel
 from .sampler_choice import choose_sampler
 from .sampler_table import SAMPLERS, add_post_filter, draw
+from .sampling_target import MODEL_TARGET, SamplingTarget
 from .success_trie import SuccessTrie
 from .trusted_intervals import CONSTANT, Knowledge, find_sampler_doubts, judge_estimate
 
@@ -119,7 +119,7 @@ def estimate(
         raise ArgumentError(f"scouts must be a number of 0 or more, not {scouts!r}")
     critic = options.get("critic")
     if isinstance(target := options.pop("target", MODEL_TARGET), SamplingTarget):
-        lm, critic = target.change_model(lm), target.critic or critic
+        lm, critic = target.change_model(lm), critic if target.critic is None else target.critic
         target = SamplingTarget(critic=target.critic)
     arguments: dict[str, Any] = {"rng": rng, "max_tokens": max_tokens, "target": target, **options}
     if sampler == "auto":
@@ -136,7 +136,7 @@ def estimate(
             arguments.setdefault("trie", SuccessTrie(max_tokens))
         shares = [n // batches + (i < n % batches) for i in range(batches)]
         parts = [draw(model, constraint, sampler=sampler, n=share, **arguments) for share in shares]
-        equal = row.unit == "equal call" and (critic is None or row.takes_critic)
+        equal = row.unit == "equal call" and (critic is None or row.critic != "weight")
         kind = "equal calls" if equal and f is not None else "calls"
     estimated = _compute_estimate(parts, f, kind, level)
     if sampler == "markov" and f is None and critic is None:

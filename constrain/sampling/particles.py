@@ -273,7 +273,7 @@ class Awrs:
     `awrs.draw_token`.
     """
 
-    def __init__(self, method: Method = awrs.DES_RAJ, budget: int | None = None) -> None:
+    def __init__(self, method: Method = awrs.LATE_MASK, budget: int | None = None) -> None:
         self.method, self.budget = method, budget
 
     def __call__(self, prefixes: Prefixes, node: ParticleNode, left: int, rng: np.random.Generator) -> Move:
@@ -289,8 +289,9 @@ class Awrs:
         prefixes.checks += drawn.checks
         if drawn.token is None:
             return DEAD
-        logs = node.row[list(ends) if drawn.token in ends else [drawn.token]].astype(np.float64)
-        return Move(ends[0] if drawn.token in ends else drawn.token, log_sum(logs), drawn.log_weight)
+        if drawn.token in ends:
+            return Move(ends[0], log_sum(node.row[list(ends)].astype(np.float64)), drawn.log_weight)
+        return Move(drawn.token, float(node.row[drawn.token]), drawn.log_weight)
 
 
 def list_allowed_logprobs(prefixes: Prefixes, node: ParticleNode, left: int) -> tuple[NDArray[np.int64], Floats]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError, LimitError, UnsupportedError
 from .core.results import log_sum
+from .critics import Critic
 from .particles import Masked, Mover, ParticleNode, Prefixes
 from .resampling import RESAMPLERS, Resampler
 
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from .twists import Twist
 
 __all__ = ["Critic", "Population", "Settings", "log_potential"]
-
-Critic = Callable[[str], float]
-"""Log-weight of a finished text, such as a soft constraint, an energy or a classifier. It is part of the target
-distribution."""
 
 Floats = NDArray[np.float64]
 

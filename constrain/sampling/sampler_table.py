@@ -20,9 +20,11 @@ from .core import masked_sampling
 from .core.language_model import LanguageModel
 from .core.results import Draws
 from .core.sampler_arguments import check_common_arguments, check_constraint, check_options, options_of
-from .core.sampling_target import MODEL_TARGET, SamplingTarget
+from .critics import grade_texts, restore_bound, reweigh_draws
+from .guided_particles import guide_particles
 from .post_filtering import PostFilter, as_checker
 from .research import markov_exact
+from .sampling_target import MODEL_TARGET, SamplingTarget
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
@@ -53,6 +55,9 @@ class Sampler(NamedTuple):
     post_filter
         How a checker is applied in addition to the constraint. "mask": the mask is empty after a rejected token;
         "token": each token is checked; "none": the sampler does not support checkers.
+    critic
+        How a critic is applied, see `critics`. "target": the sampler has an option of this name; "accept": by the
+        probability with which a text is accepted; "weight": by the weights of the draws.
     """
 
     draw: Callable[..., Draws]
@@ -62,26 +67,24 @@ class Sampler(NamedTuple):
     equal_weights: bool = False
     known_proposal: bool = False
     post_filter: Literal["mask", "token", "none"] = "mask"
+    critic: Literal["target", "accept", "weight"] = "weight"
 
     @property
     def takes_particles(self) -> bool:
         """Whether it draws from populations whose size is the option `particles`."""
         return "particles" in options_of(self.draw)
 
-    @property
-    def takes_critic(self) -> bool:
-        """Whether it draws by a critic, which is its option `critic`; otherwise a critic weighs the draws."""
-        return "critic" in options_of(self.draw)
-
 
 SAMPLERS: dict[str, Sampler] = {
     "masked": Sampler(masked_sampling.draw_masked, "masked", "draw", known_proposal=True),
     "awrs": Sampler(awrs.draw_awrs, "masked", "draw", post_filter="token"),
     "asap": Sampler(asap.draw_asap, "consistent", "call", uses_trie=True),
-    "exact": Sampler(trie_rejection.draw_exact, "exact", "equal call", uses_trie=True, equal_weights=True),
+    "exact": Sampler(
+        trie_rejection.draw_exact, "exact", "equal call", uses_trie=True, equal_weights=True, critic="accept"
+    ),
     "without_replacement": Sampler(without_replacement.draw_without_replacement, "exact", "call", uses_trie=True),
-    "smc": Sampler(smc.draw_smc, "consistent", "call"),
-    "pimh": Sampler(pimh.draw_pimh, "consistent", "equal call"),
+    "smc": Sampler(smc.draw_smc, "consistent", "call", critic="target"),
+    "pimh": Sampler(pimh.draw_pimh, "consistent", "equal call", critic="target"),
     "markov": Sampler(markov_exact.draw_markov, "exact", "draw", equal_weights=True, post_filter="none"),
 }
 SAMPLER_WANTED = f"give one of {', '.join(SAMPLERS)} or 'auto'"
@@ -161,11 +164,17 @@ def draw(
         )
     check_options(sampler, SAMPLERS[sampler].draw, options)
     limited = add_post_filter(constraint, sampler, checker, spellings)
-    row = SAMPLERS[sampler]
-    if row.takes_critic and target.critic is not None:
-        options, target = {**options, "critic": target.critic}, MODEL_TARGET
-    drawn = row.draw(lm, limited, n=n, rng=rng, max_tokens=max_tokens, **options).without_unfinished()
-    return target.weigh_draws(replace(drawn, exact=row.target == "exact" and row.equal_weights))
+    row, guide = SAMPLERS[sampler], target.guide
+    if guide is not None and row.critic == "target":
+        options = guide_particles(guide, constraint.vocabulary, options)
+    if guide is not None and row.critic == "accept":
+        options["accepts"] = grade_texts(guide, options.get("accepts"))
+    drawn = row.draw(lm, limited, n=n, rng=rng, max_tokens=max_tokens, **options)
+    drawn = replace(drawn.without_unfinished(), exact=row.target == "exact" and row.equal_weights)
+    if guide is None or row.critic == "target":
+        return drawn
+    change = restore_bound if row.critic == "accept" else reweigh_draws
+    return change(drawn, guide).without_unfinished()
 
 
 def add_post_filter(

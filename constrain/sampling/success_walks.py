@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Validator", "DistributionSource", "Walk", "build_prefix_distribution"]
 
-Validator = Callable[[bytes], bool]
+Validator = Callable[[bytes], Any]
 """A validator: whether complete bytes are accepted, or whether a prefix can still be accepted. It must be
 deterministic. It may be slow and may reject late: it is called once per node, after the mask, and rejected
-prefixes are pruned."""
+prefixes are pruned. For complete bytes it may also return a float from 0 to 1, the probability with which they are
+accepted."""
 
 
 class DistributionSource:
@@ -118,20 +119,34 @@ class DistributionSource:
         return not (node.visited and node.theta == 0)
 
     def is_success(self, end: TrieNode, matcher: Matcher) -> bool:
-        """Return whether a text that the mask allows to end is accepted; the answer is stored in its node END."""
+        """Return whether a text that the mask allows to end can be accepted, see `rate_success`."""
+        return self.rate_success(end, matcher) > 0
+
+    def rate_success(self, end: TrieNode, matcher: Matcher) -> float:
+        """Return the probability with which a text that the mask allows to end is accepted, divided by theta of its
+        node END when that was chosen. The former is stored as theta of that node.
+        """
+        used = end.theta
         if not end.visited:
-            accepted = True
+            accepted = 1.0
             if self.accepts is not None:
                 accepted = self.call_validator(self.accepts, matcher)
-            self.trie.close(end, float(accepted))
-        return end.theta > 0
+            self.trie.close(end, accepted)
+        return end.theta / used if used > 0 else 0.0
 
-    def call_validator(self, validator: Validator, matcher: Matcher) -> bool:
-        """Call a validator with the text so far. Raise ConstrainError if the call fails."""
+    def call_validator(self, validator: Validator, matcher: Matcher) -> float:
+        """Call a validator with the text so far; return 1 or 0, or the probability that it returns. Raise
+        ConstrainError if the call fails or returns another float.
+        """
         text = self.text_bytes(matcher.tokens)
         self.checks += 1
         try:
-            return bool(validator(text))
+            answer = validator(text)
+            if isinstance(answer, (float, np.floating)):
+                if not 0 <= answer <= 1:
+                    raise ArgumentError(f"it returned {answer}, which is not a probability")
+                return float(answer)
+            return float(bool(answer))
         except Exception as error:
             raise ConstrainError(
                 f"the validator failed on {text[-60:]!r}: {error.__class__.__name__}: {error}",
@@ -193,7 +208,8 @@ class Walk:
         self.logprob += float(np.log(distribution.probs[index]))
         child = self.trie.child(self.node, distribution, index)
         if child.token == END:
-            return self.source.is_success(child, self.matcher)
+            rate = self.source.rate_success(child, self.matcher)
+            return rate > 0 and (rate >= 1 or rng.random() < rate)
         self.node, self.used = child, child.theta
         self.matcher.advance(child.token)
         return None

@@ -31,6 +31,7 @@ __all__ = [
     "ExploreFlip",
     "Geometric",
     "HorvitzThompson",
+    "LateMask",
     "Method",
 ]
 
@@ -54,13 +55,15 @@ class CheckBudget:
 
     check: whether a token is valid; `many`: the same for several tokens at once. budget: maximum number of checks.
     patience: maximum number of checks before the first valid token, after which the step stops and sets `lost`, so that
-    the caller can use a mask instead.
+    the caller can use a mask instead. mass: the mass of all valid tokens, by the mask, in the unit of the race; None if
+    there is no mask.
     """
 
     check: Callable[[int], bool]
     many: Callable[[list[int]], list[bool]] | None = None
     budget: float = np.inf
     patience: float = np.inf
+    mass: Callable[[], float] | None = None
     spent: int = 0
     lost: bool = False
 
@@ -151,6 +154,40 @@ class DesRaj:
 
 RECURSIVE = DesRaj(terms=1, slack=0.0)
 """Estimate Z by the one term after the first valid token: fewest checks, largest variance."""
+
+
+@dataclass(frozen=True, slots=True)
+class LateMask:
+    """Check the first `patience` tokens to arrive, and compute the mask only where they leave the weight in doubt.
+
+    If none of them is valid, the token is drawn under the mask. If one is, and more than `slack` times its mass is
+    undecided, the weight is Z itself, the mass under the mask. Otherwise the mask is computed at random, with
+    probability left / (slack valid), and its term is scaled up: the weight is then valid or valid + slack valid (Z -
+    valid) / left, which adds at most slack^2 / 4 to its squared coefficient of variation. Without a mask this is
+    `DesRaj`.
+    """
+
+    patience: int = 1
+    slack: float = 0.25
+
+    def __post_init__(self) -> None:
+        if self.patience < 1 or not 0 <= self.slack < np.inf:
+            raise ArgumentError(
+                f"patience must be 1 or more and slack 0 or more, not {self.patience!r} and {self.slack!r}"
+            )
+
+    def __call__(self, race: ExponentialRace, check: CheckBudget) -> CheckedToken:
+        if check.mass is None:
+            return DesRaj()(race, check)
+        token, _ = find_first_valid(race, check)
+        if token is None:
+            check.lost = True  # the mask decides, also where the budget ended
+            return NOTHING
+        valid, left, ceiling = race.valid, race.left, self.slack * race.valid
+        if left <= 0 or (left < ceiling and race.rng.random() * ceiling >= left):
+            return CheckedToken(token, valid)
+        rest = min(max(check.mass() - valid, 0.0), left)  # rounding may lead out of these bounds
+        return CheckedToken(token, valid + rest * max(ceiling / left, 1.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError, check_type
 from ..sampling.core.language_model import LanguageModel
+from ..sampling.critics import as_guide
 from .beam_selection import CandidateStreams, split_banks, split_candidates, take_candidates
 from .beam_stopping import StoppingRule
+from .candidate_judge import CandidateJudge
 from .candidate_order import iterate_falling
 from .completion_budget import CompletionBudget
 from .hypotheses import END, Candidate, Children, Hypothesis, Row, Searchable, SearchSpace, check_search_arguments
@@ -89,7 +91,11 @@ class BeamDecoder:
         self.stopping = StoppingRule(options, self.width, max_tokens)
         self.beams: list[list[Hypothesis]] = [[self.space.start()] for _ in range(options.groups)]
         self.texts: list[dict[bytes, float]] = [{} for _ in range(options.groups)]
-        self.pools = [AnswerPool(vocabulary, options.distinct, self.stopping.score) for _ in range(options.groups)]
+        self.judge = None if options.critic is None else CandidateJudge(as_guide(options.critic), self.space)
+        bonus = None if self.judge is None else self.judge.judge_text
+        self.pools = [
+            AnswerPool(vocabulary, options.distinct, self.stopping.score, bonus) for _ in range(options.groups)
+        ]
 
     def search(self, n: int) -> FoundAnswers:
         """Return at most n answers."""
@@ -122,7 +128,7 @@ class BeamDecoder:
         """Drop the hypotheses of a group if they cannot change its result."""
         beam = self.beams[group]
         if beam:
-            best = max(one.logprob for one in beam)
+            best = max(one.logprob for one in beam) + (0.0 if self.judge is None else self.judge.guide.bound)
             if self.stopping.has_ended(self.pools[group], best, len(beam[0].tokens)):
                 self.beams[group] = []
 
@@ -138,11 +144,14 @@ class BeamDecoder:
     ) -> tuple[list[Candidate], list[Candidate]]:
         """Return the candidates that are continued and those that end."""
         ahead, options = self.options.lookahead, self.options.phrases
-        slots = self.width * (ahead.breadth if ahead.steps else 1)
+        slots = self.width * (ahead.breadth if ahead.steps or self.judge is not None else 1)
         known = None if self.options.distinct == "tokens" else texts
         taken = {bank: take_candidates(self.space, streams, slots, known) for bank, streams in banks.items()}
         if ahead.steps:
             add_lookahead(self.space, [one for candidates in taken.values() for one in candidates], ahead)
+        if self.judge is not None:
+            self.judge.add_judgements([one for candidates in taken.values() for one in candidates])
+        if ahead.steps or self.judge is not None:
             taken = {bank: sorted(candidates, key=lambda one: one.rank) for bank, candidates in taken.items()}
         if not taken:
             return [], []

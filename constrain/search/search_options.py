@@ -14,6 +14,7 @@ from typing import Any, Literal, Union
 import numpy as np
 
 from ..base.errors import ArgumentError, check_choice, check_count, check_type, describe_value
+from ..sampling.critics import Critic, Guide, as_guide
 
 __all__ = ["BeamSearch", "BestFirst", "Clause", "Distinct", "Lookahead", "PhraseBanks", "StochasticBeams"]
 
@@ -124,6 +125,10 @@ class BeamSearch:
         Phrases that every answer must contain.
     lookahead : Lookahead
         Heuristic by which candidates are ranked.
+    critic : callable or sampling.Guide, optional
+        Log-weight of a complete text in nats, added to the log-probability in scores. With a Guide, candidates are
+        ranked by its judgement of the text so far as well (guided beam search, Xie et al. 2023; with a width of 1
+        ARGS, Khanov et al. 2024); `Lookahead.breadth` candidates per slot are judged.
     """
 
     width: int = 4
@@ -136,8 +141,11 @@ class BeamSearch:
     distinct: Distinct = "tokens"
     phrases: PhraseBanks | None = None
     lookahead: Lookahead = field(default_factory=Lookahead)
+    critic: Critic | Guide | None = None
 
     def __post_init__(self) -> None:
+        if self.critic is not None:
+            object.__setattr__(self, "critic", as_guide(self.critic))
         set_width(self, "width")
         set_count(self, "groups", 1)
         set_real(self, "length_penalty", None)

@@ -28,7 +28,7 @@ class FoundTokens:
     tokens : tuple of int
         Without the end token.
     steps : tuple of float
-        Log-probability of each token under the model, and of the end, in nats.
+        Log-probability of each token under the model, and of the end, in nats; of draws only their sum.
     """
 
     tokens: tuple[int, ...]
@@ -122,10 +122,18 @@ class AnswerPool:
         Which sequences are the same answer.
     score : callable
         ``score(logprob, length)`` of an answer; the length is that of its likeliest spelling, end token included.
+    bonus : callable, optional
+        Of the bytes of a text: what is added to its log-probability for the score.
     """
 
-    def __init__(self, vocabulary: Vocabulary, distinct: Distinct, score: Callable[[float, int], float]) -> None:
-        self.vocabulary, self.distinct, self.score = vocabulary, distinct, score
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        distinct: Distinct,
+        score: Callable[[float, int], float],
+        bonus: Callable[[bytes], float] | None = None,
+    ) -> None:
+        self.vocabulary, self.distinct, self.score, self.bonus = vocabulary, distinct, score, bonus
         self.groups: dict[Hashable, list[FoundTokens]] = {}
 
     def add(self, found: FoundTokens) -> None:
@@ -149,7 +157,8 @@ class AnswerPool:
 
     def score_group(self, group: list[FoundTokens]) -> float:
         """Return the score of an answer."""
-        return self.score(sum_spellings(group), len(group[0].tokens) + 1)
+        more = 0.0 if self.bonus is None else self.bonus(self.vocabulary.transcript(group[0].tokens))
+        return self.score(sum_spellings(group) + more, len(group[0].tokens) + 1)
 
     def kth_score(self, k: int) -> float:
         """Return the k-th largest score of an answer; -inf if there are fewer."""

@@ -47,6 +47,7 @@ LAYERS: dict[str, set[str]] = {
     "speculation": {"numpy"},
     "decoding": {"numpy"},
     "search": {"numpy"},
+    "deciding": {"numpy"},
     "scoring": {"numpy"},
     "correction": set(),
     "infilling": {"numpy"},

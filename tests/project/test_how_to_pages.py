@@ -7,7 +7,8 @@ import pytest
 from tests.page_reader import page, runs
 
 PAGES = [
-    "index.md", "start.md", "theory.md", "stream-answers.md", "think-first.md", "use-masks.md", "use-notebooks.md",
+    "decide-among-answers.md", "index.md", "start.md", "theory.md", "stream-answers.md", "think-first.md",
+    "use-masks.md", "use-notebooks.md",
     "use-pydantic.md", "write-a-grammar.md", "write-sql.md",
 ]  # fmt: skip
 

@@ -115,7 +115,7 @@ GENERATE = {
     "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "logit_bias": None, "stop": None,
     "eos_ids": None, "retries": 1, "retry_prompt": None, "chat": "plain", "heal": "none",
     "forced": "sample", "show_constraint": None, "dtype": None, "device": None, "device_map": None, "draft": None,
-    "search": None,
+    "search": None, "decide": None, "critic": None,
 }  # fmt: skip
 WRITE = {
     "name": "x", "schema": None, "regex": "ab", "grammar": None, "choices": None, "type": None, "stop": "c",
@@ -402,8 +402,24 @@ CALLS: dict[str, Call] = {
         constrain.BeamSearch,
         lambda: {"width": 4, "length_penalty": 1.0, "normalization": "wu", "patience": 1.0, "early_stopping": "never",
                  "groups": 1, "diversity": 0.0, "distinct": "text", "phrases": constrain.PhraseBanks(["a"]),
-                 "lookahead": constrain.Lookahead()},
+                 "lookahead": constrain.Lookahead(), "critic": None},
     ),
+    "MinimumBayesRisk": (
+        constrain.MinimumBayesRisk, lambda: {"samples": 4, "utility": "fields", "sampler": "masked"},
+    ),
+    "PhiDecoding": (
+        constrain.PhiDecoding,
+        lambda: {"width": 2, "rollouts": 2, "block": 2, "foresight": 2, "temperature": 1.0},
+    ),
+    "AStarDecoding": (
+        constrain.AStarDecoding,
+        lambda: {"score": None, "branches": 2, "block": 2, "weight": 1.0, "expansions": 9},
+    ),
+    "PlanningGuided": (
+        constrain.PlanningGuided,
+        lambda: {"reward": len, "rollouts": 2, "branches": 2, "exploration": 1.0, "base": 10.0},
+    ),
+    "Superposed": (constrain.Superposed, lambda: {"drafts": 2, "bigrams": 0.1}),
     "PhraseBanks": (
         constrain.PhraseBanks,
         lambda: {"clauses": ["a"], "method": "clauses", "reward": 0.0, "keep": None, "tolerance": None},
@@ -535,6 +551,7 @@ ALSO = {
     "Constraint.load(path=)": OSError,  # no such file
     "estimate(f=)": ValueError,  # what a function of the caller raises: int of a text without digits
     "estimate_from(f=)": ValueError,
+    "draw(critic=)": ValueError,
 }
 """Errors that are documented besides."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from constrain.sampling.token_rejection import (
     ExploreFlip,
     Geometric,
     HorvitzThompson,
+    LateMask,
     Method,
 )
 from tests.markov_factory import Script, g_test, outcomes
@@ -132,6 +134,74 @@ def test_weights_are_proper_over_all_orders(name: str, law: str) -> None:
             gamma = [mass * (token in valid) for token, mass in enumerate(masses)]
             assert max(abs(a - b) for a, b in zip(found, gamma)) < 1e-12, (valid, budget)
             assert checks <= budget
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_weights_with_a_late_mask_are_proper_over_all_orders(law: str) -> None:
+    """As above, with a mask: it draws the token where the first checks fail, and settles the weight in doubt."""
+    masses, size = LAWS[law], len(LAWS[law])
+    for valid in (tuple(v) for k in range(size + 1) for v in itertools.combinations(range(size), k)):
+        gamma = [mass * (token in valid) for token, mass in enumerate(masses)]
+        for method in (LateMask(), LateMask(patience=2, slack=0.05), LateMask(patience=3, slack=0.0)):
+            found, lost = [[0.0] for _ in masses], [0.0]
+            for probability, (choice, check) in outcomes(partial(play_late_mask, method, masses, valid)):
+                assert check.spent <= method.patience
+                if choice.token is None:
+                    assert check.lost
+                    lost.append(probability)  # the mask draws: its weight is Z, its law gamma / Z
+                else:
+                    found[choice.token].append(probability * choice.weight)
+            means = [math.fsum(parts) + math.fsum(lost) * g for parts, g in zip(found, gamma)]
+            assert max(abs(a - b) for a, b in zip(means, gamma)) < 1e-12, (valid, method)
+            assert valid or not any(any(parts) for parts in found)
+
+
+def play_late_mask(
+    method: LateMask, masses: list[float], valid: tuple[int, ...], script: Script
+) -> tuple[CheckedToken, CheckBudget]:
+    """One step, and the checks it made; the mask knows the mass of the valid tokens."""
+    total = math.fsum(masses[token] for token in valid)
+    check = CheckBudget(lambda token: token in valid, patience=method.patience, mass=lambda: total)
+    return method(PlayedRace(masses, Played(script)), check), check
+
+
+@pytest.mark.parametrize("slack", [0.0, 0.25, 2.0])
+def test_a_late_mask_over_a_large_vocabulary_is_unbiased(slack: float) -> None:
+    """With rows whose tail shares a clock, with and without a list of allowed tokens."""
+    logs = np.random.default_rng(0).normal(0, 3, 3000)
+    logs -= np.logaddexp.reduce(logs)
+    valid = np.random.default_rng(1).random(3008) < 0.3
+    valid[3000:] = False
+    mask = np.packbits(valid, bitorder="little").view(np.int32)
+    for allowed in (None, np.arange(0, 3000, 2)):
+        both = valid[:3000] if allowed is None else valid[:3000] & (np.arange(3000) % 2 == 0)
+        weights, steps = weights_of(
+            800, logprobs=logs, check=lambda t: bool(valid[t]), mask=lambda: mask, allowed=allowed,
+            method=LateMask(slack=slack),
+        )  # fmt: skip
+        assert {step.checks for step in steps} == {1}
+        assert all(both[step.token] for step in steps)
+        exact = np.exp(logs)[both].sum()
+        assert abs(weights.mean() - exact) < 5 * weights.std() / math.sqrt(800) + 1e-9
+        if slack == 0:
+            assert weights == pytest.approx(np.full(800, exact))
+
+
+def test_a_late_mask_is_computed_only_in_doubt() -> None:
+    """A token that has nearly all of the mass needs no mask; one of a flat row always does."""
+    calls: list[int] = []
+
+    def mask() -> np.ndarray:
+        calls.append(1)
+        return np.full(2, -1, np.int32)
+
+    sure = np.log(np.r_[1 - 63e-9, np.full(63, 1e-9)])
+    for row, most in ((sure, 0), (np.full(64, -math.log(64)), 50)):
+        calls.clear()
+        rng = np.random.default_rng(0)
+        for _ in range(50):
+            assert math.exp(awrs.draw_token(row, lambda t: True, rng, mask=mask).log_weight) == pytest.approx(1)
+        assert len(calls) == most
 
 
 @pytest.mark.parametrize("accepts", [2, 3])
@@ -328,11 +398,12 @@ def test_a_mask_takes_over_where_checks_fail() -> None:
     logs = np.full(64, -math.log(64))
     mask = np.zeros(2, np.int32)
     mask[1] = 1 << 5
-    step = awrs.draw_token(logs, lambda t: False, np.random.default_rng(0), mask=lambda: mask)
-    assert step == (37, pytest.approx(-math.log(64)), awrs.PATIENCE)
-    weights, steps = weights_of(3000, logprobs=logs, check=lambda t: t == 37, mask=lambda: mask)
-    assert abs(weights.mean() - 1 / 64) < 5 * weights.std() / math.sqrt(3000) + 1e-12
-    assert max(step.checks for step in steps) <= awrs.PATIENCE + 4
+    for method, most, more in ((LateMask(), 1, 0), (LateMask(patience=4), 4, 0), (DesRaj(), awrs.PATIENCE, 4)):
+        step = awrs.draw_token(logs, lambda t: False, np.random.default_rng(0), mask=lambda: mask, method=method)
+        assert step == (37, pytest.approx(-math.log(64)), most)
+        weights, steps = weights_of(3000, logprobs=logs, check=lambda t: t == 37, mask=lambda: mask, method=method)
+        assert abs(weights.mean() - 1 / 64) < 5 * weights.std() / math.sqrt(3000) + 1e-12
+        assert max(step.checks for step in steps) <= most + more
 
 
 def test_several_end_tokens_are_one() -> None:
@@ -345,7 +416,8 @@ def test_several_end_tokens_are_one() -> None:
 def test_a_step_needs_a_budget() -> None:
     with pytest.raises(ValueError, match="budget must be 1"):
         awrs.draw_token(np.log(np.array([0.5, 0.5])), lambda t: True, np.random.default_rng(0), budget=0)
-    for wrong in (lambda: DesRaj(0), lambda: DesRaj(slack=-1), lambda: ExploreFlip(-1), lambda: Chunks(0),
+    for wrong in (lambda: DesRaj(0), lambda: DesRaj(slack=-1), lambda: LateMask(0), lambda: LateMask(slack=-1),
+                  lambda: ExploreFlip(-1), lambda: Chunks(0),
                   lambda: Geometric(1), lambda: HorvitzThompson(0)):  # fmt: skip
         with pytest.raises(ValueError, match="must be"):
             wrong()

@@ -9,6 +9,7 @@ import pytest
 
 from constrain import sampling
 from constrain.base.errors import ConstrainError, LimitError, TokenRefused
+from constrain.compilation.constraint_compiler import compile as compile_constraint
 from constrain.sampling import awrs
 from constrain.sampling.checkers import BothCheckers, Stepwise, ValidatorChecker
 from constrain.sampling.core import masked_sampling
@@ -221,3 +222,17 @@ def test_weights_by_hand() -> None:
     same = weight_stats(np.full(100, -3.0))
     assert (same["kl_to_target"], same["steady"], same["dead_ends"]) == (pytest.approx(0), 1, 0)
     assert drawn(COUNTING, 40, method=DesRaj(2)).stats.keys() >= stats.keys()
+
+
+def test_weights_count_no_token_that_leads_to_a_dead_prefix() -> None:
+    """Check and mask agree: where the second text is known to be dead, both leave it out."""
+    rows = np.log(np.array([[0.5, 0.3, 0.2]] * 4))
+    constraint = compile_constraint(vocabulary=TWO, regex="[ab]")
+    dead = {(1,)}
+    drawn = [
+        awrs.draw_token_at(constraint.matcher(), rows[0], np.random.default_rng(seed), dead=dead, ends=(2,))
+        for seed in range(400)
+    ]
+    assert {one.token for one in drawn} == {0}
+    weights = np.exp([one.log_weight for one in drawn])
+    assert abs(weights.mean() - 0.5) < 5 * weights.std() / 20 + 1e-12

@@ -3,7 +3,8 @@
     python -m bench faithful.shapes [--data ../shared/data/maskbench-dev.jsonl.gz] [--answers 20]
 
 Lipkin et al. 2025 (AWRS): shares of right answers on five kinds of tasks, and checks against exp(KL) of a step. Park et
-al. 2024 (GAD): running windows on two kinds of grammars. The embedded model writes patterns, JSON and the grammars;
+al. 2024 (GAD): running windows on its three kinds of grammars, with the embedded model and with models trained on the
+spot (`gad_grammars`). The embedded model writes patterns, JSON and the grammars;
 SQL, arithmetic and SMILES-like strings, which it never saw, are written by n-gram models over bytes that read some.
 Minutes on two cores; exit status 1 if the shape is another.
 """
@@ -24,7 +25,7 @@ from ...record import write_result
 from ..__main__ import print_section, print_verdicts
 from ..plots import draw_shapes
 from ..verdicts import Verdict, format_verdict
-from . import accuracy, arithmetic, checks, documents, gad, molecules, patterns, sql
+from . import accuracy, arithmetic, checks, documents, gad, gad_grammars, molecules, patterns, sql
 from .accuracy import Row
 
 EXPECTED = 0.8
@@ -64,7 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )  # fmt: skip
     console.print(format_verdict(verdicts[-1]), highlight=False)
     protocol = list[dict[str, Any]]()
-    for f in gad.list_gad_fixtures(options.grammars, options.checkpoint):
+    fixtures = gad.list_gad_fixtures(options.grammars, options.checkpoint)
+    for f in [*fixtures, *gad_grammars.list_trained_fixtures(options.grammars)]:
         found = gad.measure_windows(f, options.draws, options.seed, window=min(gad.WINDOW, options.draws // 4))
         protocol.append({"name": f.name, "sequences": len(f.exact), "z": f.z, "distortion": f.distortion,
                          **round_values(asdict(found))})  # fmt: skip

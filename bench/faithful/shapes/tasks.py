@@ -106,7 +106,7 @@ class At:
 
     def passes(self, token: int) -> bool:
         """Return what the judges say of a token that the inner mask allows."""
-        return self.guarded.accepts(self.text) if token in self.ends else self.guarded.viable(self.after(token))
+        return bool(self.guarded.accepts(self.text) if token in self.ends else self.guarded.viable(self.after(token)))
 
     def allows(self, token: int) -> bool:
         return self.inner.allows(token) and self.passes(token)

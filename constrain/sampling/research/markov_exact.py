@@ -26,6 +26,7 @@ from ..core.results import Draw, Draws, log_sum
 from ..core.sampler_arguments import check_common_arguments, check_counts, check_masks
 from .hidden_markov import Hmm
 from .hmm_product import HiddenProduct
+from .segment_sums import max_segments, sum_segments
 from .token_automaton import TokenAutomaton
 
 if TYPE_CHECKING:
@@ -108,9 +109,7 @@ class Product:
         """Log h of each state, by number of remaining tokens, end token included: float64 [max_tokens + 1, S]."""
         out = np.full((self.max_tokens + 1, len(self.end)), -np.inf)
         for left in range(1, self.max_tokens + 1):
-            out[left] = np.logaddexp(
-                self.end, _logsum_segments(self.weight + out[left - 1][self.target], self.first_edge)
-            )
+            out[left] = np.logaddexp(self.end, sum_segments(self.weight + out[left - 1][self.target], self.first_edge))
         return out
 
     @cached_property
@@ -121,7 +120,7 @@ class Product:
         order = np.argsort(self.target, kind="stable")
         into = np.searchsorted(self.target[order], np.arange(len(self.end) + 1))
         for step in range(1, self.max_tokens):
-            out[step] = _logsum_segments((out[step - 1][self.source] + self.weight)[order], into)
+            out[step] = sum_segments((out[step - 1][self.source] + self.weight)[order], into)
         return out
 
     @cached_property
@@ -195,9 +194,9 @@ class Product:
     def best(self) -> Draw:
         """Return the likeliest token sequence of p given L, with weight Z. Several may spell the same text."""
         best = np.full((self.max_tokens + 1, len(self.end)), -np.inf)
-        top = _max_segments(self.arc, self.first_arc)
+        top = max_segments(self.arc, self.first_arc)
         for left in range(1, self.max_tokens + 1):
-            best[left] = np.maximum(self.end, _max_segments(top + best[left - 1][self.target], self.first_edge))
+            best[left] = np.maximum(self.end, max_segments(top + best[left - 1][self.target], self.first_edge))
         if best[self.max_tokens, 0] == -np.inf:
             raise self.no_text_error()
         state, tokens = 0, list[int]()
@@ -355,33 +354,6 @@ class _Explorer:
             (self.number((int(code >> 32), int(code & 0xFFFFFFFF))), tokens[order[a:b]], logs[order[a:b]])
             for code, a, b in zip(codes, bounds, bounds[1:])
         ]
-
-
-def _nonempty_segments(values: Floats, first: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    full = np.diff(first) > 0
-    return full, first[:-1][full]
-
-
-def _max_segments(values: Floats, first: NDArray[np.int64]) -> Floats:
-    """Return the maximum of each segment values[first[i]:first[i + 1]]; -inf for an empty one."""
-    out = np.full(len(first) - 1, -np.inf)
-    full, starts = _nonempty_segments(values, first)
-    if len(starts):
-        out[full] = np.maximum.reduceat(values, starts)
-    return out
-
-
-def _logsum_segments(values: Floats, first: NDArray[np.int64]) -> Floats:
-    """Return log(sum(exp)) of each segment values[first[i]:first[i + 1]]; -inf for an empty one."""
-    out = np.full(len(first) - 1, -np.inf)
-    full, starts = _nonempty_segments(values, first)
-    if len(starts):
-        tops = np.maximum.reduceat(values, starts)
-        shift = np.where(tops > -np.inf, tops, 0.0)
-        scaled = np.exp(values - np.repeat(shift, np.diff(first)[full]))
-        with np.errstate(divide="ignore"):
-            out[full] = shift + np.log(np.add.reduceat(scaled, starts))
-    return out
 
 
 def _draw_index(logs: Floats, rng: np.random.Generator) -> int:

@@ -11,15 +11,15 @@ what is drawn from.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.errors import ArgumentError, check_type, describe_value
-from .language_model import LanguageModel
-from .results import Draw, Draws
+from ..base.errors import ArgumentError, check_type, describe_value
+from .core.language_model import LanguageModel
+from .critics import Critic, Guide, as_guide
 
 __all__ = ["MODEL_TARGET", "SamplingTarget", "TemperedModel"]
 
@@ -32,53 +32,40 @@ class SamplingTarget:
     ----------
     temperature : float
         Above 0. The model's log-probabilities are divided by it, at every token, and normalised again.
-    critic : callable, optional
-        Log-weight of a finished text in nats, such as a soft constraint, an energy or a classifier. "smc" and "pimh"
-        draw by it; the draws of the other samplers get it as a weight.
+    critic : callable or Guide, optional
+        Log-weight of a finished text in nats, such as a soft constraint, an energy, a reward or a classifier; a Guide
+        may also judge texts so far. "smc" and "pimh" draw by it, and so does "exact", which needs an upper bound: 0,
+        unless a Guide gives another. The draws of the other samplers get it as a weight. See `critics`.
     wrap : callable, optional
         A function of the model that returns the LanguageModel that is meant, such as one with penalties or a mixture.
         It is applied before the temperature.
     """
 
     temperature: float = 1.0
-    critic: Callable[[str], float] | None = None
+    critic: Critic | Guide | None = None
     wrap: Callable[[LanguageModel], LanguageModel] | None = None
 
     def __post_init__(self) -> None:
         check_type("temperature", self.temperature, (int, float, np.number), "give a number above 0")
         if not (self.temperature > 0 and np.isfinite(self.temperature)):
             raise ArgumentError(f"the temperature of a target is above 0, not {describe_value(self.temperature)}")
-        for name in ("critic", "wrap"):
-            if getattr(self, name) is not None and not callable(getattr(self, name)):
-                raise TypeError(f"{name} is {describe_value(getattr(self, name))}: give a function, or None")
+        if self.critic is not None:
+            as_guide(self.critic)
+        if self.wrap is not None and not callable(self.wrap):
+            raise TypeError(f"wrap is {describe_value(self.wrap)}: give a function of a model, or None")
 
     def change_model(self, lm: LanguageModel) -> LanguageModel:
         """Return the model that is meant."""
         wrapped = lm if self.wrap is None else self.wrap(lm)
         return wrapped if self.temperature == 1 else TemperedModel(wrapped, self.temperature)
 
-    def weigh_draws(self, draws: Draws) -> Draws:
-        """Multiply the weights of draws that a sampler made without the critic by exp(critic)."""
-        if self.critic is None:
-            return draws
-        known = {draw.text: float(self.critic(draw.text)) for draw in draws if draw.log_weight > -np.inf}
-        if any(np.isnan(value) or value == np.inf for value in known.values()):
-            raise ArgumentError("critics give log-weights below infinity")
-        weighed = tuple(add_weight(draw, known.get(draw.text, 0.0)) for draw in draws)
-        stats = {name: value for name, value in draws.stats.items() if name not in WITHOUT_CRITIC}
-        return replace(draws, draws=weighed, stats=stats, exact=False)
+    @property
+    def guide(self) -> Guide | None:
+        """The critic as a Guide."""
+        return None if self.critic is None else as_guide(self.critic)
 
 
 MODEL_TARGET = SamplingTarget()
-WITHOUT_CRITIC = frozenset(
-    "bound log_z ess gap steady trusted largest kl_to_target kl_to_error kl_from_target kl_from_error".split()
-)
-"""Stats of draws that are not true any more with other weights."""
-
-
-def add_weight(draw: Draw, log_weight: float) -> Draw:
-    """Return a draw with a log-weight added to its own."""
-    return replace(draw, log_weight=draw.log_weight + log_weight)
 
 
 class TemperedModel:
