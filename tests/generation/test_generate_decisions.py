@@ -62,7 +62,8 @@ def test_wrong_combinations_are_refused() -> None:
         ({"decide": "mbr", "search": BestFirst()}, "both"), ({"decide": "mbr", "temperature": 0.5}, "temperature="),
         ({"decide": "mbr", "sampler": "exact"}, "sampler="), ({"decide": "best"}, "no decision rule"),
         ({"decide": "pgtd"}, "reward"), ({"decide": 3}, "decide is 3"), ({"decide": "phi", "target": LONG}, "decide="),
-        ({"search": BestFirst(), "target": LONG}, "search="), ({"target": len}, "target"), ({"decide": "superposed"}, "mixtures"),
+        ({"search": BestFirst(), "target": LONG}, "search="), ({"target": len}, "target"),
+        ({"decide": "superposed"}, "mixtures"),
     ):  # fmt: skip
         with pytest.raises((UnsupportedError, ArgumentError, TypeError), match=words):
             run(**more)
