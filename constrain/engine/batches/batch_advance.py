@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["advance_all"]
 
+MOST_TOKENS = 1 << 31
+"""More than any vocabulary has."""
+
 
 def advance_all(matchers: Sequence[Matcher], tokens: Any) -> None:
     """Accept one token in each matcher, as `Matcher.advance` does.
@@ -39,6 +42,11 @@ def advance_all(matchers: Sequence[Matcher], tokens: Any) -> None:
     TypeError, ValueError
         If there is not an integer for each matcher.
     """
+    if type(matchers) is list and type(tokens) is list and len(matchers) == len(tokens) == 1:
+        address, token = getattr(matchers[0], "_address", 0), tokens[0]
+        if address and type(token) is int and -1 < token < MOST_TOKENS:
+            if entry_points.advance_at(address, get_ident(), token) == 0:
+                return
     positions = list_positions(matchers)
     numbers = _list_tokens(tokens)
     if len(numbers) != len(positions):
