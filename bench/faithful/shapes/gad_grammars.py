@@ -128,7 +128,7 @@ def damage_sentence(tokens: list[int], size: int, rng: random.Random) -> list[in
 def train_model(grammar: TrainedGrammar, seed: int = 0, sentences: int = 4000) -> NGram:
     """Train an n-gram model on sentences of a grammar, the more of which are damaged the longer they are."""
     rng, size = random.Random(f"{seed} {grammar.name}"), len(grammar.words)
-    texts = []
+    texts: list[list[int]] = []
     while len(texts) < sentences:
         tokens = draw_sentence(grammar, rng)
         if len(tokens) < grammar.most:
