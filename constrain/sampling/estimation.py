@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -125,33 +126,44 @@ def estimate(
     if sampler == "auto":
         choice = choose_sampler(lm, constraint, rng=rng, max_tokens=max_tokens)
         sampler, arguments = choice.sampler, {**arguments, **choice.options}
-    row = SAMPLERS.get(sampler)
     explored = None if critic is not None else record_model(lm, constraint, sampler, max_tokens, arguments)
+    f = None if f is None else cache(f)
     model = lm if explored is None else explored
-    by_draw = row is not None and row.unit == "draw"
-    if row is None or by_draw or (sampler == "smc" and arguments.get("particles") is not None):
-        parts, kind = [draw(model, constraint, sampler=sampler, n=n, **arguments)], "draws"
-    else:
-        if row.uses_trie:  # calls share what they learn: later ones are cheaper, and still unbiased
-            arguments.setdefault("trie", SuccessTrie(max_tokens))
-        shares = [n // batches + (i < n % batches) for i in range(batches)]
-        parts = [draw(model, constraint, sampler=sampler, n=share, **arguments) for share in shares]
-        equal = row.unit == "equal call" and (critic is None or row.critic != "weight")
-        kind = "equal calls" if equal and f is not None else "calls"
+    parts, kind = draw_units(model, constraint, sampler, n, batches, arguments)
+    if kind == "equal calls" and (f is None or (critic is not None and SAMPLERS[sampler].critic == "weight")):
+        kind = "calls"
     estimated = _compute_estimate(parts, f, kind, level)
     if sampler == "markov" and f is None and critic is None:
         return make_certain(estimated)
-    exact = row is not None and row.target == "exact" and arguments.get("order", "exact") == "exact"
-    knowledge = Knowledge(exact and critic is None)
+    exact = SAMPLERS[sampler].target == "exact" and arguments.get("order", "exact") == "exact"
     if critic is not None:
         knowledge = Knowledge(False, unknown="the critic of texts never seen may be any number")
-    if explored is not None:
+    elif explored is not None:
         for one in (drawn for part in parts for drawn in part if explored.checked):
             explored.add_text(one.tokens)
         explored.explore(round(scouts * explored.rows))
         knowledge = Knowledge(exact, explored.bounds(), explored)
-    doubts = find_sampler_doubts(parts, arguments)
-    return judge_estimate(estimated, parts, f, level, knowledge, doubts)
+    else:
+        knowledge = Knowledge(exact)
+    return judge_estimate(estimated, parts, f, level, knowledge, find_sampler_doubts(parts, arguments))
+
+
+def draw_units(
+    lm: LanguageModel, constraint: Constraint, sampler: str, n: int, batches: int, arguments: dict[str, Any]
+) -> tuple[list[Draws], str]:
+    """Return n draws in one call, if they are independent, or in several; and what a unit is, see `_compute_estimate`.
+
+    arguments: further arguments of `draw` by name.
+    """
+    row = SAMPLERS.get(sampler)
+    by_draw = row is not None and row.unit == "draw"
+    if row is None or by_draw or (sampler == "smc" and arguments.get("particles") is not None):
+        return [draw(lm, constraint, sampler=sampler, n=n, **arguments)], "draws"
+    if row.uses_trie:  # calls share what they learn: later ones are cheaper, and still unbiased
+        arguments = {"trie": SuccessTrie(arguments["max_tokens"]), **arguments}
+    shares = [n // batches + (i < n % batches) for i in range(batches)]
+    parts = [draw(lm, constraint, sampler=sampler, n=share, **arguments) for share in shares]
+    return parts, "equal calls" if row.unit == "equal call" else "calls"
 
 
 def record_model(
@@ -197,6 +209,7 @@ def estimate_from(draws: Draws, f: Function | None = None, *, level: float = 0.9
     """
     check_type("draws", draws, Draws, "give what sampling.draw returned")
     _check_arguments(f, level)
+    f = None if f is None else cache(f)
     estimated = _compute_estimate([draws], f, "draws", level)
     if "bound" not in draws.stats and not draws.exact:  # made by hand: nothing is known, and nothing is said
         return estimated
