@@ -12,10 +12,11 @@
                        lazy subset construction: a set of configurations and a byte give a set
     leaves             characters as bytes: a UTF-8 or JSON decoder in front of a DFA
     parsing            scanner and LALR table: a list of lexemes and a byte give a list
-    trie lexemes       the vocabulary as a trie; rows, suffix tries and lexeme tries
+    trie subtree_summaries lexemes
+                       the vocabulary as a trie; rows, suffix tries and lexeme tries
     token_steps trie_walks
                        the tokens that a set accepts, one at a time or by a walk of a trie
-    masks leaf_masks lexeme_masks mask_deltas
+    masks leaf_masks gap_masks lexeme_masks mask_deltas
                        masks, by the kind of configuration; and how they are stored
     matcher_calls      the calls of a Matcher at every token, for one position or many
     growth             rehashing of the tables of a state cache

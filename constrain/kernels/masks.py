@@ -1,8 +1,8 @@
 """Masks: the tokens and bytes that a set of configurations allows next (kernels).
 
-`fill_mask` combines the masks of configurations in leaves (`leaf_masks`), of parsed text (`lexeme_masks`), and a walk
-of the main trie for all others (`trie_walks`). It stores the result as a delta to a row (`mask_deltas`), so that the
-next mask of the same set is a copy.
+`fill_mask` combines the masks of configurations in leaves (`leaf_masks`), in white space (`gap_masks`), of parsed text
+(`lexeme_masks`), and a walk of the main trie for all others (`trie_walks`). It stores the result as a delta to a row
+(`mask_deltas`), so that the next mask of the same set is a copy.
 """
 
 from __future__ import annotations

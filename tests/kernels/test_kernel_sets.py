@@ -307,12 +307,12 @@ def test_the_keyless_variant_of_a_set_leaves_names_and_texts_open(name: str) -> 
 
 @pytest.mark.parametrize("name", CASES)
 def test_parts_of_a_set(name: str) -> None:
-    """One configuration alone, all of them, those without a row; with texts left open."""
+    """One configuration alone, all of them, those without a row and outside gaps; with texts left open."""
     cache = filled(name)
     sets = Sets(cache)
     for s in range(1, sets.count):
         configs, is_open = sets.configs(s), sets.field(s, at.SET_FLAGS) & (at.IS_MEMBER | at.IS_OPEN)
-        few = [config for config in configs if not has_row(sets, config)]
+        few = [config for config in configs if not has_row(sets, config) and not is_gap(sets, config)]
         parts = [(k, [config]) for k, config in enumerate(configs)] + [(-2, configs), (-1, few)]
         for which, wanted in parts:
             first = sets.field(s, at.SET_FIRST)
@@ -369,3 +369,10 @@ def has_row(sets: Sets, config: list[int]) -> bool:
     op = int(sets.code[config[0]])
     row = sets.table[at.LEAVES][config[1] * at.LEAF_W + at.LEAF_ROW] if op in (at.LEAF, at.OTHER) else 0
     return op == at.PARSE or (op in (at.LEAF, at.OTHER) and row != -2)
+
+
+def is_gap(sets: Sets, config: list[int]) -> bool:
+    """Whether white space of any length from 0 on goes on there."""
+    if sets.code[config[0]] != at.LEAF or sets.code[config[0] + at.ARG_LOW] > 0:
+        return False
+    return bool(sets.table[at.LEAVES][config[1] * at.LEAF_W + at.LEAF_FLAGS] & at.LEAF_GAP)
