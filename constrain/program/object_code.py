@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from ..base.errors import LimitError
 from ..base.work import spend_work
@@ -18,16 +18,31 @@ from ..grammar.nodes import Chars, Literal, Node, Object, Sequence
 from ..kernels import layout as at
 from .byte_code import ByteCode
 
-if TYPE_CHECKING:
-    from .linker import RuleLinker
-
 __all__ = ["MODES", "check_count", "emit_object"]
 
 MOST_COUNT = (1 << 31) - 1
 MODES = {"utf8": at.UTF8, "json": at.JSON_INSIDE, "bytes": at.BYTES}
 
 
-def emit_object(node: Object, linker: RuleLinker) -> None:
+class RuleWriter(Protocol):
+    """What `linker.RuleLinker` offers to this file: the code of one rule with addresses relative to its start."""
+
+    program: ByteCode
+    words: list[int]
+    relocations: list[int]
+    uses_register: bool
+
+    def visit(self, node: Node, *context: Any) -> None:
+        """Generate a node."""
+
+    def emit_jump(self, op: int) -> int:
+        """Generate an instruction whose operand is an unknown address; return the position of the operand."""
+
+    def set_target(self, operand: int) -> None:
+        """Store the current address in the operand at a position."""
+
+
+def emit_object(node: Object, linker: RuleWriter) -> None:
     """Generate `{`, nothing or members, `}`; the state of the object determines which keys may follow."""
     program, layout = linker.program, node.layout
     block, classes = _append_block(program, node)
@@ -77,7 +92,7 @@ def emit_object(node: Object, linker: RuleLinker) -> None:
     program.words[targets : targets + count] = array("i", [base + member for member in members[:count]])
 
 
-def _emit_members(node: Object, linker: RuleLinker) -> list[int]:
+def _emit_members(node: Object, linker: RuleWriter) -> list[int]:
     """Generate what follows the key of each property and of each class of names. Return the addresses in the rule."""
     cell, words, colon = linker.program.cell, linker.words, node.layout.colon
     cells = [cell(one.value) for one in node.properties] + [cell(one.value) for one in node.others]
@@ -101,7 +116,7 @@ def _emit_members(node: Object, linker: RuleLinker) -> list[int]:
     return list(range(first, end, stride))
 
 
-def _emit_space(node: Node, linker: RuleLinker) -> None:
+def _emit_space(node: Node, linker: RuleWriter) -> None:
     """Generate white space and punctuation."""
     code = _space_code(node, linker.program)
     if code is None:
