@@ -20,6 +20,7 @@ address_of: Callable[[Array], int] = find_function("matcher_calls.address_of")  
 note_array: Callable[[int, int], int] = find_function("matcher_calls.note_array")
 count_positions: Callable[[int, int, int, int], int] = find_function("matcher_calls.count_positions")
 count_new: Callable[[int, int, int, int], int] = find_function("matcher_calls.count_new")
+publish_word: Callable[[int, int, int], int] = find_function("shared_words.publish_word")
 
 # ---- a position of a Matcher, or many
 mask_at: Callable[[int, int, int], int] = find_function("matcher_calls.mask_at")
@@ -56,7 +57,6 @@ find_unexpanded: Callable[[int, int], int] = find_function("trie.find_unexpanded
 make_row: Callable[[int, int], int] = find_function("trie.make_row")
 make_suffix_trie: Callable[[int, int, int, int], int] = find_function("trie.make_suffix_trie")
 order_by_length: Callable[[int, int], int] = find_function("trie.order_by_length")
-publish_word: Callable[[int, int, int], int] = find_function("shared_words.publish_word")  # with the GIL
 
 # ---- logits: a row is float32 or float64, a mask int32, sums float64, tokens int64
 apply_masks: Callable[[int, int, int, int, int, int, int, int, int, int, int], int] = find_function(

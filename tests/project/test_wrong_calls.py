@@ -115,7 +115,7 @@ GENERATE = {
     "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "logit_bias": None, "stop": None,
     "eos_ids": None, "retries": 1, "retry_prompt": None, "chat": "plain", "heal": "none",
     "forced": "sample", "show_constraint": None, "dtype": None, "device": None, "device_map": None, "draft": None,
-    "search": None, "decide": None, "critic": None,
+    "search": None, "decide": None,
 }  # fmt: skip
 WRITE = {
     "name": "x", "schema": None, "regex": "ab", "grammar": None, "choices": None, "type": None, "stop": "c",

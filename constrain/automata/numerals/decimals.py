@@ -98,5 +98,5 @@ class Divisor:
 
     def reduced_modulus(self, fraction: int) -> int:
         """Return the number of which D is a multiple exactly if D / 10^fraction is a multiple of the decimal."""
-        modulus = self.a * 10**fraction
+        modulus: int = self.a * 10**fraction
         return modulus // gcd(modulus, 10**self.s)
