@@ -28,6 +28,7 @@ from .core.token_masses import Masses, allowed_tokens, enumerate_tokens
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
     from ..engine.matcher import Matcher
+    from .learned_twist.lookahead import Lookahead
     from .token_rejection import Method
     from .twists import Future
 
@@ -105,7 +106,7 @@ class ParticleNode:
         self.depth: int = 0 if parent is None else parent.depth + (not ended)
         self.children: dict[int, ParticleNode] = {}
         self.row: NDArray[np.floating[Any]] | None = None
-        self.distribution: TokenDistribution | Masses | None = None
+        self.distribution: TokenDistribution | Masses | Lookahead | None = None
         self.value: float | None = None
         self.slot = 0
 
@@ -199,16 +200,21 @@ class Masked:
     def __init__(self, proposal: Proposal = PLAIN) -> None:
         self.proposal = proposal
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether tokens are proposed by the model's own probabilities under the mask."""
+        return self.proposal == PLAIN
+
     def __call__(self, prefixes: Prefixes, node: ParticleNode, left: int, rng: np.random.Generator) -> Move:
         if node.distribution is None:
             self.cache_distribution(prefixes, node, left)
         distribution = node.distribution
-        assert distribution is not None
         if isinstance(distribution, Masses):
             token, ends = distribution.token_at(rng.random()), prefixes.ends
             if token in ends:
                 return Move(ends[0], distribution.log_of(ends), distribution.logmass)
             return Move(token, float(distribution.row[token]), distribution.logmass)
+        assert isinstance(distribution, TokenDistribution)
         return draw_move(distribution, rng) if distribution.mass > -np.inf else DEAD
 
     def cache_distribution(self, prefixes: Prefixes, node: ParticleNode, left: int, *, listed: bool = False) -> None:
@@ -252,6 +258,11 @@ class Twisted(Masked):
     def __init__(self, twist: Future) -> None:
         super().__init__(PLAIN)
         self.twist = twist
+
+    @property
+    def is_plain(self) -> bool:
+        """False: the twist is in the proposal."""
+        return False
 
     def cache_distribution(self, prefixes: Prefixes, node: ParticleNode, left: int, *, listed: bool = True) -> None:
         """Cache the distribution as a TokenDistribution, since the twist applies to single tokens."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class Masses:
     with exactly the numbers that were summed. Raises ValueError for NaN among them.
     """
 
-    __slots__ = ("_row", "_sums", "logmass", "mask", "row")
+    __slots__ = ("_row", "_shift", "_sums", "logmass", "mask", "row")
 
     def __init__(self, row: Row, mask: NDArray[np.int32]) -> None:
         self.row = self._row = as_kernel_row(row)
@@ -51,6 +52,7 @@ class Masses:
             if shift > -np.inf:
                 self._row = self._row - self._row.dtype.type(shift)
                 total = entry_points.sum_masses(self._row, mask, self._sums)
+        self._shift = shift
         self.logmass = math.log(total) + shift if shift > -np.inf else -math.inf
 
     def token_at(self, uniform: float) -> int:
@@ -63,6 +65,22 @@ class Masses:
         """Return the log of the total mass of some tokens, counting only those that the mask allows."""
         allowed = [token for token in tokens if self.mask[token >> 5] >> (token & 31) & 1]
         return float(self.row[allowed[0]]) if len(allowed) == 1 else log_sum(self.row[allowed].astype(np.float64))
+
+    def likely_words(self, count: int) -> NDArray[np.int64]:
+        """Return the words of the mask whose tokens have the largest total mass, at most `count`, in any order."""
+        words = self._sums[: len(self.mask)]
+        return np.argpartition(-words, count)[:count] if count < len(words) else np.arange(len(words))
+
+    def without(self, tokens: NDArray[np.int64]) -> Masses:
+        """Return the distribution over the mask without some tokens. Its mass is summed anew, not subtracted."""
+        rest = copy(self)
+        rest.mask, rest._sums, total = self.mask.copy(), self._sums.copy(), 0.0
+        for token in tokens.tolist():
+            total = entry_points.remove_token(self._row, rest.mask, rest._sums, token)
+        if total < FAINT:
+            return Masses(self.row, rest.mask)
+        rest.logmass = math.log(total) + self._shift
+        return rest
 
     @property
     def nbytes(self) -> int:
