@@ -1,4 +1,4 @@
-"""The learned twist: unbiased for all values, by playing all randomness through; exact where texts of a slot are alike."""
+"""The learned twist: unbiased for all values, by playing all randomness through; exact where texts of a slot agree."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_learned_populations_spread_less_than_flat_ones(name: str) -> None:
 
 
 def test_values_of_a_regular_language_and_a_markov_model_become_exact() -> None:
-    """One letter a token, so (slot, last token) is all that matters while tokens are not scarce; then all weights agree."""
+    """One letter a token, and tokens are not scarce, so (slot, last token) is all that matters: all weights agree."""
     case = replace(regular("loop", TWO, "(a|ba)*b", 60, seed=3), max_tokens=60)
     trie, table = learn(case, 40, particles=16)
     rng = np.random.default_rng(0)

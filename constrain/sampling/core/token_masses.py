@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,9 @@ FEW = 512
 """Maximum number of tokens that are listed instead of being summed in place."""
 FAINT = 1e-17
 """Sums below this are recomputed from a row that is shifted up, because exponentials of float32 underflow at 1e-38."""
+
+FALL = 16
+"""Factor by which `likely_words` lowers its threshold until enough words are above it."""
 
 Row = NDArray[np.floating[Any]]
 
@@ -69,11 +71,18 @@ class Masses:
     def likely_words(self, count: int) -> NDArray[np.int64]:
         """Return the words of the mask whose tokens have the largest total mass, at most `count`, in any order."""
         words = self._sums[: len(self.mask)]
+        share = float(words.sum()) / count
+        while share > FAINT and len(words) > count:  # much faster than a partition of all words
+            likely = np.flatnonzero(words > share)
+            if len(likely) > count:
+                return likely[np.argpartition(-words[likely], count)[:count]]
+            share /= FALL
         return np.argpartition(-words, count)[:count] if count < len(words) else np.arange(len(words))
 
     def without(self, tokens: NDArray[np.int64]) -> Masses:
         """Return the distribution over the mask without some tokens. Its mass is summed anew, not subtracted."""
-        rest = copy(self)
+        rest = Masses.__new__(Masses)
+        rest.row, rest._row, rest._shift = self.row, self._row, self._shift
         rest.mask, rest._sums, total = self.mask.copy(), self._sums.copy(), 0.0
         for token in tokens.tolist():
             total = entry_points.remove_token(self._row, rest.mask, rest._sums, token)

@@ -161,7 +161,7 @@ def find_slot(node: ParticleNode, left: int, numbers: StateNumbers) -> int:
     number = numbers.find(state)
     if number < 0:
         number = numbers.add(state, tuple(position.tokens))
-    return BANDS * number + int(find_band(np.array([state.least]), left)[0])
+    return BANDS * number + find_band(state.least, left)
 
 
 def _follow(node: ParticleNode, tokens: Ints, left: int, numbers: StateNumbers, own: int) -> Ints:
@@ -175,8 +175,7 @@ def _follow(node: ParticleNode, tokens: Ints, left: int, numbers: StateNumbers, 
             if number < 0:
                 assert state is not None
                 number = numbers.add(state, (*position.tokens, token))
-            band = find_band(np.array([numbers.least_of(number)]), left)
-            slots[state] = BANDS * number + int(band[0])
+            slots[state] = BANDS * number + find_band(numbers.least_of(number), left)
     return np.array([slots[state] for state in states], np.int64)
 
 

@@ -16,8 +16,8 @@ Values are positive, so a twist made of them is proper whatever they are. All lo
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,9 +89,9 @@ def empty_table(numbers: StateNumbers, size: int) -> ValueTable:
     return ValueTable(numbers, size, none, none, none, np.empty(0, np.int64), nothing, nothing)
 
 
-def find_band(least: NDArray[Any], left: int | NDArray[Any]) -> Ints:
-    """Return the band (int64) of texts that need at least `least` more bytes and have `left` tokens left."""
-    return np.digitize(left - np.asarray(least) / BYTES_PER_TOKEN, EDGES).astype(np.int64)
+def find_band(least: int, left: int) -> int:
+    """Return the band of texts that need at least `least` more bytes and have `left` tokens left."""
+    return bisect_right(EDGES, left - least / BYTES_PER_TOKEN)
 
 
 def fit_line(least: Floats, logs: Floats) -> tuple[float, float]:
