@@ -8,17 +8,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 import constrain
 from constrain import demo
 from constrain.base.errors import ConstrainError
 from constrain.engine.constraint import Constraint
 from constrain.generation.model_preparation import limit_tokens
 from constrain.grammars import names, text as grammar_text
+from constrain.sampling import LanguageModel
 
 from ..corpus import Case
-from .fixtures import Counted
 
-__all__ = ["RealTask", "pick_grammars", "pick_schemas"]
+__all__ = ["CountedModel", "RealTask", "pick_grammars", "pick_schemas"]
 
 REQUEST = "Answer with an instance of the schema."
 LONGEST_SCHEMA = 1200
@@ -33,12 +36,24 @@ GRAMMAR_PROMPTS = {"arithmetic": "A sum of three numbers.", "iso8601": "When doe
 """What is asked for under a grammar; others are not taken."""
 
 
+class CountedModel:
+    """A model that counts the prefixes that it was asked about."""
+
+    def __init__(self, lm: LanguageModel) -> None:
+        self.lm, self.evaluations = lm, 0
+
+    def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.floating[Any]]:
+        """As every LanguageModel."""
+        self.evaluations += len(prefixes)
+        return self.lm.next_logprobs(prefixes)
+
+
 @dataclass(frozen=True)
 class RealTask:
     """A constraint with the model after its prompt."""
 
     name: str
-    lm: Counted
+    lm: CountedModel
     constraint: Constraint
     max_tokens: int
 
@@ -97,4 +112,4 @@ def make_task(
         return None
     if len(model.vocabulary.tokenize(shortest)) > SHARE * max_tokens:
         return None
-    return RealTask(name, Counted(lm), constraint, max_tokens)
+    return RealTask(name, CountedModel(lm), constraint, max_tokens)

@@ -15,13 +15,14 @@ from constrain import sampling
 from constrain.sampling import pimh, smc
 from constrain.sampling.learned_twist import lookahead
 from constrain.sampling.learned_twist.kept_tables import new_table
+from constrain.sampling.learned_twist.population_schedule import open_schedule
 from constrain.sampling.learned_twist.twisted_populations import Flat, LearningTrie, grow_twisted_population
-from constrain.sampling.learned_twist.value_backups import back_up
+from constrain.sampling.learned_twist.value_backups import back_up, measure_gap
 from constrain.sampling.learned_twist.value_table import Values, ValueTable
 from constrain.sampling.particles import Prefixes
 from constrain.sampling.populations import Population, Settings
 from constrain.sampling.resampling import RESAMPLERS
-from tests.markov_factory import LETTERS, PIECES, TWO, Case, cases, outcomes, regular
+from tests.markov_factory import LETTERS, PIECES, TWO, Case, ChainModel, cases, outcomes, regular
 
 SMALL = regular("small", LETTERS, "(ab?)*c|b", 3, seed=2)
 SPELLED = regular("spelled", PIECES, "ab|abb|ba", 3, seed=5)
@@ -221,3 +222,44 @@ def test_the_chain_does_not_learn_after_half_of_what_it_discards(monkeypatch: py
     assert max(learned_after[:-1]) == 4 + scouts, "learned while the law must not change"
     assert learned_after[-1] == len(grown), "what the chain saw is kept at its end"
     assert draws.stats["acceptance"] > 0.6
+
+
+# ---- hidden modes ----------------------------------------------------------------------------------------------------
+
+
+def hidden() -> Case:
+    """Nearly all of Z begins with a token of probability 1e-7, next to which all others look more promising."""
+    case = regular("hidden", LETTERS, "c{6}|(a[ab]){3}b{6}", 14, seed=1)
+    rows = np.zeros((LETTERS.size + 1, LETTERS.size))
+    rows[:, [0, 1, 2, LETTERS.eos_ids[0]]] = 0.949 - 1e-7, 0.05, 1e-7, 0.001
+    rows[2] = 0.0
+    rows[2, [2, LETTERS.eos_ids[0]]] = 0.9, 0.1
+    with np.errstate(divide="ignore"):
+        return replace(case, lm=ChainModel(np.log(rows), 1))
+
+
+def test_scouts_find_what_is_hidden_and_the_gap_says_when_they_have() -> None:
+    case, settings = hidden(), settings_of(hidden(), threshold=0.5)
+    truth = math.log(case.z)
+    low = smc.draw_smc(
+        case.lm, case.constraint, n=1, rng=np.random.default_rng(0), max_tokens=14, particles=16, twist=None
+    ).stats["log_z"]
+    assert low < truth - 3, "masks alone do not find it"
+    schedule = open_schedule(Prefixes(case.lm, case.constraint), 16, settings, False)
+    rng = np.random.default_rng(0)
+    log_zs = [schedule.grow(rng).log_z for _ in range(12)]
+    assert log_zs[6:] == pytest.approx([truth] * 6, abs=0.05)
+    assert schedule.finish() < 0.1
+
+
+def test_without_scouts_the_gap_warns() -> None:
+    """States that nothing was seen of are worth much less than 1 in the table: the other mode stays where it is."""
+    case = hidden()
+    trie, prior = fresh(case)
+    table, rng = prior, np.random.default_rng(0)
+    for _ in range(3):
+        log_z = grow_twisted_population(trie, 16, settings_of(case), Flat(), rng).log_z
+        table = back_up(trie.visited, prior, table)
+    low, high = measure_gap(trie.visited, table)
+    assert log_z < math.log(case.z) - 3
+    assert high - low > 3 and low < math.log(case.z) < high
