@@ -29,10 +29,10 @@ from constrain.base.errors import ConstrainError
 from constrain.sampling.core.results import log_sum
 from constrain.sampling.core.token_masses import Masses
 from constrain.sampling.learned_twist.kept_tables import new_table
-from constrain.sampling.learned_twist.lookahead import build_lookahead
-from constrain.sampling.learned_twist.population_schedule import PopulationSchedule
 from constrain.sampling.learned_twist.value_table import Values, ValueTable
+from constrain.sampling.lookahead import build_lookahead
 from constrain.sampling.particles import Masked, ParticleNode, Prefixes
+from constrain.sampling.population_schedule import PopulationSchedule
 from constrain.sampling.populations import Population, Settings
 from constrain.sampling.smc import grow_population
 

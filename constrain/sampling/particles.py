@@ -28,7 +28,6 @@ from .core.token_masses import Masses, allowed_tokens, enumerate_tokens
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
     from ..engine.matcher import Matcher
-    from .learned_twist.lookahead import Lookahead
     from .token_rejection import Method
     from .twists import Future
 
@@ -84,7 +83,7 @@ class ParticleNode:
 
     row: the model's row at this text, while it is cached. ended: whether the token is an end token. logprob: of the
     text under the model. slot: row of this text in the last call of the model that included it. distribution, value:
-    cached by movers and twists.
+    cached by movers and twists (a TokenDistribution, Masses or Lookahead, and log psi).
     """
 
     __slots__ = (
@@ -106,7 +105,7 @@ class ParticleNode:
         self.depth: int = 0 if parent is None else parent.depth + (not ended)
         self.children: dict[int, ParticleNode] = {}
         self.row: NDArray[np.floating[Any]] | None = None
-        self.distribution: TokenDistribution | Masses | Lookahead | None = None
+        self.distribution: object | None = None
         self.value: float | None = None
         self.slot = 0
 

@@ -24,9 +24,9 @@ from .core.language_model import LanguageModel
 from .core.results import Draw, Draws, log_sum
 from .core.sampler_arguments import check_common_arguments, check_masks, check_particles
 from .distinct_particles import grow_distinct_population
-from .learned_twist.population_schedule import can_learn, open_schedule
 from .learned_twist.value_table import ValueTable
 from .particles import Mover, ParticleNode, Prefixes
+from .population_schedule import can_learn, open_schedule
 from .populations import Critic, Population, Settings, log_potential
 from .resampling import Resampler
 

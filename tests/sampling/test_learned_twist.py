@@ -12,16 +12,15 @@ import numpy as np
 import pytest
 
 from constrain import sampling
-from constrain.sampling import pimh, smc
-from constrain.sampling.learned_twist import lookahead
+from constrain.sampling import lookahead, pimh, smc
 from constrain.sampling.learned_twist.kept_tables import new_table
-from constrain.sampling.learned_twist.population_schedule import open_schedule
-from constrain.sampling.learned_twist.twisted_populations import Flat, LearningTrie, grow_twisted_population
 from constrain.sampling.learned_twist.value_backups import back_up, measure_gap
 from constrain.sampling.learned_twist.value_table import Values, ValueTable
 from constrain.sampling.particles import Prefixes
+from constrain.sampling.population_schedule import open_schedule
 from constrain.sampling.populations import Population, Settings
 from constrain.sampling.resampling import RESAMPLERS
+from constrain.sampling.twisted_populations import Flat, LearningTrie, grow_twisted_population
 from tests.markov_factory import LETTERS, PIECES, TWO, Case, ChainModel, cases, outcomes, regular
 
 SMALL = regular("small", LETTERS, "(ab?)*c|b", 3, seed=2)
@@ -199,7 +198,7 @@ def test_draws_from_a_given_table_are_the_same_again_and_leave_it_as_it_is() -> 
 
 def test_the_chain_does_not_learn_after_half_of_what_it_discards(monkeypatch: pytest.MonkeyPatch) -> None:
     case, learned_after = cases()["traps"], list[int]()
-    from constrain.sampling.learned_twist import population_schedule
+    from constrain.sampling import population_schedule
 
     grown: list[int] = []
     backing, growing = population_schedule.back_up, population_schedule.grow_twisted_population

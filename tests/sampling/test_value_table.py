@@ -26,11 +26,11 @@ from constrain.sampling.learned_twist.kept_tables import (
     renumber_table,
     take_table,
 )
-from constrain.sampling.learned_twist.lookahead import FOLLOWED, ListedRest, SummedRest, list_likely
 from constrain.sampling.learned_twist.state_numbers import StateNumbers, renumber
 from constrain.sampling.learned_twist.value_backups import back_up, measure_gap
 from constrain.sampling.learned_twist.value_table import BANDS, PRICE, Values, find_band, fit_line
 from constrain.sampling.learned_twist.visited_prefixes import VisitedPrefix, VisitedPrefixes
+from constrain.sampling.lookahead import FOLLOWED, ListedRest, SummedRest, list_likely
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.markov_factory import LETTERS, cases
 

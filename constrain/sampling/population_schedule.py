@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from ...base.errors import LimitError
-from ...engine.abstract_states import abstract_state
-from ...engine.constraint import Constraint
-from ..particles import Masked, Prefixes
-from ..populations import Population, Settings
-from ..post_filtering import PostFilter
-from .fallback_rule import Outcome, choose_kind, has_fallen_back
-from .kept_tables import keep_table, new_table, take_table
+from ..base.errors import LimitError
+from ..engine.abstract_states import abstract_state
+from ..engine.constraint import Constraint
+from .learned_twist.fallback_rule import Outcome, choose_kind, has_fallen_back
+from .learned_twist.kept_tables import keep_table, new_table, take_table
+from .learned_twist.value_backups import back_up, measure_gap
+from .learned_twist.value_table import Values, ValueTable
+from .particles import Masked, Prefixes
+from .populations import Population, Settings
+from .post_filtering import PostFilter
 from .twisted_populations import Flat, LearningTrie, grow_twisted_population
-from .value_backups import back_up, measure_gap
-from .value_table import Values, ValueTable
 
 __all__ = ["PopulationSchedule", "can_learn", "open_schedule"]
 

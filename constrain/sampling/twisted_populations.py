@@ -22,13 +22,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.results import log_sum
-from ..particles import Move, ParticleNode, Prefixes
-from ..populations import Population, Settings, log_potential
+from .core.results import log_sum
+from .learned_twist.state_numbers import StateNumbers
+from .learned_twist.value_table import Values
+from .learned_twist.visited_prefixes import VisitedPrefix, VisitedPrefixes
 from .lookahead import Lookahead, build_lookahead, find_slot
-from .state_numbers import StateNumbers
-from .value_table import Values
-from .visited_prefixes import VisitedPrefix, VisitedPrefixes
+from .particles import Move, ParticleNode, Prefixes
+from .populations import Population, Settings, log_potential
 
 __all__ = ["Flat", "LearningTrie", "grow_twisted_population"]
 

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.abstract_states import AbstractState, abstract_state, abstract_states_after
-from ..core.language_model import check_mass
-from ..core.results import log_sum
-from ..core.token_masses import Masses, draw_index, enumerate_tokens
-from ..particles import ParticleNode, Prefixes, list_logprobs_under
-from .state_numbers import StateNumbers
-from .value_table import BANDS, find_band
+from ..engine.abstract_states import AbstractState, abstract_state, abstract_states_after
+from .core.language_model import check_mass
+from .core.results import log_sum
+from .core.token_masses import Masses, draw_index, enumerate_tokens
+from .learned_twist.state_numbers import StateNumbers
+from .learned_twist.value_table import BANDS, find_band
+from .particles import ParticleNode, Prefixes, list_logprobs_under
 
 if TYPE_CHECKING:
-    from ...engine.matcher import Matcher
+    from ..engine.matcher import Matcher
 
 __all__ = ["FOLLOWED", "ListedRest", "Lookahead", "Rest", "SummedRest", "build_lookahead", "find_slot"]
 
