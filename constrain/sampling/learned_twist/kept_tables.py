@@ -36,7 +36,13 @@ def take_table(constraint: Constraint) -> ValueTable:
 
 
 def keep_table(constraint: Constraint, table: ValueTable) -> None:
-    """Keep a table with a constraint. The caller must not change it any more."""
+    """Keep a table with a constraint, unless the one that it keeps has learned from more populations.
+
+    The caller must not change the table any more.
+    """
+    other: ValueTable | None = constraint.kept.get(ValueTable)
+    if other is not None and other.populations > table.populations:
+        return
     if len(table.numbers) <= MOST_STATES:
         constraint.kept[ValueTable] = forget_rare(table, MOST_PAIRS)
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import SourceError
-from .kept_tables import keep_table, renumber_table, take_table
+from .kept_tables import drop_table, keep_table, renumber_table, take_table
 from .state_numbers import StateNumbers
 from .value_table import BANDS, ValueTable
 
@@ -103,6 +103,7 @@ def load_table(constraint: Constraint, path: str | PathLike[str]) -> ValueTable:
         table = renumber_table(_check_table(arrays, constraint), constraint)
     except (ValueError, IndexError, OverflowError) as error:
         raise SourceError(f"{path} is a damaged table of values: {error}") from None
+    drop_table(constraint)
     keep_table(constraint, table)
     return table.copy()
 
