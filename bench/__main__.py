@@ -16,6 +16,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{bench.question}\n    python -m bench {f'{name} {bench.example}'.strip()}")
         print("\nOptions and the meaning of the columns: python -m bench NAME --help")
         return 0
+    if ".".join(given[:2]) in BENCHES:  # `faithful real` is `faithful.real`
+        given = [".".join(given[:2]), *given[2:]]
     if given[0] not in BENCHES:
         print(f"python -m bench: no bench {given[0]!r}; there are {', '.join(BENCHES)}", file=sys.stderr)
         return 2

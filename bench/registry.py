@@ -161,6 +161,12 @@ BENCHES: dict[str, Bench] = {
         "Do methods stand in the order that the AWRS and GAD papers report?",
         "right answers with 95 % intervals, model evaluations and ms an answer; KL of running windows in nats",
     ),
+    "faithful.real": Bench(
+        "How near is SMC to p given L on real schemas and grammars, with the learned twist and without it?",
+        "of the populations of masks alone, of the learned twist, and of a second table: log of the mean Z-hat, the "
+        "standard deviation of log Z-hat (nats), share that died, effective particles, rows of the model per "
+        "population; gap: nats by which states that no text reached could raise log Z; a verdict a target",
+    ),
     "faithful.picture": Bench(
         "What does masking do to the law, in one picture?", "shares of each answer under three laws; writes an SVG"
     ),

@@ -26,6 +26,7 @@ COUNTED = {
     "attempts": "texts that were begun",
     "acceptance": "share of the proposed texts that were accepted",
     "populations": "populations that were run",
+    "gap": "nats by which states that no text reached could raise log Z",
     "checks_per_token": "calls of the checker for each token",
     "model_calls": "forward passes of the model",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from time import perf_counter_ns
 from typing import Any
 
@@ -60,9 +61,20 @@ def select_sampler(
     if sampler == "auto":
         rng = np.random.default_rng(None if seed is None else [seed, 1])
         filtered = add_post_filter(constraint, sampler, checker)
-        return choose_sampler(lm, filtered, rng=rng, max_tokens=max_tokens, wants=masked_options)
-    options = {"particles": particles or PARTICLES} if SAMPLERS[sampler].takes_particles else {}
-    return SamplerChoice(sampler, "", options)
+        choice = choose_sampler(lm, filtered, rng=rng, max_tokens=max_tokens, wants=masked_options)
+        if SAMPLERS[choice.sampler].takes_particles:
+            choice = replace(choice, options={**choice.options, "twist": choose_twist(seed)})
+        return choice
+    if not SAMPLERS[sampler].takes_particles:
+        return SamplerChoice(sampler, "")
+    return SamplerChoice(sampler, "", {"particles": particles or PARTICLES, "twist": choose_twist(seed)})
+
+
+def choose_twist(seed: int | None) -> str:
+    """Return the twist of populations: what the constraint has learned in earlier calls, but nothing of that with a
+    seed, which promises the same texts every time.
+    """
+    return "learned" if seed is None else "fresh"
 
 
 def draw_here(runner: ModelRunner, call: EngineCall, stream: Callable[[Piece], None] | None) -> list[DrawnTexts]:

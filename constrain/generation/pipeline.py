@@ -202,7 +202,8 @@ def generate(
         Texts are always complete: one that would not end in time is closed early (finish_reason "budget"), or, with
         other samplers, drawn again.
     seed : int, optional
-        The same seed gives the same texts.
+        The same seed gives the same texts. With "smc" and "pimh", a call with a seed makes no use of what calls before
+        it have learned for the constraint (`sampling.learned_twist`).
     stream : callable, optional
         Called with each `Piece` as it is generated. Pieces of several texts alternate; each says its prompt and sample.
     search : BeamSearch, BestFirst or StochasticBeams, optional

@@ -13,6 +13,8 @@ from .core.masked_sampling import Proposal
 from .core.results import Draw, Draws
 from .critics import Critic, Guide
 from .estimation import Estimate, estimate, estimate_from
+from .learned_twist.table_files import load_table, save_table
+from .learned_twist.value_table import ValueTable
 from .research.hidden_markov import Hmm
 from .research.ngram import NGram
 from .sampler_table import SAMPLERS, Sampler, add_post_filter, draw
@@ -21,6 +23,6 @@ from .success_trie import SuccessTrie, trie_key
 
 __all__ = [
     "SAMPLERS", "Canonical", "Checker", "Critic", "Draw", "Draws", "Estimate", "Guide", "Hmm", "LanguageModel", "NGram",
-    "Proposal", "Sampler", "SamplingTarget", "Stepwise", "SuccessTrie", "draw", "estimate", "estimate_from",
-    "ValidatorChecker", "add_post_filter", "trie_key",
+    "Proposal", "Sampler", "SamplingTarget", "Stepwise", "SuccessTrie", "ValidatorChecker", "ValueTable",
+    "add_post_filter", "draw", "estimate", "estimate_from", "load_table", "save_table", "trie_key",
 ]  # fmt: skip

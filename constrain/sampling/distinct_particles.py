@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .core.token_masses import Masses
-from .particles import Masked, Move, ParticleNode, Prefixes
+from .particles import Masked, Move, ParticleNode, Prefixes, TokenDistribution
 from .populations import Population, Settings, log_potential
 from .resampling import resample_without_replacement
 
@@ -75,7 +74,7 @@ def list_candidates(
         if not node.ended and node.distribution is None:
             move.cache_distribution(prefixes, node, left, listed=True)
         distribution = node.distribution
-        assert not isinstance(distribution, Masses)
+        assert distribution is None or isinstance(distribution, TokenDistribution)
         tokens, steps = (
             (np.array([node.token]), np.zeros(1)) if distribution is None else (distribution.tokens, distribution.logs)
         )

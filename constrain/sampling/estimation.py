@@ -142,7 +142,8 @@ def estimate(
         for one in (drawn for part in parts for drawn in part if explored.checked):
             explored.add_text(one.tokens)
         explored.explore(round(scouts * explored.rows))
-        knowledge = Knowledge(exact, explored.bounds(), explored)
+        value_gap = parts[-1].stats.get("value_gap", math.inf)  # the last population has learned from all others
+        knowledge = Knowledge(exact, explored.bounds(), explored, value_gap=value_gap)
     else:
         knowledge = Knowledge(exact)
     return judge_estimate(estimated, parts, f, level, knowledge, find_sampler_doubts(parts, arguments))

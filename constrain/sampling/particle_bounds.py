@@ -6,6 +6,7 @@ import math
 
 from .core.mass_bounds import ROUNDING, MassBounds
 from .core.token_masses import Masses
+from .lookahead import Lookahead
 from .particles import ParticleNode
 
 __all__ = ["bound_by_particles"]
@@ -39,6 +40,8 @@ def sum_unvisited(node: ParticleNode, ends: tuple[int, ...], visited: float) -> 
         return max(1 - visited, 0.0)
     if isinstance(distribution, Masses):  # summed in the precision of the row
         return max(math.exp(distribution.logmass) - visited, 0.0) + ROUNDING
+    if isinstance(distribution, Lookahead):
+        return max(math.exp(distribution.log_mass) - visited, 0.0) + ROUNDING
     taken = {ends[0] if token in ends else token for token in node.children}
     return math.fsum(
         math.exp(log)

@@ -83,7 +83,7 @@ class ParticleNode:
 
     row: the model's row at this text, while it is cached. ended: whether the token is an end token. logprob: of the
     text under the model. slot: row of this text in the last call of the model that included it. distribution, value:
-    cached by movers and twists.
+    cached by movers and twists (a TokenDistribution, Masses or Lookahead, and log psi).
     """
 
     __slots__ = (
@@ -105,7 +105,7 @@ class ParticleNode:
         self.depth: int = 0 if parent is None else parent.depth + (not ended)
         self.children: dict[int, ParticleNode] = {}
         self.row: NDArray[np.floating[Any]] | None = None
-        self.distribution: TokenDistribution | Masses | None = None
+        self.distribution: object | None = None
         self.value: float | None = None
         self.slot = 0
 
@@ -199,16 +199,21 @@ class Masked:
     def __init__(self, proposal: Proposal = PLAIN) -> None:
         self.proposal = proposal
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether tokens are proposed by the model's own probabilities under the mask."""
+        return self.proposal == PLAIN
+
     def __call__(self, prefixes: Prefixes, node: ParticleNode, left: int, rng: np.random.Generator) -> Move:
         if node.distribution is None:
             self.cache_distribution(prefixes, node, left)
         distribution = node.distribution
-        assert distribution is not None
         if isinstance(distribution, Masses):
             token, ends = distribution.token_at(rng.random()), prefixes.ends
             if token in ends:
                 return Move(ends[0], distribution.log_of(ends), distribution.logmass)
             return Move(token, float(distribution.row[token]), distribution.logmass)
+        assert isinstance(distribution, TokenDistribution)
         return draw_move(distribution, rng) if distribution.mass > -np.inf else DEAD
 
     def cache_distribution(self, prefixes: Prefixes, node: ParticleNode, left: int, *, listed: bool = False) -> None:
@@ -252,6 +257,11 @@ class Twisted(Masked):
     def __init__(self, twist: Future) -> None:
         super().__init__(PLAIN)
         self.twist = twist
+
+    @property
+    def is_plain(self) -> bool:
+        """False: the twist is in the proposal."""
+        return False
 
     def cache_distribution(self, prefixes: Prefixes, node: ParticleNode, left: int, *, listed: bool = True) -> None:
         """Cache the distribution as a TokenDistribution, since the twist applies to single tokens."""

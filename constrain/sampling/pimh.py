@@ -3,6 +3,9 @@
 A text x drawn from a population by weight, together with the population's estimate of Z, represents the target times
 Z-hat / Z. So with (x, Z-hat) and a fresh (x', Z-hat'), moving with probability min(1, Z-hat' / Z-hat) leaves p given L
 invariant (Andrieu, Doucet & Holenstein 2010). More particles only make the chain mix faster.
+
+That holds if all populations have one law. The learned twist therefore learns during the first half of the states that
+are discarded at the start, and stays as it is from then on.
 """
 
 from __future__ import annotations
@@ -20,11 +23,10 @@ from .particle_bounds import bound_by_particles
 from .particles import Mover, ParticleNode, Prefixes
 from .populations import Critic, Population, Settings
 from .resampling import Resampler
-from .smc import as_draw, grow_population
+from .smc import AnyTwist, as_draw, as_function, open_populations
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
-    from .twists import Twist
 
 __all__ = ["ChainState", "bound_start_bias", "draw_pimh", "step_chain"]
 
@@ -92,7 +94,7 @@ def draw_pimh(
     move: Mover | None = None,
     resample: str | Resampler = "systematic",
     threshold: float = 0.5,
-    twist: Twist | None = None,
+    twist: AnyTwist = "learned",
     critic: Critic | None = None,
 ) -> Draws:
     """Return n texts of one chain: every `thin`-th state after the first `burn`. Successive texts may be equal.
@@ -120,7 +122,8 @@ def draw_pimh(
     -------
     Draws
         With the stats acceptance, start_bias, populations, model_calls, contexts and checks, and bound, an upper bound
-        of p(L) (`core.mass_bounds`), unless a critic is given.
+        of p(L) (`core.mass_bounds`), unless a critic is given; and value_gap
+        as in `draw_smc`.
 
     Raises
     ------
@@ -132,15 +135,20 @@ def draw_pimh(
     check_particles(particles)
     check_counts(1, thin=thin, attempts=attempts)
     check_counts(0, burn=burn)
-    settings = Settings.of(max_tokens, move=move, resample=resample, threshold=threshold, twist=twist, critic=critic)
+    settings = Settings.of(
+        max_tokens, move=move, resample=resample, threshold=threshold, twist=as_function(twist), critic=critic
+    )
     prefixes = Prefixes(lm, constraint)
+    source = open_populations(prefixes, particles, settings, twist)
     state, log_zs, returned, moved = ChainState(None, -np.inf), list[float](), list[ChainState](), 0
     steps: list[int] = []  # populations before each state returned
     planned = burn + 1 + (n - 1) * thin
     while len(returned) < n or (
         n and count_unbiased_estimates(log_zs, planned) is None and len(log_zs) < planned + attempts
     ):
-        population = grow_population(prefixes, particles, settings, rng)
+        if len(log_zs) == burn // 2:
+            source.freeze()
+        population = source.grow(rng)
         log_zs.append(population.log_z)
         before, state = state, step_chain(state, population, rng, len(log_zs))
         moved += state is not before
@@ -156,11 +164,13 @@ def draw_pimh(
             steps.append(len(log_zs) - 1)
     counted = count_unbiased_estimates(log_zs, planned) or len(log_zs)
     weight = log_sum(np.array(log_zs[:counted])) - float(np.log(max(counted, 1)))
+    value_gap = source.finish()
     draws: list[Draw] = [as_draw(prefixes, state.node, weight) for state in returned]
     counts = {} if critic is not None else {"bound": bound_by_particles(prefixes.root, prefixes.ends).bound}
     made = Draws.of(
         draws,
         **counts,
+        **({"value_gap": value_gap} if value_gap == value_gap else {}),
         acceptance=moved / max(len(log_zs), 1),
         start_bias=bound_start_bias(log_zs, steps),
         populations=len(log_zs),

@@ -11,6 +11,10 @@ If what is known is narrower than the first interval, it is stated alone. Sample
 nothing systematically: their intervals are only cut. The interval of the probability of an event is at least the exact
 one of a proportion, so one that never occurred in exact draws has an upper bound and no doubt.
 
+Where texts are too long for bounds, the populations of a learned twist say how much the states that no text has reached
+could hold (`learned_twist.value_backups.measure_gap`). That is a statement about abstract states, not a bound; it
+stands in for the gap and for the unseen share where it is smaller.
+
 An estimate is trusted if the sampler gives no reason for doubt, the draws do not contradict what is known, and (unless
 the sampler is exact) the gap is at most LARGEST_GAP. `python -m bench faithful.coverage` measures how often trusted
 intervals cover the truth.
@@ -54,13 +58,25 @@ class Knowledge(NamedTuple):
     """What is known besides the draws.
 
     exact: whether the draws are from p given L itself. bounds: of Z. explored: the model with the texts found, if there
-    is a record of it. unknown: why nothing is known, if the bounds say nothing.
+    is a record of it. unknown: why nothing is known, if the bounds say nothing. value_gap: the gap by learned values of
+    states (`learned_twist.value_backups.measure_gap`), which is no bound, but is small for long texts, too.
     """
 
     exact: bool
     bounds: MassBounds = UNKNOWN
     explored: ExploredModel | None = None
     unknown: str = "nothing is known about the texts and prefixes never visited"
+    value_gap: float = math.inf
+
+    @property
+    def gap(self) -> float:
+        """By how many nats what was never visited could raise log Z."""
+        return 0.0 if self.exact else min(self.bounds.gap, self.value_gap)
+
+    @property
+    def unseen(self) -> float:
+        """The share of Z that texts never found could hold."""
+        return min(self.bounds.unseen, -math.expm1(-self.value_gap))
 
 
 def find_sampler_doubts(parts: list[Draws], options: dict[str, Any]) -> list[str]:
@@ -105,11 +121,11 @@ def judge_estimate(
     if not knowledge.exact:
         if estimated.ess < FEWEST_EFFECTIVE and not reasons:
             reasons.append(f"the draws are worth only {estimated.ess:.1f} independent ones")
-        if bounds.gap <= LARGEST_GAP:
-            low, high = widen_interval(low, high, bounds, known if f is not None else None)
+        if knowledge.gap <= LARGEST_GAP:
+            low, high = widen_interval(low, high, knowledge, known if f is not None else None)
             bounded = known.is_event
-        elif math.isfinite(bounds.gap):
-            reasons.append(f"texts and prefixes never visited could multiply Z by exp({bounds.gap:.2g})")
+        elif math.isfinite(knowledge.gap):
+            reasons.append(f"texts and prefixes never visited could multiply Z by exp({knowledge.gap:.2g})")
         else:
             reasons.append(knowledge.unknown)
     if bounded:
@@ -128,7 +144,7 @@ def judge_estimate(
         value, error = min(max(value, low), high), half if math.isnan(error) else min(error, half)
     return replace(
         estimated, value=value, error=error, low=low, high=high, trusted=not reasons,
-        reason=reasons[0] if reasons else "", gap=0.0 if knowledge.exact else bounds.gap, bracket=bounds.bracket,
+        reason=reasons[0] if reasons else "", gap=knowledge.gap, bracket=bounds.bracket,
     )  # fmt: skip
 
 
@@ -188,9 +204,9 @@ def cover_proportion(estimated: Estimate, level: float) -> Interval:
     return min(estimated.low, exact_low), max(estimated.high, exact_high)
 
 
-def widen_interval(low: float, high: float, bounds: MassBounds, known: Known | None) -> Interval:
+def widen_interval(low: float, high: float, knowledge: Knowledge, known: Known | None) -> Interval:
     """Return an interval of the draws, widened by what they may have missed. known: of the mean; None for log Z."""
     if known is None:
-        return low, high + bounds.gap
-    unseen = bounds.unseen
+        return low, high + knowledge.gap
+    unseen = knowledge.unseen
     return (1 - unseen) * low + unseen * known.least, (1 - unseen) * high + unseen * known.greatest

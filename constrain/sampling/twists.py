@@ -2,10 +2,10 @@
 
 A twist is called with a position, its tokens and the number of remaining tokens. SMC divides its values out again, so
 any finite values are correct; better ones need fewer particles. -inf asserts that no text continues the prefix.
+The twist that `smc` uses by default is learned, and is not a function of this kind: see `learned_twist`.
 
     Shortest     a price per byte of the shortest completion: favours texts that can end soon
     Future       exact values of an n-gram model crossed with the constraint (`research.markov_exact`)
-    Learnt       (`learnt_twist`) mean future weight of masked texts, by state of the constraint
 """
 
 from __future__ import annotations

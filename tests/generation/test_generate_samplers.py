@@ -6,16 +6,18 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from constrain import compile, generate, sampling
 from constrain.base.errors import ConstrainError, LimitError, UnsupportedError
-from constrain.generation.finished_texts import ATTEMPTS
+from constrain.generation.finished_texts import ATTEMPTS, make_sampler_draw, select_sampler
 from constrain.sampling import SAMPLERS, SamplingTarget
 from constrain.sampling.core.masked_sampling import allowed_tokens
 from constrain.sampling.core.weight_statistics import weight_stats
+from constrain.sampling.learned_twist.kept_tables import take_table
 from tests.markov_factory import TWO, Case, ChainModel
 
 LM = ChainModel.random(TWO, 1, 4)
@@ -147,6 +149,22 @@ def test_one_text_is_one_generation() -> None:
 def test_texts_without_replacement_are_as_many_as_there_are() -> None:
     made = generate(LM, **{**GIVEN, "max_tokens": 6}, sampler="without_replacement", n=100)
     assert sorted(one.text for one in made) == ["aaab", "aabab", "abaab", "baaab"]
+
+
+@pytest.mark.parametrize("sampler", ["smc", "pimh"])
+def test_particles_use_what_earlier_calls_have_learned_unless_there_is_a_seed(sampler: str) -> None:
+    constraint = compile(TWO, regex=REGEX)
+    given: dict[str, Any] = {"particles": None, "checker": None, "max_tokens": 8, "masked_options": ""}
+    chosen = [select_sampler(LM, constraint, sampler, seed=seed, **given) for seed in (None, 3)]
+    assert [choice.options["twist"] for choice in chosen] == ["learned", "fresh"]
+    runs = [make_sampler_draw(constraint, sampler, 3, 8, choice.options)(LM, 4)[0] for choice in chosen[1:] * 2]
+    assert [one.tokens for one in runs[0]] == [one.tokens for one in runs[1]]
+    few = take_table(constraint).populations
+    make_sampler_draw(constraint, sampler, None, 8, chosen[0].options)(LM, 8)
+    many = take_table(constraint).populations
+    assert 0 < few < many
+    make_sampler_draw(constraint, sampler, 3, 8, chosen[1].options)(LM, 4)
+    assert take_table(constraint).populations == many, "a call with a seed does not replace what is known"
 
 
 def test_particles_are_passed_on() -> None:

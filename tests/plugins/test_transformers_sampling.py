@@ -43,12 +43,13 @@ def decode(constraint: constrain.Constraint, row: Any, start: int) -> str:
 @pytest.mark.parametrize("sampler", ["masked", "awrs", "smc", "asap"])
 def test_rows_are_the_draws_of_the_sampler(model: Any, tokenizer: Any, constraint: Any, sampler: str) -> None:
     inputs = tokenizer("A colour:", return_tensors="pt")
-    custom = ConstrainedSampling(constraint, sampler=sampler, rng=np.random.default_rng(3))
+    options = {"twist": "fresh"} if sampler == "smc" else {}
+    custom = ConstrainedSampling(constraint, sampler=sampler, rng=np.random.default_rng(3), **options)
     out = model.generate(**inputs, max_new_tokens=20, num_return_sequences=4, custom_generate=custom, **SAMPLE)
     start = inputs["input_ids"].shape[1]
     expected = sampling.draw(
         TransformersModel(model, constraint.vocabulary, inputs["input_ids"][0].tolist()), constraint, sampler=sampler,
-        n=4, rng=np.random.default_rng(3), max_tokens=20,
+        n=4, rng=np.random.default_rng(3), max_tokens=20, **options,
     )  # fmt: skip
     assert [decode(constraint, row, start) for row in out] == [one.text for one in expected]
     assert [one.log_weight for one in custom.draws[0]] == pytest.approx([one.log_weight for one in expected], abs=1e-4)

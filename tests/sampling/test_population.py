@@ -15,7 +15,6 @@ from constrain import compile
 from constrain.base.errors import ArgumentError, LimitError, UnsupportedError
 from constrain.engine.matcher import Matcher
 from constrain.sampling import smc
-from constrain.sampling.learnt_twist import Learnt
 from constrain.sampling.particles import Awrs, Masked, Move, ParticleNode, Prefixes
 from constrain.sampling.populations import Population, Settings
 from constrain.sampling.smc import grow_population
@@ -183,39 +182,6 @@ def test_checks_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # ---- twists ----------------------------------------------------------------------------------------------------------
-
-
-def test_what_is_learnt_is_a_mean_with_one_guess_in_it() -> None:
-    """Each state: the mean of exp(weight still to come) over visits, the mean of all counting as one more visit."""
-    case = regular("small", LETTERS, "(ab?)*c|b", 6, seed=2)
-    twist, matcher = Learnt(), case.constraint.matcher()
-    assert twist(matcher, [], 6) == 0
-    with pytest.MonkeyPatch.context() as patch:
-        steps: list[tuple[ParticleNode, Move]] = []
-        moves = Masked.__call__
-
-        def kept(mover: Masked, prefixes: Prefixes, node: ParticleNode, left: int, rng: np.random.Generator) -> Move:
-            steps.append((node, moves(mover, prefixes, node, left, rng)))
-            return steps[-1][1]
-
-        patch.setattr(Masked, "__call__", kept)
-        for seed in range(30):  # texts one by one, so that the steps of each stand together
-            first = len(steps)
-            twist.learn(case.lm, case.constraint, n=1, rng=np.random.default_rng(seed), max_tokens=6)
-            steps[first:] = [(node, move._replace(logprob=seed)) for node, move in steps[first:]]
-    visits: dict[Any, list[float]] = {}
-    for i, (node, move) in enumerate(steps):
-        rest = sum(later.log_weight for _, later in steps[i:] if later.logprob == move.logprob)
-        visits.setdefault(node.matcher.state, []).append(math.exp(rest))
-    mean = sum(map(sum, visits.values())) / sum(map(len, visits.values()))
-    for node, _ in steps:
-        values = visits[node.matcher.state]
-        assert twist(node.matcher, node.tokens, 3) == pytest.approx(math.log((sum(values) + mean) / (len(values) + 1)))
-    elsewhere = compile(vocabulary=LETTERS, regex="ccc[ab]+c{9}").matcher()
-    for token in (2, 2, 2, 0, 2, 2):
-        elsewhere.advance(token)
-    if elsewhere.state not in visits:
-        assert twist(elsewhere, [], 3) == pytest.approx(math.log(mean))
 
 
 @pytest.mark.parametrize("price", [0.0, 0.5, 2.0])

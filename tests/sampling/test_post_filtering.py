@@ -66,6 +66,10 @@ def test_weights_are_proper_for_what_the_checker_accepts(sampler: str, kind: str
     """By independent calls: their mean weights of an event have the mean p(event, L, accepted)."""
     more = {"particles": 4, "burn": 0} if sampler == "pimh" else {"particles": 4} if sampler == "smc" else {}
     calls, size = (30, 8) if sampler != "pimh" else (60, 2)
+    if (
+        sampler == "smc"
+    ):  # twists that learn a constraint without its checker are right on average, by rare large weights
+        calls = 300
     totals, events = [], []
     for seed in range(calls):
         made = drawn(sampler, size, CHECKERS[kind](), seed, **more)

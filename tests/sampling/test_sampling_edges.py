@@ -96,8 +96,8 @@ def test_a_chain_applies_burn_in_and_thinning(burn: int, thin: int) -> None:
     lm = ChainModel.random(LETTERS, 1, 0)
     n = 6
     last = burn + 1 + (n - 1) * thin
-    whole = pimh.draw_pimh(lm, ANY, n=last, rng=RNG(1), max_tokens=12, particles=4, burn=0)
-    made = pimh.draw_pimh(lm, ANY, n=n, rng=RNG(1), max_tokens=12, particles=4, burn=burn, thin=thin)
+    whole = pimh.draw_pimh(lm, ANY, n=last, rng=RNG(1), max_tokens=12, particles=4, burn=0, twist=None)
+    made = pimh.draw_pimh(lm, ANY, n=n, rng=RNG(1), max_tokens=12, particles=4, burn=burn, thin=thin, twist=None)
     assert len({draw.tokens for draw in whole}) > last // 2
     assert [draw.tokens for draw in made] == [draw.tokens for draw in whole][burn::thin]
 

@@ -20,7 +20,6 @@ from constrain.sampling.checkers import Stepwise, ValidatorChecker
 from constrain.sampling.core.weight_statistics import weight_stats
 from constrain.sampling.estimation import estimate_from, student_quantile
 from constrain.sampling.exponential_race import SMALL, ExponentialRace
-from constrain.sampling.learnt_twist import Learnt
 from constrain.sampling.particles import Awrs, Masked, Move, Mover, Prefixes
 from constrain.sampling.populations import Settings
 from constrain.sampling.post_filtering import PostFilter
@@ -234,19 +233,6 @@ def test_checks_of_particles_are_counted(monkeypatch: pytest.MonkeyPatch) -> Non
         move=Awrs(),
     )  # fmt: skip
     assert draws.stats["checks"] == sum(spent) > 0
-
-
-def test_an_unseen_state_counts_as_an_average_one() -> None:
-    constraint, model = compile(BYTES, regex="a(b|cd)"), Even(BYTES.size)
-    learnt = Learnt.of(model, constraint, n=5, rng=np.random.default_rng(0), max_tokens=5)
-    matcher = compile(BYTES, regex="x{40}y").matcher()
-    while matcher.state in learnt.counts:
-        matcher.advance(ord("x"))
-    assert learnt(matcher, [], 3) == pytest.approx(math.log(learnt.mean))
-    start = constraint.matcher()
-    mean = (learnt.sums[start.state] + learnt.mean) / (learnt.counts[start.state] + 1)
-    assert learnt(start, [], 5) == pytest.approx(math.log(mean))
-    assert learnt.mean == pytest.approx(sum(learnt.sums.values()) / sum(learnt.counts.values()))
 
 
 # ---- races and rows --------------------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from hypothesis import given, settings, strategies as st
 from constrain.base.errors import LimitError, UnsupportedError
 from constrain.sampling import pimh, smc
 from constrain.sampling.core.masked_sampling import Proposal
-from constrain.sampling.learnt_twist import Learnt
 from constrain.sampling.particles import Awrs, Masked, Prefixes, Twisted
 from constrain.sampling.populations import Settings
 from constrain.sampling.resampling import RESAMPLERS, resample_without_replacement
@@ -126,14 +125,13 @@ def test_temperatures_are_proposals() -> None:
     assert close(mass, SMALL.law())
 
 
-@pytest.mark.parametrize("twist", ["future", "flat future", "shortest", "learnt"])
+@pytest.mark.parametrize("twist", ["future", "flat future", "shortest"])
 def test_the_twists_that_are_there_are_unbiased(twist: str) -> None:
     flat = NGram([()], np.log(np.full((1, LETTERS.size), 1 / LETTERS.size)))
     made = {
         "future": lambda: Future.of(SMALL.lm.as_ngram(), SMALL.constraint, max_tokens=3),
         "flat future": lambda: Future.of(flat, SMALL.constraint, max_tokens=3),
         "shortest": lambda: Shortest(0.5),
-        "learnt": lambda: Learnt.of(SMALL.lm, SMALL.constraint, n=20, rng=np.random.default_rng(0), max_tokens=3),
     }[twist]()  # fmt: skip
     z, mass = means(SMALL, 2, twist=made, threshold=0.9)
     assert z == pytest.approx(SMALL.z, abs=1e-12)
@@ -196,7 +194,7 @@ def test_more_particles_come_closer(move: Callable[[], Any]) -> None:
     for particles in (1, 4, 24):
         draws = smc.draw_smc(
             case.lm, case.constraint, n=250, rng=np.random.default_rng(7), max_tokens=case.max_tokens,
-            particles=particles, move=move(),
+            particles=particles, move=move(), twist=None,
         )  # fmt: skip
         far.append(total_variation(Counter(d.tokens for d in draws if d.log_weight > -np.inf), case.exact()))
         weights = np.exp(draws.log_weights)
@@ -237,7 +235,7 @@ class Cached:
 @pytest.mark.parametrize("resample", ["stratified", "without_replacement"])
 def test_caches_are_gathered_and_change_nothing(resample: str) -> None:
     case = cases()["pieces"]
-    options = {"n": 6, "max_tokens": case.max_tokens, "particles": 5, "resample": resample}
+    options = {"n": 6, "max_tokens": case.max_tokens, "particles": 5, "resample": resample, "twist": "fresh"}
     plain = smc.draw_smc(case.lm, case.constraint, rng=np.random.default_rng(5), **options)
     cached = smc.draw_smc(Cached(case.lm), case.constraint, rng=np.random.default_rng(5), **options)
     assert list(plain) == list(cached)
@@ -260,12 +258,14 @@ def test_the_model_is_called_once_for_each_distinct_text() -> None:
         max_tokens=8,
         particles=16,
         resample="residual",
+        twist="fresh",
     )
     assert len(set(asked)) == len(asked) == draws.stats["contexts"]
     assert draws.stats["model_calls"] <= 8 * 20
     again = smc.draw_smc(
-        case.lm, case.constraint, n=20, rng=np.random.default_rng(0), max_tokens=8, particles=16, resample="residual"
-    )
+        case.lm, case.constraint, n=20, rng=np.random.default_rng(0), max_tokens=8, particles=16, resample="residual",
+        twist="fresh",
+    )  # fmt: skip
     assert list(again) == list(draws)
 
 

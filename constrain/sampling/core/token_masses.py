@@ -26,6 +26,9 @@ FEW = 512
 FAINT = 1e-17
 """Sums below this are recomputed from a row that is shifted up, because exponentials of float32 underflow at 1e-38."""
 
+FALL = 16
+"""Factor by which `likely_words` lowers its threshold until enough words are above it."""
+
 Row = NDArray[np.floating[Any]]
 
 
@@ -36,7 +39,7 @@ class Masses:
     with exactly the numbers that were summed. Raises ValueError for NaN among them.
     """
 
-    __slots__ = ("_row", "_sums", "logmass", "mask", "row")
+    __slots__ = ("_row", "_shift", "_sums", "logmass", "mask", "row")
 
     def __init__(self, row: Row, mask: NDArray[np.int32]) -> None:
         self.row = self._row = as_kernel_row(row)
@@ -51,6 +54,7 @@ class Masses:
             if shift > -np.inf:
                 self._row = self._row - self._row.dtype.type(shift)
                 total = entry_points.sum_masses(self._row, mask, self._sums)
+        self._shift = shift
         self.logmass = math.log(total) + shift if shift > -np.inf else -math.inf
 
     def token_at(self, uniform: float) -> int:
@@ -63,6 +67,29 @@ class Masses:
         """Return the log of the total mass of some tokens, counting only those that the mask allows."""
         allowed = [token for token in tokens if self.mask[token >> 5] >> (token & 31) & 1]
         return float(self.row[allowed[0]]) if len(allowed) == 1 else log_sum(self.row[allowed].astype(np.float64))
+
+    def likely_words(self, count: int) -> NDArray[np.int64]:
+        """Return the words of the mask whose tokens have the largest total mass, at most `count`, in any order."""
+        words = self._sums[: len(self.mask)]
+        share = float(words.sum()) / count
+        while share > FAINT and len(words) > count:  # much faster than a partition of all words
+            likely = np.flatnonzero(words > share)
+            if len(likely) > count:
+                return likely[np.argpartition(-words[likely], count)[:count]]
+            share /= FALL
+        return np.argpartition(-words, count)[:count] if count < len(words) else np.arange(len(words))
+
+    def without(self, tokens: NDArray[np.int64]) -> Masses:
+        """Return the distribution over the mask without some tokens. Its mass is summed anew, not subtracted."""
+        rest = Masses.__new__(Masses)
+        rest.row, rest._row, rest._shift = self.row, self._row, self._shift
+        rest.mask, rest._sums, total = self.mask.copy(), self._sums.copy(), 0.0
+        for token in tokens.tolist():
+            total = entry_points.remove_token(self._row, rest.mask, rest._sums, token)
+        if total < FAINT:
+            return Masses(self.row, rest.mask)
+        rest.logmass = math.log(total) + self._shift
+        return rest
 
     @property
     def nbytes(self) -> int:

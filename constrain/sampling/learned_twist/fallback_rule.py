@@ -1,0 +1,68 @@
+"""When the learned twist is left for the flat one: where it has been seen to do worse, in the same call.
+
+Both twists give unbiased estimates of the same Z. By Jensen's inequality E[log Z-hat] is the lower, the more Z-hat
+varies, so of two twists the one whose estimates have the higher mean log is the better one. A population that died
+counts as `DEATH` nats below the lowest estimate.
+
+    not tried both yet      learned, until one of its last RECENT populations died or they spread by more than
+                            SPREAD nats; then flat once. A table that ended with flat begins with it
+    tried both              the one with the higher mean log over its last RECENT populations
+    flat is used            every RETRY-th population is learned, as the table improves with every population
+
+The choice depends on the past only, so every population stays unbiased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+__all__ = ["Kind", "Outcome", "choose_kind", "has_fallen_back"]
+
+Kind = Literal["learned", "flat"]
+
+RECENT, RETRY = 4, 4
+SPREAD, DEATH = 2.0, 10.0
+WARM = 2
+"""Populations that a table has learned from before the spread of those that follow is judged."""
+
+
+class Outcome(NamedTuple):
+    """A population: its twist, log Z-hat, and how many populations its table had learned from."""
+
+    kind: Kind
+    log_z: float
+    populations: int
+
+
+def choose_kind(history: Sequence[Outcome], begins_flat: bool) -> Kind:
+    """Return the twist of the next population of a call. begins_flat: what `has_fallen_back` said of the last call."""
+    learned, flat = _recent(history, "learned"), _recent(history, "flat")
+    if not begins_flat and not flat:
+        return "flat" if _is_doubtful(learned) else "learned"
+    if has_fallen_back(history, begins_flat):
+        return "learned" if len(history) % RETRY == RETRY - 1 else "flat"
+    return "learned"
+
+
+def has_fallen_back(history: Sequence[Outcome], begins_flat: bool) -> bool:
+    """Return whether the flat twist is the better one so far."""
+    learned, flat = _recent(history, "learned"), _recent(history, "flat")
+    if not learned or not flat:
+        return begins_flat
+    finite = [one for one in learned + flat if one > -np.inf]
+    if not finite:
+        return False
+    worst = min(finite) - DEATH
+    return float(np.mean([max(one, worst) for one in flat])) > float(np.mean([max(one, worst) for one in learned]))
+
+
+def _recent(history: Sequence[Outcome], kind: Kind) -> list[float]:
+    """Return log Z-hat of the last populations with a twist; of the learned one, after warm-up."""
+    return [one.log_z for one in history if one.kind == kind and (kind == "flat" or one.populations >= WARM)][-RECENT:]
+
+
+def _is_doubtful(log_zs: list[float]) -> bool:
+    return bool(log_zs) and (min(log_zs) == -np.inf or (len(log_zs) > 2 and float(np.std(log_zs, ddof=1)) > SPREAD))

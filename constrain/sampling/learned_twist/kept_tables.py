@@ -1,0 +1,90 @@
+"""The table that a Constraint keeps between calls, so that only the first ones have to learn from nothing.
+
+A call takes a copy, learns into it, and keeps that at its end: calls in other threads are not disturbed, and what the
+last one learned remains. A table is dropped with its Constraint, and renumbered if the program was relinked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .state_numbers import StateNumbers, renumber
+from .value_table import BANDS, ValueTable, empty_table
+
+if TYPE_CHECKING:
+    from ...engine.constraint import Constraint
+
+__all__ = ["drop_table", "forget_rare", "keep_table", "new_table", "renumber_table", "take_table"]
+
+MOST_STATES = 50_000
+"""States of a kept table; a table with more is not kept."""
+MOST_PAIRS = 200_000
+"""Pairs of a kept table: of more, those that were seen most often."""
+
+
+def take_table(constraint: Constraint) -> ValueTable:
+    """Return a copy of the table that a constraint keeps; an empty one if it has none."""
+    table: ValueTable | None = constraint.kept.get(ValueTable)
+    if table is None:
+        return new_table(constraint)
+    if table.numbers.generation != constraint.program.generation:
+        return renumber_table(table, constraint)
+    return table.copy()
+
+
+def keep_table(constraint: Constraint, table: ValueTable) -> None:
+    """Keep a table with a constraint, unless the one that it keeps has learned from more populations.
+
+    The caller must not change the table any more.
+    """
+    other: ValueTable | None = constraint.kept.get(ValueTable)
+    if other is not None and other.populations > table.populations:
+        return
+    if len(table.numbers) <= MOST_STATES:
+        constraint.kept[ValueTable] = forget_rare(table, MOST_PAIRS)
+
+
+def drop_table(constraint: Constraint) -> None:
+    """Forget what was learned for a constraint."""
+    constraint.kept.pop(ValueTable, None)
+
+
+def new_table(constraint: Constraint) -> ValueTable:
+    """Return a table for a constraint that has learned nothing."""
+    return empty_table(StateNumbers(constraint.program.generation), constraint.vocabulary.size)
+
+
+def forget_rare(table: ValueTable, most: int) -> ValueTable:
+    """Return the table with at most that many pairs, those of the largest counts."""
+    if len(table.pairs) <= most:
+        return table
+    kept = np.sort(np.argsort(-table.pair_counts, kind="stable")[:most])
+    return replace(table, pairs=table.pairs[kept], pair_logs=table.pair_logs[kept], pair_counts=table.pair_counts[kept])
+
+
+def renumber_table(table: ValueTable, constraint: Constraint) -> ValueTable:
+    """Return the table with its states found again in the constraint's current program, by their examples.
+
+    Values of states whose example is refused are dropped. Of states that have become one, the last counts.
+    """
+    numbers, found = renumber(constraint, table.numbers.examples)
+    known = found[: len(table.logs)]
+    rows = known >= 0
+    logs, counts = np.full((len(numbers), BANDS), np.nan), np.zeros((len(numbers), BANDS))
+    logs[known[rows]], counts[known[rows]] = table.logs[rows], table.counts[rows]
+    coarse = numbers.coarse
+    coarse_logs = np.full((int(coarse.max(initial=-1)) + 1, BANDS), np.nan)
+    for number, one in zip(coarse.tolist(), logs):
+        coarse_logs[number] = np.where(np.isnan(one), coarse_logs[number], one)
+    slots, tokens = np.divmod(table.pairs, table.size)
+    states = found[slots // BANDS]
+    codes = np.where(states >= 0, (states * BANDS + slots % BANDS) * table.size + tokens, -1)
+    codes, first = np.unique(codes, return_index=True)
+    codes, first = codes[codes >= 0], first[codes >= 0]
+    return replace(
+        table, numbers=numbers, logs=logs, counts=counts, coarse_logs=coarse_logs, pairs=codes,
+        pair_logs=table.pair_logs[first], pair_counts=table.pair_counts[first],
+    )  # fmt: skip

@@ -1,0 +1,203 @@
+"""Look-ahead at one text: the probabilities of all next tokens, and the slots that the likely ones lead to.
+
+Only the `FOLLOWED` likeliest allowed tokens are followed to their states. All others together are the *rest*: they
+share the value of the slot that the text itself would have with one token less, and one of them is drawn by its
+probability under the model. So the sum over all allowed tokens stays exact however few are followed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine.abstract_states import AbstractState, abstract_state, abstract_states_after
+from .core.language_model import check_mass
+from .core.results import log_sum
+from .core.token_masses import Masses, draw_index, enumerate_tokens
+from .learned_twist.state_numbers import StateNumbers
+from .learned_twist.value_table import BANDS, find_band
+from .particles import ParticleNode, Prefixes, list_logprobs_under
+
+if TYPE_CHECKING:
+    from ..engine.matcher import Matcher
+
+__all__ = ["FOLLOWED", "ListedRest", "Lookahead", "Rest", "SummedRest", "build_lookahead", "find_slot"]
+
+FOLLOWED = 64
+"""Number of next tokens that are followed."""
+LANES = np.arange(32)
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Rest(Protocol):
+    """The allowed tokens that were not followed. log_mass: of them together."""
+
+    @property
+    def log_mass(self) -> float: ...
+    def draw(self, rng: np.random.Generator) -> tuple[int, float]:
+        """Draw one by its probability: the token, and its log-probability."""
+        ...
+
+
+@dataclass(frozen=True)
+class ListedRest:
+    """Few tokens: ids (int64 [k]) and log-probabilities (float64 [k])."""
+
+    tokens: Ints
+    logs: Floats
+    log_mass: float
+
+    def draw(self, rng: np.random.Generator) -> tuple[int, float]:
+        index = draw_index(np.exp(self.logs - self.logs.max()), rng)
+        return int(self.tokens[index]), float(self.logs[index])
+
+
+@dataclass(frozen=True)
+class SummedRest:
+    """Many tokens, as sums over a row of the model under a mask."""
+
+    masses: Masses
+
+    @property
+    def log_mass(self) -> float:
+        return self.masses.logmass
+
+    def draw(self, rng: np.random.Generator) -> tuple[int, float]:
+        token = self.masses.token_at(rng.random())
+        return token, float(self.masses.row[token])
+
+
+@dataclass(frozen=True)
+class Lookahead:
+    """What may follow a text.
+
+    tokens, slots: int64 [k], the tokens that were followed, ascending, and the slot after each. logs: float64 [k],
+    their log-probabilities. rest: the other allowed tokens, None if there are none. own_slot: slot of the text with one
+    token less, which stands for what follows the rest. end_log: log-probability of the end, -inf if the text may not
+    end. log_mass: of all that is allowed. nbytes: size in memory.
+    """
+
+    tokens: Ints
+    logs: Floats
+    slots: Ints
+    rest: Rest | None
+    own_slot: int
+    end_log: float
+    log_mass: float
+    nbytes: int
+
+    @property
+    def rest_log(self) -> float:
+        """Log-probability of the rest."""
+        return -np.inf if self.rest is None else self.rest.log_mass
+
+
+def build_lookahead(
+    prefixes: Prefixes, node: ParticleNode, left: int, numbers: StateNumbers, known: tuple[Ints, Ints] | None = None
+) -> Lookahead:
+    """Build the look-ahead at a node that has a row, with `left` tokens left, end token included.
+
+    known: tokens that an earlier look-ahead at the same text followed, and their slots.
+    """
+    assert node.row is not None
+    tokens, mask, ends = None, None, prefixes.ends
+    if left > 1:
+        mask = node.matcher.mask()
+        tokens = enumerate_tokens(mask)
+        if tokens is None:
+            for end in ends:
+                mask[end >> 5] &= ~_bit(end)
+            if not node.matcher.is_complete:
+                end_log = -np.inf
+            else:
+                end_log = log_sum(node.row[list(ends)].astype(np.float64))
+            masses = Masses(node.row, mask)
+            check_mass(masses.logmass)
+            if masses.logmass > -np.inf:
+                top = np.sort(list_likely(masses, FOLLOWED))
+                logs = masses.row[top].astype(np.float64)
+                rest: Rest | None = SummedRest(masses.without(top))
+                return _finish(node, left, numbers, top, logs, rest, end_log, known)
+            tokens = np.empty(0, np.int64)
+    tokens, logs = list_logprobs_under(prefixes, node, mask, tokens)
+    end_log, rest = -np.inf, None
+    if len(tokens) and tokens[-1] == ends[0]:
+        tokens, logs, end_log = tokens[:-1], logs[:-1], float(logs[-1])
+    if len(tokens) > FOLLOWED:
+        chosen = np.zeros(len(tokens), np.bool_)
+        chosen[np.argpartition(-logs, FOLLOWED)[:FOLLOWED]] = True
+        rest = ListedRest(tokens[~chosen], logs[~chosen], log_sum(logs[~chosen]))
+        tokens, logs = tokens[chosen], logs[chosen]
+    return _finish(node, left, numbers, tokens, logs, rest, end_log, known)
+
+
+def _finish(
+    node: ParticleNode, left: int, numbers: StateNumbers, tokens: Ints, logs: Floats, rest: Rest | None,
+    end_log: float, known: tuple[Ints, Ints] | None,
+) -> Lookahead:  # fmt: skip
+    """Follow the tokens, unless their slots are known."""
+    own = find_slot(node, left - 1, numbers)
+    if known is not None and np.array_equal(known[0], tokens):
+        slots = known[1]
+    elif len(tokens):
+        slots = _follow(node, tokens, left - 1, numbers, own // BANDS)
+    else:
+        slots = np.empty(0, np.int64)
+    log_mass = log_sum(np.append(logs, [end_log, -np.inf if rest is None else rest.log_mass]))
+    check_mass(log_mass)
+    size = 24 * len(tokens) + (rest.masses.nbytes if isinstance(rest, SummedRest) else 0)
+    return Lookahead(tokens, logs, slots, rest, own, end_log, log_mass, size)
+
+
+def find_slot(node: ParticleNode, left: int, numbers: StateNumbers) -> int:
+    """Return the slot of a text that has not ended, with `left` tokens left."""
+    position = _inner(node.matcher)
+    state = abstract_state(position)
+    number = numbers.find(state)
+    if number < 0:
+        number = numbers.add(state, tuple(position.tokens))
+    return BANDS * number + find_band(state.least, left)
+
+
+def _follow(node: ParticleNode, tokens: Ints, left: int, numbers: StateNumbers, own: int) -> Ints:
+    """Return the slot after each of some tokens; that of state `own` after a token without a state."""
+    position = _inner(node.matcher)
+    states = abstract_states_after(position, tokens)
+    slots: dict[AbstractState | None, int] = {}
+    for state, token in zip(states, tokens.tolist()):
+        if state not in slots:
+            number = own if state is None else numbers.find(state)
+            if number < 0:
+                assert state is not None
+                number = numbers.add(state, (*position.tokens, token))
+            slots[state] = BANDS * number + find_band(numbers.least_of(number), left)
+    return np.array([slots[state] for state in states], np.int64)
+
+
+def list_likely(masses: Masses, count: int) -> Ints:
+    """Return up to `count` of the likeliest tokens (int64), from the `count` words of the mask that hold most mass.
+
+    A likely token is in a word with much mass, so these are the likeliest ones but for ties of crowded words.
+    """
+    words = masses.likely_words(count)
+    bits = masses.mask[words][:, None] >> LANES & 1
+    tokens = (words[:, None] * 32 + LANES)[bits.astype(np.bool_)]
+    if len(tokens) <= count:
+        return tokens
+    return tokens[np.argpartition(-masses.row[tokens], count)[:count]]
+
+
+def _inner(position: Any) -> Matcher:
+    """Return the Matcher of a position, which a checker may have been added to (`post_filtering`)."""
+    matcher: Matcher = getattr(position, "matcher", position)
+    return matcher
+
+
+def _bit(token: int) -> np.int32:
+    """Return the bit of a token in its word of a mask."""
+    return np.array([1 << token % 32], np.uint32).view(np.int32)[0]  # type: ignore[no-any-return]

@@ -1,0 +1,264 @@
+"""The learned twist: unbiased for all values, by playing all randomness through; exact where texts of a slot agree."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from constrain import sampling
+from constrain.sampling import lookahead, pimh, smc
+from constrain.sampling.learned_twist.kept_tables import new_table
+from constrain.sampling.learned_twist.value_backups import back_up, measure_gap
+from constrain.sampling.learned_twist.value_table import Values, ValueTable
+from constrain.sampling.particles import Prefixes
+from constrain.sampling.population_schedule import open_schedule
+from constrain.sampling.populations import Population, Settings
+from constrain.sampling.resampling import RESAMPLERS
+from constrain.sampling.twisted_populations import Flat, LearningTrie, grow_twisted_population
+from tests.markov_factory import LETTERS, PIECES, TWO, Case, ChainModel, cases, outcomes, regular
+
+SMALL = regular("small", LETTERS, "(ab?)*c|b", 3, seed=2)
+SPELLED = regular("spelled", PIECES, "ab|abb|ba", 3, seed=5)
+MANY = 5000
+
+
+def settings_of(case: Case, **options: Any) -> Settings:
+    return Settings.of(case.max_tokens, **{"threshold": 0.9, **options})
+
+
+def fresh(case: Case) -> tuple[LearningTrie, ValueTable]:
+    table = new_table(case.constraint)
+    return LearningTrie(Prefixes(case.lm, case.constraint), table.numbers, MANY), table
+
+
+def learn(case: Case, populations: int, particles: int = 2, **options: Any) -> tuple[LearningTrie, ValueTable]:
+    """A trie and a table after some populations."""
+    trie, prior = fresh(case)
+    table, rng = prior, np.random.default_rng(7)
+    for _ in range(populations):
+        grow_twisted_population(trie, particles, settings_of(case, **options), Values(table), rng)
+        table = back_up(trie.visited, prior, table)
+    return trie, table
+
+
+def spoil(table: ValueTable) -> ValueTable:
+    """The table with values that are wrong on purpose, some of them by a factor of 20."""
+    noise = np.sin(np.arange(table.logs.size) * 3.0).reshape(table.logs.shape)
+    return replace(
+        table, logs=table.logs + 3 * noise, pair_logs=table.pair_logs + np.sin(5.0 * np.arange(len(table.pairs)))
+    )
+
+
+def add_masses(mass: dict[Any, float], probability: float, population: Population) -> None:
+    for node, log_weight in zip(population.nodes, population.log_weights.tolist()):
+        if log_weight > -math.inf:
+            mass[tuple(node.tokens)] += probability * math.exp(log_weight) / len(population.nodes)
+
+
+def assert_law(mass: dict[Any, float], wanted: dict[Any, float]) -> None:
+    assert max(abs(mass.get(x, 0.0) - wanted.get(x, 0.0)) for x in {*mass, *wanted}) < 1e-12
+
+
+# ---- all randomness played through -----------------------------------------------------------------------------------
+
+TABLES: dict[str, Callable[[ValueTable], Values | Flat]] = {
+    "learned": Values,
+    "wrong": lambda table: Values(spoil(table)),
+    "scout": lambda table: Values(table, unseen=0.0),
+    "flat": lambda table: Flat(),
+}
+
+
+@pytest.mark.parametrize("resample", RESAMPLERS)
+@pytest.mark.parametrize("case", [SMALL, SPELLED], ids=lambda case: case.name)
+@pytest.mark.parametrize("defensive", [0.0, 0.1])
+@pytest.mark.parametrize("table", TABLES)
+def test_populations_are_unbiased_whatever_the_values(table: str, defensive: float, case: Case, resample: str) -> None:
+    trie, learned = learn(case, 3)
+    values, mass = TABLES[table](learned), defaultdict[Any, float](float)
+    for probability, population in outcomes(
+        lambda rng: grow_twisted_population(trie, 2, settings_of(case, resample=resample), values, rng, defensive)
+    ):
+        add_masses(mass, probability, population)
+    assert_law(mass, case.law())
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.0])
+def test_tables_that_learned_nothing_are_unbiased(threshold: float) -> None:
+    trie, table = fresh(SMALL)
+    mass = defaultdict[Any, float](float)
+    for probability, population in outcomes(
+        lambda rng: grow_twisted_population(trie, 2, settings_of(SMALL, threshold=threshold), Values(table), rng)
+    ):
+        add_masses(mass, probability, population)
+    assert_law(mass, SMALL.law())
+
+
+def test_a_second_population_may_use_what_the_first_has_learned() -> None:
+    first, second = defaultdict[Any, float](float), defaultdict[Any, float](float)
+    case = replace(SMALL, max_tokens=2)
+
+    def two(rng: Any) -> list[Population]:
+        trie, prior = fresh(case)
+        one = grow_twisted_population(trie, 2, settings_of(case), Values(prior), rng)
+        table = back_up(trie.visited, prior, prior)
+        return [one, grow_twisted_population(trie, 2, settings_of(case), Values(table), rng)]
+
+    for probability, (one, other) in outcomes(two):
+        add_masses(first, probability, one)
+        add_masses(second, probability, other)
+    assert_law(first, case.law())
+    assert_law(second, case.law())
+
+
+@pytest.mark.parametrize("followed", [1, 2])
+def test_tokens_that_are_not_followed_count_in_full(followed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookahead, "FOLLOWED", followed)
+    trie, table = learn(SMALL, 3)
+    mass = defaultdict[Any, float](float)
+    for probability, population in outcomes(
+        lambda rng: grow_twisted_population(trie, 2, settings_of(SMALL), Values(table), rng, 0.1)
+    ):
+        add_masses(mass, probability, population)
+    assert_law(mass, SMALL.law())
+
+
+def test_a_critic_is_part_of_what_is_drawn_from() -> None:
+    def shouting(text: str) -> float:
+        return 0.4 * len(text) - 0.3 * text.count("b")
+
+    wanted = {x: p * math.exp(shouting(SPELLED.constraint.vocabulary.decode(x))) for x, p in SPELLED.law().items()}
+    trie, table = learn(SPELLED, 2, critic=shouting)
+    mass = defaultdict[Any, float](float)
+    for probability, population in outcomes(
+        lambda rng: grow_twisted_population(trie, 2, settings_of(SPELLED, critic=shouting), Values(table), rng)
+    ):
+        add_masses(mass, probability, population)
+    assert_law(mass, wanted)
+
+
+# ---- what is learned -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["traps", "counting", "pieces", "palindromes"])
+def test_learned_populations_spread_less_than_flat_ones(name: str) -> None:
+    case = cases()[name]
+    trie, table = learn(case, 12, particles=16)
+    spreads = []
+    for values in (Values(table), Flat()):
+        rng = np.random.default_rng(1)
+        log_zs = [grow_twisted_population(trie, 4, settings_of(case), values, rng).log_z for _ in range(60)]
+        z = np.exp(log_zs)
+        assert abs(z.mean() - case.z) < 6 * z.std() / math.sqrt(len(z)) + 1e-12
+        spreads.append(float(z.std() / case.z))
+    assert spreads[0] < 0.7 * spreads[1]
+
+
+def test_values_of_a_regular_language_and_a_markov_model_become_exact() -> None:
+    """One letter a token, and tokens are not scarce, so (slot, last token) is all that matters: all weights agree."""
+    case = replace(regular("loop", TWO, "(a|ba)*b", 60, seed=3), max_tokens=60)
+    trie, table = learn(case, 40, particles=16)
+    rng = np.random.default_rng(0)
+    log_zs = [grow_twisted_population(trie, 8, settings_of(case), Values(table), rng).log_z for _ in range(20)]
+    assert np.std(log_zs) < 0.01
+
+
+def test_draws_use_the_table_and_keep_it() -> None:
+    case = cases()["traps"]
+    options: dict[str, Any] = {"n": 12, "max_tokens": case.max_tokens, "particles": 8}
+    first = smc.draw_smc(case.lm, case.constraint, rng=np.random.default_rng(0), **options)
+    kept = case.constraint.kept[ValueTable]
+    assert kept.populations >= 12 and len(kept.numbers) > 3
+    again = smc.draw_smc(case.lm, case.constraint, rng=np.random.default_rng(0), **options)
+    assert np.std(again.log_weights[again.log_weights > -np.inf]) < np.std(
+        first.log_weights[first.log_weights > -np.inf]
+    )
+    assert first.stats["value_gap"] >= 0
+
+
+def test_draws_from_a_given_table_are_the_same_again_and_leave_it_as_it_is() -> None:
+    case = cases()["traps"]
+    table = new_table(case.constraint)
+    runs = [
+        sampling.draw(
+            case.lm, case.constraint, sampler="smc", n=5, rng=np.random.default_rng(3), max_tokens=case.max_tokens,
+            particles=6, twist=table,
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    assert list(runs[0]) == list(runs[1])
+    assert len(table.numbers) == 0 and table.populations == 0
+
+
+def test_the_chain_does_not_learn_after_half_of_what_it_discards(monkeypatch: pytest.MonkeyPatch) -> None:
+    case, learned_after = cases()["traps"], list[int]()
+    from constrain.sampling import population_schedule
+
+    grown: list[int] = []
+    backing, growing = population_schedule.back_up, population_schedule.grow_twisted_population
+
+    def count_backups(*given: Any) -> Any:
+        learned_after.append(len(grown))
+        return backing(*given)
+
+    def count_populations(*given: Any) -> Any:
+        grown.append(1)
+        return growing(*given)
+
+    monkeypatch.setattr(population_schedule, "back_up", count_backups)
+    monkeypatch.setattr(population_schedule, "grow_twisted_population", count_populations)
+    draws = pimh.draw_pimh(
+        case.lm, case.constraint, n=30, rng=np.random.default_rng(0), max_tokens=case.max_tokens, burn=8
+    )
+    scouts = len(grown) - int(draws.stats["populations"])
+    assert scouts == 1
+    assert max(learned_after[:-1]) == 4 + scouts, "learned while the law must not change"
+    assert learned_after[-1] == len(grown), "what the chain saw is kept at its end"
+    assert draws.stats["acceptance"] > 0.6
+
+
+# ---- hidden modes ----------------------------------------------------------------------------------------------------
+
+
+def hidden() -> Case:
+    """Nearly all of Z begins with a token of probability 1e-7, next to which all others look more promising."""
+    case = regular("hidden", LETTERS, "c{6}|(a[ab]){3}b{6}", 14, seed=1)
+    rows = np.zeros((LETTERS.size + 1, LETTERS.size))
+    rows[:, [0, 1, 2, LETTERS.eos_ids[0]]] = 0.949 - 1e-7, 0.05, 1e-7, 0.001
+    rows[2] = 0.0
+    rows[2, [2, LETTERS.eos_ids[0]]] = 0.9, 0.1
+    with np.errstate(divide="ignore"):
+        return replace(case, lm=ChainModel(np.log(rows), 1))
+
+
+def test_scouts_find_what_is_hidden_and_the_gap_says_when_they_have() -> None:
+    case, settings = hidden(), settings_of(hidden(), threshold=0.5)
+    truth = math.log(case.z)
+    low = smc.draw_smc(
+        case.lm, case.constraint, n=1, rng=np.random.default_rng(0), max_tokens=14, particles=16, twist=None
+    ).stats["log_z"]
+    assert low < truth - 3, "masks alone do not find it"
+    schedule = open_schedule(Prefixes(case.lm, case.constraint), 16, settings, False)
+    rng = np.random.default_rng(0)
+    log_zs = [schedule.grow(rng).log_z for _ in range(12)]
+    assert log_zs[6:] == pytest.approx([truth] * 6, abs=0.05)
+    assert schedule.finish() < 0.1
+
+
+def test_without_scouts_the_gap_warns() -> None:
+    """States that nothing was seen of are worth much less than 1 in the table: the other mode stays where it is."""
+    case = hidden()
+    trie, prior = fresh(case)
+    table, rng = prior, np.random.default_rng(0)
+    for _ in range(3):
+        log_z = grow_twisted_population(trie, 16, settings_of(case), Flat(), rng).log_z
+        table = back_up(trie.visited, prior, table)
+    low, high = measure_gap(trie.visited, table)
+    assert log_z < math.log(case.z) - 3
+    assert high - low > 3 and low < math.log(case.z) < high
