@@ -7,7 +7,7 @@ import math
 from .core.mass_bounds import ROUNDING, MassBounds
 from .core.token_masses import Masses
 from .lookahead import Lookahead
-from .particles import ParticleNode
+from .particles import ParticleNode, TokenDistribution
 
 __all__ = ["bound_by_particles"]
 
@@ -36,12 +36,12 @@ def bound_by_particles(root: ParticleNode, ends: tuple[int, ...]) -> MassBounds:
 def sum_unvisited(node: ParticleNode, ends: tuple[int, ...], visited: float) -> float:
     """Return the mass of the allowed next tokens of a prefix that were never taken; `visited` is that of the others."""
     distribution = node.distribution
-    if distribution is None:
-        return max(1 - visited, 0.0)
     if isinstance(distribution, Masses):  # summed in the precision of the row
         return max(math.exp(distribution.logmass) - visited, 0.0) + ROUNDING
     if isinstance(distribution, Lookahead):
         return max(math.exp(distribution.log_mass) - visited, 0.0) + ROUNDING
+    if not isinstance(distribution, TokenDistribution):  # not known (any more)
+        return max(1 - visited, 0.0)
     taken = {ends[0] if token in ends else token for token in node.children}
     return math.fsum(
         math.exp(log)
