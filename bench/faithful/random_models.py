@@ -100,7 +100,7 @@ def make_uneven(seed: int) -> StudiedModel:
     rows[4] = [1.0, 10 ** rng.uniform(-3.5, -1.5), 1e-9, 1e-9]
     rows[A] = [0.9, 1e-4, 0.1, 0.02]
     pattern = "aa?b[ab]|b[abc]{1,2}"
-    options = {**PLAIN_OPTIONS, "pimh": {"particles": 2}}
+    options = {**PLAIN_OPTIONS, "pimh": {"particles": 2, "twist": None}}
     return StudiedModel("low acceptance", pattern_case(f"uneven {seed}", pattern, rows, 6), options)
 
 
