@@ -165,7 +165,7 @@ def test_without_replacement_and_exact_agree_about_the_tilted_mass() -> None:
 
 
 def test_a_guide_that_is_right_saves_particles() -> None:
-    """Transfer Q*: values by roll-outs make Z-hat of one population steadier than the critic alone."""
+    """Transfer Q*: values by roll-outs make Z-hat of one population steadier than the critic alone, without a learned twist."""
     case = regular("letters", LETTERS, "[abc]{6}", 8, seed=1)
 
     def reward(text: str) -> float:
@@ -177,7 +177,7 @@ def test_a_guide_that_is_right_saves_particles() -> None:
         runs = [
             sampling.draw(
                 case.lm, case.constraint, sampler="smc", n=8, rng=np.random.default_rng(seed),
-                max_tokens=case.max_tokens, target=sampling.SamplingTarget(critic=critic),
+                max_tokens=case.max_tokens, target=sampling.SamplingTarget(critic=critic), twist=None,
             ).log_z
             for seed in range(60)
         ]  # fmt: skip
