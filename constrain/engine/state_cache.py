@@ -62,6 +62,8 @@ FILLED = {
     at.MASKS: (at.N_MASKS, 1), at.MAY_SHIFT: (at.N_MAY_SHIFT, 1), at.UNIONS: (at.N_UNIONS, at.UNION_W),
 }  # fmt: skip
 """Slots that are filled from the front: the field of HEAD with the count, and int32s per entry."""
+LEAST_GROWTH = 4
+"""Divisor of the length of a slot: the least by which it grows where the memory budget has no room to double it."""
 MOST_ITEMS = 1 << 17
 """Most positions of a program that one closure may reach, which takes about 10 ms."""
 MOST_STEPS = 1 << 30
@@ -418,7 +420,10 @@ class StateCache(GuardedSets):
         self._leaves_started = count
 
     def _grow(self, slot: int) -> None:
-        """Double a slot and its hash table. Evict everything if the memory budget is exceeded."""
+        """Double a slot and its hash table. Evict everything if the memory budget is exceeded.
+
+        Where the budget has no room to double a slot without a hash table, the slot takes what room there is.
+        """
         if slot == at.LISTING:
             raise LimitError(
                 f"More than {at.MOST_LEXEMES - 2} lexemes of the grammar are possible at one position.",
@@ -435,12 +440,24 @@ class StateCache(GuardedSets):
         parts = {slot, HASHES.get(slot, slot), at.SEEN if slot == at.ITEMS else slot}
         for part in parts:
             old = self.arrays[part]
-            new = np.zeros(2 * old.size, np.int32) if part == at.SEEN else np.empty(2 * old.size, np.int32)
+            length = self._grown_length(slot) if part == slot else 2 * old.size
+            new = np.zeros(length, np.int32) if part == at.SEEN else np.empty(length, np.int32)
             if part != at.SEEN:
                 new[: old.size] = old
             self._put(part, new)
         if slot in HASHES:
             rehash_tables(self.address)
+
+    def _grown_length(self, slot: int) -> int:
+        """Return the length that a slot is to have, in int32s."""
+        old = self.arrays[slot]
+        if slot in HASHES or slot not in FILLED:
+            return 2 * old.size
+        width = FILLED[slot][1]
+        kept = 0 if old.base is self.block.memory else old.size  # the block keeps its memory, other arrays are freed
+        room = kept + (self.most_bytes - self.bytes_used()) // old.itemsize
+        least = old.size + old.size // LEAST_GROWTH
+        return max(min(2 * old.size, room - room % width), least + -least % width)
 
     def least_costs(self) -> LeastCosts:
         """Return the least costs of the program, after loading all code that they refer to."""

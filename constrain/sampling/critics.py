@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..base.errors import ArgumentError, describe_value
+from ..base.errors import ArgumentError, check_count, describe_value
 from .core.results import Draws
 
 if TYPE_CHECKING:
@@ -60,16 +60,18 @@ class Guide:
             function = getattr(self, name)
             if not callable(function) and not (name == "prefix" and function is None):
                 raise TypeError(f"{name} is {describe_value(function)}: give a function of a text")
-        if not (isinstance(self.bound, (int, float)) and math.isfinite(self.bound)):
-            raise ArgumentError(f"bound is {self.bound!r}: it is a finite number")
-        if isinstance(self.tokens, bool) or not isinstance(self.tokens, int) or self.tokens < 1:
-            raise ArgumentError(f"tokens is {self.tokens!r}: it is a whole number from 1 on")
+        bound = read_number(self.bound)
+        if not math.isfinite(bound):
+            raise ArgumentError(f"bound is {describe_value(self.bound)}: it is a finite number")
+        object.__setattr__(self, "bound", bound)
+        object.__setattr__(self, "tokens", check_count("tokens", self.tokens, 1))
 
     def judge(self, text: str) -> float:
         """Return the score of a complete text. Raise ArgumentError unless it is a number below infinity."""
-        value = float(self.score(text))
+        score = self.score(text)
+        value = read_number(score)
         if math.isnan(value) or value == math.inf:
-            raise ArgumentError(f"the critic gives {text[:60]!r} {value}: give numbers below infinity")
+            raise ArgumentError(f"the critic gives {text[:60]!r} {describe_value(score)}: give numbers below infinity")
         return value
 
     def judge_bounded(self, text: str) -> float:
@@ -84,10 +86,22 @@ class Guide:
 
     def judge_prefix(self, text: str) -> float:
         """Return the estimate for a text so far; 0 without `prefix`. Raise ArgumentError unless it is finite."""
-        value = 0.0 if self.prefix is None else float(self.prefix(text))
+        score = 0.0 if self.prefix is None else self.prefix(text)
+        value = read_number(score)
         if not math.isfinite(value):
-            raise ArgumentError(f"the critic gives the text so far {text[-60:]!r} {value}: give finite numbers")
+            shown = describe_value(score)
+            raise ArgumentError(f"the critic gives the text so far {text[-60:]!r} {shown}: give finite numbers")
         return value
+
+
+def read_number(value: Any) -> float:
+    """Return a number, also of numpy or torch, as a float; NaN if it is something else."""
+    if isinstance(value, (str, bytes, bytearray)):
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError):  # RuntimeError: a tensor of several elements
+        return math.nan
 
 
 def as_guide(critic: Any) -> Guide:

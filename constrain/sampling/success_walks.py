@@ -135,8 +135,10 @@ class DistributionSource:
         return end.theta / used if used > 0 else 0.0
 
     def call_validator(self, validator: Validator, matcher: Matcher) -> float:
-        """Call a validator with the text so far; return 1 or 0, or the probability that it returns. Raise
-        ConstrainError if the call fails or returns another float.
+        """Call a validator with the text so far; return 1 or 0, or the probability that it returns.
+
+        Raise ConstrainError if the call fails, ArgumentError for another float, or where a critic (`critics.Guide`)
+        says what is wrong.
         """
         text = self.text_bytes(matcher.tokens)
         self.checks += 1
@@ -144,9 +146,11 @@ class DistributionSource:
             answer = validator(text)
             if isinstance(answer, (float, np.floating)):
                 if not 0 <= answer <= 1:
-                    raise ArgumentError(f"it returned {answer}, which is not a probability")
+                    raise ArgumentError(f"the validator gives {text[-60:]!r} {answer}, which is not a probability")
                 return float(answer)
             return float(bool(answer))
+        except ArgumentError:
+            raise
         except Exception as error:
             raise ConstrainError(
                 f"the validator failed on {text[-60:]!r}: {error.__class__.__name__}: {error}",

@@ -106,6 +106,7 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written() -> None:
         logits[:, ::2],
         np.zeros((2, 2, 90), np.float32),
         np.zeros((2, 64), np.float32),
+        logits.astype(">f4"),
     ):
         with pytest.raises(ValueError, match="give"):
             apply_mask(wrong, masks)
@@ -113,7 +114,7 @@ def test_what_does_not_fit_is_refused_and_nothing_is_written() -> None:
         apply_mask(logits[:, :69], masks)
     assert not logits.any()
     apply_mask(logits[:, :70].copy(), masks)
-    for bits in (masks.astype(np.int64), masks[:, ::2], masks.astype(np.uint32)):
+    for bits in (masks.astype(np.int64), masks[:, ::2], masks.astype(np.uint32), masks.astype(">i4")):
         with pytest.raises(ValueError, match="masks are"):
             apply_mask(logits, bits)
     for rows in ([0], [0, 0], [0, 2], [-1, 0]):

@@ -72,10 +72,10 @@ class MarkedStateCache(state_cache.StateCache):
 
     marked: Marked
 
-    def reset(self) -> None:
+    def _clear(self) -> None:
         """As ever, in memory between marks."""
         self.marked = Marked()
-        super().reset()
+        super()._clear()
 
     def run(self, kernel: Callable[..., int], *arguments: Any, length: int = 0) -> int:
         """Before the first kernel runs, the block's slots are moved between marks."""

@@ -170,7 +170,14 @@ def test_nothing_to_do() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     matchers = [compile(Vocabulary.bytes(), schema=SCHEMAS[0]).matcher() for _ in range(3)]
     good = np.zeros((3, WORDS), np.int32)
-    for out in (good[:2], good[0], good.astype(np.int64), good.T.copy().T, np.zeros((3, 8), np.int32)):
+    for out in (
+        good[:2],
+        good[0],
+        good.astype(np.int64),
+        good.T.copy().T,
+        good.astype(">i4"),
+        np.zeros((3, 8), np.int32),
+    ):
         with pytest.raises(ValueError, match=r"give|rows"):
             fill_masks(matchers, out, threads=2)
     frozen = good.copy()

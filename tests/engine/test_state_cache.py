@@ -82,6 +82,20 @@ def test_a_state_cache_too_small_for_one_text_raises() -> None:
             matcher.advance(ord("x"))
 
 
+def test_a_state_cache_grows_within_its_budget() -> None:
+    """The rows of sets take most of it: 1 KiB each, of which one is made for every byte of this text."""
+    budget = 24 << 20
+    constraint = compile(Vocabulary.bytes(), regex=".{60000}", limits=Limits(state_cache_bytes=budget))
+    matcher, most = constraint.matcher(), 0
+    with pytest.raises(LimitError, match="state_cache_bytes"):
+        for _ in range(60_000):
+            matcher.advance(ord("x"))
+            matcher.next_bytes()
+            most = max(most, matcher._state_cache.bytes_used())
+    assert 0.8 * budget < most < 1.1 * budget
+    assert len(matcher.tokens) > 8192
+
+
 def test_threads_share_a_constraint() -> None:
     """Sets grow while masking: each thread has its own, and all see the same masks."""
     constraint = compile(Vocabulary.bytes(), schema=SCHEMA)

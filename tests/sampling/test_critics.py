@@ -165,7 +165,7 @@ def test_without_replacement_and_exact_agree_about_the_tilted_mass() -> None:
 
 
 def test_a_guide_that_is_right_saves_particles() -> None:
-    """Transfer Q*: values by roll-outs make Z-hat of one population steadier than the critic alone."""
+    """Transfer Q*: values by roll-outs make Z-hat of one population steadier than the critic alone, without a learned twist."""
     case = regular("letters", LETTERS, "[abc]{6}", 8, seed=1)
 
     def reward(text: str) -> float:
@@ -177,7 +177,7 @@ def test_a_guide_that_is_right_saves_particles() -> None:
         runs = [
             sampling.draw(
                 case.lm, case.constraint, sampler="smc", n=8, rng=np.random.default_rng(seed),
-                max_tokens=case.max_tokens, target=sampling.SamplingTarget(critic=critic),
+                max_tokens=case.max_tokens, target=sampling.SamplingTarget(critic=critic), twist=None,
             ).log_z
             for seed in range(60)
         ]  # fmt: skip
@@ -234,12 +234,17 @@ def test_wrong_critics_are_named() -> None:
 
     for critic, words in (
         (3, "critic is 3"), (lambda text: math.nan, "nan"), (lambda text: math.inf, "below infinity"),
-        (Guide(soft, lambda text: -math.inf), "finite"),
+        (Guide(soft, lambda text: -math.inf), "finite"), (lambda text: None, "gives .* None: give numbers"),
+        (lambda text: "1.5", "'1.5': give numbers"), (Guide(soft, lambda text: None), "so far .* None: give finite"),
     ):  # fmt: skip
         with pytest.raises((ArgumentError, TypeError), match=words):
             run(critic)
-    with pytest.raises((ArgumentError, ConstrainError), match="more than its bound 0"):
+    with pytest.raises(ArgumentError, match=r"^the critic gives .* more than its bound 0"):
         run(lambda text: 1.0, "exact")
+    with pytest.raises(ArgumentError, match=r"^the critic gives .* None: give numbers"):
+        run(lambda text: None, "exact")
+    numbers = Guide(soft, bound=np.float32(0.5), tokens=np.int64(3))
+    assert (numbers.bound, numbers.tokens) == (0.5, 3) and type(numbers.tokens) is int
     run(Guide(lambda text: 1.0, bound=1.0), "exact")
     for make, words in (
         (lambda: Guide(None), "score"), (lambda: Guide(soft, 3), "prefix"),

@@ -66,7 +66,12 @@ def test_a_proposal_that_cuts_tokens_off_is_not_trusted(sampler: str, scouts: fl
 
 def test_a_chain_that_hardly_moves_is_worth_few_draws() -> None:
     case = cases()["counting"]
-    given: dict[str, Any] = {"rng": np.random.default_rng(0), "max_tokens": case.max_tokens, "particles": 2, "twist": None}
+    given: dict[str, Any] = {
+        "rng": np.random.default_rng(0),
+        "max_tokens": case.max_tokens,
+        "particles": 2,
+        "twist": None,
+    }
     draws = draw(case.lm, case.constraint, sampler="pimh", n=200, **given)
     assert draws.stats["acceptance"] < 0.3
     assert draws.ess < 60 and draws.ess <= 1.5 * 200 * draws.stats["acceptance"]

@@ -356,7 +356,9 @@ def test_files_of_other_constraints_and_damaged_ones_are_refused(tmp_path: Path)
     with pytest.raises(SourceError, match="another constraint"):
         load_table(constrain.compile(LETTERS, regex="abc"), path)
     data = path.read_bytes()
-    for damaged in (b"", data[: len(data) // 2], b"PK" + data[:40], b"x" * 100):
+    place = data.rindex(b"PK\5\6") + 16  # where the directory is said to begin: its entries then lie before the file
+    moved = data[:place] + (int.from_bytes(data[place : place + 4], "little") + 10**6).to_bytes(4, "little")
+    for damaged in (b"", data[: len(data) // 2], b"PK" + data[:40], b"x" * 100, moved + data[place + 4 :]):
         path.write_bytes(damaged)
         with pytest.raises(SourceError, match="not a table"):
             load_table(case.constraint, path)
@@ -369,7 +371,8 @@ def test_files_of_other_constraints_and_damaged_ones_are_refused(tmp_path: Path)
     [
         ("head", lambda x: x + 1), ("logs", lambda x: x + 900), ("logs", lambda x: x[:, :2]),
         ("pairs", lambda x: x[::-1].copy()), ("pairs", lambda x: x + 10**9), ("pair_logs", lambda x: x[:-1]),
-        ("pair_logs", lambda x: x * np.nan), ("counts", lambda x: -1 - x), ("line", lambda x: x + 5),
+        ("pair_logs", lambda x: x * np.nan), ("counts", lambda x: -1 - x), ("counts", lambda x: x + 1e300),
+        ("pair_counts", lambda x: x + np.inf), ("line", lambda x: x + 5),
         ("example_starts", lambda x: x[:-1]), ("example_tokens", lambda x: x + 1000),
         ("logs", lambda x: x.astype(np.float32)), ("pairs", lambda x: np.array([object()] * 3)),
     ],

@@ -7,24 +7,27 @@ from fractions import Fraction
 from math import gcd, inf, lcm
 
 from ...base.errors import LimitError
+from ...base.json_documents import LONG, MOST_DIGITS
 from ...base.work import memoize_work
 
 __all__ = ["Divisor", "as_decimal", "lcm_of", "split_position"]
-
-MOST_DIGITS = 4000
-"""Most digits of a number in a schema: Python refuses to print an int of more than 4,300 by default."""
 
 FIVES = 5**32
 
 
 def as_decimal(value: Fraction) -> tuple[int, int]:
-    """Return (a, s) with value = a / 10^s and the least s >= 0. Raise ValueError if value is not a decimal."""
+    """Return (a, s) with value = a / 10^s and the least s >= 0.
+
+    Raise ValueError if value is not a decimal, LimitError if a or 10^s has more than MOST_DIGITS digits: Python refuses
+    to print an int of more than 4,300 by default.
+    """
     factor, scale = _one_over(value.denominator)
     if factor == 0:
         raise ValueError(f"{value} is not a decimal number")
-    if scale > MOST_DIGITS or value.numerator.bit_length() > 3 * MOST_DIGITS:
-        raise LimitError(f"A number of more than {MOST_DIGITS} digits.", hint="Write a number with fewer digits.")
-    return value.numerator * factor, scale
+    scaled = value.numerator * factor
+    if scale > MOST_DIGITS or not -LONG < scaled < LONG:
+        raise LimitError(f"A number of more than {MOST_DIGITS:,} digits.", hint="Write a number with fewer digits.")
+    return scaled, scale
 
 
 @memoize_work(maxsize=4096)

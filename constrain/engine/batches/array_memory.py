@@ -56,7 +56,8 @@ def describe_memory(array: Any, name: str, *, written: bool = True) -> ArrayMemo
     if isinstance(array, np.ndarray):
         if written and not array.flags.writeable:
             raise ArgumentError(f"{name} is read-only, and is written in place: give a copy")
-        kind = NAMES.get(array.dtype) or array.dtype.name
+        # Other byte orders have the same `name`, but not the same bytes.
+        kind = NAMES.get(array.dtype) or (array.dtype.name if array.dtype.isnative else array.dtype.str)
         return ArrayMemory(_data_address(array), array.shape, array.strides, array.itemsize, kind)
     if not hasattr(array, "data_ptr"):
         raise TypeError(f"{name} is a {type(array).__name__}: give a numpy array or a torch tensor")

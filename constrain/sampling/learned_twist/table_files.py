@@ -11,6 +11,7 @@ import json
 import os
 import zipfile
 from hashlib import blake2b
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -38,6 +39,8 @@ ARRAYS = {
 """The arrays of a file: dtype and number of dimensions."""
 MOST_BYTES = 1 << 28
 """Larger archives, packed or unpacked, are refused."""
+MOST_COUNT = 1e15
+"""More visits than are ever counted; sums of products of larger ones would overflow."""
 
 
 def save_table(constraint: Constraint, path: str | PathLike[str]) -> None:
@@ -111,17 +114,17 @@ def load_table(constraint: Constraint, path: str | PathLike[str]) -> ValueTable:
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays of a file, of the right names, types and dimensions."""
     damaged = SourceError(f"{path} is not a table of values that `save_table` wrote.")
-    if path.stat().st_size > MOST_BYTES:
+    with path.open("rb") as file:
+        data = BytesIO(file.read(MOST_BYTES + 1))
+    if len(data.getbuffer()) > MOST_BYTES:
         raise damaged
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(data) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > MOST_BYTES:
                 raise damaged
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in ARRAYS}
-    except OSError:
-        raise
-    except Exception:  # zipfile and numpy raise whatever a damaged file leads them to
+        with np.load(data, allow_pickle=False) as loaded:
+            arrays = {name: loaded[name] for name in ARRAYS}
+    except Exception:  # zipfile and numpy raise whatever damaged data lead them to
         raise damaged from None
     if any(array.dtype != ARRAYS[name][0] or array.ndim != ARRAYS[name][1] for name, array in arrays.items()):
         raise damaged
@@ -146,7 +149,8 @@ def _check_table(arrays: dict[str, NDArray[Any]], constraint: Constraint) -> Val
         values = values[~np.isnan(values)] if name == "logs" else values
         _check(bool(((values <= 0) & (values > -1000)).all()), "values outside (0, 1]")
     for name in ("counts", "pair_counts"):
-        _check(bool((arrays[name].astype(np.float64) >= 0).all()), "negative counts")
+        values = arrays[name].astype(np.float64)
+        _check(bool(((values >= 0) & (values <= MOST_COUNT)).all()), "counts out of range")
     _check(len(line) == 2 and all(np.isfinite(line)) and line[1] <= 0, "the line")
     numbers = StateNumbers(-1)
     numbers.examples = [tuple(tokens[a:b]) for a, b in zip(starts, starts[1:])]

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
+import constrain
+from constrain import Vocabulary
 from constrain.automata.dfa import Dfa
 from constrain.base.errors import LimitError
 from constrain.base.options import Style
@@ -258,11 +260,38 @@ def test_constants() -> None:
 def test_limits_are_named() -> None:
     with pytest.raises(LimitError, match="20000 states"):
         number_dfa(style=PLAIN, multiple_of=F(1000003))
-    with pytest.raises(LimitError, match="4000 digits"):
+    with pytest.raises(LimitError, match="4,096 digits"):
         number_dfa(style=PLAIN, low=F(10) ** 5000)
     with pytest.raises(ValueError, match="decimal"):
         number_dfa(style=PLAIN, low=F(1, 3))
     assert number_dfa(style=PLAIN, multiple_of=F(2, 3)) == number_dfa(style=PLAIN, multiple_of=F(2))
+
+
+@pytest.mark.parametrize("style", [PLAIN, ANY])
+@pytest.mark.parametrize("keyword", ["maximum", "exclusiveMinimum", "multipleOf"])
+def test_numbers_of_too_many_digits_are_refused_when_they_are_read(keyword: str, style: Style) -> None:
+    """Before and after the point they are short enough, together they are not; the keyword is named."""
+    number = f"{'7' * 3000}.{'7' * 1500}"
+    for schema in (f'{{"{keyword}": {number}}}', f'{{"items": {{"{keyword}": {number}}}}}'):
+        with pytest.raises(LimitError, match="4,096 digits") as error:
+            constrain.compile(Vocabulary.bytes(), schema=schema, style=style)
+        assert error.value.pointer == f"{'/items' if 'items' in schema else ''}/{keyword}"
+
+
+@pytest.mark.parametrize("style", [PLAIN, ANY])
+def test_numbers_of_many_digits_are_bounds(style: Style) -> None:
+    """As many as a document may have: compiled, and masked."""
+    for schema in ('{"type": "number", "maximum": 1e3900}', '{"const": 1e3999}'):
+        matcher = constrain.compile(Vocabulary.bytes(), schema=schema, style=style).matcher()
+        matcher.advance_bytes(b"1" + b"0" * 3000)
+        assert matcher.allows(ord("0"))
+
+
+def test_values_of_too_many_digits_are_refused_in_any_spelling() -> None:
+    factors = f'"multipleOf": {10**2100 + 7}, "allOf": [{{"multipleOf": {10**2100 + 9}}}]'
+    for schema in (f'{{"const": {"7" * 3000}.{"7" * 1500}}}', f'{{"type": "number", {factors}}}'):
+        with pytest.raises(LimitError, match="4,096 digits"):
+            constrain.compile(Vocabulary.bytes(), schema=schema, style=ANY)
 
 
 def test_many_residues() -> None:

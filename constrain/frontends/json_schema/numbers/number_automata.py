@@ -74,7 +74,7 @@ def number_dfa(
 
     low, high, multiple_of, not_multiples: decimals (ValueError otherwise); multiples are positive. integer: whether the
     fraction must be zero. Raises ValueError where there is no Dfa, and LimitError for more than max_states states, or a
-    bound of more than 4,000 digits.
+    bound of more than 4,096 digits.
     """
     key = (low, high, low_open, high_open, multiple_of, tuple(not_multiples), integer)
     return _number_dfa(*key, style.numbers == "any", style.digits, max_states)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from ....automata.numerals.decimals import as_decimal
+from ....base.errors import LimitError
 from ....base.json_documents import echo_value, kind_of
 from ..core.json_values import parse_rational
 from ..core.keyword_context import KeywordContext
@@ -20,8 +22,14 @@ NUMBER_KEYWORDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiv
 
 
 def parse_number(context: KeywordContext, name: str, value: Any) -> Fraction:
-    """Parse a number exactly."""
-    return parse_rational(value, context.pointer(name))
+    """Parse a number exactly. Raise LimitError if it has too many digits for an automaton."""
+    pointer = context.pointer(name)
+    number = parse_rational(value, pointer)
+    try:
+        as_decimal(number)
+    except LimitError as error:
+        raise LimitError(error.cause, pointer=pointer, hint=error.hint) from None
+    return number
 
 
 def parse_exclusive_bound(context: KeywordContext, name: str, value: Any) -> Fraction | bool:
@@ -30,12 +38,12 @@ def parse_exclusive_bound(context: KeywordContext, name: str, value: Any) -> Fra
         if not isinstance(value, bool):
             raise context.error(f"`{name}` is a boolean in draft 4, not {kind_of(value)}.", name)
         return value
-    return parse_rational(value, context.pointer(name))
+    return parse_number(context, name, value)
 
 
 def parse_multiple_of(context: KeywordContext, name: str, value: Any) -> Fraction:
     """Parse `multipleOf`: a number greater than 0."""
-    step = parse_rational(value, context.pointer(name))
+    step = parse_number(context, name, value)
     if step <= 0:
         raise context.error(f"`{name}` must be greater than 0, not {echo_value(value)}.", name)
     return step

@@ -14,6 +14,7 @@ from math import gcd
 from typing import Literal, NamedTuple
 
 from ....automata.dfa import Dfa
+from ....automata.numerals.decimals import as_decimal
 from ....automata.numerals.number_automaton import NumberAutomaton
 from ....automata.numerals.number_interval import NumberInterval
 from ....automata.numerals.number_language import Form, NumberLanguage
@@ -237,9 +238,14 @@ def emit_any_spelling(cases: tuple[NumberCase, ...], style: Style) -> list[Node]
 def build_number_language(intervals: list[NumberInterval], style: Style, form: Form) -> NumberLanguage:
     """Return the language of a union of intervals.
 
-    Digits are capped by the style, unless a listed value has more or an interval has no number with fewer.
+    Digits are capped by the style, unless a listed value has more or an interval has no number with fewer. Raise
+    LimitError for a number of too many digits, which the automaton would meet only while masking.
     """
     spend_work(NUMBER * len(intervals), "numbers in any spelling")
+    for one in intervals:
+        for number in (one.low, one.high, one.multiple, *one.not_multiples):
+            if number is not None:
+                as_decimal(number)
     digits = style.digits
     if digits is None:
         return NumberLanguage.of(intervals, form=form)
