@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import dialogue  # noqa: F401  (whose forms may be in a file)
-from ..base.errors import ArgumentError, LimitError, SourceError, UnsupportedError, describe_value, shorten_text
+from ..base.errors import LimitError, SourceError, UnsupportedError, shorten_text
+from ..base.file_names import check_file_name
 from ..base.json_documents import find_deeper
 from ..base.options import Limits, Style
 from ..cache.sealed_files import replace_file
@@ -62,21 +63,12 @@ def save_constraint(constraint: Constraint, path: str | os.PathLike[str]) -> Non
     text = constraint_json(constraint)
     head = {"format": FORMAT, "digest": digest_text(text)}
     target = Path(os.path.abspath(path))
-    if not is_path(target):
-        raise ArgumentError(f"path is {describe_value(path)}: no file can have this name")
+    check_file_name(path)
     folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         replace_file(folder, target.name, [f"{json.dumps(head)}\n{text}\n".encode()], sync=os.fsync)
     finally:
         os.close(folder)
-
-
-def is_path(path: os.PathLike[str]) -> bool:
-    """Return whether a path is encodable by the file system, whether or not the file exists."""
-    try:
-        return b"\0" not in os.fsencode(path)
-    except UnicodeEncodeError:
-        return False
 
 
 def load_constraint(path: str | os.PathLike[str], vocabulary: Vocabulary, limits: Limits) -> Constraint:

@@ -135,7 +135,16 @@ def test_a_step_is_of_the_kind_that_took_most() -> None:
 
 def test_requests_to_state_caches_are_recorded() -> None:
     requests: list[str] = []
+
+    def walk() -> None:
+        matcher = constrain.compile(Vocabulary.bytes(), schema={"type": "string", "pattern": "^a[bc]{7}"}).matcher()
+        for byte in b'"ab':
+            matcher.mask()
+            matcher.advance_bytes(bytes([byte]))
+
     with slowest.hook_requests(lambda what, ns: requests.append(what)):
-        constrain.compile(Vocabulary.bytes(), schema='{"enum": ["a", "b"]}').matcher().mask()
-    constrain.compile(Vocabulary.bytes(), schema='{"type": "number"}').matcher().mask()
-    assert requests == ["rules linked"], "and nothing after"
+        walk()
+    recorded = list(requests)
+    assert "leaf state expanded" in recorded and set(recorded) <= set(slowest.REQUESTS.values())
+    walk()
+    assert requests == recorded, "and nothing after"

@@ -56,7 +56,8 @@ def raising(error: type[BaseException], at: int) -> Callable[..., bool]:
 
 
 def drawn(lm: Any, constraint: Constraint, sampler: str) -> list[tuple[tuple[int, ...], float]]:
-    draws = sampling.draw(lm, constraint, sampler=sampler, n=3, rng=np.random.default_rng(7), max_tokens=8)
+    fresh: dict[str, Any] = {"twist": "fresh"} if sampler in ("smc", "pimh") else {}  # learn nothing from other calls
+    draws = sampling.draw(lm, constraint, sampler=sampler, n=3, rng=np.random.default_rng(7), max_tokens=8, **fresh)
     return [(tuple(one.tokens), one.log_weight) for one in draws]
 
 

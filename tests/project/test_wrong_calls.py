@@ -152,6 +152,12 @@ def methods(kind: str, made: Callable[[], Any], **rights: dict[str, Any]) -> dic
     return {f"{kind}.{name}": row(name) for name in rights}
 
 
+def saved_table(constraint: Any, path: Any) -> None:
+    """Save a table of values in a folder of its own, where path is that of a file in it."""
+    with TemporaryDirectory() as folder:
+        sampling.save_table(constraint, f"{folder}/{path}" if isinstance(path, str) else path)
+
+
 def saved(path: Any) -> Any:
     """Save into a temporary folder, so that a junk relative path leaves no file."""
     with TemporaryDirectory() as folder:
@@ -468,6 +474,8 @@ CALLS: dict[str, Call] = {
         lambda: {"lm": model(), "constraint": constraint(), "f": None, "sampler": "masked", "n": 4, "batches": 2,
                  "level": 0.9, "rng": np.random.default_rng(0), "max_tokens": 9, "scouts": 0.5},
     ),
+    "save_table": (saved_table, lambda: {"constraint": constraint(), "path": "it"}),
+    "load_table": (sampling.load_table, lambda: {"constraint": constraint(), "path": "/nowhere/at/all"}),
     "SamplingTarget": (sampling.SamplingTarget, lambda: {"temperature": 1.0, "critic": None, "wrap": None}),
     "estimate_from": (
         sampling.estimate_from, lambda: {"draws": sampling.draw(**draws()), "f": None, "level": 0.9},
@@ -551,7 +559,9 @@ ALSO = {
     "Constraint.load(path=)": OSError,  # no such file
     "estimate(f=)": ValueError,  # what a function of the caller raises: int of a text without digits
     "estimate_from(f=)": ValueError,
-    "draw(critic=)": ValueError,
+    "save_table(path=)": OSError,  # no such folder
+    "load_table(path=)": OSError,  # no such file
+    "load_table(constraint=)": OSError,
 }
 """Errors that are documented besides."""
 

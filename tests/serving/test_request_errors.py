@@ -130,7 +130,7 @@ def nested(depth: int) -> Any:
         ({"stream_options": {"include_usage": True}}, "/stream_options"),
         ({"stream": True, "stream_options": {"usage": True}}, "/stream_options/usage"),
         ({"sampler": "magic"}, "/sampler"), ({"sampler": "smc"}, "/sampler"),
-        ({"sampler": "smc", "regex": "a", "temperature": 0.5}, "/sampler"),
+        ({"sampler": "smc", "regex": "a", "top_p": 0.5}, "/sampler"),
         ({"sampler": "awrs", "regex": "a", "particles": 4}, "/particles"), ({"particles": 4}, "/particles"),
         ({"thinking": {"open": "<t>", "colour": 1}}, "/thinking/colour"), ({"thinking": 3}, "/thinking"),
         ({"modalities": ["audio"]}, "/modalities"),

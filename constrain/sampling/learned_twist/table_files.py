@@ -15,18 +15,17 @@ from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.errors import SourceError
+from ...base.errors import SourceError, check_type
+from ...base.file_names import check_file_name
+from ...engine.constraint import Constraint
 from .kept_tables import drop_table, keep_table, renumber_table, take_table
 from .state_numbers import StateNumbers
 from .value_table import BANDS, ValueTable
-
-if TYPE_CHECKING:
-    from ...engine.constraint import Constraint
 
 __all__ = ["load_table", "save_table"]
 
@@ -53,9 +52,12 @@ def save_table(constraint: Constraint, path: str | PathLike[str]) -> None:
 
     Raises
     ------
+    TypeError
+        For arguments of other types.
     OSError
         If the file cannot be written.
     """
+    _check_arguments(constraint, path)
     table = take_table(constraint)
     states = len(table.logs)
     examples = table.numbers.examples[:states]
@@ -94,11 +96,14 @@ def load_table(constraint: Constraint, path: str | PathLike[str]) -> ValueTable:
 
     Raises
     ------
+    TypeError
+        For arguments of other types.
     SourceError
         If the file is damaged, too large, or of another constraint or vocabulary.
     OSError
         If the file cannot be read.
     """
+    _check_arguments(constraint, path)
     arrays = _read_arrays(Path(path))
     if arrays["name"].tobytes() != _name_constraint(constraint):
         raise SourceError(f"{path} is a table of values for another constraint or vocabulary.")
@@ -109,6 +114,13 @@ def load_table(constraint: Constraint, path: str | PathLike[str]) -> ValueTable:
     drop_table(constraint)
     keep_table(constraint, table)
     return table.copy()
+
+
+def _check_arguments(constraint: object, path: object) -> None:
+    """Raise TypeError unless the arguments are a Constraint and a path."""
+    check_type("constraint", constraint, Constraint, "make one with constrain.compile")
+    check_type("path", path, (str, PathLike), "give the path of a file")
+    check_file_name(cast("str | PathLike[str]", path))
 
 
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
