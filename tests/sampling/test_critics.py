@@ -165,7 +165,7 @@ def test_without_replacement_and_exact_agree_about_the_tilted_mass() -> None:
 
 
 def test_a_guide_that_is_right_saves_particles() -> None:
-    """Transfer Q*: values by roll-outs make Z-hat of one population steadier than the critic alone, without a learned twist."""
+    """Transfer Q*: values by roll-outs make Z-hat of one population steadier than the critic alone, without learning."""
     case = regular("letters", LETTERS, "[abc]{6}", 8, seed=1)
 
     def reward(text: str) -> float:

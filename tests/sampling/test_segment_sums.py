@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from constrain.sampling.research.segment_sums import max_segments, sum_segments
 
