@@ -159,9 +159,12 @@ class MaskTable:
                 self.arrays[slot][: len(array)] = array
 
     def after_fork(self) -> None:
-        """Replace the lock. If it was held, the arrays may be inconsistent."""
-        if self.lock.locked():
-            self.lock, self.is_broken = threading.Lock(), True
+        """Replace the lock. If it was held, the arrays may be inconsistent.
+
+        The lock is tried: `locked()` is still false while the thread that has acquired it waits for the GIL.
+        """
+        is_held = not self.lock.acquire(blocking=False)
+        self.lock, self.is_broken = threading.Lock(), self.is_broken or is_held
 
     def snapshot(self) -> dict[int, NDArray[np.int32]]:
         """Return copies of the used parts of the arrays.

@@ -209,6 +209,32 @@ def test_fork_while_a_table_grows() -> None:
     assert not table.is_broken
 
 
+class LockWithoutGil:
+    """A lock at a fork that a thread has acquired and not told yet, since it waits for the GIL (CPython 3.11)."""
+
+    def locked(self) -> bool:
+        return False
+
+    def acquire(self, blocking: bool = True) -> bool:
+        assert not blocking, "the child would wait forever"
+        return False
+
+
+def test_fork_while_a_thread_that_has_the_lock_waits_for_the_gil() -> None:
+    constraint = compile(Vocabulary.bytes(), regex="a+[0-9]{3}b")
+    wanted = constraint.matcher().mask().tobytes()
+    table = constraint.state_cache().table
+    table.lock = LockWithoutGil()  # type: ignore[assignment]
+    table.after_fork()
+    assert table.is_broken and table.lock.acquire(blocking=False)
+    table.lock.release()
+    table.after_fork()
+    assert table.is_broken, "a child of the child cannot use it either"
+    constraint.state_cache().after_fork()
+    assert constraint.matcher().mask().tobytes() == wanted
+    assert constraint.state_cache().table is not table
+
+
 def test_fork_while_a_rule_is_linked() -> None:
     constraint = compile(VOCABULARY, schema=SCHEMAS[0])
     held, go = threading.Event(), threading.Event()
