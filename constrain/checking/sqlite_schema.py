@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from functools import cached_property
 from threading import Lock
 
+from ..base.cached_property import cached_property
 from ..base.errors import SourceError, describe_value
 from .sql_tokens import KEYWORDS
 

@@ -10,12 +10,13 @@ import inspect
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, wraps
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_type_hints
 
 import typer
 
+from ..base.cached_property import cached_property
 from ..base.errors import LimitError, SourceError, shorten_text
 from ..base.json_documents import References, load_document, parse_json
 from ..base.options import Style

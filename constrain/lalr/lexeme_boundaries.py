@@ -14,11 +14,11 @@ terminals that the table permits, the lexer adds no restrictions and terminals s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.cached_property import cached_property
 from ..base.work import spend_work
 from .lalr_tables import Lalr
 from .productions import propagate_sets

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from hashlib import blake2b
 from typing import Literal
 
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..automata.dfa import Dfa
+from ..base.cached_property import cached_property
 from ..kernels import layout as at
 from .coreachable_stacks import CoReachableStacks
 from .lalr_tables import Lalr

@@ -8,11 +8,10 @@ usually a tight one. The table of a product has no productions; its costs are th
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.cached_property import cached_property
 from .parser_code import Parser
 from .return_costs import compute_return_costs
 

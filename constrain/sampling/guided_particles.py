@@ -56,9 +56,10 @@ FAR = 60.0
 
 def guide_particles(guide: Guide, vocabulary: Vocabulary, options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of `draw_smc` and `draw_pimh` with the critic; with a proposal and a twist by `Guide.prefix`,
-    unless others were given.
+    in place of learned values, unless others were given.
     """
-    guided = {**options, "critic": guide.judge}
-    if guide.prefix is not None and options.get("move") is None and options.get("twist") is None:
+    guided, twist = {**options, "critic": guide.judge}, options.get("twist")
+    is_default = twist is None or isinstance(twist, str)  # of learned values
+    if guide.prefix is not None and options.get("move") is None and is_default:
         guided.update(move=Guided(guide, vocabulary), twist=PrefixTwist(guide, vocabulary))
     return guided

@@ -47,6 +47,8 @@ class SamplingTarget:
 
     def __post_init__(self) -> None:
         check_type("temperature", self.temperature, (int, float, np.number), "give a number above 0")
+        if isinstance(self.temperature, bool):
+            raise TypeError("the temperature of a target is a bool: give a number above 0")
         if not (self.temperature > 0 and np.isfinite(self.temperature)):
             raise ArgumentError(f"the temperature of a target is above 0, not {describe_value(self.temperature)}")
         if self.critic is not None:

@@ -12,11 +12,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..base.cached_property import cached_property
 
 if TYPE_CHECKING:
     from ..vocabulary.vocabulary import Vocabulary

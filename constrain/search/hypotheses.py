@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Union
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.cached_property import cached_property
 from ..base.errors import LimitError, check_count
 from ..engine.constraint import Constraint
 from ..sampling.checkers import Checker, CheckerPosition

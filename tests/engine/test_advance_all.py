@@ -105,7 +105,17 @@ def test_an_evicted_state_cache_is_filled_again(monkeypatch: pytest.MonkeyPatch)
 
 def test_wrong_arguments_change_nothing() -> None:
     matchers = [compile(Vocabulary.bytes(), regex="a*").matcher() for _ in range(2)]
-    for tokens in ("aa", b"aa", 97, None, [97, "a"], [97, 1.0], np.array([97.0, 97.0]), np.array([[97, 97]])):
+    for tokens in (
+        "aa",
+        b"aa",
+        97,
+        None,
+        [97, "a"],
+        [97, 1.0],
+        [97, True],
+        np.array([97.0, 97.0]),
+        np.array([[97, 97]]),
+    ):
         with pytest.raises(TypeError, match="give a list of token ids"):
             advance_all(matchers, tokens)
     with pytest.raises(ValueError, match="1 tokens for 2 matchers"):

@@ -164,8 +164,24 @@ def test_without_replacement_and_exact_agree_about_the_tilted_mass() -> None:
     assert draws.log_z == pytest.approx(math.log(z), abs=1e-9)
 
 
+@pytest.mark.parametrize("twist", [None, "learned", "fresh"])
+def test_a_guide_takes_the_place_of_learned_values(twist: str | None) -> None:
+    judged: list[str] = []
+
+    def prefix(text: str) -> float:
+        judged.append(text)
+        return 0.0
+
+    target = sampling.SamplingTarget(critic=Guide(soft, prefix))
+    sampling.draw(
+        SMALL.lm, SMALL.constraint, sampler="smc", n=4, rng=np.random.default_rng(0), max_tokens=SMALL.max_tokens,
+        target=target, twist=twist,
+    )  # fmt: skip
+    assert judged
+
+
 def test_a_guide_that_is_right_saves_particles() -> None:
-    """Transfer Q*: values by roll-outs make Z-hat of one population steadier than the critic alone, without learning."""
+    """Transfer Q*: values by roll-outs make Z-hat of one population steadier than a critic alone, without learning."""
     case = regular("letters", LETTERS, "[abc]{6}", 8, seed=1)
 
     def reward(text: str) -> float:

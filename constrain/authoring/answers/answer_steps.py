@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from math import exp
 from typing import TYPE_CHECKING, Any, Literal
 
+from ...base.cached_property import cached_property
 from ..rendering.readable_tokens import show_bytes
 from ..token_refusals import TokenRefusal, explain_token
 

@@ -11,10 +11,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from ...automata.dfa import LAST, Dfa
+from ...base.cached_property import cached_property
 from ...base.errors import GrammarError, LimitError
 from ...base.options import Limits
 from ...frontends.gbnf import to_grammar

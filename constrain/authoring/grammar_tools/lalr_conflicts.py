@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from heapq import heappop, heappush
 from itertools import count
 
+from ...base.cached_property import cached_property
 from ...lalr.lexeme_parser import Stack
 from ...lalr.shortest_suffix import NEVER
 from .written_grammar import WrittenGrammar

@@ -7,11 +7,11 @@ derived from the rules alone, such as ambiguity, hold for both notations.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
+from ...base.cached_property import cached_property
 from ...base.errors import GrammarError
 from ...base.options import Limits
 from ...forms import lark

@@ -7,9 +7,9 @@ for a keyword. `$ref` is followed inside the document, to determine which refere
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import Any, Union
 
+from ...base.cached_property import cached_property
 from ...base.errors import ConstrainError
 from ...base.json_documents import load_document, pointer_token
 from ...frontends.json_schema.core.dialects import Scope

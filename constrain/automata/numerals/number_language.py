@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Literal
 
+from ...base.cached_property import cached_property
 from .magnitude_set import MagnitudeSet, unite_magnitudes
 from .number_interval import NumberInterval
 

@@ -76,7 +76,8 @@ def _list_tokens(tokens: Any) -> array[int]:
         numbers.frombytes(listed.astype(np.int64).tobytes())
         return numbers
     try:
-        if isinstance(tokens, Sequence) and not isinstance(tokens, (str, bytes, bytearray, memoryview)):
+        is_listed = isinstance(tokens, Sequence) and not isinstance(tokens, (str, bytes, bytearray, memoryview))
+        if is_listed and bool not in set(map(type, tokens)):
             return array("q", tokens)
     except TypeError:
         pass

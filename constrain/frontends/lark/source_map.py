@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+
+from ...base.cached_property import cached_property
 
 __all__ = ["SourceMap"]
 

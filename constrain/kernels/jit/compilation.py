@@ -13,13 +13,13 @@ process (`kernels.native_library`), as the tests of single kernels do; the packa
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 from numba import njit, types
 from numba.core.sigutils import normalize_signature
 from numba.extending import models, register_model
 
+from ...base.cached_property import cached_property
 from ..native.native_library import find_function
 
 __all__ = ["OPTIONS", "Declared", "Entry", "Kernel", "declared", "entry", "inlined", "kernel"]

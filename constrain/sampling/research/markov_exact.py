@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.cached_property import cached_property
 from ...base.errors import ArgumentError, LimitError, UnsupportedError
 from ..core.language_model import LanguageModel, check_distribution
 from ..core.results import Draw, Draws, log_sum

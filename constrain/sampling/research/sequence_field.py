@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...base.cached_property import cached_property
 from ...base.errors import ArgumentError, LimitError
 from .segment_sums import max_segments, sum_segments
 from .token_automaton import TokenAutomaton
