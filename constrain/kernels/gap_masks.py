@@ -14,7 +14,8 @@ from .interned_names import request
 from .jit.compilation import kernel
 from .program_layout import ARG_HIGH
 from .sets import continue_config
-from .trie_walks import NO_LIMIT, take_tokens, walk_trie
+from .trie_tokens import NO_LIMIT, take_tokens
+from .trie_walks import walk_trie
 
 from .context_layout import (  # isort: skip
     CODE, CONFIGS, FULL, HEAD, LEAF_NEXT, LEAVES, NEED_LEAF, SETS, SPARE, STEPS, TRIE, TRIE_EDGES,

@@ -12,7 +12,7 @@ from typing import Any
 from .context_views import count_ones, lowest_bit, size, view
 from .interned_names import mix_config, mix_hash, probe_slot, request
 from .jit.compilation import kernel
-from .program_layout import ARG_FINITE, LEAF, OTHER, P_ACCEPT, P_BYTES, P_FIRST, PARSE, SET, STR_ESCAPES
+from .program_layout import ARG_FINITE, KEYS, LEAF, OTHER, P_ACCEPT, P_BYTES, P_FIRST, PARSE, SET, STR_ESCAPES
 from .stacks import intern_call
 from .string_keys import allow_byte, allow_cursor, allow_escaped
 from .table_layout import LEAF_BYTES, LEAF_W
@@ -24,10 +24,11 @@ from .context_layout import (  # isort: skip
 )  # fmt: skip
 from .record_layout import (  # isort: skip
     CALLED, CALL_NODE, CALL_W, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_STATE, CONFIG_REGISTER, CONFIG_W,
-    CURSOR_BLOCK, CURSOR_W, DEAD, DIFFER_KNOWN, GUARD_ANSWER, GUARD_W, HAS_CANDIDATES, IN_MEMBER, IS_ACCEPTING,
-    IS_BEGUN, IS_CUT, IS_MEMBER, IS_NAMED, IS_NAMING, IS_OPEN, IS_UNSURE, LEXEME_STATE, LEXEME_W, LIST_BLOCK,
-    LIST_FIRST, MEMBER_CANDIDATES, MEMBER_GUARD, MEMBER_TEXT, NARROW, NODE_BLOCK, NODE_W, NO_CANDIDATES, OPEN_NAME,
-    SET_ALLOWED, SET_BYTES, SET_COUNT, SET_FIRST, SET_FLAGS, SET_KEYLESS, SET_MASK, SET_NEXT, SET_SLOT, SET_W,
+    CURSOR_BLOCK, CURSOR_W, DEAD, DIFFER_KNOWN, GUARD_ANSWER, GUARD_W, HAS_CANDIDATES, HAS_KEYS, IN_MEMBER,
+    IS_ACCEPTING, IS_BEGUN, IS_CUT, IS_MEMBER, IS_NAMED, IS_NAMING, IS_OPEN, IS_UNSURE, LEXEME_STATE, LEXEME_W,
+    LIST_BLOCK, LIST_FIRST, MEMBER_CANDIDATES, MEMBER_GUARD, MEMBER_TEXT, NARROW, NODE_BLOCK, NODE_W, NO_CANDIDATES,
+    OPEN_NAME, SET_ALLOWED, SET_BYTES, SET_COUNT, SET_FIRST, SET_FLAGS, SET_KEYLESS, SET_MASK, SET_NEXT, SET_SLOT,
+    SET_W,
 )  # fmt: skip
 
 
@@ -135,7 +136,7 @@ def intern_set(c: Any) -> Any:
     first = head[N_CONFIGS]
     if CONFIG_W * (first + head[N_ITEMS] + 1) > size(c, CONFIGS):
         return request(c, FULL, CONFIGS)
-    n, naming, inside = 0, 0, 0
+    n, naming, keys, inside = 0, 0, 0, 0
     h = mix_hash(0, head[ACCEPTS])
     for i in range(head[N_ITEMS]):
         if items[CONFIG_W * i + CONFIG_PC] >= 0 or items[CONFIG_W * i + CONFIG_PC] <= -CALLED:
@@ -158,12 +159,15 @@ def intern_set(c: Any) -> Any:
         h = mix_config(h, pc, q, node, reg, ext)
         if ext >= 0 and code[pc] == OTHER:
             naming = IS_NAMING
+        if ext == 0 and code[pc] == KEYS:
+            keys = HAS_KEYS
         n += 1
     if n == 0 and head[ACCEPTS] == 0:
         return DEAD
     flags = (IS_ACCEPTING if head[ACCEPTS] else 0) | (IS_UNSURE if head[UNSURE] else 0) | naming
     flags |= IS_NAMED if head[NAMED] else 0
     flags |= (IS_CUT if head[CUT] else 0) | (IS_BEGUN if head[BEGUN] and inside else 0)
+    flags |= 0 if inside else keys
     records = n
     if inside and head[TEXT] == OPEN_NAME:
         flags |= IS_OPEN

@@ -18,7 +18,8 @@ from .sets import continue_config, may_allow
 from .string_cursors import find_bound
 from .token_steps import try_subtree, try_token
 from .trie import find_child, read_byte
-from .trie_walks import NO_LIMIT, ROW_STEPS, select_configs, take_tokens, walk_trie
+from .trie_tokens import NO_LIMIT, take_tokens
+from .trie_walks import ROW_STEPS, select_configs, walk_trie
 
 from .context_layout import (  # isort: skip
     BUFFER, BY_LENGTH, CODE, CONFIGS, FULL, HEAD, LEAVES, NAMES, NEED_BY_LENGTH, NEED_SUFFIXES, OBJECTS, OFFSETS, ROWS,

@@ -15,7 +15,8 @@ from .lexemes import find_next_reader, find_root_reader
 from .parsing import commit_lexeme, find_accepted_terminals, intern_list, truncate_pairs
 from .sets import step_set
 from .token_steps import try_token
-from .trie_walks import NO_LIMIT, clear_subtree, select_configs, take_subtree, walk_trie
+from .trie_tokens import NO_LIMIT, clear_subtree
+from .trie_walks import select_configs, take_subtree, walk_trie
 
 from .context_layout import (  # isort: skip
     CODE, CONFIGS, HEAD, LEX_CLASSES, LEX_EXITS, LEX_READERS, LEX_WORDS, LISTING, LISTS, MAY_SHIFT, NEED_SCANNER,

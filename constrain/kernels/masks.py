@@ -20,7 +20,8 @@ from .program_layout import ARG_HIGH, LEAF, OTHER, PARSE
 from .sets import step_set
 from .table_layout import LEAF_ROW, LEAF_W, TRIE_FIRST_EDGE, TRIE_W
 from .token_steps import queue_question
-from .trie_walks import NO_LIMIT, add_to_worklist, clear_subtree, is_gap, select_configs, take_subtree, walk_trie
+from .trie_tokens import NO_LIMIT, clear_subtree
+from .trie_walks import ALL, WITHOUT_ROW, add_to_worklist, is_gap, select_configs, take_subtree, walk_trie
 from .unique_members import may_keep_candidates
 
 from .context_layout import (  # isort: skip
@@ -135,7 +136,7 @@ def fill_mask(c: Any, s: Any, out: Any) -> Any:
     if rows < last - first:
         without_rows = s
         if rows > 0 or flags & IS_MEMBER:
-            without_rows = select_configs(c, s, -1 if rows > 0 else -2)
+            without_rows = select_configs(c, s, WITHOUT_ROW if rows > 0 else ALL)
         if without_rows < 0 or walk_trie(c, 0, without_rows, 1, s, out, 0, NO_LIMIT) < 0:
             return -1
     for k in range(first, last):

@@ -91,7 +91,7 @@ SET_COUNT: Final = 1     # configs
 SET_FLAGS: Final = 2
 SET_ALLOWED: Final = 3   # number of allowed bytes (an upper bound: a step decides); NARROW + 1: more than NARROW
 SET_BYTES: Final = 4     # the allowed bytes, 4 per word; if more than NARROW: the row in WIDE, -1: none
-SET_KEYLESS: Final = 5   # if more than NARROW bytes: the keyless variant of the set (`sets.make_keyless`), -1: not made
+SET_KEYLESS: Final = 5   # if more than NARROW bytes: the variant for walks (`make_keyless`, `drop_keys`), -1: not made
 SET_NEXT: Final = 6      # memoised steps per allowed byte, -1: unknown; if more than NARROW: 256 bits of allowed bytes
 SET_MASK: Final = 14     # offset in MASKS or -1
 SET_SLOT: Final = 15     # hash slot
@@ -107,6 +107,7 @@ CANNOT_DIFFER: Final = 128 # it is known that the set cannot reach a unique memb
 IS_CUT: Final = 256      # a member equal to an earlier one could have ended here
 IS_BEGUN: Final = 512    # a member begins here
 IS_NAMED: Final = 1024   # an unknown key ended here, which may be a duplicate
+HAS_KEYS: Final = 2048   # a declared key is being spelled, outside members: see `key_walks`
 DIFFER_KNOWN: Final = CAN_DIFFER | CANNOT_DIFFER
 DEAD: Final = 0          # the empty set
 

@@ -33,9 +33,9 @@ from .context_layout import (  # isort: skip
 )  # fmt: skip
 from .record_layout import (  # isort: skip
     CANNOT_DIFFER, CAN_DIFFER, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_STATE, CONFIG_REGISTER, CONFIG_W,
-    CURSOR_BLOCK, CURSOR_W, DEAD, HAS_CANDIDATES, IS_ACCEPTING, IS_BEGUN, IS_MEMBER, IS_NAMED, IS_OPEN, IS_UNSURE,
-    MEMBER_CANDIDATES, MEMBER_GUARD, MEMBER_TEXT, NARROW, OPEN_NAME, SET_ALLOWED, SET_BYTES, SET_COUNT, SET_FIRST,
-    SET_FLAGS, SET_KEYLESS, SET_NEXT, SET_W, UNKNOWN_NAMES,
+    CURSOR_BLOCK, CURSOR_W, DEAD, HAS_CANDIDATES, HAS_KEYS, IS_ACCEPTING, IS_BEGUN, IS_MEMBER, IS_NAMED, IS_NAMING,
+    IS_OPEN, IS_UNSURE, MEMBER_CANDIDATES, MEMBER_GUARD, MEMBER_TEXT, NARROW, OPEN_NAME, SET_ALLOWED, SET_BYTES,
+    SET_COUNT, SET_FIRST, SET_FLAGS, SET_KEYLESS, SET_NEXT, SET_W, UNKNOWN_NAMES,
 )  # fmt: skip
 from .table_layout import (  # isort: skip
     DONE, KIND, LEAF_BOUNDARY, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_NEED, LEAF_W,
@@ -301,7 +301,9 @@ def make_keyless(c: Any, s: Any) -> Any:
     """
     sets, configs, code = view(c, SETS), view(c, CONFIGS), view(c, CODE)
     r = s * SET_W
-    is_wide = sets[r + SET_ALLOWED] > NARROW
+    # Of a set with declared keys and no name, the field holds what `trie_walks.drop_keys` makes of it.
+    is_own = sets[r + SET_FLAGS] & HAS_KEYS == 0 or sets[r + SET_FLAGS] & IS_NAMING
+    is_wide = sets[r + SET_ALLOWED] > NARROW and is_own
     if is_wide and sets[r + SET_KEYLESS] >= 0:
         return sets[r + SET_KEYLESS]
     begin_closure(c)

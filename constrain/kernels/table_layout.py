@@ -32,11 +32,12 @@ CACHED_STATE: Final = 0  # scanner state after the first byte of the token, -1: 
 CACHED_END: Final = 1
 CACHED_ITEM: Final = 2
 CACHED_DOUBT: Final = 3
-# STACK of a walk of the trie; `try_subtree_from` uses two int32s per entry, without the byte
-WALK_W: Final = 3
+# STACK of a walk of the trie; `try_subtree_from` uses two int32s per entry, node and set
+WALK_W: Final = 4
 WALK_NODE: Final = 0     # trie node
-WALK_SET: Final = 1
+WALK_SET: Final = 1      # a set, or -1 - the string cursor of a declared key
 WALK_BYTE: Final = 2     # depth << 8 | the byte that led there
+WALK_CONFIG: Final = 3   # of a cursor: the configuration whose key it is
 # TRIE_TEMP while readers are built: the result for each token
 READ_W: Final = 3
 READ_END: Final = 0      # class of the scanner state (0 or more), or -2 - key of an exit; -1: refused

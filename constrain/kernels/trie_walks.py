@@ -7,7 +7,7 @@ union of
 1. for a leaf state that allows many bytes (inside a string, a number, white space, a pattern): a prepared row of the
    tokens that stay inside the leaf, of which 16 KB are copied (`leaf_masks.add_row`);
 2. for the tokens that leave such a leaf: a walk of the suffix trie of the leaf state, from the set that follows; and
-3. for all other configurations: a walk of the main trie.
+3. for all other configurations: a walk of the main trie, inside declared keys with string cursors (`key_walks`).
 """
 
 from __future__ import annotations
@@ -15,47 +15,35 @@ from __future__ import annotations
 from typing import Any
 
 from .closure import begin_closure, emit_config
-from .context_views import at, size, view
+from .context_views import size, view
 from .interned_names import request
 from .interned_sets import intern_set
 from .jit.compilation import inlined, kernel
+from .key_walks import is_key_prefix, push_keys, walk_key
 from .program_layout import ARG_FINITE, ARG_LOW, LEAF, OBJ_EXCLUDED, OTHER, PARSE, STR_COUNT, STR_OFFSETS
 from .sets import make_keyless, mark_text_unknown, step_set
 from .string_cursors import find_bound
 from .token_steps import queue_question, step_along_route, try_subtree, try_subtree_from
+from .trie_tokens import take_tokens
 
 from .context_layout import (  # isort: skip
     CODE, CONFIGS, FULL, HEAD, LEAVES, MOST_STEPS, NAMES, N_WORKLIST, OBJECTS, ROUTE, SETS, SPENT, STACK, STEPS, TRIE,
-    TRIE_EDGES, TRIE_END, TRIE_TOKENS, UNSURE, VISITED, WIDE, WORKLIST,
+    TRIE_EDGES, UNSURE, VISITED, WIDE, WORKLIST,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
     CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_REGISTER, CONFIG_STATE, CONFIG_W, DEAD, DECODED, HAS_CANDIDATES,
-    IS_MEMBER, IS_NAMED, IS_NAMING, IS_OPEN, IS_UNSURE, LARGE_SET, NAME_PARENT, NAME_VALUE, NAME_W, NARROW, NO_NAMES,
-    OPEN_NAME, O_BLOCK, O_NAMES, SET_ALLOWED, SET_BYTES, SET_COUNT, SET_FIRST, SET_FLAGS, SET_NEXT, SET_W,
-    UNKNOWN_NAMES, WORK_LEAST, WORK_MOST, WORK_NODE, WORK_SET, WORK_W, WORK_WALKED,
+    HAS_KEYS, IS_MEMBER, IS_NAMED, IS_NAMING, IS_OPEN, IS_UNSURE, LARGE_SET, NAME_PARENT, NAME_VALUE, NAME_W, NARROW,
+    NO_NAMES, OPEN_NAME, O_BLOCK, O_NAMES, SET_ALLOWED, SET_BYTES, SET_COUNT, SET_FIRST, SET_FLAGS, SET_KEYLESS,
+    SET_NEXT, SET_W, UNKNOWN_NAMES, WORK_LEAST, WORK_MOST, WORK_NODE, WORK_SET, WORK_W, WORK_WALKED,
 )  # fmt: skip
 from .table_layout import (  # isort: skip
-    ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPE, ESCAPED, KIND, LEAF_DECODER, LEAF_FLAGS, LEAF_GAP, LEAF_ROW,
-    LEAF_W, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_W, WALK_BYTE, WALK_NODE, WALK_SET, WALK_W,
+    ESCAPE, KIND, LEAF_DECODER, LEAF_FLAGS, LEAF_GAP, LEAF_ROW,
+    LEAF_W, TRIE_FIRST_EDGE, TRIE_W, WALK_BYTE, WALK_NODE, WALK_SET, WALK_W,
 )  # fmt: skip
 
-
-NO_LIMIT = 1 << 30
 
 ROW_STEPS = 1_500
 """Steps that a row counts for, with the walk of its suffix trie, of up to 128,000 tokens."""
-
-
-@inlined("int64(int64, int64, int64, int64, int64)")
-def take_tokens(c: Any, node: Any, out: Any, least: Any, most: Any) -> Any:
-    """Set the bits of the tokens at a trie node that left their leaf after least .. most characters."""
-    trie, tokens, mask = view(c, TRIE), view(c, TRIE_TOKENS), at(out)
-    for k in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_TOKEN]):
-        chars = tokens[ENTRY_W * k + ENTRY_CHARACTERS] & (ESCAPED - 1)
-        if least <= chars <= most:
-            token = tokens[ENTRY_W * k + ENTRY_TOKEN]
-            mask[token >> 5] |= 1 << (token & 31)
-    return 0
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
@@ -135,6 +123,61 @@ def is_new_name(c: Any, origin: Any, s: Any, depth: Any) -> Any:
     return 1
 
 
+WITHOUT_ROW, ALL, NO_KEYS = -1, -2, -3
+"""Which configurations `select_configs` selects."""
+
+
+@inlined("int64(int64, int64)")
+def is_gap(c: Any, k: Any) -> Any:
+    """Return whether configuration k is in a gap without a least length."""
+    configs, code = view(c, CONFIGS), view(c, CODE)
+    pc = configs[CONFIG_W * k + CONFIG_PC]
+    if code[pc] != LEAF or code[pc + ARG_LOW] > 0:
+        return 0
+    return 1 if view(c, LEAVES)[configs[CONFIG_W * k + CONFIG_STATE] * LEAF_W + LEAF_FLAGS] & LEAF_GAP else 0
+
+
+@kernel("int64(int64, int64, int64)")
+def select_configs(c: Any, s: Any, which: Any) -> Any:
+    """Return the set of some configurations of set s, with the text of members unknown: its id, or -1.
+
+    which: one configuration; WITHOUT_ROW: those without a row, outside gaps; NO_KEYS: those that `key_walks` does not
+    walk; ALL.
+    """
+    sets, configs, code, leaves = view(c, SETS), view(c, CONFIGS), view(c, CODE), view(c, LEAVES)
+    begin_closure(c)
+    mark_text_unknown(c, s)
+    first = sets[s * SET_W + SET_FIRST]
+    for k in range(first, first + sets[s * SET_W + SET_COUNT]):
+        q = configs[CONFIG_W * k + CONFIG_STATE]
+        op = code[configs[CONFIG_W * k + CONFIG_PC]]
+        has_row = op == PARSE or ((op == LEAF or op == OTHER) and leaves[q * LEAF_W + LEAF_ROW] != -2) or is_gap(c, k)
+        is_selected = k == which or which == ALL or (which == WITHOUT_ROW and not has_row)
+        if is_selected or (which == NO_KEYS and not is_key_prefix(c, k)):
+            pc, reg = configs[CONFIG_W * k + CONFIG_PC] + 0, configs[CONFIG_W * k + CONFIG_REGISTER] + 0
+            if op == OTHER and code[pc + ARG_FINITE] and view(c, OBJECTS)[reg + O_NAMES] == UNKNOWN_NAMES:
+                view(c, HEAD)[UNSURE] = 1
+            if (
+                emit_config(c, pc, q, configs[CONFIG_W * k + CONFIG_NODE], reg, configs[CONFIG_W * k + CONFIG_EXTRA])
+                < 0
+            ):
+                return -1
+    return intern_set(c)
+
+
+@kernel("int64(int64, int64)")
+def drop_keys(c: Any, s: Any) -> Any:
+    """Return the set of the configurations of set s that `key_walks` does not walk: its id, DEAD, or -1."""
+    sets, r = view(c, SETS), s * SET_W
+    has_memo = sets[r + SET_ALLOWED] > NARROW and sets[r + SET_FLAGS] & IS_NAMING == 0
+    if has_memo and sets[r + SET_KEYLESS] >= 0:
+        return sets[r + SET_KEYLESS]
+    others = select_configs(c, s, NO_KEYS)
+    if others >= 0 and has_memo:
+        sets[r + SET_KEYLESS] = others
+    return others
+
+
 @kernel("int64(int64, int64, int64, int64, int64, int64, int64, int64)")
 def walk_trie(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, least: Any, most: Any) -> Any:
     """Set the bits of all tokens below trie node `root` that set `start` accepts. Return 0 or -1.
@@ -144,7 +187,7 @@ def walk_trie(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, 
     """
     head, sets, wide, route = view(c, HEAD), view(c, SETS), view(c, WIDE), view(c, ROUTE)
     trie, edges, stack = view(c, TRIE), view(c, TRIE_EDGES), view(c, STACK)
-    limit = size(c, STACK) // 2 - 3 * 258
+    limit = size(c, STACK) // 2 - WALK_W * 258
     top = 0
     stack[0], stack[1], stack[2] = root, start, 0
     while top >= 0:
@@ -155,6 +198,26 @@ def walk_trie(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, 
         depth += 1
         top -= 1
         head[VISITED] += 1
+        if depth > size(c, ROUTE):
+            return request(c, FULL, ROUTE)
+        if s < 0:
+            head[STEPS] += 1
+            if head[STEPS] > head[MOST_STEPS]:
+                return request(c, SPENT, 0)
+            top = walk_key(c, top + 2, depth, out, least, most) - 1
+            if top == -2:
+                return -1
+            continue
+        if sets[s * SET_W + SET_FLAGS] & HAS_KEYS:
+            count = top + 1
+            top = push_keys(c, count, node, s, stack[WALK_W * count + WALK_BYTE] + 0) - 1
+            if top == -2:
+                return -1
+            if top + 1 - count == sets[s * SET_W + SET_COUNT]:
+                continue
+            s = drop_keys(c, s)
+            if s < 0:
+                return -1
         r = s * SET_W
         n = sets[r + SET_ALLOWED]
         first, last = trie[TRIE_W * node + TRIE_FIRST_EDGE] + 0, trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE] + 0
@@ -164,8 +227,6 @@ def walk_trie(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, 
             return request(c, SPENT, 0)
         if WALK_W * top > limit:
             return request(c, FULL, STACK)
-        if depth > size(c, ROUTE):
-            return request(c, FULL, ROUTE)
         # Iterate over the edges of the node if many bytes are allowed, else over the allowed bytes.
         for k in range(last - first if is_wide else n):
             if is_wide:
@@ -235,69 +296,6 @@ def walk_trie(c: Any, root: Any, start: Any, exact: Any, origin: Any, out: Any, 
                 top += 1
                 stack[WALK_W * top + WALK_NODE], stack[WALK_W * top + WALK_SET] = child, after
                 stack[WALK_W * top + WALK_BYTE] = depth << 8 | b
-    return 0
-
-
-@inlined("int64(int64, int64)")
-def is_gap(c: Any, k: Any) -> Any:
-    """Return whether configuration k is in a gap without a least length."""
-    configs, code = view(c, CONFIGS), view(c, CODE)
-    pc = configs[CONFIG_W * k + CONFIG_PC]
-    if code[pc] != LEAF or code[pc + ARG_LOW] > 0:
-        return 0
-    return 1 if view(c, LEAVES)[configs[CONFIG_W * k + CONFIG_STATE] * LEAF_W + LEAF_FLAGS] & LEAF_GAP else 0
-
-
-@kernel("int64(int64, int64, int64)")
-def select_configs(c: Any, s: Any, which: Any) -> Any:
-    """Return the set of some configurations of set s, with the text of members unknown: its id, or -1.
-
-    which: one configuration; -1: those without a row, outside gaps; -2: all.
-    """
-    sets, configs, code, leaves = view(c, SETS), view(c, CONFIGS), view(c, CODE), view(c, LEAVES)
-    begin_closure(c)
-    mark_text_unknown(c, s)
-    first = sets[s * SET_W + SET_FIRST]
-    for k in range(first, first + sets[s * SET_W + SET_COUNT]):
-        q = configs[CONFIG_W * k + CONFIG_STATE]
-        op = code[configs[CONFIG_W * k + CONFIG_PC]]
-        has_row = op == PARSE or ((op == LEAF or op == OTHER) and leaves[q * LEAF_W + LEAF_ROW] != -2) or is_gap(c, k)
-        if (which == -1 and not has_row) or k == which or which == -2:
-            pc, reg = configs[CONFIG_W * k + CONFIG_PC] + 0, configs[CONFIG_W * k + CONFIG_REGISTER] + 0
-            if op == OTHER and code[pc + ARG_FINITE] and view(c, OBJECTS)[reg + O_NAMES] == UNKNOWN_NAMES:
-                view(c, HEAD)[UNSURE] = 1
-            if (
-                emit_config(c, pc, q, configs[CONFIG_W * k + CONFIG_NODE], reg, configs[CONFIG_W * k + CONFIG_EXTRA])
-                < 0
-            ):
-                return -1
-    return intern_set(c)
-
-
-@kernel("int64(int64, int64, int64, int64, int64)")
-def clear_subtree(c: Any, root: Any, out: Any, least: Any, most: Any) -> Any:
-    """Clear the tokens of a subtree that left their leaf after least .. most characters. Return 0 or -1."""
-    trie, edges, tokens, stack, mask = view(c, TRIE), view(c, TRIE_EDGES), view(c, TRIE_TOKENS), view(c, STACK), at(out)
-    if root < size(c, TRIE_END):
-        end = view(c, TRIE_END)[root]
-        for k in range(trie[TRIE_W * root + TRIE_FIRST_TOKEN], trie[TRIE_W * end + TRIE_FIRST_TOKEN]):
-            token = tokens[ENTRY_W * k + ENTRY_TOKEN]
-            mask[token >> 5] &= ~(1 << (token & 31))
-        return 0
-    top = 0
-    stack[0] = root
-    while top >= 0:
-        node = stack[top] + 0
-        top -= 1
-        for k in range(trie[TRIE_W * node + TRIE_FIRST_TOKEN], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_TOKEN]):
-            if least <= tokens[ENTRY_W * k + ENTRY_CHARACTERS] & (ESCAPED - 1) <= most:
-                token = tokens[ENTRY_W * k + ENTRY_TOKEN]
-                mask[token >> 5] &= ~(1 << (token & 31))
-        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
-            top += 1
-            if top >= size(c, STACK):
-                return request(c, FULL, STACK)
-            stack[top] = edges[e] >> 8
     return 0
 
 
