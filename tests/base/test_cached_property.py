@@ -59,4 +59,4 @@ def test_errors_are_not_kept() -> None:
 
     for _ in range(2):
         with pytest.raises(KeyError):
-            Failing().value
+            assert Failing().value
