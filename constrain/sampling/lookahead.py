@@ -3,10 +3,15 @@
 Only the `FOLLOWED` likeliest allowed tokens are followed to their states. All others together are the *rest*: they
 share the value of the slot that the text itself would have with one token less, and one of them is drawn by its
 probability under the model. So the sum over all allowed tokens stays exact however few are followed.
+
+The *exit rate* of a text says how readily the model leaves its abstract state: the share of the allowed probability
+that leads to other states or ends the text, averaged over the texts before it in the same state, the last one counting
+half, the one before it a quarter, and so on. It is NaN for a text whose last token led to another state.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,7 +23,7 @@ from .core.language_model import check_mass
 from .core.results import log_sum
 from .core.token_masses import Masses, draw_index, enumerate_tokens
 from .learned_twist.state_numbers import StateNumbers
-from .learned_twist.value_table import BANDS, find_band
+from .learned_twist.value_table import BANDS, COLUMNS, find_band, find_pace
 from .particles import ParticleNode, Prefixes, list_logprobs_under
 
 if TYPE_CHECKING:
@@ -79,7 +84,8 @@ class Lookahead:
     tokens, slots: int64 [k], the tokens that were followed, ascending, and the slot after each. logs: float64 [k],
     their log-probabilities. rest: the other allowed tokens, None if there are none. own_slot: slot of the text with one
     token less, which stands for what follows the rest. end_log: log-probability of the end, -inf if the text may not
-    end. log_mass: of all that is allowed. nbytes: size in memory.
+    end. log_mass: of all that is allowed.
+    exit_rate: of the texts with one token more in the same state. nbytes: size in memory.
     """
 
     tokens: Ints
@@ -89,7 +95,12 @@ class Lookahead:
     own_slot: int
     end_log: float
     log_mass: float
+    exit_rate: float
     nbytes: int
+
+    def exit_rate_after(self, slot: int) -> float:
+        """Return the exit rate of the text after a token that leads to a slot."""
+        return self.exit_rate if slot // COLUMNS == self.own_slot // COLUMNS else math.nan
 
     @property
     def rest_log(self) -> float:
@@ -142,16 +153,23 @@ def _finish(
 ) -> Lookahead:  # fmt: skip
     """Follow the tokens, unless their slots are known."""
     own = find_slot(node, left - 1, numbers)
+    log_mass = log_sum(np.append(logs, [end_log, -np.inf if rest is None else rest.log_mass]))
+    check_mass(log_mass)
     if known is not None and np.array_equal(known[0], tokens):
         slots = known[1]
     elif len(tokens):
-        slots = _follow(node, tokens, left - 1, numbers, own // BANDS)
+        slots = _follow(node, tokens, left - 1, numbers, own // COLUMNS)
     else:
         slots = np.empty(0, np.int64)
-    log_mass = log_sum(np.append(logs, [end_log, -np.inf if rest is None else rest.log_mass]))
-    check_mass(log_mass)
+    stays = slots // COLUMNS == own // COLUMNS
+    exits = log_sum(np.append(logs[~stays], end_log))
+    share = math.exp(min(0.0, exits - log_mass)) if log_mass > -np.inf else 1.0
+    rate = share if math.isnan(node.exit_rate) else (node.exit_rate + share) / 2
+    shift = BANDS * find_pace(rate)
+    slots = slots - slots % COLUMNS + slots % BANDS + np.where(stays, shift, 0)
+    own += shift - BANDS * find_pace(node.exit_rate)
     size = 24 * len(tokens) + (rest.masses.nbytes if isinstance(rest, SummedRest) else 0)
-    return Lookahead(tokens, logs, slots, rest, own, end_log, log_mass, size)
+    return Lookahead(tokens, logs, slots, rest, own, end_log, log_mass, rate, size)
 
 
 def find_slot(node: ParticleNode, left: int, numbers: StateNumbers) -> int:
@@ -161,7 +179,7 @@ def find_slot(node: ParticleNode, left: int, numbers: StateNumbers) -> int:
     number = numbers.find(state)
     if number < 0:
         number = numbers.add(state, tuple(position.tokens))
-    return BANDS * number + find_band(state.least, left)
+    return COLUMNS * number + BANDS * find_pace(node.exit_rate) + find_band(state.least, left)
 
 
 def _follow(node: ParticleNode, tokens: Ints, left: int, numbers: StateNumbers, own: int) -> Ints:
@@ -175,7 +193,7 @@ def _follow(node: ParticleNode, tokens: Ints, left: int, numbers: StateNumbers, 
             if number < 0:
                 assert state is not None
                 number = numbers.add(state, (*position.tokens, token))
-            slots[state] = BANDS * number + find_band(numbers.least_of(number), left)
+            slots[state] = COLUMNS * number + find_band(numbers.least_of(number), left)
     return np.array([slots[state] for state in states], np.int64)
 
 

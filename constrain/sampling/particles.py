@@ -81,7 +81,8 @@ class TokenDistribution(NamedTuple):
 class ParticleNode:
     """A text: that of its parent and one token more.
 
-    row: the model's row at this text, while it is cached. ended: whether the token is an end token. logprob: of the
+    row: the model's row at this text, while it is cached. exit_rate: for learned
+    twists, see `lookahead`. ended: whether the token is an end token. logprob: of the
     text under the model. slot: row of this text in the last call of the model that included it. distribution, value:
     cached by movers and twists (a TokenDistribution, Masses or Lookahead, and log psi).
     """
@@ -91,6 +92,7 @@ class ParticleNode:
         "depth",
         "distribution",
         "ended",
+        "exit_rate",
         "logprob",
         "matcher",
         "parent",
@@ -107,7 +109,7 @@ class ParticleNode:
         self.row: NDArray[np.floating[Any]] | None = None
         self.distribution: object | None = None
         self.value: float | None = None
-        self.slot = 0
+        self.slot, self.exit_rate = 0, math.nan
 
     @property
     def tokens(self) -> list[int]:

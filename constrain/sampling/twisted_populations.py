@@ -162,8 +162,10 @@ def grow_twisted_population(
         for i in range(particles):
             if nodes[i].ended or log_weights[i] == -np.inf:
                 continue
-            move, psi[i] = _draw_move(steps[nodes[i]], prefixes.ends[0], rng)
+            step = steps[nodes[i]]
+            move, slot, psi[i] = _draw_move(step, prefixes.ends[0], rng)
             nodes[i] = prefixes.child(nodes[i], move)
+            nodes[i].exit_rate = step.ahead.exit_rate_after(slot)
             log_weights[i] += move.log_weight
             if nodes[i].ended:
                 log_weights[i] += log_potential(prefixes, nodes[i], left - 1, settings)
@@ -196,17 +198,18 @@ def _prepare_step(ahead: Lookahead, visited: VisitedPrefix | None, values: Value
     return _Step(ahead, log_ahead, psi, weights, np.cumsum(proposal))
 
 
-def _draw_move(step: _Step, end: int, rng: np.random.Generator) -> tuple[Move, float]:
-    """Draw a token. Return the move, whose weight is that of the proposal alone, and log psi of the text after it."""
+def _draw_move(step: _Step, end: int, rng: np.random.Generator) -> tuple[Move, int, float]:
+    """Draw a token. Return the move, whose weight is that of the proposal alone, and slot and log psi of the text after
+    it."""
     ahead, followed = step.ahead, len(step.ahead.tokens)
     index = int(np.searchsorted(step.edges, rng.random() * step.edges[-1], side="right"))
     if index == len(step.edges):  # rounding can exceed the last possible token
         index = int(step.edges.searchsorted(step.edges[-1]))
     weight, psi = float(step.weights[index]), float(step.values[index])
     if index < followed:
-        return Move(int(ahead.tokens[index]), float(ahead.logs[index]), weight), psi
+        return Move(int(ahead.tokens[index]), float(ahead.logs[index]), weight), int(ahead.slots[index]), psi
     if index == followed:
         assert ahead.rest is not None
         token, logprob = ahead.rest.draw(rng)
-        return Move(token, logprob, weight), psi
-    return Move(end, ahead.end_log, weight), 0.0
+        return Move(token, logprob, weight), ahead.own_slot, psi
+    return Move(end, ahead.end_log, weight), ahead.own_slot, 0.0

@@ -247,7 +247,8 @@ def test_scouts_find_what_is_hidden_and_the_gap_says_when_they_have() -> None:
     schedule = open_schedule(Prefixes(case.lm, case.constraint), 16, settings, False)
     rng = np.random.default_rng(0)
     log_zs = [schedule.grow(rng).log_z for _ in range(12)]
-    assert log_zs[6:] == pytest.approx([truth] * 6, abs=0.05)
+    assert np.logaddexp.reduce(log_zs[6:]) - math.log(6) == pytest.approx(truth, abs=0.05)
+    assert log_zs[6:] == pytest.approx([truth] * 6, abs=0.15)
     assert schedule.finish() < 0.1
 
 

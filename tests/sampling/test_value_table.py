@@ -28,7 +28,16 @@ from constrain.sampling.learned_twist.kept_tables import (
 )
 from constrain.sampling.learned_twist.state_numbers import StateNumbers, renumber
 from constrain.sampling.learned_twist.value_backups import back_up, measure_gap
-from constrain.sampling.learned_twist.value_table import BANDS, PRICE, Values, find_band, fit_line
+from constrain.sampling.learned_twist.value_table import (
+    BANDS,
+    COLUMNS,
+    PACES,
+    PRICE,
+    Values,
+    find_band,
+    find_pace,
+    fit_line,
+)
 from constrain.sampling.learned_twist.visited_prefixes import VisitedPrefix, VisitedPrefixes
 from constrain.sampling.lookahead import FOLLOWED, ListedRest, SummedRest, list_likely
 from constrain.vocabulary.vocabulary import Vocabulary
@@ -133,25 +142,32 @@ def numbers_of(least: list[int]) -> StateNumbers:
 def test_an_empty_table_prices_the_least_rest() -> None:
     table = replace(new_table(cases()["pieces"].constraint), numbers=numbers_of([0, 10]))
     values = Values(table)
-    assert values.of_slots(np.array([0, BANDS + 3])).tolist() == [0.0, -PRICE * 10]
-    assert Values(table, unseen=0.0).of_slots(np.array([BANDS])).tolist() == [0.0]
+    assert values.of_slots(np.array([0, COLUMNS + 3])).tolist() == [0.0, -PRICE * 10]
+    assert Values(table, unseen=0.0).of_slots(np.array([COLUMNS])).tolist() == [0.0]
 
 
 def test_what_stands_in_for_an_unknown_slot() -> None:
-    """The nearest band, more tokens left first; then the coarse state; then the line."""
-    nan = math.nan
+    """The nearest band of the same pace, more tokens left first; then other paces, the coarse state, and the line."""
+    logs, coarse = np.full((3, PACES, BANDS), math.nan), np.full((2, PACES, BANDS), math.nan)
+    logs[0, 1, [1, 3]] = -1.0, -3.0
+    coarse[0, 0, 0] = -7.0
     table = ValueTable(
-        numbers_of([5, 5, 9]), 10, np.array([[nan, -1.0, nan, -3.0], [nan] * 4, [nan] * 4]), np.zeros((3, 4)),
-        np.array([[-7.0, nan, nan, nan], [nan] * 4]), np.array([4 * 1 + 12]), np.array([-0.5]), np.array([1.0]),
-        (-2.0, -0.25),
+        numbers_of([5, 5, 9]), 10, logs.reshape(3, -1), np.zeros((3, COLUMNS)), coarse.reshape(2, -1),
+        np.array([4 * 1 + 12]), np.array([-0.5]), np.array([1.0]), (-2.0, -0.25),
     )  # fmt: skip
-    filled = Values(table).slots.reshape(-1, BANDS)
-    assert filled[0].tolist() == [-1.0, -1.0, -3.0, -3.0]
-    assert filled[1].tolist() == [-7.0, -3.25, -3.25, -3.25]
-    assert filled[2].tolist() == [-4.25] * 4
-    assert Values(table, unseen=0.0).slots.reshape(-1, BANDS)[1].tolist() == [0.0] * 4
+    filled = Values(table).slots.reshape(-1, PACES, BANDS)
+    assert filled[0].tolist() == [[-1.0, -1.0, *[-3.0] * (BANDS - 2)]] * PACES
+    assert filled[1, 0].tolist() == [-7.0, *[-3.25] * (BANDS - 1)]
+    assert (filled[1, 1:] == -3.25).all() and (filled[2] == -4.25).all()
+    assert (Values(table, unseen=0.0).slots.reshape(-1, COLUMNS)[1] == 0).all()
     known = Values(table).of_pairs(np.array([1, 1]), np.array([6, 7]))
     assert known.tolist() == [-0.5, -1.0]
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_paces_rise_with_exit_rates(one: float, other: float) -> None:
+    assert find_pace(math.nan) == 0
+    assert 0 < find_pace(min(one, other)) <= find_pace(max(one, other)) < PACES
 
 
 @given(st.integers(0, 1000), st.integers(0, 1000))
@@ -179,13 +195,13 @@ def tries(draw: Any) -> VisitedPrefixes:
         token = -1 if parent is None else draw(st.integers(0, 3))
         if parent is not None and token in parent.children:
             continue
-        one = visited.add(parent, draw(st.integers(0, 3 * BANDS - 1)), token, draw(st.floats(0.01, 0.3)))
+        one = visited.add(parent, draw(st.integers(0, 3 * COLUMNS - 1)), token, draw(st.floats(0.01, 0.3)))
         one.tokens = np.array(sorted(draw(st.sets(st.integers(0, 3), max_size=3))), np.int64)
         count = len(one.tokens)
-        one.slots = np.array(draw(st.lists(st.integers(0, 4 * BANDS - 1), min_size=count, max_size=count)), np.int64)
+        one.slots = np.array(draw(st.lists(st.integers(0, 4 * COLUMNS - 1), min_size=count, max_size=count)), np.int64)
         one.probs = np.array(draw(st.lists(st.floats(0.01, 0.2), min_size=count, max_size=count)))
         one.end_prob, one.rest_prob = draw(st.sampled_from([0.0, 0.1])), draw(st.floats(0.0, 0.1))
-        one.rest_slot = draw(st.integers(0, 3 * BANDS - 1))
+        one.rest_slot = draw(st.integers(0, 3 * COLUMNS - 1))
     return visited
 
 
@@ -206,6 +222,29 @@ def value_by_definition(one: VisitedPrefix, values: Values) -> float:
     return min(max(total, 1e-250), 1.0)
 
 
+def log_mean(texts: list[VisitedPrefix]) -> float:
+    return math.log(sum(one.value or 0.0 for one in texts) / len(texts))
+
+
+def shrink_by_definition(texts: list[VisitedPrefix], towards: float) -> float:
+    """The log-mean of n texts, drawn towards a value that counts for half a text; never lower than caution allows."""
+    n = len(texts)
+    return max((n * log_mean(texts) + 0.5 * towards) / (n + 0.5), towards + 3 * math.log(0.5 / (n + 0.5)))
+
+
+def log_of_slot(slot: int, texts: list[VisitedPrefix], table: ValueTable) -> float:
+    """From the coarse state to the state and to the slot, all of them in the same band."""
+    state, band, numbers = slot // COLUMNS, slot % BANDS, table.numbers
+    near = [x for x in texts if x.slot % BANDS == band]
+    alike = [x for x in near if numbers.coarse_of(x.slot // COLUMNS) == numbers.coarse_of(state)]
+    value = log_mean(alike)
+    if value <= math.log(1e-200):
+        line = min(0.0, table.line[0] + table.line[1] * numbers.least_of(state))
+        value = line + 3 * math.log(0.5 / (len(alike) + 0.5))
+    value = shrink_by_definition([x for x in near if x.slot // COLUMNS == state], value)
+    return shrink_by_definition([x for x in near if x.slot == slot], value)
+
+
 @settings(max_examples=60, deadline=None)
 @given(tries())
 def test_backups_are_the_equation(visited: VisitedPrefixes) -> None:
@@ -213,21 +252,15 @@ def test_backups_are_the_equation(visited: VisitedPrefixes) -> None:
     table = back_up(visited, prior, prior, sweeps=1)
     for one in visited.listed:
         assert one.value == pytest.approx(value_by_definition(one, Values(prior)), rel=1e-9)
-    slots: dict[int, list[float]] = {}
     for one in visited.listed:
-        assert one.value is not None
-        slots.setdefault(one.slot, []).append(one.value)
-    for slot, found in slots.items():
-        if max(found) > 1e-200:
-            assert math.exp(table.logs.reshape(-1)[slot]) == pytest.approx(np.mean(found), rel=1e-9)
-        assert table.counts.reshape(-1)[slot] == len(found)
+        slot = log_of_slot(one.slot, visited.listed, table)
+        assert table.logs.reshape(-1)[one.slot] == pytest.approx(slot)
+        assert table.counts.reshape(-1)[one.slot] == sum(other.slot == one.slot for other in visited.listed)
     for one in visited.listed[1:]:
+        alike = [x for x in visited.listed[1:] if (x.slot, x.token) == (one.slot, one.token)]
         code = one.slot * prior.size + one.token
-        alike = [x.value for x in visited.listed[1:] if x.slot * prior.size + x.token == code and x.value is not None]
-        mean, slot_log = float(np.mean(alike)), table.logs.reshape(-1)[one.slot]
-        if mean > 1e-200:
-            wanted = (len(alike) * math.log(mean) + 0.5 * slot_log) / (len(alike) + 0.5)
-            assert table.pair_logs[table.pairs == code].tolist() == pytest.approx([wanted])
+        wanted = shrink_by_definition(alike, log_of_slot(one.slot, visited.listed, table))
+        assert table.pair_logs[table.pairs == code].tolist() == pytest.approx([wanted])
     low, high = measure_gap(visited, table)
     assert low <= high + 1e-9
 
@@ -235,12 +268,12 @@ def test_backups_are_the_equation(visited: VisitedPrefixes) -> None:
 def test_texts_that_all_died_do_not_make_a_slot_impossible() -> None:
     visited = VisitedPrefixes()
     root = visited.add(None, 0, -1, 1.0)
-    root.tokens, root.slots, root.probs = np.array([0, 1]), np.array([BANDS, 2 * BANDS]), np.array([0.5, 0.5])
+    root.tokens, root.slots, root.probs = np.array([0, 1]), np.array([COLUMNS, 2 * COLUMNS]), np.array([0.5, 0.5])
     for token in (0, 1):
-        visited.add(root, BANDS, token, 0.5)
+        visited.add(root, COLUMNS, token, 0.5)
     prior = replace(new_table(cases()["pieces"].constraint), numbers=numbers_of([3, 4, 4]))
     table = back_up(visited, prior, prior)
-    assert -50 < table.logs[1, 0] < Values(prior).of_slots(np.array([BANDS]))[0] + 1
+    assert -50 < table.logs[1, 0] < Values(prior).of_slots(np.array([COLUMNS]))[0] + 1
     assert (table.pair_logs > -60).all()
 
 

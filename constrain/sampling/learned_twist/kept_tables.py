@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .state_numbers import StateNumbers, renumber
-from .value_table import BANDS, ValueTable, empty_table
+from .value_table import COLUMNS, ValueTable, empty_table
 
 if TYPE_CHECKING:
     from ...engine.constraint import Constraint
@@ -73,15 +73,15 @@ def renumber_table(table: ValueTable, constraint: Constraint) -> ValueTable:
     numbers, found = renumber(constraint, table.numbers.examples)
     known = found[: len(table.logs)]
     rows = known >= 0
-    logs, counts = np.full((len(numbers), BANDS), np.nan), np.zeros((len(numbers), BANDS))
+    logs, counts = np.full((len(numbers), COLUMNS), np.nan), np.zeros((len(numbers), COLUMNS))
     logs[known[rows]], counts[known[rows]] = table.logs[rows], table.counts[rows]
     coarse = numbers.coarse
-    coarse_logs = np.full((int(coarse.max(initial=-1)) + 1, BANDS), np.nan)
+    coarse_logs = np.full((int(coarse.max(initial=-1)) + 1, COLUMNS), np.nan)
     for number, one in zip(coarse.tolist(), logs):
         coarse_logs[number] = np.where(np.isnan(one), coarse_logs[number], one)
     slots, tokens = np.divmod(table.pairs, table.size)
-    states = found[slots // BANDS]
-    codes = np.where(states >= 0, (states * BANDS + slots % BANDS) * table.size + tokens, -1)
+    states = found[slots // COLUMNS]
+    codes = np.where(states >= 0, (states * COLUMNS + slots % COLUMNS) * table.size + tokens, -1)
     codes, first = np.unique(codes, return_index=True)
     codes, first = codes[codes >= 0], first[codes >= 0]
     return replace(

@@ -25,11 +25,11 @@ from ...base.file_names import check_file_name
 from ...engine.constraint import Constraint
 from .kept_tables import drop_table, keep_table, renumber_table, take_table
 from .state_numbers import StateNumbers
-from .value_table import BANDS, ValueTable
+from .value_table import COLUMNS, ValueTable
 
 __all__ = ["load_table", "save_table"]
 
-FORMAT = 1
+FORMAT = 2
 ARRAYS = {
     "head": (np.int64, 1), "name": (np.uint8, 1), "example_tokens": (np.int32, 1), "example_starts": (np.int64, 1),
     "logs": (np.float64, 2), "counts": (np.float64, 2), "pairs": (np.int64, 1), "pair_logs": (np.float64, 1),
@@ -150,12 +150,12 @@ def _check_table(arrays: dict[str, NDArray[Any]], constraint: Constraint) -> Val
     starts, tokens = arrays["example_starts"].tolist(), arrays["example_tokens"].tolist()
     size, states = constraint.vocabulary.size, len(logs)
     _check(len(head) == 3 and head[0] == FORMAT and head[1] == size and head[2] >= 0, "another version or vocabulary")
-    _check(logs.shape == counts.shape == (states, BANDS), "shapes of values")
+    _check(logs.shape == counts.shape == (states, COLUMNS), "shapes of values")
     _check(len(starts) == states + 1 and starts[0] == 0 and starts[-1] == len(tokens), "examples")
     _check(all(a <= b for a, b in zip(starts, starts[1:])) and all(0 <= token < size for token in tokens), "examples")
     _check(len(pairs) == len(arrays["pair_logs"]) == len(arrays["pair_counts"]), "pairs")
     _check(bool((np.diff(pairs) > 0).all()), "pairs not ascending")
-    _check(not len(pairs) or (pairs[0] >= 0 and pairs[-1] < states * BANDS * size), "pairs out of range")
+    _check(not len(pairs) or (pairs[0] >= 0 and pairs[-1] < states * COLUMNS * size), "pairs out of range")
     for name in ("logs", "pair_logs"):
         values = arrays[name].astype(np.float64)
         values = values[~np.isnan(values)] if name == "logs" else values
@@ -166,7 +166,7 @@ def _check_table(arrays: dict[str, NDArray[Any]], constraint: Constraint) -> Val
     _check(len(line) == 2 and all(np.isfinite(line)) and line[1] <= 0, "the line")
     numbers = StateNumbers(-1)
     numbers.examples = [tuple(tokens[a:b]) for a, b in zip(starts, starts[1:])]
-    none = np.empty((0, BANDS))
+    none = np.empty((0, COLUMNS))
     return ValueTable(
         numbers, size, logs, counts, none, pairs, arrays["pair_logs"], arrays["pair_counts"],
         (line[0], line[1]), head[2],

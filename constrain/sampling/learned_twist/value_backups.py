@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .value_table import BANDS, Values, ValueTable, fit_line
+from .value_table import BANDS, COLUMNS, PACES, Values, ValueTable, fit_line
 from .visited_prefixes import VisitedPrefix, VisitedPrefixes
 
 __all__ = ["back_up", "compute_values", "measure_gap"]
@@ -35,8 +35,11 @@ SMALLEST = 1e-250
 PRIOR = 4.0
 """Most texts that values from earlier calls count for."""
 DEAD = math.log(1e-200)
-"""Log-mean below which no text seen could be completed. That n texts could not does not say that none can: such values
-are taken as 0.5 / (n + 0.5) of what they would be if nothing had been seen (Krichevsky & Trofimov 1981)."""
+"""Log-mean below which no text seen could be completed."""
+CAUTION = 3.0
+"""n texts of small value lower an estimate by no more than (SHRINK / (n + SHRINK)) ** CAUTION: that one could hardly be
+completed does not say that none can. A value far
+too small makes the weights of later texts jump up, one too large only lets some particles die."""
 
 
 @dataclass(frozen=True)
@@ -153,24 +156,23 @@ def _average(layout: _Layout, values: Floats, prior: ValueTable, capped: float =
     """Return the table of the mean values of slots and pairs, each with its prior one."""
     numbers = prior.numbers
     states = len(numbers)
-    slots = _mean_by(layout.slots, values, states * BANDS, _pad(prior.logs, states), _pad(prior.counts, states), capped)
-    logs, counts = slots.logs.reshape(-1, BANDS), slots.counts.reshape(-1, BANDS)
+    slots = _mean_by(
+        layout.slots, values, states * COLUMNS, _pad(prior.logs, states), _pad(prior.counts, states), capped
+    )
+    logs, counts = slots.logs.reshape(-1, COLUMNS), slots.counts.reshape(-1, COLUMNS)
     coarse = numbers.coarse
-    coarse_slots = coarse[layout.slots // BANDS] * BANDS + layout.slots % BANDS
+    coarse_slots = coarse[layout.slots // COLUMNS] * COLUMNS + layout.slots % COLUMNS
     size = int(coarse.max()) + 1
-    coarse_logs = _mean_by(coarse_slots, values, size * BANDS, _pad(prior.coarse_logs, size), np.zeros(0), 0.0).logs
+    coarse_logs = _mean_by(coarse_slots, values, size * COLUMNS, _pad(prior.coarse_logs, size), np.zeros(0), 0.0).logs
     known = slots.logs > DEAD
     coarse_logs[coarse_logs < DEAD] = np.nan
-    least = np.repeat(numbers.least, BANDS)[known].astype(np.float64)
+    least = np.repeat(numbers.least, COLUMNS)[known].astype(np.float64)
     line = fit_line(least, slots.logs[known]) if known.any() else prior.line
     table = replace(
-        prior, logs=logs, counts=counts, coarse_logs=coarse_logs.reshape(-1, BANDS), line=line,
+        prior, logs=logs, counts=counts, coarse_logs=coarse_logs.reshape(-1, COLUMNS), line=line,
         pairs=np.empty(0, np.int64), pair_logs=np.empty(0), pair_counts=np.empty(0), populations=1,
     )  # fmt: skip
-    dead = logs < DEAD
-    if dead.any():
-        unseen = Values(replace(table, logs=np.where(dead, np.nan, logs))).slots.reshape(-1, BANDS)
-        table = replace(table, logs=np.where(dead, unseen + np.log(0.5 / (counts + 0.5)), logs))
+    table = replace(table, logs=_shrink_slots(logs, counts, table))
     return _average_pairs(layout, values, prior, table, capped)
 
 
@@ -185,9 +187,39 @@ def _average_pairs(layout: _Layout, values: Floats, prior: ValueTable, table: Va
     means = _mean_by(codes.searchsorted(seen), values[drawn], len(codes), logs, counts, capped)
     fresh = np.bincount(codes.searchsorted(seen), minlength=len(codes)) > 0
     slot_logs = Values(table).of_slots(codes // prior.size)
-    shrunk = (means.counts * means.logs + SHRINK * slot_logs) / (means.counts + SHRINK)
-    shrunk = np.where(means.logs < DEAD, slot_logs + np.log(0.5 / (means.counts + 0.5)), shrunk)
+    shrunk = _shrink(means.logs, means.counts, slot_logs)
     return replace(table, pairs=codes, pair_logs=np.where(fresh, shrunk, means.logs), pair_counts=means.counts)
+
+
+def _shrink_slots(logs: Floats, counts: Floats, table: ValueTable) -> Floats:
+    """Return logs of means of slots, drawn towards those of the same state and band at any pace, and these towards
+    those of the same coarse state and band. float64 [K, COLUMNS], NaN where there is none.
+    """
+    numbers, split = table.numbers, (len(logs), PACES, BANDS)
+    sums = np.where(np.isnan(logs), 0.0, counts * np.exp(logs)).reshape(split).sum(1)
+    numbers_of = np.where(np.isnan(logs), 0.0, counts).reshape(split).sum(1)
+    coarse = numbers.coarse[: len(logs)]
+    size = int(coarse.max()) + 1
+    coarse_sums, coarse_counts = np.zeros((size, BANDS)), np.zeros((size, BANDS))
+    np.add.at(coarse_sums, coarse, sums)
+    np.add.at(coarse_counts, coarse, numbers_of)
+    intercept, slope = table.line
+    guesses = np.minimum(0.0, intercept + slope * numbers.least[: len(logs), None].astype(np.float64))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wide = np.log(coarse_sums / coarse_counts)[coarse]
+        wide = np.where(wide > DEAD, wide, guesses + CAUTION * np.log(SHRINK / (coarse_counts[coarse] + SHRINK)))
+        state = _shrink(np.log(sums / numbers_of), numbers_of, wide)
+    shrunk = _shrink(logs.reshape(split), counts.reshape(split), state[:, None, :])
+    return np.where(np.isnan(logs), np.nan, shrunk.reshape(logs.shape))
+
+
+def _shrink(logs: Floats, counts: Floats, towards: Floats) -> Floats:
+    """Return weighted means of logs (means of `counts` texts) and of `towards`, which counts for SHRINK texts, but no
+    less than (SHRINK / (counts + SHRINK)) ** CAUTION times `towards`.
+    """
+    with np.errstate(invalid="ignore"):
+        means = (counts * logs + SHRINK * towards) / (counts + SHRINK)
+    return np.maximum(means, towards + CAUTION * np.log(SHRINK / (counts + SHRINK)))
 
 
 def _mean_by(groups: Ints, values: Floats, size: int, logs: Floats, counts: Floats, capped: float) -> _Means:
@@ -208,6 +240,6 @@ def _mean_by(groups: Ints, values: Floats, size: int, logs: Floats, counts: Floa
 
 
 def _pad(rows: Floats, count: int) -> Floats:
-    """Return rows [n, BANDS] extended to `count` rows, by NaN for logs and counts alike."""
-    missing = np.full((count - len(rows), BANDS), np.nan)
+    """Return rows [n, COLUMNS] extended to `count` rows, by NaN for logs and counts alike."""
+    missing = np.full((count - len(rows), COLUMNS), np.nan)
     return np.concatenate([rows, missing]) if len(missing) else rows

@@ -1,13 +1,15 @@
 """ValueTable: estimates of h(u), the probability that a model continues a text u to one of L within the tokens left.
 
-Texts share an estimate if they agree in a *slot*: the abstract state of the constraint (`engine.abstract_states`) and
-how scarce tokens are, in four steps of tokens left minus a third of the least bytes to the end (`find_band`). A second
+Texts share an estimate if they agree in a *slot*: the abstract state of the constraint (`engine.abstract_states`), a
+band and a pace. The band says how scarce tokens are: tokens left minus a third of the least bytes to the end
+(`find_band`). The pace says how readily the model leaves the state (`find_pace`, of the exit rate that `lookahead`
+defines): a text that repeats itself within a string would seldom end in time. A second
 table has values of (slot, last token). Where nothing is known, a value comes from the first of
 
     (slot, last token)                          learned from at least one text
     slot                                        learned
-    the nearest other band of the same state    learned
-    the coarse state in the same band           learned from states that differ in registers and places only
+    the nearest other band of the same state    learned, at the same pace first
+    the coarse state in the same column         learned from states that differ in registers and places only
     exp(a + b x), b <= 0                        x: least bytes to the end; least squares over all slots
     exp(-PRICE x)                               before anything is learned
 
@@ -24,20 +26,24 @@ from numpy.typing import NDArray
 
 from .state_numbers import StateNumbers
 
-__all__ = ["BANDS", "ValueTable", "Values", "empty_table", "find_band", "fit_line"]
+__all__ = ["BANDS", "COLUMNS", "ValueTable", "Values", "empty_table", "find_band", "find_pace", "fit_line"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-EDGES = (6.0, 16.0, 40.0)
+EDGES = (2.0, 4.0, 7.0, 11.0, 16.0, 24.0, 40.0)
 """Tokens to spare at which bands end."""
 BANDS = len(EDGES) + 1
+RATES = (0.003, 0.02, 0.1)
+"""Exit rates at which paces end."""
+PACES = len(RATES) + 2
+"""The first pace is that of texts whose last token led to another state."""
+COLUMNS = PACES * BANDS
+"""Columns of a state: slot = state * COLUMNS + pace * BANDS + band."""
 BYTES_PER_TOKEN = 3.0
 """Bytes that a token of the rest of a text is taken to have."""
 PRICE = 0.3
 """Nats per byte of the least completion, before anything is learned."""
-NEAREST = (1, 2, 3, -1, -2, -3)
-"""Other bands of a state in the order in which they stand in for one: more tokens left first."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +56,9 @@ class ValueTable:
         The states. It grows while texts are visited; states beyond K are not in the arrays yet.
     size : int
         Tokens of the vocabulary.
-    logs, counts : float64 [K, BANDS]
+    logs, counts : float64 [K, COLUMNS]
         Log of the mean value of the texts seen in each slot, NaN for none; number of these texts.
-    coarse_logs : float64 [C, BANDS]
+    coarse_logs : float64 [C, COLUMNS]
         The same by coarse state.
     pairs : int64 [m], ascending
         Codes of (slot, last token): slot * size + token.
@@ -85,13 +91,18 @@ class ValueTable:
 
 def empty_table(numbers: StateNumbers, size: int) -> ValueTable:
     """Return a table that has learned nothing."""
-    none, nothing = np.empty((0, BANDS)), np.empty(0)
+    none, nothing = np.empty((0, COLUMNS)), np.empty(0)
     return ValueTable(numbers, size, none, none, none, np.empty(0, np.int64), nothing, nothing)
 
 
 def find_band(least: int, left: int) -> int:
     """Return the band of texts that need at least `least` more bytes and have `left` tokens left."""
     return bisect_right(EDGES, left - least / BYTES_PER_TOKEN)
+
+
+def find_pace(exit_rate: float) -> int:
+    """Return the pace of texts with an exit rate: 0 for NaN."""
+    return 0 if exit_rate != exit_rate else 1 + bisect_right(RATES, exit_rate)
 
 
 def fit_line(least: Floats, logs: Floats) -> tuple[float, float]:
@@ -119,7 +130,7 @@ class Values:
 
     @property
     def slots(self) -> Floats:
-        """Log-values by slot, without the last token: float64 [K * BANDS]."""
+        """Log-values by slot, without the last token: float64 [K * COLUMNS]."""
         return self._slots
 
     def of_slots(self, slots: Ints) -> Floats:
@@ -147,7 +158,7 @@ class Values:
 
     def _guess(self, slot: int) -> float:
         """Return the log-value of a slot of a state that is not in the table."""
-        number, band = divmod(slot, BANDS)
+        number, band = divmod(slot, COLUMNS)
         if self.unseen is not None:
             return self.unseen
         coarse = self.table.numbers.coarse_of(number)
@@ -161,15 +172,10 @@ class Values:
     def _fill_slots(self) -> Floats:
         """Return the log-values of all slots of the table, unknown ones estimated."""
         table = self.table
-        filled: Floats = table.logs.copy()
-        for shift in NEAREST:
-            near = np.full_like(filled, np.nan)
-            if shift > 0:
-                near[:, :-shift] = table.logs[:, shift:]
-            else:
-                near[:, -shift:] = table.logs[:, :shift]
-            missing = np.isnan(filled)
-            filled[missing] = near[missing]
+        filled: Floats = table.logs.reshape(-1, PACES, BANDS).copy()
+        _fill_along(filled, 2)
+        _fill_along(filled, 1)
+        filled = filled.reshape(-1, COLUMNS)
         rows, bands = np.nonzero(np.isnan(filled))
         if not len(rows):
             return filled.reshape(-1)
@@ -186,3 +192,16 @@ class Values:
             guesses = np.where(np.isnan(better), guesses, better)
         filled[rows, bands] = guesses
         return filled.reshape(-1)
+
+
+def _fill_along(filled: Floats, axis: int) -> None:
+    """Replace NaN by the nearest number along an axis, that of a higher index first."""
+    size = filled.shape[axis]
+    known = filled.copy()
+    for shift in (*range(1, size), *range(-1, -size, -1)):
+        to, source = [slice(None)] * 3, [slice(None)] * 3
+        to[axis] = slice(None, -shift) if shift > 0 else slice(-shift, None)
+        source[axis] = slice(shift, None) if shift > 0 else slice(None, shift)
+        part = filled[tuple(to)]
+        missing = np.isnan(part)
+        part[missing] = known[tuple(source)][missing]
