@@ -92,7 +92,7 @@ def test_a_state_cache_grows_within_its_budget() -> None:
             matcher.advance(ord("x"))
             matcher.next_bytes()
             most = max(most, matcher._state_cache.bytes_used())
-    assert 0.8 * budget < most < 1.1 * budget
+    assert 0.8 * budget < most < 1.25 * budget  # a slot grows by a quarter at least
     assert len(matcher.tokens) > 8192
 
 
