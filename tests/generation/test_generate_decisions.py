@@ -69,6 +69,7 @@ def test_wrong_combinations_are_refused() -> None:
             run(**more)
 
 
+@pytest.mark.slow
 def test_engines_decide_too() -> None:
     pytest.importorskip("torch")
     with constrain.Engine(made("llama")) as engine:

@@ -24,6 +24,7 @@ WITHOUT_MASS = [name for name in SAMPLERS if name not in ("markov", "exact", "wi
 LEARNING = ("smc", "pimh")
 
 
+@pytest.mark.slow
 def test_trusted_intervals_cover_the_truth_as_often_as_they_say() -> None:
     """The study of `python -m bench faithful.coverage` in small: 12 models, all samplers, log Z and an event."""
     runs = [run for number in range(MODELS) for run in study_model(make_model(number), number, 80)]

@@ -60,8 +60,14 @@ def drawn(sampler: str, n: int, check: object, seed: int = 0, **more: object) ->
     )  # fmt: skip
 
 
+CHECKED = [
+    pytest.param(name, marks=[pytest.mark.slow] if name == "smc" else []) for name in SAMPLERS if name != "markov"
+]
+"""The weights of smc vary most, so its case takes 300 calls."""
+
+
 @pytest.mark.parametrize("kind", CHECKERS)
-@pytest.mark.parametrize("sampler", [name for name in SAMPLERS if name != "markov"])
+@pytest.mark.parametrize("sampler", CHECKED)
 def test_weights_are_proper_for_what_the_checker_accepts(sampler: str, kind: str) -> None:
     """By independent calls: their mean weights of an event have the mean p(event, L, accepted)."""
     more = {"particles": 4, "burn": 0} if sampler == "pimh" else {"particles": 4} if sampler == "smc" else {}

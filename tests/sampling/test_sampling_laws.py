@@ -141,6 +141,7 @@ def test_the_chain_converges_to_the_exact_distribution_on_unusual_vocabularies(n
     assert all(one.logprob == pytest.approx(math.log(case.law()[one.tokens])) for one in draws)
 
 
+@pytest.mark.slow
 def test_the_chain_knows_z_without_bias_where_most_populations_die() -> None:
     """One population of one particle: half of them are dead, and how many are needed depends on that."""
     case = mild("dying", LETTERS, "(a|bbb)c", 3, 4)

@@ -97,6 +97,7 @@ def floats_near(schema: dict[str, Any], random: Random) -> list[float]:
     return found
 
 
+@pytest.mark.slow
 def test_valid_floats_under_500_random_constraints() -> None:
     valid = 0
     for seed in range(CONSTRAINTS):
