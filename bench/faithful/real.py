@@ -28,7 +28,7 @@ from constrain import Vocabulary
 from constrain.base.errors import ConstrainError
 from constrain.sampling.core.results import log_sum
 from constrain.sampling.core.token_masses import Masses
-from constrain.sampling.learned_twist.kept_tables import new_table
+from constrain.sampling.learned_twist.constraint_tables import new_table
 from constrain.sampling.learned_twist.value_table import Values, ValueTable
 from constrain.sampling.lookahead import build_lookahead
 from constrain.sampling.particles import Masked, ParticleNode, Prefixes
@@ -153,14 +153,15 @@ def is_near(row: dict[str, Any]) -> bool:
     return bool(spread.sd <= SPREAD and not spread.dead and agrees(row))
 
 
+def is_worse(learned: Spread, masks: Spread) -> bool:
+    """Whether populations die more often with a table than without, or spread more and find less."""
+    return learned.dead > masks.dead or (learned.sd > max(masks.sd, SPREAD) and learned.log_z < masks.log_z)
+
+
 def judge_rows(rows: list[dict[str, Any]], cost: dict[str, float]) -> list[Verdict]:
     """Return the verdicts."""
     near = [row["name"] for row in rows if is_near(row)]
-    worse = [
-        row["name"] for row in rows
-        if row["learned"].dead > row["masks"].dead
-        or (row["learned"].sd > max(row["masks"].sd, SPREAD) and row["learned"].log_z < row["masks"].log_z)
-    ]  # fmt: skip
+    worse = [row["name"] for row in rows if any(is_worse(row[table], row["masks"]) for table in ("learned", "again"))]
     return [
         Verdict(
             f"sd of log Z-hat at most {SPREAD} nats, and two tables agree, on {WANTED:.0%} of the constraints",
