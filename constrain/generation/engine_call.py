@@ -17,7 +17,6 @@ from ..base.options import Limits, Style
 from ..checking.checked_sampling import MaskOrder
 from ..deciding import Decision
 from ..decoding.model_runner import ModelRunner
-from ..decoding.outcomes import Outcome
 from ..decoding.token_choice import TokenChoice
 from ..forms.sources import free_text
 from ..integrations.transformers_models import LoadedModel
@@ -29,13 +28,12 @@ from .checked_generation import TokenChecks, check_mask_order, is_guiding
 from .draft_plan import Draft, check_forced_drafts, plan_drafts
 from .drawn_texts import DrawnTexts
 from .generation_arguments import Check, ConstraintRequest, check_arguments, check_types
-from .generation_result import Generation, weigh_outcomes
+from .generation_result import weigh_outcomes
 from .healed_prompts import check_healing, heal_request
 from .masked_batches import BatchPrompt
 from .model_preparation import PreparedPrompt, PromptOptions, compile_request, prepare_prompt
 from .prompt_composition import PromptTemplate
 from .prompt_lists import Prompts, is_constraint_list, is_prompt_list, pair_prompts
-from .refused_texts import accept_text
 from .search_arguments import Search, TextSearch, check_search, merge_search
 from .token_options import build_proposal, build_token_choice, find_biased_tokens, replace_end_tokens
 from .type_styles import choose_style
@@ -144,11 +142,6 @@ class EngineCall:
             stats = outcome.stats
             stats.counts = {**stats.counts, "unfinished": texts.unfinished, "refused": texts.refused}
             stats.weights, stats.compile_us = weights, self.compile_us[number]
-
-    def make_generation(self, number: int, outcome: Outcome) -> Generation[Any]:
-        """Return the Generation of a text of one prompt. Raise ValueRefused if it is refused."""
-        prompt = self.prompts[number]
-        return accept_text(outcome, prompt.request, prompt.check, self.vocabulary, prompt.captures, prompt.source)
 
 
 def prepare_call(
