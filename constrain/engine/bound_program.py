@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Protocol
 
 from ..base.options import Limits
 from ..program.program import Program
@@ -10,10 +11,19 @@ from ..vocabulary.vocabulary import Vocabulary
 from .spellable_positions import SpellablePositions
 from .state_cache import StateCache
 
-__all__ = ["BoundProgram"]
+__all__ = ["BoundProgram", "Learned"]
 
 MOST_STATE_CACHES = 64
 """Number of state caches of one program from which on those of finished threads are deleted."""
+
+
+class Learned(Protocol):
+    """Something that was learned about a constraint, such as a table of values for sampling."""
+
+    @property
+    def nbytes(self) -> int:
+        """Its size in memory, which counts towards `BoundProgram.bytes_used`."""
+        ...
 
 
 class BoundProgram:
@@ -29,15 +39,20 @@ class BoundProgram:
         self.spellable = SpellablePositions.of(vocabulary)
         self._state_caches: dict[tuple[int, int], StateCache] = {}  # by thread and worker slot
         self._epoch = -1  # the greatest of the state caches that were dropped
+        self.learned: dict[type, Learned] = {}  # what other packages have learned about it from calls, by class
 
     @property
     def bytes_used(self) -> int:
-        """Bytes of the code and of the filled parts of the state caches."""
+        """Bytes of the code, of the filled parts of the state caches, and of what was learned."""
         state_caches = list(self._state_caches.values())
-        return self.program.code.nbytes + sum(state_cache.bytes_filled() for state_cache in state_caches)
+        learned = sum(one.nbytes for one in list(self.learned.values()))
+        return self.program.code.nbytes + learned + sum(state_cache.bytes_filled() for state_cache in state_caches)
 
     def drop_state_caches(self) -> None:
-        """Drop all state caches. May be called by any thread: a Matcher in use keeps its own until it is deleted."""
+        """Drop all state caches, and what was learned. May be called by any thread: a Matcher in use keeps its own
+        until it is deleted.
+        """
+        self.learned.clear()
         dropped, self._state_caches = list(self._state_caches.values()), {}
         self._epoch = max([self._epoch, *(state_cache.epoch for state_cache in dropped)])
 

@@ -58,7 +58,6 @@ class Constraint(BoundProgram):
         super().__init__(program, vocabulary, limits)
         self.source = source
         self.schema_warnings = schema_warnings
-        self.kept: dict[type, Any] = {}  # what other packages keep with a constraint between calls, by class
 
     def __repr__(self) -> str:
         """Return an abbreviated description of the source."""

@@ -19,8 +19,8 @@ import numpy as np
 from ..base.errors import LimitError
 from ..engine.abstract_states import abstract_state
 from ..engine.constraint import Constraint
+from .learned_twist.constraint_tables import keep_table, new_table, take_table
 from .learned_twist.fallback_rule import Outcome, choose_kind, has_fallen_back
-from .learned_twist.kept_tables import keep_table, new_table, take_table
 from .learned_twist.value_backups import back_up, measure_gap
 from .learned_twist.value_table import Values, ValueTable
 from .particles import Masked, Prefixes

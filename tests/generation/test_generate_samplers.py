@@ -17,7 +17,7 @@ from constrain.generation.finished_texts import ATTEMPTS, make_sampler_draw, sel
 from constrain.sampling import SAMPLERS, SamplingTarget
 from constrain.sampling.core.masked_sampling import allowed_tokens
 from constrain.sampling.core.weight_statistics import weight_stats
-from constrain.sampling.learned_twist.kept_tables import take_table
+from constrain.sampling.learned_twist.constraint_tables import take_table
 from tests.markov_factory import TWO, Case, ChainModel
 
 LM = ChainModel.random(TWO, 1, 4)

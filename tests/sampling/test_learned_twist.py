@@ -13,7 +13,7 @@ import pytest
 
 from constrain import sampling
 from constrain.sampling import lookahead, pimh, smc
-from constrain.sampling.learned_twist.kept_tables import new_table
+from constrain.sampling.learned_twist.constraint_tables import drop_table, keep_table, new_table
 from constrain.sampling.learned_twist.value_backups import back_up, measure_gap
 from constrain.sampling.learned_twist.value_table import Values, ValueTable
 from constrain.sampling.particles import Prefixes
@@ -173,13 +173,27 @@ def test_draws_use_the_table_and_keep_it() -> None:
     case = cases()["traps"]
     options: dict[str, Any] = {"n": 12, "max_tokens": case.max_tokens, "particles": 8}
     first = smc.draw_smc(case.lm, case.constraint, rng=np.random.default_rng(0), **options)
-    kept = case.constraint.kept[ValueTable]
+    kept = case.constraint.learned[ValueTable]
     assert kept.populations >= 12 and len(kept.numbers) > 3
     again = smc.draw_smc(case.lm, case.constraint, rng=np.random.default_rng(0), **options)
     assert np.std(again.log_weights[again.log_weights > -np.inf]) < np.std(
         first.log_weights[first.log_weights > -np.inf]
     )
     assert first.stats["value_gap"] >= 0
+
+
+def test_a_table_counts_as_memory_of_its_constraint() -> None:
+    """So a cache of constraints sees it, and drops it with the state caches."""
+    case = cases()["traps"]
+    smc.draw_smc(case.lm, case.constraint, n=12, max_tokens=case.max_tokens, particles=8, rng=np.random.default_rng(0))
+    table = case.constraint.learned[ValueTable]
+    assert table.nbytes > table.logs.nbytes + table.counts.nbytes + 1000 * len(table.numbers)
+    used = case.constraint.bytes_used
+    drop_table(case.constraint)
+    assert used - case.constraint.bytes_used == table.nbytes
+    keep_table(case.constraint, table)
+    case.constraint.drop_state_caches()
+    assert not case.constraint.learned
 
 
 def test_draws_from_a_given_table_are_the_same_again_and_leave_it_as_it_is() -> None:

@@ -17,8 +17,7 @@ from constrain.engine.abstract_states import abstract_state, abstract_states_aft
 from constrain.sampling import ValueTable, load_table, save_table, smc
 from constrain.sampling.core.token_masses import Masses, allowed_tokens, mask_of
 from constrain.sampling.learned_twist import fallback_rule
-from constrain.sampling.learned_twist.fallback_rule import Outcome, choose_kind, has_fallen_back
-from constrain.sampling.learned_twist.kept_tables import (
+from constrain.sampling.learned_twist.constraint_tables import (
     drop_table,
     forget_rare,
     keep_table,
@@ -26,6 +25,7 @@ from constrain.sampling.learned_twist.kept_tables import (
     renumber_table,
     take_table,
 )
+from constrain.sampling.learned_twist.fallback_rule import Outcome, choose_kind, has_fallen_back
 from constrain.sampling.learned_twist.state_numbers import StateNumbers, renumber
 from constrain.sampling.learned_twist.value_backups import back_up, measure_gap
 from constrain.sampling.learned_twist.value_table import (

@@ -5,7 +5,7 @@
     visited_prefixes  the texts that populations have visited, with their next-token distributions
     value_backups     from these to a better table: the look-ahead equation, applied backwards
     fallback_rule     when populations leave the learned twist for a flat one
-    kept_tables       the table that a Constraint keeps between calls
+    constraint_tables the table that a Constraint keeps between calls
     table_files       tables on disk
 
 Beside this package are `lookahead` (all next tokens of a text at once), `twisted_populations` (one population: weights

@@ -1,13 +1,14 @@
 """The table that a Constraint keeps between calls, so that only the first ones have to learn from nothing.
 
 A call takes a copy, learns into it, and keeps that at its end: calls in other threads are not disturbed, and what the
-last one learned remains. A table is dropped with its Constraint, and renumbered if the program was relinked.
+last one learned remains. A table counts towards the memory of its Constraint (`Constraint.bytes_used`), is dropped with
+its state caches, and renumbered if the program was relinked.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -27,7 +28,7 @@ MOST_PAIRS = 200_000
 
 def take_table(constraint: Constraint) -> ValueTable:
     """Return a copy of the table that a constraint keeps; an empty one if it has none."""
-    table: ValueTable | None = constraint.kept.get(ValueTable)
+    table = cast("ValueTable | None", constraint.learned.get(ValueTable))
     if table is None:
         return new_table(constraint)
     if table.numbers.generation != constraint.program.generation:
@@ -40,16 +41,16 @@ def keep_table(constraint: Constraint, table: ValueTable) -> None:
 
     The caller must not change the table any more.
     """
-    other: ValueTable | None = constraint.kept.get(ValueTable)
+    other = cast("ValueTable | None", constraint.learned.get(ValueTable))
     if other is not None and other.populations > table.populations:
         return
     if len(table.numbers) <= MOST_STATES:
-        constraint.kept[ValueTable] = forget_rare(table, MOST_PAIRS)
+        constraint.learned[ValueTable] = forget_rare(table, MOST_PAIRS)
 
 
 def drop_table(constraint: Constraint) -> None:
     """Forget what was learned for a constraint."""
-    constraint.kept.pop(ValueTable, None)
+    constraint.learned.pop(ValueTable, None)
 
 
 def new_table(constraint: Constraint) -> ValueTable:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["StateNumbers", "renumber"]
 
+BYTES_PER_STATE, TOKEN_BYTES = 1500, 36
+"""Of a state with its keys, and of a token of its example."""
+
 
 class StateNumbers:
     """A numbering of abstract states.
@@ -44,6 +47,11 @@ class StateNumbers:
 
     def __len__(self) -> int:
         return len(self.examples)
+
+    @property
+    def nbytes(self) -> int:
+        """An estimate of the size in memory."""
+        return BYTES_PER_STATE * len(self.examples) + TOKEN_BYTES * sum(map(len, self.examples))
 
     def find(self, state: AbstractState) -> int:
         """Return the number of a state, -1 if it has none."""

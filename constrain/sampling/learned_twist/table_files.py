@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ...base.errors import SourceError, check_type
 from ...base.file_names import check_file_name
 from ...engine.constraint import Constraint
-from .kept_tables import drop_table, keep_table, renumber_table, take_table
+from .constraint_tables import drop_table, keep_table, renumber_table, take_table
 from .state_numbers import StateNumbers
 from .value_table import COLUMNS, ValueTable
 

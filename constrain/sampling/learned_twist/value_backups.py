@@ -38,8 +38,8 @@ DEAD = math.log(1e-200)
 """Log-mean below which no text seen could be completed."""
 CAUTION = 3.0
 """n texts of small value lower an estimate by no more than (SHRINK / (n + SHRINK)) ** CAUTION: that one could hardly be
-completed does not say that none can. A value far
-too small makes the weights of later texts jump up, one too large only lets some particles die."""
+completed does not say that none can. A value far too small makes the weights of later texts jump up, one too large only
+lets some particles die."""
 
 
 @dataclass(frozen=True)

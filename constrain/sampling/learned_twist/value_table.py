@@ -84,6 +84,12 @@ class ValueTable:
     populations: int = 0
     has_fallen_back: bool = False
 
+    @property
+    def nbytes(self) -> int:
+        """Size in memory: that of the arrays, and an estimate of that of the states."""
+        arrays = (self.logs, self.counts, self.coarse_logs, self.pairs, self.pair_logs, self.pair_counts)
+        return sum(one.nbytes for one in arrays) + self.numbers.nbytes
+
     def copy(self) -> ValueTable:
         """Return a copy whose states can grow independently."""
         return replace(self, numbers=self.numbers.copy())
