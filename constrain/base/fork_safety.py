@@ -4,7 +4,8 @@ A fork copies the memory of the process, but only the thread that called it. Dat
 inconsistent in the child, and a lock that it held stays locked forever. So objects that have locks or belong to a
 thread register here, and their `after_fork` method is called in the child before any other code runs. Objects whose
 other threads run code with locks of its own, such as a forward pass of a model, also register as pauses: a fork waits
-until they have paused.
+until they have paused. Objects that cannot be repaired when they are copied half written, such as a front end that is
+emitting a rule, register their lock: a fork holds it, and so never happens while another thread writes.
 
 Parent and child share no memory except pages that are copied on write.
 """
@@ -12,10 +13,16 @@ Parent and child share no memory except pages that are copied on write.
 from __future__ import annotations
 
 import os
+import threading
+from time import monotonic
 from typing import Protocol
 from weakref import WeakSet
 
 __all__ = ["ForkHandlers", "fork_handlers"]
+
+
+LOCK_SECONDS = 30.0
+"""Seconds after which a fork no longer waits for locks: whoever holds one may be waiting for the thread that forks."""
 
 
 class Forkable(Protocol):
@@ -38,12 +45,21 @@ class Pausable(Protocol):
         ...
 
 
+class Locked(Protocol):
+    """An object that must not be copied to a child while another thread holds its lock."""
+
+    lock: threading.RLock
+
+
 class ForkHandlers:
     """Weak references to the objects to repair after a fork, in the order in which their classes were first added."""
 
     def __init__(self) -> None:
         self._objects: dict[type, WeakSet[Forkable]] = {}
         self._pauses: WeakSet[Pausable] = WeakSet()
+        self._locked: WeakSet[Locked] = WeakSet()
+        self._held: list[threading.RLock] = []  # locks that the thread that forks has acquired
+        self._forking = threading.RLock()  # two threads that fork must not wait for locks of each other
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(before=self.pause, after_in_parent=self.resume, after_in_child=self.run)
 
@@ -51,15 +67,28 @@ class ForkHandlers:
         """Call `item.before_fork()` before, and `item.after_fork_in_parent()` after every fork while it is alive."""
         self._pauses.add(item)
 
+    def add_locked(self, item: Locked) -> None:
+        """Hold `item.lock` during every fork while `item` is alive."""
+        self._locked.add(item)
+
     def pause(self) -> None:
-        """Call `before_fork` of all objects."""
+        """Call `before_fork` of all objects, and acquire all locks: in this order, since paused threads use them."""
+        self._forking.acquire()
         for item in list(self._pauses):
             item.before_fork()
+        deadline = monotonic() + LOCK_SECONDS
+        for locked in list(self._locked):
+            lock = locked.lock
+            if lock.acquire(timeout=max(0.0, deadline - monotonic())):
+                self._held.append(lock)
 
     def resume(self) -> None:
-        """Call `after_fork_in_parent` of all objects."""
+        """Release all locks, and call `after_fork_in_parent` of all objects."""
+        while self._held:
+            self._held.pop().release()
         for item in list(self._pauses):
             item.after_fork_in_parent()
+        self._forking.release()
 
     def add(self, item: Forkable) -> None:
         """Call `item.after_fork()` in every child that is forked while `item` is alive."""
@@ -69,7 +98,8 @@ class ForkHandlers:
         objects.add(item)
 
     def run(self) -> None:
-        """Call `after_fork` of all objects."""
+        """Call `after_fork` of all objects, which replace their locks."""
+        self._held, self._forking = [], threading.RLock()
         for items in list(self._objects.values()):
             for item in list(items):
                 item.after_fork()

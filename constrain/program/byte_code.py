@@ -90,7 +90,7 @@ class ByteCode(ABC):
 
     work = Limits().work
 
-    def __init__(self, grammar: Grammar, bind: Bind | None = None) -> None:
+    def __init__(self, grammar: Grammar, bind: Bind | None = None, lock: threading.RLock | None = None) -> None:
         self.grammar = grammar
         self._bind = bind
         self.leaf_capacity, self.parser_capacity = 64, 16
@@ -101,7 +101,7 @@ class ByteCode(ABC):
         self.links: list[int] = []
         self.on_link: Callable[[], None] | None = None
         self.generation = 0
-        self.lock = threading.RLock()
+        self.lock = threading.RLock() if lock is None else lock
         self.parsers: dict[int, Parser] = {}  # by the address of their block
         self._endings: dict[int, ShortestSuffixes] = {}
         self._leaf_numbers: dict[tuple[bytes, int], int] = {}
@@ -112,7 +112,7 @@ class ByteCode(ABC):
         self._nullable = NullableNodes(grammar)
         self.entry = self.cell(grammar.start)
         self._publish()
-        fork_handlers.add(self)
+        self.register_for_forks()
 
     def cell(self, node: Node, within: bool = False) -> int:
         """Return the rule cell of a node: that of the rule it references, or one of its own.
@@ -193,8 +193,15 @@ class ByteCode(ABC):
         """Return the cells referenced after the first `known` ones, in order."""
         return list(islice(reversed(self._targets), len(self._targets) - known))[::-1]
 
+    def register_for_forks(self) -> None:
+        """Let no fork happen while another thread links: a front end marks what it is unfolding, and the child would
+        take these marks for a circular schema.
+        """
+        fork_handlers.add(self)
+        fork_handlers.add_locked(self)
+
     def after_fork(self) -> None:
-        """Replace the lock, which a thread of the parent may hold. A half-linked rule is linked again (see `link`)."""
+        """Replace the lock, which the thread that forked holds."""
         self.lock = threading.RLock()
 
     def _publish(self) -> None:

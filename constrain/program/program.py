@@ -12,6 +12,7 @@ tables have no space.
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
@@ -44,13 +45,14 @@ ERRORS = (SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError)
 class Program(ByteCode):
     """The byte-code of a Grammar, linked rule by rule; see `ByteCode` for the attributes.
 
-    `bind` expands nodes that name tokens for a vocabulary (`vocabulary.special_tokens`).
+    `bind` expands nodes that name tokens for a vocabulary (`vocabulary.special_tokens`). `lock` is that of the Program
+    whose place this one takes, if there is one.
     """
 
-    def __init__(self, grammar: Grammar, bind: Bind | None = None) -> None:
+    def __init__(self, grammar: Grammar, bind: Bind | None = None, lock: threading.RLock | None = None) -> None:
         self._refused: dict[int, LimitError] = {}
         self._costs: LeastCosts | LimitError | None = None
-        super().__init__(grammar, bind)
+        super().__init__(grammar, bind, lock)
 
     def link(self, cell: int) -> None:
         """Generate the code of the rule of a cell, once.

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from ..automata.dfa import Dfa
 from ..automata.numerals.number_language import NumberLanguage
-from ..base.fork_safety import fork_handlers
 from ..base.work import UNLIMITED, work_budget
 from ..grammar.nodes import Grammar
 from ..kernels import layout as at
@@ -108,7 +107,7 @@ class RestoredProgram(Program):
         self.parsers, self.generation, self.on_link = {}, 0, None
         self.leaf_capacity, self.parser_capacity = max(64, 2 * len(linked.records)), 16
         self._linked, self._make_grammar, self._bind = linked, make_grammar, bind
-        fork_handlers.add(self)
+        self.register_for_forks()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -131,13 +130,13 @@ class RestoredProgram(Program):
                 made.generation = self.generation + 1
                 for leaf in self.leaves:  # state caches that are not evicted yet use the old numbers
                     made.leaf(*leaf)
-            made.lock, made.on_link = self.lock, self.on_link
+            made.on_link = self.on_link
             self.__dict__ = made.__dict__  # before the class, so that no attribute is ever missing
             self.__class__ = Program  # type: ignore[assignment]
 
     def _make_program(self, grammar: Grammar) -> Program:
         """Return a Program of which nothing is linked."""
-        made = Program(grammar, self._bind)
+        made = Program(grammar, self._bind, self.lock)  # one lock, since a fork waits for all of them
         made.work = self.work
         return made
 

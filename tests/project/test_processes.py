@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ import numpy as np
 import pytest
 
 from constrain import Constraint, Vocabulary, compile, fill_masks, lark, warm_up
+from constrain.base import fork_safety
+from constrain.grammar.nodes import Grammar, Literal, Node, Rule, Sequence
+from constrain.program.program import Program
 
 ROOT = Path(__file__).resolve().parents[2]
 VOCABULARY = Vocabulary.bytes()
@@ -235,7 +239,67 @@ def test_fork_while_a_thread_that_has_the_lock_waits_for_the_gil() -> None:
     assert constraint.state_cache().table is not table
 
 
-def test_fork_while_a_rule_is_linked() -> None:
+class OneAtATime(dict[Hashable, Node]):
+    """Rules that mark what they emit, as a front end does: a rule that refers to itself without a text is an error."""
+
+    def __init__(self, emitting: threading.Event, forking: threading.Event) -> None:
+        super().__init__()
+        self.emitting, self.forking, self.open = emitting, forking, False
+
+    def __missing__(self, name: Hashable) -> Node:
+        assert not self.open, "this rule is circular"
+        self.open = True
+        self.emitting.set()
+        assert self.forking.wait(TIMEOUT)
+        self.open = False
+        self[name] = Literal(b"yes")
+        return self[name]
+
+
+def test_fork_while_a_rule_is_emitted() -> None:
+    """A fork waits for the end of the link: the child has no thread that would take back the marks of a front end."""
+    emitting, forking = threading.Event(), threading.Event()
+    os.register_at_fork(before=forking.set)  # called before those of the library, which are older
+    rules = OneAtATime(emitting, forking)
+    program = Program(Grammar(Sequence((Literal(b"<"), Rule("a"))), rules))
+    program.link(program.entry)
+    (cell,) = (one for one in program.cells() if one != program.entry)
+    thread = threading.Thread(target=program.link, args=(cell,))
+    thread.start()
+    assert emitting.wait(TIMEOUT)
+    forking.clear()
+
+    def child() -> bool:
+        program.link(cell)
+        return bool(program.code[cell])
+
+    assert forked(child) == [True]
+    thread.join(TIMEOUT)
+    program.link(cell)
+    assert program.lock.acquire(blocking=False), "the parent has released what it held while it forked"
+    program.lock.release()
+
+
+def test_forks_of_two_threads_while_rules_are_linked() -> None:
+    """Each fork holds all locks; two at a time must not wait for each other."""
+    constraints = [compile(Vocabulary.bytes(), schema=SCHEMAS[k % 4]) for k in range(20)]
+    found: list[Any] = []
+
+    def fork_often() -> None:
+        for one in constraints[:5]:
+            found.append(forked(lambda one=one: len(hexed(0, one)) > 0))  # type: ignore[misc]
+
+    threads = [threading.Thread(target=fork_often) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(TIMEOUT)
+    assert found == [[True]] * 10
+
+
+def test_a_fork_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever links may wait for the thread that forks."""
+    monkeypatch.setattr(fork_safety, "LOCK_SECONDS", 0.01)
     constraint = compile(VOCABULARY, schema=SCHEMAS[0])
     held, go = threading.Event(), threading.Event()
 
