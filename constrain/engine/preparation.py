@@ -20,8 +20,6 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from ..base.errors import ArgumentError, ConstrainError, describe_value
 from ..kernels import layout as at
 from ..program.code_reading import list_following
@@ -338,7 +336,8 @@ class Preparation:
             yield from self._complete_state(state)
             rows += int(self._read_leaf(state, at.LEAF_ROW) >= 0)
             targets = following[256 * state : 256 * state + 256]
-            fresh = [one for one in np.unique(targets[targets >= 0]).tolist() if one not in seen]
+            # Not by np.unique: its first call imports numpy.ma, and a child forked meanwhile waits for ever.
+            fresh = sorted(set(targets[targets >= 0].tolist()) - seen)
             seen.update(fresh)
             todo.extend(fresh)
         self.parts.states.add(first)
