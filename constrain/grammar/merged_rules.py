@@ -98,7 +98,7 @@ class _RuleRenamer(NodeRebuilder):
         lay = node.layout
         return replace(
             node,
-            properties=tuple(replace(prop, value=rename(prop.value)) for prop in node.properties),
-            others=tuple(replace(other, value=rename(other.value)) for other in node.others),
+            properties=tuple(prop._replace(value=rename(prop.value)) for prop in node.properties),
+            others=tuple(other._replace(value=rename(other.value)) for other in node.others),
             layout=type(lay)(*map(rename, (lay.open, lay.close, lay.comma, lay.colon, lay.empty))),
         )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal as OneOf, Union
+from typing import TYPE_CHECKING, Literal as OneOf, NamedTuple, Union
 
 if TYPE_CHECKING:
     from ..automata.dfa import Dfa
@@ -176,8 +176,7 @@ class Rule:
     name: Hashable
 
 
-@dataclass(frozen=True, slots=True)
-class Property:
+class Property(NamedTuple):
     """A declared key (decoded) of an Object; `needs` are the declared keys that must be present if this one is."""
 
     name: str
@@ -186,8 +185,7 @@ class Property:
     needs: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class NameClass:
+class NameClass(NamedTuple):
     """The undeclared keys of an Object whose decoded name `names` accepts, and the values that they may have.
 
     With `required`, at least one member must belong to this class. Classes may overlap: a member belongs to any one

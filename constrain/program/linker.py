@@ -32,7 +32,7 @@ from ..grammar.nodes import (
 from ..grammar.visitor import NodeVisitor
 from ..kernels import layout as at
 from .byte_code import ByteCode
-from .object_code import MODES, check_count, emit_object
+from .object_code import MODES, append_object, check_count
 
 __all__ = ["RuleLinker"]
 
@@ -61,6 +61,8 @@ class RuleLinker(NodeVisitor[None]):
 
     def link(self, node: Node) -> int:
         """Append the code of a rule with this body and return its entry address."""
+        if isinstance(node, Object):
+            return append_object(node, self.program)
         _RuleBodies(self).visit(node)
         words = self.words
         words.append(at.END)
@@ -243,9 +245,6 @@ class _RuleBodies(NodeVisitor[None]):
         self.visit(self.linker.program.bound(node))
 
     visit_mark = visit_free = visit_token
-
-    def visit_object(self, node: Object) -> None:
-        emit_object(node, self.linker)
 
     def visit_unique(self, node: Unique) -> None:
         self.linker.words.append(at.UNIQUE)

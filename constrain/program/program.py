@@ -21,7 +21,7 @@ from itertools import count
 from ..base.errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError
 from ..base.work import WorkBudget, has_budget, spend_work, work_budget
 from ..grammar.nodes import Grammar, Rule, Sequence
-from ..kernels.entry_points import publish_word
+from ..kernels.entry_points import address_of, publish_word
 from .byte_code import Bind, ByteCode
 from .least_costs import LeastCosts
 from .linker import RuleLinker
@@ -73,21 +73,20 @@ class Program(ByteCode):
                 raise
 
     def _link(self, cell: int) -> None:
-        """Link a rule within the active budget."""
-        with self.lock:
-            if self.words[cell]:
-                # Repeated, since an interrupt may have separated the two writes below.
-                publish_word(self.code.ctypes.data, cell, self.words[cell])
-                return
-            entry = self._generate(cell)
-            self._publish()
-            if len(self.leaves) > self.leaf_capacity or len(self.parsers) > self.parser_capacity:
-                self.leaf_capacity = max(self.leaf_capacity, 2 * len(self.leaves))
-                self.parser_capacity = max(self.parser_capacity, 2 * len(self.parsers))
-                self.code = self.code.copy()
-            self.links.append(cell)
-            self.words[cell] = entry  # marks the rule as linked: it must not get a second copy of its code
-            publish_word(self.code.ctypes.data, cell, entry)
+        """Link a rule within the active budget. The caller holds the lock."""
+        if self.words[cell]:
+            # Repeated, since an interrupt may have separated the two writes below.
+            publish_word(address_of(self.code), cell, self.words[cell])
+            return
+        entry = self._generate(cell)
+        self._publish()
+        if len(self.leaves) > self.leaf_capacity or len(self.parsers) > self.parser_capacity:
+            self.leaf_capacity = max(self.leaf_capacity, 2 * len(self.leaves))
+            self.parser_capacity = max(self.parser_capacity, 2 * len(self.parsers))
+            self.code = self.code.copy()
+        self.links.append(cell)
+        self.words[cell] = entry  # marks the rule as linked: it must not get a second copy of its code
+        publish_word(address_of(self.code), cell, entry)
         if self.on_link is not None:
             self.on_link()
 

@@ -7,6 +7,7 @@ import pytest
 from constrain import Style
 from constrain.frontends.json_schema.core.whitespace import spacing_at
 from constrain.grammar.nodes import EMPTY, Choice, Grammar, Literal, Node, Sequence
+from constrain.kernels import layout as at
 from constrain.program.linker import RuleLinker
 from constrain.program.object_code import _space_code
 from constrain.program.program import Program
@@ -27,5 +28,6 @@ def test_white_space_has_the_code_of_its_node(style: Style, depth: int) -> None:
 
 
 @pytest.mark.parametrize("node", [Choice((Literal(b","), Literal(b";"))), Sequence((Literal(b" "), Choice(())))])
-def test_what_has_addresses_of_its_own_is_left_to_the_linker(node: Node) -> None:
-    assert _space_code(node, Program(Grammar(EMPTY, {}))) is None
+def test_what_has_addresses_of_its_own_is_called(node: Node) -> None:
+    program = Program(Grammar(EMPTY, {}))
+    assert _space_code(node, program)[-2:] == [at.CALL, program.cells()[-1]]
