@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from json.encoder import encode_basestring
+from operator import attrgetter
 
 from ..base.errors import LimitError
 from ..base.work import spend_work
@@ -23,6 +24,7 @@ MOST_COUNT = (1 << 31) - 1
 MODES = {"utf8": at.UTF8, "json": at.JSON_INSIDE, "bytes": at.BYTES}
 MEMBER_WORDS = 4
 """Words of the code of a member besides its colon: a call and a jump."""
+NEEDS = attrgetter("needs")
 CLASS_WORDS = 6
 """Words of the instruction OTHER."""
 
@@ -104,7 +106,7 @@ def _append_block(program: ByteCode, node: Object) -> tuple[int, list[tuple[int,
     width = (n + len(marks) + 31) // 32 or 1
     keys = program.strings([spelled[key] for key in order], int(is_spelled_in_any_way))
     tables = _bits(width, [*[k for k, one in enumerate(properties) if one.required], *marks.values()])
-    dependent = any([one.needs for one in properties])
+    dependent = any(map(NEEDS, properties))
     if dependent:
         spend_work(n * width // 8, "the keys that depend on each other")
         index = {name: k for k, name in enumerate(names)}

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from ....grammar.nodes import EMPTY, Choice, Literal, Node, Repeat, Sequence, Unique
 from ..core.node_building import sequence_of
 from ..core.schema_sets import SchemaSet
-from ..core.whitespace import spacing_at
 from ..shapes.array_case import ArrayCase, ContainsConstraint
 from ..shapes.schema_algebra import SchemaAlgebra
 from ..shapes.value_emitter import ValueEmitter
@@ -164,7 +163,7 @@ OPEN, CLOSE = Literal(b"["), Literal(b"]")
 
 def emit_array(case: ArrayCase, emitter: ValueEmitter, depth: int) -> Node:
     """Return the node of a normalised case: an array at `depth`."""
-    space = spacing_at(emitter.style, depth)
+    space = emitter.spacing(depth)
     options: list[Node] = []
     if _may_be_empty(case, emitter):
         options.append(Sequence((OPEN, space.empty, CLOSE)))
@@ -202,7 +201,7 @@ def emit_item_run(case: ArrayCase, emitter: ValueEmitter, depth: int) -> Node:
     This is where `minItems` and `maxItems` take effect. The repetition is a register of the frame, so large bounds cost
     no states.
     """
-    comma = spacing_at(emitter.style, depth - 1).comma
+    comma = emitter.spacing(depth - 1).comma
     size = len(case.prefix)
     low, high = max(case.low, 1), case.high
     first = [emitter.value(schemas, depth) for schemas in case.prefix]

@@ -7,21 +7,21 @@ non-empty sets are written, so a Grammar has no dead end.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Any
 
 from ....base.options import Limits, Style
 from ....base.work import memoize_work, spend_work
-from ....grammar.nodes import JsonString, Literal, Node, Rule, Strings
+from ....grammar.nodes import Node, Rule
 from ..algebra.fast_checks import find_plain_types, needs_rule
 from ..algebra.shape_algebra import NonEmptyShape, ShapeAlgebra
 from ..arrays import array_items, duplicate_items, item_counts
 from ..core.fresh_stack import run_on_fresh_stack, run_with_stack
-from ..core.json_values import BOOLEAN, NULL, NUMBER, STRING, Constant
+from ..core.json_values import Constant
 from ..core.node_building import choice_of
 from ..core.schema_sets import SchemaSet
-from ..core.static_types import INTEGER
+from ..core.whitespace import Spacing, spacing_at
 from ..numbers import number_sets
-from ..numbers.number_keywords import build_integer_case
 from ..objects import enum_tries, format_keys, object_derivatives, object_members
 from ..shapes.array_case import ArrayCase
 from ..shapes.enum_values import EnumValues
@@ -29,7 +29,7 @@ from ..shapes.shape import FALSE_BIT, NULL_BIT, TRUE_BIT
 from ..shapes.value_emitter import ValueEmitter
 from ..strings import string_sets
 from ..strings.nested_regex_format import NestedPart
-from ..strings.string_languages import any_text
+from .plain_values import emit_constants, emit_plain_options, emit_types
 
 __all__ = ["LazyRules", "SchemaEmitter"]
 
@@ -48,7 +48,9 @@ class SchemaEmitter(ValueEmitter):
         self.languages = algebra.languages
         self.rules = LazyRules(self)
         self._indented = isinstance(style.whitespace, int)
+        self._spacing = spacing_at(style, 0)
         self._plain: dict[SchemaSet, Node | None] = {}
+        self._types: dict[tuple[int, int], Node] = {}
         self._plans: dict[ArrayCase, item_counts.ItemAutomaton] = {}
 
     def value(self, schemas: SchemaSet, depth: int) -> Node:
@@ -57,9 +59,32 @@ class SchemaEmitter(ValueEmitter):
             plain = self._plain[schemas]
         except KeyError:
             plain = self._plain[schemas] = None if needs_rule(schemas, self.algebra.nodes) else self._scalars(schemas)
-        if plain is not None:
-            return plain
-        return Rule((schemas, depth if self._indented else 0))
+        return Rule((schemas, depth if self._indented else 0)) if plain is None else plain
+
+    def member_value(self, schemas: SchemaSet, depth: int) -> Node:
+        """Return the node of a non-empty set as the value of a member, which has a rule of its own in any case.
+
+        All but plain scalars, which subschemas share, are emitted when that rule is reached.
+        """
+        plain = self._plain.get(schemas)
+        if plain is None:
+            types = find_plain_types(schemas, self.algebra.nodes)
+            if types is None:
+                return Rule((schemas, depth if self._indented else 0))
+            spend_work(VALUE, "the values of a schema")
+            plain = self._plain[schemas] = self._scalars_of_types(types)
+        return plain
+
+    def spacing(self, depth: int) -> Spacing:
+        """Return the white space and punctuation of an array or object at a depth."""
+        return spacing_at(self.style, depth) if self._indented else self._spacing
+
+    def _scalars_of_types(self, types: tuple[int, int]) -> Node:
+        """Return all values of scalar types, given with the draft."""
+        node = self._types.get(types)
+        if node is None:
+            node = self._types[types] = _emit_scalars(*types, self.style, self.limits)
+        return node
 
     def start(self, schemas: SchemaSet) -> Node:
         """Return the node of the root, which is needed at once: it has a rule only if it has brackets."""
@@ -70,6 +95,9 @@ class SchemaEmitter(ValueEmitter):
 
     def body(self, schemas: SchemaSet, depth: int) -> Node:
         """Return the definition of a rule: all values of a set."""
+        plain = emit_plain_options(schemas, self.algebra, self, depth)
+        if plain is not None:
+            return choice_of(plain)
         shape = self.algebra.normalise(schemas)
         options = self._options(shape)
         options += [array_items.emit_array(case, self, depth) for case in shape.arrays]
@@ -91,7 +119,7 @@ class SchemaEmitter(ValueEmitter):
         spend_work(VALUE, "the values of a schema")
         types = find_plain_types(schemas, self.algebra.nodes)
         if types is not None:
-            return _typed(*types, self.style, self.limits)
+            return self._scalars_of_types(types)
         shape = self.algebra.normalise(schemas)
         if shape.arrays or shape.objects or shape.enums:
             return None
@@ -106,7 +134,7 @@ class SchemaEmitter(ValueEmitter):
         number_words, others = number_sets.emit_numbers(shape.numbers, self.style, self.algebra.limits)
         constants |= number_words
         constants.update(word for bit, word in WORDS if shape.scalars & bit)
-        return [*_constants(constants), *nodes, *others]
+        return [*emit_constants(constants), *nodes, *others]
 
     def plan(self, case: ArrayCase) -> item_counts.ItemAutomaton:
         """Return the automaton of an array whose items are counted or must differ."""
@@ -120,22 +148,9 @@ WORDS = ((NULL_BIT, b"null"), (FALSE_BIT, b"false"), (TRUE_BIT, b"true"))
 
 
 @memoize_work(maxsize=256)
-def _typed(types: int, draft: int, style: Style, limits: Limits) -> Node:
-    """Return all values of scalar types, cached: most subschemas assert no more, in any schema."""
-    options = _constants({word for bit, word in WORDS if types & (NULL if bit == NULL_BIT else BOOLEAN)})
-    if types & STRING:
-        options.append(JsonString(any_text()))
-    if types & (NUMBER | INTEGER):
-        numbers = number_sets.ANY_NUMBER if types & NUMBER else build_integer_case({}, draft)
-        options += number_sets.emit_numbers((numbers,), style, limits)[1]
-    return choice_of(options)
-
-
-def _constants(words: set[bytes]) -> list[Node]:
-    """Return the node of texts to choose from, if there are any."""
-    if len(words) < 2:
-        return [Literal(word) for word in words]
-    return [Strings(tuple(sorted(words)))]
+def _emit_scalars(types: int, draft: int, style: Style, limits: Limits) -> Node:
+    """Return all values of scalar types: the same node for all subschemas that assert no more."""
+    return choice_of(list(emit_types(types, draft, style, limits)))
 
 
 class LazyRules(Mapping[Hashable, Node]):
@@ -156,23 +171,8 @@ class LazyRules(Mapping[Hashable, Node]):
         return node
 
     def _make(self, name: Hashable) -> Node:
-        assert isinstance(name, tuple)
-        if isinstance(name, item_counts.CountedItems):
-            node = item_counts.emit_next_item(name, self._emitter)
-        elif isinstance(name, duplicate_items.DuplicateItems):
-            node = duplicate_items.emit_following_items(name, self._emitter)
-        elif isinstance(name, enum_tries.ENUM_RULES):
-            node = enum_tries.emit_enum_rule(name, self._emitter)
-        elif isinstance(name, format_keys.FormatMembers):
-            node = format_keys.emit_next_format_member(name, self._emitter)
-        elif isinstance(name, object_derivatives.ClausalMembers):
-            node = object_derivatives.emit_next_clausal_member(name, self._emitter)
-        elif isinstance(name, (string_sets.FormatRule, NestedPart)):
-            node = name.node()
-        else:
-            schemas, depth = name
-            node = self._emitter.body(schemas, depth)
-        return node
+        emit = EMIT_RULE.get(type(name))
+        return self._emitter.body(*name) if emit is None else emit(name, self._emitter)  # type: ignore[misc]
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
@@ -182,3 +182,21 @@ class LazyRules(Mapping[Hashable, Node]):
 
     def __len__(self) -> int:
         return len(self._nodes)
+
+
+def _emit_by_itself(name: Any, emitter: ValueEmitter) -> Node:
+    """Return the definition of a rule whose name knows it."""
+    node: Node = name.node()
+    return node
+
+
+EMIT_RULE: dict[type, Callable[[Any, ValueEmitter], Node]] = {
+    item_counts.CountedItems: item_counts.emit_next_item,
+    duplicate_items.DuplicateItems: duplicate_items.emit_following_items,
+    **dict.fromkeys(enum_tries.ENUM_RULES, enum_tries.emit_enum_rule),
+    format_keys.FormatMembers: format_keys.emit_next_format_member,
+    object_derivatives.ClausalMembers: object_derivatives.emit_next_clausal_member,
+    string_sets.FormatRule: _emit_by_itself,
+    NestedPart: _emit_by_itself,
+}
+"""What emits a rule, by the class of its name. Others are named by a set and a depth."""

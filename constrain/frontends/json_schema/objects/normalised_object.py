@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..core.schema_sets import SchemaSet
-from ..shapes.object_case import Cell, ObjectCase
+from ..core.schema_sets import ANY, NEVER, SchemaSet
+from ..shapes.object_case import NO_NAMES, Cell, ObjectCase
+from ..strings.string_languages import ALL
 
-__all__ = ["NormalisedObject", "normalise_plain_object"]
+__all__ = ["NormalisedObject", "normalise_plain_keywords", "normalise_plain_object"]
 
 
 class NormalisedObject(NamedTuple):
@@ -33,3 +34,17 @@ def normalise_plain_object(case: ObjectCase) -> NormalisedObject:
     if case.mentioned:
         names = tuple(sorted(names, key=lambda item: item[0] in case.mentioned))
     return NormalisedObject(names, case.required, (), case.cells, 0, None, {})
+
+
+def normalise_plain_keywords(keywords: dict[str, Any]) -> NormalisedObject:
+    """Return the normal form of the objects that `properties`, `required` and `additionalProperties` allow, all of
+    whose values are possible. Keys that only `required` names are written last.
+    """
+    properties: dict[str, SchemaSet] = keywords.get("properties", {})
+    additional: SchemaSet = keywords.get("additionalProperties", ANY)
+    names, required = tuple(properties.items()), NO_NAMES
+    if "required" in keywords:
+        required = frozenset(keywords["required"])
+        if not required <= properties.keys():
+            names += tuple([(name, additional) for name in keywords["required"] if name not in properties])
+    return NormalisedObject(names, required, (), () if additional == NEVER else ((ALL, additional),), 0, None, {})

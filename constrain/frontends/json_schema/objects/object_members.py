@@ -15,7 +15,6 @@ from ....base.errors import LimitError
 from ....base.work import spend_work
 from ....grammar.nodes import NameClass, Node, Object, Property
 from ..core.schema_sets import NEVER, SchemaSet
-from ..core.whitespace import spacing_at
 from ..shapes.object_case import Cell, ObjectCase
 from ..shapes.schema_algebra import SchemaAlgebra
 from ..shapes.value_emitter import ValueEmitter
@@ -251,14 +250,17 @@ def emit_object(case: NormalisedObject | ClausalObject, emitter: ValueEmitter, d
     for lang, _ in (*case.cells, *case.classes):
         if lang and isinstance(languages.nested(lang), NestedTexts):
             return format_keys.emit_format_object(case, emitter, depth)
-    value, below, required_names = emitter.value, depth + 1, case.required
-    properties = [
-        Property(name, value(schemas, below), name in required_names, needs[name] - {name} if name in needs else NONE)
-        for name, schemas in case.names
-    ]
+    value, below, required_names = emitter.member_value, depth + 1, case.required
+    if needs:
+        properties = [
+            Property(name, value(schemas, below), name in required_names, needs.get(name, NONE) - {name})
+            for name, schemas in case.names
+        ]
+    else:
+        properties = [Property(name, value(schemas, below), name in required_names) for name, schemas in case.names]
     others: list[NameClass] = []
     classes = [(cell, False) for cell in case.cells if cell not in case.classes]
-    classes += [(cell, True) for cell in case.classes]
+    classes += [(cell, True) for cell in case.classes] if case.classes else ()
     for (lang, schemas), required in classes:
         dfa = languages.dfa(lang)
         if not dfa.is_endless and (case.names or case.forbidden):
@@ -268,7 +270,7 @@ def emit_object(case: NormalisedObject | ClausalObject, emitter: ValueEmitter, d
         if not dfa.is_empty:
             others.append(NameClass(dfa, value(schemas, below), required))
     style = emitter.style
-    layout = spacing_at(style, depth).layout
+    layout = emitter.spacing(depth).layout
     excluded = tuple(case.forbidden)
     return Object(
         tuple(properties), tuple(others), layout, case.low, case.high, style.key_order, style.escapes, excluded

@@ -9,6 +9,7 @@ from ....base.options import Limits, Style
 from ....grammar.nodes import Node
 from ..core.json_values import Constant
 from ..core.schema_sets import SchemaSet
+from ..core.whitespace import Spacing
 from ..strings.string_languages import LanguageCache
 from .array_case import ArrayCase
 
@@ -25,6 +26,14 @@ class ValueEmitter(ABC):
     @abstractmethod
     def value(self, schemas: SchemaSet, depth: int) -> Node:
         """Return the node of a non-empty set at a depth (0: the root)."""
+
+    @abstractmethod
+    def member_value(self, schemas: SchemaSet, depth: int) -> Node:
+        """Return the node of a non-empty set as the value of a member of an object."""
+
+    @abstractmethod
+    def spacing(self, depth: int) -> Spacing:
+        """Return the white space and punctuation of an array or object at a depth."""
 
     @abstractmethod
     def constant_set(self, value: Constant) -> SchemaSet:

@@ -1,0 +1,81 @@
+"""Emit plain subschemas from their keywords, without a Shape.
+
+Most rules are plain arrays and objects (`algebra.fast_checks`): nothing is combined or counted by set in them, so their
+keywords say all that the algebra would find.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....base.options import Limits, Style
+from ....base.work import memoize_work
+from ....grammar.nodes import JsonString, Literal, Node, Strings
+from ..algebra.fast_checks import find_children
+from ..arrays.array_items import emit_array
+from ..arrays.array_keywords import ARRAY_KEYWORDS, build_array_case
+from ..core.json_values import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING
+from ..core.schema_sets import SchemaSet
+from ..core.static_types import INTEGER, TYPES
+from ..numbers import number_sets
+from ..numbers.number_keywords import NUMBER_KEYWORDS, build_integer_case
+from ..objects.normalised_object import normalise_plain_keywords
+from ..objects.object_members import emit_object
+from ..shapes.array_case import ANY_ARRAY
+from ..shapes.schema_algebra import SchemaAlgebra
+from ..shapes.value_emitter import ValueEmitter
+from ..strings.string_keywords import STRING_KEYWORDS
+from ..strings.string_languages import any_text
+
+__all__ = ["emit_constants", "emit_plain_options", "emit_types"]
+
+SCALARS = TYPES & ~(ARRAY | OBJECT) | INTEGER
+NO_KEYWORDS: dict[str, Any] = {}
+
+
+def emit_plain_options(
+    schemas: SchemaSet, algebra: SchemaAlgebra, emitter: ValueEmitter, depth: int
+) -> list[Node] | None:
+    """Return the alternatives of a set with brackets at a depth; None if it needs the algebra."""
+    keywords, draft = NO_KEYWORDS, 0
+    if schemas:
+        children = find_children(schemas, algebra.nodes)
+        node = algebra.nodes[schemas[0]] if children is not None else None
+        if node is None or not all(map(algebra.is_satisfiable, children or ())):
+            return None
+        keywords, draft = node.keywords, node.draft
+    types: int = keywords.get("type", TYPES)
+    scalars = types & SCALARS
+    if keywords.keys() & ("anyOf", "enum", "const") or (
+        scalars and not keywords.keys().isdisjoint(STRING_KEYWORDS | NUMBER_KEYWORDS)
+    ):
+        return None
+    options = list(emit_types(scalars, draft, emitter.style, emitter.limits)) if scalars else []
+    if types & ARRAY:
+        case = ANY_ARRAY if keywords.keys().isdisjoint(ARRAY_KEYWORDS) else build_array_case(keywords)
+        options.append(emit_array(case, emitter, depth))
+    if types & OBJECT:
+        options.append(emit_object(normalise_plain_keywords(keywords), emitter, depth))
+    return options
+
+
+@memoize_work(maxsize=256)
+def emit_types(types: int, draft: int, style: Style, limits: Limits) -> tuple[Node, ...]:
+    """Return the alternatives of all values of scalar types, cached: most subschemas assert no more, in any schema."""
+    options = emit_constants({word for bits, word in WORDS if types & bits})
+    if types & STRING:
+        options.append(JsonString(any_text()))
+    if types & (NUMBER | INTEGER):
+        numbers = number_sets.ANY_NUMBER if types & NUMBER else build_integer_case({}, draft)
+        options += number_sets.emit_numbers((numbers,), style, limits)[1]
+    return tuple(options)
+
+
+WORDS = ((NULL, b"null"), (BOOLEAN, b"false"), (BOOLEAN, b"true"))
+
+
+def emit_constants(words: set[bytes]) -> list[Node]:
+    """Return the node of texts to choose from, if there are any."""
+    if len(words) < 2:
+        return [Literal(word) for word in words]
+    return [Strings(tuple(sorted(words)))]
