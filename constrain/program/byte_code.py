@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Collection, Set
 from itertools import accumulate, islice
 from typing import Any
 
@@ -22,7 +22,7 @@ from ..automata.numerals.number_language import NumberLanguage
 from ..base.errors import LimitError, UnsupportedError
 from ..base.fork_safety import fork_handlers
 from ..base.options import Limits
-from ..grammar.nodes import Free, Grammar, Mark, Node, Rule, Token
+from ..grammar.nodes import Free, Grammar, Layout, Mark, Node, Rule, Token
 from ..grammar.nullable_nodes import NullableNodes
 from ..grammar.visitor import NodeVisitor
 from ..kernels import layout as at
@@ -103,6 +103,7 @@ class ByteCode(ABC):
         self.generation = 0
         self.lock = threading.RLock() if lock is None else lock
         self.parsers: dict[int, Parser] = {}  # by the address of their block
+        self.layouts: dict[int, tuple[Layout, tuple[list[int], ...]]] = {}  # the code of layouts by their id, with them
         self._endings: dict[int, ShortestSuffixes] = {}
         self._leaf_numbers: dict[tuple[bytes, int], int] = {}
         self._cells: dict[object, int] = {}
@@ -133,6 +134,14 @@ class ByteCode(ABC):
                 self._within.add(found)
             self._cells[key] = found
         return found
+
+    def cells_of(self, nodes: list[Node]) -> list[int]:
+        """Return the rule cell of each node."""
+        known, cell = self._cells, self.cell
+        return [
+            known.get(("rule", node.name, False) if type(node) is Rule else ("node", id(node))) or cell(node)
+            for node in nodes
+        ]
 
     def cells(self) -> list[int]:
         """Return all rule cells referenced so far."""
@@ -180,12 +189,21 @@ class ByteCode(ABC):
         self.parsers[block] = parser
         return block
 
-    def strings(self, options: Iterable[bytes], escapes: int) -> int:
+    def strings(self, options: Collection[bytes], escapes: int) -> int:
         """Append a string block of sorted byte strings and return its address."""
-        options = list(options)
-        base = len(self.words) + at.STR_OFFSETS + len(options) + 1
-        text = b"".join(options)
-        head = [len(options), escapes, *accumulate(map(len, options), initial=base)]
+        return self._append_strings(list(map(len, options)), b"".join(options), escapes)
+
+    def texts(self, options: list[str], escapes: int) -> int:
+        """Append a string block of sorted texts in UTF-8 and return its address."""
+        text = "".join(options)
+        if not text.isascii():
+            return self.strings([one.encode() for one in options], escapes)
+        return self._append_strings(list(map(len, options)), text.encode(), escapes)
+
+    def _append_strings(self, lengths: list[int], text: bytes, escapes: int) -> int:
+        """Append a string block, of which the byte strings are given as their lengths and their concatenation."""
+        base = len(self.words) + at.STR_OFFSETS + len(lengths) + 1
+        head = [len(lengths), escapes, *accumulate(lengths, initial=base)]
         if len(text) < LONG:
             return self.append([*head, *text])
         first = self.append(head)

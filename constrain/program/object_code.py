@@ -14,7 +14,7 @@ from operator import attrgetter
 
 from ..base.errors import LimitError
 from ..base.work import spend_work
-from ..grammar.nodes import Chars, Literal, Node, Object, Sequence
+from ..grammar.nodes import Chars, Layout, Literal, Node, Object, Sequence
 from ..kernels import layout as at
 from .byte_code import ByteCode
 
@@ -35,12 +35,8 @@ def append_object(node: Object, program: ByteCode) -> int:
     Return its entry address.
     """
     check_count(node.low, node.high)
-    cell, layout = program.cell, node.layout
-    cells = [cell(one.value) for one in node.properties]
-    cells += [cell(one.value) for one in node.others]
-    colon, empty, opened, comma, close = (
-        _space_code(space, program) for space in (layout.colon, layout.empty, layout.open, layout.comma, layout.close)
-    )
+    cells = program.cells_of([*[one.value for one in node.properties], *[one.value for one in node.others]])
+    opened, close, comma, colon, empty = _layout_code(node.layout, program)
     block, classes = _append_block(program, node)
 
     entry = len(program.words)
@@ -73,6 +69,15 @@ def append_object(node: Object, program: ByteCode) -> int:
     return entry
 
 
+def _layout_code(layout: Layout, program: ByteCode) -> tuple[list[int], ...]:
+    """Return the code of the white space and punctuation of an object: that between its parts, as in `Layout`."""
+    known = program.layouts.get(id(layout))
+    if known is None:
+        parts = (layout.open, layout.close, layout.comma, layout.colon, layout.empty)
+        known = program.layouts[id(layout)] = layout, tuple([_space_code(part, program) for part in parts])
+    return known[1]
+
+
 def _space_code(node: Node, program: ByteCode) -> list[int]:
     """Return the code of white space and punctuation.
 
@@ -96,7 +101,7 @@ def _append_block(program: ByteCode, node: Object) -> tuple[int, list[tuple[int,
     """
     properties, others, is_spelled_in_any_way = node.properties, node.others, node.escapes == "any"
     names = [one.name for one in properties]
-    spelled = [name.encode() if is_spelled_in_any_way else encode_basestring(name)[1:].encode() for name in names]
+    spelled = names if is_spelled_in_any_way else _spell_keys(names)
     n = len(names)
     order = sorted(range(n), key=spelled.__getitem__)
     ranks = [0] * n
@@ -104,7 +109,7 @@ def _append_block(program: ByteCode, node: Object) -> tuple[int, list[tuple[int,
         ranks[key] = rank
     marks = {k: n + i for i, k in enumerate([k for k, one in enumerate(others) if one.required])} if others else {}
     width = (n + len(marks) + 31) // 32 or 1
-    keys = program.strings([spelled[key] for key in order], int(is_spelled_in_any_way))
+    keys = program.texts([spelled[key] for key in order], int(is_spelled_in_any_way))
     tables = _bits(width, [*[k for k, one in enumerate(properties) if one.required], *marks.values()])
     dependent = any(map(NEEDS, properties))
     if dependent:
@@ -117,7 +122,7 @@ def _append_block(program: ByteCode, node: Object) -> tuple[int, list[tuple[int,
     elif is_spelled_in_any_way and not node.excluded:
         excluded = keys
     else:
-        excluded = program.strings(sorted({name.encode() for name in [*names, *node.excluded]}), 1)
+        excluded = program.texts(sorted({*names, *node.excluded}), 1)  # UTF-8 has the order of code points
     targets = len(tables)
     required = program.append([*tables, *[0] * n, *ranks])
     block = [0] * at.OBJ_W
@@ -133,6 +138,14 @@ def _append_block(program: ByteCode, node: Object) -> tuple[int, list[tuple[int,
         for k, one in enumerate(others)
     ]
     return program.append(block), classes
+
+
+def _spell_keys(names: list[str]) -> list[str]:
+    """Return names as `json.dumps(ensure_ascii=False)` writes them, with the closing quote only."""
+    text = "".join(names)
+    if len(encode_basestring(text)) == len(text) + 2:  # nothing is escaped
+        return [name + '"' for name in names]
+    return [encode_basestring(name)[1:] for name in names]
 
 
 def check_count(low: int, high: int | None) -> None:

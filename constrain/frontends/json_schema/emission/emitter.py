@@ -61,19 +61,24 @@ class SchemaEmitter(ValueEmitter):
             plain = self._plain[schemas] = None if needs_rule(schemas, self.algebra.nodes) else self._scalars(schemas)
         return Rule((schemas, depth if self._indented else 0)) if plain is None else plain
 
-    def member_value(self, schemas: SchemaSet, depth: int) -> Node:
-        """Return the node of a non-empty set as the value of a member, which has a rule of its own in any case.
+    def member_values(self, sets: list[SchemaSet], depth: int) -> list[Node]:
+        """Return the nodes of non-empty sets as the values of members, which have rules of their own in any case.
 
-        All but plain scalars, which subschemas share, are emitted when that rule is reached.
+        All but plain scalars, which subschemas share, are emitted when these rules are reached.
         """
-        plain = self._plain.get(schemas)
-        if plain is None:
-            types = find_plain_types(schemas, self.algebra.nodes)
-            if types is None:
-                return Rule((schemas, depth if self._indented else 0))
-            spend_work(VALUE, "the values of a schema")
-            plain = self._plain[schemas] = self._scalars_of_types(types)
-        return plain
+        plain, nodes, depth = self._plain, self.algebra.nodes, depth if self._indented else 0
+        values: list[Node] = []
+        for schemas in sets:
+            value = plain.get(schemas)
+            if value is None:
+                spend_work(VALUE, "the values of a schema")
+                types = find_plain_types(schemas, nodes)
+                if types is None:
+                    value = Rule((schemas, depth))
+                else:
+                    value = plain[schemas] = self._types.get(types) or self._scalars_of_types(types)
+            values.append(value)
+        return values
 
     def spacing(self, depth: int) -> Spacing:
         """Return the white space and punctuation of an array or object at a depth."""
@@ -81,9 +86,7 @@ class SchemaEmitter(ValueEmitter):
 
     def _scalars_of_types(self, types: tuple[int, int]) -> Node:
         """Return all values of scalar types, given with the draft."""
-        node = self._types.get(types)
-        if node is None:
-            node = self._types[types] = _emit_scalars(*types, self.style, self.limits)
+        node = self._types[types] = _emit_scalars(*types, self.style, self.limits)
         return node
 
     def start(self, schemas: SchemaSet) -> Node:

@@ -246,29 +246,32 @@ def emit_object(case: NormalisedObject | ClausalObject, emitter: ValueEmitter, d
     """
     if isinstance(case, ClausalObject):
         return object_derivatives.emit_clausal_object(case, emitter, depth)
-    languages, needs = emitter.languages, case.needs
-    for lang, _ in (*case.cells, *case.classes):
+    languages, needs, required_names = emitter.languages, case.needs, case.required
+    cells = [*case.cells, *case.classes]
+    for lang, _ in cells:
         if lang and isinstance(languages.nested(lang), NestedTexts):
             return format_keys.emit_format_object(case, emitter, depth)
-    value, below, required_names = emitter.member_value, depth + 1, case.required
+    values = emitter.member_values([schemas for _, schemas in (*case.names, *cells)], depth + 1)
     if needs:
         properties = [
-            Property(name, value(schemas, below), name in required_names, needs.get(name, NONE) - {name})
-            for name, schemas in case.names
+            Property(name, value, name in required_names, needs.get(name, NONE) - {name})
+            for (name, _), value in zip(case.names, values)
         ]
     else:
-        properties = [Property(name, value(schemas, below), name in required_names) for name, schemas in case.names]
+        properties = [Property(name, value, name in required_names) for (name, _), value in zip(case.names, values)]
     others: list[NameClass] = []
-    classes = [(cell, False) for cell in case.cells if cell not in case.classes]
-    classes += [(cell, True) for cell in case.classes] if case.classes else ()
-    for (lang, schemas), required in classes:
+    for k, (cell, value) in enumerate(zip(cells, values[len(properties) :])):
+        is_class = k >= len(case.cells)
+        if cell in case.classes and not is_class:
+            continue
+        lang = cell[0]
         dfa = languages.dfa(lang)
         if not dfa.is_endless and (case.names or case.forbidden):
             # An endless one stays as it is, and rows are shared: the object itself leaves the declared names out.
             declared = tuple(sorted((*(name for name, _ in case.names), *case.forbidden)))
             dfa = languages.dfa(lang | {(False, "texts", declared)})  # type: ignore[arg-type]
         if not dfa.is_empty:
-            others.append(NameClass(dfa, value(schemas, below), required))
+            others.append(NameClass(dfa, value, is_class))
     style = emitter.style
     layout = emitter.spacing(depth).layout
     excluded = tuple(case.forbidden)

@@ -28,8 +28,8 @@ class ValueEmitter(ABC):
         """Return the node of a non-empty set at a depth (0: the root)."""
 
     @abstractmethod
-    def member_value(self, schemas: SchemaSet, depth: int) -> Node:
-        """Return the node of a non-empty set as the value of a member of an object."""
+    def member_values(self, sets: list[SchemaSet], depth: int) -> list[Node]:
+        """Return the nodes of non-empty sets as the values of members of an object."""
 
     @abstractmethod
     def spacing(self, depth: int) -> Spacing:
