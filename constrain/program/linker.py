@@ -32,7 +32,7 @@ from ..grammar.nodes import (
 from ..grammar.visitor import NodeVisitor
 from ..kernels import layout as at
 from .byte_code import ByteCode
-from .object_code import MODES, append_object, check_count
+from .object_code import MODES, check_count
 
 __all__ = ["RuleLinker"]
 
@@ -43,7 +43,9 @@ NEVER_TEXT = 0xFF
 
 
 class RuleLinker(NodeVisitor[None]):
-    """Generates the code of one rule, with relative addresses that are relocated when it is appended.
+    """Generates the code of one rule that is not an Object (see `object_code`).
+
+    Addresses are relative, and relocated when it is appended.
 
     `visit(node, last)` generates a node within the rule. With `last`, it is the tail of a rule of a Unique: a rule that
     it references continues with the members.
@@ -60,9 +62,7 @@ class RuleLinker(NodeVisitor[None]):
         self.uses_register = within  # the rule's register is in use: a counted repetition becomes a separate rule
 
     def link(self, node: Node) -> int:
-        """Append the code of a rule with this body and return its entry address."""
-        if isinstance(node, Object):
-            return append_object(node, self.program)
+        """Append the code of a rule with this body, which is not an Object, and return its entry address."""
         _RuleBodies(self).visit(node)
         words = self.words
         words.append(at.END)
@@ -112,8 +112,11 @@ class RuleLinker(NodeVisitor[None]):
             self.words += (at.CALL, self.program.cell(node))
             return
         self.depth += 1
-        for k, part in enumerate(node.parts):
-            self.visit(part, last and k == len(node.parts) - 1)
+        parts, methods = node.parts, self.methods  # looked up here, which saves a call per part
+        for part in parts[:-1]:
+            methods[type(part)](self, part)
+        for part in parts[-1:]:
+            methods[type(part)](self, part, last)
         self.depth -= 1
 
     def visit_choice(self, node: Choice, last: bool = False) -> None:
@@ -146,7 +149,8 @@ class RuleLinker(NodeVisitor[None]):
 
     def emit_leaf(self, dfa: Dfa, mode: int, low: int, high: int | None) -> None:
         """Generate a leaf of `low` to `high` characters."""
-        check_count(low, high)
+        if low or high is not None:
+            check_count(low, high)
         self.words += (at.LEAF, self.program.leaf(dfa, mode), low, -1 if high is None else high)
 
     def emit_jump(self, op: int) -> int:
@@ -176,7 +180,7 @@ class RuleLinker(NodeVisitor[None]):
         ends = []
         for k, option in enumerate(options):
             self.set_target(first + k)
-            self.visit(option, last)
+            self.methods[type(option)](self, option, last)
             if k < len(options) - 1:
                 ends.append(self.emit_jump(at.JUMP))
         for operand in ends:

@@ -125,14 +125,12 @@ def _append_block(program: ByteCode, node: Object) -> tuple[int, list[tuple[int,
         excluded = program.texts(sorted({*names, *node.excluded}), 1)  # UTF-8 has the order of code points
     targets = len(tables)
     required = program.append([*tables, *[0] * n, *ranks])
-    block = [0] * at.OBJ_W
-    block[at.OBJ_COUNT], block[at.OBJ_ORDER] = n, int(node.order == "any")
-    block[at.OBJ_LOW], block[at.OBJ_HIGH] = node.low, -1 if node.high is None else node.high
-    block[at.OBJ_OTHERS], block[at.OBJ_KEYS], block[at.OBJ_WORDS] = len(others), keys, width
-    block[at.OBJ_REQUIRED], block[at.OBJ_NEEDS] = required, required + width if dependent else 0
-    block[at.OBJ_TARGETS], block[at.OBJ_RANKS] = required + targets, required + targets + n
-    block[at.OBJ_COUNTED], block[at.OBJ_MARKS] = int(node.low > 0 or node.high is not None), len(marks)
-    block[at.OBJ_EXCLUDED] = excluded
+    counted = int(node.low > 0 or node.high is not None)
+    block = [  # in the order of `kernels.program_layout`
+        n, int(node.order == "any"), node.low, -1 if node.high is None else node.high, len(others), keys, width,
+        required, required + width if dependent else 0, required + targets, required + targets + n, counted, excluded,
+        len(marks),
+    ]  # fmt: skip
     classes = [
         (program.leaf(one.names, at.JSON_STRING), marks.get(k, -1), int(not one.names.is_endless))
         for k, one in enumerate(others)

@@ -20,11 +20,12 @@ from itertools import count
 
 from ..base.errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError
 from ..base.work import WorkBudget, has_budget, spend_work, work_budget
-from ..grammar.nodes import Grammar, Rule, Sequence
+from ..grammar.nodes import Grammar, Object, Rule, Sequence
 from ..kernels.entry_points import address_of, publish_word
 from .byte_code import Bind, ByteCode
 from .least_costs import LeastCosts
 from .linker import RuleLinker
+from .object_code import append_object
 
 __all__ = ["Program"]
 
@@ -63,13 +64,14 @@ class Program(ByteCode):
         with self.lock:
             if cell in self._refused:
                 raise self._refused[cell].restate()
-            is_part = has_budget()  # an enclosing construction may have spent the budget
+            if has_budget():  # an enclosing construction may have spent it: a refusal says nothing about the rule
+                self._link(cell)
+                return
             try:
                 with work_budget(self.work // STEP_SHARE, self.work, self.paid):
                     self._link(cell)
             except LimitError as error:
-                if not is_part:
-                    self._refused[cell] = error.restate()
+                self._refused[cell] = error.restate()
                 raise
 
     def _link(self, cell: int) -> None:
@@ -144,7 +146,10 @@ class Program(ByteCode):
         node = self._targets[cell]
         if isinstance(node, Rule):
             node = self.grammar.rules[node.name]
-        entry = RuleLinker(self, cell in self._within).link(node)
+        if isinstance(node, Object):
+            entry = append_object(node, self)
+        else:
+            entry = RuleLinker(self, cell in self._within).link(node)
         spend_work(LINK + (len(self.words) - self.used) // WORDS, "the byte-code of a rule")
         return entry
 

@@ -29,7 +29,8 @@ from ..shapes.shape import FALSE_BIT, NULL_BIT, TRUE_BIT
 from ..shapes.value_emitter import ValueEmitter
 from ..strings import string_sets
 from ..strings.nested_regex_format import NestedPart
-from .plain_values import emit_constants, emit_plain_options, emit_types
+from ..strings.string_sets import StringCase
+from .plain_values import PlainEmitter, emit_constants, emit_plain_options, emit_types, list_texts
 
 __all__ = ["LazyRules", "SchemaEmitter"]
 
@@ -38,11 +39,17 @@ VALUE = 30
 """Units of work for a value that is written in place."""
 
 
-class SchemaEmitter(ValueEmitter):
-    """Writes the values of sets. The algebra decides what is empty; empty children are never written."""
+class SchemaEmitter(PlainEmitter):
+    """Writes the values of sets. The algebra decides what is empty; empty children are never written.
 
-    def __init__(self, algebra: ShapeAlgebra, style: Style) -> None:
+    `reachable` are sets of which it is known that they are not empty.
+    """
+
+    algebra: ShapeAlgebra
+
+    def __init__(self, algebra: ShapeAlgebra, style: Style, reachable: set[SchemaSet]) -> None:
         self.algebra = algebra
+        self.reachable = reachable
         self.style = style
         self.limits = algebra.limits
         self.languages = algebra.languages
@@ -98,9 +105,12 @@ class SchemaEmitter(ValueEmitter):
 
     def body(self, schemas: SchemaSet, depth: int) -> Node:
         """Return the definition of a rule: all values of a set."""
-        plain = emit_plain_options(schemas, self.algebra, self, depth)
+        plain = emit_plain_options(schemas, self, depth)
         if plain is not None:
             return choice_of(plain)
+        texts = list_texts(schemas, self)
+        if texts is not None:
+            return choice_of(self._strings((texts,)))
         shape = self.algebra.normalise(schemas)
         options = self._options(shape)
         options += [array_items.emit_array(case, self, depth) for case in shape.arrays]
@@ -123,6 +133,9 @@ class SchemaEmitter(ValueEmitter):
         types = find_plain_types(schemas, self.algebra.nodes)
         if types is not None:
             return self._scalars_of_types(types)
+        texts = list_texts(schemas, self)
+        if texts is not None:
+            return None if string_sets.needs_string_rule((texts,), self.style) else choice_of(self._strings((texts,)))
         shape = self.algebra.normalise(schemas)
         if shape.arrays or shape.objects or shape.enums:
             return None
@@ -130,6 +143,11 @@ class SchemaEmitter(ValueEmitter):
         if number_sets.needs_number_rule(shape.numbers, style) or string_sets.needs_string_rule(shape.strings, style):
             return None
         return choice_of(self._options(shape))
+
+    def _strings(self, cases: tuple[StringCase, ...]) -> list[Node]:
+        """Return the nodes of texts."""
+        constants, nodes = string_sets.emit_strings(cases, self.languages, self.style)
+        return [*emit_constants(constants), *nodes]
 
     def _options(self, shape: NonEmptyShape) -> list[Node]:
         """Return the nodes of everything without brackets: the constants as one node, then the rest."""

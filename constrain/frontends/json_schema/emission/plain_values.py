@@ -14,42 +14,54 @@ from ....grammar.nodes import JsonString, Literal, Node, Strings
 from ..algebra.fast_checks import find_children
 from ..arrays.array_items import emit_array
 from ..arrays.array_keywords import ARRAY_KEYWORDS, build_array_case
-from ..core.json_values import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING
+from ..core.json_values import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
 from ..core.schema_sets import SchemaSet
 from ..core.static_types import INTEGER, TYPES
 from ..numbers import number_sets
-from ..numbers.number_keywords import NUMBER_KEYWORDS, build_integer_case
+from ..numbers.number_keywords import build_integer_case
 from ..objects.normalised_object import normalise_plain_keywords
 from ..objects.object_members import emit_object
 from ..shapes.array_case import ANY_ARRAY
 from ..shapes.schema_algebra import SchemaAlgebra
 from ..shapes.value_emitter import ValueEmitter
-from ..strings.string_keywords import STRING_KEYWORDS
 from ..strings.string_languages import any_text
+from ..strings.string_sets import StringCase
 
-__all__ = ["emit_constants", "emit_plain_options", "emit_types"]
+__all__ = ["PlainEmitter", "emit_constants", "emit_plain_options", "emit_types", "list_texts"]
+
+
+class PlainEmitter(ValueEmitter):
+    """The emitter of a schema, as this file needs it. `reachable` are sets that are known to have a value."""
+
+    algebra: SchemaAlgebra
+    reachable: set[SchemaSet]
+
 
 SCALARS = TYPES & ~(ARRAY | OBJECT) | INTEGER
-NO_KEYWORDS: dict[str, Any] = {}
+PLAIN_KEYWORDS = frozenset((
+    "type", "items", "minItems", "maxItems", "properties", "required", "additionalProperties",
+))  # fmt: skip
+LISTS = frozenset(("type", "enum", "const"))
 
 
-def emit_plain_options(
-    schemas: SchemaSet, algebra: SchemaAlgebra, emitter: ValueEmitter, depth: int
-) -> list[Node] | None:
+def emit_plain_options(schemas: SchemaSet, emitter: PlainEmitter, depth: int) -> list[Node] | None:
     """Return the alternatives of a set with brackets at a depth; None if it needs the algebra."""
-    keywords, draft = NO_KEYWORDS, 0
-    if schemas:
-        children = find_children(schemas, algebra.nodes)
-        node = algebra.nodes[schemas[0]] if children is not None else None
-        if node is None or not all(map(algebra.is_satisfiable, children or ())):
-            return None
-        keywords, draft = node.keywords, node.draft
+    if not schemas:
+        return _emit_keywords({}, 0, emitter, depth)
+    nodes = emitter.algebra.nodes
+    children = find_children(schemas, nodes)
+    node = nodes[schemas[0]] if children is not None else None
+    if children is None or node is None or not PLAIN_KEYWORDS.issuperset(node.keywords):
+        return None
+    if not emitter.reachable.issuperset(children) and not all(map(emitter.algebra.is_satisfiable, children)):
+        return None
+    return _emit_keywords(node.keywords, node.draft, emitter, depth)
+
+
+def _emit_keywords(keywords: dict[str, Any], draft: int, emitter: ValueEmitter, depth: int) -> list[Node]:
+    """Return the alternatives of the values that the keywords of a plain subschema allow."""
     types: int = keywords.get("type", TYPES)
     scalars = types & SCALARS
-    if keywords.keys() & ("anyOf", "enum", "const") or (
-        scalars and not keywords.keys().isdisjoint(STRING_KEYWORDS | NUMBER_KEYWORDS)
-    ):
-        return None
     options = list(emit_types(scalars, draft, emitter.style, emitter.limits)) if scalars else []
     if types & ARRAY:
         case = ANY_ARRAY if keywords.keys().isdisjoint(ARRAY_KEYWORDS) else build_array_case(keywords)
@@ -57,6 +69,18 @@ def emit_plain_options(
     if types & OBJECT:
         options.append(emit_object(normalise_plain_keywords(keywords), emitter, depth))
     return options
+
+
+def list_texts(schemas: SchemaSet, emitter: PlainEmitter) -> StringCase | None:
+    """Return the texts of a set that is a list of texts and nothing else; None for any other set."""
+    node = emitter.algebra.nodes[schemas[0]] if len(schemas) == 1 and schemas[0] > 0 else None
+    if node is None or not LISTS.issuperset(node.keywords) or not node.keywords.get("type", STRING) & STRING:
+        return None
+    values: tuple[Constant, ...] = node.keywords.get("enum", ()) or node.keywords.get("const", ())
+    if len(node.keywords) - ("type" in node.keywords) != 1 or not values:
+        return None
+    texts = tuple([value[1] for value in values if value[0] == STRING])
+    return StringCase(texts) if len(texts) == len(values) else None
 
 
 @memoize_work(maxsize=256)

@@ -53,9 +53,9 @@ def _compile(document: Any, style: Style, registry: Mapping[str, Any] | None, li
     try:
         if not algebra.is_satisfiable(parser.root):
             raise explain_unsatisfiable(document, registry, style, limits)
-        check_reachable(algebra, parser.root)
+        reachable = check_reachable(algebra, parser.root)
     except CircularSchema as signal:
         raise algebra.circular(signal) from None
-    emitter = SchemaEmitter(algebra, style)
+    emitter = SchemaEmitter(algebra, style, reachable)
     emitter.rules.deep = deep
     return Grammar(surround_root(emitter.start(parser.root), style), emitter.rules)

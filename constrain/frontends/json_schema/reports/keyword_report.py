@@ -159,7 +159,7 @@ def _unique(
     """Yield (pointer, how and note) for every reachable `uniqueItems`."""
     reader = UnsharedSchemaParser(document, registry, style, limits)
     algebra = ShapeAlgebra(reader, style, limits)
-    writer = SchemaEmitter(algebra, style)
+    writer = SchemaEmitter(algebra, style, set())
     for node in reader.nodes:
         if node is None or node.pointer is None or not node.keywords.get("uniqueItems"):
             continue
