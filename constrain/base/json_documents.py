@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -41,11 +41,13 @@ BYTES = 64
 class LoadedDocument:
     """A document that `load_document` has returned; given to it again it is not parsed or checked a second time.
 
-    `most_levels` is an upper bound of its levels of lists and objects, if one is known.
+    `most_levels` is an upper bound of its levels of lists and objects, if one is known. `inspections` is what a front
+    end has found out about the document, with what it depends on, so that it is found out once.
     """
 
     value: Any
     most_levels: int | None = None
+    inspections: list[tuple[Any, Any]] = field(default_factory=list, repr=False, compare=False)
 
     @classmethod
     def of(cls, schema: Any, limits: Limits = Limits()) -> LoadedDocument:

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 import constrain
-from constrain import Limits, Style, Vocabulary
+from constrain import Style, Vocabulary
 from constrain.base.errors import SchemaWarning
 from constrain.frontends.json_schema import KEYWORDS
+from constrain.frontends.json_schema.reading.schema_references import ReferenceResolver
 from constrain.frontends.json_schema.reports.suspicious_keywords import (
     build_warnings,
     find_near_keyword,
@@ -28,7 +29,8 @@ DRAFT_4 = "http://json-schema.org/draft-04/schema#"
 
 def list_suspicious(schema: Any, **style: Any) -> list[str]:
     """Return the subject and the pointer of each suspicious name."""
-    return [f"{one.subject} {one.pointer}" for one in find_suspicious_names(schema, None, Style(**style), Limits())]
+    found = find_suspicious_names(schema, ReferenceResolver(schema, None), Style(**style))
+    return [f"{one.subject} {one.pointer}" for one in found]
 
 
 # ---- misspelt keywords ------------------------------------------------------------------------------------------
@@ -203,9 +205,8 @@ def test_a_dialect_below_has_its_own_keywords() -> None:
 
 
 def test_equal_misspellings_are_one_warning() -> None:
-    messages = build_warnings(
-        find_suspicious_names({"properties": {str(k): {"maxlenght": 1} for k in range(50)}}, None, Style(), Limits())
-    )
+    schema = {"properties": {str(k): {"maxlenght": 1} for k in range(50)}}
+    messages = build_warnings(find_suspicious_names(schema, ReferenceResolver(schema, None), Style()))
     assert len(messages) == 1 and "and at 49 more" in messages[0] and "did you mean maxLength?" in messages[0]
 
 

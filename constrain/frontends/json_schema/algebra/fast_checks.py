@@ -7,6 +7,7 @@ else is left to the algebra.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..core.json_values import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
@@ -15,7 +16,7 @@ from ..core.static_types import INTEGER, TYPES
 from ..core.subschema_table import Subschema
 from ..strings.schema_patterns import read_pattern
 
-__all__ = ["find_children", "needs_rule", "find_plain_types", "fast_satisfiable"]
+__all__ = ["find_children", "find_plain_types", "fast_satisfiable", "is_fully_satisfiable", "needs_rule"]
 
 Nodes = list[Subschema | None]
 
@@ -182,7 +183,20 @@ def needs_rule(schemas: SchemaSet, nodes: Nodes) -> bool:
     keywords = node.keywords
     if not keywords.get("type", TYPES) & BRACKETS or not FAST_KEYWORDS.issuperset(keywords):
         return False
-    return "enum" not in keywords and "const" not in keywords and find_children(schemas, nodes) is not None
+    if "enum" in keywords or "const" in keywords:
+        return False
+    return node.is_plain or find_children(schemas, nodes) is not None
+
+
+def is_fully_satisfiable(node: Subschema, nodes: Nodes, is_satisfiable: Callable[[SchemaSet], bool]) -> bool:
+    """Return whether the tests understand a subschema, other than alternatives, and all sets inside have a value."""
+    keywords = node.keywords
+    if not FAST_KEYWORDS.issuperset(keywords):
+        return False
+    if node.is_plain and "enum" not in keywords and "const" not in keywords:
+        return True
+    children = find_children((node.number,), nodes)
+    return children is not None and all(map(is_satisfiable, children))
 
 
 def find_plain_types(schemas: SchemaSet, nodes: Nodes) -> tuple[int, int] | None:

@@ -19,14 +19,14 @@ from ....base.work import spend_work
 from ..arrays import array_items
 from ..arrays.item_counts import ItemAutomaton
 from ..core.fresh_stack import continue_deeper
-from ..core.json_values import STRING, Constant
+from ..core.json_values import OBJECT, STRING, Constant
 from ..core.schema_sets import ANY, NEVER, SchemaSet, intersect_sets
 from ..core.static_types import TYPES, StaticBound, are_disjoint, compute_bound
 from ..core.subschema_table import Subschema, SubschemaTable
 from ..numbers import number_sets
 from ..numbers.number_sets import NumberCase
 from ..objects import object_members
-from ..objects.normalised_object import NormalisedObject, normalise_plain_object
+from ..objects.normalised_object import NormalisedObject, build_plain_object, normalise_plain_object
 from ..objects.object_derivatives import ClausalObject
 from ..shapes.array_case import ArrayCase
 from ..shapes.enum_values import EnumValues
@@ -37,7 +37,7 @@ from ..strings import string_sets
 from ..strings.schema_patterns import relocate_error
 from ..strings.string_languages import Language, LanguageCache, any_text
 from ..strings.string_sets import StringCase
-from .fast_checks import fast_satisfiable, find_children
+from .fast_checks import fast_satisfiable, is_fully_satisfiable
 from .formulas import Conjunction, Disjunction, ExactlyOneOf, Formula, OwnShape, build_formula
 from .one_of import find_one_of, unfold_not_one_of, unfold_one_of
 from .shape_operations import (
@@ -252,11 +252,13 @@ class ShapeAlgebra(SchemaAlgebra):
 
     def _normalise_plain(self, schemas: SchemaSet) -> NonEmptyShape | None:
         """Normalise a plain subschema (`fast_checks`), whose cases are in normal form already; None for any other."""
-        children = find_children(schemas, self.nodes)
-        node = self.nodes[schemas[0]] if children is not None and schemas else None
-        if children is None or node is None or "anyOf" in node.keywords or not all(map(self.is_satisfiable, children)):
+        node = self.nodes[schemas[0]] if len(schemas) == 1 and schemas[0] > 0 else None
+        if node is None or not is_fully_satisfiable(node, self.nodes, self.is_satisfiable):
             return None
-        shape = build_value_shape(node.keywords, node.draft, self)
+        keywords = node.keywords
+        if keywords.get("type") == OBJECT and "enum" not in keywords and "const" not in keywords:
+            return NonEmptyShape(0, (), (), (), (build_plain_object(keywords),))
+        shape = build_value_shape(keywords, node.draft, self)
         normalised = tuple(map(normalise_plain_object, shape.objects))
         return NonEmptyShape(shape.scalars, shape.numbers, shape.strings, shape.arrays, normalised)
 

@@ -10,7 +10,7 @@ from ....base.work import spend_work
 from ..arrays.array_keywords import ARRAY_KEYWORDS, build_array_case
 from ..core.json_values import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant, to_constant
 from ..core.keyword_context import KeywordContext
-from ..core.static_types import INTEGER, TYPES
+from ..core.static_types import INTEGER, TYPE_BITS, TYPES
 from ..core.subschema_table import SubschemaTable
 from ..numbers.number_keywords import NUMBER_KEYWORDS, build_integer_case, build_number_case
 from ..numbers.number_sets import NumberCase
@@ -44,11 +44,6 @@ APPLICATORS = frozenset((
     "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", *UNEVALUATED,
 ))  # fmt: skip
 """Keywords that apply other schemas to the same value."""
-
-TYPE_BITS = {
-    "null": NULL, "boolean": BOOLEAN, "number": NUMBER, "integer": INTEGER,
-    "string": STRING, "array": ARRAY, "object": OBJECT,
-}  # fmt: skip
 
 
 def parse_type(context: KeywordContext, name: str, value: Any) -> int:

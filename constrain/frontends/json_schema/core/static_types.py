@@ -10,16 +10,22 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from .json_values import NUMBER, OBJECT, Constant
+from .json_values import ARRAY, BOOLEAN, NULL, NUMBER, OBJECT, STRING, Constant
 from .schema_sets import ANY, NEVER, SchemaSet, intersect_sets
 from .subschema_table import Subschema
 
-__all__ = ["INTEGER", "StaticBound", "are_disjoint", "compute_bound"]
+__all__ = ["INTEGER", "TYPE_BITS", "StaticBound", "are_disjoint", "compute_bound"]
 
 INTEGER = 64
 """The bit of `type: integer`, which is not a separate JSON type."""
 
 TYPES = 63
+
+TYPE_BITS = {
+    "null": NULL, "boolean": BOOLEAN, "number": NUMBER, "integer": INTEGER,
+    "string": STRING, "array": ARRAY, "object": OBJECT,
+}  # fmt: skip
+"""The bits of the names of types."""
 
 
 class StaticBound(NamedTuple):

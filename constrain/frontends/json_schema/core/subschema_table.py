@@ -6,11 +6,12 @@ constant of `enum` or a conjunction that needs a complement.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .schema_sets import SchemaSet
 
-__all__ = ["Subschema", "SubschemaTable"]
+__all__ = ["PlainSubschema", "Subschema", "SubschemaTable"]
 
 
 class Subschema:
@@ -21,12 +22,15 @@ class Subschema:
     """
 
     __slots__ = ("bound", "children", "draft", "keywords", "number", "pointer", "satisfiable", "unparsed")
+    keywords: dict[str, Any]
+    is_plain = False
+    """Whether the document is known to be plain (`reading.document_inspection`), and so all subschemas inside."""
 
     def __init__(self, number: int, pointer: str | None, draft: int) -> None:
         self.number = number
         self.pointer = pointer
         self.draft = draft
-        self.keywords: dict[str, Any] = {}
+        self.keywords = {}
         self.unparsed: Any = None
         """The keywords that have not been parsed yet, with their scope; None after they have been."""
         self.bound: Any = None
@@ -35,6 +39,34 @@ class Subschema:
         """The cached result of `fast_checks.fast_satisfiable`."""
         self.children: tuple[list[SchemaSet] | None] | None = None
         """The cached result of `fast_checks.find_children`, in a tuple because None is a result, too."""
+
+
+class PlainSubschema(Subschema):
+    """A subschema that is certainly satisfiable, and whose keywords, all valid, are parsed when they are first read.
+
+    parse: returns the parsed keywords, given the node. source: what it parses.
+    """
+
+    __slots__ = ("parse", "source")
+    is_plain = True
+
+    def __init__(
+        self, number: int, pointer: str, draft: int, parse: Callable[[PlainSubschema], dict[str, Any]], source: Any
+    ) -> None:
+        self.number = number
+        self.pointer = pointer
+        self.draft = draft
+        self.parse = parse
+        self.source = source
+        self.unparsed = self.bound = self.children = None
+        self.satisfiable = True
+
+    def __getattr__(self, name: str) -> Any:
+        """Parse the keywords. Python calls this for an attribute that is not set."""
+        if name != "keywords":
+            raise AttributeError(name)
+        self.keywords = keywords = self.parse(self)
+        return keywords
 
 
 class SubschemaTable:

@@ -19,7 +19,7 @@ from ..core.schema_sets import SchemaSet
 from ..core.static_types import INTEGER, TYPES
 from ..numbers import number_sets
 from ..numbers.number_keywords import build_integer_case
-from ..objects.normalised_object import normalise_plain_keywords
+from ..objects.normalised_object import build_plain_object
 from ..objects.object_members import emit_object
 from ..shapes.array_case import ANY_ARRAY
 from ..shapes.schema_algebra import SchemaAlgebra
@@ -48,13 +48,14 @@ def emit_plain_options(schemas: SchemaSet, emitter: PlainEmitter, depth: int) ->
     """Return the alternatives of a set with brackets at a depth; None if it needs the algebra."""
     if not schemas:
         return _emit_keywords({}, 0, emitter, depth)
-    nodes = emitter.algebra.nodes
-    children = find_children(schemas, nodes)
-    node = nodes[schemas[0]] if children is not None else None
-    if children is None or node is None or not PLAIN_KEYWORDS.issuperset(node.keywords):
+    nodes, is_satisfiable = emitter.algebra.nodes, emitter.algebra.is_satisfiable
+    node = nodes[schemas[0]] if len(schemas) == 1 and schemas[0] > 0 else None
+    if node is None or not PLAIN_KEYWORDS.issuperset(node.keywords):
         return None
-    if not emitter.reachable.issuperset(children) and not all(map(emitter.algebra.is_satisfiable, children)):
-        return None
+    if not node.is_plain:
+        children = find_children(schemas, nodes)
+        if children is None or not (emitter.reachable.issuperset(children) or all(map(is_satisfiable, children))):
+            return None
     return _emit_keywords(node.keywords, node.draft, emitter, depth)
 
 
@@ -67,7 +68,7 @@ def _emit_keywords(keywords: dict[str, Any], draft: int, emitter: ValueEmitter, 
         case = ANY_ARRAY if keywords.keys().isdisjoint(ARRAY_KEYWORDS) else build_array_case(keywords)
         options.append(emit_array(case, emitter, depth))
     if types & OBJECT:
-        options.append(emit_object(normalise_plain_keywords(keywords), emitter, depth))
+        options.append(emit_object(build_plain_object(keywords), emitter, depth))
     return options
 
 

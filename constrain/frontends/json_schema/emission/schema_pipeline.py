@@ -1,4 +1,7 @@
-"""The pipeline of this front end: parse, decide satisfiability, check all reachable sets, emit."""
+"""The pipeline of this front end: inspect, parse, decide satisfiability, check all reachable sets, emit.
+
+Of a plain document, which the inspection shows to have no fault, only what is emitted is parsed.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,10 @@ from ....base.options import Limits, Style
 from ....grammar.nodes import Grammar
 from ..algebra.shape_algebra import CircularSchema, ShapeAlgebra
 from ..core.fresh_stack import run_on_fresh_stack, run_with_stack
+from ..core.schema_sets import SchemaSet
 from ..core.whitespace import surround_root
-from ..reading.schema_parser import SchemaParser
+from ..reading.document_inspection import inspect_document
+from ..reading.schema_parser import parse_document
 from .emitter import SchemaEmitter
 from .reachability import check_reachable
 from .unsatisfiable_core import explain_unsatisfiable
@@ -42,18 +47,23 @@ def to_grammar(
     loaded = schema if isinstance(schema, LoadedDocument) else LoadedDocument.of(schema, limits)
     deep = loaded.nests_deeper(DEEP_DOCUMENT)
     try:
-        return (run_on_fresh_stack if deep else run_with_stack)(_compile, loaded.value, style, registry, limits, deep)
+        return (run_on_fresh_stack if deep else run_with_stack)(_compile, loaded, style, registry, limits, deep)
     except RecursionError:  # A recursion that is bounded neither by `DEEP_DOCUMENT` nor by `continue_deeper`.
         raise LimitError("This schema is nested too deeply.", pointer="", hint="Use fewer levels.") from None
 
 
-def _compile(document: Any, style: Style, registry: Mapping[str, Any] | None, limits: Limits, deep: bool) -> Grammar:
-    parser = SchemaParser(document, registry, style, limits)
+def _compile(
+    loaded: LoadedDocument, style: Style, registry: Mapping[str, Any] | None, limits: Limits, deep: bool
+) -> Grammar:
+    inspection = inspect_document(loaded, registry, style, limits)
+    parser = parse_document(loaded.value, inspection, registry, style, limits)
     algebra = ShapeAlgebra(parser, style, limits)
     try:
-        if not algebra.is_satisfiable(parser.root):
-            raise explain_unsatisfiable(document, registry, style, limits)
-        reachable = check_reachable(algebra, parser.root)
+        reachable: set[SchemaSet] = set()
+        if not inspection.is_plain:
+            if not algebra.is_satisfiable(parser.root):
+                raise explain_unsatisfiable(loaded.value, registry, style, limits)
+            reachable = check_reachable(algebra, parser.root)
     except CircularSchema as signal:
         raise algebra.circular(signal) from None
     emitter = SchemaEmitter(algebra, style, reachable)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..core.schema_sets import ANY, NEVER, SchemaSet
-from ..shapes.object_case import NO_NAMES, Cell, ObjectCase
+from ..shapes.object_case import Cell, ObjectCase
 from ..strings.string_languages import ALL
 
-__all__ = ["NormalisedObject", "normalise_plain_keywords", "normalise_plain_object"]
+__all__ = ["NormalisedObject", "build_plain_object", "normalise_plain_object"]
 
 
 class NormalisedObject(NamedTuple):
@@ -36,15 +36,15 @@ def normalise_plain_object(case: ObjectCase) -> NormalisedObject:
     return NormalisedObject(names, case.required, (), case.cells, 0, None, {})
 
 
-def normalise_plain_keywords(keywords: dict[str, Any]) -> NormalisedObject:
-    """Return the normal form of the objects that `properties`, `required` and `additionalProperties` allow, all of
-    whose values are possible. Keys that only `required` names are written last.
+def build_plain_object(keywords: dict[str, Any]) -> NormalisedObject:
+    """Return the normal form of `properties`, `required` and `additionalProperties` whose values are all possible.
+
+    It equals that of the case that `object_keywords.build_object_case` makes of these keywords.
     """
-    properties: dict[str, SchemaSet] = keywords.get("properties", {})
+    names: dict[str, SchemaSet] = keywords.get("properties", {})
+    required: tuple[str, ...] = keywords.get("required", ())
     additional: SchemaSet = keywords.get("additionalProperties", ANY)
-    names, required = tuple(properties.items()), NO_NAMES
-    if "required" in keywords:
-        required = frozenset(keywords["required"])
-        if not required <= properties.keys():
-            names += tuple([(name, additional) for name in keywords["required"] if name not in properties])
-    return NormalisedObject(names, required, (), () if additional == NEVER else ((ALL, additional),), 0, None, {})
+    if not names.keys() >= set(required):
+        names = {**names, **{name: additional for name in required if name not in names}}
+    cells: tuple[Cell, ...] = () if additional == NEVER else ((ALL, additional),)
+    return NormalisedObject(tuple(names.items()), frozenset(required), (), cells, 0, None, {})

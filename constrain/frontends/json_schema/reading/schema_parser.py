@@ -3,6 +3,9 @@
 `SchemaParser.parse_subschema` returns the set of a raw subschema: ANY for `true`, `{}` and mere annotations, NEVER for
 `false`, the set of the target for a pure `$ref`, otherwise one node. Keywords are parsed from a queue, so that nesting
 costs no stack. Each is looked up in the table of its dialect; a name that is not there asserts nothing.
+
+A document that `document_inspection` finds plain has no error, so `PlainSchemaParser` leaves the keywords of every node
+to whatever first reads them.
 """
 
 from __future__ import annotations
@@ -19,22 +22,25 @@ from ..core.dialects import Scope
 from ..core.fresh_stack import continue_deeper
 from ..core.keyword_context import SKIP, KeywordContext, SubschemaParser
 from ..core.schema_sets import ANY, NEVER, SchemaSet
-from ..core.subschema_table import Subschema
+from ..core.subschema_table import PlainSubschema, Subschema
+from .document_inspection import IDENTIFIERS, Inspection
 from .keywords import Keyword, keywords_of_dialect
 from .schema_references import ReferenceResolver, ReferenceTarget
 
-__all__ = ["UnsharedSchemaParser", "SchemaParser"]
+__all__ = ["UnsharedSchemaParser", "SchemaParser", "parse_document"]
 
 
 NODE = 16
 """Units of work that a subschema counts as."""
+LONG_POINTER = 64
+"""Characters of a pointer for each unit of work."""
 UNITS_AT_ONCE = 1024
 """Units of work after which they are charged."""
+MOST_SHARED = 3
+"""Most keywords of a node of a plain document that is shared."""
 PLAIN = frozenset((str, int))
 """Types of values that are equal only if they mean the same."""
 REFERENCES = frozenset(("$ref", "$dynamicRef", "$recursiveRef"))
-IDENTIFIERS = frozenset(("$id", "id", "$schema"))
-"""Names that may open another scope."""
 
 
 class _DynamicScopeNeeded(Exception):
@@ -49,10 +55,13 @@ class SchemaParser(SubschemaParser):
 
     shares_nodes = True
 
-    def __init__(self, document: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits) -> None:
+    def __init__(
+        self, document: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits,
+        references: ReferenceResolver | None = None,
+    ) -> None:  # fmt: skip
         self.style = style
         self.limits = limits
-        self.references = ReferenceResolver(document, registry, limits)
+        self.references = ReferenceResolver(document, registry, limits) if references is None else references
         self._distinguishes_scopes = False
         try:
             self._start(document)
@@ -77,16 +86,19 @@ class SchemaParser(SubschemaParser):
         while queue:
             node = queue.popleft()
             assert node.unparsed is not None
-            keywords: list[tuple[Keyword, Any]]
-            keywords, scope = node.unparsed
-            node.unparsed = None
-            context = KeywordContext(self, node, scope)
-            parsed_keywords = node.keywords
-            for keyword, value in keywords:
-                parsed = keyword.parse(context, keyword.name, value)
-                if parsed is not SKIP:
-                    parsed_keywords[keyword.field] = parsed
+            unparsed, node.unparsed = node.unparsed, None
+            node.keywords = self._parse_keywords(node, *unparsed)
         self._charge()
+
+    def _parse_keywords(self, node: Subschema, keywords: list[tuple[Keyword, Any]], scope: Scope) -> dict[str, Any]:
+        """Return the parsed values of the keywords of a node, without those that assert nothing."""
+        context = KeywordContext(self, node, scope)
+        parsed_keywords = {}
+        for keyword, value in keywords:
+            parsed = keyword.parse(context, keyword.name, value)
+            if parsed is not SKIP:
+                parsed_keywords[keyword.field] = parsed
+        return parsed_keywords
 
     def _charge(self) -> None:
         """Charge the units of work that have been counted."""
@@ -103,7 +115,7 @@ class SchemaParser(SubschemaParser):
             key = pointer
         known = self._by_pointer.get(key)
         if known is None:
-            self._units += 6 + (len(pointer) >> 6)
+            self._units += 6 + len(pointer) // LONG_POINTER
             if self._units > UNITS_AT_ONCE:
                 self._charge()
             known = self._by_pointer[key] = self._parse_new(raw, scope, pointer)
@@ -180,3 +192,55 @@ class UnsharedSchemaParser(SchemaParser):
     """A SchemaParser in which every subschema is a node with its own pointer, for error messages."""
 
     shares_nodes = False
+
+
+class PlainSchemaParser(SchemaParser):
+    """A SchemaParser of a plain document: keywords of a node are parsed when they are first read.
+
+    The inspection of the document has charged for the nodes; long pointers are charged when they are made.
+    """
+
+    def _new(self, pointer: str, keywords: list[tuple[Keyword, Any]], scope: Scope) -> SchemaSet:
+        number = len(self.nodes)
+        self.nodes.append(PlainSubschema(number, pointer, scope.dialect.draft, self._parse_plain, (keywords, scope)))
+        return (number,)
+
+    def parse_subschema(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
+        """Return the set of a raw subschema; its keywords are parsed when they are read."""
+        known = self._by_pointer.get(pointer)
+        if known is None:
+            if len(pointer) > LONG_POINTER:
+                self._units += len(pointer) // LONG_POINTER
+                if self._units > UNITS_AT_ONCE:
+                    self._charge()
+            known = self._by_pointer[pointer] = self._parse_new(raw, scope, pointer)
+        return known
+
+    def _parse_new(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
+        """Return the set of a raw subschema; only the root may have an identifier."""
+        if type(raw) is not dict:
+            return ANY if raw else NEVER
+        table = keywords_of_dialect(scope.dialect)
+        keywords = [(table[name], value) for name, value in raw.items() if name in table]
+        if not keywords:
+            return ANY
+        if "$ref" in raw:  # In later drafts it is the only keyword.
+            return self.follow_reference(raw["$ref"], scope, pointer + "/$ref")
+        if len(keywords) > MOST_SHARED or not PLAIN.issuperset([type(value) for _, value in keywords]):
+            return self._new(pointer, keywords, scope)
+        key = tuple([(keyword.name, value) for keyword, value in keywords])
+        known = self._shared.get(key)
+        if known is None:
+            known = self._shared[key] = self._new(pointer, keywords, scope)
+        return known
+
+    def _parse_plain(self, node: PlainSubschema) -> dict[str, Any]:
+        return self._parse_keywords(node, *node.source)
+
+
+def parse_document(
+    document: Any, inspection: Inspection, registry: Mapping[str, Any] | None, style: Style, limits: Limits
+) -> SchemaParser:
+    """Parse a document that has been inspected. Raise its first error."""
+    parser = PlainSchemaParser if inspection.is_plain else SchemaParser
+    return parser(document, registry, style, limits, inspection.references)

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ....base.errors import SchemaWarning
-from ....base.json_documents import load_document
+from ....base.json_documents import LoadedDocument
 from ....base.options import Limits, Style
 from ....base.work import work_budget
-from .suspicious_keywords import build_warnings, find_suspicious_names
+from ..reading.document_inspection import inspect_document
+from .suspicious_keywords import build_warnings, find_suspicious_names, may_be_suspicious
 
 __all__ = ["list_schema_warnings", "warn_of_schema"]
 
@@ -23,7 +24,11 @@ def list_schema_warnings(
 ) -> tuple[str, ...]:
     """Return the warnings about a schema. Raise SchemaError or LimitError if it is not a valid document."""
     with work_budget(limits.work):
-        return build_warnings(find_suspicious_names(load_document(schema, limits), registry, style, limits))
+        loaded = schema if isinstance(schema, LoadedDocument) else LoadedDocument.of(schema, limits)
+        inspection = inspect_document(loaded, registry, style, limits)
+        if inspection.is_plain and not may_be_suspicious(loaded.value, inspection):
+            return ()
+        return build_warnings(find_suspicious_names(loaded.value, inspection.references, style))
 
 
 def warn_of_schema(messages: tuple[str, ...]) -> None:

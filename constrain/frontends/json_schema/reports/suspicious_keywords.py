@@ -16,11 +16,11 @@ from typing import Any, NamedTuple, Union
 
 from ....base.errors import SchemaError, UnsupportedError, shorten_text
 from ....base.json_documents import echo_value, pointer_token
-from ....base.options import Limits, Style
+from ....base.options import Style
 from ....base.work import spend_work
 from ..core.dialects import Scope
+from ..reading.document_inspection import IDENTIFIERS, Inspection
 from ..reading.keywords import KEYWORDS, STRUCTURE, Keyword, keywords_of_dialect, list_annotations
-from ..reading.schema_parser import IDENTIFIERS
 from ..reading.schema_references import ReferenceResolver
 from ..strings.formats import FORMATS
 
@@ -30,6 +30,7 @@ __all__ = [
     "format_note",
     "keyword_note",
     "find_near_keyword",
+    "may_be_suspicious",
     "build_warnings",
 ]
 
@@ -333,14 +334,11 @@ Path = Union[tuple["Path", Union[str, int]], None]
 """The location of a subschema: the path of its parent, and a reference token. Pointers are built only for findings."""
 
 
-def find_suspicious_names(
-    document: Any, registry: Mapping[str, Any] | None, style: Style, limits: Limits
-) -> list[SuspiciousName]:
+def find_suspicious_names(document: Any, references: ReferenceResolver, style: Style) -> list[SuspiciousName]:
     """Return the suspicious names of a checked document, in document order.
 
-    Documents of its registry are not searched.
+    references: resolves those of the document. Documents of its registry are not searched.
     """
-    references = ReferenceResolver(document, registry, limits)
     found: list[SuspiciousName] = []
     todo: list[tuple[dict[str, Any], Scope, Path]] = []
     if isinstance(document, dict):
@@ -391,6 +389,28 @@ def find_suspicious_names(
         todo += below
     spend_work(units, SEARCH)
     return found
+
+
+def may_be_suspicious(document: dict[str, Any], inspection: Inspection) -> bool:
+    """Return whether some name of a plain document may be suspicious, so that `find_suspicious_names` has to search."""
+    draft = inspection.references.main.draft
+    spend_work(30 * (len(inspection.unknown_names) + len(inspection.unknown_formats)), SEARCH)
+    return bool(
+        (inspection.unknown_names and not all(is_never_suspicious(name, draft) for name in inspection.unknown_names))
+        or (inspection.unknown_names and _is_map_of_properties(document))
+        or any((note := format_note(name)) is not None and note.is_mistake for name in inspection.unknown_formats)
+    )
+
+
+def is_never_suspicious(name: str, draft: int) -> bool:
+    """Return whether `keyword_note` reports no mistake for a name that a draft does not define, whatever its value."""
+    if name in CONTENT or name in STRUCTURE or name in HARMLESS or name in ANNOTATIONS:
+        return name != "id" or draft != 4
+    if name in ROWS or name in DRAFT_3 or name in MEANT:
+        return False
+    if name in OPENAPI:
+        return name != "nullable"
+    return name.startswith(COMMENTED) or not find_near_keyword(name)
 
 
 SEARCH = "the search for misspelt keywords"

@@ -1,0 +1,394 @@
+"""Decide in one pass over a raw document whether all of it is plain: certainly accepted, and certainly satisfiable.
+
+Most documents are: types, declared keys, lists of texts, references to such. Nothing in them can be refused, and each
+subschema has a value, so the parser need not read a subschema before a value of it is written. The rules are sound but
+incomplete. Anything that they do not cover, such as a keyword with a value that it does not allow, is left to the
+parser and the algebra, which say what is wrong. Names that the draft does not define are collected on the way.
+
+A plain subschema has finite values if none of its mandatory parts (required keys, items of a non-empty array) contains
+itself. Parts are nested, so only a reference can do that; `_is_founded` looks for cycles of mandatory references.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from decimal import Decimal
+from functools import cache
+from typing import Any, NamedTuple
+
+from ....base.errors import ConstrainError
+from ....base.json_documents import LoadedDocument
+from ....base.options import Limits, Style
+from ....base.work import spend_work
+from ..algebra.fast_checks import SMALL_BOUND
+from ..core.json_values import BOOLEAN, NULL, NUMBER, STRING
+from ..core.keyword_values import MOST_COUNT
+from ..core.static_types import INTEGER, TYPE_BITS, TYPES
+from ..strings.formats import FORMATS
+from ..strings.schema_patterns import MOST_SMALL_POSITIONS, check_pattern, read_pattern
+from .keywords import STRUCTURE, keywords_of_draft, list_annotations
+from .schema_references import PLAIN_URI, ReferenceResolver
+
+__all__ = ["IDENTIFIERS", "Inspection", "inspect_document"]
+
+IDENTIFIERS = frozenset(("$id", "id", "$schema"))
+"""Names that may open another scope."""
+
+UNITS = 24
+"""Units of work for a subschema: to inspect it now, and to read it later."""
+UNITS_AT_ONCE = 1024
+"""Units of work after which they are charged."""
+MOST_VALUES = 1_000
+"""Values of an enum up to which it is plain: longer ones are charged when the schema is compiled."""
+MOST_DECIMALS = 30
+"""Decimals of a number in a plain enum."""
+MOST_OPTIONS = 8
+"""Options of anyOf or oneOf up to which they are plain."""
+SMALL_STATES = 1 + (1 << MOST_SMALL_POSITIONS)
+"""States that the automaton of a small pattern, and its complement, cannot exceed."""
+MOST_REFERENCES = 24
+"""Longest chain of mandatory references that is followed."""
+
+PLAIN_KEYWORDS = (
+    "type", "enum", "const", "minLength", "maxLength", "pattern", "format", "minimum", "maximum", "items", "minItems",
+    "maxItems", "properties", "required", "additionalProperties", "$ref", "anyOf", "oneOf", "patternProperties",
+)  # fmt: skip
+(
+    TYPE, ENUM, CONST, MIN_LENGTH, MAX_LENGTH, PATTERN, FORMAT, MINIMUM, MAXIMUM, ITEMS, MIN_ITEMS, MAX_ITEMS,
+    PROPERTIES, REQUIRED, ADDITIONAL, REFERENCE, ANY_OF, ONE_OF, PATTERNS,
+) = (1 << position for position in range(len(PLAIN_KEYWORDS)))  # fmt: skip
+ASSERTIONS = (1 << len(PLAIN_KEYWORDS)) - 1
+OTHER, IDENTIFIER, CONTAINER, UNKNOWN, DIALECT = (1 << len(PLAIN_KEYWORDS) + position for position in range(5))
+"""Bits of names: another keyword that asserts something, an identifier, a container of schemas, an unknown name, and
+`$schema`."""
+TEXT_BITS = MIN_LENGTH | MAX_LENGTH | PATTERN | FORMAT
+BOUND_BITS = MINIMUM | MAXIMUM
+ARRAY_BITS = ITEMS | MIN_ITEMS | MAX_ITEMS
+OBJECT_BITS = PROPERTIES | REQUIRED | ADDITIONAL | PATTERNS
+HOLDERS = ITEMS | PROPERTIES | ADDITIONAL | PATTERNS | ANY_OF | ONE_OF
+"""Keywords that hold subschemas."""
+CHOICE_BITS = REFERENCE | ANY_OF | ONE_OF | ENUM | CONST
+CONSTANT_TYPES = {str: STRING, int: NUMBER | INTEGER, Decimal: NUMBER, bool: BOOLEAN, type(None): NULL}
+
+
+class Inspection(NamedTuple):
+    """What one pass over a document shows.
+
+    references: resolves the references of the document. is_plain: whether every subschema is certainly accepted and
+    satisfiable. unknown_names, unknown_formats: of a plain document, names that its draft does not define, and formats.
+    """
+
+    references: ReferenceResolver
+    is_plain: bool = False
+    unknown_names: Set[str] = frozenset()
+    unknown_formats: Set[str] = frozenset()
+
+
+def inspect_document(
+    loaded: LoadedDocument, registry: Mapping[str, Any] | None, style: Style, limits: Limits
+) -> Inspection:
+    """Inspect a document, once for each LoadedDocument. Raise what `ReferenceResolver` raises."""
+    for known, inspection in loaded.inspections:
+        if known[0] is registry and known[1:] == (style, limits):
+            found: Inspection = inspection
+            return found
+    references = ReferenceResolver(loaded.value, registry, limits)
+    found = Inspection(references)
+    if isinstance(loaded.value, dict) and not references.registry and references.main.dialect.vocabularies is None:
+        inspector = PlainInspector(references, style, limits)
+        if inspector.inspect(loaded.value):
+            found = Inspection(references, True, inspector.unknown_names, inspector.unknown_formats)
+    loaded.inspections.append(((registry, style, limits), found))
+    return found
+
+
+@cache
+def list_name_bits(draft: int) -> dict[str, int]:
+    """Return the bit of each name that a draft defines; 0 for an annotation."""
+    bits = dict.fromkeys(list_annotations(), 0) | dict.fromkeys(STRUCTURE, CONTAINER)
+    bits |= dict.fromkeys(keywords_of_draft(draft), OTHER)
+    bits |= {name: 1 << number for number, name in enumerate(PLAIN_KEYWORDS) if name in bits}
+    bits |= {"$schema": DIALECT, "id" if draft == 4 else "$id": IDENTIFIER}
+    if draft > 4:
+        del bits["id"]
+    return bits
+
+
+class PlainInspector:
+    """One pass over a document without a registry, and in one of the five dialects."""
+
+    def __init__(self, references: ReferenceResolver, style: Style, limits: Limits) -> None:
+        self.unknown_names: set[str] = set()
+        self.unknown_formats: set[str] = set()
+        self._references = references
+        self._draft = references.main.draft
+        self._asserts_formats = style.formats != "annotate"
+        self._has_identifiers = False  # below the root
+        self._limits = limits
+        self._pending: list[Any] = []
+        self._targets: dict[str, Any] = {}
+        self._followed = 0
+
+    def inspect(self, document: dict[str, Any]) -> bool:
+        """Return whether the document is certainly plain."""
+        bits, pending, simple = list_name_bits(self._draft), self._pending, TYPE_BITS
+        inspected: set[int] = set()
+        charged = 0
+        allowed = ASSERTIONS | CONTAINER | UNKNOWN | IDENTIFIER
+        mask = allowed | DIALECT  # which may be at the root only
+        pending.append(document)
+        try:
+            while pending:
+                raw = pending.pop()
+                if type(raw) is not dict:
+                    if raw is True:
+                        continue
+                    return False
+                inspected.add(id(raw))
+                names = 0
+                for name in raw:
+                    names |= bits.get(name, UNKNOWN)
+                if names == TYPE:
+                    kind = raw["type"]
+                    if type(kind) is str and kind in simple:
+                        continue
+                if names | mask != mask:
+                    return False
+                if names & IDENTIFIER and raw is not document and not self._is_harmless(raw):
+                    return False
+                if not self._is_plain(raw, names):
+                    return False
+                mask = allowed
+                if not pending and self._targets:
+                    pending += [target for target in self._targets.values() if id(target) not in inspected]
+                if len(inspected) - charged > UNITS_AT_ONCE // UNITS:
+                    spend_work(UNITS * (len(inspected) - charged), READING)
+                    charged = len(inspected)
+            return not self._targets or (not self._has_identifiers and self._is_founded())
+        finally:
+            spend_work(UNITS * (len(inspected) - charged), READING)
+
+    def _is_plain(self, raw: dict[str, Any], names: int) -> bool:
+        """Return whether a subschema is plain if its parts are, which are pending then. names: bits of its names."""
+        if names & UNKNOWN:
+            self.unknown_names.update(raw.keys() - list_name_bits(self._draft).keys())
+        if names & CONTAINER:
+            for name in STRUCTURE:
+                container = raw.get(name)
+                if type(container) is dict:
+                    self._pending += [item for item in container.values() if type(item) is dict]
+        names &= ASSERTIONS
+        if names & REFERENCE and self._draft <= 7:  # Its siblings are ignored.
+            return not names & HOLDERS and self._is_plain_reference(raw["$ref"])
+        types = TYPES
+        if names & TYPE:
+            types = _read_types(raw["type"])
+            if not types:
+                return False
+        if names & CHOICE_BITS:
+            return self._is_plain_choice(raw, names, types)
+        return not (
+            (names & OBJECT_BITS and not self._is_plain_object(raw, names))
+            or (names & ARRAY_BITS and not self._is_plain_array(raw))
+            or (names & TEXT_BITS and not self._is_plain_text(raw, names))
+            or (names & BOUND_BITS and not _is_plain_interval(raw))
+        )
+
+    def _is_plain_choice(self, raw: dict[str, Any], names: int, types: int) -> bool:
+        """Return whether a reference, alternatives or listed values are plain, which must stand alone."""
+        if names == REFERENCE:
+            return self._is_plain_reference(raw["$ref"])
+        if names == ANY_OF:
+            return self._are_plain_options(raw["anyOf"])
+        if names == ONE_OF:
+            return self._are_plain_options(raw["oneOf"]) and self._have_separate_types(raw["oneOf"])
+        field = {ENUM: "enum", CONST: "const"}.get(names & ~TYPE)
+        values = [raw["const"]] if field == "const" else raw["enum"] if field == "enum" else None
+        return type(values) is list and len(values) <= MOST_VALUES and _has_plain_value(values, types)
+
+    def _have_separate_types(self, options: list[Any]) -> bool:
+        """Return whether options have types that exclude each other, so that they are never compared."""
+        types = 0
+        for option in options:
+            if "$ref" in option:
+                if not self._is_plain_reference(option["$ref"]):
+                    return False
+                option = self._targets[option["$ref"]]
+            bits = _read_types(option["type"]) if "type" in option else 0
+            if not bits or types & bits:
+                return False
+            types |= bits
+        return not (types & INTEGER and types & NUMBER)
+
+    def _are_plain_options(self, options: Any) -> bool:
+        if type(options) is not list or not 0 < len(options) <= MOST_OPTIONS:
+            return False
+        self._pending += options
+        return all(type(option) is dict for option in options)
+
+    def _is_harmless(self, raw: dict[str, Any]) -> bool:
+        """Return whether the identifier of a subschema is valid, and so without effect if there is no reference."""
+        self._has_identifiers = True
+        name = raw["id" if self._draft == 4 else "$id"]
+        return type(name) is not str or PLAIN_URI.fullmatch(name) is not None
+
+    def _is_plain_reference(self, reference: Any) -> bool:
+        """Return whether a reference names an object of this document that is no reference; it is inspected, too."""
+        if type(reference) is not str or reference[:1] != "#":
+            return False
+        if reference not in self._targets:
+            try:
+                target = self._references.resolve(reference, self._references.main, "")
+            except ConstrainError:  # The parser raises it with its place.
+                return False
+            is_plain = type(target.raw) is dict and "$ref" not in target.raw
+            if not is_plain or target.scope is not self._references.main:
+                return False
+            self._targets[reference] = target.raw
+        return True
+
+    def _is_plain_object(self, raw: dict[str, Any], names: int) -> bool:
+        properties, additional = raw.get("properties", {}), raw.get("additionalProperties", True)
+        required = raw.get("required", ())
+        if type(properties) is not dict or type(required) not in (list, tuple):
+            return False
+        if not _is_unicode(properties) or not _is_unicode(required):
+            return False
+        if additional is False:
+            if not properties.keys() >= set(required):
+                return False
+        else:
+            self._pending.append(additional)
+        self._pending += properties.values()
+        return not names & PATTERNS or (
+            not properties and not required and self._has_plain_names(raw["patternProperties"])
+        )
+
+    def _has_plain_names(self, patterns: Any) -> bool:
+        """Return whether `patternProperties` has one pattern that divides names in two small automata."""
+        if type(patterns) is not dict or len(patterns) != 1 or self._limits.dfa_states < SMALL_STATES:
+            return False
+        ((pattern, schema),) = patterns.items()
+        self._pending.append(schema)
+        return self._is_plain_pattern(pattern) and read_pattern(pattern).small
+
+    def _is_plain_array(self, raw: dict[str, Any]) -> bool:
+        low, high = raw.get("minItems", 0), raw.get("maxItems", MOST_COUNT)
+        self._pending.append(raw.get("items", True))
+        return type(low) is int and type(high) is int and 0 <= low <= high <= MOST_COUNT and high > 0
+
+    def _is_plain_text(self, raw: dict[str, Any], names: int) -> bool:
+        """Return whether the bounds of a text, a pattern or a format certainly allow a text."""
+        names &= TEXT_BITS
+        if names & FORMAT:
+            known = raw["format"]
+            if type(known) is not str:
+                return False
+            if not self._asserts_formats:
+                names &= ~FORMAT
+            elif known not in FORMATS:
+                self.unknown_formats.add(known)
+                names &= ~FORMAT
+        if names & (PATTERN | FORMAT):
+            return names == FORMAT or (names == PATTERN and self._is_plain_pattern(raw["pattern"]))
+        low, high = raw.get("minLength", 0), raw.get("maxLength", MOST_COUNT)
+        return type(low) is int and type(high) is int and 0 <= low <= high <= MOST_COUNT
+
+    def _is_plain_pattern(self, pattern: Any) -> bool:
+        if type(pattern) is not str:
+            return False
+        try:
+            check_pattern(pattern, "", self._limits)
+        except ConstrainError:  # The parser raises it with its place.
+            return False
+        return read_pattern(pattern).has_text
+
+    def _is_founded(self) -> bool:
+        """Return whether no reference is a mandatory part of its own target."""
+        founded: set[str] = set()
+
+        def follow(reference: str, path: tuple[str, ...]) -> bool:
+            if reference not in founded:
+                if reference in path or len(path) > MOST_REFERENCES:
+                    return False
+                path = (*path, reference)
+                if not all(follow(other, path) for other in self._list_mandatory_references(reference)):
+                    return False
+                founded.add(reference)
+            return True
+
+        return all(follow(reference, ()) for reference in self._targets)
+
+    def _list_mandatory_references(self, reference: str) -> list[str]:
+        """Return the references that a value of the target of a reference may have to follow."""
+        found: list[str] = []
+        pending: list[Any] = [self._targets[reference]]
+        while pending:
+            part = pending.pop()
+            if type(part) is not dict:
+                continue
+            if "$ref" in part:
+                found.append(part["$ref"])
+                continue
+            properties, additional = part.get("properties", {}), part.get("additionalProperties")
+            pending += [properties.get(name, additional) for name in part.get("required", ())]
+            pending += part.get("anyOf", ())
+            pending += part.get("oneOf", ())
+            if part.get("minItems"):
+                pending.append(part.get("items"))
+            self._followed += 1
+            if self._followed > UNITS_AT_ONCE:
+                spend_work(self._followed, READING)
+                self._followed = 0
+        return found
+
+
+READING = "the reading of a schema"
+
+
+def _read_types(value: Any) -> int:
+    """Return the bits of `type`, 0 if it is not valid."""
+    if type(value) is str:
+        return TYPE_BITS.get(value, 0)
+    types = 0
+    for name in value if type(value) is list else ():
+        bit = TYPE_BITS.get(name) if type(name) is str else None
+        if bit is None:
+            return 0
+        types |= bit
+    return types
+
+
+def _is_unicode(names: Any) -> bool:
+    """Return whether all names are strings that have a UTF-8 form."""
+    try:
+        joined = "".join(names)
+        return joined.isascii() or bool(joined.encode())
+    except (TypeError, UnicodeEncodeError):
+        return False
+
+
+def _has_plain_value(values: list[Any], types: int) -> bool:
+    """Return whether values are scalars, numbers among them short, and one is certainly of one of the types."""
+    spend_work(2 * len(values), "the values of enum")
+    kinds = set(map(type, values))
+    if not kinds <= CONSTANT_TYPES.keys():
+        return False
+    if str in kinds and not _is_unicode([value for value in values if type(value) is str]):
+        return False
+    if int in kinds and any(type(value) is int and not -SMALL_BOUND < value < SMALL_BOUND for value in values):
+        return False
+    if Decimal in kinds and not all(_is_short(value) for value in values if type(value) is Decimal):
+        return False
+    return any(CONSTANT_TYPES[kind] & types for kind in kinds)
+
+
+def _is_short(value: Decimal) -> bool:
+    exponent = value.as_tuple().exponent
+    return type(exponent) is int and exponent > -MOST_DECIMALS and abs(value) < SMALL_BOUND
+
+
+def _is_plain_interval(raw: dict[str, Any]) -> bool:
+    """Return whether the bounds are small integers, which then are allowed themselves."""
+    low, high = raw.get("minimum", 1 - SMALL_BOUND), raw.get("maximum", SMALL_BOUND - 1)
+    return type(low) is int and type(high) is int and -SMALL_BOUND < low <= high < SMALL_BOUND
