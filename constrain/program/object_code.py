@@ -2,19 +2,21 @@
 
 The register of the rule holds the state of the object; see `kernels.program_layout` for the instructions and the block.
 The code of a declared key is its colon, the call of its value and a jump. It is the same for all keys but for the cell
-that is called, so it is generated once and repeated.
+that is called, so it is generated once and repeated. A value that is a leaf is jumped to instead: its code is at the
+end of the rule, and jumps back.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
+from itertools import accumulate, chain
 from json.encoder import encode_basestring
 from operator import attrgetter
 
 from ..base.errors import LimitError
 from ..base.work import spend_work
-from ..grammar.nodes import Chars, Layout, Literal, Node, Object, Sequence
+from ..grammar.nodes import Chars, JsonString, Layout, Literal, Node, Number, Object, Rule, Sequence
 from ..kernels import layout as at
 from .byte_code import ByteCode
 
@@ -35,7 +37,9 @@ def append_object(node: Object, program: ByteCode) -> int:
     Return its entry address.
     """
     check_count(node.low, node.high)
-    cells = program.cells_of([*[one.value for one in node.properties], *[one.value for one in node.others]])
+    values = [*[one.value for one in node.properties], *[one.value for one in node.others]]
+    leaves = _find_leaves(values, program)
+    cells = program.cells_of([value for value in values if id(value) not in leaves])
     opened, close, comma, colon, empty = _layout_code(node.layout, program)
     block, classes = _append_block(program, node)
 
@@ -46,7 +50,7 @@ def append_object(node: Object, program: ByteCode) -> int:
     first_class = kinds + 2
     members = first_class + CLASS_WORDS * len(classes)
     stride = len(colon) + MEMBER_WORDS
-    after = members + stride * len(cells)
+    after = members + stride * len(values)
     is_last = after + 8 + len(comma)
     targets = range(members, after, stride)
 
@@ -56,17 +60,55 @@ def append_object(node: Object, program: ByteCode) -> int:
     head += (at.KEYS, block)
     for (leaf, mark, is_finite), target in zip(classes, targets[len(node.properties) :]):
         head += (at.OTHER, block, leaf, target, mark, is_finite)
-    repeated = array("i", [*colon, at.CALL, 0, at.JUMP, after]) * len(cells)
-    repeated[stride - 3 :: stride] = array("i", cells)
-    program.append(head)
-    program.append(repeated)
-    program.append([
+    tail = [
         at.SPLIT, 2, after + 4, is_last, at.MORE, block, *comma, at.JUMP, key, at.CLOSE, block, *close, 125, at.END
-    ])  # fmt: skip
+    ]  # fmt: skip
+    places = list(accumulate(map(len, leaves.values()), initial=after + len(tail)))
+    program.append(head)
+    program.append(_member_code(values, colon, dict(zip(leaves, places)), cells, after))
+    program.append([*tail, *chain.from_iterable(leaves.values())])
+    for place in places[1:]:
+        program.words[place - 1] = after  # the operand of the jump that ends the code of each leaf
 
     listed = program.words[block + at.OBJ_TARGETS]
     program.words[listed : listed + len(node.properties)] = array("i", targets[: len(node.properties)])
     return entry
+
+
+def _member_code(
+    values: list[Node], colon: list[int], places: dict[int, int], cells: list[int], after: int
+) -> array[int]:
+    """Return the code of each member after its key: the colon, a call of the value and a jump to `after`.
+
+    `places` are the addresses of the values that are leaves, by their id, and `cells` the rule cells of the others.
+    """
+    code = array("i", [*colon, at.CALL, 0, at.JUMP, after]) * len(values)
+    stride = len(colon) + MEMBER_WORDS
+    if places:
+        called = iter(cells)
+        code[stride - 4 :: stride] = array("i", [at.JUMP if id(value) in places else at.CALL for value in values])
+        cells = [places.get(id(value)) or next(called) for value in values]
+    code[stride - 3 :: stride] = array("i", cells)
+    return code
+
+
+def _find_leaves(values: list[Node], program: ByteCode) -> dict[int, list[int]]:
+    """Return the code of the values that are a leaf, by their id, with a jump whose operand is not known yet.
+
+    Most values are plain strings and numbers. They need no rule of their own: all members with the same value share
+    its code.
+    """
+    leaves: dict[int, list[int]] = {}
+    for value in values:
+        if type(value) is Rule or id(value) in leaves:
+            continue
+        if isinstance(value, JsonString) and value.high is None and not value.low:
+            leaves[id(value)] = [34, at.LEAF, program.leaf(value.dfa, at.JSON_STRING), 0, -1, at.JUMP, 0]
+        elif isinstance(value, Chars) and value.high is None and not value.low:
+            leaves[id(value)] = [at.LEAF, program.leaf(value.dfa, MODES[value.encoding]), 0, -1, at.JUMP, 0]
+        elif isinstance(value, Number):
+            leaves[id(value)] = [at.LEAF, program.leaf(value.language, at.NUMBER), 0, -1, at.JUMP, 0]
+    return leaves
 
 
 def _layout_code(layout: Layout, program: ByteCode) -> tuple[list[int], ...]:

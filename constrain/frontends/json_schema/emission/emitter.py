@@ -78,11 +78,11 @@ class SchemaEmitter(PlainEmitter):
         for schemas in sets:
             value = plain.get(schemas)
             if value is None:
-                spend_work(VALUE, "the values of a schema")
                 types = find_plain_types(schemas, nodes)
                 if types is None:
                     value = Rule((schemas, depth))
                 else:
+                    spend_work(VALUE, "the values of a schema")
                     value = plain[schemas] = self._types.get(types) or self._scalars_of_types(types)
             values.append(value)
         return values
