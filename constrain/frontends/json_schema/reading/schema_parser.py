@@ -36,8 +36,6 @@ LONG_POINTER = 64
 """Characters of a pointer for each unit of work."""
 UNITS_AT_ONCE = 1024
 """Units of work after which they are charged."""
-MOST_SHARED = 3
-"""Most keywords of a node of a plain document that is shared."""
 PLAIN = frozenset((str, int))
 """Types of values that are equal only if they mean the same."""
 REFERENCES = frozenset(("$ref", "$dynamicRef", "$recursiveRef"))
@@ -218,20 +216,23 @@ class PlainSchemaParser(SchemaParser):
         if "$ref" in raw:  # In later drafts it is the only keyword.
             return self.follow_reference(raw["$ref"], scope, pointer + "/$ref")
         table = keywords_of_dialect(scope.dialect)
-        keywords = [(table[name], value) for name, value in raw.items() if name in table]
+        keywords: list[tuple[Keyword, Any]] = []
+        key: Any = ()
+        for name, value in raw.items():  # Loops in place of comprehensions, which CPython 3.11 calls as functions.
+            row = table.get(name)
+            if row is not None:
+                keywords.append((row, value))
+                key = (*key, name, value) if key is not None and type(value) in PLAIN else None
         if not keywords:
             return ANY
-        key = None
-        if len(keywords) <= MOST_SHARED and PLAIN.issuperset([type(value) for _, value in keywords]):
-            key = tuple([(keyword.name, value) for keyword, value in keywords])
+        if key is not None:
             known = self._shared.get(key)
             if known is not None:
                 return known
-        number = len(self.nodes)
-        self.nodes.append(PlainSubschema(number, pointer, scope.dialect.draft, self._parse_plain, (keywords, scope)))
+        schemas = (self.add_plain(pointer, scope.dialect.draft, self._parse_plain, (keywords, scope)).number,)
         if key is not None:
-            self._shared[key] = (number,)
-        return (number,)
+            self._shared[key] = schemas
+        return schemas
 
     def _parse_plain(self, node: PlainSubschema) -> dict[str, Any]:
         return self._parse_keywords(node, *node.source)
