@@ -12,7 +12,6 @@ itself. Parts are nested, so only a reference can do that; `_is_founded` looks f
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from decimal import Decimal
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -20,13 +19,13 @@ from ....base.errors import ConstrainError
 from ....base.json_documents import LoadedDocument
 from ....base.options import Limits, Style
 from ....base.work import spend_work
-from ..algebra.fast_checks import SMALL_BOUND
-from ..core.json_values import BOOLEAN, NULL, NUMBER, STRING
+from ..core.json_values import NUMBER
 from ..core.keyword_values import MOST_COUNT
 from ..core.static_types import INTEGER, TYPE_BITS, TYPES
 from ..strings.formats import FORMATS
 from ..strings.schema_patterns import MOST_SMALL_POSITIONS, check_pattern, read_pattern
 from .keywords import STRUCTURE, keywords_of_draft, list_annotations
+from .plain_values import has_plain_value, is_plain_interval, is_unicode, read_types
 from .schema_references import PLAIN_URI, ReferenceResolver
 
 __all__ = ["IDENTIFIERS", "Inspection", "inspect_document"]
@@ -40,8 +39,6 @@ UNITS_AT_ONCE = 1024
 """Units of work after which they are charged."""
 MOST_VALUES = 1_000
 """Values of an enum up to which it is plain: longer ones are charged when the schema is compiled."""
-MOST_DECIMALS = 30
-"""Decimals of a number in a plain enum."""
 MOST_OPTIONS = 8
 """Options of anyOf or oneOf up to which they are plain."""
 SMALL_STATES = 1 + (1 << MOST_SMALL_POSITIONS)
@@ -71,7 +68,6 @@ SEQUENCES = (list, tuple)
 HOLDERS = ITEMS | PROPERTIES | ADDITIONAL | PATTERNS | ANY_OF | ONE_OF
 """Keywords that hold subschemas."""
 CHOICE_BITS = REFERENCE | ANY_OF | ONE_OF | ENUM | CONST
-CONSTANT_TYPES = {str: STRING, int: NUMBER | INTEGER, Decimal: NUMBER, bool: BOOLEAN, type(None): NULL}
 
 
 class Inspection(NamedTuple):
@@ -165,7 +161,7 @@ class PlainInspector:
             types = TYPES
             if names & TYPE:
                 kind = raw["type"]
-                types = TYPE_BITS.get(kind, 0) if type(kind) is str else _read_types(kind)
+                types = TYPE_BITS.get(kind, 0) if type(kind) is str else read_types(kind)
                 if not types:
                     return False
                 if names == TYPE:
@@ -210,7 +206,7 @@ class PlainInspector:
             or (names & PATTERNS and not self._has_plain_names(raw))
             or (names & ARRAY_BITS and not self._is_plain_array(raw))
             or (names & TEXT_BITS and not self._is_plain_text(raw, names))
-            or (names & BOUND_BITS and not _is_plain_interval(raw))
+            or (names & BOUND_BITS and not is_plain_interval(raw))
         )
 
     def _is_plain_choice(self, raw: dict[str, Any], names: int, types: int) -> bool:
@@ -223,7 +219,7 @@ class PlainInspector:
             return self._are_plain_options(raw["oneOf"]) and self._have_separate_types(raw["oneOf"])
         field = {ENUM: "enum", CONST: "const"}.get(names & ~TYPE)
         values = [raw["const"]] if field == "const" else raw["enum"] if field == "enum" else None
-        return type(values) is list and len(values) <= MOST_VALUES and _has_plain_value(values, types)
+        return type(values) is list and len(values) <= MOST_VALUES and has_plain_value(values, types)
 
     def _have_separate_types(self, options: list[Any]) -> bool:
         """Return whether options have types that exclude each other, so that they are never compared."""
@@ -233,7 +229,7 @@ class PlainInspector:
                 if not self._is_plain_reference(option["$ref"]):
                     return False
                 option = self._targets[option["$ref"]]
-            bits = _read_types(option["type"]) if "type" in option else 0
+            bits = read_types(option["type"]) if "type" in option else 0
             if not bits or types & bits:
                 return False
             types |= bits
@@ -269,7 +265,7 @@ class PlainInspector:
     def _is_plain_object(self, raw: dict[str, Any]) -> bool:
         properties, additional = raw.get("properties", NO_PROPERTIES), raw.get("additionalProperties", True)
         required = raw.get("required", ())
-        if type(properties) is not dict or type(required) not in SEQUENCES or not _is_unicode([*properties, *required]):
+        if type(properties) is not dict or type(required) not in SEQUENCES or not is_unicode([*properties, *required]):
             return False
         self._pending += properties.values()
         if additional is False:
@@ -361,51 +357,3 @@ class PlainInspector:
 
 
 READING = "the reading of a schema"
-
-
-def _read_types(value: Any) -> int:
-    """Return the bits of `type`, 0 if it is not valid."""
-    if type(value) is str:
-        return TYPE_BITS.get(value, 0)
-    types = 0
-    for name in value if type(value) is list else ():
-        bit = TYPE_BITS.get(name) if type(name) is str else None
-        if bit is None:
-            return 0
-        types |= bit
-    return types
-
-
-def _is_unicode(names: Any) -> bool:
-    """Return whether all names are strings that have a UTF-8 form."""
-    try:
-        joined = "".join(names)
-        return joined.isascii() or bool(joined.encode())
-    except (TypeError, UnicodeEncodeError):
-        return False
-
-
-def _has_plain_value(values: list[Any], types: int) -> bool:
-    """Return whether values are scalars, numbers among them short, and one is certainly of one of the types."""
-    spend_work(2 * len(values), "the values of enum")
-    kinds = set(map(type, values))
-    if not kinds <= CONSTANT_TYPES.keys():
-        return False
-    if str in kinds and not _is_unicode([value for value in values if type(value) is str]):
-        return False
-    if int in kinds and any(type(value) is int and not -SMALL_BOUND < value < SMALL_BOUND for value in values):
-        return False
-    if Decimal in kinds and not all(_is_short(value) for value in values if type(value) is Decimal):
-        return False
-    return any(CONSTANT_TYPES[kind] & types for kind in kinds)
-
-
-def _is_short(value: Decimal) -> bool:
-    exponent = value.as_tuple().exponent
-    return type(exponent) is int and exponent > -MOST_DECIMALS and abs(value) < SMALL_BOUND
-
-
-def _is_plain_interval(raw: dict[str, Any]) -> bool:
-    """Return whether the bounds are small integers, which then are allowed themselves."""
-    low, high = raw.get("minimum", 1 - SMALL_BOUND), raw.get("maximum", SMALL_BOUND - 1)
-    return type(low) is int and type(high) is int and -SMALL_BOUND < low <= high < SMALL_BOUND
