@@ -148,20 +148,11 @@ def compile(
                 f"choices is {describe_value(choices)}: give a list of texts, such as choices=['yes', 'no']"
             )
         choices = list(choices)
-    check_type("form", form, (type_of_none, Form), FORM_WANTED)
-    kinds = (type_of_none, str, Grammar, Form, PathLike)
-    check_type("grammar", grammar, kinds, "give Lark or GBNF text, a Path, the name of a bundled grammar, or a Form")
-    if form is not None:
-        if grammar is not None:
-            raise TypeError("give a form or a grammar, not both")
-        grammar = form
-    if grammar is not None and isinstance(grammar, PathLike):
-        grammar = read_source_file(grammar, "grammar")
-    if isinstance(grammar, str):
-        grammar = grammar_form(grammar, import_paths=import_paths)
+    if form is not None or grammar is not None:
+        grammar = _read_grammar_argument(form, grammar, import_paths)
     given = {"schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type}
     source = {name: value for name, value in given.items() if value is not None}
-    if set(source) in ({"schema"}, {"type"}):
+    if len(source) == 1 and (schema is not None or type is not None):
         source = {"schema": as_schema(schema if type is None else type)}
     references = References(registry, base_uri)
     key = None
@@ -180,6 +171,24 @@ def compile(
     description = None if isinstance(grammar, Grammar) else _describe_source(source, style, references)
     constraint = Constraint(program, vocabulary, limits, description, messages)
     return constraint if key is None else cast(Constraint, recent.put(key, constraint, HELD * _source_length(key)))
+
+
+def _read_grammar_argument(
+    form: Form | None, grammar: Any, import_paths: Iterable[str | PathLike[str]]
+) -> Grammar | Form:
+    """Return the form or the grammar that `compile` was given. Raise TypeError for both, and for anything else."""
+    check_type("form", form, (type_of_none, Form), FORM_WANTED)
+    kinds = (type_of_none, str, Grammar, Form, PathLike)
+    check_type("grammar", grammar, kinds, "give Lark or GBNF text, a Path, the name of a bundled grammar, or a Form")
+    if form is not None:
+        if grammar is not None:
+            raise TypeError("give a form or a grammar, not both")
+        return form
+    if isinstance(grammar, PathLike):
+        grammar = read_source_file(grammar, "grammar")
+    if isinstance(grammar, str):
+        grammar = grammar_form(grammar, import_paths=import_paths)
+    return cast("Grammar | Form", grammar)
 
 
 type_of_none = type(None)
@@ -268,10 +277,11 @@ def _make_program(
     restored = None if path is None else programs.fetch(path, make_grammar, symbols)
     if restored is not None:
         return restored, (), False
+    messages: tuple[str, ...] = ()
     loaded = source
-    if set(source) == {"schema"}:  # It is parsed once, for the warnings and for the Grammar.
+    if len(source) == 1 and "schema" in source:  # It is parsed once, for the warnings and for the Grammar.
         loaded = {"schema": LoadedDocument.of(source["schema"], limits)}
-    messages = _schema_warnings(loaded, style, references, limits)
+        messages = _schema_warnings(loaded, style, references, limits)
     if messages and isinstance(file_key, bytes):
         path = programs.name(file_key + WARNED)
         restored = None if path is None else programs.fetch(path, make_grammar, symbols)

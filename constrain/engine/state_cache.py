@@ -24,7 +24,7 @@ from ..kernels import layout as at
 from ..kernels.entry_points import address_of, rehash_tables, start_set
 from ..program.least_costs import LeastCosts
 from ..program.program import Program
-from ..vocabulary.mask_table import TableFull, data_address
+from ..vocabulary.mask_table import MaskTable, TableFull, data_address
 from ..vocabulary.mask_table_cache import find_mask_table
 from ..vocabulary.vocabulary import Vocabulary
 from .uniqueness import uniqueness_queries
@@ -73,30 +73,44 @@ LINE = 16
 """int32s of a cache line; slots are aligned to it."""
 
 
+CLEARED = (at.HEAD, at.STARTS, at.SCANNERS, at.LIST_HASH)
+"""Slots with content in an empty state cache, in the order of the memory, which they begin. LIST_HASH is zero: lists
+have no fixed width, so an entry cannot be validated by its target."""
+
+
 class MemoryBlock:
     """The initial memory of all slots of a state cache, in one allocation that later state caches reuse.
 
-    `memory` is int32, `context` the (address, length) of each slot below TABLE, `slices` the slice of each slot, and
-    `head` the content of HEAD in an empty state cache. Hash
+    `memory` is int32, `slices` the slice of each slot, and `head` that of HEAD as a memoryview. `image` is the content
+    of the slots of CLEARED in an empty state cache, `image_head` that of HEAD in it. `context`, at `address`, is the
+    context of the state cache that has the block; `initial_context` is its content before a slot has grown. Other hash
     tables need no clearing, since an entry is valid only if its target refers back to it; so pages are touched only
     when used.
     """
 
-    def __init__(self, words: int) -> None:
+    def __init__(self, table: MaskTable) -> None:
+        words = table.words
         self.slices, offsets, length = _layout(words, tuple(INITIAL_LENGTHS.items()))
         hint = "Make the constraint smaller, or lower Limits(state_cache_bytes=...)."
         self.memory: NDArray[np.int32] = np.frombuffer(
             map_pages(4 * length, "the state cache of the constraint", hint), np.int32
         )
-        self.context = offsets.copy()
-        self.context[::2] += data_address(self.memory)
+        offsets = offsets.copy()
+        offsets[::2] += data_address(self.memory)
+        self.initial_context = np.concatenate([offsets, table.context[2 * at.TABLE :]])
+        self.context = self.initial_context.copy()
+        self.address = data_address(self.context)  # type: ignore[arg-type]
         self.views: dict[int, NDArray[np.int32]] = {}
         self.view(at.SETS)[at.SET_MASK] = -1
         self.view(at.NODES)[:4] = 0, 0, 1, -1
         self.view(at.NAMES)[: 3 * at.ROOTS] = -1
-        self.head = np.zeros(at.HEAD_W, np.int32)
-        self.head[[at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_PAIRS, at.N_LISTS]] = 1
-        self.head[at.N_NAMES], self.head[at.WORDS] = at.ROOTS, words
+        self.image = np.zeros(self.slices[CLEARED[-1]].stop, np.int32)
+        self.image[[at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_PAIRS, at.N_LISTS]] = 1
+        self.image[at.N_NAMES], self.image[at.WORDS] = at.ROOTS, words
+        for slot in (at.STARTS, at.SCANNERS):
+            self.image[self.slices[slot]] = -1
+        self.head, self.image_head = self.view(at.HEAD).data, self.image[self.slices[at.HEAD]].data
+        self.cleared = self.memory[: self.image.size]
 
     def view(self, slot: int) -> NDArray[np.int32]:
         """Return the part of `memory` that a slot has initially."""
@@ -110,6 +124,7 @@ class MemoryBlock:
 def _layout(words: int, first: tuple[tuple[int, int], ...]) -> tuple[dict[int, slice], NDArray[np.int64], int]:
     """Return the layout of a block: slices, (byte offset, length) of each slot, and the total length."""
     lengths = {at.HEAD: at.HEAD_W, **dict(first), at.MASKS: MASK_SLOTS * words, at.SPARE: words}
+    lengths = {slot: lengths[slot] for slot in dict.fromkeys((*CLEARED, *lengths))}
     slices, offsets, total = dict[int, slice](), np.zeros(2 * at.TABLE, np.int64), 0
     for slot, length in lengths.items():
         slices[slot] = slice(total, total + length)
@@ -122,7 +137,7 @@ class SlotArrays(dict[int, NDArray[np.int32]]):
     """The array of each slot: a view of the block, created on access, until the slot outgrows it."""
 
     def __init__(self, block: MemoryBlock) -> None:
-        super().__init__()
+        super().__init__(block.views)
         self.block = block
 
     def __missing__(self, slot: int) -> NDArray[np.int32]:
@@ -158,9 +173,8 @@ class StateCache(GuardedSets):
         try:
             self.block: MemoryBlock = self.table.spare.pop()
         except IndexError:
-            self.block = MemoryBlock(self.table.words)
-        self.context = self.table.context.copy()
-        self.address = data_address(self.context)  # type: ignore[arg-type]
+            self.block = MemoryBlock(self.table)
+        self.context, self.address = self.block.context, self.block.address
         self._clear()
         self._is_block_reusable = True
         fork_handlers.add(self)
@@ -186,21 +200,19 @@ class StateCache(GuardedSets):
     def reset(self) -> None:
         """Evict everything and restart with the current mask table of the vocabulary."""
         self.table = find_mask_table(self.vocabulary)
-        self.context[2 * at.TABLE :] = self.table.context[2 * at.TABLE :]
+        self.block.initial_context[2 * at.TABLE :] = self.table.context[2 * at.TABLE :]
         self._clear()
 
     def _clear(self) -> None:
         """Make the state cache empty, and find the set before any text."""
-        self.context[: 2 * at.TABLE] = self.block.context
-        self.arrays = SlotArrays(self.block)
-        program, head, empty = self.program, self.arrays[at.HEAD], self.block.head
+        block, program = self.block, self.program
+        self.context[:] = block.initial_context
+        self.arrays = SlotArrays(block)
+        head, empty = block.head, block.image_head
         # Entries of SEEN hold closure numbers: continue them. The worker may be running on this cache.
         empty[at.CLOSURES], empty[at.WORKER] = head[at.CLOSURES], head[at.WORKER]
         empty[at.MOST_STEPS], empty[at.MAY_LACK] = min(self.work, MOST_STEPS), bool(self.vocabulary.missing_bytes)
-        head[:] = empty
-        self.arrays[at.STARTS].fill(-1)
-        self.arrays[at.SCANNERS].fill(-1)
-        self.arrays[at.LIST_HASH].fill(0)  # lists have no fixed width, so an entry cannot be validated by its target
+        block.cleared[:] = block.image
         if not program.code[program.entry]:  # It is needed at once: save the kernel a request.
             program.link_start()
         head[at.ENTRY] = program.entry

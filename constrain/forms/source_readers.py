@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
 from os import PathLike, fspath
 from os.path import abspath
 from typing import Any
@@ -38,9 +39,20 @@ def regex_grammar(pattern: str, limits: Limits) -> Grammar:
 
 def schema_grammar(schema: Any, style: Style, references: References, limits: Limits) -> Grammar:
     """Return the Grammar of the JSON documents of a schema, given as dict, bool or JSON text."""
-    from ..frontends import json_schema as front
+    grammar: Grammar = _load_schema_front_end()[0](schema, style=style, registry=references, limits=limits)
+    return grammar
 
-    return front.to_grammar(schema, style=style, registry=references, limits=limits)
+
+@cache
+def _load_schema_front_end() -> tuple[Callable[..., Grammar], Callable[..., tuple[str, ...]]]:
+    """Return the functions of JSON Schema that make the Grammar and the warnings.
+
+    Cached, since an import statement in a function is slow even where the module is loaded.
+    """
+    from ..frontends.json_schema import to_grammar
+    from ..frontends.json_schema.reports.schema_warnings import list_schema_warnings
+
+    return to_grammar, list_schema_warnings
 
 
 def as_schema(source: Any) -> Any:
@@ -57,9 +69,7 @@ def as_schema(source: Any) -> Any:
 
 def find_schema_warnings(document: Any, references: References, style: Style, limits: Limits) -> tuple[str, ...]:
     """Return a message for each part of a schema that asserts nothing but was probably meant to."""
-    from ..frontends.json_schema.reports.schema_warnings import list_schema_warnings
-
-    return list_schema_warnings(document, references, style, limits)
+    return _load_schema_front_end()[1](document, references, style, limits)
 
 
 def warn_of_schema(messages: tuple[str, ...]) -> None:

@@ -13,6 +13,8 @@ from constrain import ConstrainError, Limits, Style, Vocabulary, compile as comp
 from constrain.base.json_documents import LoadedDocument
 from constrain.base.work import work_budget
 from constrain.frontends.json_schema.algebra.shape_algebra import ShapeAlgebra
+from constrain.frontends.json_schema.core import subschema_table
+from constrain.frontends.json_schema.core.subschema_table import PlainSubschema, Subschema, SubschemaTable
 from constrain.frontends.json_schema.emission.reachability import check_reachable
 from constrain.frontends.json_schema.reading.document_inspection import PLAIN_KEYWORDS, Inspection, inspect_document
 from constrain.frontends.json_schema.reading.keywords import KEYWORDS
@@ -209,3 +211,20 @@ def test_inspection_is_charged() -> None:
     schema = {"properties": {str(number): {"type": "string"} for number in range(5_000)}}
     with pytest.raises(ConstrainError, match="reading of a schema needs more than"):
         compile_schema(BYTES, schema=json.dumps(schema), limits=Limits(work=50_000))
+
+
+def test_nodes_that_another_thread_adds_meanwhile_have_other_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads may share a Grammar: one that adds a node may be interrupted by another that does."""
+    table = SubschemaTable()
+
+    class InterruptedSubschema(PlainSubschema):
+        def __init__(self, *arguments: Any) -> None:
+            if len(others) < 3:
+                others.append(table.add("/other", 7))
+            super().__init__(*arguments)
+
+    others: list[Subschema] = []
+    monkeypatch.setattr(subschema_table, "PlainSubschema", InterruptedSubschema)
+    added = [table.add_plain("/plain", 7, lambda node: {}, None) for _ in range(5)]
+    assert all(table.nodes[node.number] is node for node in (*added, *others))
+    assert [node.number for node in table.nodes if node is not None] == list(range(1, 9))

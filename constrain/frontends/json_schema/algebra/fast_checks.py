@@ -193,7 +193,9 @@ def is_fully_satisfiable(node: Subschema, nodes: Nodes, is_satisfiable: Callable
     keywords = node.keywords
     if not FAST_KEYWORDS.issuperset(keywords):
         return False
-    if node.is_plain and "enum" not in keywords and "const" not in keywords:
+    if node.is_plain and (
+        not keywords.get("type", TYPES) & INTEGER or ("enum" not in keywords and "const" not in keywords)
+    ):
         return True
     children = find_children((node.number,), nodes)
     return children is not None and all(map(is_satisfiable, children))

@@ -69,9 +69,10 @@ def parse_enum(context: KeywordContext, name: str, value: Any) -> tuple[Constant
         raise context.error(f"`{name}` must be an array, not {kind_of(value)}.", name)
     pointer = context.pointer(name)
     spend_work(2 * len(value), "the values of enum")
-    if all(type(item) is str for item in value) and "".join(value).isascii():  # Most long enums are such lists.
-        return tuple((STRING, item) for item in dict.fromkeys(value))
-    if {str, int}.issuperset(map(type, value)):  # Equal raw values give equal constants, and are found faster.
+    kinds = set(map(type, value))
+    if kinds <= {str} and "".join(value).isascii():  # Most enums are such lists.
+        return tuple([(STRING, item) for item in dict.fromkeys(value)])
+    if kinds <= {str, int}:  # Equal raw values give equal constants, and are found faster.
         return tuple(to_constant(item, pointer) for item in dict.fromkeys(value))
     return tuple(dict.fromkeys(to_constant(item, pointer) for item in value))
 
@@ -116,6 +117,11 @@ def _share_full_part(cases: tuple[Case, ...], full: tuple[Case, ...]) -> tuple[C
 def _build_constants_shape(keywords: dict[str, Any], draft: int, algebra: SchemaAlgebra) -> Shape:
     """Return the values of `enum` and `const`, filtered by all sibling keywords."""
     siblings = {field: value for field, value in keywords.items() if field not in ("const", "enum")}
+    types = siblings.get("type", TYPES)
+    if len(keywords) == 1 + ("type" in siblings) and not types & INTEGER:
+        values: tuple[Constant, ...] = keywords["enum"] if "enum" in keywords else keywords["const"]
+        if {value[0] for value in values}.isdisjoint((ARRAY, OBJECT)):  # Most are texts.
+            return _build_finite_shape(tuple([value for value in values if value[0] & types]), algebra.table)
     shape = EVERYTHING
     for field in ("const", "enum"):
         if field in keywords:

@@ -7,6 +7,7 @@ constant of `enum` or a conjunction that needs a complement.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from .schema_sets import SchemaSet
@@ -70,7 +71,11 @@ class PlainSubschema(Subschema):
 
 
 class SubschemaTable:
-    """The nodes of one document by number; there is no node 0."""
+    """The nodes of one document by number; there is no node 0.
+
+    Threads that share the Grammar of a document may add nodes at the same time: numbers are drawn from an iterator, a
+    step that the interpreter does not interrupt. A number whose node is not stored yet has None.
+    """
 
     def __init__(self) -> None:
         self.clear()
@@ -78,13 +83,28 @@ class SubschemaTable:
     def clear(self) -> None:
         """Delete all nodes."""
         self.nodes: list[Subschema | None] = [None]
+        self._numbers = count(1)
         self.constants: dict[Any, int] = {}
 
     def add(self, pointer: str | None, draft: int) -> Subschema:
         """Return a new node without keywords."""
-        node = Subschema(len(self.nodes), pointer, draft)
-        self.nodes.append(node)
+        node = Subschema(next(self._numbers), pointer, draft)
+        self._store(node)
         return node
+
+    def add_plain(
+        self, pointer: str, draft: int, parse: Callable[[PlainSubschema], dict[str, Any]], source: Any
+    ) -> Subschema:
+        """Return a new node whose keywords are parsed when they are first read."""
+        node = PlainSubschema(next(self._numbers), pointer, draft, parse, source)
+        self._store(node)
+        return node
+
+    def _store(self, node: Subschema) -> None:
+        nodes, number = self.nodes, node.number
+        while len(nodes) <= number:
+            nodes.append(None)
+        nodes[number] = node
 
     def add_derived(self, node: Subschema, keywords: dict[str, Any]) -> Subschema:
         """Return a new node with the pointer and draft of an existing one, and other keywords."""

@@ -12,7 +12,6 @@ itself. Parts are nested, so only a reference can do that; `_is_founded` looks f
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from decimal import Decimal
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -20,13 +19,13 @@ from ....base.errors import ConstrainError
 from ....base.json_documents import LoadedDocument
 from ....base.options import Limits, Style
 from ....base.work import spend_work
-from ..algebra.fast_checks import SMALL_BOUND
-from ..core.json_values import BOOLEAN, NULL, NUMBER, STRING
+from ..core.json_values import NUMBER
 from ..core.keyword_values import MOST_COUNT
 from ..core.static_types import INTEGER, TYPE_BITS, TYPES
 from ..strings.formats import FORMATS
 from ..strings.schema_patterns import MOST_SMALL_POSITIONS, check_pattern, read_pattern
 from .keywords import STRUCTURE, keywords_of_draft, list_annotations
+from .plain_values import has_plain_value, is_plain_interval, is_unicode, read_types
 from .schema_references import PLAIN_URI, ReferenceResolver
 
 __all__ = ["IDENTIFIERS", "Inspection", "inspect_document"]
@@ -40,8 +39,6 @@ UNITS_AT_ONCE = 1024
 """Units of work after which they are charged."""
 MOST_VALUES = 1_000
 """Values of an enum up to which it is plain: longer ones are charged when the schema is compiled."""
-MOST_DECIMALS = 30
-"""Decimals of a number in a plain enum."""
 MOST_OPTIONS = 8
 """Options of anyOf or oneOf up to which they are plain."""
 SMALL_STATES = 1 + (1 << MOST_SMALL_POSITIONS)
@@ -64,11 +61,13 @@ OTHER, IDENTIFIER, CONTAINER, UNKNOWN, DIALECT = (1 << len(PLAIN_KEYWORDS) + pos
 TEXT_BITS = MIN_LENGTH | MAX_LENGTH | PATTERN | FORMAT
 BOUND_BITS = MINIMUM | MAXIMUM
 ARRAY_BITS = ITEMS | MIN_ITEMS | MAX_ITEMS
-OBJECT_BITS = PROPERTIES | REQUIRED | ADDITIONAL | PATTERNS
+OBJECT_BITS = PROPERTIES | REQUIRED | ADDITIONAL
+TYPED_OBJECT = TYPE | OBJECT_BITS
+NO_PROPERTIES: dict[str, Any] = {}
+SEQUENCES = (list, tuple)
 HOLDERS = ITEMS | PROPERTIES | ADDITIONAL | PATTERNS | ANY_OF | ONE_OF
 """Keywords that hold subschemas."""
 CHOICE_BITS = REFERENCE | ANY_OF | ONE_OF | ENUM | CONST
-CONSTANT_TYPES = {str: STRING, int: NUMBER | INTEGER, Decimal: NUMBER, bool: BOOLEAN, type(None): NULL}
 
 
 class Inspection(NamedTuple):
@@ -126,50 +125,64 @@ class PlainInspector:
         self._has_identifiers = False  # below the root
         self._limits = limits
         self._pending: list[Any] = []
+        self._inspected: set[int] = set()
+        self._charged = 0  # subschemas whose work has been charged
         self._targets: dict[str, Any] = {}
         self._followed = 0
 
     def inspect(self, document: dict[str, Any]) -> bool:
         """Return whether the document is certainly plain."""
-        bits, pending, simple = list_name_bits(self._draft), self._pending, TYPE_BITS
-        inspected: set[int] = set()
-        charged = 0
-        allowed = ASSERTIONS | CONTAINER | UNKNOWN | IDENTIFIER
-        mask = allowed | DIALECT  # which may be at the root only
-        pending.append(document)
-        try:
-            while pending:
-                raw = pending.pop()
-                if type(raw) is not dict:
-                    if raw is True:
-                        continue
+        self._pending.append(document)
+        while self._pending:
+            try:
+                if not self._inspect_pending(document):
                     return False
-                inspected.add(id(raw))
-                names = 0
-                for name in raw:
-                    names |= bits.get(name, UNKNOWN)
-                if names == TYPE:
-                    kind = raw["type"]
-                    if type(kind) is str and kind in simple:
-                        continue
-                if names | mask != mask:
-                    return False
-                if names & IDENTIFIER and raw is not document and not self._is_harmless(raw):
-                    return False
-                if not self._is_plain(raw, names):
-                    return False
-                mask = allowed
-                if not pending and self._targets:
-                    pending += [target for target in self._targets.values() if id(target) not in inspected]
-                if len(inspected) - charged > UNITS_AT_ONCE // UNITS:
-                    spend_work(UNITS * (len(inspected) - charged), READING)
-                    charged = len(inspected)
-            return not self._targets or (not self._has_identifiers and self._is_founded())
-        finally:
-            spend_work(UNITS * (len(inspected) - charged), READING)
+            finally:
+                spend_work(UNITS * (len(self._inspected) - self._charged), READING)
+                self._charged = len(self._inspected)
+            if self._targets:
+                self._pending += [raw for raw in self._targets.values() if id(raw) not in self._inspected]
+        return not self._targets or (not self._has_identifiers and self._is_founded())
 
-    def _is_plain(self, raw: dict[str, Any], names: int) -> bool:
-        """Return whether a subschema is plain if its parts are, which are pending then. names: bits of its names."""
+    def _inspect_pending(self, document: dict[str, Any]) -> bool:
+        """Return whether the pending subschemas of the document, and all parts of them, are plain by themselves."""
+        bits, pending, inspected = list_name_bits(self._draft), self._pending, self._inspected
+        most = self._charged + UNITS_AT_ONCE // UNITS
+        while pending:
+            raw = pending.pop()
+            if type(raw) is not dict:
+                if raw is True:
+                    continue
+                return False
+            inspected.add(id(raw))
+            names = 0
+            for name in raw:
+                names |= bits.get(name, UNKNOWN)
+            types = TYPES
+            if names & TYPE:
+                kind = raw["type"]
+                types = TYPE_BITS.get(kind, 0) if type(kind) is str else read_types(kind)
+                if not types:
+                    return False
+                if names == TYPE:
+                    continue
+            if not names & ~TYPED_OBJECT:
+                is_plain = self._is_plain_object(raw)
+            else:
+                is_plain = names <= ASSERTIONS or self._is_usual(raw, names, raw is document)
+                is_plain = is_plain and (not names & ASSERTIONS or self._is_plain(raw, names & ASSERTIONS, types))
+            if not is_plain:
+                return False
+            if len(inspected) > most:
+                spend_work(UNITS * (len(inspected) - self._charged), READING)
+                self._charged = len(inspected)
+                most = self._charged + UNITS_AT_ONCE // UNITS
+        return True
+
+    def _is_usual(self, raw: dict[str, Any], names: int, at_root: bool) -> bool:
+        """Return whether names that are no plain keywords have no effect: containers, identifiers, unknown names."""
+        if names & OTHER or (names & DIALECT and not at_root):
+            return False
         if names & UNKNOWN:
             self.unknown_names.update(raw.keys() - list_name_bits(self._draft).keys())
         if names & CONTAINER:
@@ -177,21 +190,23 @@ class PlainInspector:
                 container = raw.get(name)
                 if type(container) is dict:
                     self._pending += [item for item in container.values() if type(item) is dict]
-        names &= ASSERTIONS
+        return not names & IDENTIFIER or at_root or self._is_harmless(raw)
+
+    def _is_plain(self, raw: dict[str, Any], names: int, types: int) -> bool:
+        """Return whether a subschema is plain if its parts are, which are pending then.
+
+        names: the bits of its plain keywords. types: those of its types.
+        """
         if names & REFERENCE and self._draft <= 7:  # Its siblings are ignored.
             return not names & HOLDERS and self._is_plain_reference(raw["$ref"])
-        types = TYPES
-        if names & TYPE:
-            types = _read_types(raw["type"])
-            if not types:
-                return False
         if names & CHOICE_BITS:
             return self._is_plain_choice(raw, names, types)
         return not (
-            (names & OBJECT_BITS and not self._is_plain_object(raw, names))
+            (names & OBJECT_BITS and not self._is_plain_object(raw))
+            or (names & PATTERNS and not self._has_plain_names(raw))
             or (names & ARRAY_BITS and not self._is_plain_array(raw))
             or (names & TEXT_BITS and not self._is_plain_text(raw, names))
-            or (names & BOUND_BITS and not _is_plain_interval(raw))
+            or (names & BOUND_BITS and not is_plain_interval(raw))
         )
 
     def _is_plain_choice(self, raw: dict[str, Any], names: int, types: int) -> bool:
@@ -204,7 +219,7 @@ class PlainInspector:
             return self._are_plain_options(raw["oneOf"]) and self._have_separate_types(raw["oneOf"])
         field = {ENUM: "enum", CONST: "const"}.get(names & ~TYPE)
         values = [raw["const"]] if field == "const" else raw["enum"] if field == "enum" else None
-        return type(values) is list and len(values) <= MOST_VALUES and _has_plain_value(values, types)
+        return type(values) is list and len(values) <= MOST_VALUES and has_plain_value(values, types)
 
     def _have_separate_types(self, options: list[Any]) -> bool:
         """Return whether options have types that exclude each other, so that they are never compared."""
@@ -214,7 +229,7 @@ class PlainInspector:
                 if not self._is_plain_reference(option["$ref"]):
                     return False
                 option = self._targets[option["$ref"]]
-            bits = _read_types(option["type"]) if "type" in option else 0
+            bits = read_types(option["type"]) if "type" in option else 0
             if not bits or types & bits:
                 return False
             types |= bits
@@ -247,26 +262,24 @@ class PlainInspector:
             self._targets[reference] = target.raw
         return True
 
-    def _is_plain_object(self, raw: dict[str, Any], names: int) -> bool:
-        properties, additional = raw.get("properties", {}), raw.get("additionalProperties", True)
+    def _is_plain_object(self, raw: dict[str, Any]) -> bool:
+        properties, additional = raw.get("properties", NO_PROPERTIES), raw.get("additionalProperties", True)
         required = raw.get("required", ())
-        if type(properties) is not dict or type(required) not in (list, tuple):
+        if type(properties) is not dict or type(required) not in SEQUENCES or not is_unicode([*properties, *required]):
             return False
-        if not _is_unicode(properties) or not _is_unicode(required):
-            return False
-        if additional is False:
-            if not properties.keys() >= set(required):
-                return False
-        else:
-            self._pending.append(additional)
         self._pending += properties.values()
-        return not names & PATTERNS or (
-            not properties and not required and self._has_plain_names(raw["patternProperties"])
-        )
+        if additional is False:
+            return not required or properties.keys() >= set(required)
+        if additional is not True:
+            self._pending.append(additional)
+        return True
 
-    def _has_plain_names(self, patterns: Any) -> bool:
-        """Return whether `patternProperties` has one pattern that divides names in two small automata."""
+    def _has_plain_names(self, raw: dict[str, Any]) -> bool:
+        """Return whether `patternProperties` is alone, with one pattern that divides names in two small automata."""
+        patterns = raw["patternProperties"]
         if type(patterns) is not dict or len(patterns) != 1 or self._limits.dfa_states < SMALL_STATES:
+            return False
+        if raw.get("properties") or raw.get("required"):
             return False
         ((pattern, schema),) = patterns.items()
         self._pending.append(schema)
@@ -344,51 +357,3 @@ class PlainInspector:
 
 
 READING = "the reading of a schema"
-
-
-def _read_types(value: Any) -> int:
-    """Return the bits of `type`, 0 if it is not valid."""
-    if type(value) is str:
-        return TYPE_BITS.get(value, 0)
-    types = 0
-    for name in value if type(value) is list else ():
-        bit = TYPE_BITS.get(name) if type(name) is str else None
-        if bit is None:
-            return 0
-        types |= bit
-    return types
-
-
-def _is_unicode(names: Any) -> bool:
-    """Return whether all names are strings that have a UTF-8 form."""
-    try:
-        joined = "".join(names)
-        return joined.isascii() or bool(joined.encode())
-    except (TypeError, UnicodeEncodeError):
-        return False
-
-
-def _has_plain_value(values: list[Any], types: int) -> bool:
-    """Return whether values are scalars, numbers among them short, and one is certainly of one of the types."""
-    spend_work(2 * len(values), "the values of enum")
-    kinds = set(map(type, values))
-    if not kinds <= CONSTANT_TYPES.keys():
-        return False
-    if str in kinds and not _is_unicode([value for value in values if type(value) is str]):
-        return False
-    if int in kinds and any(type(value) is int and not -SMALL_BOUND < value < SMALL_BOUND for value in values):
-        return False
-    if Decimal in kinds and not all(_is_short(value) for value in values if type(value) is Decimal):
-        return False
-    return any(CONSTANT_TYPES[kind] & types for kind in kinds)
-
-
-def _is_short(value: Decimal) -> bool:
-    exponent = value.as_tuple().exponent
-    return type(exponent) is int and exponent > -MOST_DECIMALS and abs(value) < SMALL_BOUND
-
-
-def _is_plain_interval(raw: dict[str, Any]) -> bool:
-    """Return whether the bounds are small integers, which then are allowed themselves."""
-    low, high = raw.get("minimum", 1 - SMALL_BOUND), raw.get("maximum", SMALL_BOUND - 1)
-    return type(low) is int and type(high) is int and -SMALL_BOUND < low <= high < SMALL_BOUND

@@ -36,8 +36,6 @@ LONG_POINTER = 64
 """Characters of a pointer for each unit of work."""
 UNITS_AT_ONCE = 1024
 """Units of work after which they are charged."""
-MOST_SHARED = 3
-"""Most keywords of a node of a plain document that is shared."""
 PLAIN = frozenset((str, int))
 """Types of values that are equal only if they mean the same."""
 REFERENCES = frozenset(("$ref", "$dynamicRef", "$recursiveRef"))
@@ -200,11 +198,6 @@ class PlainSchemaParser(SchemaParser):
     The inspection of the document has charged for the nodes; long pointers are charged when they are made.
     """
 
-    def _new(self, pointer: str, keywords: list[tuple[Keyword, Any]], scope: Scope) -> SchemaSet:
-        number = len(self.nodes)
-        self.nodes.append(PlainSubschema(number, pointer, scope.dialect.draft, self._parse_plain, (keywords, scope)))
-        return (number,)
-
     def parse_subschema(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
         """Return the set of a raw subschema; its keywords are parsed when they are read."""
         known = self._by_pointer.get(pointer)
@@ -217,22 +210,29 @@ class PlainSchemaParser(SchemaParser):
         return known
 
     def _parse_new(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
-        """Return the set of a raw subschema; only the root may have an identifier."""
+        """Return the set of a raw subschema; only the root may have an identifier that matters."""
         if type(raw) is not dict:
             return ANY if raw else NEVER
-        table = keywords_of_dialect(scope.dialect)
-        keywords = [(table[name], value) for name, value in raw.items() if name in table]
-        if not keywords:
-            return ANY
         if "$ref" in raw:  # In later drafts it is the only keyword.
             return self.follow_reference(raw["$ref"], scope, pointer + "/$ref")
-        if len(keywords) > MOST_SHARED or not PLAIN.issuperset([type(value) for _, value in keywords]):
-            return self._new(pointer, keywords, scope)
-        key = tuple([(keyword.name, value) for keyword, value in keywords])
-        known = self._shared.get(key)
-        if known is None:
-            known = self._shared[key] = self._new(pointer, keywords, scope)
-        return known
+        table = keywords_of_dialect(scope.dialect)
+        keywords: list[tuple[Keyword, Any]] = []
+        key: Any = ()
+        for name, value in raw.items():  # Loops in place of comprehensions, which CPython 3.11 calls as functions.
+            row = table.get(name)
+            if row is not None:
+                keywords.append((row, value))
+                key = (*key, name, value) if key is not None and type(value) in PLAIN else None
+        if not keywords:
+            return ANY
+        if key is not None:
+            known = self._shared.get(key)
+            if known is not None:
+                return known
+        schemas = (self.add_plain(pointer, scope.dialect.draft, self._parse_plain, (keywords, scope)).number,)
+        if key is not None:
+            self._shared[key] = schemas
+        return schemas
 
     def _parse_plain(self, node: PlainSubschema) -> dict[str, Any]:
         return self._parse_keywords(node, *node.source)

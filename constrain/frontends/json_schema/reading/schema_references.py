@@ -84,7 +84,11 @@ class ReferenceResolver:
         dialect = resolve_dialect(raw, scope.dialect, pointer, self.registry)
         name = raw.get("id" if dialect.draft == 4 else "$id")
         if not isinstance(name, str) or (dialect.draft <= 7 and "$ref" in raw):
-            return scope if dialect == scope.dialect else scope._replace(dialect=dialect)
+            return (
+                scope
+                if dialect == scope.dialect
+                else Scope(scope.uri, scope.root, scope.pointer, dialect, scope.entered)
+            )
         id_pointer = f"{pointer}/{'id' if dialect.draft == 4 else '$id'}"
         uri, fragment = split_uri(name, id_pointer)
         if not uri and fragment:  # A plain-name anchor of the older drafts.
