@@ -113,7 +113,6 @@ N_GUARDS: Final = 22
 N_WORKLIST: Final = 24
 SPELLING: Final = 25     # for NEED_NAME: chain of bytes
 NAMED_IN: Final = 26     # for NEED_NAME: object state
-BEGUN: Final = 27        # the current closure began a member
 CUT: Final = 23          # the current closure refused the end of a member equal to an earlier one
 N_PAIRS: Final = 28
 N_LISTS: Final = 29

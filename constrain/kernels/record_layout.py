@@ -105,7 +105,6 @@ HAS_CANDIDATES: Final = 32 # the member may still equal an earlier one
 CAN_DIFFER: Final = 64   # it is known that the set can reach a unique member
 CANNOT_DIFFER: Final = 128 # it is known that the set cannot reach a unique member
 IS_CUT: Final = 256      # a member equal to an earlier one could have ended here
-IS_BEGUN: Final = 512    # a member begins here
 IS_NAMED: Final = 1024   # an unknown key ended here, which may be a duplicate
 HAS_KEYS: Final = 2048   # a declared key is being spelled, outside members: see `key_walks`
 DIFFER_KNOWN: Final = CAN_DIFFER | CANNOT_DIFFER
@@ -142,6 +141,8 @@ UNKNOWN_MEMBERS: Final = 5 # a list that holds an unknown member
 NO_CANDIDATES: Final = 6 # the empty list of candidates
 ROOTS: Final = 7
 OPEN_NAME: Final = -2    # in place of a chain: the bytes are unknown
+TEXT_STRING: Final = 256 # flag of a byte in the text of a member: the next byte is inside a string
+TEXT_ESCAPE: Final = 512 # the same, after a backslash that begins an escape
 
 
 # ---- PAIRS ---------------------------------------------------------------------------------------------------------

@@ -413,7 +413,6 @@ def test_a_closure_begins_with_nothing() -> None:
         at.UNSURE,
         at.NAMED,
         at.CUT,
-        at.BEGUN,
     ]
     context.head[:] = 5
     context.call(begin_closure)
