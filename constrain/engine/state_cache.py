@@ -42,7 +42,7 @@ INITIAL_LENGTHS: dict[int, int] = {
     at.BUFFER: 8192, at.STACK: 16384, at.PATH: 1024,
     at.GUARDS: 512 * at.GUARD_W, at.GUARD_HASH: 2048, at.WORKLIST: 4096,
     at.PAIRS: 1024 * at.PAIR_W, at.PAIR_HASH: 4096, at.LISTS: 1024, at.LIST_HASH: 1024, at.MAY_SHIFT: 1024,
-    at.QUESTIONS: 1024 * at.QUESTION_W,
+    at.QUESTIONS: 1024 * at.QUESTION_W, at.MASK_HASH: 2048,
     at.LISTING: at.MOST_LEXEMES * at.LEXEME_W, at.UNIONS: 16 * at.UNION_W, at.SCANNERS: 16, at.ROUTE: 512,
 }  # fmt: skip
 """Initial length of each slot in int32s. Few constraints need more."""
@@ -67,7 +67,8 @@ LEAST_GROWTH = 4
 MOST_ITEMS = 1 << 17
 """Most positions of a program that one closure may reach, which takes about 10 ms."""
 MOST_STEPS = 1 << 30
-MASK_SLOTS = 128
+MASK_SLOTS, LEAST_MASKS = 128, 1 << 13
+"""Length of MASKS, in masks and in int32s: masks of small vocabularies take hardly more than their headers."""
 SPARES = 4
 LINE = 16
 """int32s of a cache line; slots are aligned to it."""
@@ -95,7 +96,7 @@ class MemoryBlock:
         self.view(at.NODES)[:4] = 0, 0, 1, -1
         self.view(at.NAMES)[: 3 * at.ROOTS] = -1
         self.head = np.zeros(at.HEAD_W, np.int32)
-        self.head[[at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_PAIRS, at.N_LISTS]] = 1
+        self.head[[at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_PAIRS, at.N_LISTS, at.N_MASKS]] = 1
         self.head[at.N_NAMES], self.head[at.WORDS] = at.ROOTS, words
 
     def view(self, slot: int) -> NDArray[np.int32]:
@@ -109,7 +110,7 @@ class MemoryBlock:
 @lru_cache(4)
 def _layout(words: int, first: tuple[tuple[int, int], ...]) -> tuple[dict[int, slice], NDArray[np.int64], int]:
     """Return the layout of a block: slices, (byte offset, length) of each slot, and the total length."""
-    lengths = {at.HEAD: at.HEAD_W, **dict(first), at.MASKS: MASK_SLOTS * words, at.SPARE: words}
+    lengths = {at.HEAD: at.HEAD_W, **dict(first), at.MASKS: max(MASK_SLOTS * words, LEAST_MASKS), at.SPARE: words}
     slices, offsets, total = dict[int, slice](), np.zeros(2 * at.TABLE, np.int64), 0
     for slot, length in lengths.items():
         slices[slot] = slice(total, total + length)
@@ -200,7 +201,8 @@ class StateCache(GuardedSets):
         head[:] = empty
         self.arrays[at.STARTS].fill(-1)
         self.arrays[at.SCANNERS].fill(-1)
-        self.arrays[at.LIST_HASH].fill(0)  # lists have no fixed width, so an entry cannot be validated by its target
+        for slot in (at.LIST_HASH, at.MASK_HASH):  # no fixed width, so an entry cannot be validated by its target
+            self.arrays[slot].fill(0)
         if not program.code[program.entry]:  # It is needed at once: save the kernel a request.
             program.link_start()
         head[at.ENTRY] = program.entry

@@ -46,12 +46,17 @@ def find_guard(c: Any, key: Any, text: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def add_guard(c: Any, key: Any, text: Any, answer: Any) -> Any:
-    """Add a record to GUARDS, with GUARD_BYTES all 0. Return its index, or -1."""
+    """Add a record to GUARDS, with GUARD_BYTES all 0, unless there is one. Return its index, or -1.
+
+    There is one if answering another query of the same mask has answered this one, too.
+    """
     head, guards = view(c, HEAD), view(c, GUARDS)
+    h = -find_guard(c, key, text) - 1
+    if h < 0:
+        return -h - 1
     k = head[N_GUARDS] + 0
     if GUARD_W * (k + 1) > size(c, GUARDS) or 2 * k > size(c, GUARD_HASH):
         return request(c, FULL, GUARDS)
-    h = -find_guard(c, key, text) - 1
     for w in range(GUARD_W):
         guards[k * GUARD_W + w] = 0
     guards[k * GUARD_W + GUARD_KEY] = key
