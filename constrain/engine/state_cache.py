@@ -21,7 +21,7 @@ from ..base.options import Limits
 from ..base.reserved_memory import map_pages
 from ..base.work import WorkBudget, active_budget, use_budget
 from ..kernels import layout as at
-from ..kernels.entry_points import address_of, rehash_tables, start_set
+from ..kernels.entry_points import address_of, rehash_table, start_set
 from ..program.least_costs import LeastCosts
 from ..program.program import Program
 from ..vocabulary.mask_table import TableFull, data_address
@@ -448,7 +448,7 @@ class StateCache(GuardedSets):
                 new[: old.size] = old
             self._put(part, new)
         if slot in HASHES:
-            rehash_tables(self.address)
+            rehash_table(self.address, HASHES[slot])
 
     def _grown_length(self, slot: int) -> int:
         """Return the length that a slot is to have, in int32s."""
