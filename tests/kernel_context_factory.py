@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from constrain.engine.state_cache import HASHES
 from constrain.kernels import layout as at
-from constrain.kernels.growth import rehash_tables
+from constrain.kernels.growth import rehash_table
 from constrain.vocabulary.mask_table import data_address
 
 GAP, MARK = 256, 0x5A5A5A5A
@@ -30,7 +30,7 @@ class Context:
         self._memory: dict[int, NDArray[np.int32]] = {}
         self.context = np.zeros(2 * at.SLOTS, np.int64)
         self.address = data_address(self.context)  # type: ignore[arg-type]
-        small = dict.fromkeys(HASHES.values(), 16) | dict.fromkeys(INTERNED, 64)  # what `rehash_tables` looks at
+        small = dict.fromkeys(HASHES.values(), 16) | dict.fromkeys(INTERNED, 64)  # what `rehash_table` looks at
         for slot, length in {at.HEAD: at.HEAD_W, **small, **lengths}.items():
             self.put(slot, [rubbish] * length)
         if at.SEEN in lengths:
@@ -95,7 +95,7 @@ class Context:
             for part in dict.fromkeys([slot, HASHES.get(slot, slot)]):
                 self.double(part)
             if slot in HASHES:
-                rehash_tables(self.address)
+                rehash_table(self.address, HASHES[slot])
                 self.check()
 
     @property

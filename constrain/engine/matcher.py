@@ -312,7 +312,8 @@ class Matcher(MatcherPosition):
         """Make ahead of time what the next masks can need. Call it while the model computes.
 
         Rules of the source that can be reached from here are linked, nearest first, and rows of tokens are made for
-        their strings and numbers. The steps that would have made them are faster then; masks and results are the same.
+        their strings and numbers; then the masks of the states that likely tokens lead to are made. The steps that
+        would have made them are faster then; masks and results are the same.
 
         The work is done in units of mostly less than 0.3 ms, and the last one may end after `seconds`. It is bounded
         by shares of `Limits.work` and `Limits.state_cache_bytes`, and never evicts the state cache.

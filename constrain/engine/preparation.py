@@ -6,9 +6,10 @@ breadth first from the position on, and does what is missing in units of mostly 
 
     current set -> its leaf states -> the rest of the running rule -> its callers -> rules called there -> ...
 
-Only the Program and the MaskTable grow, by what a mask would add to them as well, so masks are the same with and
-without preparation. What cannot be prepared (an error, too much work) is left to the step that needs it. A table that
-is half full is not filled further, and work is bounded for each state cache, which is never evicted for this.
+Then it makes the masks of the sets that may be next (`next_masks`). All that grows (Program, MaskTable, state cache)
+grows by what a mask would add to it as well, so masks are the same with and without preparation. What cannot be
+prepared (an error, too much work) is left to the step that needs it. A table that is half full is not filled further,
+and work and memory are bounded for each state cache, which is never evicted for this.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from ..kernels import layout as at
 from ..program.code_reading import list_following
 from ..program.program import Program
 from ..vocabulary.mask_table import TableFull
+from .next_masks import NextMasks
 
 if TYPE_CHECKING:
     from .matcher_position import MatcherPosition
@@ -121,13 +123,14 @@ class PreparedParts:
         Where the code of linked rules begins, ascending, and their cells.
     """
 
-    def __init__(self, work: int) -> None:
+    def __init__(self, work: int, words: int) -> None:
         self.work_left = work // WORK_SHARE
         self.finished: set[int] = set()
         self.references: dict[int, CodeReferences] = {}
         self.sets: set[int] = set()
         self.states: set[int] = set()
         self.entries: list[tuple[int, int]] = []
+        self.next_masks = NextMasks(words, work)
         self.known = 0  # how many of the links of the program are in `entries`
 
     def find_owner(self, program: Program, pc: int) -> int:
@@ -145,17 +148,46 @@ class Preparation:
 
     def __init__(self, state_cache: StateCache) -> None:
         self.state_cache, self.program, self.table = state_cache, state_cache.program, state_cache.table
-        self.parts: PreparedParts = state_cache.derived.setdefault(PreparedParts, PreparedParts(state_cache.work))
+        if PreparedParts not in state_cache.derived:
+            state_cache.derived[PreparedParts] = PreparedParts(state_cache.work, self.table.words)
+        self.parts: PreparedParts = state_cache.derived[PreparedParts]
 
     def list_units(self, number: int) -> Iterator[bool]:
         """Do a unit of work for a text at set `number` at each step of the iterator, and yield True."""
-        program, parts = self.program, self.parts
+        parts = self.parts
         for state in self._list_leaf_states(number):
             yield from self._prepare_states(state)
-        # A restored program would compile its source for an unlinked rule.
-        is_whole = type(program) is Program and program.generation == self.state_cache._generation
-        if not (is_whole and parts.work_left > 0) or (yield from self._prepare_rules(number)):
+        is_done = not (self._may_link() and parts.work_left > 0) or (yield from self._prepare_rules(number))
+        # Last: a step that lacks a rule or a row takes ten times as long as one that lacks its mask.
+        yield from parts.next_masks.list_units(self.state_cache, number, self._serve)
+        if is_done:
             parts.sets.add(number)
+
+    def _may_link(self) -> bool:
+        """Return whether rules can be linked here. A restored program would compile its source for an unlinked rule."""
+        return type(self.program) is Program and self.program.generation == self.state_cache._generation
+
+    def _serve(self, status: int, argument: int) -> bool:
+        """Serve the request of a mask that is made ahead of time. Return False for one that is left to its step."""
+        cache = self.state_cache
+        if status == at.FULL:
+            has_space = argument not in (at.LISTING, at.ITEMS) and 2 * cache.bytes_used() < cache.most_bytes
+            if has_space:
+                cache._grow(argument)
+            return has_space
+        if not self._may_grow():
+            return False
+        if status == at.NEED_RULES:
+            missing = cache.arrays[at.MISSING][: cache.arrays[at.HEAD][at.N_MISSING]].tolist()
+            return self._may_link() and all(self._link(cell) and self.program.words[cell] for cell in missing)
+        make = {
+            at.NEED_START: self._begin_leaf, at.NEED_LEAF: self.table.expand, at.NEED_ROW: self.table.row,
+            at.NEED_SUFFIXES: self.table.build_suffixes, at.NEED_BY_LENGTH: self.table.order,
+        }.get(status)  # fmt: skip
+        if make is None:
+            return False
+        self._call_table(make, argument)
+        return self.parts.work_left > 0
 
     def _prepare_rules(self, number: int) -> Generator[bool, None, bool]:
         """Link the rules that can be reached from a set, and begin their leaves. Return False if it is to be tried

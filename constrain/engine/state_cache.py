@@ -21,7 +21,7 @@ from ..base.options import Limits
 from ..base.reserved_memory import map_pages
 from ..base.work import WorkBudget, active_budget, use_budget
 from ..kernels import layout as at
-from ..kernels.entry_points import address_of, rehash_tables, start_set
+from ..kernels.entry_points import address_of, rehash_table, start_set
 from ..program.least_costs import LeastCosts
 from ..program.program import Program
 from ..vocabulary.mask_table import MaskTable, TableFull, data_address
@@ -42,7 +42,7 @@ INITIAL_LENGTHS: dict[int, int] = {
     at.BUFFER: 8192, at.STACK: 16384, at.PATH: 1024,
     at.GUARDS: 512 * at.GUARD_W, at.GUARD_HASH: 2048, at.WORKLIST: 4096,
     at.PAIRS: 1024 * at.PAIR_W, at.PAIR_HASH: 4096, at.LISTS: 1024, at.LIST_HASH: 1024, at.MAY_SHIFT: 1024,
-    at.QUESTIONS: 1024 * at.QUESTION_W,
+    at.QUESTIONS: 1024 * at.QUESTION_W, at.MASK_HASH: 2048,
     at.LISTING: at.MOST_LEXEMES * at.LEXEME_W, at.UNIONS: 16 * at.UNION_W, at.SCANNERS: 16, at.ROUTE: 512,
 }  # fmt: skip
 """Initial length of each slot in int32s. Few constraints need more."""
@@ -67,15 +67,16 @@ LEAST_GROWTH = 4
 MOST_ITEMS = 1 << 17
 """Most positions of a program that one closure may reach, which takes about 10 ms."""
 MOST_STEPS = 1 << 30
-MASK_SLOTS = 128
+MASK_SLOTS, LEAST_MASKS = 128, 1 << 13
+"""Length of MASKS, in masks and in int32s: masks of small vocabularies take hardly more than their headers."""
 SPARES = 4
 LINE = 16
 """int32s of a cache line; slots are aligned to it."""
 
 
-CLEARED = (at.HEAD, at.STARTS, at.SCANNERS, at.LIST_HASH)
-"""Slots with content in an empty state cache, in the order of the memory, which they begin. LIST_HASH is zero: lists
-have no fixed width, so an entry cannot be validated by its target."""
+CLEARED = (at.HEAD, at.STARTS, at.SCANNERS, at.LIST_HASH, at.MASK_HASH)
+"""Slots with content in an empty state cache, in the order of the memory, which they begin. LIST_HASH and MASK_HASH are
+zero: lists and masks have no fixed width, so an entry cannot be validated by its target."""
 
 
 class MemoryBlock:
@@ -105,7 +106,7 @@ class MemoryBlock:
         self.view(at.NODES)[:4] = 0, 0, 1, -1
         self.view(at.NAMES)[: 3 * at.ROOTS] = -1
         self.image = np.zeros(self.slices[CLEARED[-1]].stop, np.int32)
-        self.image[[at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_PAIRS, at.N_LISTS]] = 1
+        self.image[[at.N_SETS, at.N_NODES, at.N_OBJECTS, at.N_PAIRS, at.N_LISTS, at.N_MASKS]] = 1
         self.image[at.N_NAMES], self.image[at.WORDS] = at.ROOTS, words
         for slot in (at.STARTS, at.SCANNERS):
             self.image[self.slices[slot]] = -1
@@ -123,7 +124,7 @@ class MemoryBlock:
 @lru_cache(4)
 def _layout(words: int, first: tuple[tuple[int, int], ...]) -> tuple[dict[int, slice], NDArray[np.int64], int]:
     """Return the layout of a block: slices, (byte offset, length) of each slot, and the total length."""
-    lengths = {at.HEAD: at.HEAD_W, **dict(first), at.MASKS: MASK_SLOTS * words, at.SPARE: words}
+    lengths = {at.HEAD: at.HEAD_W, **dict(first), at.MASKS: max(MASK_SLOTS * words, LEAST_MASKS), at.SPARE: words}
     lengths = {slot: lengths[slot] for slot in dict.fromkeys((*CLEARED, *lengths))}
     slices, offsets, total = dict[int, slice](), np.zeros(2 * at.TABLE, np.int64), 0
     for slot, length in lengths.items():
@@ -458,7 +459,7 @@ class StateCache(GuardedSets):
                 new[: old.size] = old
             self._put(part, new)
         if slot in HASHES:
-            rehash_tables(self.address)
+            rehash_table(self.address, HASHES[slot])
 
     def _grown_length(self, slot: int) -> int:
         """Return the length that a slot is to have, in int32s."""

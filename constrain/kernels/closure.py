@@ -16,7 +16,7 @@ from .jit.compilation import inlined, kernel
 from .table_layout import LEAF_ALLOWED, LEAF_BOUNDARY, LEAF_CLOSES, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_W
 
 from .context_layout import (  # isort: skip
-    ACCEPTS, BEGUN, CALLS, CANDIDATES, CLOSURES, CODE, CUT, EDGES, FULL, HEAD, ITEMS, LEAVES, LISTS, MISSING, NAMED,
+    ACCEPTS, CALLS, CANDIDATES, CLOSURES, CODE, CUT, EDGES, FULL, HEAD, ITEMS, LEAVES, LISTS, MISSING, NAMED,
     NEED_LEAF, NEED_START, NODES, N_CALLS, N_ITEMS, N_MISSING, N_PENDING_EDGES, OBJECTS, PENDING_EDGES, SEEN, STARTS,
     TEXT, UNSURE,
 )  # fmt: skip
@@ -43,7 +43,7 @@ from .unique_members import begin_member, end_member
 def begin_closure(c: Any) -> Any:
     """Begin a closure: empty its worklist and reset its results in HEAD. Return 0."""
     head = view(c, HEAD)
-    for k in (N_ITEMS, N_CALLS, N_PENDING_EDGES, N_MISSING, ACCEPTS, UNSURE, NAMED, CUT, BEGUN):
+    for k in (N_ITEMS, N_CALLS, N_PENDING_EDGES, N_MISSING, ACCEPTS, UNSURE, NAMED, CUT):
         head[k] = 0
     head[TEXT], head[CANDIDATES] = SPELLED, NO_CANDIDATES
     head[CLOSURES] += 1

@@ -1,7 +1,7 @@
 """Layout of a context: its slots, the fields of its two headers, and the requests that a kernel can make.
 
 A *context* is an int64 array of (address, length) pairs, one pair per slot; each slot is a flat int32 array. Kernels
-take the address of a context and ints, so a call costs the same however many arrays it reads. Slots up to `QUESTIONS`
+take the address of a context and ints, so a call costs the same however many arrays it reads. Slots up to `MASK_HASH`
 belong to the state cache of one thread; those from `TABLE` on belong to the MaskTable of the vocabulary and are shared.
 """
 
@@ -58,32 +58,34 @@ ROUTE: Final = 37        # scratch of walks: the bytes from the root to the node
 
 QUESTIONS: Final = 38    # [question, QUESTION_W] what the current mask could not decide about some tokens
 
-TABLE: Final = 39        # counts of the MaskTable; fields TABLE below
-ENDS: Final = 40         # tokens that end a text
-LEAF_NEXT: Final = 41    # [leaf state, 256] next leaf state, -1: refused
-LEAVES: Final = 42       # [leaf state, LEAF_W]
-LEAF_HASH: Final = 43
-MACHINES: Final = 44     # [machine, MACHINE_W] a DFA with the encoding of its text
-DFAS: Final = 45         # states n, classes c, ranges r; bounds[r], classes[r], class of ASCII[128], accepting[n],
+MASK_HASH: Final = 39    # [bucket] the latest mask in MASKS of each bucket, 0: none
+
+TABLE: Final = 40        # counts of the MaskTable; fields TABLE below
+ENDS: Final = 41         # tokens that end a text
+LEAF_NEXT: Final = 42    # [leaf state, 256] next leaf state, -1: refused
+LEAVES: Final = 43       # [leaf state, LEAF_W]
+LEAF_HASH: Final = 44
+MACHINES: Final = 45     # [machine, MACHINE_W] a DFA with the encoding of its text
+DFAS: Final = 46         # states n, classes c, ranges r; bounds[r], classes[r], class of ASCII[128], accepting[n],
                          # distance[n], delta[n, c], safe[n]: a number of
                          # characters none of which is refused from there on
-ROWS: Final = 46         # [row, words] the tokens that stay inside a leaf, from a leaf state
-TRIE: Final = 47         # [trie node, TRIE_W] the main trie, then the suffix tries; the next node holds the ends
-TRIE_EDGES: Final = 48   # child << 8 | byte, ascending by byte
-TRIE_TOKENS: Final = 49  # [entry, ENTRY_W]
-TRIE_END: Final = 50     # [main trie node] the first node after its subtree (nodes are in preorder)
-BY_LENGTH: Final = 51    # rows by length: LENGTH_CLASSES + 1 offsets, then the tokens of the row
-TRIE_TEMP: Final = 52    # scratch of building rows, tries and readers
-BLOB: Final = 53         # the bytes of all tokens, 4 per word
-OFFSETS: Final = 54      # [token + 1] where the bytes of each token begin
-BELOW: Final = 55        # [main trie node, BELOW_W] summary of its subtree; see `subtree_summaries`
-LEX_ROOTS: Final = 56    # [hash chain] the first reader of all tokens
-LEX_READERS: Final = 57  # [reader, READER_W] what a scanner makes of tokens, or of their remainders
-LEX_CLASSES: Final = 58  # [class, CLASS_W]
-LEX_EXITS: Final = 59    # [exit, EXIT_W]
-LEX_WORDS: Final = 60    # tokens, remainders (token << 8 | bytes read), rows of bits
-LEX_CACHE: Final = 61    # [token, CACHED_W] memoised results of `lexemes.read_token`
-SLOTS: Final = 62
+ROWS: Final = 47         # [row, words] the tokens that stay inside a leaf, from a leaf state
+TRIE: Final = 48         # [trie node, TRIE_W] the main trie, then the suffix tries; the next node holds the ends
+TRIE_EDGES: Final = 49   # child << 8 | byte, ascending by byte
+TRIE_TOKENS: Final = 50  # [entry, ENTRY_W]
+TRIE_END: Final = 51     # [main trie node] the first node after its subtree (nodes are in preorder)
+BY_LENGTH: Final = 52    # rows by length: LENGTH_CLASSES + 1 offsets, then the tokens of the row
+TRIE_TEMP: Final = 53    # scratch of building rows, tries and readers
+BLOB: Final = 54         # the bytes of all tokens, 4 per word
+OFFSETS: Final = 55      # [token + 1] where the bytes of each token begin
+BELOW: Final = 56        # [main trie node, BELOW_W] summary of its subtree; see `subtree_summaries`
+LEX_ROOTS: Final = 57    # [hash chain] the first reader of all tokens
+LEX_READERS: Final = 58  # [reader, READER_W] what a scanner makes of tokens, or of their remainders
+LEX_CLASSES: Final = 59  # [class, CLASS_W]
+LEX_EXITS: Final = 60    # [exit, EXIT_W]
+LEX_WORDS: Final = 61    # tokens, remainders (token << 8 | bytes read), rows of bits
+LEX_CACHE: Final = 62    # [token, CACHED_W] memoised results of `lexemes.read_token`
+SLOTS: Final = 63
 
 
 # ---- HEAD --------------------------------------------------------------------------------------------------
@@ -113,7 +115,6 @@ N_GUARDS: Final = 22
 N_WORKLIST: Final = 24
 SPELLING: Final = 25     # for NEED_NAME: chain of bytes
 NAMED_IN: Final = 26     # for NEED_NAME: object state
-BEGUN: Final = 27        # the current closure began a member
 CUT: Final = 23          # the current closure refused the end of a member equal to an earlier one
 N_PAIRS: Final = 28
 N_LISTS: Final = 29

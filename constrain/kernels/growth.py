@@ -1,4 +1,4 @@
-"""Rehashing: rebuild the hash tables of a state cache after they were doubled (kernels)."""
+"""Rehashing: rebuild a hash table of a state cache after it was doubled (kernels)."""
 
 from __future__ import annotations
 
@@ -35,40 +35,61 @@ def find_free_slot(c: Any, hash_slot: Any, h: Any) -> Any:
     return h
 
 
-@entry("int64(int64)")
-def rehash_tables(c: Any) -> Any:
-    """Rebuild all hash tables of the state cache after some have grown. Return 0."""
-    head, sets, configs, nodes, edges = view(c, HEAD), view(c, SETS), view(c, CONFIGS), view(c, NODES), view(c, EDGES)
-    cursors, objects, names, code = view(c, CURSORS), view(c, OBJECTS), view(c, NAMES), view(c, CODE)
-    for slot in (SET_HASH, NODE_HASH, CURSOR_HASH, OBJECT_HASH, NAME_HASH, GUARD_HASH, PAIR_HASH, LIST_HASH):
-        table = view(c, slot)
-        for k in range(size(c, slot)):
-            table[k] = -1
+@kernel("int64(int64)")
+def rehash_names(c: Any) -> Any:
+    """Enter all names into their hash table, which is empty. Return 0."""
+    head, names = view(c, HEAD), view(c, NAMES)
     for k in range(ROOTS, head[N_NAMES]):
         h = find_free_slot(
             c, NAME_HASH, mix_hash(mix_hash(0, names[NAME_W * k + NAME_PARENT]), names[NAME_W * k + NAME_VALUE])
         )
         names[NAME_W * k + NAME_SLOT] = h
         view(c, NAME_HASH)[h] = k
+    return 0
+
+
+@kernel("int64(int64)")
+def rehash_cursors(c: Any) -> Any:
+    """Enter all string cursors into their hash table, which is empty. Return 0."""
+    head, cursors = view(c, HEAD), view(c, CURSORS)
     for k in range(head[N_CURSORS]):
         p = CURSOR_W * k
         h = mix_hash(mix_hash(cursors[p + CURSOR_BLOCK], cursors[p + CURSOR_LOW]), cursors[p + CURSOR_HIGH])
         h = find_free_slot(c, CURSOR_HASH, mix_hash(h, cursors[p + CURSOR_DEPTH]))
         cursors[p + CURSOR_SLOT] = h
         view(c, CURSOR_HASH)[h] = k
-    guards = view(c, GUARDS)
+    return 0
+
+
+@kernel("int64(int64)")
+def rehash_guards(c: Any) -> Any:
+    """Enter all guards into their hash table, which is empty. Return 0."""
+    head, guards = view(c, HEAD), view(c, GUARDS)
     for k in range(head[N_GUARDS]):
         h = find_free_slot(
             c, GUARD_HASH, mix_hash(mix_hash(0, guards[k * GUARD_W + GUARD_KEY]), guards[k * GUARD_W + GUARD_TEXT])
         )
         guards[k * GUARD_W + GUARD_SLOT] = h
         view(c, GUARD_HASH)[h] = k
-    pairs, lists = view(c, PAIRS), view(c, LISTS)
+    return 0
+
+
+@kernel("int64(int64)")
+def rehash_pairs(c: Any) -> Any:
+    """Enter all pairs into their hash table, which is empty. Return 0."""
+    head, pairs = view(c, HEAD), view(c, PAIRS)
     for k in range(1, head[N_PAIRS]):
         p = PAIR_W * k
         h = find_free_slot(c, PAIR_HASH, mix_hash(mix_hash(0, pairs[p + PAIR_VALUE]), pairs[p + PAIR_BELOW]))
         pairs[p + PAIR_SLOT] = h
         view(c, PAIR_HASH)[h] = k
+    return 0
+
+
+@kernel("int64(int64)")
+def rehash_lists(c: Any) -> Any:
+    """Enter all lists of lexemes into their hash table, which is empty. Return 0."""
+    head, lists = view(c, HEAD), view(c, LISTS)
     k = 1
     while k < head[N_LISTS]:
         h = mix_hash(lists[k + LIST_BLOCK], lists[k])
@@ -78,6 +99,13 @@ def rehash_tables(c: Any) -> Any:
         lists[k + LIST_SLOT] = h
         view(c, LIST_HASH)[h] = k
         k += LIST_FIRST + LEXEME_W * lists[k]
+    return 0
+
+
+@kernel("int64(int64)")
+def rehash_objects(c: Any) -> Any:
+    """Enter all object states into their hash table, which is empty. Return 0."""
+    head, objects, code = view(c, HEAD), view(c, OBJECTS), view(c, CODE)
     k = 1
     while k < head[N_OBJECTS]:
         words = code[objects[k + O_BLOCK] + OBJ_WORDS]
@@ -89,6 +117,13 @@ def rehash_tables(c: Any) -> Any:
         objects[k + O_SLOT] = h
         view(c, OBJECT_HASH)[h] = k
         k += O_BITS + 2 * words
+    return 0
+
+
+@kernel("int64(int64)")
+def rehash_nodes(c: Any) -> Any:
+    """Enter all stack nodes into their hash table, which is empty. Return 0."""
+    head, nodes, edges = view(c, HEAD), view(c, NODES), view(c, EDGES)
     base = 1
     while base < head[N_NODES]:
         count = nodes[NODE_W * base + NODE_BLOCK] & ~IN_MEMBER
@@ -106,6 +141,13 @@ def rehash_tables(c: Any) -> Any:
         nodes[NODE_W * base + NODE_SLOT] = h
         view(c, NODE_HASH)[h] = base
         base += count
+    return 0
+
+
+@kernel("int64(int64)")
+def rehash_sets(c: Any) -> Any:
+    """Enter all sets into their hash table, which is empty. Return 0."""
+    head, sets, configs = view(c, HEAD), view(c, SETS), view(c, CONFIGS)
     for s in range(1, head[N_SETS]):
         r = s * SET_W
         h = mix_hash(0, 1 if sets[r + SET_FLAGS] & IS_ACCEPTING else 0)
@@ -119,4 +161,32 @@ def rehash_tables(c: Any) -> Any:
         h = find_free_slot(c, SET_HASH, h)
         sets[r + SET_SLOT] = h
         view(c, SET_HASH)[h] = s
+    return 0
+
+
+@entry("int64(int64, int64)")
+def rehash_table(c: Any, slot: Any) -> Any:
+    """Rebuild a hash table of the state cache after it has grown. Return 0.
+
+    slot: the slot of the hash table.
+    """
+    table = view(c, slot)
+    for k in range(size(c, slot)):
+        table[k] = -1
+    if slot == SET_HASH:
+        return rehash_sets(c)
+    if slot == NODE_HASH:
+        return rehash_nodes(c)
+    if slot == CURSOR_HASH:
+        return rehash_cursors(c)
+    if slot == OBJECT_HASH:
+        return rehash_objects(c)
+    if slot == NAME_HASH:
+        return rehash_names(c)
+    if slot == GUARD_HASH:
+        return rehash_guards(c)
+    if slot == PAIR_HASH:
+        return rehash_pairs(c)
+    if slot == LIST_HASH:
+        return rehash_lists(c)
     return 0

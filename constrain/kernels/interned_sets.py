@@ -19,13 +19,13 @@ from .table_layout import LEAF_BYTES, LEAF_W
 from .unique_members import find_candidates
 
 from .context_layout import (  # isort: skip
-    ACCEPTS, BEGUN, BUFFER, CALLS, CANDIDATES, CODE, CONFIGS, CURSORS, CUT, FULL, GUARDS, HEAD, ITEMS, LEAVES, LISTS,
+    ACCEPTS, BUFFER, CALLS, CANDIDATES, CODE, CONFIGS, CURSORS, CUT, FULL, GUARDS, HEAD, ITEMS, LEAVES, LISTS,
     NAMED, NEED_RULES, NODES, N_CONFIGS, N_ITEMS, N_MISSING, N_SETS, N_WIDE, SETS, SET_HASH, TEXT, UNSURE, WIDE,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
     CALLED, CALL_NODE, CALL_W, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_STATE, CONFIG_REGISTER, CONFIG_W,
     CURSOR_BLOCK, CURSOR_W, DEAD, DIFFER_KNOWN, GUARD_ANSWER, GUARD_W, HAS_CANDIDATES, HAS_KEYS, IN_MEMBER,
-    IS_ACCEPTING, IS_BEGUN, IS_CUT, IS_MEMBER, IS_NAMED, IS_NAMING, IS_OPEN, IS_UNSURE, LEXEME_STATE, LEXEME_W,
+    IS_ACCEPTING, IS_CUT, IS_MEMBER, IS_NAMED, IS_NAMING, IS_OPEN, IS_UNSURE, LEXEME_STATE, LEXEME_W,
     LIST_BLOCK, LIST_FIRST, MEMBER_CANDIDATES, MEMBER_GUARD, MEMBER_TEXT, NARROW, NODE_BLOCK, NODE_W, NO_CANDIDATES,
     OPEN_NAME, SET_ALLOWED, SET_BYTES, SET_COUNT, SET_FIRST, SET_FLAGS, SET_KEYLESS, SET_MASK, SET_NEXT, SET_SLOT,
     SET_W,
@@ -165,8 +165,7 @@ def intern_set(c: Any) -> Any:
     if n == 0 and head[ACCEPTS] == 0:
         return DEAD
     flags = (IS_ACCEPTING if head[ACCEPTS] else 0) | (IS_UNSURE if head[UNSURE] else 0) | naming
-    flags |= IS_NAMED if head[NAMED] else 0
-    flags |= (IS_CUT if head[CUT] else 0) | (IS_BEGUN if head[BEGUN] and inside else 0)
+    flags |= (IS_NAMED if head[NAMED] else 0) | (IS_CUT if head[CUT] else 0)
     flags |= 0 if inside else keys
     records = n
     if inside and head[TEXT] == OPEN_NAME:

@@ -1,18 +1,20 @@
 """Mask deltas: a mask is stored as the few tokens in which it differs from a prepared row (kernels).
 
 Most masks are nearly a row (inside a string: what stays inside it) or nearly empty (a few tokens along a key). A delta
-is (row or NO_ROW, n, the n tokens whose bits are flipped); a mask unlike both is stored in full: (WHOLE, 0, its words).
-Restoring a mask copies 16 KB and flips some bits, however long the first walk took.
+is (row or NO_ROW, n, next, the n tokens whose bits are flipped); a mask unlike both is stored in full: (FULL_MASK, 0,
+next, its words). Restoring a mask copies 16 KB and flips some bits, however long the first walk took. Sets are many and
+their masks few, so equal ones are stored once: `next` chains the records of a bucket of MASK_HASH.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from .context_layout import ARGUMENT, FULL, HEAD, MASKS, N_MASKS, ROWS, STATUS, T_WORDS, TABLE
+from .context_layout import ARGUMENT, FULL, HEAD, MASK_HASH, MASKS, N_MASKS, ROWS, STATUS, T_WORDS, TABLE
 from .context_views import at, lowest_bit, size, view
+from .interned_names import mix_hash
 from .jit.compilation import kernel
-from .record_layout import MOST_MASKS
+from .record_layout import MASK_BASE, MASK_COUNT, MASK_HEAD, MASK_NEXT, MOST_MASKS
 
 NO_ROW = -1
 FULL_MASK = -2
@@ -25,18 +27,51 @@ BLOCK_WORDS = 16
 def apply_delta(c: Any, delta: Any, out: Any) -> Any:
     """Write the mask of a mask delta to the int32 words at address `out`. Return 0."""
     masks, mask, words = view(c, MASKS), at(out), view(c, TABLE)[T_WORDS] + 0
-    base, n = masks[delta] + 0, masks[delta + 1] + 0
+    base, n = masks[delta + MASK_BASE] + 0, masks[delta + MASK_COUNT] + 0
     if base == NO_ROW:
         for w in range(words):
             mask[w] = 0
     else:
-        first = delta + 2 if base == FULL_MASK else base * words
+        first = delta + MASK_HEAD if base == FULL_MASK else base * words
         source = masks if base == FULL_MASK else view(c, ROWS)
         for w in range(words):
             mask[w] = source[first + w]
-    for k in range(delta + 2, delta + 2 + n):
+    for k in range(delta + MASK_HEAD, delta + MASK_HEAD + n):
         mask[masks[k] >> 5] ^= 1 << (masks[k] & 31)
     return 0
+
+
+@kernel("int64(int64, int64, int64)")
+def intern_delta(c: Any, base: Any, n: Any) -> Any:
+    """Complete the record whose n int32s after the header were written after the last mask. Return its offset, or that
+    of an equal record.
+    """
+    head, masks, buckets = view(c, HEAD), view(c, MASKS), view(c, MASK_HASH)
+    delta, first = head[N_MASKS] + 0, head[N_MASKS] + MASK_HEAD
+    h = mix_hash(base, n)
+    if base == FULL_MASK:
+        total = 0
+        for k in range(first, first + n):
+            total += masks[k]
+        h = mix_hash(h, total)
+    elif n > 0:
+        h = mix_hash(mix_hash(mix_hash(h, masks[first]), masks[first + n // 2]), masks[first + n - 1])
+    h &= size(c, MASK_HASH) - 1
+    count = 0 if base == FULL_MASK else n
+    known = buckets[h] + 0
+    while known > 0:
+        is_equal = masks[known + MASK_BASE] == base and masks[known + MASK_COUNT] == count
+        k = 0
+        while is_equal and k < n:
+            is_equal = masks[known + MASK_HEAD + k] == masks[first + k]
+            k += 1
+        if is_equal:
+            return known
+        known = masks[known + MASK_NEXT] + 0
+    masks[delta + MASK_BASE], masks[delta + MASK_COUNT], masks[delta + MASK_NEXT] = base, count, buckets[h]
+    buckets[h] = delta
+    head[N_MASKS] = first + n
+    return delta
 
 
 @kernel("int64(int64, int64, int64, int64)")
@@ -48,13 +83,13 @@ def store_delta(c: Any, base: Any, out: Any, parsed: Any) -> Any:
     Return its offset, -1 to request more space, or NOT_STORED.
     """
     head, masks, mask, rows = view(c, HEAD), view(c, MASKS), at(out), view(c, ROWS)
-    words, delta = view(c, TABLE)[T_WORDS] + 0, head[N_MASKS] + 0
-    if delta + 2 + words > size(c, MASKS):
+    words, start = view(c, TABLE)[T_WORDS] + 0, head[N_MASKS] + MASK_HEAD
+    if start + words > size(c, MASKS):
         if parsed and size(c, MASKS) < MOST_MASKS * words:
             head[STATUS], head[ARGUMENT] = FULL, MASKS
             return -1
         return NOT_STORED
-    n, first, w = delta + 2, max(base, 0) * words, 0
+    n, first, w = start, max(base, 0) * words, 0
     while w < words:
         stop, changed = min(w + BLOCK_WORDS, words), 0
         if base == NO_ROW:
@@ -64,12 +99,10 @@ def store_delta(c: Any, base: Any, out: Any, parsed: Any) -> Any:
             for i in range(w, stop):
                 changed |= mask[i] ^ rows[first + i]
         if changed:
-            if n + 32 * BLOCK_WORDS > delta + 2 + words:  # the delta would be no shorter than the mask
+            if n + 32 * BLOCK_WORDS > start + words:  # the delta would be no shorter than the mask
                 for i in range(words):
-                    masks[delta + 2 + i] = mask[i]
-                masks[delta], masks[delta + 1] = FULL_MASK, 0
-                head[N_MASKS] = delta + 2 + words
-                return delta
+                    masks[start + i] = mask[i]
+                return intern_delta(c, FULL_MASK, words)
             for i in range(w, stop):
                 bits = (mask[i] if base == NO_ROW else mask[i] ^ rows[first + i]) & 0xFFFFFFFF
                 while bits:
@@ -77,6 +110,4 @@ def store_delta(c: Any, base: Any, out: Any, parsed: Any) -> Any:
                     bits &= bits - 1
                     n += 1
         w = stop
-    masks[delta], masks[delta + 1] = base, n - delta - 2
-    head[N_MASKS] = n
-    return delta
+    return intern_delta(c, base, n - start)

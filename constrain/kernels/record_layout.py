@@ -105,7 +105,6 @@ HAS_CANDIDATES: Final = 32 # the member may still equal an earlier one
 CAN_DIFFER: Final = 64   # it is known that the set can reach a unique member
 CANNOT_DIFFER: Final = 128 # it is known that the set cannot reach a unique member
 IS_CUT: Final = 256      # a member equal to an earlier one could have ended here
-IS_BEGUN: Final = 512    # a member begins here
 IS_NAMED: Final = 1024   # an unknown key ended here, which may be a duplicate
 HAS_KEYS: Final = 2048   # a declared key is being spelled, outside members: see `key_walks`
 DIFFER_KNOWN: Final = CAN_DIFFER | CANNOT_DIFFER
@@ -142,6 +141,8 @@ UNKNOWN_MEMBERS: Final = 5 # a list that holds an unknown member
 NO_CANDIDATES: Final = 6 # the empty list of candidates
 ROOTS: Final = 7
 OPEN_NAME: Final = -2    # in place of a chain: the bytes are unknown
+TEXT_STRING: Final = 256 # flag of a byte in the text of a member: the next byte is inside a string
+TEXT_ESCAPE: Final = 512 # the same, after a backslash that begins an escape
 
 
 # ---- PAIRS ---------------------------------------------------------------------------------------------------------
@@ -167,6 +168,10 @@ LEXEME_COLUMNS: Final = 2 # stack of indentation
 LEXEME_BRACKETS: Final = 3 # brackets open
 LEXEME_COLUMN: Final = 4 # column since the last line break in it, -1: none
 MOST_LEXEMES: Final = 12
+MASK_BASE: Final = 0     # row, or NO_ROW or FULL_MASK of `mask_deltas`
+MASK_COUNT: Final = 1    # tokens that follow
+MASK_NEXT: Final = 2     # the next record of the bucket, 0: none
+MASK_HEAD: Final = 3
 MOST_MASKS: Final = 1024 # memoised masks of parsed texts, which take longest and recur: 16 MB at most
 UNION_W: Final = 3 + MOST_LEXEMES
 UNION_BLOCK: Final = 0   # parser block

@@ -25,7 +25,7 @@ from .object_states import add_member, add_named_member, is_name_free, may_repea
 from .parsing import step_parse
 from .program_layout import ARG_FINITE, ARG_HIGH, ARG_LOW, ARG_MARK, ARG_NEXT, LEAF, OTHER, PARSE, SET, STR_ESCAPES
 from .string_keys import step_cursor, step_escaped
-from .unique_members import may_keep_candidates
+from .unique_members import extend_text, may_keep_candidates
 
 from .context_layout import (  # isort: skip
     ACCEPTS, CANDIDATES, CODE, CONFIGS, CURSORS, ENTRY, HEAD, LEAF_NEXT, LEAVES, MISSING, NAMED, NEED_CAN_DIFFER,
@@ -33,7 +33,7 @@ from .context_layout import (  # isort: skip
 )  # fmt: skip
 from .record_layout import (  # isort: skip
     CANNOT_DIFFER, CAN_DIFFER, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_STATE, CONFIG_REGISTER, CONFIG_W,
-    CURSOR_BLOCK, CURSOR_W, DEAD, HAS_CANDIDATES, HAS_KEYS, IS_ACCEPTING, IS_BEGUN, IS_MEMBER, IS_NAMED, IS_NAMING,
+    CURSOR_BLOCK, CURSOR_W, DEAD, HAS_CANDIDATES, HAS_KEYS, IS_ACCEPTING, IS_MEMBER, IS_NAMED, IS_NAMING,
     IS_OPEN, IS_UNSURE, MEMBER_CANDIDATES, MEMBER_GUARD, MEMBER_TEXT, NARROW, OPEN_NAME, SET_ALLOWED, SET_BYTES,
     SET_COUNT, SET_FIRST, SET_FLAGS, SET_KEYLESS, SET_NEXT, SET_W, UNKNOWN_NAMES,
 )  # fmt: skip
@@ -137,14 +137,10 @@ def extend_member_text(c: Any, s: Any, b: Any) -> Any:
         head[TEXT] = OPEN_NAME
         return 0
     k = CONFIG_W * (sets[s * SET_W + SET_FIRST] + sets[s * SET_W + SET_COUNT])
-    if sets[s * SET_W + SET_FLAGS] & IS_BEGUN and (b == 32 or 9 <= b <= 13):
-        # White space before a member belongs to no value: the sets before and after it are equal.
-        head[TEXT] = configs[k + MEMBER_TEXT]
-    else:
-        text = extend_chain(c, configs[k + MEMBER_TEXT], b)
-        if text < 0:
-            return -1
-        head[TEXT] = text
+    text = extend_text(c, configs[k + MEMBER_TEXT], b)
+    if text < 0:
+        return -1
+    head[TEXT] = text
     if configs[k + MEMBER_GUARD] >= 0 and may_keep_candidates(c, configs[k + MEMBER_GUARD], b):
         head[CANDIDATES] = configs[k + MEMBER_CANDIDATES]
     return 0

@@ -20,12 +20,12 @@ from .interned_names import extend_chain, mix_hash, probe_slot, request
 from .jit.compilation import inlined, kernel
 
 from .context_layout import (  # isort: skip
-    BEGUN, BUFFER, CANDIDATES, CUT, FULL, GUARDS, GUARD_HASH, HEAD, NAMES, NEED_CANDIDATES, NEED_IS_UNIQUE, N_GUARDS,
+    BUFFER, CANDIDATES, CUT, FULL, GUARDS, GUARD_HASH, HEAD, NAMES, NEED_CANDIDATES, NEED_IS_UNIQUE, N_GUARDS,
     TEXT, UNSURE,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
     GUARD_ANSWER, GUARD_BYTES, GUARD_KEY, GUARD_SLOT, GUARD_TEXT, GUARD_W, NAME_PARENT, NAME_VALUE, NAME_W,
-    NO_CANDIDATES, NO_MEMBERS, OPEN_NAME, SPELLED, UNKNOWN_MEMBERS,
+    NO_CANDIDATES, NO_MEMBERS, OPEN_NAME, ROOTS, SPELLED, TEXT_ESCAPE, TEXT_STRING, UNKNOWN_MEMBERS,
 )  # fmt: skip
 
 
@@ -46,12 +46,17 @@ def find_guard(c: Any, key: Any, text: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64)")
 def add_guard(c: Any, key: Any, text: Any, answer: Any) -> Any:
-    """Add a record to GUARDS, with GUARD_BYTES all 0. Return its index, or -1."""
+    """Add a record to GUARDS, with GUARD_BYTES all 0, unless there is one. Return its index, or -1.
+
+    There is one if answering another query of the same mask has answered this one, too.
+    """
     head, guards = view(c, HEAD), view(c, GUARDS)
+    h = -find_guard(c, key, text) - 1
+    if h < 0:
+        return -h - 1
     k = head[N_GUARDS] + 0
     if GUARD_W * (k + 1) > size(c, GUARDS) or 2 * k > size(c, GUARD_HASH):
         return request(c, FULL, GUARDS)
-    h = -find_guard(c, key, text) - 1
     for w in range(GUARD_W):
         guards[k * GUARD_W + w] = 0
     guards[k * GUARD_W + GUARD_KEY] = key
@@ -61,6 +66,27 @@ def add_guard(c: Any, key: Any, text: Any, answer: Any) -> Any:
     view(c, GUARD_HASH)[h] = k
     head[N_GUARDS] = k + 1
     return k
+
+
+@kernel("int64(int64, int64, int64)")
+def extend_text(c: Any, text: Any, b: Any) -> Any:
+    """Append byte b to the text of a member, a chain. Return the id of the chain, or -1.
+
+    White space outside strings changes no value, so it is left out: texts that differ by it alone have the same sets
+    and answers. Only what may end a number or a literal is kept, once. Each byte is stored with flags: whether the next
+    one is inside a string (TEXT_STRING), and after a backslash (TEXT_ESCAPE).
+    """
+    last = view(c, NAMES)[NAME_W * text + NAME_VALUE] if text >= ROOTS else 0
+    if last & TEXT_STRING:
+        flags = TEXT_STRING
+        if last & TEXT_ESCAPE == 0:
+            flags = 0 if b == 34 else TEXT_STRING | TEXT_ESCAPE if b == 92 else TEXT_STRING
+        return extend_chain(c, text, b | flags)
+    if b == 32 or b == 9 or b == 10 or b == 13:
+        a = last & 255
+        is_word = 48 <= a <= 57 or 97 <= a <= 122 or a == 69 or a == 43 or a == 45 or a == 46
+        return extend_chain(c, text, b) if is_word else text
+    return extend_chain(c, text, b | TEXT_STRING if b == 34 else b)
 
 
 @kernel("int64(int64, int64, int64)")
@@ -75,8 +101,6 @@ def begin_member(c: Any, members: Any, endless: Any) -> Any:
         text = SPELLED
         if members != NO_MEMBERS:
             members = UNKNOWN_MEMBERS
-    else:
-        head[BEGUN] = 1
     if members == UNKNOWN_MEMBERS and not endless:
         head[UNSURE] = 1
     register = extend_chain(c, members, text)
@@ -126,7 +150,7 @@ def write_text_to_buffer(c: Any, start: Any, end: Any) -> Any:
         return request(c, FULL, BUFFER)
     k = end
     for i in range(n):
-        buffer[n - 1 - i] = names[NAME_W * k + NAME_VALUE]
+        buffer[n - 1 - i] = names[NAME_W * k + NAME_VALUE] & 255
         k = names[NAME_W * k + NAME_PARENT] + 0
     return n
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 
 import constrain
 from constrain import ConstrainError, Constraint, LimitError, Limits, Matcher, Style, Vocabulary, compile
-from constrain.engine import preparation, state_cache
+from constrain.engine import next_masks, preparation, state_cache
 from constrain.engine.preparation import prepare_matchers
 from constrain.kernels import layout as at
 from constrain.program.program import Program
@@ -127,7 +127,44 @@ def test_a_prepared_step_links_no_rule_and_makes_no_row(style: Style) -> None:
         matcher.mask()
         matcher.advance(byte)
         assert (len(constraint.program.links), counts[: at.N_LEX_WORDS].tolist()) == prepared, matcher.text
+    prepare_all(matcher)
     assert prepare_all(matcher) == prepare_all(constraint.matcher()) == 0
+
+
+def has_mask(matcher: Matcher) -> bool:
+    """Return whether the mask of a position is stored."""
+    sets = matcher._state_cache.arrays[at.SETS]
+    return bool(sets[matcher.state[1] * at.SET_W + at.SET_MASK] >= 0)
+
+
+def is_naming(matcher: Matcher) -> bool:
+    """Return whether an undeclared key is being written."""
+    return bool(matcher._state_cache.arrays[at.SETS][matcher.state[1] * at.SET_W + at.SET_FLAGS] & at.IS_NAMING)
+
+
+@pytest.mark.parametrize("style", [Style(), COMPACT, Style.any()])
+def test_the_masks_of_all_next_tokens_are_made(style: Style) -> None:
+    """Except within undeclared keys, of which there are too many. After these, likely tokens are followed."""
+    pieces = [b'"code', b'": "', b'", "', b"AB-", b"12", b"},", b"}}", b"]}", b"],", b'": [{"', b"2026-", b"01"]
+    vocabulary = Vocabulary.from_tokens([*pieces, *(bytes([byte]) for byte in range(256)), None], (256 + len(pieces),))
+    matcher = compile(vocabulary, schema=ORDER, style=style).matcher()
+    for byte in TEXT.replace(b" ", b"" if style is COMPACT else b" "):
+        prepare_all(matcher)
+        for token in list_tokens(matcher.mask()):
+            other = matcher.fork()
+            other.advance(token)
+            is_left = is_naming(other) or (is_naming(matcher) and token >= len(pieces))
+            assert has_mask(other) or is_left or other.is_finished, (matcher.text, vocabulary.tokens[token])
+        matcher.advance_bytes(bytes([byte]))
+
+
+@pytest.mark.parametrize("bound", ["WORK_SHARE", "MEMORY_SHARE"])
+def test_masks_are_made_ahead_within_bounds(monkeypatch: pytest.MonkeyPatch, bound: str) -> None:
+    monkeypatch.setattr(next_masks, bound, 1 << 40)
+    matcher = compile(Vocabulary.bytes(), schema=ORDER).matcher()
+    before = matcher._state_cache.filled()
+    prepare_all(matcher)
+    assert matcher._state_cache.filled() == before
 
 
 def link_of(text: bytes) -> int:
@@ -205,7 +242,7 @@ def test_preparation_never_evicts(monkeypatch: pytest.MonkeyPatch) -> None:
         small[slot] = 256
     monkeypatch.setattr(state_cache, "INITIAL_LENGTHS", small)
     plain = compile(Vocabulary.bytes(), schema=ORDER)
-    constraint = compile(Vocabulary.bytes(), schema=ORDER, limits=Limits(state_cache_bytes=100_000))
+    constraint = compile(Vocabulary.bytes(), schema=ORDER, limits=Limits(state_cache_bytes=130_000))
     for code in (b"AB-123", b"ZZ-4567", b"QU-98765", b"OK-111", b"CD-2222", b"EF-33333"):
         text = TEXT.replace(b"AB-123", code)
         matcher, wanted = constraint.matcher(), list_masks(plain, text)

@@ -23,7 +23,7 @@ from constrain.kernels.closure import (
     push_item,
     return_to_callers,
 )
-from constrain.kernels.growth import rehash_tables
+from constrain.kernels.growth import rehash_table
 from tests.kernel_context_factory import Context
 from tests.kernels.test_kernel_object_states import Rules as ObjectRules, code_of, string_block
 
@@ -44,7 +44,7 @@ def grown(context: Context) -> None:
         context.double(at.SEEN)
     if slot in HASHES:
         context.double(HASHES[slot])
-        rehash_tables(context.address)
+        rehash_table(context.address, HASHES[slot])
 
 
 def closed(context: Context, *items: Config) -> set[Config]:
@@ -413,7 +413,6 @@ def test_a_closure_begins_with_nothing() -> None:
         at.UNSURE,
         at.NAMED,
         at.CUT,
-        at.BEGUN,
     ]
     context.head[:] = 5
     context.call(begin_closure)

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from constrain import Constraint, Style, Vocabulary, compile, lark
+from constrain.engine.state_cache import HASHES
 from constrain.kernels import layout as at
-from constrain.kernels.growth import rehash_tables
+from constrain.kernels.growth import rehash_table
 from tests.engine.test_cache_growth import CASES, SUMS
 
 INTERNED = (at.N_SETS, at.N_CONFIGS, at.N_NODES, at.N_EDGES, at.N_OBJECTS, at.N_CURSORS, at.N_NAMES, at.N_GUARDS,
@@ -46,7 +47,8 @@ def assert_found_again(constraint: Constraint, text: bytes) -> None:
     before = read(constraint, text)
     for _ in range(2):
         forget_steps(constraint)
-        rehash_tables(constraint.state_cache().address)
+        for slot in HASHES.values():
+            rehash_table(constraint.state_cache().address, slot)
         assert read(constraint, text) == before
         assert_entries(constraint)
 

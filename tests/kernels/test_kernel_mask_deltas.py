@@ -1,5 +1,5 @@
-"""Mask deltas: masks are restored as they were stored, take no more space than needed, and no word beyond is
-written.
+"""Mask deltas: masks are restored as they were stored, take no more space than needed, equal ones none, and no word
+beyond is written.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ class Slots:
         words = len(rows[0])
         self.memory = np.full(room + 2000, 77, np.int32)
         self.arrays = {at.HEAD: np.zeros(at.HEAD_W, np.int32), at.TABLE: np.zeros(at.HEAD_W, np.int32),
-                       at.ROWS: np.concatenate(rows), at.MASKS: self.memory[1000 : 1000 + room]}  # fmt: skip
+                       at.ROWS: np.concatenate(rows), at.MASKS: self.memory[1000 : 1000 + room],
+                       at.MASK_HASH: np.zeros(2, np.int32)}  # fmt: skip
+        self.arrays[at.HEAD][at.N_MASKS] = 1
         self.arrays[at.TABLE][at.T_WORDS] = words
         self.context = np.zeros(2 * at.SLOTS, np.int64)
         for slot, array in self.arrays.items():
@@ -70,23 +72,27 @@ def test_masks_are_restored_and_take_no_more_space_than_their_length(
 ) -> None:
     rows, masks = given_
     slots, words = Slots(rows, room), len(rows[0])
-    head, stored = slots.arrays[at.HEAD], []
+    head, stored = slots.arrays[at.HEAD], list[tuple[int, Words]]()
     for base, mask in masks:
         used = int(head[at.N_MASKS])
         delta = slots.keep(base, mask, parsed)
-        if used + 2 + words > room:
+        if used + at.MASK_HEAD + words > room:
             asked = parsed and room < at.MOST_MASKS * words
             assert delta == (-1 if asked else NOT_STORED) and head[at.N_MASKS] == used
             assert (head[at.STATUS], head[at.ARGUMENT]) == ((at.FULL, at.MASKS) if asked else (0, 0))
             head[at.STATUS] = head[at.ARGUMENT] = 0
             continue
-        assert delta == used
+        if delta != used:
+            assert head[at.N_MASKS] == used and any(delta == one and (mask == known).all() for one, known in stored)
+            continue
         against = np.zeros(words, np.int32) if base == NO_ROW else rows[base]
         flips = int(np.unpackbits((mask ^ against).view(np.uint8)).sum())
         size = int(head[at.N_MASKS]) - used
-        assert size == (2 + flips if size < 2 + words else 2 + words)
-        if 2 + flips + 32 * BLOCK_WORDS <= words:
-            assert size == 2 + flips
+        assert size == at.MASK_HEAD + (flips if size < at.MASK_HEAD + words else words)
+        if flips + 32 * BLOCK_WORDS <= words:
+            assert size == at.MASK_HEAD + flips
+        assert slots.keep(base, mask, parsed) in (delta, NOT_STORED, -1) and head[at.N_MASKS] == used + size
+        head[at.STATUS] = head[at.ARGUMENT] = 0
         stored.append((delta, mask))
     for delta, mask in stored:
         assert (slots.follow(delta) == mask).all()

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain.kernels import layout as at
-from constrain.kernels.growth import rehash_tables
+from constrain.kernels.growth import rehash_table
 from constrain.kernels.stacks import intern_call, intern_nodes, sort_edges
 from tests.kernel_context_factory import MARK, Context
 
@@ -53,7 +53,7 @@ def provide(context: Context) -> None:
     context.double(slot)
     if slot == at.NODES:
         context.double(at.NODE_HASH)
-        rehash_tables(context.address)
+        rehash_table(context.address, at.NODE_HASH)
 
 
 edge = st.tuples(st.integers(1, PLACES - 1), st.integers(0, 2), st.integers(0, 2))

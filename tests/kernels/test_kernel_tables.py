@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain.kernels import layout as at
-from constrain.kernels.growth import rehash_tables
+from constrain.kernels.growth import rehash_table
 from constrain.kernels.interned_names import extend_chain
 from constrain.kernels.parsing import intern_pair
 from constrain.kernels.string_cursors import intern_cursor
@@ -76,7 +76,7 @@ def test_equal_keys_have_one_number(name: str, data: st.DataObject, rubbish: int
                 assert is_new and not fits(table, context)
                 context.double(table.slot)
                 context.double(table.hash_slot)
-                rehash_tables(context.address)
+                rehash_table(context.address, table.hash_slot)
                 context.check()
             if is_new:
                 known[key] = table.first + len(known)
@@ -84,7 +84,7 @@ def test_equal_keys_have_one_number(name: str, data: st.DataObject, rubbish: int
             assert context.head[table.count] == table.first + len(known)
             record = context[table.slot][number * table.width :][: table.arguments]
             assert tuple(record.tolist()) == key
-        rehash_tables(context.address)
+        rehash_table(context.address, table.hash_slot)
         assert [context.call(table.kernel, *key) for key in keys] == [known[key] for key in keys]
         context.reset()
 
@@ -129,7 +129,7 @@ def test_stored_answers_about_members_are_reused(questions: list[tuple[int, int,
                 assert context.asked == (at.FULL, at.GUARDS) and not fits(table, context)
                 context.double(at.GUARDS)
                 context.double(at.GUARD_HASH)
-                rehash_tables(context.address)
+                rehash_table(context.address, at.GUARD_HASH)
             assert number == len(known)
             known[key, text] = answer
             record = context[at.GUARDS][number * at.GUARD_W :][: at.GUARD_W].tolist()
@@ -141,5 +141,5 @@ def test_stored_answers_about_members_are_reused(questions: list[tuple[int, int,
                 context.head[at.CANDIDATES], context.head[at.TEXT] = watched, text
                 assert context.call(find_candidates) == number
                 assert number >= 0 or context.asked == (at.NEED_CANDIDATES, watched)
-        rehash_tables(context.address)
+        rehash_table(context.address, at.GUARD_HASH)
         context.reset()

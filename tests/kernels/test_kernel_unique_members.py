@@ -4,6 +4,7 @@ a query.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -17,12 +18,14 @@ from constrain.kernels.unique_members import (
     add_guard,
     begin_member,
     end_member,
+    extend_text,
     may_keep_candidates,
     write_text_to_buffer,
 )
 from tests.kernel_context_factory import Context
 
 SMALL = {at.NAMES: 3 * (at.ROOTS + 1), at.NAME_HASH: 16, at.BUFFER: 1, at.GUARDS: at.GUARD_W, at.GUARD_HASH: 16}
+PIECES = (" ", "\t\n", ",", "[", "]", "1", "-2e5", "true", '" "', '"\\\\"', r'"a\" "', '"x')
 OPEN, UNKNOWN, EMPTY = at.OPEN_NAME, at.UNKNOWN_MEMBERS, at.NO_MEMBERS
 
 
@@ -61,6 +64,23 @@ def test_the_bytes_between_two_positions(before: bytes, between: bytes, rubbish:
     assert bytes(context[at.BUFFER][: len(between)].tolist()) == between
 
 
+@settings(max_examples=200)
+@given(st.lists(st.sampled_from(PIECES), max_size=9))
+def test_white_space_between_values_is_left_out(parts: list[str]) -> None:
+    """The text of a member keeps all else, and one space after what may be a number or a literal."""
+    context = Context(SMALL)
+    text: int = at.SPELLED
+    for byte in "".join(parts).encode():
+        text = context.run(extend_text, text, byte)
+    length = context.run(write_text_to_buffer, at.SPELLED, text)
+    pieces = re.findall(r'"(?:[^"\\]|\\.)*"?|[ \t\n]+|[^" \t\n]+', "".join(parts))
+    kept = ""
+    for piece in pieces:
+        is_ended = bool(re.search(r"[0-9a-z]$", kept)) and not kept.endswith('"')
+        kept += piece if piece.strip() else piece[:1] if is_ended else ""
+    assert bytes(context[at.BUFFER][:length].tolist()) == kept.encode()
+
+
 @settings(max_examples=100)
 @given(
     st.sampled_from([EMPTY, UNKNOWN, 0, 1, 2]),
@@ -84,7 +104,6 @@ def test_a_member_begins(kind: int, text: bytes | None, endless: bool, watched: 
     if text is None and members != EMPTY:
         members = UNKNOWN
     assert read(context, register, members) == [place if text is not None else at.SPELLED]
-    assert context.head[at.BEGUN] == (text is not None)
     assert context.head[at.UNSURE] == (members == UNKNOWN and not endless)
     now = read(context, int(context.head[at.CANDIDATES]), at.NO_CANDIDATES)
     was = [registers[k] for k in watched[::-1]]

@@ -10,6 +10,7 @@ Values are compared as JSON Schema does (2020-12 core, section 4.2.2), see `json
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypeVar
 
 import numpy as np
@@ -111,7 +112,7 @@ def _find_candidates(cache: GuardedSets, register: int, text: int) -> Candidates
 def answer_can_differ(cache: GuardedSets, start: int) -> None:
     """Mark a set by whether a member unlike all earlier ones can be reached from it (depth-first search).
 
-    If it cannot, the sets that the search visited are marked, too.
+    If it can, so can the sets on the way from which it was reached; if it cannot, all that the search visited.
     """
     sets, known = cache.arrays[at.SETS], cache.uniqueness.can_differ
     if len(known) > MOST_SIGNATURES:
@@ -121,8 +122,10 @@ def answer_can_differ(cache: GuardedSets, start: int) -> None:
         sets[start * at.SET_W + at.SET_FLAGS] |= at.CAN_DIFFER if known[start_signature] else at.CANNOT_DIFFER
         return
     stack, visited, sets_seen = [start], {start_signature}, [start]
+    origins = {start: (start_signature, start)}  # the signature of each set, and the set from which it was reached
     can_differ = False
     bytes_read = 0
+    current = start
     while stack and not can_differ and len(sets_seen) < MOST_TRIED and bytes_read < MOST_READ:
         current = stack.pop()
         length = len(_outermost_text(cache, current))
@@ -148,14 +151,26 @@ def answer_can_differ(cache: GuardedSets, start: int) -> None:
                 visited.add(signature)
                 stack.append(after)
                 sets_seen.append(after)
+                origins[after] = signature, current
     sets = cache.arrays[at.SETS]
     if can_differ or stack:
-        sets[start * at.SET_W + at.SET_FLAGS] |= at.CAN_DIFFER
-        known[start_signature] = True
+        for one, signature in _trace_back(origins, current if can_differ else start):
+            sets[one * at.SET_W + at.SET_FLAGS] |= at.CAN_DIFFER
+            known[signature] = True
     else:
         known.update(dict.fromkeys(visited, False))
         for one in sets_seen:
             sets[one * at.SET_W + at.SET_FLAGS] |= at.CANNOT_DIFFER
+
+
+def _trace_back(origins: dict[int, tuple[_K, int]], number: int) -> Iterator[tuple[int, _K]]:
+    """Yield a set and its signature, then those from which a search reached it, up to its start."""
+    while True:
+        signature, before = origins[number]
+        yield number, signature
+        if before == number:
+            return
+        number = before
 
 
 def answer_name_free(cache: GuardedSets, pc: int) -> None:
