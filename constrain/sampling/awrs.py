@@ -26,13 +26,13 @@ from .core.language_model import LanguageModel, rows_after
 from .core.masked_sampling import pick_under
 from .core.results import Draw, Draws, log_sum
 from .core.sampler_arguments import check_common_arguments, check_counts, check_seconds, check_validators
-from .core.token_masses import Masses, allowed_tokens, enumerate_tokens, mask_of
+from .core.token_masses import Masses, allowed_tokens, as_kernel_row, enumerate_tokens, mask_of
 from .core.weight_statistics import weight_stats
-from .exponential_race import FAINTEST, ExponentialRace, Row
+from .exponential_race import FAINTEST, SMALL, ExponentialRace, LikelyTokens, Row, list_likely
 from .success_walks import Validator
 from .token_rejection import CheckBudget, Chunks, DesRaj, ExploreFlip, LateMask, Method
 
-__all__ = ["LATE_MASK", "WeightedToken", "draw_awrs", "draw_token", "draw_token_at"]
+__all__ = ["LATE_MASK", "SharedRow", "WeightedToken", "draw_awrs", "draw_token", "draw_token_at"]
 
 LATE_MASK = LateMask()
 
@@ -51,6 +51,26 @@ class WeightedToken(NamedTuple):
     checks: int
 
 
+class SharedRow:
+    """What all draws at one prefix have in common, each computed at the first one that needs it.
+
+    logmass: log of the mass that the mask allows, in nats; None if no draw has needed it. It is right as long as the
+    mask of the prefix is the same.
+    """
+
+    __slots__ = ("_likely", "logmass")
+
+    def __init__(self) -> None:
+        self._likely: LikelyTokens | None = None
+        self.logmass: float | None = None
+
+    def find_likely(self, logprobs: Row) -> LikelyTokens | None:
+        """Return the likely tokens of the model's row; None if it is so short that each token has its own clock."""
+        if self._likely is None and len(logprobs) > SMALL:
+            self._likely = list_likely(as_kernel_row(logprobs))
+        return self._likely
+
+
 def draw_token(
     logprobs: Row,
     check: Callable[[int], bool],
@@ -62,6 +82,7 @@ def draw_token(
     mask: Callable[[], NDArray[np.int32]] | None = None,
     check_many: Callable[[list[int]], list[bool]] | None = None,
     ends: tuple[int, ...] = (),
+    shared: SharedRow | None = None,
 ) -> WeightedToken:
     """Draw a token that passes `check`, with its weight.
 
@@ -86,6 +107,8 @@ def draw_token(
         `check` for several tokens at once, for methods that use it.
     ends : tuple of int
         Tokens that count as one, the first of them, with the sum of their probabilities.
+    shared : SharedRow, optional
+        Of the same row, if more than one token is drawn with the same `mask`.
 
     Returns
     -------
@@ -105,7 +128,8 @@ def draw_token(
     if len(ends) > 1:
         check, check_many = merge_end_tokens(check, check_many, ends)
     limited_check = CheckBudget(check, check_many, max_checks, patience)
-    both = None if mask is None else AllowedMask(logprobs, mask, allowed)
+    both = None if mask is None else AllowedMask(logprobs, mask, allowed, shared)
+    likely = None if shared is None or allowed is not None else shared.find_likely(logprobs)
     shift, tokens, logs = 0.0, allowed, logprobs if allowed is None else logprobs[allowed]
     while True:
         if tokens is not None:
@@ -115,7 +139,9 @@ def draw_token(
                 return WeightedToken(None, -np.inf, limited_check.spent)
             shift += top
             logs = logs.astype(np.float64) - top
-        race = ExponentialRace(logs, rng, tokens=tokens, total=1.0 if tokens is None else float(np.exp(logs).sum()))
+            race = ExponentialRace(logs, rng, tokens=tokens, total=float(np.exp(logs).sum()))
+        else:
+            race = ExponentialRace(logs, rng, likely=likely)
         if both is not None:
             limited_check.mass = partial(both.mass, shift)
         token, weight = method(race, limited_check)
@@ -136,11 +162,19 @@ class AllowedMask:
     """The mask of a step, computed when it is needed.
 
     logprobs: float [V], the model's row. mask: returns an int32 bit mask. allowed: int64 [k], tokens to which it is
-    limited, or None.
+    limited, or None. shared: keeps the mass for other draws.
     """
 
-    def __init__(self, logprobs: Row, mask: Callable[[], NDArray[np.int32]], allowed: NDArray[np.int64] | None) -> None:
-        self.logprobs, self.mask, self.allowed = logprobs, mask, allowed
+    __slots__ = ("allowed", "logprobs", "mask", "shared")
+
+    def __init__(
+        self,
+        logprobs: Row,
+        mask: Callable[[], NDArray[np.int32]],
+        allowed: NDArray[np.int64] | None,
+        shared: SharedRow | None,
+    ) -> None:
+        self.logprobs, self.mask, self.allowed, self.shared = logprobs, mask, allowed, shared
 
     def compute(self) -> NDArray[np.int32]:
         """Return the mask: int32 [words]."""
@@ -149,11 +183,19 @@ class AllowedMask:
 
     def mass(self, shift: float) -> float:
         """Return the mass of its tokens, divided by exp(shift)."""
+        if self.shared is None:
+            return math.exp(self.sum_mask() - shift)
+        if self.shared.logmass is None:
+            self.shared.logmass = self.sum_mask()
+        return math.exp(self.shared.logmass - shift)
+
+    def sum_mask(self) -> float:
+        """Return the log of the mass of its tokens."""
         mask = self.compute()
         tokens = enumerate_tokens(mask)
         if tokens is None:
-            return math.exp(Masses(self.logprobs, mask).logmass - shift)
-        return math.exp(log_sum(self.logprobs[tokens].astype(np.float64)) - shift)
+            return Masses(self.logprobs, mask).logmass
+        return log_sum(self.logprobs[tokens].astype(np.float64))
 
 
 Check = Callable[[int], bool]

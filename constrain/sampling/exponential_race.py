@@ -11,7 +11,7 @@ from 1.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from ..kernels import entry_points
 from ..kernels.call_layout import GROUP
 from .core.token_masses import as_kernel_row
 
-__all__ = ["FAINTEST", "ExponentialRace", "Row"]
+__all__ = ["FAINTEST", "ExponentialRace", "LikelyTokens", "Row", "list_likely"]
 
 HEAD = 5e-4
 """Smallest share of the mass at which a token has its own clock; at most 2,000 tokens have one."""
@@ -48,10 +48,44 @@ Masses = NDArray[np.float64]
 EMPTY, ONE_CLOCK, NO_TOKENS, NO_MASK = np.empty(0), np.zeros(1), np.empty(0, np.int64), np.empty(0, np.int32)
 
 
+class LikelyTokens(NamedTuple):
+    """The tokens of a row that have their own clocks. tokens: int64 [k], ascending. masses: float64 [k]. pool: the mass
+    of all others.
+    """
+
+    tokens: NDArray[np.int64]
+    masses: Masses
+    pool: float
+
+
+def list_likely(logs: Row, total: float = 1.0) -> LikelyTokens:
+    """Find the likely tokens of a row (float [V], as kernels read it) in one pass.
+
+    Raises ValueError for NaN, for a row without any mass, and for one that sums to more than `total`.
+    """
+    buffer = np.empty(int(ROOM / HEAD), np.int64)
+    count = entry_points.list_above(logs, logs.dtype.type(np.log(HEAD * total)), buffer)
+    tokens = buffer[:count].copy()
+    chosen = logs[tokens].astype(np.float64)
+    check_top(float((chosen if count else logs).max()), total)
+    if count > len(buffer):
+        raise ArgumentError(f"the model's probabilities do not sum to 1 but to more than {ROOM}")
+    masses = np.exp(chosen)
+    return LikelyTokens(tokens, masses, max(total - float(masses.sum()), 0.0))
+
+
+def check_top(top: float, total: float) -> None:
+    """Raise ValueError if the largest log is not that of a distribution of mass `total`."""
+    if not -math.inf < top <= math.log(total) + TOLERANCE:
+        fault = "are not numbers (NaN)" if math.isnan(top) else "are all -inf" if top < 0 else f"go up to {top:.4g}"
+        raise ArgumentError(f"the model's log-probabilities {fault}")
+
+
 class ExponentialRace:
     """One race over a row of the model.
 
     logs: float [V], logs of masses that sum to `total`. tokens: int64 [V], the tokens of `logs` (by default 0, 1, ...).
+    likely: `list_likely` of the row, if it is known from another race over it.
     valid: mass of the tokens found valid; left: mass of those not taken yet. So valid <= Z <= valid + left, where Z is
     the mass of all valid tokens. Raises ValueError for NaN, for a row without any mass, and for one that does not sum
     to `total`.
@@ -79,7 +113,13 @@ class ExponentialRace:
     )  # fmt: skip
 
     def __init__(
-        self, logs: Row, rng: np.random.Generator, *, tokens: NDArray[np.int64] | None = None, total: float = 1.0
+        self,
+        logs: Row,
+        rng: np.random.Generator,
+        *,
+        tokens: NDArray[np.int64] | None = None,
+        total: float = 1.0,
+        likely: LikelyTokens | None = None,
     ) -> None:
         self.rng, self.total, self.valid, self.left = rng, total, 0.0, total
         self._logs, self._token_ids = as_kernel_row(logs), tokens
@@ -92,9 +132,9 @@ class ExponentialRace:
             EMPTY,
         )  # tokens that share it, and partial sums of their masses, made when needed
         if len(logs) > SMALL:
-            self._start_clocks()
+            self._start_clocks(likely or list_likely(self._logs, total))
         else:
-            self._check_top(float(logs.max(initial=-np.inf)))
+            check_top(float(logs.max(initial=-np.inf)), total)
             self._split_pool()
 
     def take(self, count: int = 1) -> list[int]:
@@ -166,24 +206,10 @@ class ExponentialRace:
         named: list[int] = (tokens if self._token_ids is None else self._token_ids[tokens]).tolist()
         return named
 
-    def _check_top(self, top: float) -> None:
-        """Raise ValueError if the largest log is not that of a distribution."""
-        if not -np.inf < top <= np.log(self.total) + TOLERANCE:
-            fault = "are not numbers (NaN)" if np.isnan(top) else "are all -inf" if top < 0 else f"go up to {top:.4g}"
-            raise ArgumentError(f"the model's log-probabilities {fault}")
-
-    def _start_clocks(self) -> None:
-        """Draw clocks for the likely tokens, found in one pass over the row, and one for all others."""
-        logs, buffer = self._logs, np.empty(int(ROOM / HEAD), np.int64)
-        count = entry_points.list_above(logs, logs.dtype.type(np.log(HEAD * self.total)), buffer)
-        tokens = buffer[:count].copy()
-        chosen = logs[tokens].astype(np.float64)
-        self._check_top(float((chosen if count else logs).max()))
-        if count > len(buffer):
-            raise ArgumentError(f"the model's probabilities do not sum to 1 but to more than {ROOM}")
-        masses = np.exp(chosen)
-        clocks = self.rng.standard_exponential(count) / masses
-        self._pool = max(self.total - float(masses.sum()), 0.0)
+    def _start_clocks(self, likely: LikelyTokens) -> None:
+        """Draw clocks for the likely tokens, and one for all others."""
+        tokens, masses, self._pool = likely
+        clocks = self.rng.standard_exponential(len(tokens)) / masses
         self._restart_pool_clock()
         order = clocks.argsort()
         self._set_queue(clocks[order], tokens[order], masses[order])

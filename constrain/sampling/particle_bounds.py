@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from .awrs import SharedRow
 from .core.mass_bounds import ROUNDING, MassBounds
 from .core.token_masses import Masses
 from .lookahead import Lookahead
@@ -15,8 +16,8 @@ __all__ = ["bound_by_particles"]
 def bound_by_particles(root: ParticleNode, ends: tuple[int, ...]) -> MassBounds:
     """Return the bounds of Z by everything at and below the root, whatever moved the particles.
 
-    A prefix whose distribution is not known (any more), as with `Awrs`, counts as never visited, apart from its
-    children.
+    A prefix whose distribution is not known (any more), as with `Awrs` where no mask was needed, counts as never
+    visited, apart from its children.
     """
     nodes = [root]
     for node in nodes:  # grows while it is read: parents first
@@ -26,10 +27,11 @@ def bound_by_particles(root: ParticleNode, ends: tuple[int, ...]) -> MassBounds:
         if node.ended:
             values[node] = (1.0, 1.0)
             continue
-        shares = {child: math.exp(child.logprob - node.logprob) for child in node.children.values()}
-        found = math.fsum(share * values[child][0] for child, share in shares.items())
-        known = math.fsum(share * values[child][1] for child, share in shares.items())
-        values[node] = found, min(known + sum_unvisited(node, ends, math.fsum(shares.values())), 1.0)
+        found = known = visited = 0.0
+        for child in node.children.values():
+            share, (least, most) = math.exp(child.logprob - node.logprob), values[child]
+            found, known, visited = found + share * least, known + share * most, visited + share
+        values[node] = found, min(known + sum_unvisited(node, ends, visited), 1.0)
     return MassBounds(*values[root])
 
 
@@ -40,6 +42,8 @@ def sum_unvisited(node: ParticleNode, ends: tuple[int, ...], visited: float) -> 
         return max(math.exp(distribution.logmass) - visited, 0.0) + ROUNDING
     if isinstance(distribution, Lookahead):
         return max(math.exp(distribution.log_mass) - visited, 0.0) + ROUNDING
+    if isinstance(distribution, SharedRow) and distribution.logmass is not None:
+        return max(math.exp(distribution.logmass) - visited, 0.0) + ROUNDING
     if not isinstance(distribution, TokenDistribution):  # not known (any more)
         return max(1 - visited, 0.0)
     taken = {ends[0] if token in ends else token for token in node.children}

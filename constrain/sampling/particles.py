@@ -84,7 +84,7 @@ class ParticleNode:
     row: the model's row at this text, while it is cached. exit_rate: for learned
     twists, see `lookahead`. ended: whether the token is an end token. logprob: of the
     text under the model. slot: row of this text in the last call of the model that included it. distribution, value:
-    cached by movers and twists (a TokenDistribution, Masses or Lookahead, and log psi).
+    cached by movers and twists (a TokenDistribution, Masses, Lookahead or awrs.SharedRow, and log psi).
     """
 
     __slots__ = (
@@ -125,11 +125,11 @@ class Prefixes:
     """The trie of the texts visited so far, with the model.
 
     calls: calls of the model; contexts: texts evaluated in them; checks: checks of the constraint, counted by moves;
-    cached_bytes: size of rows and distributions in bytes.
+    cached_bytes: size of rows and distributions in bytes. revisits: whether more than one population will be grown.
     """
 
     def __init__(self, lm: LanguageModel, constraint: Constraint) -> None:
-        self.lm, self.constraint = lm, constraint
+        self.lm, self.constraint, self.revisits = lm, constraint, True
         self.ends = constraint.vocabulary.eos_ids
         self.reorder: Callable[[NDArray[np.int64]], None] | None = getattr(lm, "reorder", None)
         self.calls = self.contexts = self.checks = 0
@@ -150,9 +150,12 @@ class Prefixes:
         return self.root
 
     def release_rows(self, nodes: Sequence[ParticleNode]) -> None:
-        """Mark that particles have left these nodes: drop their rows and distributions if the memory budget is
-        exceeded.
+        """Mark that particles have left these nodes: drop their rows if no other population will visit them, and their
+        distributions, too, if the memory budget is exceeded.
         """
+        if not self.revisits:  # the next rows then take the same memory, without page faults
+            for node in nodes:
+                node.row = None
         if self.cached_bytes > MOST_BYTES:
             for node in nodes:
                 node.row = node.distribution = None
@@ -282,7 +285,7 @@ class Twisted(Masked):
 
 class Awrs:
     """Propose with few checks of single tokens, and with a mask only if many fail. method, budget: as in
-    `awrs.draw_token`.
+    `awrs.draw_token`. Particles of the same text share what is computed of its row.
     """
 
     def __init__(self, method: Method = awrs.LATE_MASK, budget: int | None = None) -> None:
@@ -294,9 +297,12 @@ class Awrs:
         if left == 1:
             logprob = log_sum(node.row[list(ends)].astype(np.float64)) if node.matcher.is_complete else -np.inf
             return Move(ends[0], logprob, logprob) if logprob > -np.inf else DEAD
+        shared = node.distribution
+        if not isinstance(shared, awrs.SharedRow):
+            shared = node.distribution = awrs.SharedRow()
         drawn = awrs.draw_token(
             node.row, node.matcher.allows, rng,
-            method=self.method, budget=self.budget, mask=node.matcher.mask, ends=ends,
+            method=self.method, budget=self.budget, mask=node.matcher.mask, ends=ends, shared=shared,
         )  # fmt: skip
         prefixes.checks += drawn.checks
         if drawn.token is None:

@@ -95,8 +95,16 @@ class TemperedModel:
 
 
 def temper_rows(rows: NDArray[np.floating[Any]], temperature: float) -> NDArray[np.floating[Any]]:
-    """Return rows of log-probabilities (float [n, V]) divided by a temperature and normalised, in the same dtype."""
-    scaled = rows / rows.dtype.type(temperature)
-    top = scaled.max(axis=1, keepdims=True)
-    normalised: NDArray[np.floating[Any]] = scaled - top - np.log(np.exp(scaled - top).sum(axis=1, keepdims=True))
-    return normalised
+    """Return rows of log-probabilities (float [n, V]) divided by a temperature and normalised, in the same dtype.
+
+    At temperatures that are extreme for their dtype, rows are the limits: all mass on the likeliest tokens, or the same
+    on every possible token. Rows that are no distribution (NaN, or all -inf) are returned as they are, for the sampler
+    to name.
+    """
+    top = rows.max(axis=1, keepdims=True)
+    broken = ~np.isfinite(top)
+    with np.errstate(over="ignore"):  # what is beyond the range of a float has the log -inf
+        scaled = (rows - np.where(broken, 0, top)).astype(np.float64) / temperature
+        scaled -= np.log(np.exp(scaled).sum(axis=1, keepdims=True), where=~broken, out=np.zeros(top.shape))
+        normalised: NDArray[np.floating[Any]] = scaled.astype(rows.dtype)
+    return np.where(broken, rows, normalised) if broken.any() else normalised

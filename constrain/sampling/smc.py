@@ -188,6 +188,7 @@ def draw_smc(
         max_tokens, move=move, resample=resample, threshold=threshold, twist=as_function(twist), critic=critic
     )
     prefixes, draws, populations = Prefixes(lm, constraint), list[Draw](), list[Population]()
+    prefixes.revisits = particles is not None
     source = open_populations(prefixes, particles or max(n, 1), settings, twist)
     if particles is None and n:
         populations.append(source.grow(rng))

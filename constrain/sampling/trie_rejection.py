@@ -15,16 +15,21 @@ in x, p(x | u) / theta(u) + (1 - h(u) / theta(u)) p(x | L), is the same before a
 *The weight* is one unbiased estimate of p(L) for all texts, independent of them: one text more than requested is drawn,
 attempts are counted as if each had begun with the m(root) of the first, and with N attempts for n + 1 texts, n / (N -
 1) is unbiased (Haldane 1945).
+
+*Where attempts cannot succeed*, because p(L) is far below m(root), the search stops early and says so
+(`attempt_forecast`).
 """
 
 from __future__ import annotations
 
+import math
 from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..base.errors import LimitError
+from .attempt_forecast import FIRST, WORTH, MassEstimate, describe_mass, estimate_mass, is_hopeless
 from .core.language_model import LanguageModel
 from .core.results import Draw, Draws
 from .core.sampler_arguments import check_common_arguments, check_counts, check_masks, check_seconds, check_validators
@@ -83,7 +88,8 @@ def draw_exact(
     Raises
     ------
     LimitError
-        If max_tokens is less than 1, no text has any probability, or none was found within the limits.
+        If max_tokens is less than 1, no text has any probability, or none was found within the limits; or, after FIRST
+        failed attempts, if none is to be expected within them (`attempt_forecast`).
     ValueError
         If the model returns no distribution.
     """
@@ -99,12 +105,7 @@ def draw_exact(
     search.run()
     draws_found = [draw for draw in search.answers if draw is not None][:n]
     if not draws_found:
-        raise LimitError(
-            f"no text was found in {search.attempts} attempts; p(L) is at most {source.trie.bound:.3g}",
-            hint="Give a trie, so that the next call continues where this one stopped, or raise attempts= or seconds=."
-            if source.trie.bound > SMALLEST
-            else "So little is beyond trie rejection: smc, pimh and without_replacement need no attempts.",
-        )
+        raise search.nothing_found_error()
     log_z = search.log_z()
     draws = [Draw(draw.tokens, draw.text, draw.logprob, log_z) for draw in draws_found]
     counts = {
@@ -128,13 +129,19 @@ class RejectionSearch:
         seconds: float | None,
     ) -> None:
         self.source, self.rng, self.budget, self.together = source, rng, budget, together
-        self.deadline = np.inf if seconds is None else monotonic() + seconds
+        self.started = monotonic()
+        self.deadline = math.inf if seconds is None else self.started + seconds
         self.answers: list[Draw | None] = [None] * count
         self.waiting = list(range(count))[::-1]
         self.walks: dict[int, Walk] = {}
         self.attempts = self.accepted = 0
         self.first_mass = 0.0
         self.equivalent_attempts = 0.0
+        self.masses: list[float] = []
+        """m(root) at the beginning of each attempt, while none was accepted."""
+        self.next_forecast = FIRST
+        self.estimate: MassEstimate | None = None
+        self.hopeless = False
 
     def run(self) -> None:
         """Run until all texts are found or a limit is reached."""
@@ -145,7 +152,7 @@ class RejectionSearch:
             while self.waiting and len(self.walks) < self.together and not trie.full and self.attempts < self.budget:
                 self.walks[self.waiting.pop()] = Walk(self.source)
                 self.attempts += 1
-            if not self.walks or monotonic() > self.deadline:
+            if not self.walks or monotonic() > self.deadline or self.expects_nothing():
                 return
             self.step()
 
@@ -176,9 +183,59 @@ class RejectionSearch:
         if mass <= 0:
             raise self.source.no_text_error()
         self.first_mass = self.first_mass or mass
+        if not self.accepted:
+            self.masses.append(mass)
         chance = min(mass / self.first_mass, 1.0)
         tries = self.rng.geometric(chance) if chance > LEAST else self.rng.standard_exponential() / chance
         self.equivalent_attempts += float(tries)
+
+    def expects_nothing(self) -> bool:
+        """Return whether none of the attempts that are left is expected to succeed. Asked after FIRST attempts without
+        success, and whenever their number has doubled since.
+        """
+        if self.accepted or len(self.masses) < self.next_forecast:
+            return False
+        left = self.attempts_left
+        if left < WORTH:
+            return False
+        if self.next_forecast == FIRST:
+            source = self.source
+            self.estimate = estimate_mass(source.lm, source.constraint, source.max_tokens, self.rng)
+        self.next_forecast *= 2
+        self.hopeless = self.estimate is not None and is_hopeless(self.estimate, self.masses, left)
+        return self.hopeless
+
+    @property
+    def attempts_left(self) -> float:
+        """Number of further attempts that the budget allows, and the time, if they take as long as those so far."""
+        now = monotonic()
+        in_time = math.inf if self.deadline == math.inf else (self.deadline - now) / (now - self.started)
+        return min(self.budget - self.attempts, in_time * self.attempts)
+
+    def nothing_found_error(self) -> LimitError:
+        """Return the error for a search that found no text: what is known about p(L), and how many attempts a text
+        takes.
+        """
+        bound, failed = self.source.trie.bound, f"no text was found in {self.attempts} attempts"
+        if bound <= SMALLEST:
+            return LimitError(
+                f"{failed}; p(L) is at most {bound:.3g}",
+                hint="So little is beyond trie rejection: smc, pimh and without_replacement need no attempts.",
+            )
+        if self.estimate is None:
+            return LimitError(
+                f"{failed}; p(L) is at most {bound:.3g}",
+                hint="Give a trie, so that the next call continues where this one stopped, or raise attempts= or "
+                'seconds=; sampler="smc" and "pimh" need no attempts.',
+            )
+        log_z, root = self.estimate.log_z, self.masses[-1]
+        return LimitError(
+            f"{failed}: p(L) is about {describe_mass(log_z)}, and the trie has {root:.2g} left to try, so a text takes "
+            f"some {describe_mass(math.log(root) - log_z)} attempts, of which this call may make {self.budget}"
+            + (" (it stopped early: none of them is expected to succeed)" if self.hopeless else ""),
+            hint='Use sampler="smc" or "pimh", which need no attempts. Or give a trie, so that calls learn from each '
+            "other, or raise attempts= or seconds=.",
+        )
 
     def log_z(self) -> float:
         """Return the log of the estimate of p(L)."""

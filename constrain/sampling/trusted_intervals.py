@@ -7,17 +7,19 @@ An interval from draws alone is blind to what no draw reached. What is known for
     mean of f  [low, high] of the draws, moved by the share of Z that is unseen towards the least and greatest f, cut to
                what the texts found and the unseen share allow
 
-If what is known is narrower than the first interval, it is stated alone. Samplers that draw from p given L itself miss
-nothing systematically: their intervals are only cut. The interval of the probability of an event is at least the exact
-one of a proportion, so one that never occurred in exact draws has an upper bound and no doubt.
+If what is known is narrower than the first interval, it is stated alone. It is also stated alone where the draws are
+too uneven or too few for an error of their own, and the gap is at most LARGEST_GAP: it holds for certain, whatever was
+drawn. Samplers that draw from p given L itself miss nothing systematically: their intervals are only cut. The interval
+of the probability of an event is at least the exact one of a proportion, so one that never occurred in exact draws has
+an upper bound and no doubt.
 
 Where texts are too long for bounds, the populations of a learned twist say how much the states that no text has reached
 could hold (`learned_twist.value_backups.measure_gap`). That is a statement about abstract states, not a bound; it
 stands in for the gap and for the unseen share where it is smaller.
 
-An estimate is trusted if the sampler gives no reason for doubt, the draws do not contradict what is known, and (unless
-the sampler is exact) the gap is at most LARGEST_GAP. `python -m bench faithful.coverage` measures how often trusted
-intervals cover the truth.
+An estimate is trusted if the sampler gives no reason for doubt, the draws do not contradict what is known, their error
+is believed or not needed, and (unless the sampler is exact) the gap is at most LARGEST_GAP. `python -m bench
+faithful.coverage` measures how often trusted intervals cover the truth.
 """
 
 from __future__ import annotations
@@ -43,6 +45,8 @@ START_BIAS = 0.02
 """Share of a chain's states, on average, that may still depend on its start: a tenth of an error with 20 draws."""
 FEWEST_EFFECTIVE = 20
 """Effective draws below which the normal distribution of a mean is not trusted."""
+MISSED = "the draws missed texts that the rows of the model, or scouts, show"
+"""The doubt where draws contradict what is known."""
 FAR = 4.0
 """Standard errors from what is known at which the draws contradict it."""
 ROUNDING = 1e-6
@@ -111,46 +115,32 @@ def judge_estimate(
     doubts : list of str
         Further reasons for doubt, the most important first.
     """
-    bounds = knowledge.bounds
-    known = bound_log_z(bounds) if f is None else bound_mean(f, parts, knowledge)
-    reasons = [*doubts, *([estimated.reason] if estimated.reason else [])]
-    low, high, bounded = estimated.low, estimated.high, False
-    if known.is_event:
-        low, high = cover_proportion(estimated, level)
-        bounded = all(part.exact for part in parts)
-    if not knowledge.exact:
-        if estimated.ess < FEWEST_EFFECTIVE and not reasons:
-            reasons.append(f"the draws are worth only {estimated.ess:.1f} independent ones")
-        if knowledge.gap <= LARGEST_GAP:
-            low, high = widen_interval(low, high, knowledge, known if f is not None else None)
-            bounded = known.is_event
-        elif math.isfinite(knowledge.gap):
-            reasons.append(f"texts and prefixes never visited could multiply Z by exp({knowledge.gap:.2g})")
-        else:
-            reasons.append(knowledge.unknown)
-    if bounded:
-        reasons = [reason for reason in reasons if reason != CONSTANT]
+    known = bound_log_z(knowledge.bounds) if f is None else bound_mean(f, parts, knowledge)
+    low, high = complete_interval(estimated, f, level, knowledge, known)
+    seen = list_draw_doubts(estimated, parts, knowledge, known)
+    alone = bool(seen) and known.is_certain and knowledge.bounds.gap <= LARGEST_GAP and math.isfinite(estimated.value)
     apart = max(low, known.low) > min(high, known.high)
-    distance = max(known.low - estimated.value, estimated.value - known.high)
-    if apart and distance > FAR * estimated.error + ROUNDING:
-        reasons.insert(len(doubts), "the draws missed texts that scouts found")
-    if apart or known.high - known.low <= high - low:
+    missed = apart and is_contradicted(estimated, known)
+    unseen = [] if knowledge.gap <= LARGEST_GAP else [describe_unseen(knowledge)]
+    reasons = [*doubts, *([MISSED] if missed else []), *([] if alone else seen + unseen)]
+    if alone or apart or known.high - known.low <= high - low:
         low, high = known.low, known.high
     else:
         low, high = max(low, known.low), min(high, known.high)
     value, error = estimated.value, estimated.error
     if math.isfinite(low) and math.isfinite(high):
         half = (high - low) / 2
-        value, error = min(max(value, low), high), half if math.isnan(error) else min(error, half)
+        value, error = min(max(value, low), high), half if alone or math.isnan(error) else min(error, half)
     return replace(
         estimated, value=value, error=error, low=low, high=high, trusted=not reasons,
-        reason=reasons[0] if reasons else "", gap=knowledge.gap, bracket=bounds.bracket,
+        reason=reasons[0] if reasons else "", gap=knowledge.gap, bracket=knowledge.bounds.bracket,
     )  # fmt: skip
 
 
 class Known(NamedTuple):
-    """An interval that holds for certain, and what f can be: whether it is True or False, its least and greatest value
-    (of the texts found, unless f is an event).
+    """An interval that is known besides the draws, and what f can be: whether it is True or False, its least and
+    greatest value (of the texts found, unless f is an event). is_certain: whether the interval needs no assumption
+    about f of texts never found.
     """
 
     low: float
@@ -158,6 +148,7 @@ class Known(NamedTuple):
     is_event: bool = False
     least: float = -math.inf
     greatest: float = math.inf
+    is_certain: bool = True
 
 
 def bound_log_z(bounds: MassBounds) -> Known:
@@ -186,7 +177,40 @@ def bound_mean(f: Function, parts: list[Draws], knowledge: Knowledge) -> Known:
     total = math.fsum(mass * number for mass, number in zip(masses.values(), numbers))
     rest = max(bounds.bound - found, 0.0)
     low, high = ((total + rest * extreme) / (found + rest) for extreme in (least, greatest))
-    return Known(low, high, is_event, least, greatest)
+    is_certain = is_event or rest <= ROUNDING * found
+    return Known(low, high, is_event, least, greatest, is_certain)
+
+
+def list_draw_doubts(estimated: Estimate, parts: list[Draws], knowledge: Knowledge, known: Known) -> list[str]:
+    """Return why the error of the draws cannot be believed, the most important reason first; [] if it can be."""
+    bounded = known.is_event and (knowledge.gap <= LARGEST_GAP if not knowledge.exact else all(p.exact for p in parts))
+    doubts = [estimated.reason] if estimated.reason and not (bounded and estimated.reason == CONSTANT) else []
+    if not knowledge.exact and estimated.ess < FEWEST_EFFECTIVE:
+        doubts.append(f"the draws are worth only {estimated.ess:.1f} independent ones")
+    return doubts
+
+
+def is_contradicted(estimated: Estimate, known: Known) -> bool:
+    """Whether the draws are farther from what is known than chance explains."""
+    distance = max(known.low - estimated.value, estimated.value - known.high)
+    return distance > FAR * estimated.error + ROUNDING
+
+
+def describe_unseen(knowledge: Knowledge) -> str:
+    """Return the doubt about what was never visited, where the gap is too large."""
+    if math.isfinite(knowledge.gap):
+        return f"texts and prefixes never visited could multiply Z by exp({knowledge.gap:.2g})"
+    return knowledge.unknown
+
+
+def complete_interval(
+    estimated: Estimate, f: Function | None, level: float, knowledge: Knowledge, known: Known
+) -> Interval:
+    """Return the interval of the draws, widened by what they may have missed if that is little."""
+    low, high = cover_proportion(estimated, level) if known.is_event else (estimated.low, estimated.high)
+    if knowledge.exact or knowledge.gap > LARGEST_GAP:
+        return low, high
+    return widen_interval(low, high, knowledge, None if f is None else known)
 
 
 def cover_proportion(estimated: Estimate, level: float) -> Interval:

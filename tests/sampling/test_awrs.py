@@ -6,12 +6,16 @@ import itertools
 import math
 from collections import Counter
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 
-from constrain.sampling import awrs, exponential_race as race_file
+from constrain.sampling import awrs, draw, exponential_race as race_file
+from constrain.sampling.awrs import SharedRow, draw_token
+from constrain.sampling.core.token_masses import mask_of
 from constrain.sampling.exponential_race import ExponentialRace
+from constrain.sampling.particles import Awrs
 from constrain.sampling.token_rejection import (
     RECURSIVE,
     CheckBudget,
@@ -24,7 +28,7 @@ from constrain.sampling.token_rejection import (
     LateMask,
     Method,
 )
-from tests.markov_factory import Script, g_test, outcomes
+from tests.markov_factory import Script, cases, g_test, outcomes
 
 MANY = 6
 """Rejections in a row beyond which a played Geometric is cut off where a budget has ended the search long before."""
@@ -421,3 +425,48 @@ def test_a_step_needs_a_budget() -> None:
                   lambda: Geometric(1), lambda: HorvitzThompson(0)):  # fmt: skip
         with pytest.raises(ValueError, match="must be"):
             wrong()
+
+
+# ---- draws at one prefix share work ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [40, 3000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_draws_that_share_a_row_are_those_that_do_not(size: int, dtype: Any) -> None:
+    """Token, weight and checks are equal bit for bit; fewer masks are asked for, as their mass is computed once."""
+    rng = np.random.default_rng(7)
+    logs = np.log(rng.dirichlet(np.full(size, 0.02)) + 1e-12)
+    row = (logs - np.log(np.exp(logs).sum())).astype(dtype)
+    allowed = rng.random(size) < 0.7
+    mask = mask_of(np.flatnonzero(allowed), size)
+    for ends in ((), (size - 2, size - 1)):
+        shared, asked = SharedRow(), Counter[str]()
+
+        def compute(name: str, asked: Counter[str] = asked) -> Any:
+            asked[name] += 1
+            return mask
+
+        for seed in range(60):
+            alone, together = (
+                draw_token(
+                    row, lambda token: bool(allowed[token]), np.random.default_rng(seed), mask=partial(compute, name),
+                    ends=ends, shared=one,
+                )
+                for name, one in (("alone", None), ("shared", shared))
+            )  # fmt: skip
+            assert alone == together
+        assert shared.logmass == pytest.approx(math.log(np.exp(row[allowed].astype(np.float64)).sum()), abs=1e-6)
+        assert asked["shared"] < asked["alone"]
+
+
+@pytest.mark.parametrize("name", ["counting", "pieces", "sums"])
+def test_bounds_of_awrs_particles_hold(name: str) -> None:
+    """found <= Z <= bound, where some masks were needed and others not; rows that nobody visits again are dropped."""
+    case = cases()[name]
+    for seed in range(10):
+        draws = draw(
+            case.lm, case.constraint, sampler="smc", n=12, rng=np.random.default_rng(seed), max_tokens=case.max_tokens,
+            move=Awrs(),
+        )  # fmt: skip
+        assert draws.bounds.found <= case.z * (1 + 1e-9) and draws.bounds.bound >= case.z * (1 - 1e-9)
+        assert draws.bounds.bound < 1

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from bench.faithful.coverage import LEVEL, TRUSTED, count_runs, judge_coverage, make_event, study_model
 from bench.faithful.random_models import KINDS, make_model
@@ -16,7 +17,17 @@ from constrain.sampling.core.masked_sampling import Proposal
 from constrain.sampling.core.mass_bounds import LARGEST_GAP
 from constrain.sampling.particles import Masked
 from constrain.sampling.pimh import bound_start_bias
+from constrain.sampling.trusted_intervals import FEWEST_EFFECTIVE, MISSED
 from tests.markov_factory import cases
+
+
+def length(text: str) -> float:
+    return float(len(text))
+
+
+def spell(tokens: tuple[int, ...]) -> str:
+    return b"".join(cases()["counting"].constraint.vocabulary.tokens[token] or b"" for token in tokens).decode()
+
 
 MODELS = 12
 WITHOUT_MASS = [name for name in SAMPLERS if name not in ("markov", "exact", "without_replacement", "asap")]
@@ -107,7 +118,7 @@ def test_a_mode_that_no_draw_reaches_is_not_overlooked(sampler: str, scouts: flo
     assert not found.trusted
     if scouts:
         assert found.low <= truth <= found.high and found.bracket is not None
-        assert "missed texts that scouts found" in found.reason
+        assert found.reason == MISSED
     else:
         assert abs(found.value - truth) > 0.3 and found.gap > LARGEST_GAP
         assert "could multiply Z" in found.reason
@@ -209,6 +220,42 @@ def test_estimates_from_draws_are_judged_by_their_bounds() -> None:
         max_tokens=many.max_tokens,
     )  # fmt: skip
     assert markov.exact and estimate_from(markov, lambda text: len(text) < 8).trusted
+
+
+@pytest.mark.parametrize("quantity", ["log Z", "event", "mean"])
+def test_uneven_weights_leave_the_interval_that_is_certain(quantity: str) -> None:
+    """Weights of 'counting' are too uneven for an error. Where scouts find every text, none is needed: the interval is
+    the truth itself, to the rounding of sums. Without scouts the gap is large, and nothing is believed."""
+    case, event = cases()["counting"], make_event(1)
+    law = {spell(tokens): p for tokens, p in case.exact().items()}
+    f, truth = {
+        "log Z": (None, math.log(case.z)),
+        "event": (event, math.fsum(p for text, p in law.items() if event(text))),
+        "mean": (length, math.fsum(p * len(text) for text, p in law.items())),
+    }[quantity]
+    for seed in range(5):
+        given: dict[str, Any] = {"n": 60, "rng": np.random.default_rng(seed), "max_tokens": case.max_tokens}
+        known = estimate(case.lm, case.constraint, f, scouts=5.0, **given)
+        assert known.trusted and known.value == pytest.approx(truth, rel=1e-11)
+        assert known.low <= truth + 1e-12 and known.high >= truth - 1e-12
+        blind = estimate(case.lm, case.constraint, f, scouts=0.0, **given)
+        assert not blind.trusted and blind.gap > LARGEST_GAP
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.1, 0.5]), st.sampled_from(["masked", "awrs"]))
+def test_a_stated_certain_interval_never_misses(seed: int, scouts: float, sampler: str) -> None:
+    """Few draws under random models: whenever draws are too few for an error, and the estimate is trusted all the same,
+    the truth is inside."""
+    model = KINDS["plain"](seed)
+    for f, truth in ((None, math.log(model.case.z)), (make_event(seed), model.probability(make_event(seed)))):
+        found = estimate(
+            model.case.lm, model.case.constraint, f, sampler=sampler, n=24, rng=np.random.default_rng(seed),
+            max_tokens=model.case.max_tokens, scouts=scouts,
+        )  # fmt: skip
+        if found.trusted and found.ess < FEWEST_EFFECTIVE:
+            assert found.low - 1e-9 <= truth <= found.high + 1e-9
+            assert found.gap <= LARGEST_GAP
 
 
 def test_critics_leave_nothing_known() -> None:

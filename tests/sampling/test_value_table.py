@@ -402,7 +402,8 @@ def test_files_of_other_constraints_and_damaged_ones_are_refused(tmp_path: Path)
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("head", lambda x: x + 1), ("logs", lambda x: x + 900), ("logs", lambda x: x[:, :2]),
+        ("head", lambda x: x + 1), ("head", lambda x: np.array([*x[:2], 2**62])),
+        ("head", lambda x: np.array([*x[:2], -1])), ("logs", lambda x: x + 900), ("logs", lambda x: x[:, :2]),
         ("pairs", lambda x: x[::-1].copy()), ("pairs", lambda x: x + 10**9), ("pair_logs", lambda x: x[:-1]),
         ("pair_logs", lambda x: x * np.nan), ("counts", lambda x: -1 - x), ("counts", lambda x: x + 1e300),
         ("pair_counts", lambda x: x + np.inf), ("line", lambda x: x + 5),

@@ -61,7 +61,8 @@ def check_distribution(row: NDArray[np.floating[Any]]) -> None:
     top = float(row.max())
     if not -np.inf < top <= TOLERANCE:
         raise ArgumentError(describe_fault(top))
-    total = float(np.exp(row, dtype=np.float64).sum())
+    single = row if row.dtype.itemsize >= 4 else row.astype(np.float32)  # half precision loses the tail
+    total = float(np.exp(single).sum(dtype=np.float64))
     if abs(total - 1) > TOLERANCE:
         raise ArgumentError(
             f"the model's probabilities do not sum to 1 but to {total:.4g}: apply log_softmax to the logits"

@@ -38,6 +38,8 @@ ARRAYS = {
 """The arrays of a file: dtype and number of dimensions."""
 MOST_BYTES = 1 << 28
 """Larger archives, packed or unpacked, are refused."""
+MOST_POPULATIONS = 10**12
+"""More populations than a table can have learned from."""
 MOST_COUNT = 1e15
 """More visits than are ever counted; sums of products of larger ones would overflow."""
 
@@ -150,6 +152,7 @@ def _check_table(arrays: dict[str, NDArray[Any]], constraint: Constraint) -> Val
     starts, tokens = arrays["example_starts"].tolist(), arrays["example_tokens"].tolist()
     size, states = constraint.vocabulary.size, len(logs)
     _check(len(head) == 3 and head[0] == FORMAT and head[1] == size and head[2] >= 0, "another version or vocabulary")
+    _check(head[2] <= MOST_POPULATIONS, f"values of {head[2]} populations, where at most {MOST_POPULATIONS} are taken")
     _check(logs.shape == counts.shape == (states, COLUMNS), "shapes of values")
     _check(len(starts) == states + 1 and starts[0] == 0 and starts[-1] == len(tokens), "examples")
     _check(all(a <= b for a, b in zip(starts, starts[1:])) and all(0 <= token < size for token in tokens), "examples")
