@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import product
 from typing import Any
 
@@ -17,7 +18,7 @@ from constrain.sampling.research.hmm_product import HiddenProduct
 from constrain.sampling.research.markov_exact import Product
 from constrain.sampling.smc import grow_population
 from constrain.sampling.twists import Future
-from tests.markov_factory import LETTERS, TWO, Case, cases, outcomes, regular
+from tests.markov_factory import ALARM, LETTERS, TWO, Case, cases, g_test, outcomes, regular
 
 CASES = [cases()["counting"], cases()["pieces"], regular("any", LETTERS, "(a|b|c){1,6}", 6, seed=4)]
 THRESHOLDS = [1e-9, 0.01, 0.1, 0.4]
@@ -190,3 +191,49 @@ def test_a_threshold_is_a_share(threshold: float) -> None:
         HiddenProduct(
             Hmm.random(2, 3, rng=np.random.default_rng(0)), case.constraint, max_tokens=5, threshold=threshold
         )
+
+
+@pytest.mark.parametrize("kind", ["ngram", "hmm"])
+def test_samples_are_from_the_texts_of_the_product(kind: str) -> None:
+    case = CASES[2]
+    given: dict[str, Any] = {"max_tokens": case.max_tokens, "threshold": 0.05}
+    made: Product | HiddenProduct
+    if kind == "ngram":
+        lm: Any = case.lm.as_ngram()
+        made = Product.of(lm, case.constraint, **given)
+    else:
+        lm = Hmm.random(3, LETTERS.size, rng=np.random.default_rng(8), peaked=0.3)
+        made = HiddenProduct(lm, case.constraint, **given)
+    law = {tokens: math.exp(log) for tokens, log in list_texts(made, lm).items()}
+    assert math.log(math.fsum(law.values())) == pytest.approx(made.log_z, abs=1e-12)
+    draws = made.sample(3000, np.random.default_rng(2))
+    assert all(one.logprob == pytest.approx(math.log(law[one.tokens]), abs=1e-9) for one in draws)
+    assert all(one.log_weight == made.log_z for one in draws)
+    total = math.fsum(law.values())
+    assert g_test(Counter(one.tokens for one in draws), {x: p / total for x, p in law.items()}) > ALARM
+
+
+def list_texts(made: Product | HiddenProduct, lm: Any) -> dict[tuple[int, ...], float]:
+    """Every text of a product, with its log-probability under the model."""
+    found, ends = dict[tuple[int, ...], float](), list(made.automaton.constraint.vocabulary.eos_ids)
+    stack: list[tuple[tuple[int, ...], int, float]] = [((), 0, 0.0)]
+    while stack:
+        tokens, state, log = stack.pop()
+        row = lm.next_logprobs([list(tokens)])[0]
+        accepting = made.automaton.accepting[int(made.pairs[state, 1]) if isinstance(made, Product) else state]
+        if accepting:
+            found[tokens] = log + float(np.logaddexp.reduce(row[ends]))
+        if len(tokens) + 1 < made.max_tokens:
+            stack += [((*tokens, token), target, log + float(row[token])) for token, target in list_arcs(made, state)]
+    return found
+
+
+def list_arcs(made: Product | HiddenProduct, state: int) -> list[tuple[int, int]]:
+    """The tokens of a state of a product, and the states that they lead to."""
+    if isinstance(made, HiddenProduct):
+        return list(zip(made.arcs[state][0].tolist(), made.arcs[state][1].tolist()))
+    return [
+        (int(made.token[arc]), int(made.target[edge]))
+        for edge in range(made.first_edge[state], made.first_edge[state + 1])
+        for arc in range(made.first_arc[edge], made.first_arc[edge + 1])
+    ]
