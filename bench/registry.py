@@ -167,6 +167,17 @@ BENCHES: dict[str, Bench] = {
         "standard deviation of log Z-hat (nats), share that died, effective particles, rows of the model per "
         "population; gap: nats by which states that no text reached could raise log Z; a verdict a target",
     ),
+    "faithful.distilled": Bench(
+        "Do twists of distilled n-gram and hidden Markov models help SMC on real constraints?",
+        "of the populations of masks alone and of each twist: log of the mean Z-hat, the standard deviation of log "
+        "Z-hat (nats), share that died, effective particles, s of CPU; of each model: s of CPU to fit it and to make "
+        "the truncated product, states of the constraint in it, its own log Z, and log of the mass that it lost",
+    ),
+    "faithful.trained": Bench(
+        "How do ASAp and exact sampling converge with a transformer that was trained on GAD's grammars?",
+        "KL in nats from the law of the last window of draws to the exact one, true and as GAD estimates it, by the "
+        "number of draws; seconds of training and its loss; p(L); a verdict a target",
+    ),
     "faithful.picture": Bench(
         "What does masking do to the law, in one picture?", "shares of each answer under three laws; writes an SVG"
     ),

@@ -229,6 +229,7 @@ _EXTENSIONS = {
     "apply_mask_on_cuda": "integrations.cuda:apply_mask",
     "compile": "compilation.constraint_compiler:compile",
     "load_constraint": "compilation.saved_constraint:load_constraint",
+    "open_models": "generation.prompted_models:open_models",
     "read_mistral": "integrations.token_files:from_mistral",
     "read_pretrained": "integrations.pretrained_vocabularies:from_pretrained",
     "read_tiktoken": "integrations.token_files:from_tiktoken",

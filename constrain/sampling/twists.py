@@ -5,7 +5,8 @@ any finite values are correct; better ones need fewer particles. -inf asserts th
 The twist that `smc` uses by default is learned, and is not a function of this kind: see `learned_twist`.
 
     Shortest     a price per byte of the shortest completion: favours texts that can end soon
-    Future       exact values of an n-gram model crossed with the constraint (`research.markov_exact`)
+    Future       exact values of an n-gram or hidden Markov model crossed with the constraint (`research.markov_exact`,
+                 `research.hmm_product`)
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
-from .research.markov_exact import MOST_STATES, Markov, Product
+from .research.hidden_markov import Hmm
+from .research.hmm_product import HiddenProduct
+from .research.markov_exact import MOST_STATES, Product
+from .research.product_exploration import Markov
 
 if TYPE_CHECKING:
     from ..engine.constraint import Constraint
@@ -57,31 +61,58 @@ class Shortest:
 
 
 class Future:
-    """A twist equal to log h under an n-gram model: exact for that model, an estimate for others."""
+    """A twist equal to log h under an n-gram or hidden Markov model: exact for that model, an estimate for others.
 
-    def __init__(self, product: Product) -> None:
+    What a truncated product left out has the mean value of what is like it. What it finds less likely than `threshold`
+    times the mean of all states may only have been left out, so no value is below that.
+    """
+
+    def __init__(self, product: Product | HiddenProduct) -> None:
         self.product = product
         self.floor = max(product.log_z, -FAR) - FAR
 
     @classmethod
-    def of(cls, model: Markov, constraint: Constraint, *, max_tokens: int, most_states: int = MOST_STATES) -> Future:
-        """Make the twist from the product of a Markov model and a constraint.
+    def of(
+        cls,
+        model: Markov | Hmm,
+        constraint: Constraint,
+        *,
+        max_tokens: int,
+        most_states: int = MOST_STATES,
+        threshold: float = 0.0,
+    ) -> Future:
+        """Make the twist from the product of a model and a constraint.
 
-        model: for example `NGram.of_texts`, or `NGram.distil` of the model that is sampled from.
+        model: for example `NGram.of_texts`, or `NGram.distil` or `Hmm.distil` of the model that is sampled from.
+        threshold: of the product, see `Product.of`; 1e-4, say, where a complete one is too large.
         """
-        return cls(Product.of(model, constraint, max_tokens=max_tokens, most_states=most_states))
+        given = {"max_tokens": max_tokens, "most_states": most_states}
+        if isinstance(model, Hmm):
+            return cls(HiddenProduct(model, constraint, threshold=threshold, **given))
+        return cls(Product.of(model, constraint, threshold=threshold, **given))
 
     def __call__(self, matcher: Matcher, tokens: Sequence[int], left: int) -> float:
-        return max(self.product.future(matcher, tokens, left), self.floor)
+        return max(self.product.future(matcher, tokens, left), self._least(left))
+
+    def _least(self, left: int) -> float:
+        """Return the floor of the values with `left` tokens remaining."""
+        if self.product.threshold == 0:
+            return self.floor
+        return max(self.product.mean_future(None, left) + float(np.log(self.product.threshold)), self.floor)
 
     def after(
         self, matcher: Matcher, tokens: Sequence[int], left: int, following: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Return log psi of the text extended by each of `following` (int64 [k]): float64 [k], 0 for an end token."""
-        out = np.full(len(following), self.floor)
+        """Return log psi of the text extended by each of `following` (int64 [k]): float64 [k], 0 for an end token.
+
+        A token that a truncated product does not follow has the mean value of the state of the constraint that it
+        leaves, with one token less.
+        """
+        least = self._least(left - 1)
+        out = np.full(len(following), max(self.product.mean_future(matcher, left - 1), least))
         known, values = self.product.futures(matcher, tokens, left)
         if len(known):
             index = np.minimum(np.searchsorted(known, following), len(known) - 1)
-            out = np.where(known[index] == following, np.maximum(values[index], self.floor), self.floor)
+            out = np.where(known[index] == following, np.maximum(values[index], least), out)
         out[np.isin(following, self.product.automaton.constraint.vocabulary.eos_ids)] = 0.0
         return out

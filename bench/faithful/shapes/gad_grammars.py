@@ -18,7 +18,14 @@ from constrain.vocabulary.vocabulary import Vocabulary
 
 from ..fixtures import Counted, Fixture, build_fixture
 
-__all__ = ["TRAINED", "TrainedGrammar", "draw_sentence", "list_trained_fixtures", "train_model"]
+__all__ = [
+    "TRAINED",
+    "TrainedGrammar",
+    "draw_sentence",
+    "draw_training_texts",
+    "list_trained_fixtures",
+    "train_model",
+]
 
 Rules = Mapping[str, list[list[str]]]
 """Right-hand sides by rule, each a list of words and rules; the first one ends a derivation soonest."""
@@ -125,14 +132,20 @@ def damage_sentence(tokens: list[int], size: int, rng: random.Random) -> list[in
     return rng.choice(changes)()
 
 
-def train_model(grammar: TrainedGrammar, seed: int = 0, sentences: int = 4000) -> NGram:
-    """Train an n-gram model on sentences of a grammar, the more of which are damaged the longer they are."""
+def draw_training_texts(grammar: TrainedGrammar, seed: int = 0, sentences: int = 4000) -> list[list[int]]:
+    """Draw sentences of a grammar, the more of which are damaged the longer they are."""
     rng, size = random.Random(f"{seed} {grammar.name}"), len(grammar.words)
     texts: list[list[int]] = []
     while len(texts) < sentences:
         tokens = draw_sentence(grammar, rng)
         if len(tokens) < grammar.most:
             texts.append(damage_sentence(tokens, size, rng) if rng.random() < 0.1 * len(tokens) else tokens)
+    return texts
+
+
+def train_model(grammar: TrainedGrammar, seed: int = 0, sentences: int = 4000) -> NGram:
+    """Train an n-gram model on sentences of a grammar."""
+    texts, size = draw_training_texts(grammar, seed, sentences), len(grammar.words)
     return NGram.of_texts(texts, end=size, size=size + 1, order=grammar.order, contexts=3000)
 
 

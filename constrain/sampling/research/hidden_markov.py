@@ -14,12 +14,17 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError, LimitError
+from .baum_welch import Counts, TrainingTexts, count_assigned, count_expected
+from .model_samples import sample_model
+
+if TYPE_CHECKING:
+    from ...engine.constraint import Constraint
 
 __all__ = ["Hmm"]
 
@@ -39,12 +44,18 @@ class Hmm:
     """A hidden Markov model, usable as a LanguageModel.
 
     start: float64 [K], move: float64 [K, K], emit: float64 [K, V]: probabilities, each row summing to 1 to within 1e-6;
-    rows are then normalised. Raises ValueError for other rows, LimitError for more than MOST_CELLS cells.
+    rows are then normalised. log_likelihoods: of the texts that `fit` or `distil` learned from (nats), before each step
+    and after the last. Raises ValueError for other rows, LimitError for more than MOST_CELLS cells.
     """
 
     def __init__(
-        self, start: NDArray[np.floating[Any]], move: NDArray[np.floating[Any]], emit: NDArray[np.floating[Any]]
+        self,
+        start: NDArray[np.floating[Any]],
+        move: NDArray[np.floating[Any]],
+        emit: NDArray[np.floating[Any]],
+        log_likelihoods: tuple[float, ...] = (),
     ) -> None:
+        self.log_likelihoods = log_likelihoods
         self.start, self.move, self.emit = (
             normalise_rows(start, "start"),
             normalise_rows(move, "move"),
@@ -120,41 +131,88 @@ class Hmm:
         rng: np.random.Generator,
         rounds: int = 20,
     ) -> Hmm:
-        """Fit a model to texts by `rounds` steps of Baum-Welch from a random start.
+        """Fit a model to texts by `rounds` steps of Baum-Welch from a random start (`baum_welch`).
 
-        No step decreases the likelihood of the texts (except for the SMALLEST mixture). texts: token sequences without
+        No step decreases the likelihood of the texts, except for the SMALLEST mixture. texts: token sequences without
         the end token, which is `end`; size: of the vocabulary.
         """
-        listed = [[*text, end] for text in texts]
-        if not listed:
-            raise ArgumentError("there is no text to learn from")
-        model = cls.random(states, size, rng=rng, peaked=1.0)
+        training = TrainingTexts.of([[*text, end] for text in texts])
+        return cls.random(states, size, rng=rng, peaked=1.0).improve(training, rounds)
+
+    @classmethod
+    def distil(
+        cls,
+        model: Any,
+        constraint: Constraint | None = None,
+        *,
+        n: int,
+        rng: np.random.Generator,
+        max_tokens: int,
+        states: int = 32,
+        rounds: int = 30,
+        tokenizer: Any = None,
+        prompts: Sequence[Any] = (None,),
+        temperature: float = 1.0,
+        batch: int = 32,
+    ) -> Hmm:
+        """Fit a hidden Markov model to texts of another model, as Ctrl-G and GeLaTo do (Zhang et al. 2023, 2024).
+
+        Its parameters are those of the tokens of these texts and of one class for all others, whose tokens are equally
+        likely. Every state then mixes in the distribution of all texts by the rule of Witten & Bell (1991).
+
+        Parameters
+        ----------
+        model, constraint, n, rng, max_tokens, tokenizer, prompts, temperature, batch
+            As of `model_samples.sample_model`. With a constraint, texts satisfy it, so that the model is good where the
+            constraint needs it; what the mask refused is learned from, too, so the probability of leaving the
+            constraint is estimated as well (`baum_welch`).
+        states : int
+            Number of hidden states.
+        rounds : int
+            Number of steps of Baum-Welch. The first model has states of its own for each state of the constraint that
+            occurs, as far as there are enough.
+
+        Returns
+        -------
+        Hmm
+            With the log-likelihood before each step and after the last one as `log_likelihoods`.
+        """
+        samples = sample_model(
+            model, constraint, n=n, rng=rng, max_tokens=max_tokens, tokenizer=tokenizer, prompts=prompts,
+            temperature=temperature, batch=batch,
+        )  # fmt: skip
+        seen = np.unique([token for text in samples.texts for token in text])
+        others = np.setdiff1d(np.arange(samples.size), seen)
+        numbers = np.full(samples.size, len(seen))
+        numbers[seen] = np.arange(len(seen))
+        training = TrainingTexts.of(samples.texts, samples.refused, samples.leaks, samples.positions)
+        training = training.renumber(numbers)
+        classes = len(seen) + bool(len(others))
+        small = cls._of_counts(count_assigned(states, classes, training, rng)).improve(training, rounds)
+        counts = count_expected(small.start, small.move, small.emit, training)
+        mixed = interpolate_states(counts.emit)
+        emit = np.zeros((states, samples.size))
+        emit[:, seen] = mixed[:, : len(seen)]
+        emit[:, others] = mixed[:, len(seen) :] / max(len(others), 1)
+        return cls(small.start, small.move, emit, small.log_likelihoods)
+
+    @classmethod
+    def _of_counts(cls, counts: Counts) -> Hmm:
+        return cls(smooth_counts(counts.start), smooth_counts(counts.move), smooth_counts(counts.emit))
+
+    def improve(self, texts: TrainingTexts, rounds: int) -> Hmm:
+        """Return the model after some steps of Baum-Welch on texts with end tokens, with its `log_likelihoods`."""
+        model, history = self, list[float]()
         for _ in range(rounds):
-            model = model.reestimate(listed)
-        return model
+            counts = count_expected(model.start, model.move, model.emit, texts)
+            history.append(counts.log_likelihood)
+            model = Hmm._of_counts(counts)
+        history.append(count_expected(model.start, model.move, model.emit, texts).log_likelihood)
+        return Hmm(model.start, model.move, model.emit, tuple(history))
 
     def reestimate(self, texts: Sequence[Sequence[int]]) -> Hmm:
         """Return the model after one step of Baum-Welch on texts with end tokens: the normalised expected counts."""
-        start, move, emit = (np.zeros_like(rows) for rows in (self.start, self.move, self.emit))
-        for text in texts:
-            forward = [self.start]
-            for token in text[:-1]:
-                forward.append(self.after(forward[-1], token))
-            backward = self.emit[:, text[-1]]
-            for i in range(len(text) - 1, -1, -1):
-                posterior = forward[i] * backward
-                total = posterior.sum()
-                if total <= 0:
-                    break  # skip an impossible text
-                emit[:, text[i]] += posterior / total
-                if i == 0:
-                    start += posterior / total
-                    break
-                before = forward[i - 1] * self.emit[:, text[i - 1]]
-                uses = before[:, None] * self.move * backward[None, :]
-                move += uses / uses.sum()
-                backward = self.emit[:, text[i - 1]] * (self.move @ (backward / backward.max()))
-        return Hmm(*(smooth_counts(rows) for rows in (start, move, emit)))
+        return self.improve(TrainingTexts.of(texts), 1)
 
 
 def normalise_rows(rows: NDArray[np.floating[Any]], name: str) -> Floats:
@@ -174,3 +232,22 @@ def smooth_counts(counts: Floats) -> Floats:
     frequencies = np.where(sums > 0, counts / np.maximum(sums, 1e-300), 1 / size)
     mixed: Floats = (1 - SMALLEST) * frequencies + SMALLEST / size
     return mixed
+
+
+def interpolate_states(counts: Floats) -> Floats:
+    """Return the emissions of states of expected counts (float64 [K, V], the last token being a class that texts may
+    lack), each mixed with the distribution of all states together.
+
+    A state with n counts of T different tokens gives the shared distribution the weight T / (n + T) (Witten & Bell
+    1991, The zero-frequency problem), where a token expected less than once counts as that part of one. The shared
+    distribution gives the uniform one its weight by the same rule.
+    """
+    size = counts.shape[1]
+
+    def mix(rows: Floats, lower: Floats) -> Floats:
+        types = np.minimum(rows, 1.0).sum(axis=-1, keepdims=True)
+        total = rows.sum(axis=-1, keepdims=True) + types
+        mixed: Floats = np.where(total > 0, (rows + types * lower) / np.where(total > 0, total, 1.0), lower)
+        return mixed
+
+    return mix(counts, mix(counts.sum(axis=0), np.full(size, 1 / size)))

@@ -12,20 +12,22 @@ With at most max_tokens tokens the number of states is finite for any grammar; i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...base.cached_property import cached_property
 from ...base.errors import ArgumentError, LimitError, UnsupportedError
-from ..core.language_model import LanguageModel, check_distribution
+from ..core.language_model import LanguageModel
 from ..core.results import Draw, Draws, log_sum
 from ..core.sampler_arguments import check_common_arguments, check_counts, check_masks
 from .hidden_markov import Hmm
 from .hmm_product import HiddenProduct
+from .product_exploration import Markov, ProductExplorer
 from .segment_sums import max_segments, sum_segments
 from .token_automaton import TokenAutomaton
 
@@ -36,31 +38,10 @@ if TYPE_CHECKING:
 __all__ = ["Markov", "Product", "draw_markov"]
 
 MOST_STATES = 200_000
-MOST_ARCS = 20_000_000
-"""Maximum number of arcs of a product, 12 bytes each."""
+RARELY = math.log(1e-6)
+"""Weight of all visits to a state beside those with the same number of tokens remaining, where means are taken."""
 
 Floats = NDArray[np.float64]
-
-
-class Markov(Protocol):
-    """A LanguageModel with finitely many states, such as `sampling.NGram`.
-
-    logs: float64 [states, V], natural logs, rows normalised; start: the state before any token.
-    """
-
-    logs: Floats
-
-    @property
-    def start(self) -> int: ...
-    def follow(self, state: int, tokens: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
-        """Return the state after each of the tokens: int32 [k]."""
-        ...
-
-    def state(self, tokens: Sequence[int]) -> int:
-        """Return the state after a whole text."""
-        ...
-
-    def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.floating[Any]]: ...
 
 
 @dataclass(frozen=True)
@@ -70,7 +51,9 @@ class Product:
     pairs: int64 [S, 2], states of the model and of `automaton`; state 0 is the start. end: float64 [S], log of the
     probability that the text ends there, -inf where it may not. All tokens that lead from one state to the same
     successor form an edge: the edges of state s are first_edge[s]:first_edge[s + 1], with `target` and `weight` (log);
-    the tokens of edge e are first_arc[e]:first_arc[e + 1] of `token` and `arc` (log).
+    the tokens of edge e are first_arc[e]:first_arc[e + 1] of `token` and `arc` (log). dropped: float64 [S], log of the
+    probability, by state, of allowed tokens that a truncated product leaves out; -inf in a complete one. threshold: of
+    the truncation, 0 if there was none.
     """
 
     lm: Markov
@@ -84,13 +67,27 @@ class Product:
     first_arc: NDArray[np.int64]
     token: NDArray[np.int64]
     arc: Floats
+    dropped: Floats
+    threshold: float = 0.0
 
     @classmethod
-    def of(cls, lm: Markov, constraint: Constraint, *, max_tokens: int, most_states: int = MOST_STATES) -> Product:
-        """Build the product of all states that max_tokens tokens can reach.
+    def of(
+        cls,
+        lm: Markov,
+        constraint: Constraint,
+        *,
+        max_tokens: int,
+        most_states: int = MOST_STATES,
+        threshold: float = 0.0,
+    ) -> Product:
+        """Build the product of a model and a constraint.
 
-        Raise LimitError beyond most_states or MOST_ARCS, and ValueError for logs of another shape or rows that are not
-        distributions.
+        threshold: 0 for all states that max_tokens tokens can reach. Otherwise only states and edges are in it that
+        masking takes at least so often per text (`product_exploration`), and all sums are lower bounds, by at most
+        `log_lost`.
+
+        Raise LimitError beyond most_states or MOST_ARCS, and ValueError for logs of another shape, rows that are not
+        distributions, and a threshold that is not from 0 to 1.
         """
         if max_tokens < 1:
             raise LimitError(f"max_tokens is {max_tokens}: not even an end token fits")
@@ -100,7 +97,14 @@ class Product:
                 f"the model's logs are {logs.dtype}{list(logs.shape)}: "
                 f"give one row of at least {size} log-probabilities for each state"
             )
-        return _Explorer(lm, TokenAutomaton(constraint, most_states), most_states).product(max_tokens)
+        if not 0 <= threshold < 1:
+            raise ArgumentError(f"threshold must be from 0 to 1, not {threshold!r}")
+        explorer = ProductExplorer(lm, TokenAutomaton(constraint, most_states), most_states)
+        if threshold > 0:
+            explorer.explore_likely(max_tokens, threshold)
+        else:
+            explorer.explore_all(max_tokens)
+        return cls(lm, explorer.automaton, max_tokens, threshold=threshold, **explorer.to_arrays())
 
     # ---- sums ------------------------------------------------------------------------------------------------
 
@@ -130,18 +134,66 @@ class Product:
 
     @property
     def log_z(self) -> float:
-        """Log of p(L), for texts that end within max_tokens."""
+        """Log of p(L), for texts that end within max_tokens; of a truncated product a lower bound."""
         return float(self.backward[self.max_tokens, 0])
+
+    @property
+    def log_lost(self) -> float:
+        """Log of the probability of all prefixes that a truncated product leaves: p(L) <= exp(log_z) + exp(log_lost).
+
+        The bound is certain: it counts every text that begins with such a prefix as one in L. -inf for a complete
+        product.
+        """
+        return log_sum((self.forward[: self.max_tokens - 1] + self.dropped).ravel())
+
+    @cached_property
+    def completed(self) -> tuple[Floats, Floats]:
+        """Log h with an estimate of what a truncated product drops, and its means; by number of remaining tokens.
+
+        What a state drops has the h of the state itself with one token less, as most tokens that are not followed
+        change little (within a string, for example). A state without edges has the mean of those with edges at the
+        same state of the automaton, or else of all. The first: float64 [max_tokens + 1, S], `backward` in a complete
+        product; the second: float64 [max_tokens + 1, Q + 1], the means by state of the automaton, and at last of all.
+        """
+        out = np.full((self.max_tokens + 1, len(self.end)), -np.inf)
+        means = np.full((self.max_tokens + 1, len(self.automaton) + 1), -np.inf)
+        if self.log_lost == -np.inf:
+            return self.backward, means
+        has_edges = np.diff(self.first_edge) > 0
+        groups = self.pairs[:, 1]
+        visits = np.logaddexp.reduce(self.forward, axis=0) + RARELY
+        for left in range(1, self.max_tokens + 1):
+            after = sum_segments(self.weight + out[left - 1][self.target], self.first_edge)
+            values = np.logaddexp(np.logaddexp(self.end, after), self.dropped + out[left - 1])
+            weights = np.where(has_edges, np.logaddexp(self.forward[self.max_tokens - left], visits), -np.inf)
+            sums = np.full((2, len(self.automaton) + 1), -np.inf)
+            for row, logs in enumerate((weights + values, weights)):
+                np.logaddexp.at(sums[row], groups, logs)
+                sums[row, -1] = log_sum(logs)
+            known = sums[1] > -np.inf
+            means[left] = np.where(known, sums[0] - np.where(known, sums[1], 0.0), sums[0, -1] - sums[1, -1])
+            out[left] = np.where(has_edges, values, np.logaddexp(self.end, means[left][groups]))
+        return out, means
 
     def future(self, matcher: Matcher, tokens: Sequence[int], left: int) -> float:
         """Return log h of a text with `left` tokens remaining: log p(in L and in time | prefix), or -inf if that is 0.
 
         matcher: the position after the text, of the same Constraint and thread; tokens: the tokens the model has seen.
-        Returns -inf for a text that was not explored, because its probability is 0 or it is too long.
+        Returns -inf for a text that was not explored, because its probability is 0 or it is too long. In a truncated
+        product it is the estimate of `completed`, and `mean_future` for a text that was left out.
         """
+        if left <= 0:
+            return -np.inf
         number = self.automaton.number(matcher)
         state = self._numbers.get((self.lm.state(tokens), -1 if number is None else number))
-        return -np.inf if state is None or left <= 0 else float(self.backward[min(left, self.max_tokens), state])
+        if state is None:
+            return self.mean_future(matcher, left)
+        return float(self.completed[0][min(left, self.max_tokens), state])
+
+    def mean_future(self, matcher: Matcher | None, left: int) -> float:
+        """Return the mean of `completed` at a state of the constraint, or of all for None; -inf if it is complete."""
+        number = None if matcher is None else self.automaton.number(matcher)
+        return float(self.completed[1][min(max(left, 0), self.max_tokens), -1 if number is None else number])
 
     def futures(self, matcher: Matcher, tokens: Sequence[int], left: int) -> tuple[NDArray[np.int64], Floats]:
         """Return the possible next tokens (int64 [k], ascending, no end tokens) and log h of the text after each."""
@@ -156,7 +208,7 @@ class Product:
             order = np.argsort(self.token[arcs], kind="stable")
             self._sorted[state] = self.token[arcs][order], targets[order]
         known, targets = self._sorted[state]
-        return known, self.backward[min(left - 1, self.max_tokens)][targets]
+        return known, self.completed[0][min(left - 1, self.max_tokens)][targets]
 
     @cached_property
     def _sorted(self) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]:
@@ -169,7 +221,10 @@ class Product:
     # ---- inference --------------------------------------------------------------------------------------------
 
     def sample(self, n: int, rng: np.random.Generator) -> Draws:
-        """Return n independent samples from exactly p given L, each of weight Z. Raise LimitError if p(L) is 0."""
+        """Return n independent samples from exactly p given L, each of weight Z. Raise LimitError if p(L) is 0.
+
+        Those of a truncated product are from p given L and the texts of the product, and have its sum as weight.
+        """
         if self.log_z == -np.inf:
             raise self.no_text_error()
         return Draws.of((self._sample(rng) for _ in range(n)), model_calls=0)
@@ -272,88 +327,6 @@ class Product:
 
     def _draw(self, tokens: list[int], logprob: float, log_weight: float) -> Draw:
         return Draw(tuple(tokens), self.automaton.constraint.vocabulary.decode(tokens), logprob, log_weight)
-
-
-class _Explorer:
-    """Finds the states and arcs of a product, breadth first, so that no state beyond the token limit is explored."""
-
-    def __init__(self, lm: Markov, automaton: TokenAutomaton, most_states: int) -> None:
-        self.lm, self.automaton, self.most_states = lm, automaton, most_states
-        self.numbers: dict[tuple[int, int], int] = {}
-        self.pairs: list[tuple[int, int]] = []
-        self.checked_states: set[int] = set()
-        self.arcs = 0
-
-    def number(self, pair: tuple[int, int]) -> int:
-        number = self.numbers.get(pair)
-        if number is None:
-            if len(self.pairs) >= self.most_states:
-                raise LimitError(
-                    f"the product of model and constraint has more than {self.most_states:,} states",
-                    hint="Lower max_tokens, raise most_states, use fewer contexts, or use another sampler.",
-                )
-            if pair[0] not in self.checked_states:
-                check_distribution(self.lm.logs[pair[0]])
-                self.checked_states.add(pair[0])
-            number = self.numbers[pair] = len(self.pairs)
-            self.pairs.append(pair)
-        return number
-
-    def product(self, max_tokens: int) -> Product:
-        self.number((self.lm.start, 0))
-        ends = list(self.automaton.constraint.vocabulary.eos_ids)
-        edges, targets, weights, firsts, tokens, arcs = [0], list[int](), list[float](), [0], [], []
-        done = 0
-        for _ in range(max_tokens - 1):
-            layer = len(self.pairs)
-            if done == layer:
-                break
-            for model, state in self.pairs[done:layer]:
-                for target, chosen, logs in self.edges(model, state):
-                    targets.append(target)
-                    weights.append(log_sum(logs))
-                    tokens.append(chosen)
-                    arcs.append(logs)
-                    firsts.append(firsts[-1] + len(chosen))
-                edges.append(len(targets))
-            done = layer
-        edges.extend([len(targets)] * (len(self.pairs) - done))
-        accepting = np.array([self.automaton.accepting[state] for _, state in self.pairs])
-        by_model = {model: log_sum(self.lm.logs[model, ends]) for model in self.checked_states}
-        end = np.where(accepting, np.array([by_model[model] for model, _ in self.pairs]), -np.inf)
-        return Product(
-            lm=self.lm,
-            automaton=self.automaton,
-            max_tokens=max_tokens,
-            pairs=np.array(self.pairs, np.int64),
-            end=end,
-            first_edge=np.array(edges, np.int64),
-            target=np.array(targets, np.int64),
-            weight=np.array(weights, np.float64),
-            first_arc=np.array(firsts, np.int64),
-            token=np.concatenate([np.empty(0, np.int64), *tokens]),
-            arc=np.concatenate([np.empty(0), *arcs]),
-        )
-
-    def edges(self, model: int, state: int) -> list[tuple[int, NDArray[np.int64], Floats]]:
-        """Return (target, tokens, their logs) of each edge of a pair, without tokens of probability 0."""
-        tokens, after = self.automaton.arcs(state)
-        logs = self.lm.logs[model, tokens]
-        possible = logs > -np.inf
-        tokens, after, logs = tokens[possible], after[possible], logs[possible]
-        self.arcs += len(tokens)
-        if self.arcs > MOST_ARCS:
-            raise LimitError(
-                f"the product of model and constraint has more than {MOST_ARCS:,} arcs", hint="Use fewer contexts."
-            )
-        then = self.lm.follow(model, tokens).astype(np.int64)
-        codes, inverse = np.unique(then << 32 | after, return_inverse=True)
-        order = np.argsort(inverse, kind="stable")
-        bounds = np.searchsorted(inverse[order], np.arange(len(codes) + 1))
-        return [
-            (self.number((int(code >> 32), int(code & 0xFFFFFFFF))), tokens[order[a:b]], logs[order[a:b]])
-            for code, a, b in zip(codes, bounds, bounds[1:])
-        ]
 
 
 def _draw_index(logs: Floats, rng: np.random.Generator) -> int:

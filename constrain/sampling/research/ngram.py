@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.errors import ArgumentError, LimitError
-from ..core.language_model import LanguageModel
-from ..core.masked_sampling import Proposal, draw_masked as draw_masked
+from ...base.errors import ArgumentError, LimitError, check_choice
+from .model_samples import sample_model
+from .ngram_smoothing import BEGIN, SMALLEST, SMOOTHINGS, Context, choose_contexts
 
 if TYPE_CHECKING:
     from ...engine.constraint import Constraint
@@ -25,16 +25,15 @@ __all__ = ["NGram"]
 
 MOST_CELLS = 64_000_000
 """Maximum number of contexts times tokens; the rows then take half a gigabyte."""
-SMALLEST = 1e-9
-"""Weight of the uniform distribution that is mixed into every estimated row, so that no probability is 0."""
 
-Context = tuple[int, ...]
+Smoothing = Literal["mean", "witten_bell", "kneser_ney"]
 
 
 class NGram:
     """An n-gram model with back-off.
 
-    contexts: dict from context to its number, closed under dropping the first token, () included. logs: float64
+    contexts: dict from context to its number, closed under dropping the first token, () included. A context that begins
+    with BEGIN (-1) stands for the beginning of a text. logs: float64
     [contexts, V], the distribution of the next token in each, natural logs, rows normalised. Raises ValueError for
     other rows, LimitError for more than MOST_CELLS cells.
     """
@@ -60,28 +59,30 @@ class NGram:
         for context in sorted(self.contexts, key=len, reverse=True):
             if context:
                 self._by_last[context[-1]].append(context)
+        self._lasts = np.array(list(self._by_last), np.int64)
         self._names = list(self.contexts)
 
     @property
     def start(self) -> int:
         """The state before any token."""
-        return self.contexts[()]
+        return self.contexts.get((BEGIN,), self.contexts[()])
 
     def follow(self, state: int, tokens: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
         """Return the state after each of the tokens (int [k]): int32 [k]."""
-        before = self._names[state]
-        out = np.full(len(tokens), self.start, np.int32)
-        for token, longer in self._by_last.items():
-            positions = np.flatnonzero(tokens == token)
-            if len(positions):
-                text = (*before, token)
-                fitting = (self.contexts[c] for c in longer if len(c) <= len(text) and text[len(text) - len(c) :] == c)
-                out[positions] = next(fitting, self.start)
+        before, shortest = self._names[state], self.contexts[()]
+        out = np.full(len(tokens), shortest, np.int32)
+        for position in np.flatnonzero(np.isin(tokens, self._lasts)).tolist():
+            text = (*before, int(tokens[position]))
+            longer = self._by_last[text[-1]]
+            fitting = (self.contexts[c] for c in longer if len(c) <= len(text) and text[len(text) - len(c) :] == c)
+            out[position] = next(fitting, shortest)
         return out
 
     def state(self, tokens: Sequence[int]) -> int:
         """Return the state after a text."""
         last = tuple(tokens[max(0, len(tokens) - self.order) :])
+        if len(last) < self.order:
+            last = (BEGIN, *last)
         return next(self.contexts[last[i:]] for i in range(len(last) + 1) if last[i:] in self.contexts)
 
     def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.float64]:
@@ -99,38 +100,30 @@ class NGram:
         A context's distribution is the mean of its rows mixed with the distribution it backs off to, which counts as
         one row. Only the `contexts` most frequent longer contexts are kept.
         """
-        sums: dict[Context, NDArray[np.float64]] = {}
-        seen: dict[Context, int] = defaultdict(int)
+        sums = _RowSums(order)
         for before, row in rows:
-            for length in range(min(order, len(before)) + 1):
-                context = tuple(before[len(before) - length :])
-                seen[context] += 1
-                if context in sums:
-                    sums[context] += row
-                elif len(sums) * len(row) <= 2 * MOST_CELLS:
-                    sums[context] = np.array(row, dtype=np.float64)
-        if not seen:
-            raise ArgumentError("there is no row to learn from")
-        by_frequency = sorted((c for c in sums if c), key=lambda c: (-seen[c], len(c), c))
-        retained: dict[Context, None] = {(): None}
-        for context in by_frequency:
-            if len(retained) > contexts:
-                break
-            for length in range(1, len(context) + 1):
-                retained.setdefault(context[len(context) - length :])
-        distributions: dict[Context, NDArray[np.float64]] = {}
-        for context in sorted(retained, key=len):
-            even = np.full(len(sums[()]), 1 / len(sums[()]))
-            lower = distributions[context[1:]] if context else even
-            mixed = (sums[context] + lower) / (seen[context] + 1) + SMALLEST * even
-            distributions[context] = mixed / mixed.sum()
-        return cls(distributions, np.log(np.array(list(distributions.values()))))
+            sums.add(before, row)
+        return cls._of_distributions(sums.estimate(contexts))
 
     @classmethod
     def of_texts(
-        cls, texts: Iterable[Sequence[int]], *, end: int, size: int, order: int = 1, contexts: int = 256
+        cls,
+        texts: Iterable[Sequence[int]],
+        *,
+        end: int,
+        size: int,
+        order: int = 1,
+        contexts: int = 256,
+        smoothing: Smoothing = "mean",
     ) -> NGram:
-        """Estimate a model from token sequences without the end token, which is `end`; size: of the vocabulary."""
+        """Estimate a model from token sequences without the end token, which is `end`; size: of the vocabulary.
+
+        smoothing: how a context is mixed with the one that it backs off to. "mean": as `of_rows`. "witten_bell" or
+        "kneser_ney": see `ngram_smoothing`.
+        """
+        check_choice("smoothing", smoothing, ("mean", *SMOOTHINGS))
+        if smoothing != "mean":
+            return cls._of_texts_with_ends([[*text, end] for text in texts], size, order, contexts, smoothing)
         unit = np.eye(size) if size <= 4096 else None
 
         def rows() -> Iterable[tuple[Sequence[int], NDArray[np.float64]]]:
@@ -145,28 +138,93 @@ class NGram:
     @classmethod
     def distil(
         cls,
-        lm: LanguageModel,
-        constraint: Constraint,
+        model: Any,
+        constraint: Constraint | None = None,
         *,
         n: int,
         rng: np.random.Generator,
         max_tokens: int,
         order: int = 1,
         contexts: int = 256,
+        smoothing: Literal["rows", "witten_bell", "kneser_ney"] = "rows",
+        tokenizer: Any = None,
+        prompts: Sequence[Any] = (None,),
+        temperature: float = 1.0,
+        batch: int = 32,
     ) -> NGram:
-        """Estimate a model from another model's own distributions, averaged by context over n masked texts."""
-        recorder = _RowRecorder(lm)
-        draw_masked(recorder, constraint, n=n, rng=rng, max_tokens=max_tokens, proposal=Proposal())
-        return cls.of_rows(recorder.rows, order=order, contexts=contexts)
+        """Estimate an n-gram model from texts of another model.
+
+        Parameters
+        ----------
+        model, constraint, n, rng, max_tokens, tokenizer, prompts, temperature, batch
+            As of `model_samples.sample_model`. With a constraint, texts satisfy it, so that the model is good where the
+            constraint needs it.
+        order : int
+            Number of tokens of the longest contexts.
+        contexts : int
+            Number of contexts that are kept, besides the empty one: the most frequent ones.
+        smoothing : {"rows", "witten_bell", "kneser_ney"}
+            "rows": every context has the mean of the model's own distributions along the texts, tokens that the
+            constraint refuses included (`of_rows`). The others count the tokens of the texts only (`ngram_smoothing`),
+            so with a constraint they imitate masking, which never leaves it, and are no twist.
+
+        Returns
+        -------
+        NGram
+        """
+        check_choice("smoothing", smoothing, ("rows", *SMOOTHINGS))
+        sums = _RowSums(order)
+
+        def read_row(before: list[int], row: NDArray[np.floating[Any]]) -> None:
+            sums.add([BEGIN, *before], np.exp(np.asarray(row, np.float64)))
+
+        samples = sample_model(
+            model, constraint, n=n, rng=rng, max_tokens=max_tokens, tokenizer=tokenizer, prompts=prompts,
+            temperature=temperature, batch=batch, read_row=read_row if smoothing == "rows" else None,
+        )  # fmt: skip
+        if smoothing == "rows":
+            return cls._of_distributions(sums.estimate(contexts))
+        return cls._of_texts_with_ends(samples.texts, samples.size, order, contexts, smoothing)
+
+    @classmethod
+    def _of_texts_with_ends(
+        cls, texts: Sequence[Sequence[int]], size: int, order: int, contexts: int, smoothing: Smoothing
+    ) -> NGram:
+        estimate = SMOOTHINGS[smoothing]
+        return cls._of_distributions(estimate(texts, size, order, contexts))
+
+    @classmethod
+    def _of_distributions(cls, distributions: dict[Context, NDArray[np.float64]]) -> NGram:
+        return cls(distributions, np.log(np.array(list(distributions.values()))))
 
 
-class _RowRecorder:
-    """A LanguageModel that records the rows of another: (prefix, distribution as float64 [V])."""
+class _RowSums:
+    """Sums of rows by the contexts that end where they begin."""
 
-    def __init__(self, lm: LanguageModel) -> None:
-        self.lm, self.rows = lm, list[tuple[list[int], NDArray[np.float64]]]()
+    def __init__(self, order: int) -> None:
+        self.order = order
+        self.sums: dict[Context, NDArray[np.float64]] = {}
+        self.seen: dict[Context, int] = defaultdict(int)
 
-    def next_logprobs(self, prefixes: list[list[int]]) -> NDArray[np.floating[Any]]:
-        answer = self.lm.next_logprobs(prefixes)
-        self.rows.extend((list(prefix), np.exp(np.asarray(row, np.float64))) for prefix, row in zip(prefixes, answer))
-        return answer
+    def add(self, before: Sequence[int], row: NDArray[np.floating[Any]]) -> None:
+        """Add the distribution (float [V], probabilities) after some tokens."""
+        for length in range(min(self.order, len(before)) + 1):
+            context = tuple(before[len(before) - length :])
+            self.seen[context] += 1
+            if context in self.sums:
+                self.sums[context] += row
+            elif len(self.sums) * len(row) <= 2 * MOST_CELLS:
+                self.sums[context] = np.array(row, dtype=np.float64)
+
+    def estimate(self, contexts: int) -> dict[Context, NDArray[np.float64]]:
+        """Return the distributions of the most frequent contexts, shorter ones first."""
+        if not self.seen:
+            raise ArgumentError("there is no row to learn from")
+        distributions: dict[Context, NDArray[np.float64]] = {}
+        even = np.full(len(self.sums[()]), 1 / len(self.sums[()]))
+        frequencies = {context: self.seen[context] for context in self.sums}
+        for context in choose_contexts(frequencies, contexts):
+            lower = distributions[context[1:]] if context else even
+            mixed = (self.sums[context] + lower) / (self.seen[context] + 1) + SMALLEST * even
+            distributions[context] = mixed / mixed.sum()
+        return distributions

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ByteSteps", "TokenAutomaton"]
 
 Arcs = tuple[NDArray[np.int64], NDArray[np.int32]]
+UNKNOWN = -1
 
 
 class TokenAutomaton:
@@ -37,7 +38,8 @@ class TokenAutomaton:
         self.numbers: dict[tuple[int, int], int] = {}
         self.accepting: list[bool] = []
         self._matchers: list[Matcher] = []
-        self._arcs: dict[int, Arcs] = {}
+        self._allowed: dict[int, NDArray[np.int64]] = {}
+        self._after: dict[int, NDArray[np.int64]] = {}
         self._steps = ByteSteps(constraint.vocabulary)
         self._number(constraint.matcher())
 
@@ -66,9 +68,48 @@ class TokenAutomaton:
         """Return the allowed tokens, without end tokens (int64 [k], ascending), and the state after each (int32 [k]);
         cached.
         """
-        if state not in self._arcs:
-            self._arcs[state] = self.explore(state)
-        return self._arcs[state]
+        allowed = self.allowed(state)
+        return allowed, self.follow(state, allowed)
+
+    def allowed(self, state: int) -> NDArray[np.int64]:
+        """Return the allowed tokens, without end tokens: int64 [k], ascending; cached."""
+        if state not in self._allowed:
+            self._allowed[state] = self._list_allowed(state)
+        return self._allowed[state]
+
+    def follow(self, state: int, tokens: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the state after each of some allowed tokens (int64 [k], ascending): int32 [k]; cached by token."""
+        return self.number_sets(state, tokens, self.sets_after(state, tokens))
+
+    def sets_after(self, state: int, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the set of configurations after each of some allowed tokens (int64 [k], ascending): int64 [k]; cached
+        by token. Tokens with the same set lead to the same state, which has no number yet.
+        """
+        allowed = self.allowed(state)
+        if state not in self._after:
+            self._after[state] = np.full(len(allowed), UNKNOWN)
+        after = self._after[state]
+        places = np.searchsorted(allowed, tokens)
+        new = places[after[places] == UNKNOWN]
+        if len(new):
+            after[new] = self._sets_after(state, allowed[new])
+        return after[places]
+
+    def number_sets(self, state: int, tokens: NDArray[np.int64], sets: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the numbers of the states of `sets` (int64 [k]), to which `tokens` lead: int32 [k]. New ones are
+        numbered in the order of the tokens.
+        """
+        matcher, different = self._matchers[state], np.unique(sets, return_index=True, return_inverse=True)
+        epoch, numbers = matcher.state[0], np.empty(len(different[0]), np.int32)
+        for index in np.argsort(different[1]).tolist():
+            known = self.numbers.get((epoch, int(different[0][index])))
+            if known is None:
+                other = matcher.fork()
+                other.advance(int(tokens[different[1][index]]))
+                known = self._number(other)
+            numbers[index] = known
+        self._check_epoch(epoch)
+        return numbers[different[2]]
 
     def matcher(self, state: int) -> Matcher:
         """Return a position at a state. The caller must not advance it."""
@@ -76,31 +117,26 @@ class TokenAutomaton:
 
     def explore(self, state: int) -> Arcs:
         """Compute the same as `arcs` without caching, for callers that visit each state once."""
-        matcher = self._matchers[state]
-        allowed = allowed_tokens(matcher.mask())
-        tokens = allowed[~np.isin(allowed, self.constraint.vocabulary.eos_ids)]
-        epoch, start = matcher.state
-        state_cache = self.constraint.state_cache()
-        sets, first, which = np.unique(
-            self._steps.after(state_cache, start, tokens), return_index=True, return_inverse=True
-        )
-        numbers = np.empty(len(sets), np.int32)
-        for index in np.argsort(first).tolist():  # number new states in the order of tokens
-            known = self.numbers.get((epoch, int(sets[index])))
-            if known is None:
-                other = matcher.fork()
-                other.advance(int(tokens[first[index]]))
-                known = self._number(other)
-            numbers[index] = known
-        if state_cache.epoch != epoch:
+        tokens = self._list_allowed(state)
+        return tokens, self.number_sets(state, tokens, self._sets_after(state, tokens))
+
+    def _list_allowed(self, state: int) -> NDArray[np.int64]:
+        allowed = allowed_tokens(self._matchers[state].mask())
+        return allowed[~np.isin(allowed, self.constraint.vocabulary.eos_ids)]
+
+    def _sets_after(self, state: int, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
+        epoch, start = self._matchers[state].state
+        sets = self._steps.after(self.constraint.state_cache(), start, tokens)
+        self._check_epoch(epoch)
+        return sets
+
+    def _check_epoch(self, epoch: int) -> None:
+        """Raise LimitError if the state cache was evicted: all sets have new numbers then."""
+        if self.constraint.state_cache().epoch != epoch:
             raise LimitError(
                 "the states of the constraint do not fit into Limits.state_cache_bytes",
                 hint="Raise Limits(state_cache_bytes=...).",
             )
-        return tokens, numbers[which]
-
-
-UNKNOWN = -1
 
 
 class ByteSteps:
