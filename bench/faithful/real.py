@@ -3,10 +3,11 @@
     python -m bench faithful real [--data ../shared/data/maskbench-dev.jsonl.gz] [--schemas 10] [--grammars 3]
 
 The demo model under dev schemas and under grammars, `--particles` particles. Without the twist: masks alone. With it: a
-table warms up for `--warm` populations, which are not counted, then `--populations` are. A second table is learned
-from other random numbers, and half as many populations are counted: if both agree, their spread can be believed, as
-populations that share a table may err alike. Printed: log of the mean of Z-hat, its spread (standard deviation of log
-Z-hat, in nats; populations that died apart), effective particles at the end, and rows of the model per population.
+table warms up until `--warm` rows of the model were fetched or `--most` populations grown, which are not counted; then
+`--populations` are. A second table is learned from other random numbers: if both agree, their spread can be believed,
+as populations that share a table may err alike. Printed: log of the mean of Z-hat, its spread (standard deviation of
+log Z-hat, in nats; populations that died apart), effective particles at the end, rows of the model per population and
+of the warm-up, and the share of proposals that a `pimh` chain under the first table accepts.
 
 What the twist costs beside the softmax of a row is measured on rows of 128,256 random logits under a JSON schema.
 """
@@ -25,13 +26,14 @@ from rich.console import Console
 
 import constrain
 from constrain import Vocabulary
-from constrain.base.errors import ConstrainError
+from constrain.base.errors import ConstrainError, LimitError
 from constrain.sampling.core.results import log_sum
 from constrain.sampling.core.token_masses import Masses
 from constrain.sampling.learned_twist.constraint_tables import new_table
 from constrain.sampling.learned_twist.value_table import Values, ValueTable
 from constrain.sampling.lookahead import build_lookahead
 from constrain.sampling.particles import Masked, ParticleNode, Prefixes
+from constrain.sampling.pimh import draw_pimh
 from constrain.sampling.population_schedule import PopulationSchedule
 from constrain.sampling.populations import Population, Settings
 from constrain.sampling.smc import grow_population
@@ -71,7 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--grammars", type=int, default=3, help="number of grammars")
     parser.add_argument("--particles", type=int, default=16, help="of a population")
     parser.add_argument("--populations", type=int, default=12, help="counted, of each kind")
-    parser.add_argument("--warm", type=int, default=4, help="populations before the counted ones")
+    parser.add_argument("--warm", type=int, default=2500, help="rows of the model before the counted populations")
+    parser.add_argument("--most", type=int, default=12, help="populations before the counted ones, at most")
     parser.add_argument("--tokens", type=int, default=64, help="max_tokens")
     parser.set_defaults(sample=None)
     options = parser.parse_args(arguments)
@@ -109,13 +112,30 @@ def measure_task(task: RealTask, options: argparse.Namespace) -> dict[str, Any]:
         schedule = PopulationSchedule(
             Prefixes(task.lm, task.constraint), options.particles, settings, new_table(task.constraint), None
         )
-        for _ in range(options.warm):
+        before, grown = task.lm.evaluations, 0
+        while grown < options.most and task.lm.evaluations - before < options.warm:
             schedule.grow(rng)
-        counted = options.populations if name == "learned" else max(2, options.populations // 2)
-        found[name] = measure_spread(lambda: schedule.grow(rng), task, counted)  # noqa: B023
+            grown += 1
+        found[f"warm-up of {name}"] = task.lm.evaluations - before
+        found[name] = measure_spread(lambda: schedule.grow(rng), task, options.populations)  # noqa: B023
         found[f"gap of {name}"] = schedule.finish()
         found[f"states of {name}"] = len(schedule.table.numbers)
+        if name == "learned":
+            found["acceptance"] = measure_acceptance(task, schedule.table, options)
     return found
+
+
+def measure_acceptance(task: RealTask, table: ValueTable, options: argparse.Namespace) -> float:
+    """Return the share of proposals that a chain under a learned table accepts, after its first text; NaN for none."""
+    try:
+        draws = draw_pimh(
+            task.lm, task.constraint, n=options.populations + 1, rng=np.random.default_rng([options.seed, 3]),
+            max_tokens=task.max_tokens, particles=options.particles, burn=0, attempts=options.populations, twist=table,
+        )  # fmt: skip
+    except LimitError:  # all populations died
+        return math.nan
+    populations = int(draws.stats["populations"])
+    return float((draws.stats["acceptance"] * populations - 1) / (populations - 1))
 
 
 def measure_spread(grow: Callable[[], Population], task: RealTask, populations: int) -> Spread:
@@ -138,7 +158,10 @@ def measure_spread(grow: Callable[[], Population], task: RealTask, populations: 
 def describe_row(row: dict[str, Any]) -> str:
     """Return the main figures of one constraint in one line."""
     parts = [f"{name} log Z {row[name].log_z:.2f} sd {row[name].sd:.2f}" for name in ("masks", "learned", "again")]
-    return f"{row['name']}: {', '.join(parts)}, gap {row['gap of learned']:.2f}"
+    return (
+        f"{row['name']}: {', '.join(parts)}, gap {row['gap of learned']:.2f}, warm-up {row['warm-up of learned']} and "
+        f"{row['warm-up of again']} rows, pimh accepts {row['acceptance']:.2f}"
+    )
 
 
 def agrees(row: dict[str, Any]) -> bool:
@@ -148,9 +171,8 @@ def agrees(row: dict[str, Any]) -> bool:
 
 
 def is_near(row: dict[str, Any]) -> bool:
-    """Return whether the spread of the learned twist meets the target, and a second table agrees."""
-    spread: Spread = row["learned"]
-    return bool(spread.sd <= SPREAD and not spread.dead and agrees(row))
+    """Return whether the spread of the learned twist meets the target with both tables, and these agree."""
+    return agrees(row) and all(row[table].sd <= SPREAD and not row[table].dead for table in ("learned", "again"))
 
 
 def is_worse(learned: Spread, masks: Spread) -> bool:
@@ -164,7 +186,7 @@ def judge_rows(rows: list[dict[str, Any]], cost: dict[str, float]) -> list[Verdi
     worse = [row["name"] for row in rows if any(is_worse(row[table], row["masks"]) for table in ("learned", "again"))]
     return [
         Verdict(
-            f"sd of log Z-hat at most {SPREAD} nats, and two tables agree, on {WANTED:.0%} of the constraints",
+            f"sd of log Z-hat at most {SPREAD} nats by two tables that agree, on {WANTED:.0%} of the constraints",
             len(near) >= WANTED * len(rows), f"on {len(near)} of {len(rows)}",
         ),
         Verdict("the twist is nowhere worse than masks alone", not worse, ", ".join(worse) or "nowhere"),
@@ -180,7 +202,7 @@ def build_spreads(rows: list[dict[str, Any]]) -> Any:
     columns = ["log Z", "sd", "dead", "ess", "rows"]
     table = build_table(
         "masks alone | learned twist | second table", ["constraint"],
-        [*columns, *(f"{c} " for c in columns), "log Z  ", "sd  ", "gap", "states"],
+        [*columns, *(f"{c} " for c in columns), "log Z  ", "sd  ", "gap", "states", "accepts"],
     )  # fmt: skip
     for row in rows:
         cells = []
@@ -195,6 +217,7 @@ def build_spreads(rows: list[dict[str, Any]]) -> Any:
             f"{again.sd:.2f}",
             f"{row['gap of learned']:.2f}",
             str(row["states of learned"]),
+            f"{row['acceptance']:.2f}",
         )
     return table
 
@@ -255,7 +278,7 @@ def time_row(prefixes: Prefixes, node: ParticleNode, logits: Any, table: ValueTa
 
     def look() -> None:
         ahead = build_lookahead(prefixes, node, 500, table.numbers)
-        values.of_pairs(ahead.slots, ahead.tokens)
+        values.of_pairs(ahead.slots, ahead.tokens, 499)
 
     calls: list[Callable[[], object]] = [
         lambda: torch.log_softmax(tensor.double(), -1), lambda: normalise(logits),

@@ -23,7 +23,7 @@ from .core.language_model import check_mass
 from .core.results import log_sum
 from .core.token_masses import Masses, draw_index, enumerate_tokens
 from .learned_twist.state_numbers import StateNumbers
-from .learned_twist.value_table import BANDS, COLUMNS, find_band, find_pace
+from .learned_twist.value_table import PACES, SPEEDS, find_pace
 from .particles import ParticleNode, Prefixes, list_logprobs_under
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Lookahead:
 
     def exit_rate_after(self, slot: int) -> float:
         """Return the exit rate of the text after a token that leads to a slot."""
-        return self.exit_rate if slot // COLUMNS == self.own_slot // COLUMNS else math.nan
+        return self.exit_rate if slot // PACES == self.own_slot // PACES else math.nan
 
     @property
     def rest_log(self) -> float:
@@ -133,7 +133,7 @@ def build_lookahead(
                 top = np.sort(list_likely(masses, FOLLOWED))
                 logs = masses.row[top].astype(np.float64)
                 rest: Rest | None = SummedRest(masses.without(top))
-                return _finish(node, left, numbers, top, logs, rest, end_log, known)
+                return _finish(prefixes.newlines, node, left, numbers, top, logs, rest, end_log, known)
             tokens = np.empty(0, np.int64)
     tokens, logs = list_logprobs_under(prefixes, node, mask, tokens)
     end_log, rest = -np.inf, None
@@ -144,45 +144,47 @@ def build_lookahead(
         chosen[np.argpartition(-logs, FOLLOWED)[:FOLLOWED]] = True
         rest = ListedRest(tokens[~chosen], logs[~chosen], log_sum(logs[~chosen]))
         tokens, logs = tokens[chosen], logs[chosen]
-    return _finish(node, left, numbers, tokens, logs, rest, end_log, known)
+    return _finish(prefixes.newlines, node, left, numbers, tokens, logs, rest, end_log, known)
 
 
 def _finish(
-    node: ParticleNode, left: int, numbers: StateNumbers, tokens: Ints, logs: Floats, rest: Rest | None,
+    newlines: NDArray[np.bool_], node: ParticleNode, left: int, numbers: StateNumbers, tokens: Ints, logs: Floats,
+    rest: Rest | None,
     end_log: float, known: tuple[Ints, Ints] | None,
 ) -> Lookahead:  # fmt: skip
     """Follow the tokens, unless their slots are known."""
-    own = find_slot(node, left - 1, numbers)
+    own = find_slot(node, numbers)
     log_mass = log_sum(np.append(logs, [end_log, -np.inf if rest is None else rest.log_mass]))
     check_mass(log_mass)
     if known is not None and np.array_equal(known[0], tokens):
         slots = known[1]
     elif len(tokens):
-        slots = _follow(node, tokens, left - 1, numbers, own // COLUMNS)
+        slots = _follow(node, tokens, numbers, own // PACES)
     else:
         slots = np.empty(0, np.int64)
-    stays = slots // COLUMNS == own // COLUMNS
+    stays = slots // PACES == own // PACES
     exits = log_sum(np.append(logs[~stays], end_log))
     share = math.exp(min(0.0, exits - log_mass)) if log_mass > -np.inf else 1.0
     rate = share if math.isnan(node.exit_rate) else (node.exit_rate + share) / 2
-    shift = BANDS * find_pace(rate)
-    slots = slots - slots % COLUMNS + slots % BANDS + np.where(stays, shift, 0)
-    own += shift - BANDS * find_pace(node.exit_rate)
+    pace = find_pace(rate, node.has_newline)
+    slots = slots - slots % PACES + np.where(stays, pace % SPEEDS, 0)
+    slots += SPEEDS * (node.has_newline | newlines[tokens])
+    own += pace - own % PACES
     size = 24 * len(tokens) + (rest.masses.nbytes if isinstance(rest, SummedRest) else 0)
     return Lookahead(tokens, logs, slots, rest, own, end_log, log_mass, rate, size)
 
 
-def find_slot(node: ParticleNode, left: int, numbers: StateNumbers) -> int:
-    """Return the slot of a text that has not ended, with `left` tokens left."""
+def find_slot(node: ParticleNode, numbers: StateNumbers) -> int:
+    """Return the slot of a text that has not ended."""
     position = _inner(node.matcher)
     state = abstract_state(position)
     number = numbers.find(state)
     if number < 0:
         number = numbers.add(state, tuple(position.tokens))
-    return COLUMNS * number + BANDS * find_pace(node.exit_rate) + find_band(state.least, left)
+    return PACES * number + find_pace(node.exit_rate, node.has_newline)
 
 
-def _follow(node: ParticleNode, tokens: Ints, left: int, numbers: StateNumbers, own: int) -> Ints:
+def _follow(node: ParticleNode, tokens: Ints, numbers: StateNumbers, own: int) -> Ints:
     """Return the slot after each of some tokens; that of state `own` after a token without a state."""
     position = _inner(node.matcher)
     states = abstract_states_after(position, tokens)
@@ -193,7 +195,7 @@ def _follow(node: ParticleNode, tokens: Ints, left: int, numbers: StateNumbers, 
             if number < 0:
                 assert state is not None
                 number = numbers.add(state, (*position.tokens, token))
-            slots[state] = COLUMNS * number + find_band(numbers.least_of(number), left)
+            slots[state] = PACES * number
     return np.array([slots[state] for state in states], np.int64)
 
 

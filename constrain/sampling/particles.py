@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..base.cached_property import cached_property
 from . import awrs
 from .core.language_model import LanguageModel, check_mass, rows_after
 from .core.masked_sampling import PLAIN, Proposal, apply_proposal
@@ -81,8 +82,8 @@ class TokenDistribution(NamedTuple):
 class ParticleNode:
     """A text: that of its parent and one token more.
 
-    row: the model's row at this text, while it is cached. exit_rate: for learned
-    twists, see `lookahead`. ended: whether the token is an end token. logprob: of the
+    row: the model's row at this text, while it is cached. exit_rate, has_newline: for learned
+    twists, see `lookahead`; whether the text has a line feed. ended: whether the token is an end token. logprob: of the
     text under the model. slot: row of this text in the last call of the model that included it. distribution, value:
     cached by movers and twists (a TokenDistribution, Masses, Lookahead or awrs.SharedRow, and log psi).
     """
@@ -93,6 +94,7 @@ class ParticleNode:
         "distribution",
         "ended",
         "exit_rate",
+        "has_newline",
         "logprob",
         "matcher",
         "parent",
@@ -109,7 +111,7 @@ class ParticleNode:
         self.row: NDArray[np.floating[Any]] | None = None
         self.distribution: object | None = None
         self.value: float | None = None
-        self.slot, self.exit_rate = 0, math.nan
+        self.slot, self.exit_rate, self.has_newline = 0, math.nan, False
 
     @property
     def tokens(self) -> list[int]:
@@ -134,6 +136,15 @@ class Prefixes:
         self.reorder: Callable[[NDArray[np.int64]], None] | None = getattr(lm, "reorder", None)
         self.calls = self.contexts = self.checks = 0
         self.clear()
+
+    @cached_property
+    def newlines(self) -> NDArray[np.bool_]:
+        """Whether each token has a line feed: bool [V]."""
+        vocabulary = self.constraint.vocabulary
+        places = np.flatnonzero(np.frombuffer(vocabulary.blob, np.uint8) == ord("\n"))
+        found = np.zeros(vocabulary.size, np.bool_)
+        found[np.searchsorted(vocabulary.offsets, places, side="right") - 1] = True
+        return found
 
     def clear(self) -> None:
         """Remove all texts."""

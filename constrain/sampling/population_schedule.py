@@ -1,11 +1,13 @@
 """Which twist each population of a call uses, and what is learned from it.
 
-    counted populations     the learned twist, or the flat one by `fallback_rule`; all of them are used
+    counted populations     the learned twist, or the flat one by `fallback_rule`; all of them are used. The first COLD
+                            ones of a table go on learning while they grow
+    a probe                 a population under the twist that `fallback_rule` wants to compare; it is not used
     a scout                 before every third counted population from the fourth on: SCOUT_PARTICLES particles, with
                             states of which no text was seen valued at 1. It only teaches, and its estimate is dropped
 
-Every twist is fixed before its population starts, by what earlier ones have shown, and which populations count does
-not depend on what they find: so each counted one is unbiased given the past.
+Every twist is fixed before its population starts, by what earlier ones have shown, and which populations count is
+fixed before they start: so each counted one is unbiased given the past.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from ..base.errors import LimitError
 from ..engine.abstract_states import abstract_state
 from ..engine.constraint import Constraint
 from .learned_twist.constraint_tables import keep_table, new_table, take_table
-from .learned_twist.fallback_rule import Outcome, choose_kind, has_fallen_back
+from .learned_twist.fallback_rule import Kind, Outcome, choose_kind, choose_probe, has_fallen_back
 from .learned_twist.value_backups import back_up, measure_gap
 from .learned_twist.value_table import Values, ValueTable
 from .particles import Masked, Prefixes
@@ -33,6 +35,8 @@ __all__ = ["PopulationSchedule", "can_learn", "open_schedule"]
 SCOUT_EVERY = 3
 """Counted populations between two scouts."""
 SCOUT_PARTICLES = 4
+COLD = 4
+"""Populations of a table that go on learning while they grow."""
 MOST_VISITED = 20_000
 """Texts of a call that are learned from: about 2 KB each."""
 
@@ -91,21 +95,39 @@ class PopulationSchedule:
         self.table, self.prior, self.own = table, table, own
         self.history: list[Outcome] = []
         self.trie = LearningTrie(prefixes, table.numbers, MOST_VISITED)
+        self.kind: Kind = "flat" if table.has_fallen_back else "learned"
         self._is_frozen = False
 
     def grow(self, rng: np.random.Generator) -> Population:
         """Grow the next counted population, and learn from it."""
-        kind = choose_kind(self.history, self.table.has_fallen_back)
-        count = len(self.history)
-        if count and count % SCOUT_EVERY == 0 and kind == "learned" and not self._is_frozen:
+        if self._is_frozen:
+            return self._grow(self.kind, rng)
+        count = sum(one.counts for one in self.history)
+        probe = choose_probe(self.history, self.table.has_fallen_back)
+        if probe is not None:
+            self._grow(probe, rng, counts=False)
+        self.kind = choose_kind(self.history, self.table.has_fallen_back)
+        if count and count % SCOUT_EVERY == 0 and self.kind == "learned":
             grow_twisted_population(self.trie, SCOUT_PARTICLES, self.settings, Values(self.table, unseen=0.0), rng)
             self._learn()
+        return self._grow(self.kind, rng)
+
+    def _grow(self, kind: Kind, rng: np.random.Generator, counts: bool = True) -> Population:
+        """Grow a population with a twist, and learn from it unless the twist is to stay as it is."""
+        populations, relearn = self.table.populations, None
+        if kind == "learned" and populations < COLD and not self._is_frozen:
+            relearn = self._relearn
         values = Flat() if kind == "flat" else Values(self.table)
-        population = grow_twisted_population(self.trie, self.particles, self.settings, values, rng)
+        population = grow_twisted_population(self.trie, self.particles, self.settings, values, rng, relearn=relearn)
         if not self._is_frozen:
-            self.history.append(Outcome(kind, population.log_z, self.table.populations))
+            self.history.append(Outcome(kind, population.log_z, populations, counts))
             self._learn()
         return population
+
+    def _relearn(self) -> Values:
+        """Return the values that the texts visited so far give, while a population is growing."""
+        self.table = replace(self._learned(), populations=self.table.populations)
+        return Values(self.table)
 
     def freeze(self) -> None:
         """Keep the twist of all further populations as it is: a Markov chain needs them to have one law."""
@@ -126,5 +148,8 @@ class PopulationSchedule:
         low, high = measure_gap(self.trie.visited, self.table)
         return high - low
 
+    def _learned(self) -> ValueTable:
+        return back_up(self.trie.visited, self.prior, self.table)
+
     def _learn(self) -> None:
-        self.table = back_up(self.trie.visited, self.prior, self.table)
+        self.table = self._learned()

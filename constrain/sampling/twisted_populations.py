@@ -17,6 +17,7 @@ weights are Z. Source: Naesseth, Lindsten & Schön 2019, Elements of Sequential 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +35,8 @@ __all__ = ["Flat", "LearningTrie", "grow_twisted_population"]
 
 DEFENSIVE = 0.02
 """eps: share of the proposal that ignores the twist."""
+RELEARN = 8
+"""Tokens after which a population may go on with values that were learned from it."""
 DOUBT = 8.0
 """Nats below the value of its slot that the value of one visited text may go: its own is an estimate, too."""
 
@@ -44,11 +47,11 @@ Ints = NDArray[np.int64]
 class Flat:
     """The twist psi = 1: masked sampling with the look-ahead."""
 
-    def of_slots(self, slots: Ints) -> Floats:
+    def of_slots(self, slots: Ints, left: int) -> Floats:
         """Return zeros, float64 [n]."""
         return np.zeros(len(slots))
 
-    def of_pairs(self, slots: Ints, tokens: Ints) -> Floats:
+    def of_pairs(self, slots: Ints, tokens: Ints, left: int) -> Floats:
         """Return zeros, float64 [n]."""
         return np.zeros(len(slots))
 
@@ -95,7 +98,7 @@ class LearningTrie:
             ahead = node.distribution = build_lookahead(self.prefixes, node, left, self.numbers, known)
             self.prefixes.cached_bytes += ahead.nbytes - size
             node.row = None
-        if visited is None and len(self.visited) < self.most:
+        if visited is None and left > 1 and len(self.visited) < self.most:
             visited = self._visit(node, left, ahead)
         return ahead, visited
 
@@ -104,7 +107,7 @@ class LearningTrie:
         if parent is None and node.parent is not None:
             return None
         prob = 1.0 if node.parent is None else math.exp(node.logprob - node.parent.logprob)
-        visited = self.visited.add(parent, find_slot(node, left, self.numbers), node.token, prob)
+        visited = self.visited.add(parent, find_slot(node, self.numbers), node.token, prob, left)
         visited.tokens, visited.slots, visited.probs = ahead.tokens, ahead.slots, np.exp(ahead.logs)
         visited.rest_slot, visited.rest_prob = ahead.own_slot, math.exp(ahead.rest_log)
         visited.end_prob = math.exp(ahead.end_log)
@@ -127,11 +130,13 @@ class _Step(NamedTuple):
 
 def grow_twisted_population(
     trie: LearningTrie, particles: int, settings: Settings, values: Values | Flat, rng: np.random.Generator,
-    defensive: float = DEFENSIVE,
+    defensive: float = DEFENSIVE, relearn: Callable[[], Values] | None = None,
 ) -> Population:  # fmt: skip
     """Grow one population under the twist `values`, and add the texts that it visits to `trie`.
 
-    settings: its threshold, resampling scheme, critic and max_tokens are used. defensive: eps, from 0 to 1.
+    settings: its threshold, resampling scheme, critic and max_tokens are used. defensive: eps, from 0 to 1. relearn:
+    called after every RELEARN tokens for the values to go on with. They may depend on all that the population has
+    found so far: every particle keeps the psi that it was drawn with until the next step divides by it.
     """
     prefixes, resample = trie.prefixes, settings.resample
     assert resample is not None
@@ -144,7 +149,9 @@ def grow_twisted_population(
             break
         texts = list(dict.fromkeys(nodes[i] for i in live))
         prefixes.fetch_rows(texts)
-        steps = {node: _prepare_step(*trie.look_ahead(node, left), values, defensive) for node in texts}
+        if relearn is not None and left < settings.max_tokens and (settings.max_tokens - left) % RELEARN == 0:
+            values = relearn()
+        steps = {node: _prepare_step(*trie.look_ahead(node, left), values, left - 1, defensive) for node in texts}
         prefixes.release_rows(texts)
         for i in live:
             log_ahead = steps[nodes[i]].log_ahead
@@ -164,7 +171,9 @@ def grow_twisted_population(
                 continue
             step = steps[nodes[i]]
             move, slot, psi[i] = _draw_move(step, prefixes.ends[0], rng)
+            had_newline = nodes[i].has_newline
             nodes[i] = prefixes.child(nodes[i], move)
+            nodes[i].has_newline = had_newline or bool(prefixes.newlines[nodes[i].token])
             nodes[i].exit_rate = step.ahead.exit_rate_after(slot)
             log_weights[i] += move.log_weight
             if nodes[i].ended:
@@ -174,17 +183,19 @@ def grow_twisted_population(
     return Population(nodes, log_weights, len(np.unique(lines[~unfinished])), resampled, lines)
 
 
-def _prepare_step(ahead: Lookahead, visited: VisitedPrefix | None, values: Values | Flat, defensive: float) -> _Step:
-    """Compute B(u), psi and the proposal at a text."""
+def _prepare_step(
+    ahead: Lookahead, visited: VisitedPrefix | None, values: Values | Flat, left: int, defensive: float
+) -> _Step:
+    """Compute B(u), psi and the proposal at a text. left: number of tokens after the next one."""
     psi = np.zeros(len(ahead.tokens) + 2)
-    psi[:-2] = values.of_pairs(ahead.slots, ahead.tokens)
+    psi[:-2] = values.of_pairs(ahead.slots, ahead.tokens, left)
     if visited is not None and isinstance(values, Values):
         for token, child in visited.children.items():
             if child.value is not None:
                 at = int(ahead.tokens.searchsorted(token))
                 if at < len(ahead.tokens) and ahead.tokens[at] == token:
                     psi[at] = max(math.log(child.value), psi[at] - DOUBT)
-    psi[-2] = values.of_slots(np.array([ahead.own_slot]))[0]
+    psi[-2] = values.of_slots(np.array([ahead.own_slot]), left)[0]
     logs = np.append(ahead.logs, [ahead.rest_log, ahead.end_log])
     twisted = logs + psi
     log_ahead = log_sum(twisted)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from constrain import sampling
-from constrain.sampling import lookahead, pimh, smc
+from constrain.sampling import lookahead, pimh, smc, twisted_populations
 from constrain.sampling.learned_twist.constraint_tables import drop_table, keep_table, new_table
 from constrain.sampling.learned_twist.value_backups import back_up, measure_gap
 from constrain.sampling.learned_twist.value_table import Values, ValueTable
@@ -115,6 +115,26 @@ def test_a_second_population_may_use_what_the_first_has_learned() -> None:
         add_masses(second, probability, other)
     assert_law(first, case.law())
     assert_law(second, case.law())
+
+
+def test_a_population_may_use_what_it_has_learned_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(twisted_populations, "RELEARN", 1)
+    mass, case = defaultdict[Any, float](float), replace(SMALL, max_tokens=3)
+    relearned = []
+
+    def one(rng: Any) -> Population:
+        trie, prior = fresh(case)
+
+        def relearn() -> Values:
+            relearned.append(len(trie.visited))
+            return Values(back_up(trie.visited, prior, prior))
+
+        return grow_twisted_population(trie, 2, settings_of(case), Values(prior), rng, 0.1, relearn)
+
+    for probability, population in outcomes(one):
+        add_masses(mass, probability, population)
+    assert_law(mass, case.law())
+    assert len(relearned) > 10 and max(relearned) > 1
 
 
 @pytest.mark.parametrize("followed", [1, 2])
@@ -221,9 +241,9 @@ def test_the_chain_does_not_learn_after_half_of_what_it_discards(monkeypatch: py
         learned_after.append(len(grown))
         return backing(*given)
 
-    def count_populations(*given: Any) -> Any:
+    def count_populations(*given: Any, **options: Any) -> Any:
         grown.append(1)
-        return growing(*given)
+        return growing(*given, **options)
 
     monkeypatch.setattr(population_schedule, "back_up", count_backups)
     monkeypatch.setattr(population_schedule, "grow_twisted_population", count_populations)

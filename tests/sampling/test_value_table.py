@@ -16,7 +16,7 @@ from constrain.base.errors import SourceError
 from constrain.engine.abstract_states import abstract_state, abstract_states_after
 from constrain.sampling import ValueTable, load_table, save_table, smc
 from constrain.sampling.core.token_masses import Masses, allowed_tokens, mask_of
-from constrain.sampling.learned_twist import fallback_rule
+from constrain.sampling.learned_twist import fallback_rule, value_backups
 from constrain.sampling.learned_twist.constraint_tables import (
     drop_table,
     forget_rare,
@@ -25,21 +25,26 @@ from constrain.sampling.learned_twist.constraint_tables import (
     renumber_table,
     take_table,
 )
-from constrain.sampling.learned_twist.fallback_rule import Outcome, choose_kind, has_fallen_back
+from constrain.sampling.learned_twist.fallback_rule import Kind, Outcome, choose_kind, choose_probe, has_fallen_back
 from constrain.sampling.learned_twist.state_numbers import StateNumbers, renumber
 from constrain.sampling.learned_twist.value_backups import back_up, measure_gap
 from constrain.sampling.learned_twist.value_table import (
-    BANDS,
-    COLUMNS,
+    HORIZONS,
+    LACK,
     PACES,
     PRICE,
+    SMALLEST,
+    SPEEDS,
     Values,
-    find_band,
+    count_horizons,
     find_pace,
     fit_line,
+    guess_logs,
 )
 from constrain.sampling.learned_twist.visited_prefixes import VisitedPrefix, VisitedPrefixes
 from constrain.sampling.lookahead import FOLLOWED, ListedRest, SummedRest, list_likely
+from constrain.sampling.particles import Move, Prefixes
+from constrain.sampling.twisted_populations import LearningTrie
 from constrain.vocabulary.vocabulary import Vocabulary
 from tests.markov_factory import LETTERS, cases
 
@@ -142,38 +147,81 @@ def numbers_of(least: list[int]) -> StateNumbers:
 def test_an_empty_table_prices_the_least_rest() -> None:
     table = replace(new_table(cases()["pieces"].constraint), numbers=numbers_of([0, 10]))
     values = Values(table)
-    assert values.of_slots(np.array([0, COLUMNS + 3])).tolist() == [0.0, -PRICE * 10]
-    assert Values(table, unseen=0.0).of_slots(np.array([COLUMNS])).tolist() == [0.0]
+    assert values.of_slots(np.array([0, PACES + 3]), 50).tolist() == [0.0, -PRICE * 10]
+    assert values.of_slots(np.array([PACES]), 3).tolist() == pytest.approx([-PRICE * 10 - LACK * (1 + 10 / 3 - 3)])
+    assert Values(table, unseen=0.0).of_slots(np.array([PACES]), 3).tolist() == [0.0]
 
 
 def test_what_stands_in_for_an_unknown_slot() -> None:
-    """The nearest band of the same pace, more tokens left first; then other paces, the coarse state, and the line."""
-    logs, coarse = np.full((3, PACES, BANDS), math.nan), np.full((2, PACES, BANDS), math.nan)
-    logs[0, 1, [1, 3]] = -1.0, -3.0
-    coarse[0, 0, 0] = -7.0
+    """The mean of the state, by texts; or what `guess_logs` says, with the coarse state's mean departure from it."""
+    numbers, line = numbers_of([5, 5, 9, 5]), (-2.0, -0.25)
+    logs = np.repeat([[-1.0], [-3.0], [-8.0]], 3, axis=1)
     table = ValueTable(
-        numbers_of([5, 5, 9]), 10, logs.reshape(3, -1), np.zeros((3, COLUMNS)), coarse.reshape(2, -1),
-        np.array([4 * 1 + 12]), np.array([-0.5]), np.array([1.0]), (-2.0, -0.25),
+        numbers, 10, np.array([0, 1, 3 * PACES]), logs, np.array([1.0, 3.0, 0.0]), np.array([4, 37]),
+        np.array([-0.5, 2.0]), np.array([1.0, 1.0]), line,
     )  # fmt: skip
-    filled = Values(table).slots.reshape(-1, PACES, BANDS)
-    assert filled[0].tolist() == [[-1.0, -1.0, *[-3.0] * (BANDS - 2)]] * PACES
-    assert filled[1, 0].tolist() == [-7.0, *[-3.25] * (BANDS - 1)]
-    assert (filled[1, 1:] == -3.25).all() and (filled[2] == -4.25).all()
-    assert (Values(table, unseen=0.0).slots.reshape(-1, COLUMNS)[1] == 0).all()
-    known = Values(table).of_pairs(np.array([1, 1]), np.array([6, 7]))
-    assert known.tolist() == [-0.5, -1.0]
+    values, unknown = Values(table), np.array([2, PACES, 2 * PACES])
+    assert values.of_slots(np.array([0, 1, 3 * PACES]), 2).tolist() == [-1.0, -3.0, -8.0]
+    assert values.of_slots(unknown, 9).tolist() == pytest.approx([-2.5, -2.5, -4.25], abs=1e-5)
+    assert Values(table, unseen=0.0).of_slots(np.array([0, *unknown, 3 * PACES]), 9)[[0, 2, 3, 4]].tolist() == [
+        -1,
+        0,
+        0,
+        0,
+    ]
+    known = values.of_pairs(np.array([1, 1, 3 * PACES, 3 * PACES]), np.array([4, 5, 7, 8]), 2)
+    assert known.tolist() == [-3.5, -3.0, -6.0, -8.0]
+
+
+def test_values_between_two_horizons_are_interpolated() -> None:
+    columns = count_horizons(40)
+    assert HORIZONS[columns - 1] == 40 and HORIZONS[columns - 2] == 38
+    logs = -np.arange(columns, dtype=np.float64)[None]
+    table = replace(new_table(cases()["pieces"].constraint), numbers=numbers_of([5]), slots=np.array([0]), logs=logs,
+                    counts=np.array([1.0]))  # fmt: skip
+    wanted = [0, -7, -columns + 2, -columns + 1.5, -columns + 1, -columns + 1]
+    assert [table.logs_at(left)[0] for left in (0, 7, 38, 39, 40, 1000)] == wanted
+
+
+def test_a_line_feed_is_remembered() -> None:
+    """Whether a text has one is part of its slot, and of the slots of the tokens that follow."""
+    constraint = constrain.compile(BYTES, schema=SCHEMA, style=constrain.Style.any())
+    prefixes, numbers = Prefixes(UniformModel(BYTES.size), constraint), StateNumbers(0)
+    assert np.flatnonzero(prefixes.newlines).tolist() == [10]
+    trie = LearningTrie(prefixes, numbers, 100)
+    node = trie.begin()
+    for token, before in zip(b'{\n"', (False, False, True)):
+        prefixes.fetch_rows([node])
+        ahead, visited = trie.look_ahead(node, 50 - node.depth)
+        assert visited is not None and visited.slot % PACES // SPEEDS == before
+        paces = ahead.slots % PACES // SPEEDS
+        assert (paces == (before | (ahead.tokens == 10))).all()
+        node = prefixes.child(node, Move(token, -5.0, 0.0))
+        node.has_newline = before or token == 10
+
+
+class UniformModel:
+    """All tokens are equally likely."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def next_logprobs(self, prefixes: list[list[int]]) -> Any:
+        return np.full((len(prefixes), self.size), -math.log(self.size))
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
 def test_paces_rise_with_exit_rates(one: float, other: float) -> None:
-    assert find_pace(math.nan) == 0
-    assert 0 < find_pace(min(one, other)) <= find_pace(max(one, other)) < PACES
+    assert (find_pace(math.nan, False), find_pace(math.nan, True)) == (0, SPEEDS)
+    assert 0 < find_pace(min(one, other), False) <= find_pace(max(one, other), False) < SPEEDS
+    assert find_pace(one, True) == SPEEDS + find_pace(one, False) < PACES
 
 
-@given(st.integers(0, 1000), st.integers(0, 1000))
-def test_bands_rise_with_what_is_left(least: int, left: int) -> None:
-    assert 0 <= find_band(least, left) <= find_band(least, left + 1) < BANDS
-    assert find_band(least + 1, left) <= find_band(least, left)
+@given(st.floats(0, 400), st.integers(0, 100))
+def test_guesses_rise_with_what_is_left(least: float, left: int) -> None:
+    now, later = (guess_logs((0.0, -PRICE), np.array([least]), one)[0] for one in (left, left + 1))
+    assert SMALLEST <= now <= later <= 0
+    assert guess_logs((0.0, -PRICE), np.array([least + 1]), left)[0] <= now
 
 
 def test_a_line_never_rises() -> None:
@@ -186,107 +234,157 @@ def test_a_line_never_rises() -> None:
 # ---- backups ---------------------------------------------------------------------------------------------------------
 
 
+SLOTS = 3 * PACES
+
+
 @st.composite
 def tries(draw: Any) -> VisitedPrefixes:
     """Visited texts of four tokens: each with a part of its next tokens followed."""
     visited, size = VisitedPrefixes(), draw(st.integers(1, 12))
     for i in range(size):
-        parent = None if i == 0 else draw(st.sampled_from(visited.listed))
+        parent = None if i == 0 else draw(st.sampled_from([one for one in visited.listed if one.left > 2]))
         token = -1 if parent is None else draw(st.integers(0, 3))
         if parent is not None and token in parent.children:
             continue
-        one = visited.add(parent, draw(st.integers(0, 3 * COLUMNS - 1)), token, draw(st.floats(0.01, 0.3)))
+        left = 9 if parent is None else parent.left - 1
+        one = visited.add(parent, draw(st.integers(0, SLOTS - 1)), token, draw(st.floats(0.01, 0.1)), left)
         one.tokens = np.array(sorted(draw(st.sets(st.integers(0, 3), max_size=3))), np.int64)
         count = len(one.tokens)
-        one.slots = np.array(draw(st.lists(st.integers(0, 4 * COLUMNS - 1), min_size=count, max_size=count)), np.int64)
+        one.slots = np.array(draw(st.lists(st.integers(0, 4 * PACES - 1), min_size=count, max_size=count)), np.int64)
         one.probs = np.array(draw(st.lists(st.floats(0.01, 0.2), min_size=count, max_size=count)))
-        one.end_prob, one.rest_prob = draw(st.sampled_from([0.0, 0.1])), draw(st.floats(0.0, 0.1))
-        one.rest_slot = draw(st.integers(0, 3 * COLUMNS - 1))
+        one.end_prob, one.rest_prob = draw(st.sampled_from([0.0, 0.1])), draw(st.floats(0.3, 0.4))
+        one.rest_slot = draw(st.integers(0, SLOTS - 1))
     return visited
 
 
-def value_by_definition(one: VisitedPrefix, values: Values) -> float:
-    """V(u) = p(end | u) + sum over next tokens of p v, v being V of a visited text."""
+def value_by_definition(one: VisitedPrefix, table: ValueTable, shifts: dict[int, float], left: int) -> float:
+    """V(u, l) = p(end | u) + sum over next tokens of p v(l - 1), v being V of a visited text."""
+    if left == 0:
+        return 0.0
 
     def worth(slot: int, token: int) -> float:
-        return math.exp(values.of_pairs(np.array([slot]), np.array([token]))[0])
+        if left == 1:
+            return 0.0
+        value = float(table.logs_at(left - 1)[table.slots.searchsorted(slot)])
+        return math.exp(value + shifts.get(slot // PACES * table.size + token, 0.0))
 
-    rest = math.exp(values.of_slots(np.array([one.rest_slot]))[0])
-    total = one.end_prob + one.rest_prob * rest
+    total = one.end_prob + one.rest_prob * worth(one.rest_slot, -1)
     for token, slot, prob in zip(one.tokens.tolist(), one.slots.tolist(), one.probs.tolist()):
         child = one.children.get(token)
-        total += prob * (worth(slot, token) if child is None else value_by_definition(child, values))
+        total += prob * (worth(slot, token) if child is None else value_by_definition(child, table, shifts, left - 1))
     for token, child in one.children.items():
         if token not in one.tokens:
-            total += child.prob * (value_by_definition(child, values) - rest)
-    return min(max(total, 1e-250), 1.0)
+            below = value_by_definition(child, table, shifts, left - 1)
+            total += child.prob * (below - worth(one.rest_slot, -1))
+    return min(total, 1.0)
 
 
-def log_mean(texts: list[VisitedPrefix]) -> float:
-    return math.log(sum(one.value or 0.0 for one in texts) / len(texts))
+def value_of_slots(
+    table: ValueTable, visited: VisitedPrefixes, line: tuple[float, float], left: int
+) -> dict[int, float]:
+    """A guess, and the mean departures from it of coarse state, its pace, state and slot, drawn towards 0 by half a
+    text."""
+    texts, numbers = visited.listed, table.numbers
 
+    def near(one: VisitedPrefix) -> float:
+        return value_backups.BASE + math.exp(-abs(one.left - left) / value_backups.REACH)
 
-def shrink_by_definition(texts: list[VisitedPrefix], towards: float) -> float:
-    """The log-mean of n texts, drawn towards a value that counts for half a text; never lower than caution allows."""
-    n = len(texts)
-    return max((n * log_mean(texts) + 0.5 * towards) / (n + 0.5), towards + 3 * math.log(0.5 / (n + 0.5)))
-
-
-def log_of_slot(slot: int, texts: list[VisitedPrefix], table: ValueTable) -> float:
-    """From the coarse state to the state and to the slot, all of them in the same band."""
-    state, band, numbers = slot // COLUMNS, slot % BANDS, table.numbers
-    near = [x for x in texts if x.slot % BANDS == band]
-    alike = [x for x in near if numbers.coarse_of(x.slot // COLUMNS) == numbers.coarse_of(state)]
-    value = log_mean(alike)
-    if value <= math.log(1e-200):
-        line = min(0.0, table.line[0] + table.line[1] * numbers.least_of(state))
-        value = line + 3 * math.log(0.5 / (len(alike) + 0.5))
-    value = shrink_by_definition([x for x in near if x.slot // COLUMNS == state], value)
-    return shrink_by_definition([x for x in near if x.slot == slot], value)
+    found: dict[int, float] = {}
+    departures: dict[int, float] = {}
+    guesses = {slot: float(guess_logs(line, numbers.least[[slot // PACES]].astype(float), left)[0])
+               for slot in table.slots.tolist()}  # fmt: skip
+    for slot, guess in guesses.items():
+        alike = [x for x in texts if x.slot == slot]
+        if alike:
+            mean = sum(near(x) * value_by_definition(x, table, {}, left) for x in alike) / sum(map(near, alike))
+            dead = min(6 * math.log(0.5 / (len(alike) + 0.5)), -3.0)
+            departures[slot] = math.log(mean) - guess if mean > 1e-199 else dead
+    for slot, guess in guesses.items():
+        found[slot] = guess
+    remaining = dict(departures)
+    for group in (lambda slot: numbers.coarse_of(slot // PACES),
+                  lambda slot: (numbers.coarse_of(slot // PACES), slot % PACES), lambda slot: slot // PACES,
+                  lambda slot: slot):  # fmt: skip
+        effects: dict[Any, list[float]] = {}
+        for x in texts:
+            effects.setdefault(group(x.slot), []).append(remaining[x.slot])
+        common = {key: sum(values) / (len(values) + 0.5) for key, values in effects.items()}
+        for slot in found:
+            found[slot] += common.get(group(slot), 0.0)
+        remaining = {slot: value - common[group(slot)] for slot, value in remaining.items()}
+    return found
 
 
 @settings(max_examples=60, deadline=None)
 @given(tries())
 def test_backups_are_the_equation(visited: VisitedPrefixes) -> None:
     prior = replace(new_table(cases()["pieces"].constraint), numbers=numbers_of([3, 4, 4, 9]))
-    table = back_up(visited, prior, prior, sweeps=1)
+    table = back_up(visited, prior, prior, passes=1)
     for one in visited.listed:
-        assert one.value == pytest.approx(value_by_definition(one, Values(prior)), rel=1e-9)
-    for one in visited.listed:
-        slot = log_of_slot(one.slot, visited.listed, table)
-        assert table.logs.reshape(-1)[one.slot] == pytest.approx(slot)
-        assert table.counts.reshape(-1)[one.slot] == sum(other.slot == one.slot for other in visited.listed)
+        wanted = value_by_definition(one, table, {}, one.left)
+        assert one.value == pytest.approx(wanted, rel=1e-9, abs=math.exp(SMALLEST))
+    assert table.logs.shape == (len(table.slots), 10)
+    for left in range(1, 10):
+        for slot, value in value_of_slots(table, visited, prior.line, left).items():
+            assert table.logs_at(left)[table.slots.searchsorted(slot)] == pytest.approx(min(value, 0.0))
+    counts = {slot: sum(one.slot == slot for one in visited.listed) for slot in table.slots.tolist()}
+    assert table.counts.tolist() == list(counts.values())
     for one in visited.listed[1:]:
-        alike = [x for x in visited.listed[1:] if (x.slot, x.token) == (one.slot, one.token)]
-        code = one.slot * prior.size + one.token
-        wanted = shrink_by_definition(alike, log_of_slot(one.slot, visited.listed, table))
+        alike = [x for x in visited.listed[1:] if (x.slot // PACES, x.token) == (one.slot // PACES, one.token)]
+        bases = [math.exp(table.logs_at(x.left)[table.slots.searchsorted(x.slot)]) for x in alike]
+        tiny = math.exp(SMALLEST)
+        new = math.log((sum(x.value or 0.0 for x in alike) + tiny) / (sum(bases) + tiny))
+        code = one.slot // PACES * prior.size + one.token
+        wanted = len(alike) * min(max(new, -8.0), 8.0) / (len(alike) + 1.0)
         assert table.pair_logs[table.pairs == code].tolist() == pytest.approx([wanted])
+    again = back_up(visited, prior, table, passes=1)
+    shifts = dict(zip(table.pairs.tolist(), table.pair_logs.tolist()))
+    for one in visited.listed:
+        wanted = value_by_definition(one, again, shifts, one.left)
+        assert one.value == pytest.approx(wanted, rel=1e-9, abs=math.exp(SMALLEST))
     low, high = measure_gap(visited, table)
     assert low <= high + 1e-9
 
 
+def test_one_row_says_what_any_number_of_tokens_is_worth() -> None:
+    """A text that goes on with probability 0.5 and ends with 0.3: V(l) = 0.3 (1 + 0.5 + ...), from a single text."""
+    visited = VisitedPrefixes()
+    root = visited.add(None, 0, -1, 1.0, 20)
+    root.tokens, root.slots, root.probs, root.end_prob = np.array([0]), np.array([0]), np.array([0.5]), 0.3
+    prior = replace(new_table(cases()["pieces"].constraint), numbers=numbers_of([3]))
+    table = back_up(visited, prior, prior, passes=1)
+    low, high = measure_gap(visited, table)
+    assert math.exp(low) == pytest.approx(math.exp(high)) == pytest.approx(0.3 * (1 - 0.5**20) / 0.5)
+    assert table.logs[0, 1:].tolist() == sorted(table.logs[0, 1:].tolist())
+
+
 def test_texts_that_all_died_do_not_make_a_slot_impossible() -> None:
     visited = VisitedPrefixes()
-    root = visited.add(None, 0, -1, 1.0)
-    root.tokens, root.slots, root.probs = np.array([0, 1]), np.array([COLUMNS, 2 * COLUMNS]), np.array([0.5, 0.5])
+    root = visited.add(None, 0, -1, 1.0, 30)
+    root.tokens, root.slots, root.probs = np.array([0, 1]), np.array([PACES, 2 * PACES]), np.array([0.5, 0.5])
     for token in (0, 1):
-        visited.add(root, COLUMNS, token, 0.5)
+        visited.add(root, PACES, token, 0.5, 29)
     prior = replace(new_table(cases()["pieces"].constraint), numbers=numbers_of([3, 4, 4]))
     table = back_up(visited, prior, prior)
-    assert -50 < table.logs[1, 0] < Values(prior).of_slots(np.array([COLUMNS]))[0] + 1
-    assert (table.pair_logs > -60).all()
+    index = table.slots.searchsorted(PACES)
+    assert -50 < table.logs[index, -1] < Values(prior).of_slots(np.array([PACES]), 29)[0]
+    assert (abs(table.pair_logs) <= value_backups.MOST_SHIFT).all()
 
 
 def test_what_earlier_calls_have_learned_counts_for_few_texts() -> None:
     visited = VisitedPrefixes()
-    root = visited.add(None, 0, -1, 1.0)
+    root = visited.add(None, 0, -1, 1.0, 30)
     root.end_prob = 0.5
-    empty = replace(new_table(cases()["pieces"].constraint), numbers=numbers_of([3]))
-    prior = back_up(visited, empty, empty)
-    assert prior.logs[0, 0] == pytest.approx(math.log(0.5))
-    root.end_prob = 0.1
-    old = replace(prior, counts=100 * prior.counts)
-    assert math.exp(back_up(visited, old, old).logs[0, 0]) == pytest.approx((4 * 0.5 + 0.1) / 5)
+    empty = replace(new_table(cases()["pieces"].constraint), numbers=numbers_of([0]))
+    prior = back_up(visited, empty, empty, passes=1)
+    assert math.exp(prior.logs[0, -1]) == pytest.approx(0.5, rel=0.2)
+    many = back_up(visited, replace(prior, counts=100 * prior.counts), prior, passes=1)
+    few = back_up(visited, replace(prior, counts=4 * prior.counts), prior, passes=1)
+    assert many.logs.tolist() == few.logs.tolist() and many.counts.tolist() == [5.0]
+    root.slot = root.rest_slot = 1
+    kept = back_up(visited, prior, prior, passes=1)
+    assert kept.slots.tolist() == [0, 1]
+    assert kept.logs[0, 1:] == pytest.approx(prior.logs[0, 1:]), "no new text"
 
 
 # ---- the tokens that are followed ------------------------------------------------------------------------------------
@@ -324,40 +422,43 @@ def test_a_faint_rest_is_not_lost() -> None:
 
 
 def history(*runs: tuple[str, float]) -> list[Outcome]:
-    return [Outcome(kind, log_z, i + 2) for i, (kind, log_z) in enumerate(runs)]  # type: ignore[arg-type]
+    return [Outcome(kind, log_z, i + fallback_rule.WARM) for i, (kind, log_z) in enumerate(runs)]  # type: ignore[arg-type]
 
 
 def test_a_twist_that_does_well_stays() -> None:
-    assert choose_kind([], False) == "learned"
     steady = history(*[("learned", -5.0 + 0.1 * i) for i in range(12)])
     assert all(choose_kind(steady[:i], False) == "learned" for i in range(12))
+    assert all(choose_probe(steady[:i], False) is None for i in range(12))
 
 
 def test_a_twist_that_dies_or_spreads_is_compared_once_and_left_if_it_is_worse() -> None:
     dead = history(("learned", -5.0), ("learned", -math.inf))
-    assert choose_kind(dead, False) == "flat"
+    assert choose_probe(dead, False) == "flat"
     spread = history(("learned", -5.0), ("learned", -9.0), ("learned", -30.0))
-    assert choose_kind(spread, False) == "flat"
-    worse = [*history(("learned", -5.0), ("learned", -math.inf)), Outcome("flat", -4.0, 6)]
-    assert choose_kind(worse, False) == "learned", "which is due for another try"
-    assert choose_kind([*worse, Outcome("learned", -20.0, 7)], False) == "flat"
-    assert has_fallen_back([*spread, Outcome("flat", -4.0, 6)], False)
-    assert not has_fallen_back([*spread, Outcome("flat", -40.0, 6)], False)
-    assert choose_kind([*spread, Outcome("flat", -40.0, 6)], False) == "learned"
+    assert choose_probe(spread, False) == "flat"
+    worse = [*spread, Outcome("flat", -4.0, 6, counts=False)]
+    assert has_fallen_back(worse, False) and choose_kind(worse, False) == "flat"
+    better = [*spread, Outcome("flat", -40.0, 6, counts=False)]
+    assert not has_fallen_back(better, False) and choose_kind(better, False) == "learned"
+    assert choose_probe(better, False) is None, "it was compared"
 
 
 def test_the_spread_of_a_cold_table_says_nothing() -> None:
-    cold = [Outcome("learned", log_z, i) for i, log_z in enumerate((-60.0, -math.inf))]
-    assert choose_kind(cold, False) == "learned"
+    cold = [Outcome("learned", log_z, i) for i, log_z in enumerate((-60.0, -math.inf, -20.0, -math.inf))]
+    assert choose_probe(cold, False) is None
 
 
-def test_the_learned_twist_is_tried_again() -> None:
-    kinds: list[str] = []
+def test_the_learned_twist_is_probed_again() -> None:
+    kinds: list[tuple[Kind | None, Kind]] = []
     past: list[Outcome] = []
-    for i in range(12):
-        kinds.append(choose_kind(past, True))
-        past.append(Outcome(kinds[-1], -5.0 if kinds[-1] == "flat" else -20.0, 9 + i))  # type: ignore[arg-type]
-    assert kinds == [*["flat"] * (fallback_rule.RETRY - 1), "learned"] * 3
+    for i in range(2 * fallback_rule.RETRY + 1):
+        probe = choose_probe(past, True)
+        if probe is not None:
+            past.append(Outcome(probe, -20.0, 9 + i, counts=False))
+        kinds.append((probe, choose_kind(past, True)))
+        past.append(Outcome(kinds[-1][1], -5.0, 9 + i))
+    rest: list[tuple[Kind | None, Kind]] = [(None, "flat")] * (fallback_rule.RETRY - 1)
+    assert kinds == [(None, "flat"), *rest, ("learned", "flat"), *rest, ("learned", "flat")]
     assert has_fallen_back(past, True)
     assert not has_fallen_back([*past, *history(*[("learned", -4.0)] * 4)], True)
 
@@ -366,7 +467,7 @@ def test_the_learned_twist_is_tried_again() -> None:
 
 
 def assert_same_table(one: ValueTable, other: ValueTable) -> None:
-    for name in ("logs", "counts", "pairs", "pair_logs", "pair_counts"):
+    for name in ("slots", "logs", "counts", "pairs", "pair_logs", "pair_counts"):
         np.testing.assert_allclose(getattr(one, name), getattr(other, name))
     assert (one.line, one.size, one.populations) == (other.line, other.size, other.populations)
     assert one.numbers.examples == other.numbers.examples
@@ -403,7 +504,9 @@ def test_files_of_other_constraints_and_damaged_ones_are_refused(tmp_path: Path)
     ("name", "change"),
     [
         ("head", lambda x: x + 1), ("head", lambda x: np.array([*x[:2], 2**62])),
-        ("head", lambda x: np.array([*x[:2], -1])), ("logs", lambda x: x + 900), ("logs", lambda x: x[:, :2]),
+        ("head", lambda x: np.array([*x[:2], -1])), ("logs", lambda x: x + 900), ("logs", lambda x: x[:-1]),
+        ("logs", lambda x: np.repeat(x, 99, 1)), ("slots", lambda x: x - 5),
+        ("slots", lambda x: x[::-1].copy()), ("slots", lambda x: x + 10**9),
         ("pairs", lambda x: x[::-1].copy()), ("pairs", lambda x: x + 10**9), ("pair_logs", lambda x: x[:-1]),
         ("pair_logs", lambda x: x * np.nan), ("counts", lambda x: -1 - x), ("counts", lambda x: x + 1e300),
         ("pair_counts", lambda x: x + np.inf), ("line", lambda x: x + 5),

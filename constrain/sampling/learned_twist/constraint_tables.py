@@ -11,14 +11,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .state_numbers import StateNumbers, renumber
-from .value_table import COLUMNS, ValueTable, empty_table
+from .value_table import PACES, ValueTable, empty_table
 
 if TYPE_CHECKING:
     from ...engine.constraint import Constraint
 
 __all__ = ["drop_table", "forget_rare", "keep_table", "new_table", "renumber_table", "take_table"]
+
+Ints = NDArray[np.int64]
 
 MOST_STATES = 50_000
 """States of a kept table; a table with more is not kept."""
@@ -72,20 +75,18 @@ def renumber_table(table: ValueTable, constraint: Constraint) -> ValueTable:
     Values of states whose example is refused are dropped. Of states that have become one, the last counts.
     """
     numbers, found = renumber(constraint, table.numbers.examples)
-    known = found[: len(table.logs)]
-    rows = known >= 0
-    logs, counts = np.full((len(numbers), COLUMNS), np.nan), np.zeros((len(numbers), COLUMNS))
-    logs[known[rows]], counts[known[rows]] = table.logs[rows], table.counts[rows]
-    coarse = numbers.coarse
-    coarse_logs = np.full((int(coarse.max(initial=-1)) + 1, COLUMNS), np.nan)
-    for number, one in zip(coarse.tolist(), logs):
-        coarse_logs[number] = np.where(np.isnan(one), coarse_logs[number], one)
-    slots, tokens = np.divmod(table.pairs, table.size)
-    states = found[slots // COLUMNS]
-    codes = np.where(states >= 0, (states * COLUMNS + slots % COLUMNS) * table.size + tokens, -1)
-    codes, first = np.unique(codes, return_index=True)
-    codes, first = codes[codes >= 0], first[codes >= 0]
+    slots, rows = _renumber_codes(table.slots, PACES, found)
+    pairs, places = _renumber_codes(table.pairs, table.size, found)
     return replace(
-        table, numbers=numbers, logs=logs, counts=counts, coarse_logs=coarse_logs, pairs=codes,
-        pair_logs=table.pair_logs[first], pair_counts=table.pair_counts[first],
+        table, numbers=numbers, slots=slots, logs=table.logs[rows], counts=table.counts[rows], pairs=pairs,
+        pair_logs=table.pair_logs[places], pair_counts=table.pair_counts[places],
     )  # fmt: skip
+
+
+def _renumber_codes(codes: Ints, base: int, found: Ints) -> tuple[Ints, Ints]:
+    """Return codes (state * base + rest) with the states' new numbers (-1: none), ascending, and the index of each."""
+    states, rest = np.divmod(codes, base)
+    new = np.where(found[states] >= 0, found[states] * base + rest, -1)
+    unique, last = np.unique(new[::-1], return_index=True)
+    kept = unique >= 0
+    return unique[kept], len(codes) - 1 - last[kept]

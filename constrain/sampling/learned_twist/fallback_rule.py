@@ -4,12 +4,13 @@ Both twists give unbiased estimates of the same Z. By Jensen's inequality E[log 
 varies, so of two twists the one whose estimates have the higher mean log is the better one. A population that died
 counts as `DEATH` nats below the lowest estimate.
 
-    not tried both yet      learned, until one of its last RECENT populations died or they spread by more than
-                            SPREAD nats; then flat once. A table that ended with flat begins with it
+    not tried both yet      learned. Once one of its last RECENT populations died or they spread by more than SPREAD
+                            nats, the flat one is probed. A table that ended with flat begins with it
     tried both              the one with the higher mean log over its last RECENT populations
-    flat is used            every RETRY-th population is learned, as the table improves with every population
+    flat is used            the learned one is probed before every RETRY-th population, as the table improves
 
-The choice depends on the past only, so every population stays unbiased.
+A probe only compares and teaches: its estimate is not used, so that no estimate comes from a twist that had not shown
+itself the better one. The choice depends on the past only, so every population stays unbiased.
 """
 
 from __future__ import annotations
@@ -19,32 +20,40 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-__all__ = ["Kind", "Outcome", "choose_kind", "has_fallen_back"]
+__all__ = ["Kind", "Outcome", "choose_kind", "choose_probe", "has_fallen_back"]
 
 Kind = Literal["learned", "flat"]
 
 RECENT, RETRY = 4, 4
 SPREAD, DEATH = 2.0, 10.0
-WARM = 2
+WARM = 4
 """Populations that a table has learned from before the spread of those that follow is judged."""
 
 
 class Outcome(NamedTuple):
-    """A population: its twist, log Z-hat, and how many populations its table had learned from."""
+    """A population: its twist, log Z-hat, how many populations its table had learned from, and whether its estimate is
+    used.
+    """
 
     kind: Kind
     log_z: float
     populations: int
+    counts: bool = True
+
+
+def choose_probe(history: Sequence[Outcome], begins_flat: bool) -> Kind | None:
+    """Return the twist to probe before the next population of a call, None for no probe. begins_flat: what
+    `has_fallen_back` said of the last call.
+    """
+    learned, flat = _recent(history, "learned"), _recent(history, "flat")
+    if has_fallen_back(history, begins_flat):
+        return "learned" if history and sum(one.counts for one in history) % RETRY == 0 else None
+    return "flat" if not flat and _is_doubtful(learned) else None
 
 
 def choose_kind(history: Sequence[Outcome], begins_flat: bool) -> Kind:
-    """Return the twist of the next population of a call. begins_flat: what `has_fallen_back` said of the last call."""
-    learned, flat = _recent(history, "learned"), _recent(history, "flat")
-    if not begins_flat and not flat:
-        return "flat" if _is_doubtful(learned) else "learned"
-    if has_fallen_back(history, begins_flat):
-        return "learned" if len(history) % RETRY == RETRY - 1 else "flat"
-    return "learned"
+    """Return the twist of the next population of a call, after the probe if there is one."""
+    return "flat" if has_fallen_back(history, begins_flat) else "learned"
 
 
 def has_fallen_back(history: Sequence[Outcome], begins_flat: bool) -> bool:

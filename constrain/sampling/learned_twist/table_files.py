@@ -25,15 +25,15 @@ from ...base.file_names import check_file_name
 from ...engine.constraint import Constraint
 from .constraint_tables import drop_table, keep_table, renumber_table, take_table
 from .state_numbers import StateNumbers
-from .value_table import COLUMNS, ValueTable
+from .value_table import HORIZONS, PACES, ValueTable
 
 __all__ = ["load_table", "save_table"]
 
-FORMAT = 2
+FORMAT = 3
 ARRAYS = {
     "head": (np.int64, 1), "name": (np.uint8, 1), "example_tokens": (np.int32, 1), "example_starts": (np.int64, 1),
-    "logs": (np.float64, 2), "counts": (np.float64, 2), "pairs": (np.int64, 1), "pair_logs": (np.float64, 1),
-    "pair_counts": (np.float64, 1), "line": (np.float64, 1),
+    "slots": (np.int64, 1), "logs": (np.float64, 2), "counts": (np.float64, 1),
+    "pairs": (np.int64, 1), "pair_logs": (np.float64, 1), "pair_counts": (np.float64, 1), "line": (np.float64, 1),
 }  # fmt: skip
 """The arrays of a file: dtype and number of dimensions."""
 MOST_BYTES = 1 << 28
@@ -61,14 +61,13 @@ def save_table(constraint: Constraint, path: str | PathLike[str]) -> None:
     """
     _check_arguments(constraint, path)
     table = take_table(constraint)
-    states = len(table.logs)
-    examples = table.numbers.examples[:states]
+    examples = table.numbers.examples
     arrays = {
         "head": np.array([FORMAT, table.size, table.populations], np.int64),
         "name": np.frombuffer(_name_constraint(constraint), np.uint8),
         "example_tokens": np.array([token for one in examples for token in one], np.int32),
         "example_starts": np.cumsum([0, *map(len, examples)]).astype(np.int64),
-        "logs": table.logs, "counts": table.counts,
+        "slots": table.slots, "logs": table.logs, "counts": table.counts,
         "pairs": table.pairs, "pair_logs": table.pair_logs, "pair_counts": table.pair_counts,
         "line": np.array(table.line),
     }  # fmt: skip
@@ -150,28 +149,27 @@ def _check_table(arrays: dict[str, NDArray[Any]], constraint: Constraint) -> Val
     head, line = arrays["head"].tolist(), arrays["line"].tolist()
     logs, counts, pairs = arrays["logs"], arrays["counts"], arrays["pairs"]
     starts, tokens = arrays["example_starts"].tolist(), arrays["example_tokens"].tolist()
-    size, states = constraint.vocabulary.size, len(logs)
+    slots, size, states = arrays["slots"], constraint.vocabulary.size, len(arrays["example_starts"]) - 1
     _check(len(head) == 3 and head[0] == FORMAT and head[1] == size and head[2] >= 0, "another version or vocabulary")
     _check(head[2] <= MOST_POPULATIONS, f"values of {head[2]} populations, where at most {MOST_POPULATIONS} are taken")
-    _check(logs.shape == counts.shape == (states, COLUMNS), "shapes of values")
-    _check(len(starts) == states + 1 and starts[0] == 0 and starts[-1] == len(tokens), "examples")
+    _check(len(slots) == len(logs) == len(counts) and 0 < logs.shape[1] <= len(HORIZONS), "shapes of values")
+    _check(bool((np.diff(slots) > 0).all()), "slots not ascending")
+    _check(not len(slots) or (slots[0] >= 0 and slots[-1] < states * PACES), "slots out of range")
+    _check(states >= 0 and starts[0] == 0 and starts[-1] == len(tokens), "examples")
     _check(all(a <= b for a, b in zip(starts, starts[1:])) and all(0 <= token < size for token in tokens), "examples")
     _check(len(pairs) == len(arrays["pair_logs"]) == len(arrays["pair_counts"]), "pairs")
     _check(bool((np.diff(pairs) > 0).all()), "pairs not ascending")
-    _check(not len(pairs) or (pairs[0] >= 0 and pairs[-1] < states * COLUMNS * size), "pairs out of range")
-    for name in ("logs", "pair_logs"):
-        values = arrays[name].astype(np.float64)
-        values = values[~np.isnan(values)] if name == "logs" else values
-        _check(bool(((values <= 0) & (values > -1000)).all()), "values outside (0, 1]")
+    _check(not len(pairs) or (pairs[0] >= 0 and pairs[-1] < states * size), "pairs out of range")
+    _check(bool(((logs <= 0) & (logs > -1000)).all()), "values outside (0, 1]")
+    _check(bool((np.abs(arrays["pair_logs"]) < 1000).all()), "shifts out of range")
     for name in ("counts", "pair_counts"):
         values = arrays[name].astype(np.float64)
         _check(bool(((values >= 0) & (values <= MOST_COUNT)).all()), "counts out of range")
     _check(len(line) == 2 and all(np.isfinite(line)) and line[1] <= 0, "the line")
     numbers = StateNumbers(-1)
     numbers.examples = [tuple(tokens[a:b]) for a, b in zip(starts, starts[1:])]
-    none = np.empty((0, COLUMNS))
     return ValueTable(
-        numbers, size, logs, counts, none, pairs, arrays["pair_logs"], arrays["pair_counts"],
+        numbers, size, slots, logs, counts, pairs, arrays["pair_logs"], arrays["pair_counts"],
         (line[0], line[1]), head[2],
     )  # fmt: skip
 

@@ -1,12 +1,14 @@
-"""Learning values from visited texts: the equation of the mass to come, applied from the longest texts to the root.
+"""Learning values from visited texts: the equation of the mass to come, from no token left to all of them.
 
-With p the model's next-token distribution after u, over all allowed tokens,
+With p the model's next-token distribution after u, over all allowed tokens, and l tokens left,
 
-    V(u) = p(end | u) + sum over tokens a of p(a | u) v(ua)
+    V(u, l) = p(end | u) + sum over tokens a of p(a | u) v(ua, l - 1),        v(., 0) = 0
 
-where v(ua) is V(ua) if ua was visited, and else the value of its (slot, token) or slot. New values of slots are means
-of V over the visited texts in each of them, and so on: `SWEEPS` times, each with the values of the sweep before. That
-is fitted value iteration over a tree of samples; every row counts in full, not only the token that was drawn.
+where v(ua, l) is V(ua, l) if ua was visited, and else the value of its slot, shifted by what its last token adds. The
+values of slots with l tokens left are means of V(u, l) over the visited texts in each of them, drawn towards those of
+wider classes (`_average`). So one pass from l = 1
+upwards solves the equation: every row counts in full, not only the token that was drawn, and for every number of
+tokens left, not only for the one that it was fetched with. What last tokens add is learned from pass to pass.
 """
 
 from __future__ import annotations
@@ -18,95 +20,141 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .value_table import BANDS, COLUMNS, PACES, Values, ValueTable, fit_line
+from .value_table import HORIZONS, PACES, SMALLEST, ValueTable, count_horizons, fit_line, guess_logs
 from .visited_prefixes import VisitedPrefix, VisitedPrefixes
 
-__all__ = ["back_up", "compute_values", "measure_gap"]
+__all__ = ["back_up", "measure_gap"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-SWEEPS, FIRST_SWEEPS = 2, 6
-"""Sweeps of a backup, and of the first one of a table."""
+FIRST_PASSES = 3
+"""Passes of the first backup of a table; later ones have one."""
 SHRINK = 0.5
-"""Texts that the value of a slot counts for in the (geometric) mean of a (slot, token)."""
-SMALLEST = 1e-250
-"""Least value: values must be positive, and logs finite."""
+"""Texts without a departure that are added to every mean of departures."""
+REACH, BASE = 8.0, 0.05
+"""A text that had k tokens more or fewer left than is asked about has the weight BASE + exp(-k / REACH) in the mean of
+its slot: early in a text, a model is not where it will be late."""
+PAIR_SHRINK, MOST_SHIFT = 1.0, 8.0
+"""Texts without a shift that are added to those of a pair, and the largest shift in nats."""
 PRIOR = 4.0
 """Most texts that values from earlier calls count for."""
-DEAD = math.log(1e-200)
+TINY = math.exp(SMALLEST)
+DEAD = -460.0
 """Log-mean below which no text seen could be completed."""
-CAUTION = 3.0
-"""n texts of small value lower an estimate by no more than (SHRINK / (n + SHRINK)) ** CAUTION: that one could hardly be
-completed does not say that none can. A value far too small makes the weights of later texts jump up, one too large only
-lets some particles die."""
+CAUTION, LEAST_DOUBT = 6.0, 3.0
+"""n texts none of which could be completed lower the guess by (SHRINK / (n + SHRINK)) ** CAUTION, LEAST_DOUBT nats at
+least: that none could does not say that none can."""
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Visited texts as arrays, the deepest first; row i of an edge array belongs to text `owner[i]`."""
+    """Visited texts as arrays; entry i of an edge array belongs to text `owners[i]`."""
 
-    order: list[VisitedPrefix]
-    levels: list[tuple[int, int]]  # spans of equal depth
+    texts: list[VisitedPrefix]
     slots: Ints
     tokens: Ints
+    lefts: Ints
     ends: Floats
-    rest_slots: Ints
-    rest_probs: Floats
-    edge_starts: Ints  # [n + 1]
+    owners: Ints
     edge_slots: Ints
-    edge_tokens: Ints
+    edge_tokens: Ints  # -1 for all tokens together that were not followed
     edge_probs: Floats
-    edge_children: Ints  # index of the visited child, -1
-    outer: list[tuple[int, int, float]]  # visited children that were not followed: (owner, child, probability)
+    child_owners: Ints
+    children: Ints
+    child_probs: Floats
 
     @classmethod
     def of(cls, visited: VisitedPrefixes) -> _Layout:
-        order = sorted(visited.listed, key=lambda one: -one.depth)
-        index = {id(one): i for i, one in enumerate(order)}
-        depths = np.array([one.depth for one in order])
-        bounds = [0, *(np.flatnonzero(np.diff(depths)) + 1).tolist(), len(order)]
-        starts = np.cumsum([0, *(len(one.tokens) for one in order)])
-        edge_tokens = np.concatenate([one.tokens for one in order])
-        children, outer = np.full(len(edge_tokens), -1, np.int64), list[tuple[int, int, float]]()
-        for i, one in enumerate(order):
+        texts = visited.listed
+        index = {id(one): i for i, one in enumerate(texts)}
+        count = len(texts)
+        starts = np.cumsum([0, *(len(one.tokens) for one in texts)])
+        slots, tokens = np.concatenate([one.slots for one in texts]), np.concatenate([one.tokens for one in texts])
+        probs = np.concatenate([one.probs for one in texts])
+        rests = np.array([one.rest_prob for one in texts])
+        owners, children, child_probs = list[int](), list[int](), list[float]()
+        for i, one in enumerate(texts):
             for token, child in one.children.items():
-                at = np.flatnonzero(one.tokens == token)
-                if len(at):
-                    children[starts[i] + at[0]] = index[id(child)]
+                at = int(one.tokens.searchsorted(token))
+                owners.append(i)
+                children.append(index[id(child)])
+                if at < len(one.tokens) and one.tokens[at] == token:
+                    child_probs.append(float(one.probs[at]))
+                    probs[starts[i] + at] = 0.0
                 else:
-                    outer.append((i, index[id(child)], child.prob))
+                    child_probs.append(child.prob)
+                    rests[i] -= child.prob
+        rest_slots = np.array([one.rest_slot for one in texts], np.int64)
+        edge_owners = np.repeat(np.arange(count), np.diff(starts))
         return cls(
-            order, list(zip(bounds[:-1], bounds[1:])),
-            np.array([one.slot for one in order], np.int64), np.array([one.token for one in order], np.int64),
-            np.array([one.end_prob for one in order]),
-            np.array([one.rest_slot for one in order], np.int64), np.array([one.rest_prob for one in order]),
-            starts.astype(np.int64), np.concatenate([one.slots for one in order]), edge_tokens,
-            np.concatenate([one.probs for one in order]), children, outer,
+            texts, np.array([one.slot for one in texts], np.int64), np.array([one.token for one in texts], np.int64),
+            np.array([one.left for one in texts], np.int64), np.array([one.end_prob for one in texts]),
+            np.concatenate([edge_owners, np.arange(count)]), np.concatenate([slots, rest_slots]),
+            np.concatenate([tokens, np.full(count, -1)]), np.concatenate([probs, np.maximum(rests, 0.0)]),
+            np.array(owners, np.int64), np.array(children, np.int64), np.array(child_probs),
         )  # fmt: skip
 
 
-class _Means(NamedTuple):
-    """Logs of means by group, and how many members each mean has."""
+class _Classes(NamedTuple):
+    """The slots that texts and their next tokens are in, and what earlier calls know of each.
+
+    slots: int64 [n], ascending. states: int64 [n]. least: float64 [n]. texts: slot of each text, as an index
+    (int64 [N]). counts, earlier: float64 [n], texts of this call, and those that the earlier value counts for.
+    known: indices of the slots of the prior table. groups: numbers of the coarse state, of it with the pace, and of the
+    state (each int64 [n]).
+    """
+
+    slots: Ints
+    states: Ints
+    least: Floats
+    texts: Ints
+    counts: Floats
+    earlier: Floats
+    known: Ints
+    groups: tuple[Ints, Ints, Ints]
+
+    @classmethod
+    def of(cls, layout: _Layout, prior: ValueTable, capped: float) -> _Classes:
+        slots = np.unique(np.concatenate([layout.slots, layout.edge_slots, prior.slots]))
+        states = slots // PACES
+        texts = slots.searchsorted(layout.slots)
+        counts = np.bincount(texts, minlength=len(slots)).astype(np.float64)
+        known = slots.searchsorted(prior.slots)
+        earlier = np.zeros(len(slots))
+        earlier[known] = prior.counts
+        earlier = np.where(counts > 0, np.minimum(earlier, capped), earlier)
+        numbers = prior.numbers
+        coarse = numbers.coarse[states]
+        return cls(slots, states, numbers.least[states].astype(np.float64), texts, counts, earlier, known,
+                   (coarse, coarse * PACES + slots % PACES, states))  # fmt: skip
+
+
+class _Pass(NamedTuple):
+    """What one pass finds: log-values of slots (float64 [n, H]), and of each text with the tokens that it has left:
+    its value, and that of its slot (float64 [N])."""
 
     logs: Floats
-    counts: Floats
+    own: Floats
+    slot_own: Floats
 
 
-def back_up(visited: VisitedPrefixes, prior: ValueTable, start: ValueTable, sweeps: int | None = None) -> ValueTable:
+def back_up(visited: VisitedPrefixes, prior: ValueTable, start: ValueTable, passes: int | None = None) -> ValueTable:
     """Return the table that visited texts and a prior table give, and store the value of each text in it.
 
-    prior: table of earlier calls, whose texts count for at most PRIOR new ones per value; without values, none do.
-    start: the table whose values the first sweep uses. sweeps: by default SWEEPS, FIRST_SWEEPS if `start` has learned
-    nothing. The tables share their states.
+    prior: table of earlier calls, whose texts count for at most PRIOR new ones per value. start: the table whose pairs
+    and line the first pass uses. passes: by default 1, FIRST_PASSES if `start` has learned nothing. The tables share
+    their states.
     """
     if not len(visited):
         return start
     layout, table = _Layout.of(visited), start
-    for _ in range(sweeps or (SWEEPS if start.populations else FIRST_SWEEPS)):
-        values = compute_values(layout, Values(table))
-        table = _average(layout, values, prior)
-    for one, value in zip(layout.order, values.tolist()):
+    classes = _Classes.of(layout, prior, PRIOR)
+    for _ in range(passes or (1 if start.populations else FIRST_PASSES)):
+        found = _solve(layout, classes, prior, table, None)
+        table = _learn_pairs(layout, classes, found, prior)
+        table = replace(table, line=_fit(classes, found, start.line))
+    for one, value in zip(layout.texts, np.clip(found.own, TINY, 1.0).tolist()):
         one.value = value
     return replace(table, populations=start.populations + 1, has_fallen_back=start.has_fallen_back)
 
@@ -116,130 +164,129 @@ def measure_gap(visited: VisitedPrefixes, table: ValueTable) -> tuple[float, flo
 
     log Z is between them under the abstraction: if texts of one slot had equal values.
     """
-    bounds = list[float]()
     layout = _Layout.of(visited)
-    for unseen in (-math.inf, 0.0):
-        here = table
-        for _ in range(SWEEPS):
-            values = compute_values(layout, Values(here, unseen))
-            here = _average(layout, values, here, capped=0.0)
-        bounds.append(math.log(float(compute_values(layout, Values(here, unseen))[-1])))
-    return bounds[0], max(bounds)
-
-
-def compute_values(layout: _Layout, values: Values) -> Floats:
-    """Return V of each text of a layout, between SMALLEST and 1: float64 [n]."""
-    leaves = np.exp(values.of_pairs(layout.edge_slots, layout.edge_tokens))
-    rests = np.exp(values.of_slots(layout.rest_slots))
-    out: Floats = layout.ends + layout.rest_probs * rests
-    outer: dict[int, list[tuple[int, float]]] = {}
-    for owner, child, prob in layout.outer:
-        outer.setdefault(owner, []).append((child, prob))
-    for low, high in layout.levels:
-        first, last = layout.edge_starts[low], layout.edge_starts[high]
-        if last > first:
-            children = layout.edge_children[first:last]
-            worth = leaves[first:last]
-            inner = children >= 0
-            worth[inner] = out[children[inner]]
-            spans = layout.edge_starts[low : high + 1] - first
-            filled = np.flatnonzero(spans[1:] > spans[:-1])  # reduceat has no empty sums
-            out[low + filled] += np.add.reduceat(worth * layout.edge_probs[first:last], spans[filled])
-        for owner in range(low, high) if outer else ():
-            for child, prob in outer.get(owner, ()):
-                out[owner] += prob * (out[child] - rests[owner])
-        np.clip(out[low:high], SMALLEST, 1.0, out=out[low:high])
-    return out
-
-
-def _average(layout: _Layout, values: Floats, prior: ValueTable, capped: float = PRIOR) -> ValueTable:
-    """Return the table of the mean values of slots and pairs, each with its prior one."""
-    numbers = prior.numbers
-    states = len(numbers)
-    slots = _mean_by(
-        layout.slots, values, states * COLUMNS, _pad(prior.logs, states), _pad(prior.counts, states), capped
+    classes = _Classes.of(layout, table, 0.0)
+    low, high = (
+        math.log(max(float(_solve(layout, classes, table, table, unseen).own[0]), TINY)) for unseen in (0.0, 1.0)
     )
-    logs, counts = slots.logs.reshape(-1, COLUMNS), slots.counts.reshape(-1, COLUMNS)
-    coarse = numbers.coarse
-    coarse_slots = coarse[layout.slots // COLUMNS] * COLUMNS + layout.slots % COLUMNS
-    size = int(coarse.max()) + 1
-    coarse_logs = _mean_by(coarse_slots, values, size * COLUMNS, _pad(prior.coarse_logs, size), np.zeros(0), 0.0).logs
-    known = slots.logs > DEAD
-    coarse_logs[coarse_logs < DEAD] = np.nan
-    least = np.repeat(numbers.least, COLUMNS)[known].astype(np.float64)
-    line = fit_line(least, slots.logs[known]) if known.any() else prior.line
-    table = replace(
-        prior, logs=logs, counts=counts, coarse_logs=coarse_logs.reshape(-1, COLUMNS), line=line,
-        pairs=np.empty(0, np.int64), pair_logs=np.empty(0), pair_counts=np.empty(0), populations=1,
-    )  # fmt: skip
-    table = replace(table, logs=_shrink_slots(logs, counts, table))
-    return _average_pairs(layout, values, prior, table, capped)
+    return low, max(low, high)
 
 
-def _average_pairs(layout: _Layout, values: Floats, prior: ValueTable, table: ValueTable, capped: float) -> ValueTable:
-    """Return `table` with the mean values of (slot, token), drawn towards those of the slots."""
-    drawn = layout.tokens >= 0
-    seen = layout.slots[drawn] * prior.size + layout.tokens[drawn]
+def _solve(layout: _Layout, classes: _Classes, prior: ValueTable, table: ValueTable, unseen: float | None) -> _Pass:
+    """Solve the equation for all numbers of tokens left that a text has. table: its pairs and line are used.
+
+    unseen: value of all states of which no text was seen, without shrinkage of the others; None for estimates.
+    """
+    most = int(layout.lefts.max())
+    owners, targets, probs = _merge_edges(layout, classes, table)
+    count = len(layout.texts)
+    logs = np.empty((len(classes.slots), count_horizons(most)))
+    own, slot_own = np.zeros(count), np.zeros(count)
+    values: Floats = np.zeros(len(classes.slots))
+    before: Floats = np.zeros(count)
+    columns = {int(left): column for column, left in enumerate(HORIZONS[: logs.shape[1]])}
+    logs[:, 0] = SMALLEST
+    for left in range(1, int(HORIZONS[logs.shape[1] - 1]) + 1):
+        sums = layout.ends + np.bincount(owners, probs * values[targets], count)
+        if len(layout.children):
+            sums += np.bincount(layout.child_owners, layout.child_probs * before[layout.children], count)
+        before = np.minimum(sums, 1.0)
+        if unseen is None:
+            weights = BASE + np.exp(-np.abs(layout.lefts - left) / REACH)
+            shares = np.bincount(classes.texts, weights, len(classes.slots))
+            totals = np.bincount(classes.texts, weights * before, len(classes.slots))
+            values = _average(classes, totals / np.maximum(shares, BASE), prior, table.line, left)
+        else:
+            sums_of_slots: Floats = np.bincount(classes.texts, before, len(classes.slots)).astype(np.float64)
+            values = _average_bare(classes, sums_of_slots, prior, unseen, left)
+        now = layout.lefts == left
+        if now.any():
+            own[now], slot_own[now] = before[now], values[classes.texts[now]]
+        if left in columns:
+            logs[:, columns[left]] = np.log(np.maximum(values, TINY))
+    return _Pass(np.minimum(logs, 0.0), own, slot_own)
+
+
+def _merge_edges(layout: _Layout, classes: _Classes, table: ValueTable) -> tuple[Ints, Ints, Floats]:
+    """Return the edges to texts that were not visited, one for each text and slot: owner, slot's index, probability
+    times what last tokens make of the value.
+    """
+    probs = layout.edge_probs
+    if len(table.pairs):
+        codes = layout.edge_slots // PACES * table.size + layout.edge_tokens
+        index = np.minimum(table.pairs.searchsorted(codes), len(table.pairs) - 1)
+        shifts = np.where((table.pairs[index] == codes) & (layout.edge_tokens >= 0), table.pair_logs[index], 0.0)
+        probs = probs * np.exp(shifts)
+    count = len(classes.slots)
+    used = probs > 0
+    codes, place = np.unique(
+        layout.owners[used] * count + classes.slots.searchsorted(layout.edge_slots[used]), return_inverse=True
+    )
+    merged = np.bincount(place, probs[used], len(codes)).astype(np.float64)
+    return codes // count, codes % count, merged
+
+
+def _average(classes: _Classes, means: Floats, prior: ValueTable, line: tuple[float, float], left: int) -> Floats:
+    """Return the values of slots: what `guess_logs` says of each, plus the mean departures from it of its coarse state,
+    of its pace there, of its state, and of itself. means: of V of this call's texts, by slot.
+    """
+    old = _earlier_values(classes, prior, left)
+    counts = classes.counts + classes.earlier
+    sums = classes.counts * means + classes.earlier * old
+    guess = guess_logs(line, classes.least, left)
+    logs = np.log(np.maximum(sums, TINY) / np.maximum(counts, SHRINK))
+    doubt = CAUTION * np.log(SHRINK / (counts + SHRINK))
+    departures = np.where(logs > DEAD, logs - guess, np.minimum(doubt, -LEAST_DOUBT))
+    estimate = guess
+    for groups in classes.groups:
+        weights = np.bincount(groups, counts)
+        common = (np.bincount(groups, counts * departures) / (weights + SHRINK))[groups]
+        estimate, departures = estimate + common, departures - common
+    estimate = estimate + counts * departures / (counts + SHRINK)
+    return np.where((classes.counts == 0) & (classes.earlier > 0), old, np.exp(np.clip(estimate, SMALLEST, 0.0)))
+
+
+def _average_bare(classes: _Classes, totals: Floats, prior: ValueTable, unseen: float, left: int) -> Floats:
+    """Return the means by slot; for slots without texts by state, and `unseen` for states without texts."""
+    counts = classes.counts + classes.earlier
+    sums = totals + classes.earlier * _earlier_values(classes, prior, left)
+    by_state = np.bincount(classes.states, counts)[classes.states]
+    means = np.bincount(classes.states, sums)[classes.states] / np.maximum(by_state, 1.0)
+    means = np.where(by_state > 0, means, unseen)
+    return np.where(counts > 0, sums / np.maximum(counts, 1.0), means)
+
+
+def _earlier_values(classes: _Classes, prior: ValueTable, left: int) -> Floats:
+    """Return the values of slots in the table of earlier calls, 0 for those that it does not have: float64 [n]."""
+    old = np.zeros(len(classes.slots))
+    if len(prior.slots):
+        old[classes.known] = np.exp(prior.logs_at(left))
+    return old
+
+
+def _fit(classes: _Classes, found: _Pass, line: tuple[float, float]) -> tuple[float, float]:
+    """Return the line through the values of slots that were seen and whose texts could be completed."""
+    logs = found.logs[:, -1]
+    used = (classes.counts > 0) & (logs > SMALLEST / 2)
+    return fit_line(classes.least[used], logs[used]) if used.any() else line
+
+
+def _learn_pairs(layout: _Layout, classes: _Classes, found: _Pass, prior: ValueTable) -> ValueTable:
+    """Return the table of a pass, with what last tokens add to the log-values of slots."""
+    drawn = (layout.tokens >= 0) & (layout.lefts > 1)
+    seen = layout.slots[drawn] // PACES * prior.size + layout.tokens[drawn]
     codes = np.union1d(prior.pairs, seen)
-    place = codes.searchsorted(prior.pairs)
-    logs, counts = np.full(len(codes), np.nan), np.zeros(len(codes))
-    logs[place], counts[place] = prior.pair_logs, prior.pair_counts
-    means = _mean_by(codes.searchsorted(seen), values[drawn], len(codes), logs, counts, capped)
-    fresh = np.bincount(codes.searchsorted(seen), minlength=len(codes)) > 0
-    slot_logs = Values(table).of_slots(codes // prior.size)
-    shrunk = _shrink(means.logs, means.counts, slot_logs)
-    return replace(table, pairs=codes, pair_logs=np.where(fresh, shrunk, means.logs), pair_counts=means.counts)
-
-
-def _shrink_slots(logs: Floats, counts: Floats, table: ValueTable) -> Floats:
-    """Return logs of means of slots, drawn towards those of the same state and band at any pace, and these towards
-    those of the same coarse state and band. float64 [K, COLUMNS], NaN where there is none.
-    """
-    numbers, split = table.numbers, (len(logs), PACES, BANDS)
-    sums = np.where(np.isnan(logs), 0.0, counts * np.exp(logs)).reshape(split).sum(1)
-    numbers_of = np.where(np.isnan(logs), 0.0, counts).reshape(split).sum(1)
-    coarse = numbers.coarse[: len(logs)]
-    size = int(coarse.max()) + 1
-    coarse_sums, coarse_counts = np.zeros((size, BANDS)), np.zeros((size, BANDS))
-    np.add.at(coarse_sums, coarse, sums)
-    np.add.at(coarse_counts, coarse, numbers_of)
-    intercept, slope = table.line
-    guesses = np.minimum(0.0, intercept + slope * numbers.least[: len(logs), None].astype(np.float64))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        wide = np.log(coarse_sums / coarse_counts)[coarse]
-        wide = np.where(wide > DEAD, wide, guesses + CAUTION * np.log(SHRINK / (coarse_counts[coarse] + SHRINK)))
-        state = _shrink(np.log(sums / numbers_of), numbers_of, wide)
-    shrunk = _shrink(logs.reshape(split), counts.reshape(split), state[:, None, :])
-    return np.where(np.isnan(logs), np.nan, shrunk.reshape(logs.shape))
-
-
-def _shrink(logs: Floats, counts: Floats, towards: Floats) -> Floats:
-    """Return weighted means of logs (means of `counts` texts) and of `towards`, which counts for SHRINK texts, but no
-    less than (SHRINK / (counts + SHRINK)) ** CAUTION times `towards`.
-    """
-    with np.errstate(invalid="ignore"):
-        means = (counts * logs + SHRINK * towards) / (counts + SHRINK)
-    return np.maximum(means, towards + CAUTION * np.log(SHRINK / (counts + SHRINK)))
-
-
-def _mean_by(groups: Ints, values: Floats, size: int, logs: Floats, counts: Floats, capped: float) -> _Means:
-    """Return means by group, of values and a prior mean (logs, float64 [size], NaN for none) that counts for as many
-    as it was made of, at most `capped`. Groups without values keep their prior.
-    """
-    new_counts, sums = np.bincount(groups, minlength=size), np.bincount(groups, values, minlength=size)
-    old = np.full(size, np.nan)
-    old[: logs.size] = logs.ravel()
-    weights = np.zeros(size)
-    weights[: counts.size] = counts.ravel()
-    weights[np.isnan(old)] = 0.0
-    used = np.where(new_counts > 0, np.minimum(weights, capped), weights)
-    total = new_counts + used
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.log((sums + np.where(used > 0, used * np.exp(old), 0.0)) / total)
-    return _Means(np.where(new_counts > 0, mean, old), np.where(new_counts > 0, total, weights))
-
-
-def _pad(rows: Floats, count: int) -> Floats:
-    """Return rows [n, COLUMNS] extended to `count` rows, by NaN for logs and counts alike."""
-    missing = np.full((count - len(rows), COLUMNS), np.nan)
-    return np.concatenate([rows, missing]) if len(missing) else rows
+    old = codes.searchsorted(prior.pairs)
+    logs, earlier = np.zeros(len(codes)), np.zeros(len(codes))
+    logs[old], earlier[old] = prior.pair_logs, prior.pair_counts
+    place = codes.searchsorted(seen)
+    counts = np.bincount(place, minlength=len(codes)).astype(np.float64)
+    sums, bases = (np.bincount(place, values[drawn], len(codes)) for values in (found.own, found.slot_own))
+    earlier = np.where(counts > 0, np.minimum(earlier, PRIOR), earlier)
+    new = np.log((sums + TINY) / (bases + TINY))
+    total = np.maximum(counts + earlier, 1e-9)
+    shifts = (counts * np.clip(new, -MOST_SHIFT, MOST_SHIFT) + earlier * logs) / (total + PAIR_SHRINK)
+    return replace(
+        prior, slots=classes.slots, logs=found.logs, counts=classes.counts + classes.earlier, pairs=codes,
+        pair_logs=np.where(counts > 0, shifts, logs), pair_counts=counts + earlier,
+    )  # fmt: skip

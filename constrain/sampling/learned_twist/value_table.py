@@ -1,17 +1,17 @@
 """ValueTable: estimates of h(u), the probability that a model continues a text u to one of L within the tokens left.
 
-Texts share an estimate if they agree in a *slot*: the abstract state of the constraint (`engine.abstract_states`), a
-band and a pace. The band says how scarce tokens are: tokens left minus a third of the least bytes to the end
-(`find_band`). The pace says how readily the model leaves the state (`find_pace`, of the exit rate that `lookahead`
-defines): a text that repeats itself within a string would seldom end in time. A second
-table has values of (slot, last token). Where nothing is known, a value comes from the first of
+Texts share an estimate if they agree in a *slot*: the abstract state of the constraint (`engine.abstract_states`) and a
+pace (`find_pace`). The pace says how readily the model leaves the state, by the exit rate that `lookahead` defines, and
+whether the text has a line feed: a text that repeats itself within a string would seldom end in time, and a model that
+has begun to indent goes on to do so. A slot has a value for every number of tokens left, at the points `HORIZONS` and
+interpolated between them: a row of the model says what would follow with any number of tokens left, not only with the
+one it was fetched for. The last token shifts the log-values of the slots of a state (a *pair*). Where nothing is known,
+a value comes from the first of
 
-    (slot, last token)                          learned from at least one text
-    slot                                        learned
-    the nearest other band of the same state    learned, at the same pace first
-    the coarse state in the same column         learned from states that differ in registers and places only
-    exp(a + b x), b <= 0                        x: least bytes to the end; least squares over all slots
-    exp(-PRICE x)                               before anything is learned
+    slot                                        learned, or once met as a next token's
+    the mean of the slots of the same state
+    `guess_logs`, exp(a + b x) with b <= 0 and x the least bytes to the end, less if tokens are too few for them; with
+    the mean departure from it in the same coarse state, which differs in registers and places only
 
 Values are positive, so a twist made of them is proper whatever they are. All logs are natural.
 """
@@ -20,30 +20,37 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .state_numbers import StateNumbers
 
-__all__ = ["BANDS", "COLUMNS", "ValueTable", "Values", "empty_table", "find_band", "find_pace", "fit_line"]
+__all__ = ["HORIZONS", "PACES", "ValueTable", "Values", "count_horizons", "empty_table", "find_pace", "fit_line",
+           "guess_logs"]  # fmt: skip
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-EDGES = (2.0, 4.0, 7.0, 11.0, 16.0, 24.0, 40.0)
-"""Tokens to spare at which bands end."""
-BANDS = len(EDGES) + 1
-RATES = (0.003, 0.02, 0.1)
+RATES = (1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.2)
 """Exit rates at which paces end."""
-PACES = len(RATES) + 2
-"""The first pace is that of texts whose last token led to another state."""
-COLUMNS = PACES * BANDS
-"""Columns of a state: slot = state * COLUMNS + pace * BANDS + band."""
+SPEEDS = len(RATES) + 2
+"""Paces of texts without a line feed; as many again are those of texts with one."""
+PACES = 2 * SPEEDS
+"""Slots of a state: slot = state * PACES + pace. The first pace is that of texts whose last token led to another
+state."""
+DENSE = 32
+HORIZONS: Ints = np.array([*range(DENSE), *(DENSE * 2**k + 2 ** (k + 1) * i for k in range(16) for i in range(16))])
+"""Numbers of tokens left of which values are kept: all below DENSE, then 16 from each power of two to the next."""
 BYTES_PER_TOKEN = 3.0
 """Bytes that a token of the rest of a text is taken to have."""
 PRICE = 0.3
 """Nats per byte of the least completion, before anything is learned."""
+LACK = 2.0
+"""Nats per token that is missing for the least completion."""
+SMALLEST = -575.0
+"""Least log-value: values must be positive."""
 
 
 @dataclass(frozen=True)
@@ -53,17 +60,20 @@ class ValueTable:
     Attributes
     ----------
     numbers : StateNumbers
-        The states. It grows while texts are visited; states beyond K are not in the arrays yet.
+        The states. It grows while texts are visited.
     size : int
         Tokens of the vocabulary.
-    logs, counts : float64 [K, COLUMNS]
-        Log of the mean value of the texts seen in each slot, NaN for none; number of these texts.
-    coarse_logs : float64 [C, COLUMNS]
-        The same by coarse state.
+    slots : int64 [n], ascending
+        The slots that have values.
+    logs : float64 [n, H]
+        Log of the value of each, with HORIZONS[j] tokens left in column j. With more than in the last column it is as
+        in that one.
+    counts : float64 [n]
+        Number of texts that were seen in each slot.
     pairs : int64 [m], ascending
-        Codes of (slot, last token): slot * size + token.
+        Codes of (state, last token): state * size + token.
     pair_logs, pair_counts : float64 [m]
-        Log of the value of each pair, and number of texts.
+        What each pair adds to the log-values of slots, and number of texts.
     line : (float, float)
         a and b of exp(a + b x).
     populations : int
@@ -74,9 +84,9 @@ class ValueTable:
 
     numbers: StateNumbers
     size: int
+    slots: Ints
     logs: Floats
     counts: Floats
-    coarse_logs: Floats
     pairs: Ints
     pair_logs: Floats
     pair_counts: Floats
@@ -87,28 +97,42 @@ class ValueTable:
     @property
     def nbytes(self) -> int:
         """Size in memory: that of the arrays, and an estimate of that of the states."""
-        arrays = (self.logs, self.counts, self.coarse_logs, self.pairs, self.pair_logs, self.pair_counts)
+        arrays = (self.slots, self.logs, self.counts, self.pairs, self.pair_logs, self.pair_counts)
         return sum(one.nbytes for one in arrays) + self.numbers.nbytes
 
     def copy(self) -> ValueTable:
         """Return a copy whose states can grow independently."""
         return replace(self, numbers=self.numbers.copy())
 
+    def logs_at(self, left: int) -> Floats:
+        """Return the log-values of all slots with some tokens left: float64 [n]."""
+        last = self.logs.shape[1] - 1
+        if left >= HORIZONS[last]:
+            return self.logs[:, last]
+        column = int(HORIZONS.searchsorted(left, side="right")) - 1
+        low, high = HORIZONS[column : column + 2].tolist()
+        share = (left - low) / (high - low)
+        if share == 0:
+            return self.logs[:, column]
+        mean: Floats = (1 - share) * self.logs[:, column] + share * self.logs[:, column + 1]
+        return mean
+
 
 def empty_table(numbers: StateNumbers, size: int) -> ValueTable:
     """Return a table that has learned nothing."""
-    none, nothing = np.empty((0, COLUMNS)), np.empty(0)
-    return ValueTable(numbers, size, none, none, none, np.empty(0, np.int64), nothing, nothing)
+    none, nothing = np.empty(0, np.int64), np.empty(0)
+    return ValueTable(numbers, size, none, np.empty((0, 1)), nothing, none, nothing, nothing)
 
 
-def find_band(least: int, left: int) -> int:
-    """Return the band of texts that need at least `least` more bytes and have `left` tokens left."""
-    return bisect_right(EDGES, left - least / BYTES_PER_TOKEN)
+def count_horizons(left: int) -> int:
+    """Return how many of HORIZONS reach to `left` tokens."""
+    return int(HORIZONS.searchsorted(left)) + 1
 
 
-def find_pace(exit_rate: float) -> int:
-    """Return the pace of texts with an exit rate: 0 for NaN."""
-    return 0 if exit_rate != exit_rate else 1 + bisect_right(RATES, exit_rate)
+def find_pace(exit_rate: float, has_newline: bool) -> int:
+    """Return the pace of texts with an exit rate, NaN for a text whose last token led to another state."""
+    speed = 0 if exit_rate != exit_rate else 1 + bisect_right(RATES, exit_rate)
+    return speed + SPEEDS * has_newline
 
 
 def fit_line(least: Floats, logs: Floats) -> tuple[float, float]:
@@ -119,95 +143,93 @@ def fit_line(least: Floats, logs: Floats) -> tuple[float, float]:
     return mean - slope * middle, slope
 
 
+def guess_logs(line: tuple[float, float], least: Floats, left: int) -> Floats:
+    """Return log-values of states that are known by their least bytes to the end only: float64, as `least`."""
+    missing = np.maximum(0.0, 1 + least / BYTES_PER_TOKEN - left)
+    out: Floats = np.minimum(0.0, line[0] + line[1] * least) - LACK * missing
+    return np.maximum(out, SMALLEST)
+
+
+class _Column(NamedTuple):
+    """Log-values with some number of tokens left: of the table's slots, their means by state, the mean departures from
+    `guess_logs` by coarse state (NaN for none), and those of other slots, once they were asked for.
+    """
+
+    logs: Floats
+    by_state: Floats
+    by_coarse: Floats
+    guesses: dict[int, float]
+
+
 @dataclass(frozen=True)
 class Values:
-    """The values of a table, as a function of slots and tokens.
+    """The values of a table, as a function of slots, last tokens, and the number of tokens left.
 
-    unseen: log-value of a state of which no text was seen in any band; None for the estimates of the table. 0 is what
-    scouts use, and with 0 and -inf together `value_backups.measure_gap` brackets what was not seen.
+    unseen: log-value of a state of which no text was seen; None for the estimates of the table. 0 is what scouts use.
     """
 
     table: ValueTable
     unseen: float | None = None
-    _slots: Floats = field(init=False, repr=False)
+    _columns: dict[int, _Column] = field(init=False, repr=False, default_factory=dict)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_slots", self._fill_slots())
-
-    @property
-    def slots(self) -> Floats:
-        """Log-values by slot, without the last token: float64 [K * COLUMNS]."""
-        return self._slots
-
-    def of_slots(self, slots: Ints) -> Floats:
-        """Return the log-value of each slot (int64 [n], also of states that are not in the table): float64 [n]."""
-        known = len(self._slots)
-        if not len(slots) or slots.max() < known:
-            values: Floats = self._slots[slots]
-            return values
-        out = np.empty(len(slots))
-        old = slots < known
-        out[old] = self._slots[slots[old]]
-        out[~old] = [self._guess(slot) for slot in slots[~old].tolist()]
+    def of_slots(self, slots: Ints, left: int) -> Floats:
+        """Return the log-value of each slot (int64 [n], also of those that are not in the table): float64 [n]."""
+        column, known = self._column(left), self.table.slots
+        if not len(known):
+            return np.array([self._guess(slot, left, column) for slot in slots.tolist()])
+        index = np.minimum(known.searchsorted(slots), len(known) - 1)
+        out: Floats = column.logs[index]
+        for i in np.flatnonzero(known[index] != slots).tolist():
+            out[i] = self._guess(int(slots[i]), left, column)
         return out
 
-    def of_pairs(self, slots: Ints, tokens: Ints) -> Floats:
+    def of_pairs(self, slots: Ints, tokens: Ints, left: int) -> Floats:
         """Return the log-value after each of some tokens, which lead to these slots (both int64 [n]): float64 [n]."""
-        out = self.of_slots(slots)
+        out = self.of_slots(slots, left)
         table = self.table
         if len(table.pairs):
-            codes = slots * table.size + tokens
+            codes = slots // PACES * table.size + tokens
             index = np.minimum(table.pairs.searchsorted(codes), len(table.pairs) - 1)
             known = table.pairs[index] == codes
-            out[known] = table.pair_logs[index[known]]
+            out[known] = np.clip(out[known] + table.pair_logs[index[known]], SMALLEST, 0.0)
         return out
 
-    def _guess(self, slot: int) -> float:
-        """Return the log-value of a slot of a state that is not in the table."""
-        number, band = divmod(slot, COLUMNS)
+    def _guess(self, slot: int, left: int, column: _Column) -> float:
+        """Return the log-value of a slot that is not in the table."""
+        value = column.guesses.get(slot)
+        if value is None:
+            value = column.guesses[slot] = self._make_guess(slot // PACES, left, column)
+        return value
+
+    def _make_guess(self, state: int, left: int, column: _Column) -> float:
+        numbers, by_state, by_coarse = self.table.numbers, column.by_state, column.by_coarse
+        if state < len(by_state) and by_state[state] == by_state[state]:
+            return float(by_state[state])
         if self.unseen is not None:
             return self.unseen
-        coarse = self.table.numbers.coarse_of(number)
-        if coarse < len(self.table.coarse_logs):
-            value = float(self.table.coarse_logs[coarse, band])
-            if value == value:
-                return value
-        intercept, slope = self.table.line
-        return min(0.0, intercept + slope * self.table.numbers.least_of(number))
+        coarse = numbers.coarse_of(state)
+        value = float(guess_logs(self.table.line, np.array([float(numbers.least_of(state))]), left)[0])
+        if coarse < len(by_coarse) and by_coarse[coarse] == by_coarse[coarse]:
+            value += float(by_coarse[coarse])
+        return min(max(value, SMALLEST), 0.0)
 
-    def _fill_slots(self) -> Floats:
-        """Return the log-values of all slots of the table, unknown ones estimated."""
+    def _column(self, left: int) -> _Column:
+        found = self._columns.get(left)
+        if found is None:
+            found = self._columns[left] = self._make_column(left)
+        return found
+
+    def _make_column(self, left: int) -> _Column:
         table = self.table
-        filled: Floats = table.logs.reshape(-1, PACES, BANDS).copy()
-        _fill_along(filled, 2)
-        _fill_along(filled, 1)
-        filled = filled.reshape(-1, COLUMNS)
-        rows, bands = np.nonzero(np.isnan(filled))
-        if not len(rows):
-            return filled.reshape(-1)
+        logs, weights = table.logs_at(left), table.counts + 1e-6
+        states = table.slots // PACES
+        with np.errstate(invalid="ignore"):
+            by_state = np.bincount(states, weights * logs) / np.bincount(states, weights)
+            coarse = table.numbers.coarse[states]
+            departures = logs - guess_logs(table.line, table.numbers.least[states].astype(np.float64), left)
+            by_coarse = np.bincount(coarse, weights * departures) / np.bincount(coarse, weights)
         if self.unseen is not None:
-            filled[rows, bands] = self.unseen
-            return filled.reshape(-1)
-        intercept, slope = table.line
-        guesses = np.minimum(0.0, intercept + slope * table.numbers.least[rows])
-        if len(table.coarse_logs):
-            coarse = table.numbers.coarse[rows]
-            inside = coarse < len(table.coarse_logs)
-            better = np.full(len(rows), np.nan)
-            better[inside] = table.coarse_logs[coarse[inside], bands[inside]]
-            guesses = np.where(np.isnan(better), guesses, better)
-        filled[rows, bands] = guesses
-        return filled.reshape(-1)
-
-
-def _fill_along(filled: Floats, axis: int) -> None:
-    """Replace NaN by the nearest number along an axis, that of a higher index first."""
-    size = filled.shape[axis]
-    known = filled.copy()
-    for shift in (*range(1, size), *range(-1, -size, -1)):
-        to, source = [slice(None)] * 3, [slice(None)] * 3
-        to[axis] = slice(None, -shift) if shift > 0 else slice(-shift, None)
-        source[axis] = slice(shift, None) if shift > 0 else slice(None, shift)
-        part = filled[tuple(to)]
-        missing = np.isnan(part)
-        part[missing] = known[tuple(source)][missing]
+            new = np.bincount(states, table.counts)[states] == 0
+            logs = np.where(new, self.unseen, logs)
+            by_state[states[new]] = self.unseen
+        return _Column(logs, by_state, by_coarse, {})

@@ -20,8 +20,8 @@ class VisitedPrefix:
         Slot of the text, and its last token (-1 for the empty text); see `value_table`.
     prob : float
         Probability of that token after the text before it.
-    depth : int
-        Number of tokens.
+    left : int
+        Number of tokens left, end token included.
     tokens, slots : int64 [k]
         Next tokens that were followed to their states, without end tokens, and the slot after each.
     probs : float64 [k]
@@ -38,8 +38,8 @@ class VisitedPrefix:
 
     __slots__ = (
         "children",
-        "depth",
         "end_prob",
+        "left",
         "prob",
         "probs",
         "rest_prob",
@@ -51,8 +51,8 @@ class VisitedPrefix:
         "value",
     )
 
-    def __init__(self, slot: int, token: int, prob: float, depth: int) -> None:
-        self.slot, self.token, self.prob, self.depth = slot, token, prob, depth
+    def __init__(self, slot: int, token: int, prob: float, left: int) -> None:
+        self.slot, self.token, self.prob, self.left = slot, token, prob, left
         self.tokens: NDArray[np.int64] = np.empty(0, np.int64)
         self.slots: NDArray[np.int64] = np.empty(0, np.int64)
         self.probs: NDArray[np.float64] = np.empty(0)
@@ -75,9 +75,9 @@ class VisitedPrefixes:
         """The empty text, once it was visited."""
         return self.listed[0] if self.listed else None
 
-    def add(self, parent: VisitedPrefix | None, slot: int, token: int, prob: float) -> VisitedPrefix:
+    def add(self, parent: VisitedPrefix | None, slot: int, token: int, prob: float, left: int) -> VisitedPrefix:
         """Add the text of `parent` with one more token; the empty text if `parent` is None."""
-        visited = VisitedPrefix(slot, token, prob, 0 if parent is None else parent.depth + 1)
+        visited = VisitedPrefix(slot, token, prob, left)
         if parent is not None:
             parent.children[token] = visited
         self.listed.append(visited)
