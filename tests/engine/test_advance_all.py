@@ -92,7 +92,7 @@ def test_an_evicted_state_cache_is_filled_again(monkeypatch: pytest.MonkeyPatch)
     for slot in (*state_cache.HASHES.values(), state_cache.at.SEEN, state_cache.at.WIDE, state_cache.at.ROUTE):
         small[slot] = 512 if slot == state_cache.at.ROUTE else 256
     monkeypatch.setattr(state_cache, "INITIAL_LENGTHS", small)
-    constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[1], limits=Limits(state_cache_bytes=70_000))
+    constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[1], limits=Limits(state_cache_bytes=100_000))
     texts = [walk_randomly(constraint, k, 12).tokens for k in range(24)]
     matchers = [constraint.matcher() for _ in texts]
     before = constraint.state_cache().epoch
