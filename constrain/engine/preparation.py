@@ -27,6 +27,7 @@ from ..program.code_reading import list_following
 from ..program.program import Program
 from ..vocabulary.mask_table import TableFull
 from .next_masks import NextMasks
+from .state_cache import FILLED
 
 if TYPE_CHECKING:
     from .matcher_position import MatcherPosition
@@ -155,6 +156,7 @@ class Preparation:
     def list_units(self, number: int) -> Iterator[bool]:
         """Do a unit of work for a text at set `number` at each step of the iterator, and yield True."""
         parts = self.parts
+        yield from self._grow_slots()
         for state in self._list_leaf_states(number):
             yield from self._prepare_states(state)
         is_done = not (self._may_link() and parts.work_left > 0) or (yield from self._prepare_rules(number))
@@ -162,6 +164,15 @@ class Preparation:
         yield from parts.next_masks.list_units(self.state_cache, number, self._serve)
         if is_done:
             parts.sets.add(number)
+
+    def _grow_slots(self) -> Iterator[bool]:
+        """Grow the slots that are nearly full, so that no step has to: copying one takes milliseconds."""
+        cache = self.state_cache
+        for slot, (count, width) in FILLED.items():
+            is_nearly_full = 4 * width * int(cache.arrays[at.HEAD][count]) > 3 * cache.arrays[slot].size
+            if slot != at.MASKS and is_nearly_full and 2 * cache.bytes_used() < cache.most_bytes:
+                cache._grow(slot)
+                yield True
 
     def _may_link(self) -> bool:
         """Return whether rules can be linked here. A restored program would compile its source for an unlinked rule."""
