@@ -20,7 +20,7 @@ from constrain.sampling.smc import grow_population
 from constrain.sampling.twists import Future
 from tests.markov_factory import ALARM, LETTERS, TWO, Case, cases, g_test, outcomes, regular
 
-CASES = [cases()["counting"], cases()["pieces"], regular("any", LETTERS, "(a|b|c){1,6}", 6, seed=4)]
+CASES = [cases()["counting"], cases()["pieces"], regular("pairs", LETTERS, "(a|bb|c[ab]){1,3}", 6, seed=4)]
 THRESHOLDS = [1e-9, 0.01, 0.1, 0.4]
 
 
@@ -166,20 +166,45 @@ def test_truncated_products_are_twists_that_keep_estimates_unbiased(kind: str) -
     assert all(abs(mass.get(x, 0.0) - law.get(x, 0.0)) < 1e-12 for x in {*mass, *law})
 
 
-def test_what_was_left_out_has_the_mean_of_what_is_like_it() -> None:
-    case = CASES[0]
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_what_was_left_out_is_estimated_by_what_is_like_it(case: Case) -> None:
     made = Product.of(case.lm.as_ngram(), case.constraint, max_tokens=case.max_tokens, threshold=0.1)
-    matcher = case.constraint.matcher()
-    number = made.automaton.number(matcher)
-    left = case.max_tokens - 1
-    same = np.flatnonzero(made.pairs[:, 1] == number)
-    weights = np.exp(made.forward)[case.max_tokens - left][same]
-    if not weights.any():
-        weights = np.exp(made.forward).sum(axis=0)[same]
-    wanted = (weights * np.exp(made.backward[left][same])).sum() / weights.sum()
-    assert math.exp(made.mean_future(matcher, left)) == pytest.approx(wanted, rel=1e-12)
+    values, means = (np.exp(one) for one in made.completed)
+    visits = np.exp(made.forward)
+    for left in range(1, case.max_tokens + 1):
+        weights = visits[case.max_tokens - left] + 1e-6 * visits.sum(axis=0)
+        with_edges = [s for s in range(len(made.pairs)) if made.first_edge[s] < made.first_edge[s + 1]]
+        for state, (_, number) in enumerate(made.pairs.tolist()):
+            edges = slice(made.first_edge[state], made.first_edge[state + 1])
+            wanted = math.exp(made.end[state])
+            if state in with_edges:
+                wanted += (np.exp(made.weight[edges]) * values[left - 1][made.target[edges]]).sum()
+                wanted += math.exp(made.dropped[state]) * values[left - 1][state]
+            else:
+                like = [s for s in with_edges if made.pairs[s, 1] == number] or with_edges
+                mean = (weights[like] * values[left][like]).sum() / weights[like].sum()
+                assert means[left][number] == pytest.approx(mean, abs=1e-12)
+                wanted += mean
+            assert values[left][state] == pytest.approx(wanted, abs=1e-12)
+    assert (values >= np.exp(made.backward) - 1e-12).all()
     whole = Product.of(case.lm.as_ngram(), case.constraint, max_tokens=case.max_tokens)
-    assert whole.mean_future(matcher, left) == -math.inf
+    assert whole.completed[0] is whole.backward and whole.mean_future(case.constraint.matcher(), 3) == -math.inf
+
+
+def test_hidden_products_estimate_what_was_left_out() -> None:
+    hmm = Hmm.random(3, LETTERS.size, rng=np.random.default_rng(3), peaked=0.5)
+    made = HiddenProduct(hmm, CASES[2].constraint, max_tokens=6, threshold=0.1)
+    assert made.log_lost > -math.inf
+    h, scale = made.completed
+    values, lower = h * np.exp(scale)[:, :, None], made.h * np.exp(made.scale)[:, :, None]
+    assert (values >= lower - 1e-12).all() and (values > lower + 1e-6).any()
+    for left in range(1, 7):
+        for state, (targets, weights) in enumerate(made.edges):
+            if len(targets):
+                wanted = made.ending * made.automaton.accepting[state]
+                wanted = wanted + (weights * (values[left - 1][targets] @ hmm.move.T)).sum(axis=0)
+                wanted = wanted + made.dropped[state] * (hmm.move @ values[left - 1][state])
+                assert np.abs(values[left, state] - wanted).max() < 1e-12
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.0, math.nan])

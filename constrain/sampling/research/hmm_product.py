@@ -40,6 +40,9 @@ __all__ = ["HiddenProduct"]
 MOST_CELLS = 30_000_000
 """Maximum size of h: tokens times automaton states times hidden states, 8 bytes each."""
 
+RARELY = 1e-6
+"""Weight of all visits to a state beside those with the same number of tokens remaining, where means are taken."""
+
 Floats = NDArray[np.float64]
 
 
@@ -60,6 +63,7 @@ class HiddenProduct:
         if not 0 <= threshold < 1:
             raise ArgumentError(f"threshold must be from 0 to 1, not {threshold!r}")
         self.lm, self.vocabulary, self.max_tokens = lm, constraint.vocabulary, max_tokens
+        self.threshold = threshold
         self.automaton = TokenAutomaton(constraint, most_states)
         self.ending: Floats = lm.emit[:, list(self.vocabulary.eos_ids)].sum(axis=1)
         explorer = HiddenExplorer(lm, self.automaton)
@@ -77,16 +81,23 @@ class HiddenProduct:
         self.arcs = [explorer.arcs.get(state, NO_ARCS) for state in range(states)]
         self.edges = [explorer.edges.get(state, nowhere) for state in range(states)]
         self.dropped = np.array([explorer.dropped.get(state, np.zeros(hidden)) for state in range(states)])
-        self.h = np.zeros((max_tokens + 1, states, hidden))
-        self.scale = np.full((max_tokens + 1, states), -np.inf)
-        self.backward()
+        self.h, self.scale = self.backward()
 
-    def backward(self) -> None:
-        """Compute h and scale."""
+    def backward(self, *, completed: bool = False) -> tuple[Floats, Floats]:
+        """Compute h and scale.
+
+        completed: with an estimate of what a truncated product drops, as `markov_exact.Product.completed` has it: h of
+        the state itself with one token less; and for states without edges the mean of those with edges.
+        """
+        states, hidden = len(self.edges), len(self.ending)
+        h, scale = np.zeros((self.max_tokens + 1, states, hidden)), np.full((self.max_tokens + 1, states), -np.inf)
+        own = np.array([len(targets) > 0 for targets, _ in self.edges])
         for left in range(1, self.max_tokens + 1):
-            ahead = self.h[left - 1] @ self.lm.move.T  # values after the next token, averaged over the move
+            ahead = h[left - 1] @ self.lm.move.T  # values after the next token, averaged over the move
             for state, (targets, weights) in enumerate(self.edges):
-                scales = self.scale[left - 1][targets]
+                if completed and own[state]:
+                    targets, weights = np.append(targets, state), np.vstack([weights, self.dropped[state]])
+                scales = scale[left - 1][targets]
                 ends = self.automaton.accepting[state] and self.ending.max() > 0
                 top = max(0.0 if ends else -np.inf, float(scales.max(initial=-np.inf)))
                 if top == -np.inf:
@@ -94,7 +105,29 @@ class HiddenProduct:
                 values = np.exp(-top) * self.ending if ends else np.zeros(len(self.ending))
                 values = values + (weights * ahead[targets] * np.exp(scales - top)[:, None]).sum(axis=0)
                 if (largest := float(values.max())) > 0:
-                    self.h[left, state], self.scale[left, state] = values / largest, top + np.log(largest)
+                    h[left, state], scale[left, state] = values / largest, top + np.log(largest)
+            if completed and not own.all():
+                values, top = self.average(h[left], scale[left], left, own)
+                if top > -np.inf:
+                    h[left, ~own], scale[left, ~own] = values, top
+        return h, scale
+
+    def average(self, h: Floats, scale: Floats, left: int, among: NDArray[np.bool_]) -> tuple[Floats, float]:
+        """Return the mean of values (float64 [Q, K], logs of their scales [Q]) over some states, and log of its scale.
+
+        States are weighted by the probability of being there with `left` tokens remaining, and a little by all visits.
+        """
+        shares = self.forward[0].sum(axis=2)
+        weights = np.where(among, shares[self.max_tokens - left] + RARELY * shares.sum(axis=0), 0.0)
+        top = float(scale[among].max(initial=-np.inf))
+        if top == -np.inf or weights.sum() <= 0:
+            return np.zeros(h.shape[1]), -np.inf
+        return (weights * np.exp(scale - top)) @ h / weights.sum(), top
+
+    @cached_property
+    def completed(self) -> tuple[Floats, Floats]:
+        """h and scale with an estimate of what a truncated product drops; those of `backward` in a complete one."""
+        return (self.h, self.scale) if self.log_lost == -np.inf else self.backward(completed=True)
 
     @cached_property
     def forward(self) -> tuple[Floats, Floats]:
@@ -137,39 +170,37 @@ class HiddenProduct:
         """Return log h of a text with `left` tokens remaining: log p(in L and in time | prefix), or -inf if that is 0.
 
         matcher: the position after the text, of the same Constraint and thread; tokens: the tokens the model has seen.
-        Returns `mean_future` for a state of the constraint that is not in the product.
+        In a truncated product it is the estimate of `completed`, and `mean_future` where the text was left out.
         """
         state = self.automaton.number(matcher)
         if left <= 0:
             return -np.inf
         if state is None:
             return self.mean_future(matcher, left)
-        left = min(left, self.max_tokens)
+        (h, scale), left = self.completed, min(left, self.max_tokens)
         with np.errstate(divide="ignore"):
-            return float(np.log(self.lm.belief(tokens) @ self.h[left, state]) + self.scale[left, state])
+            return float(np.log(self.lm.belief(tokens) @ h[left, state]) + scale[left, state])
 
     def futures(self, matcher: Matcher, tokens: Sequence[int], left: int) -> tuple[NDArray[np.int64], Floats]:
         """Return the possible next tokens (int64 [k], ascending, no end tokens) and log h of the text after each."""
         state = self.automaton.number(matcher)
         if state is None or left <= 1:
             return np.empty(0, np.int64), np.empty(0)
-        left = min(left, self.max_tokens)
+        (h, scale), left = self.completed, min(left, self.max_tokens + 1)
         choices, after = self.arcs[state]
         joint = self.lm.belief(tokens)[:, None] * self.lm.emit[:, choices]
-        values = (joint * (self.h[left - 1][after] @ self.lm.move.T).T).sum(axis=0)
+        values = (joint * (h[left - 1][after] @ self.lm.move.T).T).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.log(values / joint.sum(axis=0)) + self.scale[left - 1][after]
+            logs = np.log(values / joint.sum(axis=0)) + scale[left - 1][after]
         return choices, np.where(values > 0, logs, -np.inf)
 
-    def mean_future(self, matcher: Matcher, left: int) -> float:
-        """Return an estimate of log h for what a truncated product left out; -inf in a complete one.
-
-        It is the log of the mean h of the same state of the constraint, or of all states if it is not in the product,
-        weighted by the probability of being in each with `left` tokens remaining.
+    def mean_future(self, matcher: Matcher | None, left: int) -> float:
+        """Return the mean of `completed` at a state of the constraint, or of all states for None and if it is not in
+        the product; -inf in a complete product.
         """
         if self.log_lost == -np.inf or left <= 0:
             return -np.inf
-        number, left = self.automaton.number(matcher), min(left, self.max_tokens)
+        number, left = None if matcher is None else self.automaton.number(matcher), min(left, self.max_tokens)
         key = -1 if number is None else number, left
         if key not in self._means:
             self._means[key] = self._mean(*key)
@@ -177,16 +208,15 @@ class HiddenProduct:
 
     def _mean(self, state: int, left: int) -> float:
         """Compute `mean_future` at a state of the automaton; -1 for none."""
-        same = slice(None) if state < 0 else slice(state, state + 1)
-        shares, scales = self.forward[0][self.max_tokens - left][same], self.scale[left][same]
-        total = float(shares.sum())
-        if total <= 0 and state >= 0:
-            return self._mean(-1, left)
-        if total <= 0 or scales.max() == -np.inf:
-            return -np.inf
-        values = ((shares * self.h[left][same]).sum(axis=1) * np.exp(scales - scales.max())).sum()
+        h, scale = self.completed
+        if state < 0:
+            values, top = self.average(h[left], scale[left], left, np.ones(len(h[left]), np.bool_))
+        else:
+            values, top = h[left, state], float(scale[left, state])
+        beliefs = self.forward[0][:, state].sum(axis=0) if state >= 0 else self.forward[0].sum(axis=(0, 1))
+        total = float(beliefs.sum())
         with np.errstate(divide="ignore"):
-            return float(np.log(values / total) + scales.max())
+            return float(np.log(beliefs @ values / total) + top) if total > 0 else float(top)
 
     @cached_property
     def _means(self) -> dict[tuple[int, int], float]:

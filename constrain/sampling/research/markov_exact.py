@@ -12,6 +12,7 @@ With at most max_tokens tokens the number of states is finite for any grammar; i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["Markov", "Product", "draw_markov"]
 
 MOST_STATES = 200_000
+RARELY = math.log(1e-6)
+"""Weight of all visits to a state beside those with the same number of tokens remaining, where means are taken."""
 
 Floats = NDArray[np.float64]
 
@@ -49,7 +52,8 @@ class Product:
     probability that the text ends there, -inf where it may not. All tokens that lead from one state to the same
     successor form an edge: the edges of state s are first_edge[s]:first_edge[s + 1], with `target` and `weight` (log);
     the tokens of edge e are first_arc[e]:first_arc[e + 1] of `token` and `arc` (log). dropped: float64 [S], log of the
-    probability, by state, of allowed tokens that a truncated product leaves out; -inf in a complete one.
+    probability, by state, of allowed tokens that a truncated product leaves out; -inf in a complete one. threshold: of
+    the truncation, 0 if there was none.
     """
 
     lm: Markov
@@ -64,6 +68,7 @@ class Product:
     token: NDArray[np.int64]
     arc: Floats
     dropped: Floats
+    threshold: float = 0.0
 
     @classmethod
     def of(
@@ -99,7 +104,7 @@ class Product:
             explorer.explore_likely(max_tokens, threshold)
         else:
             explorer.explore_all(max_tokens)
-        return cls(lm, explorer.automaton, max_tokens, **explorer.to_arrays())
+        return cls(lm, explorer.automaton, max_tokens, threshold=threshold, **explorer.to_arrays())
 
     # ---- sums ------------------------------------------------------------------------------------------------
 
@@ -141,12 +146,41 @@ class Product:
         """
         return log_sum((self.forward[: self.max_tokens - 1] + self.dropped).ravel())
 
+    @cached_property
+    def completed(self) -> tuple[Floats, Floats]:
+        """Log h with an estimate of what a truncated product drops, and its means; by number of remaining tokens.
+
+        What a state drops has the h of the state itself with one token less, as most tokens that are not followed
+        change little (within a string, for example). A state without edges has the mean of those with edges at the
+        same state of the automaton, or else of all. The first: float64 [max_tokens + 1, S], `backward` in a complete
+        product; the second: float64 [max_tokens + 1, Q + 1], the means by state of the automaton, and at last of all.
+        """
+        out = np.full((self.max_tokens + 1, len(self.end)), -np.inf)
+        means = np.full((self.max_tokens + 1, len(self.automaton) + 1), -np.inf)
+        if self.log_lost == -np.inf:
+            return self.backward, means
+        has_edges = np.diff(self.first_edge) > 0
+        groups = self.pairs[:, 1]
+        visits = np.logaddexp.reduce(self.forward, axis=0) + RARELY
+        for left in range(1, self.max_tokens + 1):
+            after = sum_segments(self.weight + out[left - 1][self.target], self.first_edge)
+            values = np.logaddexp(np.logaddexp(self.end, after), self.dropped + out[left - 1])
+            weights = np.where(has_edges, np.logaddexp(self.forward[self.max_tokens - left], visits), -np.inf)
+            sums = np.full((2, len(self.automaton) + 1), -np.inf)
+            for row, logs in enumerate((weights + values, weights)):
+                np.logaddexp.at(sums[row], groups, logs)
+                sums[row, -1] = log_sum(logs)
+            known = sums[1] > -np.inf
+            means[left] = np.where(known, sums[0] - np.where(known, sums[1], 0.0), sums[0, -1] - sums[1, -1])
+            out[left] = np.where(has_edges, values, np.logaddexp(self.end, means[left][groups]))
+        return out, means
+
     def future(self, matcher: Matcher, tokens: Sequence[int], left: int) -> float:
         """Return log h of a text with `left` tokens remaining: log p(in L and in time | prefix), or -inf if that is 0.
 
         matcher: the position after the text, of the same Constraint and thread; tokens: the tokens the model has seen.
-        Returns -inf for a text that was not explored, because its probability is 0 or it is too long; and
-        `mean_future` for one that a truncated product left out.
+        Returns -inf for a text that was not explored, because its probability is 0 or it is too long. In a truncated
+        product it is the estimate of `completed`, and `mean_future` for a text that was left out.
         """
         if left <= 0:
             return -np.inf
@@ -154,41 +188,12 @@ class Product:
         state = self._numbers.get((self.lm.state(tokens), -1 if number is None else number))
         if state is None:
             return self.mean_future(matcher, left)
-        return float(self.backward[min(left, self.max_tokens), state])
+        return float(self.completed[0][min(left, self.max_tokens), state])
 
-    def mean_future(self, matcher: Matcher, left: int) -> float:
-        """Return an estimate of log h for what a truncated product left out; -inf in a complete one.
-
-        It is the log of the mean h of the states of the product at the same state of the constraint, or of all states
-        if there are none; weighted by the probability of being in each state with `left` tokens remaining, or, if none
-        of them is reached then, at any time.
-        """
-        if self.log_lost == -np.inf or left <= 0:
-            return -np.inf
-        number = self.automaton.number(matcher)
-        key = (-1 if number is None else number, min(left, self.max_tokens))
-        if key not in self._means:
-            self._means[key] = self._mean(*key)
-        return self._means[key]
-
-    def _mean(self, number: int, left: int) -> float:
-        """Compute `mean_future` at a state of the automaton; -1 for none."""
-        same = np.flatnonzero(self.pairs[:, 1] == number) if number >= 0 else np.arange(len(self.end))
-        for weights in (self.forward[self.max_tokens - left][same], self._occupancy[same]):
-            values = log_sum(weights + self.backward[left][same])
-            if values > -np.inf:
-                return values - log_sum(weights)
-        return -np.inf if number < 0 else self._mean(-1, left)
-
-    @cached_property
-    def _means(self) -> dict[tuple[int, int], float]:
-        return {}
-
-    @cached_property
-    def _occupancy(self) -> Floats:
-        """Log of the expected number of visits to each state: float64 [S]."""
-        visits: Floats = np.logaddexp.reduce(self.forward, axis=0)
-        return visits
+    def mean_future(self, matcher: Matcher | None, left: int) -> float:
+        """Return the mean of `completed` at a state of the constraint, or of all for None; -inf if it is complete."""
+        number = None if matcher is None else self.automaton.number(matcher)
+        return float(self.completed[1][min(max(left, 0), self.max_tokens), -1 if number is None else number])
 
     def futures(self, matcher: Matcher, tokens: Sequence[int], left: int) -> tuple[NDArray[np.int64], Floats]:
         """Return the possible next tokens (int64 [k], ascending, no end tokens) and log h of the text after each."""
@@ -203,7 +208,7 @@ class Product:
             order = np.argsort(self.token[arcs], kind="stable")
             self._sorted[state] = self.token[arcs][order], targets[order]
         known, targets = self._sorted[state]
-        return known, self.backward[min(left - 1, self.max_tokens)][targets]
+        return known, self.completed[0][min(left - 1, self.max_tokens)][targets]
 
     @cached_property
     def _sorted(self) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]:
