@@ -63,8 +63,8 @@ class Shortest:
 class Future:
     """A twist equal to log h under an n-gram or hidden Markov model: exact for that model, an estimate for others.
 
-    What a truncated product left out has the mean value of what is like it. What it finds less likely than `threshold`
-    times the mean of all states may only have been left out, so no value is below that.
+    What a truncated product left out has the mean value of what is like it. What it finds impossible may only have been
+    left out, too: it has `threshold` times the mean value of all states.
     """
 
     def __init__(self, product: Product | HiddenProduct) -> None:
@@ -92,10 +92,11 @@ class Future:
         return cls(Product.of(model, constraint, threshold=threshold, **given))
 
     def __call__(self, matcher: Matcher, tokens: Sequence[int], left: int) -> float:
-        return max(self.product.future(matcher, tokens, left), self._least(left))
+        value = self.product.future(matcher, tokens, left)
+        return max(value, self.floor) if value > -np.inf else self._unknown(left)
 
-    def _least(self, left: int) -> float:
-        """Return the floor of the values with `left` tokens remaining."""
+    def _unknown(self, left: int) -> float:
+        """Return the value of what the product finds impossible, with `left` tokens remaining."""
         if self.product.threshold == 0:
             return self.floor
         return max(self.product.mean_future(None, left) + float(np.log(self.product.threshold)), self.floor)
@@ -108,11 +109,12 @@ class Future:
         A token that a truncated product does not follow has the mean value of the state of the constraint that it
         leaves, with one token less.
         """
-        least = self._least(left - 1)
-        out = np.full(len(following), max(self.product.mean_future(matcher, left - 1), least))
+        mean, unknown = self.product.mean_future(matcher, left - 1), self._unknown(left - 1)
+        out = np.full(len(following), max(mean, self.floor) if mean > -np.inf else unknown)
         known, values = self.product.futures(matcher, tokens, left)
         if len(known):
+            values = np.where(values > -np.inf, np.maximum(values, self.floor), unknown)
             index = np.minimum(np.searchsorted(known, following), len(known) - 1)
-            out = np.where(known[index] == following, np.maximum(values[index], least), out)
+            out = np.where(known[index] == following, values[index], out)
         out[np.isin(following, self.product.automaton.constraint.vocabulary.eos_ids)] = 0.0
         return out
