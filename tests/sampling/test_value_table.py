@@ -446,6 +446,9 @@ def test_a_twist_that_dies_or_spreads_is_compared_once_and_left_if_it_is_worse()
 def test_the_spread_of_a_cold_table_says_nothing() -> None:
     cold = [Outcome("learned", log_z, i) for i, log_z in enumerate((-60.0, -math.inf, -20.0, -math.inf))]
     assert choose_probe(cold, False) is None
+    assert [choose_probe(cold[:i], False) for i in range(4)] == [None, None, "flat", None], (
+        "a new table is compared once"
+    )
 
 
 def test_the_learned_twist_is_probed_again() -> None:

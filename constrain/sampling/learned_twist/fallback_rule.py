@@ -4,8 +4,10 @@ Both twists give unbiased estimates of the same Z. By Jensen's inequality E[log 
 varies, so of two twists the one whose estimates have the higher mean log is the better one. A population that died
 counts as `DEATH` nats below the lowest estimate.
 
-    not tried both yet      learned. Once one of its last RECENT populations died or they spread by more than SPREAD
-                            nats, the flat one is probed. A table that ended with flat begins with it
+    not tried both yet      learned. The flat one is probed once the last RECENT learned ones spread by more than SPREAD
+                            nats or one of them died, and by a new table after FIRST_PROBE populations: what the model
+                            finds likely may be where the table guesses too low. A table that ended with flat begins
+                            with it
     tried both              the one with the higher mean log over its last RECENT populations
     flat is used            the learned one is probed before every RETRY-th population, as the table improves
 
@@ -26,6 +28,8 @@ Kind = Literal["learned", "flat"]
 
 RECENT, RETRY = 4, 4
 SPREAD, DEATH = 2.0, 10.0
+FIRST_PROBE = 2
+"""Populations of a new table before it is first compared."""
 WARM = 4
 """Populations that a table has learned from before the spread of those that follow is judged."""
 
@@ -48,7 +52,8 @@ def choose_probe(history: Sequence[Outcome], begins_flat: bool) -> Kind | None:
     learned, flat = _recent(history, "learned"), _recent(history, "flat")
     if has_fallen_back(history, begins_flat):
         return "learned" if history and sum(one.counts for one in history) % RETRY == 0 else None
-    return "flat" if not flat and _is_doubtful(learned) else None
+    is_new = len(history) == FIRST_PROBE and history[0].populations == 0
+    return "flat" if not flat and (is_new or _is_doubtful(learned)) else None
 
 
 def choose_kind(history: Sequence[Outcome], begins_flat: bool) -> Kind:
