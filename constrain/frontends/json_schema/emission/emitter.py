@@ -30,7 +30,7 @@ from ..shapes.value_emitter import ValueEmitter
 from ..strings import string_sets
 from ..strings.nested_regex_format import NestedPart
 from ..strings.string_sets import StringCase
-from .plain_values import PlainEmitter, emit_constants, emit_plain_options, emit_types, list_texts
+from .plain_rules import PlainEmitter, emit_constants, emit_plain_options, emit_types, list_texts
 
 __all__ = ["LazyRules", "SchemaEmitter"]
 
