@@ -25,7 +25,8 @@ from ...base.file_names import check_file_name
 from ...engine.constraint import Constraint
 from .constraint_tables import drop_table, keep_table, renumber_table, take_table
 from .state_numbers import StateNumbers
-from .value_table import HORIZONS, PACES, ValueTable
+from .value_backups import MOST_SHIFT
+from .value_table import HORIZONS, PACES, SMALLEST, ValueTable
 
 __all__ = ["load_table", "save_table"]
 
@@ -161,11 +162,12 @@ def _check_table(arrays: dict[str, NDArray[Any]], constraint: Constraint) -> Val
     _check(bool((np.diff(pairs) > 0).all()), "pairs not ascending")
     _check(not len(pairs) or (pairs[0] >= 0 and pairs[-1] < states * size), "pairs out of range")
     _check(bool(((logs <= 0) & (logs > -1000)).all()), "values outside (0, 1]")
-    _check(bool((np.abs(arrays["pair_logs"]) < 1000).all()), "shifts out of range")
+    _check(bool((np.abs(arrays["pair_logs"]) <= MOST_SHIFT).all()), "shifts out of range")
     for name in ("counts", "pair_counts"):
         values = arrays[name].astype(np.float64)
         _check(bool(((values >= 0) & (values <= MOST_COUNT)).all()), "counts out of range")
-    _check(len(line) == 2 and all(np.isfinite(line)) and line[1] <= 0, "the line")
+    # A slope is a mean of slopes between whole numbers of bytes, whose log-values are in [SMALLEST, 0].
+    _check(len(line) == 2 and abs(line[0]) <= MOST_COUNT and 2 * SMALLEST <= line[1] <= 0, "the line")
     numbers = StateNumbers(-1)
     numbers.examples = [tuple(tokens[a:b]) for a, b in zip(starts, starts[1:])]
     return ValueTable(

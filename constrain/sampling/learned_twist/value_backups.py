@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from .value_table import HORIZONS, PACES, SMALLEST, ValueTable, count_horizons, fit_line, guess_logs
 from .visited_prefixes import VisitedPrefix, VisitedPrefixes
 
-__all__ = ["back_up", "measure_gap"]
+__all__ = ["MOST_SHIFT", "back_up", "measure_gap"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
