@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import constrain
-from constrain.base.errors import ArgumentError, ConstrainError
+from constrain.base.errors import ArgumentError, ConstrainError, LimitError
 from constrain.integrations.transformers_models import load_model
 from constrain.sampling import Hmm, NGram
 from constrain.sampling.research.model_samples import sample_model
@@ -176,3 +176,43 @@ def test_what_cannot_be_distilled() -> None:
         NGram.distil(made("gpt2").model, constraint, n=1, rng=rng, max_tokens=3, tokenizer=made("gpt2").tokenizer)
     with pytest.raises(ValueError, match="smoothing"):
         NGram.distil(lm, constraint, n=1, rng=rng, max_tokens=3, smoothing="laplace")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "error", "message"),
+    [
+        (NGram, {"constraint": "a+"}, TypeError, "constraint is a str: make one with constrain.compile"),
+        (Hmm, {"constraint": constrain.compile(LETTERS, regex="a").matcher()}, TypeError, "constraint is a Matcher"),
+        (NGram, {"prompts": None}, TypeError, r"prompts is None: give a list; \[None\] stands for no prompt"),
+        (Hmm, {"prompts": iter([None])}, TypeError, "prompts is .*: give a list"),
+        (NGram, {"order": -1}, ArgumentError, "order must be 0 or more, not -1"),
+        (NGram, {"order": 1.5, "smoothing": "kneser_ney"}, TypeError, "order is 1.5: it is a whole number from 0 on"),
+        (NGram, {"contexts": "many"}, TypeError, "contexts is 'many': it is a whole number from 0 on"),
+        (Hmm, {"states": 0}, ArgumentError, "states must be 1 or more, not 0"),
+        (Hmm, {"states": 1.5}, TypeError, "states is 1.5"),
+        (Hmm, {"states": 10**7}, LimitError, "10000000 states"),
+        (Hmm, {"states": 10_000}, LimitError, "Moves between 10000 states are more than 64,000,000 numbers"),
+        (Hmm, {"rounds": -1}, ArgumentError, "rounds must be 0 or more, not -1"),
+    ],
+)
+def test_wrong_options_are_named_before_the_model_is_asked(
+    kind: Any, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    class Unasked:
+        def next_logprobs(self, prefixes: list[list[int]]) -> Any:
+            pytest.fail("the model was asked")
+
+    constraint = constrain.compile(LETTERS, regex="a+")
+    given = {"constraint": constraint, "n": 1, "rng": np.random.default_rng(0), "max_tokens": 3, **options}
+    with pytest.raises(error, match=message):
+        kind.distil(Unasked(), **given)
+
+
+def test_what_is_learned_from_texts_has_checked_options() -> None:
+    with pytest.raises(ArgumentError, match="order must be 0 or more"):
+        NGram.of_texts([[0]], end=END, size=SIZE, order=-1, smoothing="witten_bell")
+    with pytest.raises(ArgumentError, match="contexts must be 0 or more"):
+        NGram.of_rows([([], np.full(SIZE, 1 / SIZE))], order=1, contexts=-1)
+    for states, error in ((0, ArgumentError), (10**5, LimitError)):
+        with pytest.raises(error, match="states"):
+            Hmm.fit([[0]], states=states, end=END, size=SIZE, rng=np.random.default_rng(0))

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError, LimitError
+from ..core.sampler_arguments import check_counts
 from .baum_welch import Counts, TrainingTexts, count_assigned, count_expected
 from .model_samples import sample_model
 
@@ -33,7 +34,7 @@ REMEMBERED = 2_000
 REACH = 64
 """A belief is continued from a cached prefix at most this many tokens shorter, or else computed from the start."""
 MOST_CELLS = 64_000_000
-"""Maximum number of states times tokens; the rows then take half a gigabyte."""
+"""Maximum number of states times tokens, and times states; the rows then take half a gigabyte each."""
 SMALLEST = 1e-9
 """Weight of the uniform distribution that `fit` mixes into every distribution, so that no probability becomes 0."""
 
@@ -45,7 +46,7 @@ class Hmm:
 
     start: float64 [K], move: float64 [K, K], emit: float64 [K, V]: probabilities, each row summing to 1 to within 1e-6;
     rows are then normalised. log_likelihoods: of the texts that `fit` or `distil` learned from (nats), before each step
-    and after the last. Raises ValueError for other rows, LimitError for more than MOST_CELLS cells.
+    and after the last. Raises ValueError for other rows, LimitError for more than MOST_CELLS cells of `emit` or `move`.
     """
 
     def __init__(
@@ -65,8 +66,7 @@ class Hmm:
         if self.start.ndim != 1 or self.move.shape != (states, states) or self.emit.shape[:-1] != (states,):
             shapes = [list(rows.shape) for rows in (self.start, self.move, self.emit)]
             raise ArgumentError(f"start, move and emit are {shapes}: they must be [K], [K, K] and [K, V]")
-        if self.emit.size > MOST_CELLS:
-            raise LimitError(f"{states} states of {self.emit.shape[1]} tokens are more than {MOST_CELLS:,} numbers.")
+        check_size(states, self.emit.shape[1])
         self._beliefs: OrderedDict[tuple[int, ...], Floats] = OrderedDict()
 
     def belief(self, prefix: Sequence[int]) -> Floats:
@@ -113,6 +113,7 @@ class Hmm:
         """Make a random model of a vocabulary of `size` tokens, with rows from a Dirichlet distribution of
         concentration `peaked`.
         """
+        check_size(states, size)
         concentration = np.full(states, peaked)
         return cls(
             rng.dirichlet(concentration),
@@ -136,6 +137,7 @@ class Hmm:
         No step decreases the likelihood of the texts, except for the SMALLEST mixture. texts: token sequences without
         the end token, which is `end`; size: of the vocabulary.
         """
+        check_counts(0, rounds=rounds)
         training = TrainingTexts.of([[*text, end] for text in texts])
         return cls.random(states, size, rng=rng, peaked=1.0).improve(training, rounds)
 
@@ -177,10 +179,13 @@ class Hmm:
         Hmm
             With the log-likelihood before each step and after the last one as `log_likelihoods`.
         """
+        check_size(states, 1)
+        check_counts(0, rounds=rounds)
         samples = sample_model(
             model, constraint, n=n, rng=rng, max_tokens=max_tokens, tokenizer=tokenizer, prompts=prompts,
             temperature=temperature, batch=batch,
         )  # fmt: skip
+        check_size(states, samples.size)
         seen = np.unique([token for text in samples.texts for token in text])
         others = np.setdiff1d(np.arange(samples.size), seen)
         numbers = np.full(samples.size, len(seen))
@@ -213,6 +218,17 @@ class Hmm:
     def reestimate(self, texts: Sequence[Sequence[int]]) -> Hmm:
         """Return the model after one step of Baum-Welch on texts with end tokens: the normalised expected counts."""
         return self.improve(TrainingTexts.of(texts), 1)
+
+
+def check_size(states: int, tokens: int) -> None:
+    """Raise TypeError, ArgumentError or LimitError unless a model may have this many states and tokens."""
+    check_counts(1, states=states)
+    if states * tokens > MOST_CELLS:
+        raise LimitError(f"{states} states of {tokens} tokens are more than {MOST_CELLS:,} numbers.")
+    if states * states > MOST_CELLS:
+        raise LimitError(
+            f"Moves between {states} states are more than {MOST_CELLS:,} numbers.", hint="Use fewer states."
+        )
 
 
 def normalise_rows(rows: NDArray[np.floating[Any]], name: str) -> Floats:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.errors import ArgumentError, check_type
+from ...base.errors import ArgumentError, check_type, describe_value
 from ...base.extensions import find_extension
 from ..core.language_model import LanguageModel, rows_after
 from ..core.masked_sampling import Proposal, allowed_tokens, pick_token
 from ..core.results import log_sum
-from ..core.sampler_arguments import check_counts
+from ..core.sampler_arguments import check_constraint, check_counts, check_masks
 
 if TYPE_CHECKING:
     from ...engine.constraint import Constraint
@@ -95,6 +95,11 @@ def sample_model(
     """
     check_counts(1, n=n, max_tokens=max_tokens, batch=batch)
     check_type("rng", rng, np.random.Generator, "give numpy.random.default_rng(seed)")
+    if constraint is not None:
+        check_constraint(constraint)
+        check_masks(constraint, "distil")
+    if not isinstance(prompts, Sequence):
+        raise TypeError(f"prompts is {describe_value(prompts)}: give a list; [None] stands for no prompt")
     if isinstance(prompts, (str, bytes)) or not len(prompts):
         raise ArgumentError("prompts must be a list with at least one prompt", hint="[None] stands for no prompt.")
     if tokenizer is None and constraint is not None and isinstance(model, LanguageModel):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError, LimitError, check_choice
+from ..core.sampler_arguments import check_counts
 from .model_samples import sample_model
 from .ngram_smoothing import BEGIN, SMALLEST, SMOOTHINGS, Context, choose_contexts
 
@@ -100,6 +101,7 @@ class NGram:
         A context's distribution is the mean of its rows mixed with the distribution it backs off to, which counts as
         one row. Only the `contexts` most frequent longer contexts are kept.
         """
+        check_counts(0, order=order, contexts=contexts)
         sums = _RowSums(order)
         for before, row in rows:
             sums.add(before, row)
@@ -122,6 +124,7 @@ class NGram:
         "kneser_ney": see `ngram_smoothing`.
         """
         check_choice("smoothing", smoothing, ("mean", *SMOOTHINGS))
+        check_counts(0, order=order, contexts=contexts)
         if smoothing != "mean":
             return cls._of_texts_with_ends([[*text, end] for text in texts], size, order, contexts, smoothing)
         unit = np.eye(size) if size <= 4096 else None
@@ -173,6 +176,7 @@ class NGram:
         NGram
         """
         check_choice("smoothing", smoothing, ("rows", *SMOOTHINGS))
+        check_counts(0, order=order, contexts=contexts)
         sums = _RowSums(order)
 
         def read_row(before: list[int], row: NDArray[np.floating[Any]]) -> None:
