@@ -22,7 +22,7 @@ from .coreachable_stacks import CoReachableStacks
 from .lalr_tables import Lalr
 from .lexeme_boundaries import LexemeBoundaries
 from .productions import Productions
-from .scanner import Scanner
+from .scanner_tables import Scanner
 
 __all__ = ["IndentationLayout", "Parser", "ProductOrigin"]
 
@@ -251,8 +251,9 @@ class Parser:
         states, terminals = np.nonzero(action < 0)
         last_rule_first = rules + action[states, terminals]
         keys = states * rules + last_rule_first
-        found = np.unique(keys)
-        entry = np.searchsorted(found, keys)  # in a tenth of the time that `return_inverse` takes
+        ordered = np.sort(keys)
+        found = ordered[np.diff(ordered, prepend=-1) > 0]
+        entry = np.searchsorted(found, keys)  # `np.unique` sorts indices, in ten times the time, or imports `numpy.ma`
         chosen = np.zeros((len(found), self.terminals), np.bool_)
         chosen[entry, terminals] = True
         offsets = np.searchsorted(found, rules * np.arange(len(action) + 1))

@@ -26,7 +26,7 @@ from ...cache.sealed_files import prune_folder, read_sealed, write_sealed
 from ...lalr.lalr_tables import Lalr
 from ...lalr.parser_code import IndentationLayout, Parser
 from ...lalr.productions import Productions
-from ...lalr.scanner import Scanner
+from ...lalr.scanner_tables import Scanner
 from .lark_imports import ImportReader, Module, ModuleNotFound
 
 __all__ = ["CachedParser"]
