@@ -24,10 +24,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+
+from constrain.kernels.native.native_library import find_compiled
 
 from .corpus import Case, Instance, Llama3
 from .curves import draw_plot
@@ -75,13 +79,16 @@ SECONDS = 900
 LEVEL = 1
 """What valgrind emulates, of the levels of the target linux-x86_64: x86-64-v3."""
 COMPILE = f"""
-from constrain.kernels.jit.precompile import compile_for_host
-from constrain.kernels.native.native_library import compute_source_hash
-compile_for_host(compute_source_hash(), lambda done, count: None, {LEVEL})
+from constrain.kernels.native.library_cache import list_libraries
+from constrain.kernels.native.native_library import SUFFIX, TABLE, compute_source_hash, name_platform, open_library
+libraries = map(open_library, list_libraries(compute_source_hash(), name_platform(), SUFFIX))
+if not any(find and find(TABLE + "{LEVEL}") for find in libraries):
+    from constrain.kernels.jit.precompile import compile_for_host
+    compile_for_host(compute_source_hash(), lambda done, count: None, {LEVEL})
 """
 COPIES = {"GLIBC_TUNABLES": "glibc.cpu.x86_rep_movsb_threshold=1000000000:glibc.cpu.x86_rep_stosb_threshold=1000000000"}
 """valgrind counts an instruction that repeats itself once for every byte: copies shall not be made of it."""
-OWN = {"constrain": "/kernels", "constrain-any": "/kernels", "llguidance": "/llguidance/", "xgrammar": "/xgrammar/"}
+OWN = {name: "/kernels" if name.startswith("constrain") else f"/{name}/" for name in ENGINES}
 """What the path of an engine's compiled code contains."""
 LABEL = re.compile(r"^desc: Trigger: Client Request: (.*)$", re.M)
 
@@ -136,10 +143,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     environment = {**os.environ, **COPIES, "PYTHONHASHSEED": "0"}
     with console.status("compiling kernels for x86-64-v3"):
         subprocess.run([sys.executable, "-c", COMPILE], env=environment, check=True)
-    counts: dict[str, dict[str, int]] = {}
-    for name in options.engines:
-        with console.status(f"{name}, under valgrind (minutes)"):
-            counts[name] = count_instructions(name, options.vocabulary, environment)
+    with console.status("engines under valgrind, side by side (minutes)"), ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = pool.map(partial(count_instructions, options.vocabulary, environment), options.engines)
+        counts = dict(zip(options.engines, found, strict=True))
     vocabulary = Llama3(options.vocabulary)
     lengths = {case: len(vocabulary.encode(spell_instance(case))) for case in CASES}
     rows = summarise_counts(counts, lengths)
@@ -162,8 +168,8 @@ def spell_instance(name: str) -> str:
     return json.dumps(CASES[name][1], ensure_ascii=False)
 
 
-def count_instructions(name: str, vocabulary: Path, environment: dict[str, str]) -> dict[str, int]:
-    """Run one engine under valgrind: instructions by label."""
+def count_instructions(vocabulary: Path, environment: dict[str, str], name: str) -> dict[str, int]:
+    """Run one engine under valgrind: instructions by label. They do not depend on what else the machine does."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
             "valgrind", "--tool=callgrind", "--instr-atstart=no", "--smc-check=all-non-file",
@@ -203,6 +209,8 @@ def sum_by_object(text: str) -> dict[str, int]:
 
 def run_under_valgrind(name: str, vocabulary: Llama3) -> None:
     """What valgrind runs: prepares the engine uncounted, then counts every case."""
+    if OWN[name] == "/kernels" and find_compiled() is None:
+        raise RuntimeError("the sources of the kernels have changed; under valgrind they would compile for hours")
     engine = ENGINES[name](vocabulary)
     measure_schema(engine, tokenise_case(WARM, vocabulary))
     requests = Requests()

@@ -52,14 +52,20 @@ vocabulary = constrain.Vocabulary.bytes(); lap("vocabulary")
 LLAMA = """
 vocabulary = constrain.Vocabulary.from_tiktoken({ranks!r}); lap("vocabulary")
 """
-MASK = """
+COMPILE_SCHEMA = """
 constraint = constrain.compile(vocabulary, schema={schema!r}); lap("compile")
+"""
+COMPILE_GRAMMAR = """
+import constrain.grammars
+constraint = constrain.compile(vocabulary, grammar=constrain.grammars.text("python")); lap("compile")
+"""
+MASK = """
 from constrain.vocabulary.mask_table_cache import find_mask_table
 find_mask_table(vocabulary); lap("table")
 matcher = constraint.matcher(); lap("matcher")
 matcher.mask(); lap("mask")
-from constrain.compilation.compile_caches import programs
-programs.flush()
+from constrain.compilation.compile_caches import flush_caches
+flush_caches()
 """
 
 
@@ -74,8 +80,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = {"schema": SCHEMA, "ranks": str(options.vocabulary)}
         for what, text in (
             ("the floor: numpy", FLOOR),
-            ("bytes as tokens", (IMPORTS + BYTES + MASK).format(**given)),
-            ("Llama 3", (IMPORTS + LLAMA + MASK).format(**given)),
+            ("bytes as tokens", (IMPORTS + BYTES + COMPILE_SCHEMA + MASK).format(**given)),
+            ("Llama 3", (IMPORTS + LLAMA + COMPILE_SCHEMA + MASK).format(**given)),
+            ("Llama 3, python.lark", (IMPORTS + LLAMA + COMPILE_GRAMMAR + MASK).format(**given)),
         ):
             rows.append(measure_process(what, PROGRAM % text, environment, options.times))
     print_parts(rows)

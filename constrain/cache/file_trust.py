@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..base.reserved_memory import HUGE_PAGE, map_buffer
+
 __all__ = ["is_trusted", "make_folder", "open_folder", "read_file"]
 
 FOREIGN = stat.S_IWGRP | stat.S_IWOTH
@@ -83,7 +85,7 @@ def make_folder(folder: Path) -> None:
             continue
 
 
-def read_file(folder: int, name: str, most: int) -> bytes | None:
+def read_file(folder: int, name: str, most: int) -> memoryview | None:
     """Read a trusted file of at most `most` bytes from an open folder. Return None if that is not possible.
 
     The file is copied rather than mapped into memory: if another process truncated a mapped file, reading it would kill
@@ -104,12 +106,13 @@ def read_file(folder: int, name: str, most: int) -> bytes | None:
         os.close(handle)
 
 
-def _read_all(handle: int, size: int) -> bytes | None:
-    """Read `size` bytes. Return None if the file has become shorter."""
-    data = os.read(handle, size)
-    while len(data) < size:
-        more = os.read(handle, size - len(data))
-        if not more:
+def _read_all(handle: int, size: int) -> memoryview | None:
+    """Read `size` bytes; many begin at a page of memory. Return None if the file has become shorter."""
+    buffer = map_buffer(size) if size >= HUGE_PAGE else memoryview(bytearray(size))
+    first = 0
+    while first < size:
+        count = os.readv(handle, [buffer[first:]])
+        if not count:
             return None
-        data += more
-    return data
+        first += count
+    return buffer.toreadonly()

@@ -78,7 +78,7 @@ def read_sealed(path: Path, key: bytes, root: Path | None = None) -> memoryview 
         data = None if folder is None else read_file(folder, path.name, MOST_BYTES)
     if data is None or len(data) < HEAD:
         return None
-    content = memoryview(data)[HEAD:]
+    content = data[HEAD:]
     return content if data[:HEAD] == seal_file(key, path.name, [content]) else None
 
 

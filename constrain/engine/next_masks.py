@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..kernels import layout as at
+from ..kernels.call_layout import FIRST_TOKEN
 from ..kernels.entry_points import address_of, fill_next_masks, list_likely
-from ..kernels.next_masks import FIRST_TOKEN
 
 if TYPE_CHECKING:
     from .state_cache import StateCache

@@ -26,3 +26,8 @@ HISTORY_ITEM: Final = 1  # the token, or -1 - i for the i-th text that was accep
 
 GROUP: Final = 64
 """Words of a mask whose masses are summed together: about the square root of the words of a large vocabulary."""
+
+LONGEST_RUN: Final = 12
+"""Repetitions of a letter or a digit after which `next_masks.fill_next_masks` makes masks: most tokens have no more."""
+FIRST_TOKEN: Final = 256 + 2 * LONGEST_RUN
+"""The place of token 0 in the order of `next_masks`: before it are the bytes, and the repetitions."""

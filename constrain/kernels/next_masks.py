@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .call_layout import FIRST_TOKEN, LONGEST_RUN
 from .context_views import at, count_ones, lowest_bit, size, view
 from .jit.compilation import entry, kernel
 from .masks import fill_mask
@@ -27,9 +28,6 @@ from .record_layout import HAS_CANDIDATES, IS_MEMBER, IS_NAMING, IS_OPEN, MASK_B
 
 BYTES = 256
 LETTER, DIGIT = 97, 48
-LONGEST_RUN = 12
-"""Repetitions of a byte that are followed: most tokens have no more characters."""
-FIRST_TOKEN = BYTES + 2 * LONGEST_RUN
 LARGE_ROW = 1_500
 """Tokens of a row from which on they are left out."""
 MOST_TOKENS = 64

@@ -22,7 +22,7 @@ from ..base.cached_property import cached_property
 from ..base.work import spend_work
 from .lalr_tables import Lalr
 from .productions import propagate_sets
-from .scanner import END_OF_TEXT, Scanner
+from .scanner_tables import END_OF_TEXT, Scanner
 
 __all__ = ["LexemeBoundaries", "ContextTerminals"]
 

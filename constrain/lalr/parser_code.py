@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal
 
@@ -22,12 +22,14 @@ from .coreachable_stacks import CoReachableStacks
 from .lalr_tables import Lalr
 from .lexeme_boundaries import LexemeBoundaries
 from .productions import Productions
-from .scanner import Scanner
+from .scanner_tables import Scanner
 
 __all__ = ["IndentationLayout", "Parser", "ProductOrigin"]
 
 Ints = NDArray[np.int32]
 DeadEnds = Literal["", "table", "lexer"]
+DEAD_ROW = -1
+"""Key of the last row of a block's P_DELTA, that of one more state from which nothing is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,7 @@ class Parser:
         scanner = self.scanner
         digest = blake2b(digest_size=16)
         for part in (scanner.delta, scanner.accept, scanner.accept_table, self.possible):
-            digest.update(np.ascontiguousarray(part).tobytes())
+            digest.update(np.ascontiguousarray(part).reshape(-1).data)
         digest.update(repr((self.layout.newline, self.layout.tab) if self.layout else None).encode())
         return digest.digest()
 
@@ -181,9 +183,9 @@ class Parser:
 
     def block(self, base: int, index: int) -> Ints:
         """Return the int32 parser block for address `base` of the code, as parser number `index` of its program."""
-        table, scanner = self.table, _with_dead_end(self.scanner)
+        table, scanner, dead_end = self.table, self.scanner, len(self.scanner.delta)  # one more state, without bytes
         possible = np.concatenate([self.possible, np.zeros((1, self.words), np.int32)])
-        scan = np.where(self.scan < 0, len(self.scanner.delta), self.scan)
+        scan = np.where(self.scan < 0, dead_end, self.scan)
         states, terminals = table.action.shape
         reduces, rules = self._reductions()
         kinds = np.zeros(terminals, np.int32)
@@ -193,7 +195,9 @@ class Parser:
             kinds[list(self.layout.closing)] = at.CLOSING
         kinds[list(self.ignored)] = at.IGNORED  # Last: ignored terminals do not reach the Indenter.
         certain = (scanner.accept_table >= 0).all(1) & (scanner.accept_table == scanner.accept_table[:, :1]).all(1)
-        live_bytes = np.packbits(scanner.delta >= 0, axis=1, bitorder="little").view(np.int32)
+        live_bytes = np.zeros((dead_end + 1, 8), np.int32)
+        live_bytes[:-1] = np.packbits(scanner.delta >= 0, axis=1, bitorder="little").view(np.int32)
+        accept = np.append(scanner.accept, np.int32(0))
         kinds_of_class, class_of = np.unique(possible, axis=0, return_inverse=True)
         first = np.bitwise_or.reduce(live_bytes[scan], axis=0)
         parts = {
@@ -207,7 +211,8 @@ class Parser:
             at.P_RULES: rules,
             at.P_SCAN: scan,
             at.P_DELTA: scanner.delta,
-            at.P_ACCEPT: scanner.accept << 1 | certain[scanner.accept],
+            DEAD_ROW: np.full(256, -1, np.int32),
+            at.P_ACCEPT: accept << 1 | certain[accept],
             at.P_ACCEPT_TABLE: scanner.accept_table,
             at.P_POSSIBLE: possible,
             at.P_BYTES: live_bytes,
@@ -217,12 +222,14 @@ class Parser:
             at.P_CLASS: class_of.ravel(),
             at.P_KINDS_OF_CLASS: kinds_of_class,
         }
-        head = np.zeros(at.P_W, np.int64)
-        offset, pieces = base + at.P_W, []
+        block = np.empty(at.P_W + sum(part.size for part in parts.values()), np.int32)
+        head, end = block[: at.P_W], at.P_W
+        head[:] = 0
         for slot, part in parts.items():
-            head[slot] = offset
-            pieces.append(np.ascontiguousarray(part, np.int32).ravel())
-            offset += part.size
+            if slot != DEAD_ROW:
+                head[slot] = base + end
+            block[end : end + part.size] = part.ravel()
+            end += part.size
         head[[at.P_STATES, at.P_TERMINALS, at.P_NONTERMINALS]] = states, terminals, len(table.nonterminals)
         head[[at.P_WORDS, at.P_START, at.P_INDEX, at.P_CLASSES]] = self.words, table.start, index, len(kinds_of_class)
         head[at.P_DEAD_ENDS] = ("", "table", "lexer").index(self.dead_ends)
@@ -230,7 +237,7 @@ class Parser:
         head[[at.P_NEWLINE, at.P_INDENT, at.P_DEDENT, at.P_TAB]] = (
             (layout.newline, layout.indent, layout.dedent, layout.tab) if layout else (-1, -1, -1, 0)
         )
-        return np.concatenate([head.astype(np.int32), *pieces])
+        return block
 
     def _bits(self, chosen: NDArray[np.bool_]) -> Ints:
         """Return int32[rows, words]: the letters of the chosen terminals of each row, as bits."""
@@ -243,7 +250,10 @@ class Parser:
         action, rules = self.table.action, len(self.table.left)
         states, terminals = np.nonzero(action < 0)
         last_rule_first = rules + action[states, terminals]
-        found, entry = np.unique(states * rules + last_rule_first, return_inverse=True)
+        keys = states * rules + last_rule_first
+        ordered = np.sort(keys)
+        found = ordered[np.diff(ordered, prepend=-1) > 0]
+        entry = np.searchsorted(found, keys)  # `np.unique` sorts indices, in ten times the time, or imports `numpy.ma`
         chosen = np.zeros((len(found), self.terminals), np.bool_)
         chosen[entry, terminals] = True
         offsets = np.searchsorted(found, rules * np.arange(len(action) + 1))
@@ -283,12 +293,3 @@ class Parser:
                     visited.add(pair)
                     queue.append(pair)
         return letters
-
-
-def _with_dead_end(scanner: Scanner) -> Scanner:
-    """Return the scanner with one more state, from which nothing is accepted."""
-    return replace(
-        scanner,
-        delta=np.concatenate([scanner.delta, np.full((1, 256), -1, np.int32)]),
-        accept=np.append(scanner.accept, np.int32(0)),
-    )

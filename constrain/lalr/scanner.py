@@ -1,4 +1,4 @@
-"""The scanner of a grammar, as a DFA over bytes: the terminal that a lexer which tries them in order would match.
+"""Construction of a scanner, a DFA over bytes: the terminal that a lexer which tries them in order would match.
 
 A state is the ordered list of threads (`ordered_threads`) of the terminals tried, without repeats, truncated after the
 first one that has matched: earlier threads win if they match later, and later ones never can. The lexeme that a
@@ -28,11 +28,9 @@ from ..automata.thread_steps import DoneStep, TerminalPrograms
 from ..base.errors import LimitError, UnsupportedError
 from ..base.work import spend_work
 from .dominated_matches import is_dominated
+from .scanner_tables import END_OF_TEXT, Scanner
 
-__all__ = ["END_OF_TEXT", "Scanner", "TerminalList", "build_scanner"]
-
-END_OF_TEXT = 256
-"""Column of `accept_table` for the end of the text."""
+__all__ = ["TerminalList", "build_scanner"]
 
 WORK = 64
 """Listed threads allowed per state of the limit, as in the regex front end."""
@@ -65,31 +63,6 @@ class TerminalList:
 
     terminals: tuple[int, ...]
     keywords: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Scanner:
-    """The tables of a scanner; a co-reachable DFA over bytes with read-only arrays.
-
-    Attributes
-    ----------
-    delta : int32[n, 256]
-        Next state, or -1 (dead).
-    accept : int32[n]
-        Row of `accept_table`; row 0 is all -1, for a state that accepts nothing.
-    accept_table : int32[k, 257]
-        The terminal accepted given the next byte (256: end of text), or -1.
-    possible : uint64[n, words]
-        The terminals that the state or a later one accepts, bit t % 64 of word t // 64.
-    starts : int32[lists]
-        Start state of each list, which accepts nothing; -1 if it never matches.
-    """
-
-    delta: NDArray[np.int32]
-    accept: NDArray[np.int32]
-    accept_table: NDArray[np.int32]
-    possible: NDArray[np.uint64]
-    starts: NDArray[np.int32]
 
 
 def build_scanner(programs: TerminalPrograms, lists: Sequence[TerminalList], *, max_states: int) -> Scanner:

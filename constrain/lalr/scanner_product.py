@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ..automata.boolean_operations import too_many_states
 from ..base.work import spend_work
 from .productions import propagate_sets
-from .scanner import END_OF_TEXT, Scanner
+from .scanner_tables import END_OF_TEXT, Scanner
 
 __all__ = ["UNCHANGED", "AnnotatedTerminal", "ScannerProduct", "multiply_scanner"]
 

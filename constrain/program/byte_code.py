@@ -159,13 +159,15 @@ class ByteCode(ABC):
             )
         return self._bind(node)
 
-    def append(self, values: list[int] | tuple[int, ...] | bytes | array[int]) -> int:
+    def append(self, values: list[int] | tuple[int, ...] | bytes | array[int] | NDArray[np.int32]) -> int:
         """Append words to the code and return their address. Raise LimitError if the code becomes too large."""
         first = len(self.words)
         if first + len(values) > CODE_LIMIT:
             raise LimitError("the constraint's byte-code is too large", hint="Split the grammar or schema.")
         if isinstance(values, list):
             self.words.fromlist(values)  # takes half the time
+        elif isinstance(values, np.ndarray):
+            self.words.frombytes(values.data.cast("B"))
         else:
             self.words.extend(values)
         return first
@@ -185,7 +187,7 @@ class ByteCode(ABC):
         for block, known in self.parsers.items():
             if known is parser:
                 return block
-        block = self.append(array("i", parser.block(len(self.words), len(self.parsers)).tobytes()))
+        block = self.append(parser.block(len(self.words), len(self.parsers)))
         self.parsers[block] = parser
         return block
 

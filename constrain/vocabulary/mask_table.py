@@ -70,9 +70,10 @@ def data_address(array: NDArray[np.int32]) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def reserve_table(length: int) -> NDArray[np.int32]:
-    """Return an array of a table, all 0, of which only the pages that are written take memory."""
-    pages = map_pages(4 * max(1, length), "the mask table of the vocabulary", "Use fewer vocabularies at once.")
+def reserve_table(length: int, filled: int = 0) -> NDArray[np.int32]:
+    """Return an array of a table, all 0, of which only written pages take memory; `filled` words are written soon."""
+    hint = "Use fewer vocabularies at once."
+    pages = map_pages(4 * max(1, length), "the mask table of the vocabulary", hint, 4 * filled)
     return np.frombuffer(pages, np.int32)
 
 
@@ -120,6 +121,7 @@ class MaskTable:
         self.trie_names: dict[int, bytes] = {}  # by root
         self.machine_keys: dict[int, tuple[bytes, int]] = {}  # key of the language, and mode
         nodes = int(vocabulary.offsets[-1]) + 2
+        filled = {slot: len(array) for slot, array in (stored or {}).items()}
         self.arrays: dict[int, NDArray[np.int32]] = {
             at.TABLE: np.zeros(at.HEAD_W, np.int32),
             at.ENDS: np.array(vocabulary.eos_ids, np.int32),
@@ -129,7 +131,7 @@ class MaskTable:
             at.MACHINES: reserve_table(2 * LEAF_STATES),
             at.DFAS: reserve_table(TRIE_WORDS),
             at.ROWS: reserve_table(max(64, ROW_BYTES // (4 * self.words)) * self.words),
-            at.TRIE: reserve_table(2 * (nodes + TRIE_WORDS)),
+            at.TRIE: reserve_table(2 * (nodes + TRIE_WORDS), filled.get(at.TRIE, 0)),
             at.TRIE_EDGES: reserve_table(nodes + TRIE_WORDS),
             at.TRIE_TOKENS: reserve_table(2 * (vocabulary.size + TRIE_WORDS)),
             at.TRIE_END: reserve_table(nodes),
@@ -137,7 +139,7 @@ class MaskTable:
             at.TRIE_TEMP: reserve_table(4 * TRIE_WORDS),
             at.BLOB: np.frombuffer(bytes(vocabulary.blob) + bytes(-len(vocabulary.blob) % 4 + 4), np.int32),
             at.OFFSETS: vocabulary.offsets,
-            at.BELOW: reserve_table(at.BELOW_W * nodes),
+            at.BELOW: reserve_table(at.BELOW_W * nodes, filled.get(at.BELOW, 0)),
             at.LEX_ROOTS: np.full(at.LEX_CHAINS, -1, np.int32),
             at.LEX_READERS: reserve_table(LEX_READERS * at.READER_W),
             at.LEX_CLASSES: reserve_table(16 * LEX_READERS * at.CLASS_W),

@@ -19,7 +19,7 @@ from constrain.base.options import Limits
 from constrain.frontends.lark.lark_loader import FLAGS, LoadedGrammar, LoadedTerminal, load_grammar
 from constrain.frontends.lark.lexer_terminals import LexerTables, build_lexers
 from constrain.frontends.lark.source_map import SourceMap
-from constrain.lalr.scanner import END_OF_TEXT, Scanner
+from constrain.lalr.scanner_tables import END_OF_TEXT, Scanner
 
 
 def found_by_us(made: LexerTables, lexer: int, text: str) -> tuple[int, int] | None:

@@ -12,7 +12,7 @@ import pytest
 
 import constrain
 from constrain.base.errors import LimitError
-from constrain.base.reserved_memory import NO_RESERVE, map_pages
+from constrain.base.reserved_memory import HUGE_PAGE, NO_RESERVE, map_buffer, map_pages
 from constrain.vocabulary.mask_table import MaskTable
 from constrain.vocabulary.vocabulary import Vocabulary
 
@@ -47,6 +47,20 @@ def test_pages_are_zero_and_private() -> None:
     assert not pages.any()
     pages[5] = 7
     assert pages[5] == 7
+
+
+@pytest.mark.parametrize("size", [0, 1, HUGE_PAGE - 1, HUGE_PAGE + 3])
+def test_buffers_have_their_size_and_are_writable_to_the_end(size: int) -> None:
+    buffer = map_buffer(size)
+    assert len(buffer) == size and bytes(buffer) == bytes(size)
+    buffer[size - 1 :] = b"x" * min(size, 1)
+    assert bytes(buffer[size - 1 :]) == b"x" * min(size, 1)
+
+
+@pytest.mark.parametrize("filled", [1, HUGE_PAGE, 2 * HUGE_PAGE + 5])
+def test_pages_that_are_filled_at_once_are_zero_too(filled: int) -> None:
+    pages = map_pages(3 * HUGE_PAGE, "a test", "none", filled)
+    assert len(pages) >= 3 * HUGE_PAGE and not np.frombuffer(pages, np.int32).any()
 
 
 @pytest.mark.skipif(not NO_RESERVE, reason="addresses are limited by Linux's ulimit -v")

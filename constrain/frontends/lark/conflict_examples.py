@@ -18,7 +18,7 @@ from ...base.options import Limits
 from ...base.work import spend_work
 from ...lalr.lalr_tables import list_overruled_reductions
 from ...lalr.parser_code import Parser
-from ...lalr.scanner import END_OF_TEXT, Scanner
+from ...lalr.scanner_tables import END_OF_TEXT, Scanner
 from .lark_loader import LoadedGrammar
 from .lexer_terminals import build_alone
 

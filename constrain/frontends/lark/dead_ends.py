@@ -16,7 +16,7 @@ from ...lalr.lalr_tables import Lalr
 from ...lalr.lexeme_boundaries import LexemeBoundaries
 from ...lalr.parser_code import DeadEnds
 from ...lalr.productions import Productions
-from ...lalr.scanner import Scanner
+from ...lalr.scanner_tables import Scanner
 
 __all__ = ["find_dead_ends"]
 

@@ -19,7 +19,8 @@ from ...automata.thread_steps import TerminalPrograms
 from ...base.errors import ConstrainError, GrammarError
 from ...base.options import Limits
 from ...base.work import spend_work
-from ...lalr.scanner import END_OF_TEXT, Scanner, TerminalList, build_scanner
+from ...lalr.scanner import TerminalList, build_scanner
+from ...lalr.scanner_tables import END_OF_TEXT, Scanner
 from ..regex import parse_pattern
 from ..regex.ordered_program import write_ordered
 from .lark_loader import FLAGS, LoadedGrammar, LoadedTerminal

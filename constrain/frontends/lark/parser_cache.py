@@ -1,9 +1,10 @@
 """Parser cache: finished parsers on disk, so that a grammar is compiled to tables only once per machine.
 
-The content of a file (sealed, see `cache.sealed_files`) is a line of JSON (the key, the imports, names and shapes of
-arrays), followed by the arrays. The file name is a digest of everything that determines the parser except the imported
-texts: imports are resolved again, in their order, and compared, so that a new file that takes precedence in a folder is
-noticed. lark itself is not imported. Nothing in a file is ever executed.
+The content of a file (sealed, see `cache.sealed_files`) is the length of its head, the head as JSON (the key, the
+imports, names and shapes of arrays), and the arrays, which are used where they lie. The file name is a digest of
+everything that determines the parser except the imported texts: imports are resolved again, in their order, and
+compared, so that a new file that takes precedence in a folder is noticed. lark itself is not imported. Nothing in a
+file is ever executed.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ from ...cache.sealed_files import prune_folder, read_sealed, write_sealed
 from ...lalr.lalr_tables import Lalr
 from ...lalr.parser_code import IndentationLayout, Parser
 from ...lalr.productions import Productions
-from ...lalr.scanner import Scanner
+from ...lalr.scanner_tables import Scanner
 from .lark_imports import ImportReader, Module, ModuleNotFound
 
 __all__ = ["CachedParser"]
 
 SUFFIX = ".parser"
+ALIGNMENT = 8
+"""Bytes of the largest numbers in arrays; the arrays whose numbers are as large come first."""
 MOST_FILES = 64
 MOST_BYTES = 64 << 20
 """Most files and bytes in the cache; the oldest files are removed. The parser of Python takes 2 MB."""
@@ -73,18 +76,18 @@ class CachedParser:
         if data is None:
             return None
         try:
-            line, body = bytes(data).split(b"\n", 1)  # a copy, in which the arrays are aligned
-            head = json.loads(line)
+            first = ALIGNMENT + int.from_bytes(data[:ALIGNMENT], "little")
+            head = json.loads(bytes(data[ALIGNMENT:first]))
             if head["key"] != self.key:
                 return None
             reader = ImportReader(self.import_paths, self.modules)
             if any(digest_texts(reader(base, path)[1]) != found for base, path, found in head["imports"]):
                 return None
-            arrays, first = {}, 0
+            arrays = {}
             for name, kind, shape in head["arrays"]:
                 dtype = np.dtype(kind)
                 count = int(np.prod(shape, dtype=np.int64))
-                arrays[name] = np.frombuffer(body, dtype, count, first).reshape(shape)
+                arrays[name] = np.frombuffer(data, dtype, count, first).reshape(shape)
                 first += count * dtype.itemsize
             return _from_parts(head["facts"], arrays)
         except (OSError, ValueError, KeyError, TypeError, ModuleNotFound):
@@ -93,14 +96,16 @@ class CachedParser:
     def store(self, parser: Parser, imports: Imports) -> None:
         """Write a parser. imports: as in `LoadedGrammar`."""
         facts, arrays = _to_parts(parser)
-        body = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values())
         head = {
             "key": self.key,
             "imports": [[base, path, digest_texts(text)] for base, path, text in imports],
             "facts": facts,
             "arrays": [[name, array.dtype.str, array.shape] for name, array in arrays.items()],
         }
-        write_sealed(self.path, digest_code(), [json.dumps(head).encode() + b"\n", body])
+        line = json.dumps(head).encode()
+        line += b" " * (-len(line) % ALIGNMENT)
+        body = [np.ascontiguousarray(array).data for array in arrays.values()]
+        write_sealed(self.path, digest_code(), [len(line).to_bytes(ALIGNMENT, "little"), line, *body])
         prune_folder(self.folder, SUFFIX, MOST_FILES, MOST_BYTES)
 
 
@@ -117,7 +122,7 @@ def _to_parts(parser: Parser) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     if (layout := parser.layout) is not None:
         values = {each.name: getattr(layout, each.name) for each in fields(layout)}
         facts["layout"] = {name: sorted(v) if isinstance(v, frozenset) else v for name, v in values.items()}
-    return facts, arrays
+    return facts, dict(sorted(arrays.items(), key=lambda item: -item[1].itemsize))
 
 
 def _from_parts(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Parser:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...automata.dfa import LAST, SURROGATES, Dfa, Table
-from ...lalr.scanner import Scanner
+from ...lalr.scanner_tables import Scanner
 
 __all__ = ["find_terminal_dfa"]
 

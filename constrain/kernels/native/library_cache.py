@@ -48,12 +48,12 @@ def find_folder(source_hash: str) -> tuple[Path, Path] | None:
     return home / name, home
 
 
-def digest_content(content: bytes) -> str:
+def digest_content(content: bytes | memoryview) -> str:
     """Return the part of a file's name that depends on its content."""
     return blake2b(content, digest_size=16).hexdigest()
 
 
-def read_files(source_hash: str, platform: str, suffix: str) -> Iterator[tuple[Path, bytes]]:
+def read_files(source_hash: str, platform: str, suffix: str) -> Iterator[tuple[Path, memoryview]]:
     """Yield the files for a platform that are trusted and intact: path and content."""
     where = find_folder(source_hash)
     if where is None:
@@ -73,7 +73,7 @@ def list_libraries(source_hash: str, platform: str, suffix: str) -> Iterator[Pat
 def read_objects(source_hash: str, platform: str) -> list[bytes] | None:
     """Return the objects for a platform, or None."""
     for _, content in read_files(source_hash, platform, OBJECTS):
-        return unpack_objects(content)
+        return unpack_objects(bytes(content))
     return None
 
 
