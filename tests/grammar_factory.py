@@ -174,6 +174,7 @@ LAYOUTS = [
         SPACES, SPACES, Sequence((SPACES, Literal(b","), SPACES)), Sequence((SPACES, Literal(b":"), SPACES)), SPACES
     ),
     Layout(Literal(b"\n "), Literal(b"\n"), Literal(b",\n "), Literal(b": "), EMPTY),
+    Layout(EMPTY, SPACES, Literal(b","), EMPTY, SPACES, b"[", b"]"),
 ]
 DECLARED = ("a", "ab", 'é"', "", "\n")
 CLASSES = [
@@ -190,6 +191,9 @@ scalars: st.SearchStrategy[Node] = st.one_of(
 def object_nodes(draw: st.DrawFn, values: st.SearchStrategy[Node]) -> Object:
     """An Object; whether anything satisfies it is not looked at."""
     names = draw(st.lists(st.sampled_from(DECLARED), unique=True, max_size=3))
+    layout = draw(st.sampled_from(LAYOUTS))
+    if layout.opening == b"[":  # an array of texts
+        values = st.just(EMPTY)
     properties = tuple(
         Property(name, draw(values), draw(st.booleans()), frozenset(draw(st.sets(st.sampled_from(names), max_size=2))))
         for name in names
@@ -206,7 +210,7 @@ def object_nodes(draw: st.DrawFn, values: st.SearchStrategy[Node]) -> Object:
     return Object(
         properties,
         tuple(others),
-        draw(st.sampled_from(LAYOUTS)),
+        layout,
         low,
         draw(st.one_of(st.none(), st.integers(low, low + 2))),
         order,
@@ -278,7 +282,27 @@ FRAGMENTS = {
         b"D7FF",
         b"\x7f",
     ],
-    "objects": [b"{", b"}", b'"', b":", b",", b'{"', b'":', b'","', b',"', b'"a"', b'"a":1', b'"x', b"y", b"1", b"12"]
+    "objects": [
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b'["',
+        b'"]',
+        b'"',
+        b":",
+        b",",
+        b'{"',
+        b'":',
+        b'","',
+        b',"',
+        b'"a"',
+        b'"a":1',
+        b'"x',
+        b"y",
+        b"1",
+        b"12",
+    ]
     + [
         b"null",
         b"\\u0061",

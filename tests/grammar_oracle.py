@@ -315,8 +315,8 @@ class Reference:
         self.objects.append(node)
         first = self.cat(self.expr(layout.open), self.make("key", len(self.objects) - 1, none, NO_CLASS, None))
         closes = self.may_close(node, none, NO_CLASS)
-        bare = self.cat(self.expr(layout.empty), self.literal(b"}")) if closes else self.never
-        return self.cat(self.literal(b"{"), self.alt([first, bare]))
+        bare = self.cat(self.expr(layout.empty), self.literal(layout.closing)) if closes else self.never
+        return self.cat(self.literal(layout.opening), self.alt([first, bare]))
 
     def may_close(self, node: Object, seen: frozenset[str], met: frozenset[int]) -> bool:
         """Whether the object may end with exactly these names, and members of these classes."""
@@ -377,7 +377,7 @@ class Reference:
         node = self.objects[number]
         more = self.cat(self.expr(node.layout.comma), self.make("key", number, seen, met, None))
         closes = self.may_close(node, seen, met)
-        end = self.cat(self.expr(node.layout.close), self.literal(b"}")) if closes else self.never
+        end = self.cat(self.expr(node.layout.close), self.literal(node.layout.closing)) if closes else self.never
         return self.derive(self.alt([more, end]), byte)
 
     def key_if(

@@ -178,7 +178,7 @@ class _Recogniser:
         return out
 
     def object(self, node: Object, place: int) -> set[int]:
-        if self.text[place : place + 1] != b"{":
+        if self.text[place : place + 1] != node.layout.opening:
             return set()
         none = Members(frozenset(), -1, frozenset())
         out = {end + 1 for end in self.ends(node.layout.empty, place + 1) if self.closes(node, end, none)}
@@ -220,7 +220,7 @@ class _Recogniser:
 
     def closes(self, node: Object, place: int, members: Members) -> bool:
         seen = members.seen
-        if self.text[place : place + 1] != b"}" or not within(len(seen), node):
+        if self.text[place : place + 1] != node.layout.closing or not within(len(seen), node):
             return False
         return all(
             (item.name in seen or not item.required) and (item.name not in seen or item.needs <= seen)

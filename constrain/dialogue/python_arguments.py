@@ -147,12 +147,11 @@ class _KeywordArgumentWriter(NodeVisitor[tuple[Node, bool]]):
                 "a nested object may have undeclared keys, which are written as JSON",
                 'Write "additionalProperties": false there, or use another envelope.',
             )
-        lay = node.layout
         properties = tuple(
             Property(prop.name, self.visit(prop.value, False)[0], prop.required, prop.needs) for prop in node.properties
         )
-        around = [self.visit(part, False)[0] for part in (lay.open, lay.close, lay.comma, lay.colon, lay.empty)]
-        return Object(properties, (), type(lay)(*around), node.low, node.high, node.order, node.escapes, node.excluded)
+        layout = node.layout.map(lambda part: self.visit(part, False)[0])
+        return Object(properties, (), layout, node.low, node.high, node.order, node.escapes, node.excluded)
 
     def chars(self, node: Chars, inside: bool) -> Node:
         if inside:
@@ -194,6 +193,8 @@ class _ArgumentLists(NodeVisitor[Node]):
         return Choice(tuple(map(self.visit, node.options)))
 
     def visit_object(self, node: Object) -> Node:
+        if node.is_array:
+            return self.generic_visit(node)
         required = {prop.name for prop in node.properties if prop.required}
         counts = node.low > len(required) or (node.high is not None and node.high < len(node.properties))
         if counts or any(other.required for other in node.others):

@@ -131,7 +131,7 @@ class _XmlWriter(NodeVisitor[list[tuple[Node, bool]]]):
                 return self.members(inner[0])
         if isinstance(node, Choice):
             return Choice(tuple(map(self.members, node.options)))
-        if not isinstance(node, Object):
+        if not isinstance(node, Object) or node.is_array:
             raise refuse_members("the schema is not that of a plain object")
         check_members(node)
         following: Node = self.space

@@ -161,7 +161,7 @@ class _TextLister(NodeVisitor[Texts]):
                     name = Literal(json.dumps(item.name, ensure_ascii=False).encode())
                     parts += [lay.comma if parts else lay.open, name, lay.colon, item.value]
                 inside = [*parts, lay.close] if parts else [lay.empty]
-                yield from self.visit(Sequence((Literal(b"{"), *inside, Literal(b"}"))))
+                yield from self.visit(Sequence((Literal(lay.opening), *inside, Literal(lay.closing))))
 
 
 def _quote(text: str) -> bytes:

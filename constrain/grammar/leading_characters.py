@@ -60,7 +60,7 @@ class _FirstCharacters(NodeVisitor["Dfa | None"]):
     visit_strings = visit_literal
 
     def visit_object(self, node: Object) -> Dfa:
-        return Dfa.from_strings(["{"])
+        return Dfa.from_strings([node.layout.opening.decode()])
 
     def visit_json_string(self, node: JsonString) -> Dfa:
         return Dfa.from_strings(['"'])

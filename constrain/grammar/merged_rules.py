@@ -95,10 +95,9 @@ class _RuleRenamer(NodeRebuilder):
         def rename(part: Node) -> Node:
             return rename_rules(part, self.k)
 
-        lay = node.layout
         return replace(
             node,
             properties=tuple(prop._replace(value=rename(prop.value)) for prop in node.properties),
             others=tuple(other._replace(value=rename(other.value)) for other in node.others),
-            layout=type(lay)(*map(rename, (lay.open, lay.close, lay.comma, lay.colon, lay.empty))),
+            layout=node.layout.map(rename),
         )

@@ -11,7 +11,7 @@ into the automaton with `Dfa.with_length`.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal as OneOf, NamedTuple, Union
 
@@ -206,7 +206,8 @@ class Layout:
     """White space and punctuation of an Object: `{` (empty | open member (comma member)* close) `}`.
 
     A member is a key, `colon` and a value. `comma` and `colon` include the punctuation character and the surrounding
-    white space.
+    white space. `opening` and `closing` are the brackets, each a byte: `[` and `]`, with `colon` and all values empty,
+    write an array of texts that differ, whose items are the keys.
     """
 
     open: Node
@@ -214,6 +215,13 @@ class Layout:
     comma: Node
     colon: Node
     empty: Node
+    opening: bytes = b"{"
+    closing: bytes = b"}"
+
+    def map(self, function: Callable[[Node], Node]) -> Layout:
+        """Return the layout with a function applied to each of its nodes."""
+        around = function(self.open), function(self.close), function(self.comma)
+        return Layout(*around, function(self.colon), function(self.empty), self.opening, self.closing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +257,11 @@ class Object:
     order: OneOf["schema", "any"] = "schema"
     escapes: OneOf["canonical", "any"] = "canonical"
     excluded: tuple[str, ...] = ()
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the node writes an array of texts (see `Layout`)."""
+        return self.layout.opening == b"["
 
 
 Node = Union[

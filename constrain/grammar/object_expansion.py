@@ -184,6 +184,11 @@ class _ObjectRules:
         self.names = [prop.name for prop in node.properties]
         self.others, self.is_unique = self.find_undeclared_classes()
         if node.order == "any" and len(self.names) > MOST_FREE_KEYS:
+            if node.is_array:
+                raise expander.refuse(
+                    f"an array of {len(self.names)} different texts would be {2 ** len(self.names):,} rules",
+                    "Leave out uniqueItems.",
+                )
             raise expander.refuse(
                 f"an object of {len(self.names)} keys in free order would be {2 ** len(self.names):,} rules",
                 'Use Style(key_order="schema").',
@@ -218,9 +223,10 @@ class _ObjectRules:
         layout = self.node.layout
         self.pending: list[WrittenMembers] = []
         start = WrittenMembers(frozenset(), 0, 0, frozenset())
-        options = [make_sequence((Literal(b"{"), self.expand(layout.open), step)) for step in self.list_members(start)]
+        opening, closing = Literal(layout.opening), Literal(layout.closing)
+        options = [make_sequence((opening, self.expand(layout.open), step)) for step in self.list_members(start)]
         if self.may_close(start):
-            options.append(make_sequence((Literal(b"{"), self.expand(layout.empty), Literal(b"}"))))
+            options.append(make_sequence((opening, self.expand(layout.empty), closing)))
         whole = make_choice(options)
         self.expander.rules[name] = Unique(whole) if self.is_unique else whole
         while self.pending:
@@ -228,7 +234,7 @@ class _ObjectRules:
             comma, close = self.expand(layout.comma), self.expand(layout.close)
             options = [make_sequence((comma, step)) for step in self.list_members(state)]
             if self.may_close(state):
-                options.append(make_sequence((close, Literal(b"}"))))
+                options.append(make_sequence((close, closing)))
             self.expander.rules[self.rule_name(state)] = make_choice(options)
 
     def expand(self, node: Node) -> Node:

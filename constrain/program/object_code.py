@@ -34,7 +34,7 @@ CLASS_WORDS = 6
 def append_object(node: Object, program: ByteCode) -> int:
     """Append the code of `{`, nothing or members, `}`; the state of the object determines which keys may follow.
 
-    Return its entry address.
+    The brackets are those of the layout. Return the entry address.
     """
     check_count(node.low, node.high)
     values = [*[one.value for one in node.properties], *[one.value for one in node.others]]
@@ -54,14 +54,15 @@ def append_object(node: Object, program: ByteCode) -> int:
     is_last = after + 8 + len(comma)
     targets = range(members, after, stride)
 
-    head = [at.INIT, block, 123, at.SPLIT, 2, entry + 7, has_members, at.CLOSE, block, *empty, 125, at.END]
+    [before], [behind] = node.layout.opening, node.layout.closing
+    head = [at.INIT, block, before, at.SPLIT, 2, entry + 7, has_members, at.CLOSE, block, *empty, behind, at.END]
     head += (at.MORE, block, *opened, 34, at.SPLIT, 1 + len(classes), kinds)
     head += range(first_class, members, CLASS_WORDS)
     head += (at.KEYS, block)
     for (leaf, mark, is_finite), target in zip(classes, targets[len(node.properties) :]):
         head += (at.OTHER, block, leaf, target, mark, is_finite)
     tail = [
-        at.SPLIT, 2, after + 4, is_last, at.MORE, block, *comma, at.JUMP, key, at.CLOSE, block, *close, 125, at.END
+        at.SPLIT, 2, after + 4, is_last, at.MORE, block, *comma, at.JUMP, key, at.CLOSE, block, *close, behind, at.END
     ]  # fmt: skip
     places = list(accumulate(map(len, leaves.values()), initial=after + len(tail)))
     program.append(head)

@@ -19,7 +19,7 @@ MANY = 16
 
 def write_object(writer: PartialDocument, node: Object) -> None:
     lay = node.layout
-    writer.out += b"{"
+    writer.out += lay.opening
     used = {*node.excluded, *(item.name for item in node.properties)}
     members = members_of(writer, node)
     if node.order == "any" and writer.choose(3) == 2:
@@ -45,7 +45,7 @@ def write_object(writer: PartialDocument, node: Object) -> None:
     if written < node.low:
         raise NoMember
     writer.node(lay.close if written else lay.empty)
-    writer.out += b"}"
+    writer.out += lay.closing
 
 
 def name_of(writer: PartialDocument, item: NameClass, used: set[str]) -> str | None:

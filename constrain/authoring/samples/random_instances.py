@@ -226,20 +226,20 @@ class Walker(NodeVisitor[None]):
 
     def visit_object(self, node: Object) -> None:
         """Write members in order: the planned ones; where these do not suffice, any that help to close the object."""
-        self.write(b"{")
-        self.level += 1
         lay, left = node.layout, list(node.properties)
+        self.write(lay.opening)
+        self.level += 1
         empty = True
         planned = self.plan(node)
         for member in planned:
             if member in left:
                 left.remove(member)
             empty &= not self.member(node, member, empty)
-        if not self.attempt(lay.empty if empty else lay.close, b"}"):
+        if not self.attempt(lay.empty if empty else lay.close, lay.closing):
             rest: list[Property | NameClass] = [*left, *node.others, *node.others, *node.others]
             for member in rest:
                 empty &= not self.member(node, member, empty)
-                if self.attempt(lay.empty if empty else lay.close, b"}"):
+                if self.attempt(lay.empty if empty else lay.close, lay.closing):
                     break
             else:
                 raise Enough

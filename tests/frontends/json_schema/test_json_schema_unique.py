@@ -16,9 +16,11 @@ from constrain.base.options import Limits, Style
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.algebra.shape_algebra import ShapeAlgebra
 from constrain.frontends.json_schema.arrays.item_counts import has_matching
+from constrain.frontends.json_schema.arrays.unique_items import MANY_TEXTS
 from constrain.frontends.json_schema.arrays.value_counts import ValueCount, count_values, list_values
 from constrain.frontends.json_schema.reading.schema_parser import SchemaParser
 from constrain.grammar.nodes import Unique
+from constrain.program.program import Program
 from tests.dead_end_oracle import dead_parts
 from tests.frontends.json_schema.test_json_schema_arrays import nodes_in
 from tests.recogniser_oracle import accepts
@@ -62,6 +64,33 @@ def test_rules_are_emitted_lazily() -> None:
     grammar = to_grammar({"type": "array", "items": {"enum": list(range(60))}, "uniqueItems": True})
     assert accepts(grammar, "[3, 5, 59]") and not accepts(grammar, "[3, 5, 3]")
     assert len(grammar.rules) < 200
+
+
+@pytest.mark.parametrize("style", [Style(), Style.any()], ids=["default", "any"])
+def test_many_different_texts_are_one_rule(style: Style) -> None:
+    """The text may use all of them: a rule for each set of unused texts would be 200 rules of up to 200 options."""
+    texts = [f"text {k}" for k in range(200)]
+    schema = {"type": "array", "items": {"enum": texts}, "uniqueItems": True, "minItems": 1}
+    program = Program(to_grammar(schema, style=style))
+    matcher = compile(Vocabulary.bytes(), schema=schema, style=style).matcher()
+    matcher.advance_bytes(json.dumps(texts).encode())
+    assert matcher.is_complete
+    program.link_ahead(10**6)
+    assert len(program.links) < 8
+
+
+@pytest.mark.parametrize("style", [Style(), Style.any(), Style(whitespace=2)], ids=["default", "any", "indented"])
+@pytest.mark.parametrize("bounds", [{}, {"minItems": 1}, {"minItems": 2, "maxItems": 3}, {"minItems": 17}])
+def test_verdicts_of_many_texts(bounds: dict[str, int], style: Style) -> None:
+    texts = ["", "a", "ab", 'q"', "\n", "é", "/", *(f"t{k}" for k in range(10))]
+    assert len(texts) == MANY_TEXTS
+    schema = {"type": "array", "items": {"enum": texts}, "uniqueItems": True, **bounds}
+    grammar = to_grammar(schema, style=style)
+    assert dead_parts(grammar) == []
+    indent = 2 if style.whitespace == 2 else None
+    values = [[], ["a"], ["a", "ab"], ["a", "a"], ["a", "x"], [1], ["ab", "", "ab"], texts[:3], texts[:4], texts]
+    for value in [*values, [*texts, "a"], texts[:-1]]:
+        assert accepts(grammar, json.dumps(value, indent=indent, ensure_ascii=False)) == valid(schema, value), value
 
 
 def test_more_items_than_values() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....grammar.nodes import EMPTY, Choice, Literal, Node, Repeat, Sequence, Unique
+from ..core.json_values import STRING
 from ..core.node_building import sequence_of
 from ..core.schema_sets import SchemaSet
 from ..shapes.array_case import ArrayCase, ContainsConstraint
@@ -164,6 +165,9 @@ OPEN, CLOSE = Literal(b"["), Literal(b"]")
 def emit_array(case: ArrayCase, emitter: ValueEmitter, depth: int) -> Node:
     """Return the node of a normalised case: an array at `depth`."""
     space = emitter.spacing(depth)
+    texts = _list_unique_texts(case, emitter)
+    if texts is not None:
+        return unique_items.emit_unique_texts(case, texts, space.texts, emitter.style)
     options: list[Node] = []
     if _may_be_empty(case, emitter):
         options.append(Sequence((OPEN, space.empty, CLOSE)))
@@ -171,6 +175,17 @@ def emit_array(case: ArrayCase, emitter: ValueEmitter, depth: int) -> Node:
     if items is not None:
         options.append(Sequence((OPEN, space.open, items, space.close, CLOSE)))
     return options[0] if len(options) == 1 else Choice(tuple(options))
+
+
+def _list_unique_texts(case: ArrayCase, emitter: ValueEmitter) -> list[str] | None:
+    """Return the items of an array of many different texts, of which nothing else is required; None for others."""
+    if not case.unique or case.contains or case.prefix:
+        return None
+    plan = emitter.plan(case)
+    if len(plan.values) < unique_items.MANY_TEXTS or not plan.lists_all:
+        return None
+    texts = [value[1] for value in plan.values if value[0] == STRING]
+    return texts if len(texts) == len(plan.values) else None
 
 
 def _may_be_empty(case: ArrayCase, emitter: ValueEmitter) -> bool:

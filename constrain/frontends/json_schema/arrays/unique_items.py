@@ -2,13 +2,16 @@
 
 The engine refuses an item that equals an earlier one, and prefixes that can only lead to one. It does not know whether
 enough values remain for the items that are still required. Small finite sets are therefore enumerated: the automaton of
-`item_counts` tracks which of their values are unused. Any other set must have more values than can be used up before
-one of them is needed, which `value_counts` proves by counting. Sets in between are refused.
+`item_counts` tracks which of their values are unused; many texts are the keys of an Object, which does the same. Any
+other set must have more values than can be used up before one of them is needed, which `value_counts` proves by
+counting. Sets in between are refused.
 """
 
 from __future__ import annotations
 
 from ....base.errors import UnsupportedError
+from ....base.options import Style
+from ....grammar.nodes import EMPTY, Layout, Node, Object, Property
 from ..core.json_values import Constant
 from ..core.schema_sets import SchemaSet
 from ..shapes.array_case import ArrayCase
@@ -17,7 +20,14 @@ from .array_cases import min_bound
 from .item_counts import ItemAutomaton, find_pointer
 from .value_counts import count_values, list_values
 
-__all__ = ["are_items_distinct", "cap_length", "build_unique_automaton", "list_shared_values", "too_many_duplicates"]
+__all__ = [
+    "are_items_distinct",
+    "cap_length",
+    "build_unique_automaton",
+    "emit_unique_texts",
+    "list_shared_values",
+    "too_many_duplicates",
+]
 
 INEXHAUSTIBLE = 2**31 - 1
 """A number of values that no array can use up: the upper limit of the engine's counters."""
@@ -27,6 +37,9 @@ MOST_ORDERS = 1_000
 
 MOST_COMPARED = 64
 """Most items of which every two are compared."""
+
+MANY_TEXTS = 17
+"""Texts from which an array of different ones is an Object: a rule for each set of unused texts would list them all."""
 
 
 def are_items_distinct(case: ArrayCase, algebra: SchemaAlgebra) -> bool:
@@ -113,6 +126,17 @@ def _count_positions(case: ArrayCase, schemas: SchemaSet, length: int, algebra: 
         if beyond_prefix > 0 and algebra.is_satisfiable(algebra.intersect(case.items, schemas))
         else count
     )
+
+
+def emit_unique_texts(case: ArrayCase, texts: list[str], layout: Layout, style: Style) -> Node:
+    """Return the node of an array of different texts: an Object whose keys are the items and whose values are empty.
+
+    Its frame holds the set of those that have occurred, so that it is one rule. All texts can follow each other, hence
+    `low` cannot lead to a dead end.
+    """
+    items = tuple([Property(text, EMPTY) for text in texts])
+    high = None if case.high is None or case.high >= len(texts) else case.high  # there are no more keys in any case
+    return Object(items, (), layout, case.low, high, "any", style.escapes)
 
 
 def list_shared_values(case: ArrayCase, algebra: SchemaAlgebra) -> list[Constant] | None:

@@ -22,13 +22,17 @@ INDENTATION = 64
 
 
 class Spacing(NamedTuple):
-    """White space between the brackets and the items of an array or object, and the punctuation."""
+    """White space between the brackets and the items of an array or object, and the punctuation.
+
+    `layout` is that of an Object, `texts` that of an array of different texts, which an Object writes, too.
+    """
 
     open: Node
     close: Node
     comma: Node
     empty: Node
     layout: Layout
+    texts: Layout
 
 
 @memoize_work(256)
@@ -51,7 +55,8 @@ def spacing_at(style: Style, depth: int) -> Spacing:
 
 
 def _spacing(inner: Node, outer: Node, comma: Node, colon: Node, empty: Node) -> Spacing:
-    return Spacing(inner, outer, comma, empty, Layout(inner, outer, comma, colon, empty))
+    texts = Layout(inner, outer, comma, EMPTY, empty, b"[", b"]")
+    return Spacing(inner, outer, comma, empty, Layout(inner, outer, comma, colon, empty), texts)
 
 
 @memoize_work(64)
