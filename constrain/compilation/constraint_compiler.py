@@ -277,6 +277,7 @@ def _make_program(
     restored = None if path is None else programs.fetch(path, make_grammar, symbols)
     if restored is not None:
         return restored, (), False
+    before = budget.spent
     messages: tuple[str, ...] = ()
     loaded = source
     if len(source) == 1 and "schema" in source:  # It is parsed once, for the warnings and for the Grammar.
@@ -287,7 +288,6 @@ def _make_program(
         restored = None if path is None else programs.fetch(path, make_grammar, symbols)
         if restored is not None:
             return restored, messages, False
-    before = budget.spent
     program = Program(read_source(**loaded, style=style, registry=references, limits=limits), symbols)
     program.work = limits.work
     is_large = budget.spent - before > limits.work // LARGE_SHARE
