@@ -113,6 +113,7 @@ SAMPLERS: dict[str, tuple[str, ...]] = {
     "distinct_instances": ("test_distinct_instances", "test_sampling_rules"),
     "text_enumeration": ("test_text_enumeration", "test_distinct_instances"),
     "hmm_product": ("test_sampling_edges",),
+    "hidden_exploration": ("test_truncated_products", "test_distillation"),
     "hidden_markov": ("test_sampling_edges", "test_sampling_rules", "test_sampling_hidden"),
     "markov_exact": ("test_sampling_edges", "test_markov", "test_ngram"),
     "masked_sampling": ("test_sampling_edges", "test_sampling_masked", "test_sampling_rules"),

@@ -57,17 +57,17 @@ class MassEstimate(NamedTuple):
 
 def estimate_mass(
     lm: LanguageModel, constraint: Constraint, max_tokens: int, rng: np.random.Generator
-) -> MassEstimate | None:
+) -> tuple[MassEstimate | None, int]:
     """Estimate p(L) under the masks of a constraint; None if no estimate can be relied on: where values cannot be
-    learned, and where no particle lived to the end.
+    learned, and where no particle lived to the end. Also return the number of calls of the model that this took.
 
     Validators of complete texts, as options of `exact`, are not applied: they can only make p(L) smaller.
     """
     drawn = draw_smc(lm, constraint, n=POPULATIONS, particles=PARTICLES, rng=rng, max_tokens=max_tokens, twist="fresh")
     value_gap, log_z = drawn.stats.get("value_gap", math.inf), drawn.stats["log_z"]
     if not math.isfinite(value_gap) or log_z == -math.inf:
-        return None
-    return MassEstimate(log_z, log_z + value_gap + MARGIN)
+        return None, int(drawn.stats["model_calls"])
+    return MassEstimate(log_z, log_z + value_gap + MARGIN), int(drawn.stats["model_calls"])
 
 
 def count_expected_texts(mass: float, masses: Sequence[float], attempts: float) -> float:

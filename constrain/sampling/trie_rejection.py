@@ -200,7 +200,8 @@ class RejectionSearch:
             return False
         if self.next_forecast == FIRST:
             source = self.source
-            self.estimate = estimate_mass(source.lm, source.constraint, source.max_tokens, self.rng)
+            self.estimate, calls = estimate_mass(source.lm, source.constraint, source.max_tokens, self.rng)
+            source.calls += calls
         self.next_forecast *= 2
         self.hopeless = self.estimate is not None and is_hopeless(self.estimate, self.masses, left)
         return self.hopeless

@@ -98,7 +98,7 @@ class LearningTrie:
             ahead = node.distribution = build_lookahead(self.prefixes, node, left, self.numbers, known)
             self.prefixes.cached_bytes += ahead.nbytes - size
             node.row = None
-        if visited is None and left > 1 and len(self.visited) < self.most:
+        if visited is None and len(self.visited) < self.most:
             visited = self._visit(node, left, ahead)
         return ahead, visited
 

@@ -206,7 +206,7 @@ def test_state_caches_that_are_evicted_while_masks_are_filled(monkeypatch: pytes
     for slot in (*state_cache.HASHES.values(), state_cache.at.SEEN, state_cache.at.WIDE, state_cache.at.ROUTE):
         small[slot] = 512 if slot == state_cache.at.ROUTE else 256
     monkeypatch.setattr(state_cache, "INITIAL_LENGTHS", small)
-    constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[1], limits=Limits(state_cache_bytes=70_000))
+    constraint = compile(Vocabulary.bytes(), schema=SCHEMAS[1], limits=Limits(state_cache_bytes=100_000))
     matchers = [walk_randomly(constraint, k, 12) for k in range(24)]
     before = constraint.state_cache().epoch
     for threads in (1, 3, 2):

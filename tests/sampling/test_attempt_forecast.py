@@ -69,7 +69,7 @@ def test_a_search_that_cannot_succeed_ends_early_and_says_why(seed: int) -> None
     assert f"p(L) is about {math.exp(log_z(case)):.1g}" in message
     assert "this call may make 2000" in message and 'sampler="smc"' in message
     attempts = int(message.split(" attempts")[0].split()[-1])
-    assert FIRST <= attempts <= 2 * FIRST + 4  # four run side by side
+    assert FIRST <= attempts <= 4 * FIRST + 4  # at the first forecasts; four run side by side
     assert float(message.split("takes some ")[1].split()[0]) > 1e6
 
 
@@ -85,7 +85,7 @@ def test_the_law_is_the_same_where_a_forecast_is_made(monkeypatch: pytest.Monkey
     """32 texts, and most are found after a forecast."""
     case = rare_end(2, 1e-6)
     known = MassEstimate(log_z(case), log_z(case) + MARGIN)
-    monkeypatch.setattr(trie_rejection, "estimate_mass", lambda *given: known)
+    monkeypatch.setattr(trie_rejection, "estimate_mass", lambda *given: (known, 0))
     drawn = [search(case, seed, n=1) for seed in range(100)]
     assert sum(one.stats["attempts"] > FIRST for one in drawn) > 60
     law = dict.fromkeys(product(range(2), repeat=5), 1 / 32)
@@ -101,7 +101,7 @@ def test_no_forecast_is_made_for_few_attempts(monkeypatch: pytest.MonkeyPatch) -
 def test_an_estimate_is_near_the_truth_also_with_a_checker() -> None:
     case = rare_end(26, 1e-9)
     given: dict[str, Any] = {"max_tokens": 7, "rng": np.random.default_rng(0)}
-    found = estimate_mass(case.lm, case.constraint, **given)
+    found, _ = estimate_mass(case.lm, case.constraint, **given)
     assert found is not None and found.log_z == pytest.approx(log_z(case), abs=0.01)
     assert found.largest >= found.log_z + MARGIN
     with pytest.raises(LimitError, match="it stopped early"):
@@ -154,7 +154,7 @@ def test_numbers_beyond_floats_are_written_by_their_logs() -> None:
 @pytest.mark.parametrize("name", ["counting", "sums", "palindromes"])
 def test_no_prefix_is_evaluated_or_masked_twice(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the attempts of one call, and by those of a later one with the same trie."""
-    monkeypatch.setattr(trie_rejection, "estimate_mass", lambda *given: None)
+    monkeypatch.setattr(trie_rejection, "estimate_mass", lambda *given: (None, 0))
     case, seen = cases()[name], Counter[tuple[int, ...]]()
 
     class Noting:

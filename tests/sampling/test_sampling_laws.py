@@ -336,7 +336,9 @@ def test_moves_twists_and_resampling_compose(name: str, resample: str, move: str
     assert_same(mean_of(run), case.law())
 
 
-def played_race(logs: NDArray[Any], rng: Script, *, tokens: Any = None, total: float = 1.0) -> PlayedRace:
+def played_race(
+    logs: NDArray[Any], rng: Script, *, tokens: Any = None, total: float = 1.0, likely: Any = None
+) -> PlayedRace:
     """Replace `awrs.ExponentialRace` by a race whose order is enumerated."""
     named = range(len(logs)) if tokens is None else tokens.tolist()
     race = PlayedRace([], Played(rng))

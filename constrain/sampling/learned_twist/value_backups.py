@@ -100,7 +100,8 @@ class _Classes(NamedTuple):
     """The slots that texts and their next tokens are in, and what earlier calls know of each.
 
     slots: int64 [n], ascending. states: int64 [n]. least: float64 [n]. texts: slot of each text, as an index
-    (int64 [N]). counts, earlier: float64 [n], texts of this call, and those that the earlier value counts for.
+    (int64 [N]). last, counts, earlier: float64 [n], texts of this call, those of them with more than one token left,
+    and those that the earlier value counts for. Of the others only the end is known: the value with one token left.
     known: indices of the slots of the prior table. groups: numbers of the coarse state, of it with the pace, and of the
     state (each int64 [n]).
     """
@@ -109,6 +110,7 @@ class _Classes(NamedTuple):
     states: Ints
     least: Floats
     texts: Ints
+    last: Floats
     counts: Floats
     earlier: Floats
     known: Ints
@@ -119,14 +121,15 @@ class _Classes(NamedTuple):
         slots = np.unique(np.concatenate([layout.slots, layout.edge_slots, prior.slots]))
         states = slots // PACES
         texts = slots.searchsorted(layout.slots)
-        counts = np.bincount(texts, minlength=len(slots)).astype(np.float64)
+        last = np.bincount(texts, minlength=len(slots)).astype(np.float64)
+        counts = np.bincount(texts[layout.lefts > 1], minlength=len(slots)).astype(np.float64)
         known = slots.searchsorted(prior.slots)
         earlier = np.zeros(len(slots))
         earlier[known] = prior.counts
         earlier = np.where(counts > 0, np.minimum(earlier, capped), earlier)
         numbers = prior.numbers
         coarse = numbers.coarse[states]
-        return cls(slots, states, numbers.least[states].astype(np.float64), texts, counts, earlier, known,
+        return cls(slots, states, numbers.least[states].astype(np.float64), texts, last, counts, earlier, known,
                    (coarse, coarse * PACES + slots % PACES, states))  # fmt: skip
 
 
@@ -191,14 +194,16 @@ def _solve(layout: _Layout, classes: _Classes, prior: ValueTable, table: ValueTa
         if len(layout.children):
             sums += np.bincount(layout.child_owners, layout.child_probs * before[layout.children], count)
         before = np.minimum(sums, 1.0)
+        used = np.ones(count, np.bool_) if left == 1 else layout.lefts > 1
+        counts = classes.last if left == 1 else classes.counts
         if unseen is None:
-            weights = BASE + np.exp(-np.abs(layout.lefts - left) / REACH)
+            weights = used * (BASE + np.exp(-np.abs(layout.lefts - left) / REACH))
             shares = np.bincount(classes.texts, weights, len(classes.slots))
             totals = np.bincount(classes.texts, weights * before, len(classes.slots))
-            values = _average(classes, totals / np.maximum(shares, BASE), prior, table.line, left)
+            values = _average(classes, counts, totals / np.maximum(shares, BASE), prior, table.line, left)
         else:
-            sums_of_slots: Floats = np.bincount(classes.texts, before, len(classes.slots)).astype(np.float64)
-            values = _average_bare(classes, sums_of_slots, prior, unseen, left)
+            sums_of_slots: Floats = np.bincount(classes.texts, used * before, len(classes.slots)).astype(np.float64)
+            values = _average_bare(classes, counts, sums_of_slots, prior, unseen, left)
         now = layout.lefts == left
         if now.any():
             own[now], slot_own[now] = before[now], values[classes.texts[now]]
@@ -226,13 +231,15 @@ def _merge_edges(layout: _Layout, classes: _Classes, table: ValueTable) -> tuple
     return codes // count, codes % count, merged
 
 
-def _average(classes: _Classes, means: Floats, prior: ValueTable, line: tuple[float, float], left: int) -> Floats:
+def _average(
+    classes: _Classes, new: Floats, means: Floats, prior: ValueTable, line: tuple[float, float], left: int
+) -> Floats:
     """Return the values of slots: what `guess_logs` says of each, plus the mean departures from it of its coarse state,
-    of its pace there, of its state, and of itself. means: of V of this call's texts, by slot.
+    of its pace there, of its state, and of itself. new, means: number of this call's texts, and mean of their V.
     """
     old = _earlier_values(classes, prior, left)
-    counts = classes.counts + classes.earlier
-    sums = classes.counts * means + classes.earlier * old
+    counts = new + classes.earlier
+    sums = new * means + classes.earlier * old
     guess = guess_logs(line, classes.least, left)
     logs = np.log(np.maximum(sums, TINY) / np.maximum(counts, SHRINK))
     doubt = CAUTION * np.log(SHRINK / (counts + SHRINK))
@@ -243,12 +250,16 @@ def _average(classes: _Classes, means: Floats, prior: ValueTable, line: tuple[fl
         common = (np.bincount(groups, counts * departures) / (weights + SHRINK))[groups]
         estimate, departures = estimate + common, departures - common
     estimate = estimate + counts * departures / (counts + SHRINK)
-    return np.where((classes.counts == 0) & (classes.earlier > 0), old, np.exp(np.clip(estimate, SMALLEST, 0.0)))
+    return np.where((new == 0) & (classes.earlier > 0), old, np.exp(np.clip(estimate, SMALLEST, 0.0)))
 
 
-def _average_bare(classes: _Classes, totals: Floats, prior: ValueTable, unseen: float, left: int) -> Floats:
-    """Return the means by slot; for slots without texts by state, and `unseen` for states without texts."""
-    counts = classes.counts + classes.earlier
+def _average_bare(
+    classes: _Classes, new: Floats, totals: Floats, prior: ValueTable, unseen: float, left: int
+) -> Floats:
+    """Return the means by slot; for slots without texts by state, and `unseen` for states without texts. new, totals:
+    number of this call's texts, and sum of their V.
+    """
+    counts = new + classes.earlier
     sums = totals + classes.earlier * _earlier_values(classes, prior, left)
     by_state = np.bincount(classes.states, counts)[classes.states]
     means = np.bincount(classes.states, sums)[classes.states] / np.maximum(by_state, 1.0)
