@@ -216,3 +216,15 @@ def test_what_is_learned_from_texts_has_checked_options() -> None:
     for states, error in ((0, ArgumentError), (10**5, LimitError)):
         with pytest.raises(error, match="states"):
             Hmm.fit([[0]], states=states, end=END, size=SIZE, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("texts", "end", "size"), [([[0, 9]], 3, 4), ([[0]], 7, 4), ([[-1]], 3, 4), ([[0], [4]], 3, 4), ([[0]], 3, 0)]
+)
+@pytest.mark.parametrize("learn", ["mean", "witten_bell", "kneser_ney", "Hmm"])
+def test_tokens_outside_the_vocabulary_are_refused(learn: Any, texts: list[list[int]], end: int, size: int) -> None:
+    with pytest.raises(ArgumentError, match=r"is not one of the 4 tokens|size must be 1 or more"):
+        if learn == "Hmm":
+            Hmm.fit(texts, states=2, end=end, size=size, rng=np.random.default_rng(0))
+        else:
+            NGram.of_texts(texts, end=end, size=size, smoothing=learn)

@@ -7,7 +7,7 @@ Each message names the argument, its value, and what is expected. n = 0 is valid
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ __all__ = [
     "check_masks",
     "check_validators",
     "check_options",
+    "end_texts",
     "check_particles",
     "check_seconds",
     "options_of",
@@ -83,6 +84,20 @@ def check_counts(least: int, **numbers: object) -> None:
             raise TypeError(f"{name} is {describe_value(value)}: it is a whole number from {least} on")
         if value < least:  # type: ignore[operator]
             raise ArgumentError(f"{name} must be {least} or more, not {value}")
+
+
+def end_texts(texts: Iterable[Sequence[int]], end: int, size: int) -> list[list[int]]:
+    """Return token sequences with the end token added. Raise TypeError or ArgumentError unless all, and `end`, are
+    tokens of a vocabulary of `size`.
+    """
+    check_counts(1, size=size)
+    check_counts(0, end=end)
+    ended = [[*text, end] for text in texts]
+    for number, text in enumerate(ended):
+        if min(text) < 0 or max(text) >= size:
+            wrong = next(token for token in text if not 0 <= token < size)
+            raise ArgumentError(f"token {wrong} of text {number} is not one of the {size} tokens of the vocabulary")
+    return ended
 
 
 def check_seconds(seconds: object) -> None:

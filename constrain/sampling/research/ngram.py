@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError, LimitError, check_choice
-from ..core.sampler_arguments import check_counts
+from ..core.sampler_arguments import check_counts, end_texts
 from .model_samples import sample_model
 from .ngram_smoothing import BEGIN, SMALLEST, SMOOTHINGS, Context, choose_contexts
 
@@ -125,13 +125,14 @@ class NGram:
         """
         check_choice("smoothing", smoothing, ("mean", *SMOOTHINGS))
         check_counts(0, order=order, contexts=contexts)
+        ended = end_texts(texts, end, size)
         if smoothing != "mean":
-            return cls._of_texts_with_ends([[*text, end] for text in texts], size, order, contexts, smoothing)
+            return cls._of_texts_with_ends(ended, size, order, contexts, smoothing)
         unit = np.eye(size) if size <= 4096 else None
 
         def rows() -> Iterable[tuple[Sequence[int], NDArray[np.float64]]]:
-            for text in texts:
-                for i, token in enumerate([*text, end]):
+            for text in ended:
+                for i, token in enumerate(text):
                     row = np.zeros(size) if unit is None else unit[token]
                     row[token] = 1.0
                     yield text[:i], row
