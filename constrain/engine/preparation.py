@@ -381,6 +381,8 @@ class Preparation:
             targets = following[256 * state : 256 * state + 256]
             # Not by np.unique: its first call imports numpy.ma, and a child forked meanwhile waits for ever.
             fresh = sorted(set(targets[targets >= 0].tolist()) - seen)
+            # Few tokens end inside a character or an escape, but in most leaves most states are there.
+            fresh = [one for one in fresh if self._read_leaf(one, at.LEAF_FLAGS) & at.LEAF_BOUNDARY]
             seen.update(fresh)
             todo.extend(fresh)
         self.parts.states.add(first)

@@ -44,6 +44,7 @@ INITIAL_LENGTHS: dict[int, int] = {
     at.PAIRS: 1024 * at.PAIR_W, at.PAIR_HASH: 4096, at.LISTS: 1024, at.LIST_HASH: 1024, at.MAY_SHIFT: 1024,
     at.QUESTIONS: 1024 * at.QUESTION_W, at.MASK_HASH: 2048,
     at.LISTING: at.MOST_LEXEMES * at.LEXEME_W, at.UNIONS: 16 * at.UNION_W, at.SCANNERS: 16, at.ROUTE: 512,
+    at.INSIDE: 64 * at.INSIDE_W,
 }  # fmt: skip
 """Initial length of each slot in int32s. Few constraints need more."""
 

@@ -14,7 +14,7 @@
     parsing            scanner and LALR table: a list of lexemes and a byte give a list
     trie subtree_summaries lexemes
                        the vocabulary as a trie; rows, suffix tries and lexeme tries
-    token_steps trie_walks key_walks trie_tokens
+    token_steps trie_walks key_walks exit_walks trie_tokens
                        the tokens that a set accepts, one at a time or by a walk of a trie
     masks leaf_masks gap_masks lexeme_masks mask_deltas
                        masks, by the kind of configuration; and how they are stored

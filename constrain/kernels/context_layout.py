@@ -60,32 +60,34 @@ QUESTIONS: Final = 38    # [question, QUESTION_W] what the current mask could no
 
 MASK_HASH: Final = 39    # [bucket] the latest mask in MASKS of each bucket, 0: none
 
-TABLE: Final = 40        # counts of the MaskTable; fields TABLE below
-ENDS: Final = 41         # tokens that end a text
-LEAF_NEXT: Final = 42    # [leaf state, 256] next leaf state, -1: refused
-LEAVES: Final = 43       # [leaf state, LEAF_W]
-LEAF_HASH: Final = 44
-MACHINES: Final = 45     # [machine, MACHINE_W] a DFA with the encoding of its text
-DFAS: Final = 46         # states n, classes c, ranges r; bounds[r], classes[r], class of ASCII[128], accepting[n],
+INSIDE: Final = 40       # scratch of walks inside a leaf: what may follow, then [depth, INSIDE_W]
+
+TABLE: Final = 41        # counts of the MaskTable; fields TABLE below
+ENDS: Final = 42         # tokens that end a text
+LEAF_NEXT: Final = 43    # [leaf state, 256] next leaf state, -1: refused
+LEAVES: Final = 44       # [leaf state, LEAF_W]
+LEAF_HASH: Final = 45
+MACHINES: Final = 46     # [machine, MACHINE_W] a DFA with the encoding of its text
+DFAS: Final = 47         # states n, classes c, ranges r; bounds[r], classes[r], class of ASCII[128], accepting[n],
                          # distance[n], delta[n, c], safe[n]: a number of
                          # characters none of which is refused from there on
-ROWS: Final = 47         # [row, words] the tokens that stay inside a leaf, from a leaf state
-TRIE: Final = 48         # [trie node, TRIE_W] the main trie, then the suffix tries; the next node holds the ends
-TRIE_EDGES: Final = 49   # child << 8 | byte, ascending by byte
-TRIE_TOKENS: Final = 50  # [entry, ENTRY_W]
-TRIE_END: Final = 51     # [main trie node] the first node after its subtree (nodes are in preorder)
-BY_LENGTH: Final = 52    # rows by length: LENGTH_CLASSES + 1 offsets, then the tokens of the row
-TRIE_TEMP: Final = 53    # scratch of building rows, tries and readers
-BLOB: Final = 54         # the bytes of all tokens, 4 per word
-OFFSETS: Final = 55      # [token + 1] where the bytes of each token begin
-BELOW: Final = 56        # [main trie node, BELOW_W] summary of its subtree; see `subtree_summaries`
-LEX_ROOTS: Final = 57    # [hash chain] the first reader of all tokens
-LEX_READERS: Final = 58  # [reader, READER_W] what a scanner makes of tokens, or of their remainders
-LEX_CLASSES: Final = 59  # [class, CLASS_W]
-LEX_EXITS: Final = 60    # [exit, EXIT_W]
-LEX_WORDS: Final = 61    # tokens, remainders (token << 8 | bytes read), rows of bits
-LEX_CACHE: Final = 62    # [token, CACHED_W] memoised results of `lexemes.read_token`
-SLOTS: Final = 63
+ROWS: Final = 48         # [row, words] the tokens that stay inside a leaf, from a leaf state
+TRIE: Final = 49         # [trie node, TRIE_W] the main trie, then the suffix tries; the next node holds the ends
+TRIE_EDGES: Final = 50   # child << 8 | byte, ascending by byte
+TRIE_TOKENS: Final = 51  # [entry, ENTRY_W]
+TRIE_END: Final = 52     # [main trie node] the first node after its subtree (nodes are in preorder)
+BY_LENGTH: Final = 53    # rows by length: LENGTH_CLASSES + 1 offsets, then the tokens of the row
+TRIE_TEMP: Final = 54    # scratch of building rows, tries and readers
+BLOB: Final = 55         # the bytes of all tokens, 4 per word
+OFFSETS: Final = 56      # [token + 1] where the bytes of each token begin
+BELOW: Final = 57        # [main trie node, BELOW_W] summary of its subtree; see `subtree_summaries`
+LEX_ROOTS: Final = 58    # [hash chain] the first reader of all tokens
+LEX_READERS: Final = 59  # [reader, READER_W] what a scanner makes of tokens, or of their remainders
+LEX_CLASSES: Final = 60  # [class, CLASS_W]
+LEX_EXITS: Final = 61    # [exit, EXIT_W]
+LEX_WORDS: Final = 62    # tokens, remainders (token << 8 | bytes read), rows of bits
+LEX_CACHE: Final = 63    # [token, CACHED_W] memoised results of `lexemes.read_token`
+SLOTS: Final = 64
 
 
 # ---- HEAD --------------------------------------------------------------------------------------------------

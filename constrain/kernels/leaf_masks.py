@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import address, at, load_acquire, size, view
+from .exit_walks import walk_exits
 from .interned_names import decode_name, decode_spelling, request, write_name_to_buffer
 from .jit.compilation import kernel
 from .object_states import is_taken, may_repeat
@@ -85,13 +86,15 @@ def add_leaf(c: Any, s: Any, k: Any, out: Any, most: Any) -> Any:
     follows = closes or sets[after * SET_W + SET_ALLOWED] > 0
     if follows and suffixes == -1:
         return request(c, NEED_SUFFIXES, q)
-    if follows and suffixes == -2:
-        alone = select_configs(c, s, k)
-        return -1 if alone < 0 else walk_trie(c, 0, alone, 1, s, out, 0, NO_LIMIT)
     if add_row(c, q, most, out) < 0:
         return -1
     if not follows:
         return 0
+    if suffixes == -2:
+        if not closes:
+            return walk_exits(c, q, after, code[pc] == LEAF, s, out, least, most)
+        alone = select_configs(c, s, k)
+        return -1 if alone < 0 else walk_trie(c, 0, alone, 1, s, out, 0, NO_LIMIT)
     if closes:
         take_tokens(c, suffixes, out, least, most)
     return walk_trie(c, suffixes, after, code[pc] == LEAF, s, out, least, most)

@@ -121,11 +121,12 @@ def intern_leaf(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
     counts, leaves, table, dfas = view(t, TABLE), view(t, LEAVES), view(t, LEAF_HASH), view(t, DFAS)
     last = size(t, LEAF_HASH) - 1
     h = mix_hash(mix_hash(mix_hash(0, machine), decoder), state) & last
-    while table[h] >= 0:
-        r = table[h] * LEAF_W
+    while table[h] > 0:
+        q = table[h] - 1
+        r = q * LEAF_W
         is_equal = leaves[r + LEAF_MACHINE] == machine and leaves[r + LEAF_DECODER] == decoder
         if is_equal and leaves[r + LEAF_STATE] == state:
-            return table[h]
+            return q
         h = (h + 1) & last
     q = counts[N_LEAVES]
     if LEAF_W * (q + 1) > size(t, LEAVES) or 256 * (q + 1) > size(t, LEAF_NEXT) or 2 * q > last:
@@ -160,7 +161,7 @@ def intern_leaf(t: Any, machine: Any, decoder: Any, state: Any) -> Any:
     leaves[r + LEAF_SUFFIXES] = -1
     leaves[r + LEAF_BY_LENGTH] = -1
     leaves[r + LEAF_SLOT] = h
-    table[h] = q
+    table[h] = q + 1
     counts[N_LEAVES] = q + 1
     return q
 

@@ -38,6 +38,13 @@ WALK_NODE: Final = 0     # trie node
 WALK_SET: Final = 1      # a set, or -1 - the string cursor of a declared key
 WALK_BYTE: Final = 2     # depth << 8 | the byte that led there
 WALK_CONFIG: Final = 3   # of a cursor: the configuration whose key it is
+# INSIDE: bytes that may follow the leaf, as the words of BELOW, then the stack of a walk inside it
+INSIDE_FIRST: Final = 5  # where the stack begins
+INSIDE_W: Final = 4
+INSIDE_EDGE: Final = 0   # the next edge of the trie node
+INSIDE_END: Final = 1    # the edge after its last one
+INSIDE_STATE: Final = 2  # leaf state
+INSIDE_CHARACTERS: Final = 3 # characters of the leaf so far
 # TRIE_TEMP while readers are built: the result for each token
 READ_W: Final = 3
 READ_END: Final = 0      # class of the scanner state (0 or more), or -2 - key of an exit; -1: refused
@@ -66,7 +73,7 @@ LEAF_ALLOWED: Final = 5  # number of allowed bytes
 LEAF_ROW: Final = 6      # row, -1: not made, -2: too few bytes are allowed for a row to pay off
 LEAF_SUFFIXES: Final = 7 # root of the suffix trie in TRIE, -1: not made, -2: over the budget
 LEAF_BY_LENGTH: Final = 8 # offset in BY_LENGTH, -1: not made
-LEAF_SLOT: Final = 9
+LEAF_SLOT: Final = 9     # in LEAF_HASH, which holds the number of the state + 1, or 0; -1: a number's
 LEAF_LONGEST: Final = 10 # most characters that a token of the row needs
 LEAF_SUFFIXES_END: Final = 11 # the node after the last one of the suffix trie
 LEAF_BYTES: Final = 12   # allowed bytes as 256 bits: 8 words

@@ -37,7 +37,7 @@ from ..kernels.entry_points import (
     publish_word,
 )
 from .learned_row_cache import LearnedRowCache
-from .learned_rows import NAME_BYTES
+from .learned_rows import NAME_BYTES, OVER_BUDGET
 from .lexeme_table_cache import LexemeTableCache
 from .number_leaves import TABLE_IS_FULL, NumberLeaves
 from .token_order import order_tokens
@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MaskTable", "TableFull", "data_address"]
 
-LEAF_STATES = 1 << 15
+LEAF_STATES = 1 << 17
+"""Most leaf states, of 1.1 KB each: those of some two thousand schemas. Then the table is replaced."""
 ROW_BYTES = 96 << 20
 TRIE_WORDS = 1 << 22
 LEX_READERS = 1 << 16
@@ -57,8 +58,9 @@ BATCH = 8
 ROUNDS = 64
 ENDLESS = 1 << 20
 """Values of `find_safe_lengths`: ROUNDS bounds the count, ENDLESS means that no character is ever refused."""
-SUFFIX_BUDGET = 400_000
-"""Most (position, token) pairs merged for one leaf state; white space in a vocabulary of 128k has 60,000."""
+SUFFIX_BUDGET = 10_000
+"""Most (exit, token) pairs merged for one leaf state, which take up to a millisecond. The digits of a number have some
+3,000 in a vocabulary of 128k; where there are more, masks walk to the exits (`kernels.exit_walks`)."""
 
 
 class TableFull(Exception):
@@ -127,7 +129,7 @@ class MaskTable:
             at.ENDS: np.array(vocabulary.eos_ids, np.int32),
             at.LEAF_NEXT: reserve_table(LEAF_STATES * 256),
             at.LEAVES: reserve_table(LEAF_STATES * at.LEAF_W),
-            at.LEAF_HASH: np.full(LEAF_STATES * 2, -1, np.int32),
+            at.LEAF_HASH: reserve_table(LEAF_STATES * 2),
             at.MACHINES: reserve_table(2 * LEAF_STATES),
             at.DFAS: reserve_table(TRIE_WORDS),
             at.ROWS: reserve_table(max(64, ROW_BYTES // (4 * self.words)) * self.words),
@@ -159,6 +161,7 @@ class MaskTable:
         else:
             for slot, array in stored.items():
                 self.arrays[slot][: len(array)] = array
+            self._fill_leaf_hash()
 
     def after_fork(self) -> None:
         """Replace the lock. If it was held, the arrays may be inconsistent.
@@ -179,7 +182,6 @@ class MaskTable:
                 at.TABLE: at.HEAD_W,
                 at.LEAF_NEXT: 256 * counts[at.N_LEAVES],
                 at.LEAVES: at.LEAF_W * counts[at.N_LEAVES],
-                at.LEAF_HASH: self.arrays[at.LEAF_HASH].size,
                 at.MACHINES: 2 * counts[at.N_MACHINES],
                 at.DFAS: counts[at.N_DFAS],
                 at.ROWS: self.words * counts[at.N_ROWS],
@@ -191,6 +193,13 @@ class MaskTable:
                 at.BY_LENGTH: counts[at.N_BY_LENGTH],
             }
             return {slot: self.arrays[slot][: int(length)].copy() for slot, length in used.items()}
+
+    def _fill_leaf_hash(self) -> None:
+        """Enter the leaf states of a file into their hash table, which is not in it."""
+        count = int(self.arrays[at.TABLE][at.N_LEAVES])
+        slots = self.arrays[at.LEAVES][at.LEAF_SLOT : at.LEAF_W * count : at.LEAF_W]
+        states = np.flatnonzero(slots >= 0)  # those of numbers are not hashed
+        self.arrays[at.LEAF_HASH][slots[states]] = states + 1
 
     def _build_trie(self, vocabulary: Vocabulary) -> None:
         """Build the trie of all tokens."""
@@ -264,7 +273,7 @@ class MaskTable:
                 raise TableFull
 
     def row(self, state: int) -> None:
-        """Build the row of a leaf state, and if the leaf ends with a quote, its suffix trie: one walk finds both.
+        """Build the row of a leaf state and its suffix trie: one walk finds both.
 
         If the leaf refuses hardly any character (as most states of an unanchored pattern do), its row is nearly that of
         an arbitrary string, which is built first.
@@ -280,10 +289,8 @@ class MaskTable:
                 return
             exits = self._find_exits(state)
             self.publish_row(state)
-            closes = leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES
-            if closes or self.numbers.is_number(state):
-                self._make_suffixes(state, exits)
-            if closes and free == state and counts[at.FREE_ROW] == 0:
+            self._make_suffixes(state, exits)
+            if leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES and free == state and counts[at.FREE_ROW] == 0:
                 counts[at.FREE_ROW] = leaves[record + at.LEAF_ROW] + 1
             self.learned.learn(state)
 
@@ -354,6 +361,9 @@ class MaskTable:
     def _make_suffixes(self, state: int, exits: int) -> None:
         """Store the suffix trie of a leaf state whose exits were just found: that of equal exits, if there is one."""
         leaves, record, temp = self.arrays[at.LEAVES], state * at.LEAF_W, self.arrays[at.TRIE_TEMP]
+        if exits > SUFFIX_BUDGET:  # each has at least one token
+            publish_word(data_address(leaves), record + at.LEAF_SUFFIXES, OVER_BUDGET)
+            return
         end = at.MERGED_FIRST + at.MERGED_W * exits
         closes = bytes([leaves[record + at.LEAF_FLAGS] & at.LEAF_CLOSES])
         name = blake2b(temp[at.MERGED_FIRST : end].data, digest_size=NAME_BYTES, salt=closes).digest()

@@ -17,6 +17,7 @@ from constrain.automata.dfa import Dfa
 from constrain.engine import state_cache
 from constrain.kernels import layout as at
 from constrain.vocabulary import mask_table
+from constrain.vocabulary.learned_rows import NOT_MADE
 from constrain.vocabulary.mask_table import MaskTable
 
 SCHEMA = {
@@ -142,6 +143,8 @@ def test_a_row_does_not_move_while_its_suffix_trie_is_built(monkeypatch: pytest.
     state = table.start(Dfa.any_text(), at.UTF8)
     table.row(state)
     row = table.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_ROW]
+    table.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_SUFFIXES] = NOT_MADE  # as of a learned row without one
+    table.suffix_tries.clear()
     seen, make_rest = [], mask_table.make_suffix_trie
 
     def look(*arguments: int) -> int:
