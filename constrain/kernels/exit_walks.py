@@ -26,6 +26,7 @@ from .table_layout import (  # isort: skip
     LEAF_BOUNDARY, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_W, TRIE_FIRST_EDGE, TRIE_W,
 )  # fmt: skip
 
+
 @kernel("int64(int64, int64)")
 def find_following_bytes(c: Any, after: Any) -> Any:
     """Write the bytes that set `after` may allow to the first words of INSIDE, as those of BELOW.

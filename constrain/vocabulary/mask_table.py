@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MaskTable", "TableFull", "data_address"]
 
-LEAF_STATES = 1 << 17
-"""Most leaf states, of 1.1 KB each: those of some two thousand schemas. Then the table is replaced."""
+LEAF_STATES = 1 << 18
+"""Most leaf states, of 1.1 KB each: those of some thousands of schemas. Then another table takes its place."""
 ROW_BYTES = 96 << 20
 TRIE_WORDS = 1 << 22
 LEX_READERS = 1 << 16
@@ -265,11 +265,11 @@ class MaskTable:
             seen |= fresh
             todo.extend(sorted(fresh))
 
-    def expand(self, state: int) -> None:
-        """Write the transitions of a leaf state and of some of its successors."""
+    def expand(self, state: int, ahead: int = BATCH) -> None:
+        """Write the transitions of a leaf state and of `ahead` of the states that it leads to, breadth first."""
         with self.lock:
             is_number = self.numbers.is_number(state)
-            if (self.numbers.expand(state) if is_number else expand_leaves(self.address, state, BATCH)) < 0:
+            if (self.numbers.expand(state) if is_number else expand_leaves(self.address, state, ahead)) < 0:
                 raise TableFull
 
     def row(self, state: int) -> None:
