@@ -15,6 +15,7 @@ from random import Random
 from hypothesis import strategies as st
 
 from constrain.automata.dfa import Dfa
+from constrain.automata.listed_words import ListedWords
 from constrain.automata.numerals.number_automaton import NumberAutomaton
 from constrain.grammar.nodes import (  # fmt: skip
     EMPTY,
@@ -128,6 +129,8 @@ LANGUAGES = [
     Dfa.from_ranges([(ord("é"), ord("é")), (0xD000, 0xE100), (0x10000, 0x10400)]).repeat(0, 2),
     Dfa.from_strings(["\\", "/", "\x7f", "\u2028", "\ud7ff", "\ue000", "\U0010ffff"]).star(),
     Dfa.from_strings(["a"]).star().complement(),
+    ListedWords(["a", "é", "éa", "aé", "😀", "\n", '"', ""]),
+    ListedWords(["ab", "abc", "\\", "\U0010ffff", "\ud7ff"]),
 ]
 
 

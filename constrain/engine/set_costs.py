@@ -99,7 +99,7 @@ class SetCosts:
         if op == at.PARSE:
             return below + self._parser_cost(q) + self._cost_from(pc + 2, register)
         if op == at.SET:
-            return below + self._string_cost(q) + self._cost_from(pc + 2, register)
+            return below + self._string_cost(q, extra) + self._cost_from(pc + 2, register)
         if op == at.KEYS:
             return below + self._key_cost(pc, q, register)
         if op == at.OTHER:
@@ -166,12 +166,12 @@ class SetCosts:
         pending = {at.ESCAPE: 1, at.HIGH: 6, at.HIGH_UNIFORM: 6, at.HIGH_ESCAPE: 5, at.HIGH_ESCAPE_UNIFORM: 5}
         return int(need) + int(pending.get(kind, missing)) + (1 if flags & at.LEAF_CLOSES else 0)
 
-    def _string_cost(self, q: int) -> int:
-        """Return the least bytes from a string cursor to the end of one of its strings."""
+    def _string_cost(self, q: int, extra: int) -> int:
+        """Return the least bytes from a string cursor to the end of one of its strings; `extra`: a pending escape."""
         block, low, high, depth = self.state_cache.arrays[at.CURSORS][5 * q : 5 * q + 4].tolist()
         offsets = self.costs.code[block + at.STR_OFFSETS + low : block + at.STR_OFFSETS + high + 1]
         self._uncharged += len(offsets) // 8
-        return int(min(b - a - depth for a, b in zip(offsets, offsets[1:])))
+        return self.costs.string(block, [(a + depth, b) for a, b in zip(offsets, offsets[1:])], extra)
 
     def _parser_cost(self, q: int) -> int:
         """Return the least bytes to the end of a parsed text, over the lexemes that may be in progress."""

@@ -23,8 +23,8 @@ from .context_layout import (  # isort: skip
 from .program_layout import (  # isort: skip
     ARG_CAP, ARG_COUNT, ARG_ENDLESS, ARG_EQUAL, ARG_EXIT, ARG_FINITE, ARG_HIGH, ARG_LEAF, ARG_LEAST, ARG_LOW, ARG_MARK,
     ARG_MOST, ARG_NAME, ARG_OBJECT, ARG_PARSER, ARG_RULE, ARG_STRINGS, ARG_TARGET, ARG_TARGETS, CALL, COUNT, END, ENTER,
-    INIT, JUMP, KEYS, LEAF, MEMBER, MEMBER_END, MORE, OBJ_KEYS, OTHER, PARSE, PASS, SET, SPLIT, STR_COUNT, STR_OFFSETS,
-    TEST, UNIQUE,
+    INIT, JUMP, KEYS, LEAF, MEMBER, MEMBER_END, MORE, OBJ_KEYS, OTHER, PARSE, PASS, SET, SPLIT, STR_COUNT, STR_ESCAPES,
+    STR_OFFSETS, TEST, UNIQUE,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
     CALLED, CALL_EDGE, CALL_NODE, CALL_RETURNED, CALL_RULE, CALL_W, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_STATE,
@@ -290,8 +290,8 @@ def compute_closure(c: Any) -> Any:
                 q = intern_cursor(c, block, 0, n, 0)
                 if q < 0 or emit_config(c, pc, q, node, reg, 0) < 0:
                     return -1
-                if code[block + STR_OFFSETS] < code[block + STR_OFFSETS + 1]:
-                    break
+                if code[block + STR_ESCAPES] or code[block + STR_OFFSETS] < code[block + STR_OFFSETS + 1]:
+                    break  # with escapes, even an empty string has a quote yet to come
                 pc, q = pc + 2, -1
             elif op == ENTER:
                 reg = 0

@@ -58,7 +58,7 @@ build_trie: Callable[[int, Array], int] = find_function("trie.build_trie")  # in
 find_unexpanded: Callable[[int, int], int] = find_function("trie.find_unexpanded")
 make_row: Callable[[int, int], int] = find_function("trie.make_row")
 make_suffix_trie: Callable[[int, int, int, int], int] = find_function("trie.make_suffix_trie")
-order_by_length: Callable[[int, int], int] = find_function("trie.order_by_length")
+order_by_length: Callable[[int, int, int], int] = find_function("trie.order_by_length")
 
 # ---- logits: a row is float32 or float64, a mask int32, sums float64, tokens int64
 apply_masks: Callable[[int, int, int, int, int, int, int, int, int, int, int], int] = find_function(

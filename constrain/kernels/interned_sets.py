@@ -14,7 +14,7 @@ from .interned_names import mix_config, mix_hash, probe_slot, request
 from .jit.compilation import kernel
 from .program_layout import ARG_FINITE, KEYS, LEAF, OTHER, P_ACCEPT, P_BYTES, P_FIRST, PARSE, SET, STR_ESCAPES
 from .stacks import intern_call
-from .string_keys import allow_byte, allow_cursor, allow_escaped
+from .string_keys import allow_byte, allow_cursor, allow_escaped, keys_state
 from .table_layout import LEAF_BYTES, LEAF_W
 from .unique_members import find_candidates
 
@@ -72,14 +72,12 @@ def describe_allowed(c: Any, s: Any, first: Any) -> Any:
         elif op == OTHER:
             for w in range(8):
                 sets[r + SET_NEXT + w] |= leaves[q * LEAF_W + LEAF_BYTES + w]
-        elif op == SET:
-            allow_cursor(c, s, q, -1)
         elif op == PARSE:
             allow_lexemes(c, s, q)
         elif code[cursors[CURSOR_W * q + CURSOR_BLOCK] + STR_ESCAPES] == 0:
-            allow_cursor(c, s, q, reg)
+            allow_cursor(c, s, q, keys_state(c, pc, reg))
         else:
-            allow_escaped(c, s, q, reg, ext)
+            allow_escaped(c, s, q, keys_state(c, pc, reg), ext)
     if leaf_by_leaf:
         for w in range(8):
             byte_exact[w] = sets[r + SET_NEXT + w]
@@ -159,7 +157,7 @@ def intern_set(c: Any) -> Any:
         h = mix_config(h, pc, q, node, reg, ext)
         if ext >= 0 and code[pc] == OTHER:
             naming = IS_NAMING
-        if ext == 0 and code[pc] == KEYS:
+        if ext == 0 and (code[pc] == KEYS or code[pc] == SET):
             keys = HAS_KEYS
         n += 1
     if n == 0 and head[ACCEPTS] == 0:

@@ -1,4 +1,4 @@
-"""Walks of a trie inside declared keys: the strings of a sorted block against the bytes of tokens (kernels).
+"""Walks of a trie inside declared keys and constants: the strings of a sorted block against tokens (kernels).
 
 Which declared keys may come depends on the keys so far, so the sets along a key differ in each object state, and there
 would be one for each prefix of each key. Until a key ends, only the key itself decides: a walk carries a string cursor
@@ -16,9 +16,9 @@ from .interned_names import request
 from .interned_sets import intern_set
 from .jit.compilation import inlined, kernel
 from .object_states import first_allowed_key
-from .program_layout import KEYS, STR_ESCAPES, STR_OFFSETS
+from .program_layout import KEYS, SET, STR_ESCAPES, STR_OFFSETS
 from .string_cursors import find_bound, intern_cursor
-from .string_keys import find_ended_key, step_cursor, step_escaped
+from .string_keys import find_ended_key, keys_state, step_cursor, step_escaped
 from .trie import find_child
 from .trie_tokens import take_tokens
 
@@ -34,10 +34,10 @@ from .table_layout import (  # isort: skip
 
 @inlined("int64(int64, int64)")
 def is_key_prefix(c: Any, k: Any) -> Any:
-    """Return whether configuration k is inside a declared key, and in no escape."""
+    """Return whether configuration k is inside a declared key or a constant, and in no escape."""
     configs = view(c, CONFIGS)
-    is_keys = view(c, CODE)[configs[CONFIG_W * k + CONFIG_PC]] == KEYS
-    return 1 if is_keys and configs[CONFIG_W * k + CONFIG_EXTRA] == 0 else 0
+    op = view(c, CODE)[configs[CONFIG_W * k + CONFIG_PC]] + 0
+    return 1 if (op == KEYS or op == SET) and configs[CONFIG_W * k + CONFIG_EXTRA] == 0 else 0
 
 
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
@@ -53,7 +53,7 @@ def push_entry(c: Any, count: Any, node: Any, s: Any, byte: Any, k: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64)")
 def push_keys(c: Any, count: Any, node: Any, s: Any, byte: Any) -> Any:
-    """Push the cursors of the configurations of set s that are inside a declared key.
+    """Push the cursors of the configurations of set s that are inside a declared key or a constant.
 
     count: the number of entries on STACK. node, byte: fields of the new entries. Return the new number, or -1.
     """
@@ -93,7 +93,7 @@ def walk_key(c: Any, count: Any, depth: Any, out: Any, least: Any, most: Any) ->
     count -= 1
     node, q = stack[WALK_W * count + WALK_NODE] + 0, -1 - stack[WALK_W * count + WALK_SET]
     k = stack[WALK_W * count + WALK_CONFIG] + 0
-    state = configs[CONFIG_W * k + CONFIG_REGISTER] + 0
+    state = keys_state(c, configs[CONFIG_W * k + CONFIG_PC] + 0, configs[CONFIG_W * k + CONFIG_REGISTER] + 0)
     p = CURSOR_W * q
     block, low = cursors[p + CURSOR_BLOCK] + 0, cursors[p + CURSOR_LOW] + 0
     high, position = cursors[p + CURSOR_HIGH] + 0, cursors[p + CURSOR_DEPTH] + 0
@@ -112,8 +112,8 @@ def walk_key(c: Any, count: Any, depth: Any, out: Any, least: Any, most: Any) ->
                 count = push_entry(c, count, child, after, depth << 8 | b, -1)
                 if count < 0:
                     return -1
-        if low < high and code[offsets + low] + position == code[offsets + low + 1]:
-            low += 1  # this key ends here
+    if low < high and code[offsets + low] + position == code[offsets + low + 1]:
+        low += 1  # this string ends here
     e, last = trie[TRIE_W * node + TRIE_FIRST_EDGE] + 0, trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE] + 0
     while low < high and e < last:
         b = code[code[offsets + low] + position] + 0

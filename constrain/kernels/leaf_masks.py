@@ -32,8 +32,8 @@ from .record_layout import (  # isort: skip
 )  # fmt: skip
 from .table_layout import (  # isort: skip
     ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPED, KIND, LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_FLAGS,
-    LEAF_LONGEST, LEAF_ROW, LEAF_SUFFIXES, LEAF_SUFFIXES_END, LEAF_W, LENGTH_CLASSES, PLAIN, RAW, RAW_UNIFORM,
-    TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_W,
+    LEAF_LONGEST, LEAF_ROW, LEAF_SUFFIXES, LEAF_SUFFIXES_END, LEAF_W, LEAST_LISTED, LENGTH_CLASSES, LEVEL_BITS,
+    LISTED_FROM, LISTED_OFFSETS, LISTED_TOKENS, PLAIN, RAW, RAW_UNIFORM, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_W,
 )  # fmt: skip
 
 
@@ -41,7 +41,7 @@ from .table_layout import (  # isort: skip
 def add_row(c: Any, q: Any, most: Any, out: Any) -> Any:
     """OR the row of leaf state q into the mask, restricted to tokens that need at most `most` characters.
 
-    Return 0 or -1.
+    out: not SPARE, unless there is no such limit. Return 0 or -1.
     """
     leaves, mask = view(c, LEAVES), at(out)
     words = view(c, TABLE)[T_WORDS] + 0
@@ -53,13 +53,29 @@ def add_row(c: Any, q: Any, most: Any, out: Any) -> Any:
         return 0
     if most < 0:
         return 0
-    offsets = load_acquire(leaves, q * LEAF_W + LEAF_BY_LENGTH)
-    if offsets < 0:
-        return request(c, NEED_BY_LENGTH, q)
-    by_length = view(c, BY_LENGTH)
-    for k in range(by_length[offsets], by_length[offsets + min(most, LENGTH_CLASSES - 2) + 1]):
-        token = by_length[offsets + LENGTH_CLASSES + 1 + k]
-        mask[token >> 5] |= 1 << (token & 31)
+    listed, by_length = load_acquire(leaves, q * LEAF_W + LEAF_BY_LENGTH), view(c, BY_LENGTH)
+    if listed < 0 or by_length[listed + LISTED_FROM] > most + 1:
+        level = (1 << LEVEL_BITS) - 1
+        while level > 0 and LEAST_LISTED << level > most + 1:
+            level -= 1
+        return request(c, NEED_BY_LENGTH, q << LEVEL_BITS | level)
+    # Either the tokens that are short enough, or the row without those that are too long: whichever are fewer.
+    longer = by_length[listed + LISTED_OFFSETS + min(most, LENGTH_CLASSES - 2) + 1] + 0
+    end = by_length[listed + LISTED_OFFSETS + LENGTH_CLASSES] + 0
+    tokens = listed + LISTED_TOKENS
+    if by_length[listed + LISTED_FROM] == 0 and longer < end - longer:
+        for k in range(longer):
+            token = by_length[tokens + k]
+            mask[token >> 5] |= 1 << (token & 31)
+        return 0
+    spare = view(c, SPARE)
+    for w in range(words):
+        spare[w] = rows[base + w]
+    for k in range(longer, end):
+        token = by_length[tokens + k]
+        spare[token >> 5] &= ~(1 << (token & 31))
+    for w in range(words):
+        mask[w] |= spare[w]
     return 0
 
 

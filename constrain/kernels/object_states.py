@@ -29,7 +29,12 @@ from .unique_members import find_guard
 
 @kernel("int64(int64, int64, int64, int64)")
 def first_allowed_key(c: Any, state: Any, low: Any, high: Any) -> Any:
-    """Return the first key of ranks low .. high - 1 that object state `state` allows now, or -1."""
+    """Return the first key of ranks low .. high - 1 that object state `state` allows now, or -1.
+
+    state: -1 for a string block that is not of an object, all of whose strings are allowed.
+    """
+    if state < 0:
+        return low if low < high else -1
     objects, code = view(c, OBJECTS), view(c, CODE)
     bits = state + O_BITS + code[objects[state + O_BLOCK] + OBJ_WORDS]
     while low < high:

@@ -106,7 +106,7 @@ CAN_DIFFER: Final = 64   # it is known that the set can reach a unique member
 CANNOT_DIFFER: Final = 128 # it is known that the set cannot reach a unique member
 IS_CUT: Final = 256      # a member equal to an earlier one could have ended here
 IS_NAMED: Final = 1024   # an unknown key ended here, which may be a duplicate
-HAS_KEYS: Final = 2048   # a declared key is being spelled, outside members: see `key_walks`
+HAS_KEYS: Final = 2048   # a declared key or a constant is being spelled, outside members: see `key_walks`
 DIFFER_KNOWN: Final = CAN_DIFFER | CANNOT_DIFFER
 DEAD: Final = 0          # the empty set
 

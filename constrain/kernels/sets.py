@@ -23,7 +23,7 @@ from .interned_sets import UNKNOWN, UNKNOWN_TO_LEAVES, intern_set
 from .jit.compilation import entry, kernel
 from .object_states import add_member, add_named_member, is_name_free, may_repeat
 from .parsing import step_parse
-from .program_layout import ARG_FINITE, ARG_HIGH, ARG_LOW, ARG_MARK, ARG_NEXT, LEAF, OTHER, PARSE, SET, STR_ESCAPES
+from .program_layout import ARG_FINITE, ARG_HIGH, ARG_LOW, ARG_MARK, ARG_NEXT, LEAF, OTHER, PARSE, STR_ESCAPES
 from .string_keys import step_cursor, step_escaped
 from .unique_members import extend_text, may_keep_candidates
 
@@ -176,7 +176,7 @@ def compute_step(c: Any, s: Any, b: Any) -> Any:
         elif op == PARSE:
             after = step_parse(c, q, b)
             status = after if after <= 0 else push_item(c, pc, after, node, reg, 0)
-        elif op == SET or code[cursors[CURSOR_W * q + CURSOR_BLOCK] + STR_ESCAPES] == 0:
+        elif code[cursors[CURSOR_W * q + CURSOR_BLOCK] + STR_ESCAPES] == 0:
             status = step_cursor(c, pc, q, node, reg, b)
         else:
             status = step_escaped(c, pc, q, node, reg, ext, b)

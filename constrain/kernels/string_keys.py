@@ -1,8 +1,9 @@
 """Steps of keys and constants by a byte: strings of a block, spelled literally or with any escapes (kernels).
 
-With escapes, the strings of the block are decoded UTF-8, and `extra` of the configuration holds an incomplete escape:
-kind << KIND | digits left << LEFT | value, with the kinds of a leaf's decoder. A digit is refused unless some allowed
-key continues with a character that the digits can spell.
+In an object, only the keys that its state allows count; of constants (SET), all strings do. With escapes, the strings
+of the block are decoded UTF-8, and `extra` of the configuration holds an incomplete escape: kind << KIND | digits
+left << LEFT | value, with the kinds of a leaf's decoder. A digit is refused unless some allowed key continues with a
+character that the digits can spell.
 """
 
 from __future__ import annotations
@@ -143,9 +144,15 @@ def is_inside_character(c: Any, q: Any) -> Any:
     return 1 if at < code[offsets + low + 1] and code[at] >> 6 == 2 else 0
 
 
+@inlined("int64(int64, int64, int64)")
+def keys_state(c: Any, pc: Any, reg: Any) -> Any:
+    """Return the object state whose allowed keys count in a configuration, -1 if it is in constants."""
+    return -1 if view(c, CODE)[pc] == SET else reg
+
+
 @kernel("int64(int64, int64, int64, int64, int64, int64)")
 def step_escaped_character(c: Any, pc: Any, q: Any, node: Any, reg: Any, x: Any) -> Any:
-    """Step a configuration in keys by character x, written as an escape. Return 0 or -1."""
+    """Step a configuration in keys or constants by character x, written as an escape. Return 0 or -1."""
     cursors, buffer = view(c, CURSORS), view(c, BUFFER)
     p = CURSOR_W * q
     block, low = cursors[p + CURSOR_BLOCK], cursors[p + CURSOR_LOW] + 0
@@ -155,7 +162,7 @@ def step_escaped_character(c: Any, pc: Any, q: Any, node: Any, reg: Any, x: Any)
         low = find_bound(c, block, low, high, depth, buffer[i])
         high = find_bound(c, block, low, high, depth, buffer[i] + 1)
         depth += 1
-    if first_allowed_key(c, reg, low, high) < 0:
+    if first_allowed_key(c, keys_state(c, pc, reg), low, high) < 0:
         return 0
     after = intern_cursor(c, block, low, high, depth)
     return -1 if after < 0 else emit_config(c, pc, after, node, reg, 0)
@@ -175,17 +182,19 @@ def find_ended_key(c: Any, q: Any, state: Any) -> Any:
 
 @kernel("int64(int64, int64, int64, int64, int64, int64, int64)")
 def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any) -> Any:
-    """Step a configuration in keys that may be spelled with escapes by byte b. Return 0 or -1."""
-    cursors = view(c, CURSORS)
+    """Step a configuration in keys or constants that may be spelled with escapes by byte b. Return 0 or -1."""
+    cursors, state = view(c, CURSORS), keys_state(c, pc, reg)
     kind, left, value = ext >> KIND, (ext >> LEFT) & 7, ext & VALUE
     if kind == PLAIN:
         if b == 34:
-            rank = find_ended_key(c, q, reg)
-            return 0 if rank < 0 else finish_key(c, pc, node, reg, rank)
+            rank = find_ended_key(c, q, state)
+            if rank < 0:
+                return 0
+            return push_item(c, pc + 2, -1, node, reg, 0) if state < 0 else finish_key(c, pc, node, reg, rank)
         if b == 92:
             if (
                 is_inside_character(c, q)
-                or find_key_in_range(c, q, reg, 0, 0x10FFFF, cursors[CURSOR_W * q + CURSOR_LOW]) < 0
+                or find_key_in_range(c, q, state, 0, 0x10FFFF, cursors[CURSOR_W * q + CURSOR_LOW]) < 0
             ):
                 return 0
             return emit_config(c, pc, q, node, reg, ESCAPE << KIND)
@@ -194,14 +203,14 @@ def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any)
         block, depth = cursors[CURSOR_W * q + CURSOR_BLOCK], cursors[CURSOR_W * q + CURSOR_DEPTH]
         low = find_bound(c, block, cursors[CURSOR_W * q + CURSOR_LOW], cursors[CURSOR_W * q + CURSOR_HIGH], depth, b)
         high = find_bound(c, block, low, cursors[CURSOR_W * q + CURSOR_HIGH], depth, b + 1)
-        if first_allowed_key(c, reg, low, high) < 0:
+        if first_allowed_key(c, state, low, high) < 0:
             return 0
         after = intern_cursor(c, block, low, high, depth + 1)
         return -1 if after < 0 else emit_config(c, pc, after, node, reg, 0)
     if kind == ESCAPE:
         if b == 117:
             pending = HEX << KIND | 4 << LEFT
-            return emit_config(c, pc, q, node, reg, pending) if can_spell_digits(c, q, reg, pending) else 0
+            return emit_config(c, pc, q, node, reg, pending) if can_spell_digits(c, q, state, pending) else 0
         x = decode_escape(b)
         return 0 if x < 0 else step_escaped_character(c, pc, q, node, reg, x)
     if kind == HIGH or kind == HIGH_ESCAPE:
@@ -222,27 +231,52 @@ def step_escaped(c: Any, pc: Any, q: Any, node: Any, reg: Any, ext: Any, b: Any)
             return step_escaped_character(c, pc, q, node, reg, x) if low_half >= 0xDC00 else 0
     if left > 1:
         pending = kind << KIND | (left - 1) << LEFT | value
-        return emit_config(c, pc, q, node, reg, pending) if can_spell_digits(c, q, reg, pending) else 0
+        return emit_config(c, pc, q, node, reg, pending) if can_spell_digits(c, q, state, pending) else 0
     if 0xD800 <= value < 0xDC00:
         pending = HIGH << KIND | (value - 0xD800)
         base = 0x10000 + ((value - 0xD800) << 10)
-        some = find_key_in_range(c, q, reg, base, base + 0x3FF, cursors[CURSOR_W * q + CURSOR_LOW])
+        some = find_key_in_range(c, q, state, base, base + 0x3FF, cursors[CURSOR_W * q + CURSOR_LOW])
         return emit_config(c, pc, q, node, reg, pending) if some >= 0 else 0
     return step_escaped_character(c, pc, q, node, reg, value) if value < 0xD800 or value > 0xDFFF else 0
 
 
+@kernel("int64(int64, int64, int64, int64)")
+def allow_unescaped(c: Any, s: Any, q: Any, state: Any) -> Any:
+    """Do the same between two characters of a string spelled with any escapes: its end and escapes count, too."""
+    code, cursors = view(c, CODE), view(c, CURSORS)
+    p = CURSOR_W * q
+    block, low = cursors[p + CURSOR_BLOCK], cursors[p + CURSOR_LOW] + 0
+    high, depth = cursors[p + CURSOR_HIGH], cursors[p + CURSOR_DEPTH]
+    offsets, may_escape = block + STR_OFFSETS, not is_inside_character(c, q)
+    while low < high:
+        at = code[offsets + low] + depth
+        if at >= code[offsets + low + 1]:
+            if first_allowed_key(c, state, low, low + 1) >= 0:
+                allow_byte(c, s, 34)
+            low += 1
+            continue
+        b = code[at]
+        after = find_bound(c, block, low, high, depth, b + 1)
+        if first_allowed_key(c, state, low, after) >= 0:
+            if may_escape:
+                allow_byte(c, s, 92)
+            if b >= 32 and b != 34 and b != 92:
+                allow_byte(c, s, b)
+        low = after
+    return 0
+
+
 @kernel("int64(int64, int64, int64, int64, int64)")
-def allow_escaped(c: Any, s: Any, q: Any, reg: Any, ext: Any) -> Any:
-    """Add the bytes that may follow in a key spelled with any escapes to those of set record s. Return 0.
+def allow_escaped(c: Any, s: Any, q: Any, state: Any, ext: Any) -> Any:
+    """Add the bytes that may follow in a string spelled with any escapes to those of set record s. Return 0.
+
+    state: as in `allow_cursor`.
 
     An upper bound: a step decides.
     """
     kind = ext >> KIND
     if kind == PLAIN:
-        allow_cursor(c, s, q, reg)
-        view(c, SETS)[s * SET_W + SET_NEXT] = 0  # control characters must be escaped
-        allow_byte(c, s, 34)
-        allow_byte(c, s, 92)
+        allow_unescaped(c, s, q, state)
     elif kind == ESCAPE:
         cursors = view(c, CURSORS)
         p = CURSOR_W * q
@@ -253,7 +287,7 @@ def allow_escaped(c: Any, s: Any, q: Any, reg: Any, ext: Any) -> Any:
             if x < 0:
                 continue
             low = find_bound(c, block, cursors[p + CURSOR_LOW], cursors[p + CURSOR_HIGH], depth, x)
-            if first_allowed_key(c, reg, low, find_bound(c, block, low, cursors[p + CURSOR_HIGH], depth, x + 1)) >= 0:
+            if first_allowed_key(c, state, low, find_bound(c, block, low, cursors[p + CURSOR_HIGH], depth, x + 1)) >= 0:
                 allow_byte(c, s, b)
     elif kind == HIGH:
         allow_byte(c, s, 92)

@@ -89,7 +89,16 @@ LEAF_STAYING_NEED: Final = 26 # most characters that must follow after some of t
 HEIGHT: Final = (1 << 16) - 1 # in BELOW_HEIGHT
 WELL_FORMED: Final = 1 << 16 # BELOW: the subtree is UTF-8, begun between characters, without control characters
 WIDE_LEAF: Final = 4     # allowed bytes from which a row pays off
+# BY_LENGTH of a leaf state: the least length of what is listed, the first place of each class among the tokens and the
+# end of the last one, the tokens
 LENGTH_CLASSES: Final = 130 # lengths that BY_LENGTH distinguishes: 0 .. 128, and more
+LISTED_FROM: Final = 0
+LISTED_OFFSETS: Final = 1
+LISTED_TOKENS: Final = 132
+# NEED_BY_LENGTH: leaf state << LEVEL_BITS | level. Of level l, tokens that need less than 4 << l characters may be left
+# out; level 0 has all of them.
+LEVEL_BITS: Final = 2
+LEAST_LISTED: Final = 4
 ESCAPED: Final = 1 << 20 # TRIE_TOKENS: the part inside the leaf contains an escape
 IN_ROW: Final = 1 << 21  # make_row: the tokens that stay inside the leaf are in the row already
 QUOTE_BELOW: Final = 1 << 2 # BELOW: of the bytes 32 .. 63

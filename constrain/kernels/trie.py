@@ -28,8 +28,8 @@ from .table_layout import (  # isort: skip
     ENTRY_CHARACTERS, ENTRY_TOKEN, ENTRY_W, ESCAPE, ESCAPED, HEIGHT, IN_ROW, KIND, LEAF_ALLOWED, LEAF_BOUNDARY,
     LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_LONGEST, LEAF_MACHINE,
     LEAF_NEED, LEAF_ROW, LEAF_SAFE, LEAF_STAYING_DEPTH, LEAF_STAYING_NEED, LEAF_SUFFIXES, LEAF_SUFFIXES_END, LEAF_W,
-    LENGTH_CLASSES, MACHINE_DFA, MACHINE_W, MERGED_CHARACTERS, MERGED_FIRST, MERGED_NODE, MERGED_W, QUOTE_BELOW,
-    TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_W,
+    LENGTH_CLASSES, LISTED_FROM, LISTED_OFFSETS, LISTED_TOKENS, MACHINE_DFA, MACHINE_W, MERGED_CHARACTERS, MERGED_FIRST,
+    MERGED_NODE, MERGED_W, QUOTE_BELOW, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_W,
 )  # fmt: skip
 from .leaves import expand_leaf
 from .subtree_summaries import count_scratch, find_staying_bytes, stays_inside, summarise_subtrees
@@ -37,6 +37,8 @@ from .subtree_summaries import count_scratch, find_staying_bytes, stays_inside, 
 TABLE_IS_FULL = -1
 LONG = 4
 """Characters that must not be refused for a row to begin as that of any JSON string: many tokens are no longer."""
+MOST_REFUSED = 4
+"""Divisor of the number of tokens: the part whose first byte may be refused in a row that begins so all the same."""
 
 
 @inlined("int64(int64, int64)")
@@ -111,6 +113,34 @@ def build_trie(t: Any, order: Any) -> Any:
     return nodes
 
 
+@inlined("int64(int64, int64)")
+def find_most_needed(t: Any, q: Any) -> Any:
+    """Return the most characters that any state of the DFA of leaf state q needs."""
+    dfas, at = (
+        view(t, DFAS),
+        view(t, MACHINES)[MACHINE_W * view(t, LEAVES)[q * LEAF_W + LEAF_MACHINE] + MACHINE_DFA] + 0,
+    )
+    most_needed = 0
+    for k in range(dfas[at]):
+        most_needed = max(most_needed, dfas[at + 3 + 2 * dfas[at + 2] + 128 + dfas[at] + k])
+    return most_needed
+
+
+@inlined("int64(int64, int64)")
+def begins_as_copy(t: Any, q: Any) -> Any:
+    """Return whether the row of leaf state q, expanded, is nearly that of any JSON string, judged by first bytes."""
+    leaves, transitions, trie = view(t, LEAVES), view(t, LEAF_NEXT), view(t, TRIE)
+    edges, end = view(t, TRIE_EDGES), view(t, TRIE_END)
+    if leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= LONG:
+        return 1
+    refused = 0
+    for e in range(trie[TRIE_FIRST_EDGE], trie[TRIE_W + TRIE_FIRST_EDGE]):
+        child = edges[e] >> 8
+        if transitions[256 * q + (edges[e] & 255)] < 0:
+            refused += trie[TRIE_W * end[child] + TRIE_FIRST_TOKEN] - trie[TRIE_W * child + TRIE_FIRST_TOKEN]
+    return 1 if MOST_REFUSED * refused <= trie[TRIE_W * end[0] + TRIE_FIRST_TOKEN] else 0
+
+
 @entry("int64(int64, int64)")
 def make_row(t: Any, q: Any) -> Any:
     """Write the row of leaf state q, and the exits of its tokens to TRIE_TEMP. Return the number of exits.
@@ -118,10 +148,10 @@ def make_row(t: Any, q: Any) -> Any:
     The caller publishes the row: MADE_ROW is a new one after the last, or that of any JSON string.
 
     An exit is (main trie node, characters so far | ESCAPED). A subtree that stays inside by the summaries
-    (`subtree_summaries`) is added without a walk: most of the vocabulary, if most characters may come. If no character
-    is refused for LEAF_SAFE characters, the row begins as a copy of that of any JSON string (IN_ROW), and only the
-    tokens that close the string or are longer are walked. An existing row is not changed. TABLE_IS_FULL if the table
-    or the scratch is full.
+    (`subtree_summaries`) is added without a walk: most of the vocabulary, if most characters may come. If few tokens
+    are refused, the row begins as a copy of that of any JSON string (IN_ROW), from which they are cleared; where no
+    character is refused for LEAF_SAFE characters, only the tokens that close the string or are longer are walked. An
+    existing row is not changed. TABLE_IS_FULL if the table or the scratch is full.
     """
     counts, leaves, transitions, rows = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT), view(t, ROWS)
     trie, edges, tokens, temp = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS), view(t, TRIE_TEMP)
@@ -133,7 +163,7 @@ def make_row(t: Any, q: Any) -> Any:
     quoted = LEAF_BOUNDARY | LEAF_CLOSES
     # The row of any JSON string holds for states between two characters only.
     free_base = (counts[FREE_ROW] - 1) * words if leaves[q * LEAF_W + LEAF_FLAGS] & quoted == quoted else -1
-    copies_free = free_base >= 0 and leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= LONG
+    copies_free = free_base >= 0 and begins_as_copy(t, q) != 0
     is_free_row = copies_free and leaves[q * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE >= below[BELOW_HEIGHT] & HEIGHT
     if not is_free_row:
         for w in range(words):
@@ -143,13 +173,10 @@ def make_row(t: Any, q: Any) -> Any:
     temp[end_of_temp - 3], temp[end_of_temp - 2], temp[end_of_temp - 1] = 0, q, IN_ROW if copies_free else 0
     # Fields of the latest leaf state: the next one is usually the same.
     last, flags, need, is_done, is_escape = -1, 0, 0, False, False
-    # The most characters that any state of the DFA needs: a bound for tokens that are not walked.
-    dfas, at = view(t, DFAS), view(t, MACHINES)[MACHINE_W * leaves[q * LEAF_W + LEAF_MACHINE] + MACHINE_DFA] + 0
-    if count_scratch(t, at) > end_of_temp // 4:
+    dfa = view(t, MACHINES)[MACHINE_W * leaves[q * LEAF_W + LEAF_MACHINE] + MACHINE_DFA] + 0
+    if count_scratch(t, dfa) > end_of_temp // 4:
         return TABLE_IS_FULL
-    most_needed = 0
-    for k in range(dfas[at]):
-        most_needed = max(most_needed, dfas[at + 3 + 2 * dfas[at + 2] + 128 + dfas[at] + k])
+    most_needed = find_most_needed(t, q)  # a bound for tokens that are not walked
     while top > 0:
         at = end_of_temp - DESCENT_W * top
         node, state = temp[at + DESCENT_NODE] + 0, temp[at + DESCENT_STATE] + 0
@@ -190,7 +217,8 @@ def make_row(t: Any, q: Any) -> Any:
                 temp[k + MERGED_NODE], temp[k + MERGED_CHARACTERS] = child, count & ~IN_ROW
                 n_exits += 1
             elif in_row:
-                pass
+                if stays_inside(t, after, child):
+                    continue
             elif stays_inside(t, after, child):
                 stop = trie[TRIE_W * end[child] + TRIE_FIRST_TOKEN]
                 for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], stop):
@@ -350,17 +378,21 @@ def make_suffix_trie(t: Any, q: Any, n_exits: Any, budget: Any) -> Any:
     return root
 
 
-@entry("int64(int64, int64)")
-def order_by_length(t: Any, q: Any) -> Any:
+@entry("int64(int64, int64, int64)")
+def order_by_length(t: Any, q: Any, least: Any) -> Any:
     """Sort the tokens of the row of q by the characters that each needs, including those that must follow it.
 
-    A counting sort: writes LENGTH_CLASSES + 1 offsets and the tokens to BY_LENGTH. The last class is open-ended. Return
-    the offset in BY_LENGTH, or TABLE_IS_FULL.
+    least: tokens that need fewer characters may be left out. Subtrees that have no others are not walked, which are
+    nearly all for a `least` of 8 or more.
+
+    A counting sort: writes `least`, LENGTH_CLASSES + 1 offsets and the tokens to BY_LENGTH. The last class is
+    open-ended. Return the offset in BY_LENGTH, or TABLE_IS_FULL.
     """
     counts, leaves, transitions = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT)
-    trie, edges, tokens = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS)
+    trie, edges, tokens, below = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS), view(t, BELOW)
     temp, by_length = view(t, TRIE_TEMP), view(t, BY_LENGTH)
     base, end_of_temp = counts[N_BY_LENGTH] + 0, size(t, TRIE_TEMP)
+    least_below = least - find_most_needed(t, q)
     n, top = 0, 1
     temp[end_of_temp - 3], temp[end_of_temp - 2], temp[end_of_temp - 1] = 0, q, 0
     while top > 0:
@@ -372,6 +404,8 @@ def order_by_length(t: Any, q: Any) -> Any:
             chars += 1
         for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             child, after = edges[e] >> 8, transitions[256 * state + (edges[e] & 255)]
+            if chars + (below[BELOW_W * child + BELOW_HEIGHT] & HEIGHT) < least_below:
+                continue
             # A row that began as a copy was made without expanding most states.
             if after >= 0 and leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand_leaf(t, after) < 0:
                 return TABLE_IS_FULL
@@ -390,21 +424,23 @@ def order_by_length(t: Any, q: Any) -> Any:
             at = end_of_temp - DESCENT_W * top
             temp[at + DESCENT_NODE], temp[at + DESCENT_STATE] = child, after
             temp[at + DESCENT_CHARACTERS] = chars
-    if base + LENGTH_CLASSES + 1 + n > size(t, BY_LENGTH):
+    if base + LISTED_TOKENS + n > size(t, BY_LENGTH):
         return TABLE_IS_FULL
+    by_length[base + LISTED_FROM] = least
+    first = base + LISTED_OFFSETS
     for length in range(LENGTH_CLASSES + 1):
-        by_length[base + length] = 0
+        by_length[first + length] = 0
     for k in range(n):
-        by_length[base + temp[MERGED_FIRST + MERGED_W * k + MERGED_CHARACTERS] + 1] += 1
+        by_length[first + temp[MERGED_FIRST + MERGED_W * k + MERGED_CHARACTERS] + 1] += 1
     for length in range(LENGTH_CLASSES):
-        by_length[base + length + 1] += by_length[base + length]
+        by_length[first + length + 1] += by_length[first + length]
     for k in range(n):
-        length = base + temp[MERGED_FIRST + MERGED_W * k + MERGED_CHARACTERS]
-        by_length[base + LENGTH_CLASSES + 1 + by_length[length]] = temp[MERGED_FIRST + MERGED_W * k + MERGED_NODE]
+        length = first + temp[MERGED_FIRST + MERGED_W * k + MERGED_CHARACTERS]
+        by_length[base + LISTED_TOKENS + by_length[length]] = temp[MERGED_FIRST + MERGED_W * k + MERGED_NODE]
         by_length[length] += 1
     for length in range(LENGTH_CLASSES, 0, -1):
-        by_length[base + length] = by_length[base + length - 1]
-    by_length[base] = 0
-    counts[N_BY_LENGTH] = base + LENGTH_CLASSES + 1 + n
+        by_length[first + length] = by_length[first + length - 1]
+    by_length[first] = 0
+    counts[N_BY_LENGTH] = base + LISTED_TOKENS + n
     store_release(leaves, q * LEAF_W + LEAF_BY_LENGTH, base)
     return base

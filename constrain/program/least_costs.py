@@ -27,6 +27,7 @@ from ..base.work import spend_work, work_budget
 from ..kernels import layout as at
 from .byte_code import ByteCode
 from .code_reading import list_following
+from .spelled_lengths import count_spelled_bytes
 
 __all__ = ["NEVER", "LeastCosts"]
 
@@ -256,7 +257,9 @@ class LeastCosts:
         elif op == at.LEAF:
             cost += self.leaf(code[pc + 1], code[pc + 2])
         elif op == at.SET:
-            cost += self._string(code[pc + 1])
+            first = code[pc + 1] + at.STR_OFFSETS
+            offsets = code[first : first + code[code[pc + 1]] + 1]
+            cost += self.string(code[pc + 1], list(zip(offsets, offsets[1:])), 0)
         elif op == at.PARSE:
             cost += self.program.endings(code[pc + 1]).least
         return min(cost, NEVER), stop
@@ -415,7 +418,12 @@ class LeastCosts:
             found = self._leaf[number, low] = characters + (mode == at.JSON_STRING)
         return found
 
-    def _string(self, block: int) -> int:
-        code = self.code
-        offsets = code[block + at.STR_OFFSETS : block + at.STR_OFFSETS + code[block] + 1]
-        return min((b - a for a, b in zip(offsets, offsets[1:])), default=NEVER)
+    def string(self, block: int, parts: list[tuple[int, int]], pending: int) -> int:
+        """Return the least bytes to the end of one of the strings of a block.
+
+        parts: what is left of each, as addresses. pending: the escape that has begun (see `spelled_lengths`).
+        """
+        if not self.code[block + at.STR_ESCAPES]:
+            return min((end - first for first, end in parts), default=NEVER)
+        lengths = [count_spelled_bytes(bytes(self.code[first:end]), pending) for first, end in parts]
+        return min((length for length in lengths if length is not None), default=NEVER)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..automata.dfa import Dfa
+from ..automata.listed_words import ListedWords
 from ..base.errors import UnsupportedError
 from ..grammar.nodes import (
     Chars,
@@ -90,7 +91,10 @@ class RuleLinker(NodeVisitor[None]):
 
     def visit_json_string(self, node: JsonString, last: bool = False) -> None:
         self.words.append(34)
-        self.emit_leaf(node.dfa, at.JSON_STRING, node.low, node.high)
+        if isinstance(node.dfa, ListedWords) and not node.low and node.high is None:
+            self.words += (at.SET, self.program.texts(node.dfa.words, 1))
+        else:
+            self.emit_leaf(node.dfa, at.JSON_STRING, node.low, node.high)
 
     def visit_number(self, node: Number, last: bool = False) -> None:
         self.words += (at.LEAF, self.program.leaf(node.language, at.NUMBER), 0, -1)

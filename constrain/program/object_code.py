@@ -14,9 +14,10 @@ from itertools import accumulate, chain
 from json.encoder import encode_basestring
 from operator import attrgetter
 
+from ..automata.listed_words import ListedWords
 from ..base.errors import LimitError
 from ..base.work import spend_work
-from ..grammar.nodes import Chars, JsonString, Layout, Literal, Node, Number, Object, Rule, Sequence
+from ..grammar.nodes import Chars, JsonString, Layout, Literal, Node, Number, Object, Rule, Sequence, Strings
 from ..kernels import layout as at
 from .byte_code import ByteCode
 
@@ -96,15 +97,20 @@ def _member_code(
 def _find_leaves(values: list[Node], program: ByteCode) -> dict[int, list[int]]:
     """Return the code of the values that are a leaf, by their id, with a jump whose operand is not known yet.
 
-    Most values are plain strings and numbers. They need no rule of their own: all members with the same value share
-    its code.
+    Most values are plain strings and numbers, or one of some constants. They need no rule of their own: all members
+    with the same value share its code.
     """
     leaves: dict[int, list[int]] = {}
     for value in values:
         if type(value) is Rule or id(value) in leaves:
             continue
-        if isinstance(value, JsonString) and value.high is None and not value.low:
-            leaves[id(value)] = [34, at.LEAF, program.leaf(value.dfa, at.JSON_STRING), 0, -1, at.JUMP, 0]
+        if isinstance(value, Strings):
+            leaves[id(value)] = [at.SET, program.strings(value.options, 0), at.JUMP, 0]
+        elif isinstance(value, JsonString) and value.high is None and not value.low:
+            if isinstance(value.dfa, ListedWords):
+                leaves[id(value)] = [34, at.SET, program.texts(value.dfa.words, 1), at.JUMP, 0]
+            else:
+                leaves[id(value)] = [34, at.LEAF, program.leaf(value.dfa, at.JSON_STRING), 0, -1, at.JUMP, 0]
         elif isinstance(value, Chars) and value.high is None and not value.low:
             leaves[id(value)] = [at.LEAF, program.leaf(value.dfa, MODES[value.encoding]), 0, -1, at.JUMP, 0]
         elif isinstance(value, Number):

@@ -382,13 +382,14 @@ class MaskTable:
         """Register a suffix trie under the digest of its exits. `place`: its root, and the node after its last one."""
         self.suffix_tries[name], self.trie_names[place[0]] = place, name
 
-    def order(self, state: int) -> None:
-        """Sort the row of a leaf state by the length that its tokens need."""
+    def order(self, argument: int) -> None:
+        """Sort the row of a leaf state by the length that its tokens need, down to a level: see NEED_BY_LENGTH."""
+        state, level = argument >> at.LEVEL_BITS, argument & ((1 << at.LEVEL_BITS) - 1)
+        least = at.LEAST_LISTED << level if level else 0
         with self.lock:
-            if (
-                self.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_BY_LENGTH] == -1
-                and order_by_length(self.address, state) < 0
-            ):
+            known = int(self.arrays[at.LEAVES][state * at.LEAF_W + at.LEAF_BY_LENGTH])
+            is_known = known >= 0 and self.arrays[at.BY_LENGTH][known + at.LISTED_FROM] <= least
+            if not is_known and order_by_length(self.address, state, least) < 0:
                 raise TableFull
 
     def _append_machine(self, block: NDArray[np.int32], mode: int) -> int:

@@ -9,6 +9,7 @@ number may end inside a token.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ TABLE_IS_FULL = -1
 MOST_LENGTH = 6
 """Most digits of the runs that are judged together."""
 ZERO_BYTE, NINE_BYTE = b"09"
+SYNTAX = list(b"+-.0123456789Ee")
+"""The bytes of numbers."""
 Edge = tuple[int, int]
 """A byte and the child of a trie node."""
 Arrays = Mapping[int, NDArray[np.int32]]
@@ -59,8 +62,10 @@ class NumberRows:
         self.sizes = np.concatenate(sizes or empty)
         edges, owners = _gather(arrays, self.nodes, at.TRIE_FIRST_EDGE)
         self.has_edges = np.bincount(owners, minlength=count) > 0
-        is_other = ~_are_digits(arrays[at.TRIE_EDGES][edges]) | (self.sizes[owners] == MOST_LENGTH)
-        self.with_others = np.unique(owners[is_other]).tolist()
+        bytes_of_edges = arrays[at.TRIE_EDGES][edges] & 255
+        is_other = ~_are_digits(bytes_of_edges) | (self.sizes[owners] == MOST_LENGTH)
+        self.with_others = np.unique(owners[is_other & np.isin(bytes_of_edges, SYNTAX)]).tolist()
+        self.trie = _NumberTrie(arrays)
         entries, self.token_runs = _gather(arrays, self.nodes, at.TRIE_FIRST_TOKEN)
         self.tokens = arrays[at.TRIE_TOKENS][at.ENTRY_W * entries + at.ENTRY_TOKEN]
 
@@ -71,7 +76,7 @@ class NumberRows:
         """
         rows, counts, temp = self.arrays[at.ROWS], self.arrays[at.TABLE], self.arrays[at.TRIE_TEMP]
         row = int(counts[at.N_ROWS])
-        walk = _Walk(self.arrays, reader, np.zeros(32 * self.words, np.bool_))
+        walk = _Walk(self.trie, reader, np.zeros(32 * self.words, np.bool_))
         self._add_runs(walk, state)
         walk.follow(state, self._list_others(0, 0), 0)
         end = at.MERGED_FIRST + at.MERGED_W * len(walk.exits)
@@ -105,8 +110,35 @@ class NumberRows:
 
     def _list_others(self, node: int, length: int) -> list[Edge]:
         """Return the edges of the node of a run, of this length, that lead to no run."""
-        edges = _list_edges(self.arrays, node)
+        edges = self.trie.read_node(node).edges
         return [edge for edge in edges if length == MOST_LENGTH or not ZERO_BYTE <= edge[0] <= NINE_BYTE]
+
+
+class _Node(NamedTuple):
+    """A node of the trie: its tokens, the edges by bytes of numbers, and whether it has any edges."""
+
+    tokens: NDArray[np.int32]
+    edges: list[Edge]
+    has_edges: bool
+
+
+class _NumberTrie:
+    """The nodes of the trie that numbers reach, each read once."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self.arrays = arrays
+        self.nodes: dict[int, _Node] = {}
+
+    def read_node(self, number: int) -> _Node:
+        """Return a node."""
+        node = self.nodes.get(number)
+        if node is None:
+            first_edge, first, last_edge, last = self.arrays[at.TRIE][at.TRIE_W * number :][: 2 * at.TRIE_W].tolist()
+            edges = [(edge & 255, edge >> 8) for edge in self.arrays[at.TRIE_EDGES][first_edge:last_edge].tolist()]
+            tokens = self.arrays[at.TRIE_TOKENS][at.ENTRY_W * first + at.ENTRY_TOKEN : at.ENTRY_W * last : at.ENTRY_W]
+            node = _Node(tokens, [edge for edge in edges if edge[0] in SYNTAX], bool(edges))
+            self.nodes[number] = node
+        return node
 
 
 class _Walk:
@@ -115,32 +147,23 @@ class _Walk:
     allowed: by token. exits: trie nodes, each with the number of bytes before it.
     """
 
-    def __init__(self, arrays: Arrays, reader: NumberReader, allowed: NDArray[np.bool_]) -> None:
-        self.arrays, self.reader, self.allowed = arrays, reader, allowed
+    def __init__(self, trie: _NumberTrie, reader: NumberReader, allowed: NDArray[np.bool_]) -> None:
+        self.trie, self.reader, self.allowed = trie, reader, allowed
         self.exits: list[tuple[int, int]] = []
 
     def follow(self, state: State, edges: list[Edge], depth: int) -> None:
         """Add the tokens along some edges after a state, which `depth` bytes of the token have reached."""
-        trie, tokens = self.arrays[at.TRIE], self.arrays[at.TRIE_TOKENS]
         todo = [(state, edge, depth + 1) for edge in edges]
         while todo:
-            before, (byte, node), depth = todo.pop()
+            before, (byte, number), depth = todo.pop()
             after = self.reader.follow(before, byte)
             if after is None:
                 continue
-            first = at.ENTRY_W * trie[at.TRIE_W * node + at.TRIE_FIRST_TOKEN]
-            last = at.ENTRY_W * trie[at.TRIE_W * (node + 1) + at.TRIE_FIRST_TOKEN]
-            self.allowed[tokens[first + at.ENTRY_TOKEN : last : at.ENTRY_W]] = True
-            if edges := _list_edges(self.arrays, node):
-                if self.reader.may_end(after):
-                    self.exits.append((node, depth))
-                todo += [(after, edge, depth + 1) for edge in edges]
-
-
-def _list_edges(arrays: Arrays, node: int) -> list[Edge]:
-    """Return the edges of a trie node."""
-    first, last = arrays[at.TRIE][at.TRIE_W * node + at.TRIE_FIRST_EDGE :: at.TRIE_W][:2]
-    return [(edge & 255, edge >> 8) for edge in arrays[at.TRIE_EDGES][first:last].tolist()]
+            node = self.trie.read_node(number)
+            self.allowed[node.tokens] = True
+            if node.has_edges and self.reader.may_end(after):
+                self.exits.append((number, depth))
+            todo += [(after, edge, depth + 1) for edge in node.edges]
 
 
 def _list_runs(

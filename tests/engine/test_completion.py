@@ -9,8 +9,9 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from constrain import LimitError, Matcher, Style, TokenRefused, Vocabulary, compile, compile_grammar
+from constrain.automata.listed_words import ListedWords
 from constrain.engine.shortest_completion import completion_search
-from constrain.grammar.nodes import Choice, Grammar, Literal, Node, Repeat, Rule, Sequence, Strings
+from constrain.grammar.nodes import Choice, Grammar, JsonString, Literal, Node, Repeat, Rule, Sequence, Strings
 from constrain.program.least_costs import NEVER
 from tests import grammar_factory as make
 
@@ -72,6 +73,23 @@ def test_completions_do_not_depend_on_earlier_searches(grammar: Grammar, data: s
         step = bytes([data.draw(st.sampled_from(allowed))])
         matcher.advance_bytes(step)
         text += step
+
+
+WORDS = st.lists(st.text('ab"\\\n\x01é\ud7ff😀', max_size=3), min_size=1, max_size=4)
+
+
+@given(WORDS, st.data())
+def test_costs_of_listed_words_are_exact(words: list[str], data: st.DataObject) -> None:
+    """Also within an escape, and after characters that must be escaped: the cost is the length of a shortest rest."""
+    matcher = compile_grammar(Grammar(JsonString(ListedWords(words)), {}), VOCABULARY).matcher()
+    for _ in range(data.draw(st.integers(1, 14))):
+        assert completion_search(matcher._state_cache).cost(matcher._set) == find_shortest_length(matcher, 50)
+        allowed = sorted(matcher.next_bytes())
+        if not allowed:
+            break
+        # A backslash more often than by chance: escapes are long.
+        byte = 92 if 92 in allowed and data.draw(st.booleans()) else data.draw(st.sampled_from(allowed))
+        matcher.advance_bytes(bytes([byte]))
 
 
 def test_a_search_ends_at_a_known_completion() -> None:

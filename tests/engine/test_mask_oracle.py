@@ -14,6 +14,7 @@ import pytest
 from hypothesis import assume, given, note, settings, strategies as st
 
 from constrain.automata.dfa import Dfa
+from constrain.automata.listed_words import ListedWords
 from constrain.base.errors import LimitError, TokenRefused, VocabularyError
 from constrain.base.options import Limits
 from constrain.compilation.constraint_compiler import compile_grammar
@@ -22,6 +23,7 @@ from constrain.frontends.regex import to_dfa, to_grammar
 from constrain.grammar.nodes import (
     EMPTY,
     Chars,
+    Choice,
     Grammar,
     JsonString,
     Layout,
@@ -227,6 +229,15 @@ def test_no_escape_inside_a_character_of_a_declared_key() -> None:
     """Spelled with any escapes: after the first byte of `é` only its second may come."""
     node = Object((Property('é"', Literal(b"1")),), (), TIGHT, 1, None, "schema", "any")
     assert_oracle_agrees(node, '{"é\\"":1}'.encode(), rb'{"\u00e9\u0022":1}')
+
+
+def test_listed_words_are_spelled_with_any_escapes() -> None:
+    """One of them begins like another, one is empty, one needs escapes: among others, and counted in a repetition."""
+    words = JsonString(ListedWords(["", "é", "éa", "b\n", "😀", "a", "\\"]))
+    texts = (rb'"\u00e9\u0061"', rb'"b\n"', rb'"b\u000A"', rb'"\ud83d\uDE00"', rb'"\\"', '"éa"'.encode(), b'""')
+    assert_oracle_agrees(words, *texts)
+    others = Choice((words, JsonString(Dfa.from_strings(["a", "c"]).star()), Literal(b'"d"')))
+    assert_oracle_agrees(Repeat(Sequence((others, Literal(b","))), 2, 3), rb'"\u0061","cac","d",', rb'"\u00E9","",')
 
 
 def test_what_is_forced_is_all_that_is() -> None:

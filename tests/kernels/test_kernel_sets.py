@@ -157,7 +157,7 @@ class Sets:
         return set(listed)
 
     def wanted(self, config: list[int]) -> set[int] | None:
-        """The bytes that one configuration may go on with; None for keys that may be spelled with escapes."""
+        """The bytes that one configuration may go on with; None in a text that may be spelled with escapes."""
         pc, q, _, reg, _ = config
         op = int(self.code[pc])
         if op < 256:
@@ -168,7 +168,7 @@ class Sets:
             return self.lexemes(q)
         block, low, high, depth, _ = self.arrays[at.CURSORS][5 * q : 5 * q + 5].tolist()
         offsets = self.code[block + at.STR_OFFSETS :]
-        if op == at.KEYS and self.code[block + at.STR_ESCAPES]:
+        if self.code[block + at.STR_ESCAPES]:
             return None
         ranks = [k for k in range(low, high) if op == at.SET or self.may_come(reg, k)]
         return {int(self.code[offsets[k] + depth]) for k in ranks if offsets[k] + depth < offsets[k + 1]}

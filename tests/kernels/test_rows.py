@@ -79,10 +79,10 @@ def test_rows_are_ordered_by_the_length_of_tokens(pattern: str) -> None:
     if record[at.LEAF_ROW] == -2:
         return
     table.row(state)
-    table.order(state)
+    table.order(state << at.LEVEL_BITS)
     first = int(record[at.LEAF_BY_LENGTH])
     for room in range(30):
-        ordered = set(orders[first + at.LENGTH_CLASSES + 1 :][: orders[first + room + 1]].tolist())
+        ordered = set(orders[first + at.LISTED_TOKENS :][: orders[first + at.LISTED_OFFSETS + room + 1]].tolist())
         assert ordered == {t for t, piece in enumerate(PIECES) if needed(table, state, piece) <= room}, (pattern, room)
 
 

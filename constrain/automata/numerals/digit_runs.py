@@ -48,7 +48,9 @@ def judge_digit_runs(
     phase, language = state.phase, reader.language
     alive, ends = np.zeros(len(values), np.bool_), np.zeros(len(values), np.bool_)
     leading = 0 if state.digits else zeros
-    if leading == length or phase == ZERO or (leading and phase in (START, MINUS)):
+    if leading and length > 1 and phase in (START, MINUS):  # an integer part begins with 0 only if that is all of it
+        return alive, ends
+    if leading == length or phase == ZERO:
         return _read_each(reader, state, length, values, alive, ends, np.ones(len(values), np.bool_))
     is_fraction = phase in (POINT, FRACTION)
     search = reader.sides[state.side]

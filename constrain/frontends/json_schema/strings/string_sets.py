@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ....automata.dfa import Dfa
+from ....automata.listed_words import ListedWords
 from ....base.options import Style
 from ....base.work import memoize_work, spend_work
 from ....grammar.nodes import JsonString, Literal, Node, Rule, Sequence
@@ -163,7 +164,7 @@ def exact_string_dfa(case: StringCase, languages: LanguageCache) -> Dfa:
 
 def needs_string_rule(cases: tuple[StringCase, ...], style: Style) -> bool:
     """Return whether automata have to be built: such texts become a rule, which is built when it is reached."""
-    return any(case.lang or (case.values is not None and style.escapes == "any") for case in cases)
+    return any(case.lang for case in cases)
 
 
 def emit_strings(
@@ -183,6 +184,8 @@ def emit_strings(
             nodes.append(Sequence((QUOTE, Rule(name), QUOTE)))
         elif isinstance(nested := languages.nested(case.lang, case.low, case.high), NestedTexts):
             nodes.append(Sequence((QUOTE, nested.node(), QUOTE)))
+        elif case.values is not None:
+            nodes.append(JsonString(ListedWords(case.values)))
         else:
             dfa, low, high = string_dfa(case, languages)
             nodes.append(JsonString(dfa, low, high))
