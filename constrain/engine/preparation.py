@@ -18,7 +18,6 @@ from bisect import bisect_right, insort
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -391,7 +390,7 @@ class Preparation:
     def _complete_state(self, state: int) -> Iterator[bool]:
         """Make the transitions, the row and the suffix trie of a leaf state."""
         if not self._read_leaf(state, at.LEAF_FLAGS) & at.LEAF_EXPANDED and self._may_grow():
-            self._call_table(partial(self.table.expand, ahead=0), state)
+            self._call_table(lambda one: self.table.expand(one, ahead=0), state)
             yield True
         if not self._read_leaf(state, at.LEAF_FLAGS) & at.LEAF_EXPANDED:
             return
