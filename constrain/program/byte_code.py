@@ -103,7 +103,9 @@ class ByteCode(ABC):
         self.generation = 0
         self.lock = threading.RLock() if lock is None else lock
         self.parsers: dict[int, Parser] = {}  # by the address of their block
-        self.layouts: dict[int, tuple[Layout, tuple[list[int], ...]]] = {}  # the code of layouts by their id, with them
+        self.layouts: dict[
+            int, tuple[Layout, tuple[tuple[int, ...], list[int]]]
+        ] = {}  # the code of layouts by their id, with them
         self._endings: dict[int, ShortestSuffixes] = {}
         self._leaf_numbers: dict[tuple[bytes, int], int] = {}
         self._cells: dict[object, int] = {}
@@ -166,6 +168,8 @@ class ByteCode(ABC):
             raise LimitError("the constraint's byte-code is too large", hint="Split the grammar or schema.")
         if isinstance(values, list):
             self.words.fromlist(values)  # takes half the time
+        elif isinstance(values, array):
+            self.words += values
         elif isinstance(values, np.ndarray):
             self.words.frombytes(values.data.cast("B"))
         else:

@@ -14,6 +14,9 @@ from .schema_sets import SchemaSet
 
 __all__ = ["PlainSubschema", "Subschema", "SubschemaTable"]
 
+TYPES_ALONE = frozenset(("type", "minLength", "maxLength", "format"))
+"""`type`, and keywords of which some values assert nothing."""
+
 
 class Subschema:
     """One subschema: `keywords` maps the keywords that assert something to their parsed values, in document order.
@@ -41,11 +44,16 @@ class Subschema:
         self.children: tuple[list[SchemaSet] | None] | None = None
         """The cached result of `fast_checks.find_children`, in a tuple because None is a result, too."""
 
+    def may_be_types_alone(self) -> bool:
+        """Return whether `type` may be all that it asserts; False is certain, and parses nothing."""
+        return True
+
 
 class PlainSubschema(Subschema):
     """A subschema that is certainly satisfiable, and whose keywords, all valid, are parsed when they are first read.
 
-    parse: returns the parsed keywords, given the node. source: what it parses.
+    parse: returns the parsed keywords, given the node. source: what it parses, pairs of a row of the table of keywords
+    and a value first.
     """
 
     __slots__ = ("parse", "source")
@@ -68,6 +76,12 @@ class PlainSubschema(Subschema):
             raise AttributeError(name)
         self.keywords = keywords = self.parse(self)
         return keywords
+
+    def may_be_types_alone(self) -> bool:
+        for row, _ in self.source[0]:
+            if row.name not in TYPES_ALONE:
+                return False
+        return True
 
 
 class SubschemaTable:

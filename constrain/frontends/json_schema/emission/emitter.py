@@ -98,6 +98,8 @@ class SchemaEmitter(PlainEmitter):
 
     def start(self, schemas: SchemaSet) -> Node:
         """Return the node of the root, which is needed at once: it has a rule only if it has brackets."""
+        if needs_rule(schemas, self.algebra.nodes):
+            return Rule((schemas, 0))
         shape = self.algebra.normalise(schemas)
         return (
             self.value(schemas, 0) if shape.arrays or shape.objects or shape.enums else choice_of(self._options(shape))

@@ -195,27 +195,35 @@ class UnsharedSchemaParser(SchemaParser):
 class PlainSchemaParser(SchemaParser):
     """A SchemaParser of a plain document: keywords of a node are parsed when they are first read.
 
-    The inspection of the document has charged for the nodes; long pointers are charged when they are made.
+    There is one scope, so that a raw subschema always has the same set: they are told apart by their ids, which is
+    faster than by their pointers. The inspection of the document has charged for the nodes; long pointers are charged
+    when they are made.
     """
+
+    def _start(self, document: Any) -> None:
+        self._by_raw: dict[int, SchemaSet] = {}
+        self._table = keywords_of_dialect(self.references.main.dialect)
+        self._draft = self.references.main.draft
+        super()._start(document)
 
     def parse_subschema(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
         """Return the set of a raw subschema; its keywords are parsed when they are read."""
-        known = self._by_pointer.get(pointer)
+        if type(raw) is not dict:
+            return ANY if raw else NEVER
+        known = self._by_raw.get(id(raw))
         if known is None:
             if len(pointer) > LONG_POINTER:
                 self._units += len(pointer) // LONG_POINTER
                 if self._units > UNITS_AT_ONCE:
                     self._charge()
-            known = self._by_pointer[pointer] = self._parse_new(raw, scope, pointer)
+            known = self._by_raw[id(raw)] = self._parse_new(raw, scope, pointer)
         return known
 
     def _parse_new(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
         """Return the set of a raw subschema; only the root may have an identifier that matters."""
-        if type(raw) is not dict:
-            return ANY if raw else NEVER
         if "$ref" in raw:  # In later drafts it is the only keyword.
             return self.follow_reference(raw["$ref"], scope, pointer + "/$ref")
-        table = keywords_of_dialect(scope.dialect)
+        table = self._table
         keywords: list[tuple[Keyword, Any]] = []
         key: Any = ()
         for name, value in raw.items():  # Loops in place of comprehensions, which CPython 3.11 calls as functions.
@@ -229,10 +237,16 @@ class PlainSchemaParser(SchemaParser):
             known = self._shared.get(key)
             if known is not None:
                 return known
-        schemas = (self.add_plain(pointer, scope.dialect.draft, self._parse_plain, (keywords, scope)).number,)
+        schemas = (self.add_plain(pointer, self._draft, self._parse_plain, (keywords, scope)).number,)
         if key is not None:
             self._shared[key] = schemas
         return schemas
+
+    def follow_reference(self, reference: Any, scope: Scope, pointer: str) -> SchemaSet:
+        """Return the set that `$ref` names, which is known if its target has been read before."""
+        target = self.references.resolve(reference, scope, pointer)
+        known = self._by_raw.get(id(target.raw))
+        return self._parse_target(target, scope, pointer) if known is None else known
 
     def _parse_plain(self, node: PlainSubschema) -> dict[str, Any]:
         return self._parse_keywords(node, *node.source)
