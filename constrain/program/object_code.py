@@ -20,7 +20,7 @@ from ..grammar.nodes import Chars, JsonString, Layout, Literal, Node, Number, Ob
 from ..kernels import layout as at
 from ..kernels.entry_points import write_object
 from ..kernels.object_request_layout import FIXED_WORDS, NOTHING, SORTING_PARTS, THE_KEYS, THE_NAMES
-from .byte_code import ByteCode
+from .byte_code import ByteCode, LayoutCode, Leaf
 
 __all__ = ["MODES", "append_general_object", "append_object", "check_count"]
 
@@ -31,6 +31,10 @@ MEMBER_WORDS = 4
 NEEDS, REQUIRED = attrgetter("needs"), attrgetter("required")
 COLON = 3
 """Place of the colon among the parts of a layout."""
+MOST_LAYOUTS = 64
+"""Layouts whose code is kept, each for so many numberings of its leaves."""
+_layouts: dict[int, tuple[Layout, list[Leaf] | None, dict[tuple[int, ...], LayoutCode]]] = {}
+"""By the id of a layout: the layout, its leaves, and its code by their numbers."""
 CLASS_WORDS = 6
 """Words of the instruction OTHER."""
 
@@ -162,19 +166,57 @@ def _find_leaves(values: list[Node], program: ByteCode) -> dict[int, list[int]]:
     return leaves
 
 
-def _layout_code(layout: Layout, program: ByteCode) -> tuple[tuple[int, ...], list[int]]:
+def _layout_code(layout: Layout, program: ByteCode) -> LayoutCode:
     """Return the code of the white space and punctuation of an object, the parts in the order of `Layout` one after
     the other, after the length of each.
     """
     known = program.layouts.get(id(layout))
     if known is None:
-        parts = [_space_code(part, program) for part in _layout_parts(layout)]
-        known = program.layouts[id(layout)] = layout, (tuple(map(len, parts)), [*chain.from_iterable(parts)])
+        known = program.layouts[id(layout)] = layout, _generate_layout(layout, program)
     return known[1]
+
+
+def _generate_layout(layout: Layout, program: ByteCode) -> LayoutCode:
+    """Return the code of a layout, of which only the numbers of its leaves depend on the program."""
+    kept = _layouts.get(id(layout))
+    if kept is None:
+        if len(_layouts) >= MOST_LAYOUTS:
+            _layouts.clear()
+        kept = _layouts[id(layout)] = layout, _list_layout_leaves(layout), {}
+    _, leaves, codes = kept
+    if leaves is None:
+        return _join_layout(layout, program)
+    numbers = tuple([program.leaf(*leaf) for leaf in leaves])
+    code = codes.get(numbers)
+    if code is None:
+        if len(codes) >= MOST_LAYOUTS:
+            codes.clear()
+        code = codes[numbers] = _join_layout(layout, program)
+    return code
+
+
+def _join_layout(layout: Layout, program: ByteCode) -> LayoutCode:
+    parts = [_space_code(part, program) for part in _layout_parts(layout)]
+    return tuple(map(len, parts)), [*chain.from_iterable(parts)]
 
 
 def _layout_parts(layout: Layout) -> tuple[Node, ...]:
     return layout.open, layout.close, layout.comma, layout.colon, layout.empty
+
+
+def _list_layout_leaves(layout: Layout) -> list[Leaf] | None:
+    """Return the leaves of a layout in the order in which its code refers to them; None if it calls a rule."""
+    leaves: list[Leaf] = []
+    pending = list(_layout_parts(layout))[::-1]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Chars):
+            leaves.append((node.dfa, MODES[node.encoding]))
+        elif isinstance(node, Sequence):
+            pending += node.parts[::-1]
+        elif not isinstance(node, Literal):
+            return None
+    return list({(dfa.key, mode): (dfa, mode) for dfa, mode in leaves}.values())
 
 
 def _space_code(node: Node, program: ByteCode) -> list[int]:

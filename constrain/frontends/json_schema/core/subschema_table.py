@@ -78,10 +78,7 @@ class PlainSubschema(Subschema):
         return keywords
 
     def may_be_types_alone(self) -> bool:
-        for row, _ in self.source[0]:
-            if row.name not in TYPES_ALONE:
-                return False
-        return True
+        return TYPES_ALONE.issuperset([row.name for row, _ in self.source[0]])
 
 
 class SubschemaTable:
@@ -108,7 +105,7 @@ class SubschemaTable:
 
     def add_plain(
         self, pointer: str, draft: int, parse: Callable[[PlainSubschema], dict[str, Any]], source: Any
-    ) -> Subschema:
+    ) -> PlainSubschema:
         """Return a new node whose keywords are parsed when they are first read."""
         node = PlainSubschema(next(self._numbers), pointer, draft, parse, source)
         self._store(node)
@@ -116,6 +113,9 @@ class SubschemaTable:
 
     def _store(self, node: Subschema) -> None:
         nodes, number = self.nodes, node.number
+        if len(nodes) == number:
+            nodes.append(node)
+            return
         while len(nodes) <= number:
             nodes.append(None)
         nodes[number] = node

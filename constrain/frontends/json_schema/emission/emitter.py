@@ -75,6 +75,7 @@ class SchemaEmitter(PlainEmitter):
         """
         plain, nodes, depth = self._plain, self.algebra.nodes, depth if self._indented else 0
         values: list[Node] = []
+        new = 0
         for schemas in sets:
             value = plain.get(schemas)
             if value is None:
@@ -82,9 +83,10 @@ class SchemaEmitter(PlainEmitter):
                 if types is None:
                     value = Rule((schemas, depth))
                 else:
-                    spend_work(VALUE, "the values of a schema")
+                    new += 1
                     value = plain[schemas] = self._types.get(types) or self._scalars_of_types(types)
             values.append(value)
+        spend_work(VALUE * new, "the values of a schema")
         return values
 
     def spacing(self, depth: int) -> Spacing:

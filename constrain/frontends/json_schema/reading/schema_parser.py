@@ -22,6 +22,7 @@ from ..core.dialects import Scope
 from ..core.fresh_stack import continue_deeper
 from ..core.keyword_context import SKIP, KeywordContext, SubschemaParser
 from ..core.schema_sets import ANY, NEVER, SchemaSet
+from ..core.static_types import TYPE_BITS
 from ..core.subschema_table import PlainSubschema, Subschema
 from .document_inspection import IDENTIFIERS, Inspection
 from .keywords import Keyword, keywords_of_dialect
@@ -237,9 +238,12 @@ class PlainSchemaParser(SchemaParser):
             known = self._shared.get(key)
             if known is not None:
                 return known
-        schemas = (self.add_plain(pointer, self._draft, self._parse_plain, (keywords, scope)).number,)
+        node = self.add_plain(pointer, self._draft, self._parse_plain, (keywords, scope))
+        schemas = (node.number,)
         if key is not None:
             self._shared[key] = schemas
+            if len(key) == 2 and key[0] == "type":  # a name, which most subschemas have and no more
+                node.keywords = {"type": TYPE_BITS[key[1]]}
         return schemas
 
     def follow_reference(self, reference: Any, scope: Scope, pointer: str) -> SchemaSet:
