@@ -24,7 +24,7 @@ from ..core.keyword_context import SKIP, KeywordContext, SubschemaParser
 from ..core.schema_sets import ANY, NEVER, SchemaSet
 from ..core.static_types import TYPE_BITS
 from ..core.subschema_table import PlainSubschema, Subschema
-from .document_inspection import IDENTIFIERS, Inspection
+from .document_inspection import IDENTIFIERS, Inspection, summaries_of_draft
 from .keywords import Keyword, keywords_of_dialect
 from .schema_references import ReferenceResolver, ReferenceTarget
 
@@ -203,8 +203,9 @@ class PlainSchemaParser(SchemaParser):
 
     def _start(self, document: Any) -> None:
         self._by_raw: dict[int, SchemaSet] = {}
-        self._table = keywords_of_dialect(self.references.main.dialect)
-        self._draft = self.references.main.draft
+        self._draft = self.references.main.dialect.draft
+        self._summaries = summaries_of_draft(self._draft)
+        self._named: dict[str, SchemaSet] = {}  # the sets of subschemas that assert a type and no more
         super()._start(document)
 
     def parse_subschema(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
@@ -224,26 +225,29 @@ class PlainSchemaParser(SchemaParser):
         """Return the set of a raw subschema; only the root may have an identifier that matters."""
         if "$ref" in raw:  # In later drafts it is the only keyword.
             return self.follow_reference(raw["$ref"], scope, pointer + "/$ref")
-        table = self._table
+        rows = self._summaries[tuple(raw)][1]
+        if not rows:
+            return ANY
+        if len(rows) == 1 and rows[0].name == "type" and type(name := raw["type"]) is str:
+            known = self._named.get(name)  # Most subschemas are no more.
+            if known is None:
+                node = self.add_plain(pointer, self._draft, self._parse_plain, (((rows[0], name),), scope))
+                node.keywords = {"type": TYPE_BITS[name]}
+                known = self._named[name] = (node.number,)
+            return known
         keywords: list[tuple[Keyword, Any]] = []
         key: Any = ()
-        for name, value in raw.items():  # Loops in place of comprehensions, which CPython 3.11 calls as functions.
-            row = table.get(name)
-            if row is not None:
-                keywords.append((row, value))
-                key = (*key, name, value) if key is not None and type(value) in PLAIN else None
-        if not keywords:
-            return ANY
+        for row in rows:  # A loop in place of a comprehension, which CPython 3.11 calls as a function.
+            value = raw[row.name]
+            keywords.append((row, value))
+            key = (*key, row.name, value) if key is not None and type(value) in PLAIN else None
         if key is not None:
             known = self._shared.get(key)
             if known is not None:
                 return known
-        node = self.add_plain(pointer, self._draft, self._parse_plain, (keywords, scope))
-        schemas = (node.number,)
+        schemas = (self.add_plain(pointer, self._draft, self._parse_plain, (keywords, scope)).number,)
         if key is not None:
             self._shared[key] = schemas
-            if len(key) == 2 and key[0] == "type":  # a name, which most subschemas have and no more
-                node.keywords = {"type": TYPE_BITS[key[1]]}
         return schemas
 
     def follow_reference(self, reference: Any, scope: Scope, pointer: str) -> SchemaSet:
