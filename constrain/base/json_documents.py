@@ -89,7 +89,10 @@ class References(dict[str, Any]):
     def __init__(self, registry: Mapping[str, Any] | None = None, base_uri: str = "") -> None:
         if not isinstance(base_uri, str):
             raise TypeError(f"base_uri is a URI, as str, not {echo_value(base_uri)}")
-        super().__init__(check_registry(registry))
+        if registry is None:
+            super().__init__()
+        else:
+            super().__init__(check_registry(registry))
         self.base_uri: str = base_uri or getattr(registry, "base_uri", "")
 
 

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import fields
 from functools import partial
+from operator import attrgetter
 from os import PathLike
 from typing import Any, cast
 
@@ -47,6 +48,7 @@ objects of 50,000 properties, enums of 200,000 values and grammars of 20,000 rul
 WARNED = b" warned"
 """Suffix of the file keys of sources with schema warnings."""
 STYLE = tuple(one.name for one in fields(Style))
+STYLE_VALUES = attrgetter(*STYLE)
 
 
 def warn_without_gil() -> None:
@@ -209,6 +211,8 @@ def check_places(vocabulary: object, form: object) -> None:
 
 def check_options(vocabulary: object, style: object, registry: object, limits: object) -> None:
     """Raise TypeError for an argument of the wrong type. The message says what to pass instead."""
+    if type(vocabulary) is Vocabulary and type(style) is Style and type(limits) is Limits and registry is None:
+        return
     if not isinstance(vocabulary, Vocabulary):
         if isinstance(vocabulary, (str, PathLike)):
             name = shorten_text(repr(str(vocabulary)), 80)
@@ -233,12 +237,13 @@ def _make_key(
 ) -> tuple[Hashable, Source, References]:
     """Return the cache key of a source (None if it has none), and immutable copies of the source and the registry."""
     ((name, value),) = source.items()
-    if isinstance(value, Form):
+    if not isinstance(value, str) and isinstance(value, Form):
         return (value, style, limits), source, references
     if name == "schema":
         source = {name: value if isinstance(value, str) else plain_document(value, limits)}
-        documents = {uri: plain_document(document, limits) for uri, document in references.items()}
-        references = References(documents, references.base_uri)
+        if references:
+            documents = {uri: plain_document(document, limits) for uri, document in references.items()}
+            references = References(documents, references.base_uri)
     references_key = (dict(references), references.base_uri) if references or references.base_uri else None
     key = cache_key((name, source[name], references_key), style, limits)
     if key is None or (isinstance(value, str) and not references):
@@ -330,7 +335,7 @@ def _describe_source(source: Source, style: Style, references: References) -> So
         written["registry"] = dict(references)
     if references.base_uri:
         written["base_uri"] = references.base_uri
-    return {**written, "style": {name: getattr(style, name) for name in STYLE}}
+    return {**written, "style": dict(zip(STYLE, STYLE_VALUES(style)))}
 
 
 def compile_grammar(grammar: Grammar, vocabulary: Vocabulary, limits: Limits = Limits()) -> Constraint:

@@ -19,6 +19,8 @@
     masks leaf_masks gap_masks lexeme_masks mask_deltas
                        masks, by the kind of configuration; and how they are stored
     matcher_calls      the calls of a Matcher at every token, for one position or many
+    object_request_layout object_writer
+                       the code of an object, written at once
     growth             rehashing of the tables of a state cache
     automata_layout automata_records minimal_automata automaton_products automaton_subsets automaton_lengths
                        automata over classes of characters: minimised, combined, repeated, measured

@@ -29,10 +29,12 @@ from ..kernels import layout as at
 from ..lalr.parser_code import Parser
 from ..lalr.shortest_suffix import ShortestSuffixes
 
-__all__ = ["Bind", "ByteCode", "Leaf"]
+__all__ = ["Bind", "ByteCode", "LayoutCode", "Leaf"]
 
 Leaf = tuple[Dfa | NumberLanguage, int]
 """A leaf: the Dfa over characters and the mode (`layout.UTF8`, `JSON_STRING`, ...) that encodes them."""
+LayoutCode = tuple[tuple[int, ...], list[int]]
+"""The length of the code of each part of a layout, and the code of all (`object_code`)."""
 Bind = Callable[["Token | Mark | Free"], Node]
 """Maps a node that names tokens to its expansion for a vocabulary (`vocabulary.special_tokens`)."""
 
@@ -103,7 +105,7 @@ class ByteCode(ABC):
         self.generation = 0
         self.lock = threading.RLock() if lock is None else lock
         self.parsers: dict[int, Parser] = {}  # by the address of their block
-        self.layouts: dict[int, tuple[Layout, tuple[list[int], ...]]] = {}  # the code of layouts by their id, with them
+        self.layouts: dict[int, tuple[Layout, LayoutCode]] = {}  # the code of layouts by their id, with them
         self._endings: dict[int, ShortestSuffixes] = {}
         self._leaf_numbers: dict[tuple[bytes, int], int] = {}
         self._cells: dict[object, int] = {}
@@ -166,6 +168,8 @@ class ByteCode(ABC):
             raise LimitError("the constraint's byte-code is too large", hint="Split the grammar or schema.")
         if isinstance(values, list):
             self.words.fromlist(values)  # takes half the time
+        elif isinstance(values, array):
+            self.words += values
         elif isinstance(values, np.ndarray):
             self.words.frombytes(values.data.cast("B"))
         else:
@@ -238,7 +242,7 @@ class ByteCode(ABC):
             longer = np.empty(max(2 * len(self.code), size), np.int32)
             longer[:used] = self.code[:used]
             self.code = longer
-        self.code[used:size] = self.words[used:]
+        self.code.data[used:size] = memoryview(self.words)[used:]
         self.used = size
 
     def endings(self, block: int) -> ShortestSuffixes:

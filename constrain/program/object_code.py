@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice
 from json.encoder import encode_basestring
 from operator import attrgetter
 
@@ -19,15 +19,23 @@ from ..base.errors import LimitError
 from ..base.work import spend_work
 from ..grammar.nodes import Chars, JsonString, Layout, Literal, Node, Number, Object, Rule, Sequence, Strings
 from ..kernels import layout as at
-from .byte_code import ByteCode
+from ..kernels.entry_points import write_object
+from ..kernels.object_request_layout import FIXED_WORDS, NOTHING, SORTING_PARTS, THE_KEYS, THE_NAMES
+from .byte_code import ByteCode, LayoutCode, Leaf
 
-__all__ = ["MODES", "append_object", "check_count"]
+__all__ = ["MODES", "append_general_object", "append_object", "check_count"]
 
 MOST_COUNT = (1 << 31) - 1
 MODES = {"utf8": at.UTF8, "json": at.JSON_INSIDE, "bytes": at.BYTES}
 MEMBER_WORDS = 4
 """Words of the code of a member besides its colon: a call and a jump."""
-NEEDS = attrgetter("needs")
+NEEDS, REQUIRED = attrgetter("needs"), attrgetter("required")
+COLON = 3
+"""Place of the colon among the parts of a layout."""
+MOST_LAYOUTS = 64
+"""Layouts whose code is kept, each for so many numberings of its leaves."""
+_layouts: dict[int, tuple[Layout, list[Leaf] | None, dict[tuple[int, ...], LayoutCode]]] = {}
+"""By the id of a layout: the layout, its leaves, and its code by their numbers."""
 CLASS_WORDS = 6
 """Words of the instruction OTHER."""
 
@@ -38,10 +46,56 @@ def append_object(node: Object, program: ByteCode) -> int:
     The brackets are those of the layout. Return the entry address.
     """
     check_count(node.low, node.high)
+    properties, others = node.properties, node.others
+    names = [one.name for one in properties]
+    text = "".join(names)
+    is_spelled_in_any_way = node.escapes == "any"
+    if (
+        (node.excluded and others)
+        or not (is_spelled_in_any_way or len(encode_basestring(text)) == len(text) + 2)
+        or any(map(NEEDS, properties))
+        or any(map(REQUIRED, others))
+    ):
+        return append_general_object(node, program)
+    values = [one.value for one in properties]
+    values += [one.value for one in others]
+    leaves = _find_leaves(values, program)
+    cells = program.cells_of([value for value in values if id(value) not in leaves])
+    sizes, layout = _layout_code(node.layout, program)
+    classes: list[int] = []
+    for one in others:
+        classes += (program.leaf(one.names, at.JSON_STRING), -1, int(not one.names.is_endless))
+    if leaves:
+        places = dict(zip(leaves, accumulate(map(len, leaves.values()), lambda place, size: place - size, initial=-1)))
+        called = iter(cells)
+        cells = [places.get(id(value)) or next(called) for value in values]
+    encoded = text.encode()
+    lengths = list(map(len, names if len(encoded) == len(text) else [one.encode() for one in names]))
+    base, n, m = len(program.words), len(names), len(others)
+    request = array("i", [  # in the order of `kernels.object_request_layout`
+        base, n, m, node.order == "any", node.low, -1 if node.high is None else node.high,
+        node.low > 0 or node.high is not None, is_spelled_in_any_way,
+        THE_KEYS if others and is_spelled_in_any_way else THE_NAMES if others else NOTHING,
+        node.layout.opening[0], node.layout.closing[0], *sizes, len(leaves), *layout, *classes, *cells,
+        *map(len, leaves.values()), *chain.from_iterable(leaves.values()), *lengths,
+        *[one.required for one in properties],
+    ])  # fmt: skip
+    # Each name is written twice at most, and each part of the layout once or with every member.
+    most = FIXED_WORDS + 2 * len(encoded) + (10 + sizes[COLON] + MEMBER_WORDS) * (n + m) + len(request)
+    output = array("i", bytes(4 * (most + SORTING_PARTS * (n + 1) + 1)))
+    length = write_object(request, encoded, output)
+    program.append(output[:length])
+    return base + output[-1]
+
+
+def append_general_object(node: Object, program: ByteCode) -> int:
+    """Append what `append_object` does, for any object. Keys may depend on each other, and classes be required."""
     values = [*[one.value for one in node.properties], *[one.value for one in node.others]]
     leaves = _find_leaves(values, program)
     cells = program.cells_of([value for value in values if id(value) not in leaves])
-    opened, close, comma, colon, empty = _layout_code(node.layout, program)
+    sizes, layout = _layout_code(node.layout, program)
+    parts = iter(layout)
+    opened, close, comma, colon, empty = [list(islice(parts, size)) for size in sizes]
     block, classes = _append_block(program, node)
 
     entry = len(program.words)
@@ -118,13 +172,57 @@ def _find_leaves(values: list[Node], program: ByteCode) -> dict[int, list[int]]:
     return leaves
 
 
-def _layout_code(layout: Layout, program: ByteCode) -> tuple[list[int], ...]:
-    """Return the code of the white space and punctuation of an object: that between its parts, as in `Layout`."""
+def _layout_code(layout: Layout, program: ByteCode) -> LayoutCode:
+    """Return the code of the white space and punctuation of an object, the parts in the order of `Layout` one after
+    the other, after the length of each.
+    """
     known = program.layouts.get(id(layout))
     if known is None:
-        parts = (layout.open, layout.close, layout.comma, layout.colon, layout.empty)
-        known = program.layouts[id(layout)] = layout, tuple([_space_code(part, program) for part in parts])
+        known = program.layouts[id(layout)] = layout, _generate_layout(layout, program)
     return known[1]
+
+
+def _generate_layout(layout: Layout, program: ByteCode) -> LayoutCode:
+    """Return the code of a layout, of which only the numbers of its leaves depend on the program."""
+    kept = _layouts.get(id(layout))
+    if kept is None:
+        if len(_layouts) >= MOST_LAYOUTS:
+            _layouts.clear()
+        kept = _layouts[id(layout)] = layout, _list_layout_leaves(layout), {}
+    _, leaves, codes = kept
+    if leaves is None:
+        return _join_layout(layout, program)
+    numbers = tuple([program.leaf(*leaf) for leaf in leaves])
+    code = codes.get(numbers)
+    if code is None:
+        if len(codes) >= MOST_LAYOUTS:
+            codes.clear()
+        code = codes[numbers] = _join_layout(layout, program)
+    return code
+
+
+def _join_layout(layout: Layout, program: ByteCode) -> LayoutCode:
+    parts = [_space_code(part, program) for part in _layout_parts(layout)]
+    return tuple(map(len, parts)), [*chain.from_iterable(parts)]
+
+
+def _layout_parts(layout: Layout) -> tuple[Node, ...]:
+    return layout.open, layout.close, layout.comma, layout.colon, layout.empty
+
+
+def _list_layout_leaves(layout: Layout) -> list[Leaf] | None:
+    """Return the leaves of a layout in the order in which its code refers to them; None if it calls a rule."""
+    leaves: list[Leaf] = []
+    pending = list(_layout_parts(layout))[::-1]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Chars):
+            leaves.append((node.dfa, MODES[node.encoding]))
+        elif isinstance(node, Sequence):
+            pending += node.parts[::-1]
+        elif not isinstance(node, Literal):
+            return None
+    return list({(dfa.key, mode): (dfa, mode) for dfa, mode in leaves}.values())
 
 
 def _space_code(node: Node, program: ByteCode) -> list[int]:

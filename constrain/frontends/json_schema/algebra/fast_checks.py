@@ -204,6 +204,8 @@ def is_fully_satisfiable(node: Subschema, nodes: Nodes, is_satisfiable: Callable
 def find_plain_types(schemas: SchemaSet, nodes: Nodes) -> tuple[int, int] | None:
     """Return the types and the draft of a set that is nothing but scalar types; None for any other."""
     node = nodes[schemas[0]] if len(schemas) == 1 and schemas[0] > 0 else None
-    if node is None or len(node.keywords) != 1 or node.keywords.get("type", BRACKETS) & BRACKETS:
+    if node is None or not node.may_be_types_alone():
+        return None
+    if len(node.keywords) != 1 or node.keywords.get("type", BRACKETS) & BRACKETS:
         return None
     return node.keywords["type"], node.draft

@@ -14,6 +14,9 @@ from .schema_sets import SchemaSet
 
 __all__ = ["PlainSubschema", "Subschema", "SubschemaTable"]
 
+TYPES_ALONE = frozenset(("type", "minLength", "maxLength", "format"))
+"""`type`, and keywords of which some values assert nothing."""
+
 
 class Subschema:
     """One subschema: `keywords` maps the keywords that assert something to their parsed values, in document order.
@@ -41,11 +44,16 @@ class Subschema:
         self.children: tuple[list[SchemaSet] | None] | None = None
         """The cached result of `fast_checks.find_children`, in a tuple because None is a result, too."""
 
+    def may_be_types_alone(self) -> bool:
+        """Return whether `type` may be all that it asserts; False is certain, and parses nothing."""
+        return True
+
 
 class PlainSubschema(Subschema):
     """A subschema that is certainly satisfiable, and whose keywords, all valid, are parsed when they are first read.
 
-    parse: returns the parsed keywords, given the node. source: what it parses.
+    parse: returns the parsed keywords, given the node. source: what it parses, pairs of a row of the table of keywords
+    and a value first.
     """
 
     __slots__ = ("parse", "source")
@@ -68,6 +76,9 @@ class PlainSubschema(Subschema):
             raise AttributeError(name)
         self.keywords = keywords = self.parse(self)
         return keywords
+
+    def may_be_types_alone(self) -> bool:
+        return TYPES_ALONE.issuperset([row.name for row, _ in self.source[0]])
 
 
 class SubschemaTable:
@@ -94,7 +105,7 @@ class SubschemaTable:
 
     def add_plain(
         self, pointer: str, draft: int, parse: Callable[[PlainSubschema], dict[str, Any]], source: Any
-    ) -> Subschema:
+    ) -> PlainSubschema:
         """Return a new node whose keywords are parsed when they are first read."""
         node = PlainSubschema(next(self._numbers), pointer, draft, parse, source)
         self._store(node)
@@ -102,6 +113,9 @@ class SubschemaTable:
 
     def _store(self, node: Subschema) -> None:
         nodes, number = self.nodes, node.number
+        if len(nodes) == number:
+            nodes.append(node)
+            return
         while len(nodes) <= number:
             nodes.append(None)
         nodes[number] = node

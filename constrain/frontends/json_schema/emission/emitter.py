@@ -75,6 +75,7 @@ class SchemaEmitter(PlainEmitter):
         """
         plain, nodes, depth = self._plain, self.algebra.nodes, depth if self._indented else 0
         values: list[Node] = []
+        new = 0
         for schemas in sets:
             value = plain.get(schemas)
             if value is None:
@@ -82,9 +83,10 @@ class SchemaEmitter(PlainEmitter):
                 if types is None:
                     value = Rule((schemas, depth))
                 else:
-                    spend_work(VALUE, "the values of a schema")
+                    new += 1
                     value = plain[schemas] = self._types.get(types) or self._scalars_of_types(types)
             values.append(value)
+        spend_work(VALUE * new, "the values of a schema")
         return values
 
     def spacing(self, depth: int) -> Spacing:
@@ -98,6 +100,8 @@ class SchemaEmitter(PlainEmitter):
 
     def start(self, schemas: SchemaSet) -> Node:
         """Return the node of the root, which is needed at once: it has a rule only if it has brackets."""
+        if needs_rule(schemas, self.algebra.nodes):
+            return Rule((schemas, 0))
         shape = self.algebra.normalise(schemas)
         return (
             self.value(schemas, 0) if shape.arrays or shape.objects or shape.enums else choice_of(self._options(shape))

@@ -19,8 +19,7 @@ from ..core.schema_sets import SchemaSet
 from ..core.static_types import INTEGER, TYPES
 from ..numbers import number_sets
 from ..numbers.number_keywords import build_integer_case
-from ..objects.normalised_object import build_plain_object
-from ..objects.object_members import emit_object
+from ..objects.object_members import emit_plain_object
 from ..shapes.array_case import ANY_ARRAY
 from ..shapes.schema_algebra import SchemaAlgebra
 from ..shapes.value_emitter import ValueEmitter
@@ -68,7 +67,7 @@ def _emit_keywords(keywords: dict[str, Any], draft: int, emitter: ValueEmitter, 
         case = ANY_ARRAY if keywords.keys().isdisjoint(ARRAY_KEYWORDS) else build_array_case(keywords)
         options.append(emit_array(case, emitter, depth))
     if types & OBJECT:
-        options.append(emit_object(build_plain_object(keywords), emitter, depth))
+        options.append(emit_plain_object(keywords, emitter, depth))
     return options
 
 

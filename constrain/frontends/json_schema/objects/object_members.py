@@ -8,23 +8,26 @@ class of names that must have a member (`member_constraints`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from functools import partial
+from itertools import islice, repeat
 from math import prod
+from typing import Any
 
 from ....base.errors import LimitError
 from ....base.work import spend_work
 from ....grammar.nodes import NameClass, Node, Object, Property
-from ..core.schema_sets import NEVER, SchemaSet
+from ..core.schema_sets import ANY, NEVER, SchemaSet
 from ..shapes.object_case import Cell, ObjectCase
 from ..shapes.schema_algebra import SchemaAlgebra
 from ..shapes.value_emitter import ValueEmitter
 from ..strings.nested_regex_format import NestedTexts
+from ..strings.string_languages import ALL
 from . import format_keys, object_cases, object_clauses, object_derivatives
 from .member_constraints import MOST_SPELLED_NAMES, ResolvedObject, list_fresh_names, resolve_constraints
 from .normalised_object import NormalisedObject
 from .object_derivatives import ClausalObject, NotDerivable
 
-__all__ = ["emit_object", "is_object_satisfiable", "normalise_object"]
+__all__ = ["emit_object", "emit_plain_object", "is_object_satisfiable", "normalise_object"]
 
 MOST_RESOLVED = 32
 """Most cases without clauses that are written as a choice of Object nodes; more are written by derivatives."""
@@ -280,4 +283,26 @@ def emit_object(case: NormalisedObject | ClausalObject, emitter: ValueEmitter, d
     )
 
 
+def emit_plain_object(keywords: dict[str, Any], emitter: ValueEmitter, depth: int) -> Node:
+    """Return the node of `properties`, `required` and `additionalProperties` whose values are all possible.
+
+    It equals that which `emit_object` returns for `normalised_object.build_plain_object` of these keywords.
+    """
+    properties: dict[str, SchemaSet] = keywords.get("properties", {})
+    required: frozenset[str] = frozenset(keywords.get("required", ()))
+    additional: SchemaSet = keywords.get("additionalProperties", ANY)
+    if not properties.keys() >= required:
+        properties = {**properties, **{name: additional for name in keywords["required"] if name not in properties}}
+    sets = [*properties.values()]
+    if additional != NEVER:
+        sets.append(additional)
+    values = emitter.member_values(sets, depth + 1)
+    declared = zip(properties, values, [name in required for name in properties], repeat(NONE))
+    others = (NameClass(emitter.languages.dfa(ALL), values[-1]),) if additional != NEVER else ()
+    style, layout = emitter.style, emitter.spacing(depth).layout
+    return Object(tuple(map(MAKE_PROPERTY, declared)), others, layout, 0, None, style.key_order, style.escapes)
+
+
 NONE: frozenset[str] = frozenset()
+MAKE_PROPERTY = partial(tuple.__new__, Property)
+"""What `Property._make` does, without a frame of Python for each."""

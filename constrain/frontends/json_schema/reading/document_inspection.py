@@ -24,11 +24,11 @@ from ..core.keyword_values import MOST_COUNT
 from ..core.static_types import INTEGER, TYPE_BITS, TYPES
 from ..strings.formats import FORMATS
 from ..strings.schema_patterns import MOST_SMALL_POSITIONS, check_pattern, read_pattern
-from .keywords import STRUCTURE, keywords_of_draft, list_annotations
+from .keywords import STRUCTURE, Keyword, keywords_of_draft, list_annotations
 from .plain_values import has_plain_value, is_plain_interval, is_unicode, read_types
 from .schema_references import PLAIN_URI, ReferenceResolver
 
-__all__ = ["IDENTIFIERS", "Inspection", "inspect_document"]
+__all__ = ["IDENTIFIERS", "Inspection", "inspect_document", "summaries_of_draft"]
 
 IDENTIFIERS = frozenset(("$id", "id", "$schema"))
 """Names that may open another scope."""
@@ -37,6 +37,8 @@ UNITS = 24
 """Units of work for a subschema: to inspect it now, and to read it later."""
 UNITS_AT_ONCE = 1024
 """Units of work after which they are charged."""
+MOST_SUMMARIES, MOST_NAMES, MOST_CHARACTERS = 2_048, 8, 128
+"""Lists of names of subschemas whose summaries are kept, and the most names and characters of one."""
 MOST_VALUES = 1_000
 """Values of an enum up to which it is plain: longer ones are charged when the schema is compiled."""
 MOST_OPTIONS = 8
@@ -113,6 +115,42 @@ def list_name_bits(draft: int) -> dict[str, int]:
     return bits
 
 
+class NameSummary(NamedTuple):
+    """What the names of one subschema say: their bits, and the rows of those that assert something, in their order."""
+
+    bits: int
+    rows: tuple[Keyword, ...]
+
+
+class NameSummaries(dict[tuple[str, ...], NameSummary]):
+    """The summary of the names of a subschema of one draft. Most subschemas of all documents have a few lists of names.
+
+    Kept are MOST_SUMMARIES of at most MOST_NAMES names of MOST_CHARACTERS characters.
+    """
+
+    def __init__(self, draft: int) -> None:
+        self._bits, self._rows = list_name_bits(draft), keywords_of_draft(draft)
+
+    def __missing__(self, names: tuple[str, ...]) -> NameSummary:
+        bits, rows = 0, list[Keyword]()
+        for name in names:
+            bits |= self._bits.get(name, UNKNOWN)
+            if name in self._rows:
+                rows.append(self._rows[name])
+        summary = NameSummary(bits, tuple(rows))
+        if len(names) <= MOST_NAMES and len("".join(names)) <= MOST_CHARACTERS:
+            if len(self) >= MOST_SUMMARIES:
+                self.clear()
+            self[names] = summary
+        return summary
+
+
+@cache
+def summaries_of_draft(draft: int) -> NameSummaries:
+    """Return the summaries of the names of a draft, which all documents share."""
+    return NameSummaries(draft)
+
+
 class PlainInspector:
     """One pass over a document without a registry, and in one of the five dialects."""
 
@@ -146,7 +184,7 @@ class PlainInspector:
 
     def _inspect_pending(self, document: dict[str, Any]) -> bool:
         """Return whether the pending subschemas of the document, and all parts of them, are plain by themselves."""
-        bits, pending, inspected = list_name_bits(self._draft), self._pending, self._inspected
+        summaries, pending, inspected = summaries_of_draft(self._draft), self._pending, self._inspected
         most = self._charged + UNITS_AT_ONCE // UNITS
         while pending:
             raw = pending.pop()
@@ -155,9 +193,7 @@ class PlainInspector:
                     continue
                 return False
             inspected.add(id(raw))
-            names = 0
-            for name in raw:
-                names |= bits.get(name, UNKNOWN)
+            names = summaries[tuple(raw)][0]
             types = TYPES
             if names & TYPE:
                 kind = raw["type"]

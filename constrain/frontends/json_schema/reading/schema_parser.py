@@ -22,8 +22,9 @@ from ..core.dialects import Scope
 from ..core.fresh_stack import continue_deeper
 from ..core.keyword_context import SKIP, KeywordContext, SubschemaParser
 from ..core.schema_sets import ANY, NEVER, SchemaSet
+from ..core.static_types import TYPE_BITS
 from ..core.subschema_table import PlainSubschema, Subschema
-from .document_inspection import IDENTIFIERS, Inspection
+from .document_inspection import IDENTIFIERS, Inspection, summaries_of_draft
 from .keywords import Keyword, keywords_of_dialect
 from .schema_references import ReferenceResolver, ReferenceTarget
 
@@ -195,44 +196,65 @@ class UnsharedSchemaParser(SchemaParser):
 class PlainSchemaParser(SchemaParser):
     """A SchemaParser of a plain document: keywords of a node are parsed when they are first read.
 
-    The inspection of the document has charged for the nodes; long pointers are charged when they are made.
+    There is one scope, so that a raw subschema always has the same set: they are told apart by their ids, which is
+    faster than by their pointers. The inspection of the document has charged for the nodes; long pointers are charged
+    when they are made.
     """
+
+    def _start(self, document: Any) -> None:
+        self._by_raw: dict[int, SchemaSet] = {}
+        self._draft = self.references.main.dialect.draft
+        self._summaries = summaries_of_draft(self._draft)
+        self._named: dict[str, SchemaSet] = {}  # the sets of subschemas that assert a type and no more
+        super()._start(document)
 
     def parse_subschema(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
         """Return the set of a raw subschema; its keywords are parsed when they are read."""
-        known = self._by_pointer.get(pointer)
+        if type(raw) is not dict:
+            return ANY if raw else NEVER
+        known = self._by_raw.get(id(raw))
         if known is None:
             if len(pointer) > LONG_POINTER:
                 self._units += len(pointer) // LONG_POINTER
                 if self._units > UNITS_AT_ONCE:
                     self._charge()
-            known = self._by_pointer[pointer] = self._parse_new(raw, scope, pointer)
+            known = self._by_raw[id(raw)] = self._parse_new(raw, scope, pointer)
         return known
 
     def _parse_new(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
         """Return the set of a raw subschema; only the root may have an identifier that matters."""
-        if type(raw) is not dict:
-            return ANY if raw else NEVER
         if "$ref" in raw:  # In later drafts it is the only keyword.
             return self.follow_reference(raw["$ref"], scope, pointer + "/$ref")
-        table = keywords_of_dialect(scope.dialect)
+        rows = self._summaries[tuple(raw)][1]
+        if not rows:
+            return ANY
+        if len(rows) == 1 and rows[0].name == "type" and type(name := raw["type"]) is str:
+            known = self._named.get(name)  # Most subschemas are no more.
+            if known is None:
+                node = self.add_plain(pointer, self._draft, self._parse_plain, (((rows[0], name),), scope))
+                node.keywords = {"type": TYPE_BITS[name]}
+                known = self._named[name] = (node.number,)
+            return known
         keywords: list[tuple[Keyword, Any]] = []
         key: Any = ()
-        for name, value in raw.items():  # Loops in place of comprehensions, which CPython 3.11 calls as functions.
-            row = table.get(name)
-            if row is not None:
-                keywords.append((row, value))
-                key = (*key, name, value) if key is not None and type(value) in PLAIN else None
-        if not keywords:
-            return ANY
+        for row in rows:  # A loop in place of a comprehension, which CPython 3.11 calls as a function.
+            value = raw[row.name]
+            keywords.append((row, value))
+            key = (*key, row.name, value) if key is not None and type(value) in PLAIN else None
         if key is not None:
             known = self._shared.get(key)
             if known is not None:
                 return known
-        schemas = (self.add_plain(pointer, scope.dialect.draft, self._parse_plain, (keywords, scope)).number,)
+        schemas = (self.add_plain(pointer, self._draft, self._parse_plain, (keywords, scope)).number,)
         if key is not None:
             self._shared[key] = schemas
         return schemas
+
+    def follow_reference(self, reference: Any, scope: Scope, pointer: str) -> SchemaSet:
+        """Return the set that `$ref` names, which is known if its target has been read before."""
+        target = self.references.resolve(reference, scope, pointer)
+        known = self._by_raw.get(id(target.raw))
+        return self._parse_target(target, scope, pointer) if known is None else known
 
     def _parse_plain(self, node: PlainSubschema) -> dict[str, Any]:
         return self._parse_keywords(node, *node.source)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from ....base.errors import SchemaError, UnsupportedError, shorten_text
-from ....base.json_documents import check_registry, echo_value, load_document, pointer_token
+from ....base.json_documents import References, check_registry, echo_value, load_document, pointer_token
 from ....base.options import Limits
 from ....base.work import spend_work
 from ..core.dialects import NEWEST, Dialect, Scope, resolve_dialect
@@ -63,7 +63,7 @@ class ReferenceResolver:
         base_uri: str = getattr(registry, "base_uri", "")
         base = split_uri(base_uri, "")[0] if base_uri else ""
         self.registry: dict[str, Any] = {}
-        if registry is not None:
+        if registry is not None and (registry or type(registry) is not References):
             for uri, schema in check_registry(registry).items():
                 pointer = f"{uri}#"
                 self.registry[resolve_uri(base, split_uri(uri, pointer)[0], pointer)] = load_document(schema, limits)
