@@ -191,10 +191,11 @@ class Preparation:
         if status == at.NEED_RULES:
             missing = cache.arrays[at.MISSING][: cache.arrays[at.HEAD][at.N_MISSING]].tolist()
             return self._may_link() and all(self._link(cell) and self.program.words[cell] for cell in missing)
-        make = {
+        served: dict[int, Callable[[int], None]] = {
             at.NEED_START: self._begin_leaf, at.NEED_LEAF: self.table.expand, at.NEED_ROW: self.table.row,
             at.NEED_SUFFIXES: self.table.build_suffixes, at.NEED_BY_LENGTH: self.table.order,
-        }.get(status)  # fmt: skip
+        }  # fmt: skip
+        make = served.get(status)
         if make is None:
             return False
         self._call_table(make, argument)
