@@ -23,8 +23,8 @@ from .record_layout import (  # isort: skip
     DECODED, GUARD_ANSWER, GUARD_W, NAME_PARENT, NAME_VALUE, NAME_W, NO_NAMES, O_BITS, O_BLOCK, O_CLOSE, O_FLAGS,
     O_KEYS, O_MARK, O_MEMBERS, O_NAMES, O_NEXT, O_OTHER, O_SLOT, UNKNOWN_NAMES,
 )  # fmt: skip
+from .member_guards import find_guard
 from .string_cursors import find_bound
-from .unique_members import find_guard
 
 
 @kernel("int64(int64, int64, int64, int64)")

@@ -28,14 +28,14 @@ from .string_keys import step_cursor, step_escaped
 from .unique_members import extend_text, may_keep_candidates
 
 from .context_layout import (  # isort: skip
-    ACCEPTS, CANDIDATES, CODE, CONFIGS, CURSORS, ENTRY, HEAD, LEAF_NEXT, LEAVES, MISSING, NAMED, NEED_CAN_DIFFER,
-    NEED_LEAF, NEED_RULES, N_MISSING, SETS, TEXT, UNSURE, WIDE,
+    ACCEPTS, CANDIDATES, CODE, CONFIGS, CURSORS, ENTRY, HEAD, LEAF_NEXT, LEAVES, MISSING, NAMED, NAMES,
+    NEED_CAN_DIFFER, NEED_LEAF, NEED_RULES, N_MISSING, SETS, TEXT, UNSURE, WIDE,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
     CANNOT_DIFFER, CAN_DIFFER, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_STATE, CONFIG_REGISTER, CONFIG_W,
     CURSOR_BLOCK, CURSOR_W, DEAD, HAS_CANDIDATES, HAS_KEYS, IS_ACCEPTING, IS_MEMBER, IS_NAMED, IS_NAMING,
-    IS_OPEN, IS_UNSURE, MEMBER_CANDIDATES, MEMBER_GUARD, MEMBER_TEXT, NARROW, OPEN_NAME, SET_ALLOWED, SET_BYTES,
-    SET_COUNT, SET_FIRST, SET_FLAGS, SET_KEYLESS, SET_NEXT, SET_W, UNKNOWN_NAMES,
+    IS_OPEN, IS_UNSURE, MEMBER_CANDIDATES, MEMBER_GUARD, MEMBER_TEXT, NAME_VALUE, NAME_W, NARROW, OPEN_NAME,
+    SET_ALLOWED, SET_BYTES, SET_COUNT, SET_FIRST, SET_FLAGS, SET_KEYLESS, SET_NEXT, SET_W, UNKNOWN_NAMES,
 )  # fmt: skip
 from .table_layout import (  # isort: skip
     DONE, KIND, LEAF_BOUNDARY, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_NEED, LEAF_W,
@@ -198,11 +198,42 @@ def may_allow(c: Any, s: Any, b: Any) -> Any:
     return 0
 
 
+@kernel("int64(int64, int64)")
+def differs_after_byte(c: Any, s: Any) -> Any:
+    """Return whether a byte that may follow set s, which has candidates, leaves none: 1, 0, or -1."""
+    sets = view(c, SETS)
+    last = sets[s * SET_W + SET_FIRST] + sets[s * SET_W + SET_COUNT]
+    guard = view(c, CONFIGS)[CONFIG_W * last + MEMBER_GUARD] + 0
+    for byte in range(256):
+        if may_allow(c, s, byte) and not may_keep_candidates(c, guard, byte):
+            after = compute_step(c, s, byte)
+            if after < 0:
+                return -1
+            if after > 0 and sets[after * SET_W + SET_FLAGS] & HAS_CANDIDATES == 0:
+                return 1
+    return 0
+
+
+@kernel("int64(int64, int64)")
+def differs_within_string(c: Any, s: Any) -> Any:
+    """Return whether a member that set s has not begun is without candidates after a quote and a byte: 1, 0, or -1."""
+    sets, configs, names = view(c, SETS), view(c, CONFIGS), view(c, NAMES)
+    last = CONFIG_W * (sets[s * SET_W + SET_FIRST] + sets[s * SET_W + SET_COUNT])
+    register = names[NAME_W * configs[last + MEMBER_CANDIDATES] + NAME_VALUE]
+    if names[NAME_W * register + NAME_VALUE] != configs[last + MEMBER_TEXT] or may_allow(c, s, 34) == 0:
+        return 0
+    quoted = compute_step(c, s, 34)
+    if quoted <= 0 or sets[quoted * SET_W + SET_FLAGS] & HAS_CANDIDATES == 0:
+        return min(quoted, 1)
+    return differs_after_byte(c, quoted)
+
+
 @kernel("int64(int64, int64, int64)")
 def compute_live_step(c: Any, s: Any, b: Any) -> Any:
     """Return the set after set s and byte b as `compute_step`, but DEAD if no unique member can follow.
 
-    Usually one further byte makes the member unique; if none does, the caller searches (NEED_CAN_DIFFER).
+    Usually a further byte makes the member unique, or a quote and another one; if not, the caller searches
+    (NEED_CAN_DIFFER).
     """
     after = compute_step(c, s, b)
     sets = view(c, SETS)
@@ -214,16 +245,14 @@ def compute_live_step(c: Any, s: Any, b: Any) -> Any:
         return after
     if sets[after * SET_W + SET_FLAGS] & CANNOT_DIFFER:
         return DEAD
-    last = sets[after * SET_W + SET_FIRST] + sets[after * SET_W + SET_COUNT]
-    guard = view(c, CONFIGS)[CONFIG_W * last + MEMBER_GUARD] + 0
-    for byte in range(256):
-        if may_allow(c, after, byte) and not may_keep_candidates(c, guard, byte):
-            second = compute_step(c, after, byte)
-            if second < 0:
-                return -1
-            if second > 0 and sets[second * SET_W + SET_FLAGS] & HAS_CANDIDATES == 0:
-                sets[after * SET_W + SET_FLAGS] |= CAN_DIFFER
-                return after
+    differs = differs_after_byte(c, after)
+    if differs == 0:
+        differs = differs_within_string(c, after)
+    if differs < 0:
+        return -1
+    if differs > 0:
+        sets[after * SET_W + SET_FLAGS] |= CAN_DIFFER
+        return after
     return request(c, NEED_CAN_DIFFER, after)
 
 

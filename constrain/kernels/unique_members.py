@@ -5,10 +5,10 @@ bytes; a set outside of all members carries none, and is shared. The register of
 members so far: (start, end) of each in that text.
 
 A member that differs from all earlier ones needs no more checks. Otherwise the earlier members that may still be equal
-are its *candidates*. The caller (`engine.uniqueness`) answers which candidates remain and after which bytes some may
-(NEED_CANDIDATES), whether a member that ends is unique (NEED_IS_UNIQUE), and whether a set with candidates can still
-reach a unique member (NEED_CAN_DIFFER). Walks of the trie leave the text unknown and accept every member that ends;
-only where that is uncertain are tokens stepped exactly.
+are its *candidates*. `unique_strings` or the caller (`engine.uniqueness`) answers which candidates remain and after
+which bytes some may (NEED_CANDIDATES), whether a member that ends is unique (NEED_IS_UNIQUE), and whether a set with
+candidates can still reach a unique member (NEED_CAN_DIFFER). Walks of the trie leave the text unknown and accept every
+member that ends; only where that is uncertain are tokens stepped exactly.
 """
 
 from __future__ import annotations
@@ -16,56 +16,18 @@ from __future__ import annotations
 from typing import Any
 
 from .context_views import size, view
-from .interned_names import extend_chain, mix_hash, probe_slot, request
+from .interned_names import extend_chain, request
 from .jit.compilation import inlined, kernel
+from .member_guards import add_guard, find_guard
+from .unique_strings import add_candidates, is_new_string, may_answer, measure_string
 
 from .context_layout import (  # isort: skip
-    BUFFER, CANDIDATES, CUT, FULL, GUARDS, GUARD_HASH, HEAD, NAMES, NEED_CANDIDATES, NEED_IS_UNIQUE, N_GUARDS,
-    TEXT, UNSURE,
+    BUFFER, CANDIDATES, CUT, FULL, GUARDS, HEAD, NAMES, NEED_CANDIDATES, NEED_IS_UNIQUE, TEXT, UNSURE,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
-    GUARD_ANSWER, GUARD_BYTES, GUARD_KEY, GUARD_SLOT, GUARD_TEXT, GUARD_W, NAME_PARENT, NAME_VALUE, NAME_W,
-    NO_CANDIDATES, NO_MEMBERS, OPEN_NAME, ROOTS, SPELLED, TEXT_ESCAPE, TEXT_STRING, UNKNOWN_MEMBERS,
+    GUARD_ANSWER, GUARD_BYTES, GUARD_W, NAME_PARENT, NAME_VALUE, NAME_W, NO_CANDIDATES, NO_MEMBERS, OPEN_NAME, ROOTS,
+    SPELLED, TEXT_ESCAPE, TEXT_STRING, UNKNOWN_MEMBERS,
 )  # fmt: skip
-
-
-@inlined("int64(int64, int64, int64)")
-def find_guard(c: Any, key: Any, text: Any) -> Any:
-    """Return the record of GUARDS for a key and a text, or -1 - the free slot of the hash table if there is none."""
-    head, guards = view(c, HEAD), view(c, GUARDS)
-    last = size(c, GUARD_HASH) - 1
-    h = mix_hash(mix_hash(0, key), text) & last
-    while True:
-        k = probe_slot(c, GUARD_HASH, h, 0, head[N_GUARDS], GUARDS, GUARD_W, GUARD_SLOT)
-        if k < 0:
-            return -h - 1
-        if guards[k * GUARD_W + GUARD_KEY] == key and guards[k * GUARD_W + GUARD_TEXT] == text:
-            return k
-        h = (h + 1) & last
-
-
-@kernel("int64(int64, int64, int64, int64)")
-def add_guard(c: Any, key: Any, text: Any, answer: Any) -> Any:
-    """Add a record to GUARDS, with GUARD_BYTES all 0, unless there is one. Return its index, or -1.
-
-    There is one if answering another query of the same mask has answered this one, too.
-    """
-    head, guards = view(c, HEAD), view(c, GUARDS)
-    h = -find_guard(c, key, text) - 1
-    if h < 0:
-        return -h - 1
-    k = head[N_GUARDS] + 0
-    if GUARD_W * (k + 1) > size(c, GUARDS) or 2 * k > size(c, GUARD_HASH):
-        return request(c, FULL, GUARDS)
-    for w in range(GUARD_W):
-        guards[k * GUARD_W + w] = 0
-    guards[k * GUARD_W + GUARD_KEY] = key
-    guards[k * GUARD_W + GUARD_TEXT] = text
-    guards[k * GUARD_W + GUARD_ANSWER] = answer
-    guards[k * GUARD_W + GUARD_SLOT] = h
-    view(c, GUARD_HASH)[h] = k
-    head[N_GUARDS] = k + 1
-    return k
 
 
 @kernel("int64(int64, int64, int64)")
@@ -131,7 +93,10 @@ def end_member(c: Any, register: Any) -> Any:
     if members != NO_MEMBERS and head[CANDIDATES] != NO_CANDIDATES:
         k = find_guard(c, register, text)
         if k < 0:
-            return request(c, NEED_IS_UNIQUE, register)
+            is_new = is_new_string(c, register, text)
+            k = add_guard(c, register, text, is_new) if is_new >= 0 else request(c, NEED_IS_UNIQUE, register)
+            if k < 0:
+                return -1
         if view(c, GUARDS)[k * GUARD_W + GUARD_ANSWER] == 0:
             head[CUT] = 1
             return 0
@@ -158,9 +123,15 @@ def write_text_to_buffer(c: Any, start: Any, end: Any) -> Any:
 @kernel("int64(int64)")
 def find_candidates(c: Any) -> Any:
     """Return the record of GUARDS with the remaining candidates of the member being written, or -1."""
-    head = view(c, HEAD)
-    k = find_guard(c, head[CANDIDATES], head[TEXT])
-    return k if k >= 0 else request(c, NEED_CANDIDATES, head[CANDIDATES])
+    head, names = view(c, HEAD), view(c, NAMES)
+    chain, text = head[CANDIDATES] + 0, head[TEXT] + 0
+    k = find_guard(c, chain, text)
+    if k >= 0:
+        return k
+    start = names[NAME_W * names[NAME_W * chain + NAME_VALUE] + NAME_VALUE]
+    if measure_string(c, start, text) >= 0 and may_answer(c, chain):
+        return add_candidates(c, chain, text)
+    return request(c, NEED_CANDIDATES, chain)
 
 
 @inlined("int64(int64, int64, int64)")

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from numba import njit
 
 from constrain.kernels import layout as at
 from constrain.kernels.growth import rehash_table
 from constrain.kernels.interned_names import extend_chain
+from constrain.kernels.jit.compilation import OPTIONS
+from constrain.kernels.member_guards import add_guard, find_guard
 from constrain.kernels.parsing import intern_pair
 from constrain.kernels.string_cursors import intern_cursor
-from constrain.kernels.unique_members import add_guard, find_candidates
 from tests.kernel_context_factory import Context
 
 
@@ -114,6 +116,12 @@ def known_number(known: dict[tuple[int, int], int], key: int, text: int) -> int:
     return list(known).index((key, text))
 
 
+@njit(**OPTIONS)  # type: ignore[untyped-decorator]
+def look_up(c: int, key: int, text: int) -> int:
+    """`find_guard`, which is linked into its callers."""
+    return find_guard(c, key, text)  # type: ignore[no-any-return]
+
+
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(-6, 3), st.integers(-2, 3), st.integers(0, 1)), max_size=40), rubbish)
 def test_stored_answers_about_members_are_reused(questions: list[tuple[int, int, int]], rubbish: int) -> None:
@@ -137,9 +145,7 @@ def test_stored_answers_about_members_are_reused(questions: list[tuple[int, int,
             assert context[at.GUARD_HASH][record[at.GUARD_SLOT]] == number
             assert context.head[at.N_GUARDS] == len(known)
         for (key, text), _ in known.items():
-            for watched, number in ((key, known_number(known, key, text)), (key + 10, -1)):
-                context.head[at.CANDIDATES], context.head[at.TEXT] = watched, text
-                assert context.call(find_candidates) == number
-                assert number >= 0 or context.asked == (at.NEED_CANDIDATES, watched)
+            assert context.call(look_up, key, text) == known_number(known, key, text)
+            assert context.call(look_up, key + 10, text) < 0
         rehash_table(context.address, at.GUARD_HASH)
         context.reset()

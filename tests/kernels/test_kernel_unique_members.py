@@ -14,8 +14,8 @@ from numba import njit
 from constrain.kernels import layout as at
 from constrain.kernels.interned_names import extend_chain
 from constrain.kernels.jit.compilation import OPTIONS
+from constrain.kernels.member_guards import add_guard
 from constrain.kernels.unique_members import (
-    add_guard,
     begin_member,
     end_member,
     extend_text,
@@ -118,7 +118,8 @@ def test_a_member_begins(kind: int, text: bytes | None, endless: bool, watched: 
 def test_a_member_ends(kind: int, is_open: bool, is_watched: bool, answer: int | None) -> None:
     """It joins the list unless one there equals it, which only a watched one can, and which the caller says."""
     context = Context(SMALL)
-    members = kind if kind in (EMPTY, UNKNOWN) else chained(context, EMPTY, [10, 20])
+    one = chained(context, at.SPELLED, b"12")
+    members = kind if kind in (EMPTY, UNKNOWN) else chained(context, EMPTY, [at.SPELLED, one])
     register, text = chained(context, members, [at.SPELLED]), chained(context, at.SPELLED, b"ab")
     watch = chained(context, at.NO_CANDIDATES, [register]) if is_watched else at.NO_CANDIDATES
     if answer is not None:
