@@ -46,12 +46,12 @@ def find_following_bytes(c: Any, after: Any) -> Any:
 
 
 @inlined("int64(int64, int64)")
-def may_leave_below(c: Any, node: Any) -> Any:
-    """Return whether one of the following bytes occurs below a node of the main trie."""
+def may_leave_below(c: Any, edge: Any) -> Any:
+    """Return whether one of the following bytes occurs below an edge of the main trie."""
     below, inside = view(c, BELOW), view(c, INSIDE)
     found = 0
     for w in range(BELOW_HEIGHT):
-        found |= below[BELOW_W * node + w] & inside[w]
+        found |= below[BELOW_W * (1 + edge) + w] & inside[w]
     return 1 if found != 0 else 0
 
 
@@ -78,7 +78,7 @@ def walk_exits(c: Any, q: Any, after: Any, exact: Any, origin: Any, out: Any, le
             continue
         inside[at + INSIDE_EDGE] = edge + 1
         target, child = transitions[256 * state + (edges[edge] & 255)] + 0, edges[edge] >> 8
-        if target < 0 or (is_known and may_leave_below(c, child) == 0):
+        if target < 0 or (is_known and may_leave_below(c, edge) == 0):
             continue
         flags = load_acquire(leaves, target * LEAF_W + LEAF_FLAGS) + 0
         if flags & LEAF_EXPANDED == 0:

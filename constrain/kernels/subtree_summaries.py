@@ -1,8 +1,10 @@
 """Summaries of subtrees and of leaf states, by which a row takes whole subtrees of the trie without a walk (kernels).
 
-BELOW has, for each node of the main trie, the bytes in its subtree: those of ASCII, and the first bytes of characters
-in UTF-8. A leaf state has *staying bytes* of the same two kinds, none of which it refuses for a number of bytes, nor
-any character that they begin. Where the former are among the latter, all tokens of the subtree stay inside the leaf.
+BELOW has, for each subtree of the main trie, the bytes in it: those of ASCII, and the first bytes of characters in
+UTF-8. Subtrees are in the order of the edges that lead to them: a walk reads those of a node one after the other, and
+does not wait for memory at each child. A leaf state has *staying bytes* of the same two kinds, none of which it refuses
+for a number of bytes, nor any character that they begin. Where the former are among the latter, all tokens of the
+subtree stay inside the leaf.
 
 Only the owner of the table (`vocabulary.mask_table`, under a lock) calls these kernels.
 """
@@ -64,8 +66,11 @@ def bit_of(b: Any) -> Any:
 def summarise_subtrees(t: Any, nodes: Any) -> Any:
     """Write BELOW for all nodes of the main trie, in reverse preorder: children before parents. Return 0."""
     trie, edges, below, temp = view(t, TRIE), view(t, TRIE_EDGES), view(t, BELOW), view(t, TRIE_TEMP)
+    temp[nodes] = 0  # from `nodes` on: the place of the summary of each node
+    for e in range(trie[TRIE_FIRST_EDGE], trie[TRIE_W * nodes + TRIE_FIRST_EDGE]):
+        temp[nodes + (edges[e] >> 8)] = 1 + e
     for node in range(nodes - 1, -1, -1):
-        r = BELOW_W * node
+        r = BELOW_W * temp[nodes + node]
         for w in range(BELOW_W):
             below[r + w] = 0
         # A bit for each state of the decoder: whether nothing below is ill-formed from there.
@@ -73,8 +78,8 @@ def summarise_subtrees(t: Any, nodes: Any) -> Any:
         for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             b, child = edges[e] & 255, edges[e] >> 8
             for w in range(BELOW_HEIGHT):
-                below[r + w] |= below[BELOW_W * child + w]
-            height = max(height, (below[BELOW_W * child + BELOW_HEIGHT] & HEIGHT) + 1)
+                below[r + w] |= below[BELOW_W * (1 + e) + w]
+            height = max(height, (below[BELOW_W * (1 + e) + BELOW_HEIGHT] & HEIGHT) + 1)
             if bit_of(b) >= 0:
                 below[r + (bit_of(b) >> 5)] |= 1 << (bit_of(b) & 31)
             for state in range(DECODERS):
@@ -227,10 +232,10 @@ def find_staying_bytes(t: Any, q: Any) -> Any:
 
 
 @inlined("int64(int64, int64, int64)")
-def stays_inside(t: Any, q: Any, node: Any) -> Any:
-    """Return whether all tokens below a node of the main trie stay inside the leaf from state q, by the summaries."""
+def stays_inside(t: Any, q: Any, e: Any) -> Any:
+    """Return whether all tokens below edge e of the main trie stay inside the leaf from state q, by the summaries."""
     leaves, below = view(t, LEAVES), view(t, BELOW)
-    r, k = q * LEAF_W, BELOW_W * node
+    r, k = q * LEAF_W, BELOW_W * (1 + e)
     if below[k + BELOW_HEIGHT] & WELL_FORMED == 0 or below[k + BELOW_HEIGHT] & HEIGHT > leaves[r + LEAF_STAYING_DEPTH]:
         return 0
     refused = 0

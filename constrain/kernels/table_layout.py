@@ -18,7 +18,7 @@ TRIE_FIRST_TOKEN: Final = 1
 ENTRY_W: Final = 2
 ENTRY_TOKEN: Final = 0
 ENTRY_CHARACTERS: Final = 1 # characters before the token left the leaf | ESCAPED
-# BELOW: the bytes in the subtree of a main trie node; see `subtree_summaries`
+# BELOW: the bytes in the subtree of the root, then in those below each edge e, at 1 + e; see `subtree_summaries`
 BELOW_W: Final = 6
 BELOW_BYTES: Final = 0   # 5 words: which of the bytes 32 .. 127 and 0xC0 .. 0xFF
 BELOW_HEIGHT: Final = 5  # height of the subtree in bytes | WELL_FORMED

@@ -184,16 +184,19 @@ def make_row(t: Any, q: Any) -> Any:
         top -= 1
         characters = characters_before + (1 if leaves[state * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY else 0)
         in_row, safe = characters_before & IN_ROW, leaves[state * LEAF_W + LEAF_FLAGS] >> LEAF_SAFE
-        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
-            edge = edges[e]
+        last_edge = trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE] - 1
+        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], last_edge + 1):
+            edge, summary = edges[e], BELOW_W * (1 + e)
             child = edge >> 8
-            if in_row and edge & 255 != 34 and below[BELOW_W * child + BELOW_BYTES] & QUOTE_BELOW == 0:
-                if below[BELOW_W * child + BELOW_HEIGHT] & HEIGHT < safe:
+            if in_row and edge & 255 != 34 and below[summary + BELOW_BYTES] & QUOTE_BELOW == 0:
+                if below[summary + BELOW_HEIGHT] & HEIGHT < safe:
                     continue
             after = transitions[256 * state + (edge & 255)]
+            # The subtree ends where that of the next edge begins, which is in memory that is read next in any case.
+            behind = edges[e + 1] >> 8 if e < last_edge else end[node]
             if after < 0:
                 if in_row and not is_free_row:
-                    stop = trie[TRIE_W * end[child] + TRIE_FIRST_TOKEN]
+                    stop = trie[TRIE_W * behind + TRIE_FIRST_TOKEN]
                     for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], stop):
                         token = tokens[ENTRY_W * i + ENTRY_TOKEN]
                         rows[base + (token >> 5)] &= ~(1 << (token & 31))
@@ -217,21 +220,21 @@ def make_row(t: Any, q: Any) -> Any:
                 temp[k + MERGED_NODE], temp[k + MERGED_CHARACTERS] = child, count & ~IN_ROW
                 n_exits += 1
             elif in_row:
-                if stays_inside(t, after, child):
+                if stays_inside(t, after, e):
                     continue
-            elif stays_inside(t, after, child):
-                stop = trie[TRIE_W * end[child] + TRIE_FIRST_TOKEN]
+            elif stays_inside(t, after, e):
+                stop = trie[TRIE_W * behind + TRIE_FIRST_TOKEN]
                 for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], stop):
                     token = tokens[ENTRY_W * i + ENTRY_TOKEN]
                     rows[base + (token >> 5)] |= 1 << (token & 31)
-                height = below[BELOW_W * child + BELOW_HEIGHT] & HEIGHT
+                height = below[summary + BELOW_HEIGHT] & HEIGHT
                 longest = max(longest, (count & (ESCAPED - 1)) + height + leaves[after * LEAF_W + LEAF_STAYING_NEED])
                 continue
             elif free_base >= 0 and flags & quoted == quoted and flags >> LEAF_SAFE >= LONG:
-                for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * end[child] + TRIE_FIRST_TOKEN]):
+                for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * behind + TRIE_FIRST_TOKEN]):
                     token = tokens[ENTRY_W * i + ENTRY_TOKEN]
                     rows[base + (token >> 5)] |= rows[free_base + (token >> 5)] & 1 << (token & 31)
-                height = below[BELOW_W * child + BELOW_HEIGHT] & HEIGHT
+                height = below[summary + BELOW_HEIGHT] & HEIGHT
                 longest = max(longest, (count & (ESCAPED - 1)) + height + most_needed)
                 count |= IN_ROW
             if not is_done and count & IN_ROW == 0:
@@ -404,7 +407,7 @@ def order_by_length(t: Any, q: Any, least: Any) -> Any:
             chars += 1
         for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
             child, after = edges[e] >> 8, transitions[256 * state + (edges[e] & 255)]
-            if chars + (below[BELOW_W * child + BELOW_HEIGHT] & HEIGHT) < least_below:
+            if chars + (below[BELOW_W * (1 + e) + BELOW_HEIGHT] & HEIGHT) < least_below:
                 continue
             # A row that began as a copy was made without expanding most states.
             if after >= 0 and leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand_leaf(t, after) < 0:

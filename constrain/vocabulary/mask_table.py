@@ -138,7 +138,7 @@ class MaskTable:
             at.TRIE_TOKENS: reserve_table(2 * (vocabulary.size + TRIE_WORDS)),
             at.TRIE_END: reserve_table(nodes),
             at.BY_LENGTH: reserve_table(TRIE_WORDS),
-            at.TRIE_TEMP: reserve_table(4 * TRIE_WORDS),
+            at.TRIE_TEMP: reserve_table(4 * TRIE_WORDS + 2 * nodes),
             at.BLOB: np.frombuffer(bytes(vocabulary.blob) + bytes(-len(vocabulary.blob) % 4 + 4), np.int32),
             at.OFFSETS: vocabulary.offsets,
             at.BELOW: reserve_table(at.BELOW_W * nodes, filled.get(at.BELOW, 0)),

@@ -73,7 +73,9 @@ def test_the_nodes_of_the_trie_are_the_prefixes_of_tokens_in_order(tokens: list[
         assert entries(table, node) == [t for t, token in enumerate(tokens) if token == prefix != b""]
         assert table.arrays[at.TRIE_END][node] == node + 1 + len(below)
         read = {byte for one in below for byte in one[len(prefix) :]}
-        record = table.arrays[at.BELOW][at.BELOW_W * node :][: at.BELOW_W]
+        places = table.arrays[at.TRIE_EDGES][: counts[at.N_TRIE_EDGES]] >> 8
+        place = 1 + places.tolist().index(node) if node else 0
+        record = table.arrays[at.BELOW][at.BELOW_W * place :][: at.BELOW_W]
         assert named_bytes(record[: at.BELOW_HEIGHT]) == {b for b in read if 32 <= b < 128 or b >= 0xC0}
         assert record[at.BELOW_HEIGHT] & at.HEIGHT == max((len(one) - len(prefix) for one in below), default=0)
         is_well_formed = all(may_begin_text(one[len(prefix) :]) for one in below)
