@@ -41,12 +41,14 @@ BYTES = 64
 class LoadedDocument:
     """A document that `load_document` has returned; given to it again it is not parsed or checked a second time.
 
-    `most_levels` is an upper bound of its levels of lists and objects, if one is known. `inspections` is what a front
-    end has found out about the document, with what it depends on, so that it is found out once.
+    `most_levels` is an upper bound of its levels of lists and objects, if one is known, and `text` what it was parsed
+    from. `inspections` is what a front end has found out about the document, with what it depends on, so that it is
+    found out once.
     """
 
     value: Any
     most_levels: int | None = None
+    text: str | None = field(default=None, repr=False, compare=False)
     inspections: list[tuple[Any, Any]] = field(default_factory=list, repr=False, compare=False)
 
     @classmethod
@@ -55,7 +57,7 @@ class LoadedDocument:
         if not isinstance(schema, str):
             return cls(load_document(schema, limits))
         levels = bound_levels(schema, limits.nesting)
-        return cls(_check_kind(_parse_json(schema, limits, levels)), levels)
+        return cls(_check_kind(_parse_json(schema, limits, levels)), levels, schema)
 
     def nests_deeper(self, levels: int) -> bool:
         """Return whether the document has more than `levels` levels of lists and objects."""

@@ -27,7 +27,7 @@ from ..engine.constraint import Constraint
 from ..forms.form import Form, count_characters
 from ..forms.schema_sources import check_type_argument, read_source_file
 from ..forms.source_grammar import LIMITS_WANTED, STYLE_WANTED, read_source
-from ..forms.source_readers import as_schema, find_schema_warnings, warn_of_schema
+from ..forms.source_readers import as_schema, find_schema_warnings, schema_grammar, warn_of_schema
 from ..forms.sources import LarkText, grammar as grammar_form
 from ..grammar.nodes import Grammar
 from ..program.program import Program
@@ -275,7 +275,7 @@ def _make_program(
     part of a Program from disk repeats the whole construction in one step. A source with warnings has a file of another
     name, so a source whose Program is found under the first name has none.
     """
-    make_grammar = partial(read_source, **source, style=style, registry=references, limits=limits)
+    make_grammar = partial(read_source, style=style, registry=references, limits=limits, **source)
     form, symbols = source.get("grammar"), TokenSymbols(vocabulary)
     file_key = _make_form_key(form, vocabulary, style, limits) if isinstance(form, Form) else key
     path = programs.name(file_key) if isinstance(file_key, bytes) else None
@@ -293,7 +293,11 @@ def _make_program(
         restored = None if path is None else programs.fetch(path, make_grammar, symbols)
         if restored is not None:
             return restored, messages, False
-    program = Program(read_source(**loaded, style=style, registry=references, limits=limits), symbols)
+    if loaded is source:
+        grammar = make_grammar()
+    else:
+        grammar = schema_grammar(loaded["schema"], style, references, limits)
+    program = Program(grammar, symbols)
     program.work = limits.work
     is_large = budget.spent - before > limits.work // LARGE_SHARE
     if isinstance(form, Form):

@@ -21,6 +21,8 @@
     matcher_calls      the calls of a Matcher at every token, for one position or many
     object_request_layout object_writer
                        the code of an object, written at once
+    document_scan_layout document_scan
+                       the text of a schema document, judged at once
     growth             rehashing of the tables of a state cache
     automata_layout automata_records minimal_automata automaton_products automaton_subsets automaton_lengths
                        automata over classes of characters: minimised, combined, repeated, measured

@@ -21,6 +21,9 @@ note_array: Callable[[int, int], int] = find_function("matcher_calls.note_array"
 count_positions: Callable[[int, int, int, int], int] = find_function("matcher_calls.count_positions")
 count_new: Callable[[int, int, int, int], int] = find_function("matcher_calls.count_new")
 publish_word: Callable[[int, int, int], int] = find_function("shared_words.publish_word")
+scan_document: Callable[[Array, Array, Array, Array], int] = find_function(
+    "document_scan.scan_document"
+)  # uint8, uint8, int64, int64
 write_object: Callable[[Array, Array, Array], int] = find_function("object_writer.write_object")  # int32, uint8, int32
 
 # ---- a position of a Matcher, or many

@@ -112,7 +112,7 @@ class ByteCode(ABC):
         self._targets: dict[int, Node] = {}
         self._within: set[int] = set()
         self.paid: Set[tuple[object, ...]] = frozenset()
-        self._nullable = NullableNodes(grammar)
+        self._nullable: NullableNodes | None = None
         self.entry = self.cell(grammar.start)
         self._publish()
         self.register_for_forks()
@@ -218,6 +218,8 @@ class ByteCode(ABC):
 
     def is_nullable(self, node: Node) -> bool:
         """Return whether the language of a node contains the empty text."""
+        if self._nullable is None:
+            self._nullable = NullableNodes(self.grammar)
         return self._nullable.is_nullable(node)
 
     def _cells_since(self, known: int) -> list[int]:

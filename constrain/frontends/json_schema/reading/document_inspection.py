@@ -15,10 +15,25 @@ from collections.abc import Mapping, Set
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ....base.errors import ConstrainError
-from ....base.json_documents import LoadedDocument
+from ....base.json_documents import LoadedDocument, parse_json
 from ....base.options import Limits, Style
-from ....base.work import spend_work
+from ....base.work import active_budget, spend_work
+from ....kernels.document_scan_layout import (
+    A_FORMAT,
+    A_PATTERN,
+    AN_IDENTIFIER,
+    F_W,
+    MOST_FRAMES,
+    R_HEADER,
+    S_W,
+    UNKNOWN_NAME,
+    result_length,
+)
+from ....kernels.entry_points import scan_document
 from ..core.json_values import NUMBER
 from ..core.keyword_values import MOST_COUNT
 from ..core.static_types import INTEGER, TYPE_BITS, TYPES
@@ -26,6 +41,7 @@ from ..strings.formats import FORMATS
 from ..strings.schema_patterns import MOST_SMALL_POSITIONS, check_pattern, read_pattern
 from .keywords import STRUCTURE, Keyword, keywords_of_draft, list_annotations
 from .plain_values import has_plain_value, is_plain_interval, is_unicode, read_types
+from .scanned_names import build_name_table
 from .schema_references import PLAIN_URI, ReferenceResolver
 
 __all__ = ["IDENTIFIERS", "Inspection", "inspect_document", "summaries_of_draft"]
@@ -69,6 +85,8 @@ NO_PROPERTIES: dict[str, Any] = {}
 SEQUENCES = (list, tuple)
 HOLDERS = ITEMS | PROPERTIES | ADDITIONAL | PATTERNS | ANY_OF | ONE_OF
 """Keywords that hold subschemas."""
+MAPS, PARTS = frozenset(("properties", *STRUCTURE)), frozenset(("items", "additionalProperties"))
+"""Names of maps of subschemas, and of one subschema, that references go through."""
 CHOICE_BITS = REFERENCE | ANY_OF | ONE_OF | ENUM | CONST
 
 
@@ -91,14 +109,15 @@ def inspect_document(
     """Inspect a document, once for each LoadedDocument. Raise what `ReferenceResolver` raises."""
     for known, inspection in loaded.inspections:
         if known[0] is registry and known[1:] == (style, limits):
-            found: Inspection = inspection
-            return found
+            known_inspection: Inspection = inspection
+            return known_inspection
     references = ReferenceResolver(loaded.value, registry, limits)
-    found = Inspection(references)
+    found: Inspection | None = None
     if isinstance(loaded.value, dict) and not references.registry and references.main.dialect.vocabularies is None:
         inspector = PlainInspector(references, style, limits)
-        if inspector.inspect(loaded.value):
+        if (loaded.text is not None and inspector.scan(loaded.text, loaded.value)) or inspector.inspect(loaded.value):
             found = Inspection(references, True, inspector.unknown_names, inspector.unknown_formats)
+    found = found or Inspection(references)
     loaded.inspections.append(((registry, style, limits), found))
     return found
 
@@ -113,6 +132,12 @@ def list_name_bits(draft: int) -> dict[str, int]:
     if draft > 4:
         del bits["id"]
     return bits
+
+
+@cache
+def _name_table_of_draft(draft: int) -> tuple[bytes, NDArray[np.int64]]:
+    """Return the names of a draft as a scan reads them."""
+    return build_name_table(list_name_bits(draft), TYPE_BITS, draft <= 7, MOST_COUNT)
 
 
 class NameSummary(NamedTuple):
@@ -181,6 +206,77 @@ class PlainInspector:
             if self._targets:
                 self._pending += [raw for raw in self._targets.values() if id(raw) not in self._inspected]
         return not self._targets or (not self._has_identifiers and self._is_founded())
+
+    def scan(self, text: str, document: dict[str, Any]) -> bool:
+        """Return whether a scan of the text of the document finds it certainly plain, as `inspect` would.
+
+        Otherwise nothing is changed or charged.
+        """
+        try:
+            octets = text.encode()
+        except UnicodeEncodeError:
+            return False
+        result = np.empty(result_length(len(octets)), np.int64)
+        if not scan_document(octets, *_name_table_of_draft(self._draft), result):
+            return False
+        subschemas, values, count, has_identifiers = result[:R_HEADER].tolist()
+        budget, units = active_budget(), UNITS * subschemas + 2 * values
+        if budget is not None and budget.spent + units > budget.limit:
+            return False  # The inspection says what takes too much.
+        if count:
+            self._has_identifiers = bool(has_identifiers)
+            first = R_HEADER + MOST_FRAMES * F_W
+            spans = result[first : first + S_W * count].tolist()
+            if not self._judge_spans(text if len(octets) == len(text) else octets, spans, document):
+                self._has_identifiers = False
+                self._targets.clear()
+                self.unknown_names.clear()
+                self.unknown_formats.clear()
+                return False
+        spend_work(units, READING)
+        return True
+
+    def _judge_spans(self, source: str | bytes, spans: list[int], document: dict[str, Any]) -> bool:
+        """Return whether the texts that a scan has found let a document be plain."""
+        seen: set[tuple[int, str | bytes]] = set()
+        for what, begin, end in zip(spans[::S_W], spans[1::S_W], spans[2::S_W]):
+            part = source[begin:end]
+            if (what, part) in seen:
+                continue
+            seen.add((what, part))
+            text = part.decode() if isinstance(part, bytes) else part
+            if what == UNKNOWN_NAME:
+                self.unknown_names.add(text)
+                continue
+            if "\\" in text:
+                text = parse_json(f'"{text}"', self._limits)
+            if what == A_FORMAT:
+                if self._asserts_formats and text not in FORMATS:
+                    self.unknown_formats.add(text)
+            elif what == A_PATTERN:
+                if not self._is_plain_pattern(text):
+                    return False
+            elif what == AN_IDENTIFIER:
+                if not PLAIN_URI.fullmatch(text):
+                    return False
+            elif not (self._is_plain_reference(text) and self._is_scanned(text, document)):
+                return False
+        return not self._targets or (not self._has_identifiers and self._is_founded())
+
+    def _is_scanned(self, reference: str, document: dict[str, Any]) -> bool:
+        """Return whether the target of a reference is at a place that a scan goes to, where it has been found plain."""
+        raw: Any = document
+        names = iter(reference.split("/")[1:])
+        for name in names:
+            if name in MAPS:
+                raw = raw.get(name)
+                name = next(names, "")
+            elif name not in PARTS:
+                return False
+            raw = raw.get(name) if type(raw) is dict else None
+            if type(raw) is not dict:
+                return False
+        return raw is self._targets[reference]
 
     def _inspect_pending(self, document: dict[str, Any]) -> bool:
         """Return whether the pending subschemas of the document, and all parts of them, are plain by themselves."""

@@ -1,0 +1,49 @@
+"""The names of a draft as the table that the scan of a document reads (`kernels.document_scan_layout`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....kernels.document_scan_layout import D_HEADER, D_W, T_W
+
+__all__ = ["build_name_table"]
+
+MULTIPLIER = 1_000_003
+"""As in `kernels.document_scan`."""
+
+
+def build_name_table(
+    names: Mapping[str, int], types: Mapping[str, int], is_legacy: bool, most_count: int
+) -> tuple[bytes, NDArray[np.int64]]:
+    """Return the bytes of all names, and the table of their bits."""
+    blob = "".join((*names, *types)).encode()
+    slots = 4
+    while slots < 2 * len(names):
+        slots *= 2
+    table = np.full(D_HEADER + D_W * slots + T_W * len(types), -1, np.int64)
+    table[:D_HEADER] = slots, len(types), is_legacy, most_count
+    first = 0
+    for name, bits in names.items():
+        octets = name.encode()
+        number = hash_octets(octets)
+        slot = number % slots
+        while table[D_HEADER + D_W * slot + 2] >= 0:
+            slot = (slot + 1) % slots
+        table[D_HEADER + D_W * slot : D_HEADER + D_W * slot + D_W] = number, first, len(octets), bits
+        first += len(octets)
+    for k, (name, bit) in enumerate(types.items()):
+        place = D_HEADER + D_W * slots + T_W * k
+        table[place : place + T_W] = first, len(name), bit
+        first += len(name)
+    return blob, table
+
+
+def hash_octets(octets: bytes) -> int:
+    """Return what `document_scan.hash_name` returns for a name."""
+    number = 0
+    for octet in octets:
+        number = number * MULTIPLIER + octet
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
