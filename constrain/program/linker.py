@@ -64,16 +64,19 @@ class RuleLinker(NodeVisitor[None]):
 
     def link(self, node: Node) -> int:
         """Append the code of a rule with this body, which is not an Object, and return its entry address."""
-        _RuleBodies(self).visit(node)
-        words = self.words
-        words.append(at.END)
-        for operand, rule in self.appended_calls:
-            self.set_target(operand)
-            words += (at.CALL, self.program.cell(rule), at.END)
+        self.generate(node)
         base = len(self.program.words)
         for operand in self.relocations:
-            words[operand] += base
-        return self.program.append(words)
+            self.words[operand] += base
+        return self.program.append(self.words)
+
+    def generate(self, node: Node) -> None:
+        """Generate the code of a rule with this body."""
+        _RuleBodies(self).visit(node)
+        self.words.append(at.END)
+        for operand, rule in self.appended_calls:
+            self.set_target(operand)
+            self.words += (at.CALL, self.program.cell(rule), at.END)
 
     def visit_literal(self, node: Literal, last: bool = False) -> None:
         if NEVER_TEXT in node.data and not self.names_tokens:

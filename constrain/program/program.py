@@ -26,6 +26,7 @@ from .byte_code import Bind, ByteCode
 from .least_costs import LeastCosts
 from .linker import RuleLinker
 from .object_code import append_object
+from .shared_code import link_shared
 
 __all__ = ["Program"]
 
@@ -149,7 +150,8 @@ class Program(ByteCode):
         if isinstance(node, Object):
             entry = append_object(node, self)
         else:
-            entry = RuleLinker(self, cell in self._within).link(node)
+            shared = None if cell in self._within else link_shared(node, self)
+            entry = RuleLinker(self, cell in self._within).link(node) if shared is None else shared
         spend_work(LINK + (len(self.words) - self.used) // WORDS, "the byte-code of a rule")
         return entry
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any
 
-from ....base.options import Limits, Style
-from ....base.work import memoize_work, spend_work
+from ....base.options import Style
+from ....base.work import spend_work
 from ....grammar.nodes import Node, Rule
 from ..algebra.fast_checks import find_plain_types, needs_rule
 from ..algebra.shape_algebra import NonEmptyShape, ShapeAlgebra
@@ -30,7 +30,7 @@ from ..shapes.value_emitter import ValueEmitter
 from ..strings import string_sets
 from ..strings.nested_regex_format import NestedPart
 from ..strings.string_sets import StringCase
-from .plain_rules import PlainEmitter, emit_constants, emit_plain_options, emit_types, list_texts
+from .plain_rules import PlainEmitter, emit_constants, emit_plain_options, emit_scalars, list_texts
 
 __all__ = ["LazyRules", "SchemaEmitter"]
 
@@ -95,7 +95,7 @@ class SchemaEmitter(PlainEmitter):
 
     def _scalars_of_types(self, types: tuple[int, int]) -> Node:
         """Return all values of scalar types, given with the draft."""
-        node = self._types[types] = _emit_scalars(*types, self.style, self.limits)
+        node = self._types[types] = emit_scalars(*types, self.style, self.limits)
         return node
 
     def start(self, schemas: SchemaSet) -> Node:
@@ -170,12 +170,6 @@ class SchemaEmitter(PlainEmitter):
 
 
 WORDS = ((NULL_BIT, b"null"), (FALSE_BIT, b"false"), (TRUE_BIT, b"true"))
-
-
-@memoize_work(maxsize=256)
-def _emit_scalars(types: int, draft: int, style: Style, limits: Limits) -> Node:
-    """Return all values of scalar types: the same node for all subschemas that assert no more."""
-    return choice_of(list(emit_types(types, draft, style, limits)))
 
 
 class LazyRules(Mapping[Hashable, Node]):
