@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -18,7 +18,8 @@ from .errors import LimitError, SchemaError, shorten_text
 from .options import Limits
 
 __all__ = [
-    "LONG", "LoadedDocument", "MOST_DIGITS", "References", "check_registry", "echo_value", "find_deeper", "kind_of",
+    "FEW_BRACKETS", "LONG", "LoadedDocument", "MOST_DIGITS", "References", "bound_levels",
+    "check_registry", "echo_value", "find_deeper", "kind_of",
     "load_document", "may_be_deeper", "nests_deeper", "number_too_long", "parse_json", "plain_document",
     "pointer_token", "write_json",
 ]  # fmt: skip
@@ -52,11 +53,13 @@ class LoadedDocument:
     inspections: list[tuple[Any, Any]] = field(default_factory=list, repr=False, compare=False)
 
     @classmethod
-    def of(cls, schema: Any, limits: Limits = Limits()) -> LoadedDocument:
-        """Load a document."""
+    def of(
+        cls, schema: Any, limits: Limits = Limits(), bound: Callable[[str, int], int] | None = None
+    ) -> LoadedDocument:
+        """Load a document. `bound` takes the place of `bound_levels`."""
         if not isinstance(schema, str):
             return cls(load_document(schema, limits))
-        levels = bound_levels(schema, limits.nesting)
+        levels = (bound or bound_levels)(schema, limits.nesting)
         return cls(_check_kind(_parse_json(schema, limits, levels)), levels, schema)
 
     def nests_deeper(self, levels: int) -> bool:

@@ -11,9 +11,24 @@ from .keyword_names import explain_class_keywords
 __all__ = ["Limits", "Style"]
 
 
+class _Hashed:
+    """Keeps the hash of options, which are a part of many cache keys. It is no field, and so is not saved."""
+
+    __slots__ = ("_hash",)
+    _hash: int
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            number = hash(tuple([getattr(self, one.name) for one in fields(self)]))  # type: ignore[arg-type]
+            object.__setattr__(self, "_hash", number)
+            return number
+
+
 @explain_class_keywords
 @dataclass(frozen=True, slots=True)
-class Style:
+class Style(_Hashed):
     """How JSON values are spelled where JSON leaves a choice. The defaults suit language models.
 
     Parameters
@@ -46,6 +61,8 @@ class Style:
     TypeError
         If a value has the wrong type.
     """
+
+    __hash__ = _Hashed.__hash__
 
     whitespace: Literal["flexible", "compact", "any"] | int = "flexible"
     key_order: Literal["schema", "any"] = "schema"
@@ -85,7 +102,7 @@ class Style:
 
 @explain_class_keywords
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(_Hashed):
     """Budgets of compiling and matching. All are counted, none is a time; exceeding one raises LimitError.
 
     Parameters
@@ -110,6 +127,8 @@ class Limits:
     ArgumentError
         If a value is less than 1.
     """
+
+    __hash__ = _Hashed.__hash__
 
     dfa_states: int = 20_000
     nesting: int = 256

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Hashable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from functools import partial
 from operator import attrgetter
@@ -18,7 +19,7 @@ from os import PathLike
 from typing import Any, cast
 
 from ..base.errors import check_type, describe_value, shorten_text
-from ..base.json_documents import LoadedDocument, References, plain_document
+from ..base.json_documents import FEW_BRACKETS, LoadedDocument, References, bound_levels, plain_document
 from ..base.keyword_names import explain_keywords
 from ..base.options import Limits, Style
 from ..base.work import WorkBudget, work_budget
@@ -30,6 +31,7 @@ from ..forms.source_grammar import LIMITS_WANTED, STYLE_WANTED, read_source
 from ..forms.source_readers import as_schema, find_schema_warnings, schema_grammar, warn_of_schema
 from ..forms.sources import LarkText, grammar as grammar_form
 from ..grammar.nodes import Grammar
+from ..kernels.entry_points import count_levels
 from ..program.program import Program
 from ..vocabulary.special_tokens import TokenSymbols
 from ..vocabulary.vocabulary import Vocabulary
@@ -286,7 +288,7 @@ def _make_program(
     messages: tuple[str, ...] = ()
     loaded = source
     if len(source) == 1 and "schema" in source:  # It is parsed once, for the warnings and for the Grammar.
-        loaded = {"schema": LoadedDocument.of(source["schema"], limits)}
+        loaded = {"schema": LoadedDocument.of(source["schema"], limits, _bound_levels)}
         messages = _schema_warnings(loaded, style, references, limits)
     if messages and isinstance(file_key, bytes):
         path = programs.name(file_key + WARNED)
@@ -306,6 +308,14 @@ def _make_program(
     if path is not None and not is_large:
         programs.store(path, program)
     return program, messages, is_large
+
+
+def _bound_levels(text: str, most: int) -> int:
+    """Return what `bound_levels` does. A kernel counts where a text has many brackets."""
+    if text.count("[") + text.count("{") > FEW_BRACKETS:
+        with suppress(UnicodeEncodeError):
+            return count_levels(text.encode())
+    return bound_levels(text, most)
 
 
 def _schema_warnings(source: Source, style: Style, references: References, limits: Limits) -> tuple[str, ...]:

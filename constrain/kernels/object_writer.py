@@ -15,22 +15,21 @@ from .context_views import at
 from .jit.compilation import entry, inlined
 from .object_request_layout import (
     CLASS_FIELDS,
+    IS_BLOCK,
+    IS_QUOTED,
+    LAYOUT_PARTS,
+    LEAF_WORDS,
     R_BASE,
     R_BEFORE,
     R_BEHIND,
     R_CLASSES,
-    R_CLOSE,
-    R_COLON,
-    R_COMMA,
     R_COUNTED,
-    R_EMPTY,
     R_ESCAPES,
     R_EXCLUDED,
     R_HIGH,
     R_LEAVES,
     R_LOW,
     R_NAMES,
-    R_OPENED,
     R_ORDER,
     R_W,
     SORTING_PARTS,
@@ -44,6 +43,7 @@ from .program_layout import (
     INIT,
     JUMP,
     KEYS,
+    LEAF,
     MORE,
     OBJ_COUNT,
     OBJ_COUNTED,
@@ -61,6 +61,7 @@ from .program_layout import (
     OBJ_W,
     OBJ_WORDS,
     OTHER,
+    SET,
     SPLIT,
     STR_COUNT,
     STR_ESCAPES,
@@ -77,7 +78,7 @@ OTHER_W, MEMBER_W = 6, 4
 def is_before(text: Any, starts: Any, a: Any, b: Any, end: Any) -> Any:
     """Return whether name a comes before name b, where byte `end` follows each of them (-1: nothing)."""
     i, j = starts[a] + 0, starts[b] + 0
-    past_a, past_b = starts[a + 1] + 0, starts[b + 1] + 0
+    past_a, past_b = starts[a + 1] - 1, starts[b + 1] - 1
     while i < past_a and j < past_b:
         if text[i] != text[j]:
             return text[i] < text[j]
@@ -116,7 +117,7 @@ def write_strings(text: Any, starts: Any, order: Any, n: Any, out: Any, p: Any, 
     q = p + STR_OFFSETS + n + 1
     for k in range(n):
         out[p + STR_OFFSETS + k] = base + q
-        for i in range(starts[order[k]], starts[order[k] + 1]):
+        for i in range(starts[order[k]], starts[order[k] + 1] - 1):
             out[q] = text[i]
             q += 1
         if closes:
@@ -145,35 +146,34 @@ def write_pair(out: Any, p: Any, first: Any, second: Any) -> Any:
 def write_object(request: Any, text: Any, output: Any) -> Any:
     """Write the code of an object to `output`. Return its length.
 
-    text: the names in UTF-8, in the order of the keys. The end of the output is scratch (SORTING_PARTS); its last word
+    text: which keys must be present, and their names. The end of the output is scratch (SORTING_PARTS); its last word
     becomes the offset of the entry address.
     """
     head, out = at(request.ctypes.data), at(output.ctypes.data)
     base, n, m = head[R_BASE] + 0, head[R_NAMES] + 0, head[R_CLASSES] + 0
-    n_opened, n_close, n_comma = head[R_OPENED] + 0, head[R_CLOSE] + 0, head[R_COMMA] + 0
-    n_colon, n_empty, n_leaves = head[R_COLON] + 0, head[R_EMPTY] + 0, head[R_LEAVES] + 0
-    closes = head[R_ESCAPES] == 0
-    opened = R_W
+    n_leaves, closes = head[R_LEAVES] + 0, head[R_ESCAPES] == 0
+    classes = R_W
+    values = classes + CLASS_FIELDS * m
+    leaves = values + n + m
+    sizes = leaves + n_leaves
+    n_opened, n_close, n_comma = head[sizes] + 0, head[sizes + 1] + 0, head[sizes + 2] + 0
+    n_colon, n_empty = head[sizes + 3] + 0, head[sizes + 4] + 0
+    opened = sizes + LAYOUT_PARTS
     close = opened + n_opened
     comma = close + n_close
     colon = comma + n_comma
     empty = colon + n_colon
-    classes = empty + n_empty
-    values = classes + CLASS_FIELDS * m
-    sizes = values + n + m
-    leaves = sizes + n_leaves
-    lengths = leaves
-    for k in range(n_leaves):
-        lengths += head[sizes + k]
-    required = lengths + n
 
-    part = 4 * (n + 1)
+    part = 4 * (n + m + 1)
     scratch = output.ctypes.data + 4 * (output.size - 1) - SORTING_PARTS * part
     starts, order, spare, rank = at(scratch), at(scratch + part), at(scratch + 2 * part), at(scratch + 3 * part)
-    starts[0] = 0
+    byte = n
     for k in range(n):
-        starts[k + 1] = starts[k] + head[lengths + k]
-        order[k] = k
+        starts[k], order[k] = byte, k
+        while text[byte] != QUOTE:
+            byte += 1
+        byte += 1
+    starts[n] = byte
 
     # The blocks.
     sort_names(text, starts, order, spare, n, QUOTE if closes else -1)
@@ -195,7 +195,7 @@ def write_object(request: Any, text: Any, output: Any) -> Any:
     for k in range(width):
         out[bits + k] = 0
     for k in range(n):
-        if head[required + k] != 0:
+        if text[k] != 0:
             out[bits + (k >> 5)] |= 1 << (k & 31)
         out[ranks + k] = rank[k]
     p = ranks + n
@@ -240,6 +240,9 @@ def write_object(request: Any, text: Any, output: Any) -> Any:
 
     # The members, what follows them, and the leaves.
     place = after + 12 + n_comma + n_close
+    for k in range(n_leaves):
+        spare[k] = place
+        place += LEAF_WORDS - 1 + (head[leaves + k] & IS_QUOTED) - (head[leaves + k] & IS_BLOCK)  # two words less
     for k in range(n + m):
         if k < n:
             out[targets + k] = base + p
@@ -248,7 +251,7 @@ def write_object(request: Any, text: Any, output: Any) -> Any:
         if value >= 0:
             p = write_pair(out, p, CALL, value)
         else:
-            p = write_pair(out, p, JUMP, place - 1 - value)
+            p = write_pair(out, p, JUMP, spare[-1 - value] + 0)
         p = write_pair(out, p, JUMP, after)
     p = write_pair(out, p, SPLIT, 2)
     p = write_pair(out, p, after + 4, is_last)
@@ -258,10 +261,15 @@ def write_object(request: Any, text: Any, output: Any) -> Any:
     p = write_pair(out, p, CLOSE, block)
     p = copy_words(head, close, out, p, n_close)
     p = write_pair(out, p, head[R_BEHIND] + 0, END)
-    first = leaves
     for k in range(n_leaves):
-        p = copy_words(head, first, out, p, head[sizes + k] + 0)
-        out[p - 1] = after
-        first += head[sizes + k]
+        if head[leaves + k] & IS_QUOTED:
+            out[p] = QUOTE
+            p += 1
+        if head[leaves + k] & IS_BLOCK:
+            p = write_pair(out, p, SET, head[leaves + k] >> 2)
+        else:
+            p = write_pair(out, p, LEAF, head[leaves + k] >> 2)
+            p = write_pair(out, p, 0, -1)
+        p = write_pair(out, p, JUMP, after)
     out[output.size - 1] = entry_offset
     return p

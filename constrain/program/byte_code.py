@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Collection, Set
 from itertools import accumulate, islice
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,8 @@ __all__ = ["Bind", "ByteCode", "LayoutCode", "Leaf"]
 
 Leaf = tuple[Dfa | NumberLanguage, int]
 """A leaf: the Dfa over characters and the mode (`layout.UTF8`, `JSON_STRING`, ...) that encodes them."""
-LayoutCode = tuple[tuple[int, ...], list[int]]
-"""The length of the code of each part of a layout, and the code of all (`object_code`)."""
+LayoutCode: TypeAlias = "array[int]"
+"""int32: the length of the code of each part of a layout, then the code of all (`object_code`)."""
 Bind = Callable[["Token | Mark | Free"], Node]
 """Maps a node that names tokens to its expansion for a vocabulary (`vocabulary.special_tokens`)."""
 

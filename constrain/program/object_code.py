@@ -20,7 +20,17 @@ from ..base.work import spend_work
 from ..grammar.nodes import Chars, JsonString, Layout, Literal, Node, Number, Object, Rule, Sequence, Strings
 from ..kernels import layout as at
 from ..kernels.entry_points import write_object
-from ..kernels.object_request_layout import FIXED_WORDS, NOTHING, SORTING_PARTS, THE_KEYS, THE_NAMES
+from ..kernels.object_request_layout import (
+    FIXED_WORDS,
+    IS_BLOCK,
+    IS_QUOTED,
+    LAYOUT_PARTS,
+    LEAF_WORDS,
+    NOTHING,
+    SORTING_PARTS,
+    THE_KEYS,
+    THE_NAMES,
+)
 from .byte_code import ByteCode, LayoutCode, Leaf
 
 __all__ = ["MODES", "append_general_object", "append_object", "check_count"]
@@ -46,44 +56,40 @@ def append_object(node: Object, program: ByteCode) -> int:
     The brackets are those of the layout. Return the entry address.
     """
     check_count(node.low, node.high)
-    properties, others = node.properties, node.others
-    names = [one.name for one in properties]
-    text = "".join(names)
+    properties, others, layout = node.properties, node.others, node.layout
+    text = "".join([one.name for one in properties])
     is_spelled_in_any_way = node.escapes == "any"
     if (
-        (node.excluded and others)
-        or not (is_spelled_in_any_way or len(encode_basestring(text)) == len(text) + 2)
+        ('"' in text if is_spelled_in_any_way else len(encode_basestring(text)) > len(text) + 2)
+        or (node.excluded and others)
         or any(map(NEEDS, properties))
-        or any(map(REQUIRED, others))
+        or (others and any(map(REQUIRED, others)))
     ):
         return append_general_object(node, program)
     values = [one.value for one in properties]
     values += [one.value for one in others]
     leaves = _find_leaves(values, program)
-    cells = program.cells_of([value for value in values if id(value) not in leaves])
-    sizes, layout = _layout_code(node.layout, program)
+    cells = program.cells_of([value for value in values if id(value) not in leaves] if leaves else values)
+    if leaves:
+        places, called = dict(zip(leaves, range(-1, -1 - len(leaves), -1))), iter(cells)
+        cells = [places.get(id(value)) or next(called) for value in values]
+    layout_code = _layout_code(layout, program)
     classes: list[int] = []
     for one in others:
         classes += (program.leaf(one.names, at.JSON_STRING), -1, int(not one.names.is_endless))
-    if leaves:
-        places = dict(zip(leaves, accumulate(map(len, leaves.values()), lambda place, size: place - size, initial=-1)))
-        called = iter(cells)
-        cells = [places.get(id(value)) or next(called) for value in values]
-    encoded = text.encode()
-    lengths = list(map(len, names if len(encoded) == len(text) else [one.encode() for one in names]))
-    base, n, m = len(program.words), len(names), len(others)
+    base, n, m = len(program.words), len(properties), len(others)
+    excluded = NOTHING if not others else THE_KEYS if is_spelled_in_any_way else THE_NAMES
     request = array("i", [  # in the order of `kernels.object_request_layout`
         base, n, m, node.order == "any", node.low, -1 if node.high is None else node.high,
-        node.low > 0 or node.high is not None, is_spelled_in_any_way,
-        THE_KEYS if others and is_spelled_in_any_way else THE_NAMES if others else NOTHING,
-        node.layout.opening[0], node.layout.closing[0], *sizes, len(leaves), *layout, *classes, *cells,
-        *map(len, leaves.values()), *chain.from_iterable(leaves.values()), *lengths,
-        *[one.required for one in properties],
+        node.low > 0 or node.high is not None, is_spelled_in_any_way, excluded, layout.opening[0], layout.closing[0],
+        len(leaves), *classes, *cells, *leaves.values(),
     ])  # fmt: skip
-    # Each name is written twice at most, and each part of the layout once or with every member.
-    most = FIXED_WORDS + 2 * len(encoded) + (10 + sizes[COLON] + MEMBER_WORDS) * (n + m) + len(request)
-    output = array("i", bytes(4 * (most + SORTING_PARTS * (n + 1) + 1)))
-    length = write_object(request, encoded, output)
+    request += layout_code
+    names = bytes([one.required for one in properties]) + "".join([one.name + '"' for one in properties]).encode()
+    # Each name is written twice at most, and the colon with every member.
+    most = FIXED_WORDS + 2 * len(names) + (10 + layout_code[COLON] + MEMBER_WORDS) * (n + m) + len(request)
+    output = array("i", bytes(4 * (most + LEAF_WORDS * len(leaves) + SORTING_PARTS * (n + m + 1) + 1)))
+    length = write_object(request, names, output)
     program.append(output[:length])
     return base + output[-1]
 
@@ -91,11 +97,11 @@ def append_object(node: Object, program: ByteCode) -> int:
 def append_general_object(node: Object, program: ByteCode) -> int:
     """Append what `append_object` does, for any object. Keys may depend on each other, and classes be required."""
     values = [*[one.value for one in node.properties], *[one.value for one in node.others]]
-    leaves = _find_leaves(values, program)
+    leaves = {key: _leaf_code(leaf) for key, leaf in _find_leaves(values, program).items()}
     cells = program.cells_of([value for value in values if id(value) not in leaves])
-    sizes, layout = _layout_code(node.layout, program)
-    parts = iter(layout)
-    opened, close, comma, colon, empty = [list(islice(parts, size)) for size in sizes]
+    layout = iter(_layout_code(node.layout, program))
+    sizes = list(islice(layout, LAYOUT_PARTS))
+    opened, close, comma, colon, empty = [list(islice(layout, size)) for size in sizes]
     block, classes = _append_block(program, node)
 
     entry = len(program.words)
@@ -148,28 +154,34 @@ def _member_code(
     return code
 
 
-def _find_leaves(values: list[Node], program: ByteCode) -> dict[int, list[int]]:
-    """Return the code of the values that are a leaf, by their id, with a jump whose operand is not known yet.
+def _find_leaves(values: list[Node], program: ByteCode) -> dict[int, int]:
+    """Return how the object writes each value that needs no rule, by its id (see `kernels.object_request_layout`).
 
-    Most values are plain strings and numbers, or one of some constants. They need no rule of their own: all members
-    with the same value share its code.
+    Most values are plain strings and numbers, or one of some constants: all members with the same value share its
+    code.
     """
-    leaves: dict[int, list[int]] = {}
+    leaves: dict[int, int] = {}
     for value in values:
         if type(value) is Rule or id(value) in leaves:
             continue
         if isinstance(value, Strings):
-            leaves[id(value)] = [at.SET, program.strings(value.options, 0), at.JUMP, 0]
+            leaves[id(value)] = 4 * program.strings(value.options, 0) + IS_BLOCK
         elif isinstance(value, JsonString) and value.high is None and not value.low:
             if isinstance(value.dfa, ListedWords):
-                leaves[id(value)] = [34, at.SET, program.texts(value.dfa.words, 1), at.JUMP, 0]
+                leaves[id(value)] = 4 * program.texts(value.dfa.words, 1) + IS_BLOCK + IS_QUOTED
             else:
-                leaves[id(value)] = [34, at.LEAF, program.leaf(value.dfa, at.JSON_STRING), 0, -1, at.JUMP, 0]
+                leaves[id(value)] = 4 * program.leaf(value.dfa, at.JSON_STRING) + IS_QUOTED
         elif isinstance(value, Chars) and value.high is None and not value.low:
-            leaves[id(value)] = [at.LEAF, program.leaf(value.dfa, MODES[value.encoding]), 0, -1, at.JUMP, 0]
+            leaves[id(value)] = 4 * program.leaf(value.dfa, MODES[value.encoding])
         elif isinstance(value, Number):
-            leaves[id(value)] = [at.LEAF, program.leaf(value.language, at.NUMBER), 0, -1, at.JUMP, 0]
+            leaves[id(value)] = 4 * program.leaf(value.language, at.NUMBER)
     return leaves
+
+
+def _leaf_code(leaf: int) -> list[int]:
+    """Return the code of what `_find_leaves` returns for a value, with a jump whose operand is not known yet."""
+    code = [at.SET, leaf >> 2] if leaf & IS_BLOCK else [at.LEAF, leaf >> 2, 0, -1]
+    return [*[34] * (leaf & IS_QUOTED), *code, at.JUMP, 0]
 
 
 def _layout_code(layout: Layout, program: ByteCode) -> LayoutCode:
@@ -203,7 +215,7 @@ def _generate_layout(layout: Layout, program: ByteCode) -> LayoutCode:
 
 def _join_layout(layout: Layout, program: ByteCode) -> LayoutCode:
     parts = [_space_code(part, program) for part in _layout_parts(layout)]
-    return tuple(map(len, parts)), [*chain.from_iterable(parts)]
+    return array("i", [*map(len, parts), *chain.from_iterable(parts)])
 
 
 def _layout_parts(layout: Layout) -> tuple[Node, ...]:

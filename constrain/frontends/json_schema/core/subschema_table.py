@@ -14,9 +14,6 @@ from .schema_sets import SchemaSet
 
 __all__ = ["PlainSubschema", "Subschema", "SubschemaTable"]
 
-TYPES_ALONE = frozenset(("type", "minLength", "maxLength", "format"))
-"""`type`, and keywords of which some values assert nothing."""
-
 
 class Subschema:
     """One subschema: `keywords` maps the keywords that assert something to their parsed values, in document order.
@@ -53,7 +50,7 @@ class PlainSubschema(Subschema):
     """A subschema that is certainly satisfiable, and whose keywords, all valid, are parsed when they are first read.
 
     parse: returns the parsed keywords, given the node. source: what it parses, pairs of a row of the table of keywords
-    and a value first.
+    and a value; their scope; and whether `type` may be all that is asserted.
     """
 
     __slots__ = ("parse", "source")
@@ -78,7 +75,7 @@ class PlainSubschema(Subschema):
         return keywords
 
     def may_be_types_alone(self) -> bool:
-        return TYPES_ALONE.issuperset([row.name for row, _ in self.source[0]])
+        return bool(self.source[2])
 
 
 class SubschemaTable:

@@ -85,6 +85,8 @@ NO_PROPERTIES: dict[str, Any] = {}
 SEQUENCES = (list, tuple)
 HOLDERS = ITEMS | PROPERTIES | ADDITIONAL | PATTERNS | ANY_OF | ONE_OF
 """Keywords that hold subschemas."""
+TYPES_ALONE = frozenset(("type", "minLength", "maxLength", "format"))
+"""`type`, and keywords of which some values assert nothing."""
 MAPS, PARTS = frozenset(("properties", *STRUCTURE)), frozenset(("items", "additionalProperties"))
 """Names of maps of subschemas, and of one subschema, that references go through."""
 CHOICE_BITS = REFERENCE | ANY_OF | ONE_OF | ENUM | CONST
@@ -141,10 +143,15 @@ def _name_table_of_draft(draft: int) -> tuple[bytes, NDArray[np.int64]]:
 
 
 class NameSummary(NamedTuple):
-    """What the names of one subschema say: their bits, and the rows of those that assert something, in their order."""
+    """What the names of one subschema say.
+
+    bits: theirs. rows: of those that assert something, in their order. may_be_types: whether `type` may be all that is
+    asserted, since some values of the others assert nothing.
+    """
 
     bits: int
     rows: tuple[Keyword, ...]
+    may_be_types: bool
 
 
 class NameSummaries(dict[tuple[str, ...], NameSummary]):
@@ -162,7 +169,7 @@ class NameSummaries(dict[tuple[str, ...], NameSummary]):
             bits |= self._bits.get(name, UNKNOWN)
             if name in self._rows:
                 rows.append(self._rows[name])
-        summary = NameSummary(bits, tuple(rows))
+        summary = NameSummary(bits, tuple(rows), TYPES_ALONE.issuperset([row.name for row in rows]))
         if len(names) <= MOST_NAMES and len("".join(names)) <= MOST_CHARACTERS:
             if len(self) >= MOST_SUMMARIES:
                 self.clear()
