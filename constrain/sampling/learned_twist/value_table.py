@@ -75,7 +75,7 @@ class ValueTable:
     pair_logs, pair_counts : float64 [m]
         What each pair adds to the log-values of slots, and number of texts.
     line : (float, float)
-        a and b of exp(a + b x).
+        a and b of exp(a + b x); a is 0 where the line was fitted.
     populations : int
         How many populations have been learned from.
     has_fallen_back : bool
@@ -136,11 +136,14 @@ def find_pace(exit_rate: float, has_newline: bool) -> int:
 
 
 def fit_line(least: Floats, logs: Floats) -> tuple[float, float]:
-    """Return (a, b) of the least squares line a + b x through points (least, logs), with b at most 0."""
-    spread = float(least.var()) if len(least) >= 3 else 0.0
-    mean, middle = float(logs.mean()), float(least.mean())
-    slope = min(0.0, float(((least - middle) * (logs - mean)).mean()) / spread) if spread > 0 else 0.0
-    return mean - slope * middle, slope
+    """Return (0, b) of a line b x through the origin: b is the median of log-value per byte, at most 0; -PRICE if there
+    is no point with x > 0.
+
+    A text of which nothing is missing is worth about 1. A line without this anchor falls without bound from pass to
+    pass while no text has been completed, as all values are then made of what the line says of the next tokens.
+    """
+    used = least > 0
+    return 0.0, min(0.0, float(np.median(logs[used] / least[used]))) if used.any() else -PRICE
 
 
 def guess_logs(line: tuple[float, float], least: Floats, left: int) -> Floats:
