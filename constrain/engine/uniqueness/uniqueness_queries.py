@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...automata.dfa import Dfa
 from ...base.errors import LimitError
@@ -41,8 +42,9 @@ SET_BYTES = 64
 MOST_NESTING = Limits().nesting
 
 BLANKS = b" \t\r\n"
-BLANK_BITS = np.array([sum(1 << byte for byte in b"\t\n\r"), 1, 0, 0, 0, 0, 0, 0], np.int32)
+BLANK_BITS = sum(1 << byte for byte in BLANKS)
 """BLANKS as a set of 256 bits."""
+ESCAPE_BIT = 1 << 0x5C
 
 MOST_CANDIDATES, MOST_INDEXES, MOST_SIGNATURES = 256, 16, 4_096
 """Most memoised results. Members that follow each other need only the latest ones."""
@@ -121,37 +123,36 @@ def answer_can_differ(cache: GuardedSets, start: int) -> None:
     if start_signature in known:
         sets[start * at.SET_W + at.SET_FLAGS] |= at.CAN_DIFFER if known[start_signature] else at.CANNOT_DIFFER
         return
-    stack, visited, sets_seen = [start], {start_signature}, [start]
-    origins = {start: (start_signature, start)}  # the signature of each set, and the set from which it was reached
+    stack, visited = [(start, start)], set[tuple[object, ...]]()  # sets, each with that from which it was reached
+    origins = {start: (start_signature, start)}  # the signature of each set seen, and the set from which it was reached
     can_differ = False
     bytes_read = 0
     current = start
-    while stack and not can_differ and len(sets_seen) < MOST_TRIED and bytes_read < MOST_READ:
-        current = stack.pop()
+    while stack and not can_differ and len(origins) < MOST_TRIED and bytes_read < MOST_READ:
+        reached, origin = stack.pop()
+        signature = start_signature if reached == start else _make_signature(cache, reached)
+        if signature in visited or known.get(signature) is False:
+            continue
+        current = reached
+        visited.add(signature)
+        origins[current] = signature, origin
+        if signature in known:
+            can_differ = True
+            break
         length = len(_outermost_text(cache, current))
         bytes_read += SET_BYTES + length
         cache.uniqueness.spend(SET_WORK + length // 4)
         undecided: list[int] = []
         for byte in _order_bytes(cache, current):
             after = cache.run(compute_step, current, byte)
-            sets = cache.arrays[at.SETS]
-            flags = int(sets[after * at.SET_W + at.SET_FLAGS])
+            flags = int(cache.arrays[at.SETS][after * at.SET_W + at.SET_FLAGS])
             if after == at.DEAD or flags & at.CANNOT_DIFFER:
                 continue
             if not flags & at.HAS_CANDIDATES or flags & at.CAN_DIFFER:
                 can_differ = True
                 break
             undecided.append(after)
-        for after in reversed(undecided):
-            signature = _make_signature(cache, after)
-            if known.get(signature):
-                can_differ = True
-                break
-            if signature not in visited and signature not in known:
-                visited.add(signature)
-                stack.append(after)
-                sets_seen.append(after)
-                origins[after] = signature, current
+        stack.extend((after, current) for after in reversed(undecided))
     sets = cache.arrays[at.SETS]
     if can_differ or stack:
         for one, signature in _trace_back(origins, current if can_differ else start):
@@ -159,7 +160,7 @@ def answer_can_differ(cache: GuardedSets, start: int) -> None:
             known[signature] = True
     else:
         known.update(dict.fromkeys(visited, False))
-        for one in sets_seen:
+        for one in origins:
             sets[one * at.SET_W + at.SET_FLAGS] |= at.CANNOT_DIFFER
 
 
@@ -216,7 +217,7 @@ def _make_signature(cache: GuardedSets, number: int) -> tuple[object, ...]:
         inside: object = q
         if code[pc] == at.LEAF:
             row = q * at.LEAF_W + at.LEAF_BYTES
-            if not any(leaves[row : row + 8] & ~BLANK_BITS):
+            if not _read_bits(leaves[row : row + 8]) & ~BLANK_BITS:
                 extra = 0
             else:
                 values = cache.table.few_values(q) if cache.table.is_number(q) else None
@@ -229,28 +230,35 @@ def _make_signature(cache: GuardedSets, number: int) -> tuple[object, ...]:
     return frozenset(configurations), tuple(map(parse_prefix, texts))
 
 
-def _allowed_bytes(cache: GuardedSets, number: int) -> list[int]:
-    """Return a superset of the bytes that can follow a set."""
+def _read_bits(words: NDArray[np.int32]) -> int:
+    """Return a set of bytes, given as 256 bits, as one integer."""
+    return int.from_bytes(words.tobytes(), "little")
+
+
+def _allowed_bytes(cache: GuardedSets, number: int) -> int:
+    """Return a superset of the bytes that can follow a set, as bits."""
     record = cache.arrays[at.SETS][number * at.SET_W : (number + 1) * at.SET_W]
     count = int(record[at.SET_ALLOWED])
     if count > at.NARROW:
-        bits = np.unpackbits(record[at.SET_NEXT : at.SET_NEXT + 8].view(np.uint8), bitorder="little")
-        return [int(byte) for byte in np.flatnonzero(bits)]
-    return list(record[at.SET_BYTES : at.SET_BYTES + 2].tobytes()[:count])
+        return _read_bits(record[at.SET_NEXT : at.SET_NEXT + 8])
+    return sum(1 << byte for byte in record[at.SET_BYTES : at.SET_BYTES + 2].tobytes()[:count])
 
 
-def _order_bytes(cache: GuardedSets, number: int) -> list[int]:
-    """Return the bytes that may follow a set, in the order in which the search tries them.
+def _order_bytes(cache: GuardedSets, number: int) -> Iterator[int]:
+    """Yield the bytes that may follow a set, in the order in which the search tries them.
 
     First bytes after which the member differs from all earlier ones, then characters, escapes, and white space.
     """
     sets, configs = cache.arrays[at.SETS], cache.arrays[at.CONFIGS]
     first, count = sets[number * at.SET_W + at.SET_FIRST : number * at.SET_W + at.SET_COUNT + 1].tolist()
     guard = at.GUARD_W * int(configs[5 * (first + count) + 2]) + at.GUARD_BYTES
-    bits = cache.arrays[at.GUARDS][guard : guard + 8].view(np.uint8)
-    keeps_candidates = np.unpackbits(bits, bitorder="little").tolist()
+    keeps_candidates = _read_bits(cache.arrays[at.GUARDS][guard : guard + 8])
     allowed = _allowed_bytes(cache, number)
-    return sorted(allowed, key=lambda byte: (keeps_candidates[byte], byte in BLANKS, byte == 0x5C, byte))
+    for group in (allowed & ~keeps_candidates, allowed & keeps_candidates):
+        for bits in (group & ~(BLANK_BITS | ESCAPE_BIT), group & ESCAPE_BIT, group & BLANK_BITS):
+            while bits:
+                yield (bits & -bits).bit_length() - 1
+                bits &= bits - 1
 
 
 def _outermost_text(cache: GuardedSets, number: int) -> bytes:
