@@ -116,17 +116,21 @@ def answer_can_differ(cache: GuardedSets, start: int) -> None:
 
     If it can, so can the sets on the way from which it was reached; if it cannot, all that the search visited.
     """
-    known = cache.uniqueness.can_differ
+    sets, known = cache.arrays[at.SETS], cache.uniqueness.can_differ
     if len(known) > MOST_SIGNATURES:
         known.clear()
+    start_signature = _make_signature(cache, start)
+    if start_signature in known:
+        sets[start * at.SET_W + at.SET_FLAGS] |= at.CAN_DIFFER if known[start_signature] else at.CANNOT_DIFFER
+        return
     stack, visited = [(start, start)], set[tuple[object, ...]]()  # sets, each with that from which it was reached
-    origins: dict[int, tuple[tuple[object, ...], int]] = {}  # of the sets seen: their signatures, too
+    origins = {start: (start_signature, start)}  # the signature of each set seen, and the set from which it was reached
     can_differ = False
     bytes_read = 0
     current = start
     while stack and not can_differ and len(origins) < MOST_TRIED and bytes_read < MOST_READ:
         reached, origin = stack.pop()
-        signature = _make_signature(cache, reached)
+        signature = start_signature if reached == start else _make_signature(cache, reached)
         if signature in visited or known.get(signature) is False:
             continue
         current = reached
@@ -156,7 +160,7 @@ def answer_can_differ(cache: GuardedSets, start: int) -> None:
             known[signature] = True
     else:
         known.update(dict.fromkeys(visited, False))
-        for one in {start, *origins}:
+        for one in origins:
             sets[one * at.SET_W + at.SET_FLAGS] |= at.CANNOT_DIFFER
 
 
