@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ....kernels.document_scan_layout import D_HEADER, D_W, T_W
+from ....kernels.document_scan_layout import D_HEADER, D_LENGTH, D_W
 
 __all__ = ["build_name_table"]
 
@@ -23,22 +23,20 @@ def build_name_table(
     slots = 4
     while slots < 2 * len(names):
         slots *= 2
-    table = np.full(D_HEADER + D_W * slots + T_W * len(types), -1, np.int64)
-    table[:D_HEADER] = slots, len(types), is_legacy, most_count
+    table = [slots, len(types), is_legacy, most_count, *[-1] * (D_W * slots)]
     first = 0
     for name, bits in names.items():
         octets = name.encode()
         number = hash_octets(octets)
         slot = number % slots
-        while table[D_HEADER + D_W * slot + 2] >= 0:
+        while table[D_HEADER + D_W * slot + D_LENGTH] >= 0:
             slot = (slot + 1) % slots
         table[D_HEADER + D_W * slot : D_HEADER + D_W * slot + D_W] = number, first, len(octets), bits
         first += len(octets)
-    for k, (name, bit) in enumerate(types.items()):
-        place = D_HEADER + D_W * slots + T_W * k
-        table[place : place + T_W] = first, len(name), bit
+    for name, bit in types.items():
+        table += (first, len(name), bit)
         first += len(name)
-    return blob, table
+    return blob, np.array(table, np.int64)
 
 
 def hash_octets(octets: bytes) -> int:
