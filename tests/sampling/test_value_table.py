@@ -224,13 +224,19 @@ def test_guesses_rise_with_what_is_left(least: float, left: int) -> None:
     assert guess_logs((0.0, -PRICE), np.array([least + 1]), left)[0] <= now
 
 
-def test_a_line_is_the_median_price_of_a_byte_and_never_rises() -> None:
-    """It begins at the value 1 of a text of which nothing is missing; a few texts that are far off do not move it."""
+def test_a_line_never_rises() -> None:
+    x = np.array([0.0, 2.0, 5.0])
+    assert fit_line(x, -3 - 0.5 * x) == pytest.approx((-3.0, -0.5))
+    assert fit_line(x, x) == pytest.approx((7 / 3, 0.0))
+    assert fit_line(x[:1], x[:1] - 2) == (-2.0, 0.0)
+
+
+def test_a_line_begins_at_one_until_a_text_could_end() -> None:
+    """Its slope is the median price of a byte: a few values that are far off do not move it."""
     x = np.array([1.0, 2.0, 5.0])
-    assert fit_line(x, -0.5 * x) == (0.0, -0.5)
-    assert fit_line(np.append(x, 4.0), np.append(-0.5 * x, -400.0)) == (0.0, -0.5)
+    assert fit_line(x, -3 - 0.5 * x) == (0.0, -2.0)
+    assert fit_line(np.append(x, [4.0, 4.0]), np.append(-0.5 * x, [-2.0, -400.0])) == (0.0, -0.5)
     assert fit_line(x, x) == (0.0, 0.0)
-    assert fit_line(np.zeros(2), -x[:2]) == (0.0, -PRICE), "nothing is known of longer rests"
 
 
 # ---- backups ---------------------------------------------------------------------------------------------------------

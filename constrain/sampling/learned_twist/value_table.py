@@ -75,7 +75,7 @@ class ValueTable:
     pair_logs, pair_counts : float64 [m]
         What each pair adds to the log-values of slots, and number of texts.
     line : (float, float)
-        a and b of exp(a + b x); a is 0 where the line was fitted.
+        a and b of exp(a + b x).
     populations : int
         How many populations have been learned from.
     has_fallen_back : bool
@@ -136,14 +136,18 @@ def find_pace(exit_rate: float, has_newline: bool) -> int:
 
 
 def fit_line(least: Floats, logs: Floats) -> tuple[float, float]:
-    """Return (0, b) of a line b x through the origin: b is the median of log-value per byte, at most 0; -PRICE if there
-    is no point with x > 0.
+    """Return (a, b) of a line a + b x through points (least, logs), with b at most 0.
 
-    A text of which nothing is missing is worth about 1. A line without this anchor falls without bound from pass to
-    pass while no text has been completed, as all values are then made of what the line says of the next tokens.
+    By least squares if there is a point with x = 0: a text that could end was seen. Until then a is 0, the value of a
+    text of which nothing is missing, and b is the median of log-value per byte: a free line would fall without bound
+    from pass to pass, as all values are made of what it says of the next tokens.
     """
-    used = least > 0
-    return 0.0, min(0.0, float(np.median(logs[used] / least[used]))) if used.any() else -PRICE
+    if not (least == 0).any():
+        return 0.0, min(0.0, float(np.median(logs / least)))
+    spread = float(least.var()) if len(least) >= 3 else 0.0
+    mean, middle = float(logs.mean()), float(least.mean())
+    slope = min(0.0, float(((least - middle) * (logs - mean)).mean()) / spread) if spread > 0 else 0.0
+    return mean - slope * middle, slope
 
 
 def guess_logs(line: tuple[float, float], least: Floats, left: int) -> Floats:
