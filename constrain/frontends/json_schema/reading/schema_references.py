@@ -63,7 +63,7 @@ class ReferenceResolver:
         base_uri: str = getattr(registry, "base_uri", "")
         base = split_uri(base_uri, "")[0] if base_uri else ""
         self.registry: dict[str, Any] = {}
-        if registry is not None and (registry or type(registry) is not References):
+        if registry is not None and (type(registry) is not References or registry):
             for uri, schema in check_registry(registry).items():
                 pointer = f"{uri}#"
                 self.registry[resolve_uri(base, split_uri(uri, pointer)[0], pointer)] = load_document(schema, limits)
