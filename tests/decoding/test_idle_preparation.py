@@ -88,8 +88,8 @@ def test_all_is_prepared_in_a_long_step_and_the_later_ones_ask_once() -> None:
     constraint.matcher().prepare(3600)
     assert links == len(constraint.program.links)
     first, *_, last = runner.steps
-    assert first.asked[0] == 0 and set(first.asked[1:]) == {PAUSE} and len(first.asked) > 10
-    assert len(last.asked) < 10
+    assert first.asked[0] == 0 and set(first.asked[1:]) == {PAUSE}
+    assert len(last.asked) < 5 < len(first.asked)
 
 
 def test_no_unit_is_begun_after_the_step_has_ended() -> None:

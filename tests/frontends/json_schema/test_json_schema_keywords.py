@@ -62,12 +62,14 @@ def test_children_are_found_at_schema_positions_only() -> None:
 DRAFT_7, DRAFT_2019 = "http://json-schema.org/draft-07/schema", "https://json-schema.org/draft/2019-09/schema"
 OBJECT = {"$dynamicAnchor": "x", "type": "object"}
 REQUIRES_A, REQUIRES_B = {"required": ["a"]}, {"required": ["b"]}
+NOT_PLAIN = {"not": {"type": "object", "minProperties": 7}}
+"""With this the keywords are not emitted by themselves (`emission.plain_rules`)."""
 
 EXAMPLES: dict[str, Any] = {
     "$ref": {"$defs": {"a": OBJECT}, "$ref": "#/$defs/a", "minProperties": 1},
     "$dynamicRef": {"$defs": {"a": OBJECT}, "$dynamicRef": "#x", "minProperties": 1},
     "$recursiveRef": {"$schema": DRAFT_2019, "properties": {"a": {"$recursiveRef": "#", "minProperties": 1}}},
-    "type": {"type": ["string", "array"]}, "enum": {"enum": [1, "a", []]}, "const": {"const": {"a": 1}},
+    "type": {"type": ["string", "object"]} | NOT_PLAIN, "enum": {"enum": [1, "a", []]}, "const": {"const": {"a": 1}},
     "minimum": {"minimum": 1.0625}, "maximum": {"maximum": 17.5}, "exclusiveMinimum": {"exclusiveMinimum": 3.125},
     "exclusiveMaximum": {"exclusiveMaximum": -3.125}, "multipleOf": {"multipleOf": 7.123},
     "minLength": {"minLength": 3}, "maxLength": {"maxLength": 5}, "pattern": {"pattern": "^row[0-3]"},
@@ -77,9 +79,9 @@ EXAMPLES: dict[str, Any] = {
     "minItems": {"minItems": 2}, "maxItems": {"maxItems": 2}, "uniqueItems": {"uniqueItems": True},
     "contains": {"contains": {"type": "null"}}, "minContains": {"contains": {"type": "null"}, "minContains": 2},
     "maxContains": {"contains": {"type": "null"}, "maxContains": 2},
-    "properties": {"properties": {"a": {"type": "null"}}}, "required": REQUIRES_A,
+    "properties": {"properties": {"a": {"type": "null"}}} | NOT_PLAIN, "required": REQUIRES_A | NOT_PLAIN,
     "patternProperties": {"patternProperties": {"^a": {"type": "null"}}},
-    "additionalProperties": {"additionalProperties": {"type": "null"}},
+    "additionalProperties": {"additionalProperties": {"type": "null"}} | NOT_PLAIN,
     "propertyNames": {"propertyNames": {"maxLength": 3}}, "minProperties": {"minProperties": 2},
     "maxProperties": {"maxProperties": 2}, "dependentRequired": {"dependentRequired": {"a": ["b"]}},
     "dependencies": {"$schema": DRAFT_7, "dependencies": {"a": ["b"]}},
