@@ -59,15 +59,13 @@ def may_leave_below(c: Any, edge: Any) -> Any:
 def walk_exits(c: Any, q: Any, after: Any, exact: Any, origin: Any, out: Any, least: Any, most: Any) -> Any:
     """Set the bits of all tokens that leave a leaf from its state q, and that set `after` accepts from there on.
 
-    The leaf must not end with a quote. exact, origin: as in `walk_trie`. least, most: the leaf is left after least ..
-    most characters. Return 0 or -1.
+    The leaf must not end with a quote. Where it may end at once, the set of the mask has the configurations that follow
+    already. exact, origin: as in `walk_trie`. least, most: the leaf is left after least .. most characters. Return 0
+    or -1.
     """
     head, leaves, transitions = view(c, HEAD), view(c, LEAVES), view(c, LEAF_NEXT)
     trie, edges, inside = view(c, TRIE), view(c, TRIE_EDGES), view(c, INSIDE)
     is_known = find_following_bytes(c, after)
-    if leaves[q * LEAF_W + LEAF_FLAGS] & LEAF_EXITS and least == 0:
-        if walk_trie(c, 0, after, exact, origin, out, 0, NO_LIMIT) < 0:
-            return -1
     at = INSIDE_FIRST
     inside[at + INSIDE_EDGE], inside[at + INSIDE_END] = trie[TRIE_FIRST_EDGE], trie[TRIE_W + TRIE_FIRST_EDGE]
     inside[at + INSIDE_STATE], inside[at + INSIDE_CHARACTERS] = q, 0
