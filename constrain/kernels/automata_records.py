@@ -10,9 +10,20 @@ from .automata_layout import CLASSES, HEADER_W, RANGES, STATES
 from .context_views import at
 from .jit.compilation import inlined
 
-__all__ = ["READ", "WRITE", "accepting_of", "bounds_of", "classes_of", "delta_of", "find_table_size", "mix"]
+__all__ = [
+    "READ",
+    "READ_BYTES",
+    "WRITE",
+    "accepting_of",
+    "bounds_of",
+    "classes_of",
+    "delta_of",
+    "find_table_size",
+    "mix",
+]
 
 READ, WRITE = types.Array(types.int32, 1, "C", readonly=True), types.int32[::1]
+READ_BYTES = types.Array(types.uint8, 1, "C", readonly=True)
 """Types of the arrays that entry points read, and of those that they write."""
 
 MULTIPLIER = 0x9E3779B97F4A7C15 - (1 << 64)

@@ -12,6 +12,7 @@ from typing import Any
 
 from numba import types
 
+from .automata_records import READ_BYTES
 from .context_views import int64s_at
 from .document_scan_layout import (
     A_FORMAT,
@@ -80,6 +81,7 @@ from .document_scan_layout import (
     MOST_MEMBERS,
     MOST_OPTIONS,
     MOST_VALUES,
+    MULTIPLIER,
     N_W,
     ONE_LIST,
     PROPERTY_MAP,
@@ -93,14 +95,12 @@ from .document_scan_layout import (
     UNKNOWN_NAME,
 )
 from .jit.compilation import entry, inlined
-from .object_writer import READ_BYTES
 
 READ64 = types.Array(types.int64, 1, "C", readonly=True)
 QUOTE, BACKSLASH, COMMA, MINUS, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT = 34, 92, 44, 45, 91, 93, 123, 125
 LETTER_F, LETTER_N, LETTER_T, LETTER_U = 102, 110, 116, 117
 UNBOUNDED = 1 << 62
 NO_INTEGER = 1 << 61
-MULTIPLIER = 1_000_003
 
 
 @inlined("int64(uint8[:], int64)")

@@ -11,6 +11,9 @@ of F_W words and names of N_W words follow, which are scratch.
 from typing import Final
 
 # fmt: off
+MULTIPLIER: Final = 1_000_003
+"""Of the hash of a name: that of the bytes before times this, plus the byte, as int64."""
+
 D_SLOTS: Final = 0       # of the hash table: a power of 2
 D_TYPES: Final = 1       # names of types
 D_LEGACY: Final = 2      # 1: siblings of $ref mean nothing
@@ -90,7 +93,6 @@ IS_NUMBER: Final = 4
 IS_STRING: Final = 8
 IS_INTEGER: Final = 64
 ALL_TYPES: Final = 63
-
 
 MOST_OPTIONS: Final = 8
 MOST_VALUES: Final = 1_000

@@ -10,7 +10,7 @@ from typing import Any
 
 from numba import types
 
-from .automata_records import READ, WRITE
+from .automata_records import READ, READ_BYTES, WRITE
 from .context_views import at
 from .jit.compilation import entry, inlined
 from .object_request_layout import (
@@ -68,7 +68,6 @@ from .program_layout import (
     STR_OFFSETS,
 )
 
-READ_BYTES = types.Array(types.uint8, 1, "C", readonly=True)
 QUOTE = 34
 OTHER_W, MEMBER_W = 6, 4
 """Words of the instruction OTHER, and of the code of a member besides its colon: a call and a jump."""

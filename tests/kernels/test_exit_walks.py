@@ -8,7 +8,7 @@ from typing import Literal
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from constrain import Constraint, Style, Vocabulary, compile, gbnf, regex
+from constrain import Constraint, LimitError, Limits, Style, Vocabulary, compile, gbnf, regex
 from constrain.automata.dfa import Dfa
 from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.grammar.nodes import EMPTY, Chars, Choice, Grammar, Rule, Sequence
@@ -90,3 +90,14 @@ def test_any_two_leaves(first: Dfa, second: Dfa, encoding: Encoding, low: int, h
         vocabulary = crossing()
         fast, slow = compile_grammar(grammar, vocabulary), compile_grammar(grammar, ORACLE)
         compare(fast, slow, text.encode(), vocabulary)
+
+
+def test_a_long_walk_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The steps of a walk inside a leaf count as those of all masks do."""
+    monkeypatch.setattr(mask_table, "SUFFIX_BUDGET", -1)
+    tokens = [*BYTES, *(b"a" * length + b"(" for length in range(1, 400)), None]
+    vocabulary = Vocabulary.from_tokens(tokens, (len(tokens) - 1,))
+    grammar = gbnf('root ::= [a-z]+ "("')
+    compile(vocabulary, grammar, limits=Limits(work=10_000)).matcher().mask()
+    with pytest.raises(LimitError, match="A mask would take more than 1,600 steps"):
+        compile(vocabulary, grammar, limits=Limits(work=1_600)).matcher().mask()

@@ -7,12 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ....kernels.document_scan_layout import D_HEADER, D_LENGTH, D_W
+from ....kernels.document_scan_layout import D_HEADER, D_LENGTH, D_W, MULTIPLIER
 
 __all__ = ["build_name_table"]
-
-MULTIPLIER = 1_000_003
-"""As in `kernels.document_scan`."""
 
 
 def build_name_table(
