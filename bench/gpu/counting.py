@@ -33,7 +33,7 @@ def measure_part() -> list[dict[str, Any]]:
 
     rng, rows = np.random.default_rng(0), []
     get, put = Array.__getitem__, Array.__setitem__
-    seen = {"bits": 0, "logits": 0, "wide": 0, "single": 0}
+    seen = {"bits": 0, "logits": 0, "written": 0}
 
     def read(self: Any, index: Any) -> Any:
         if self.size in (WIDTH, WIDTH // 32):
@@ -42,12 +42,12 @@ def measure_part() -> list[dict[str, Any]]:
 
     def write(self: Any, index: Any, value: Any) -> None:
         if self.size == WIDTH:
-            seen["wide" if isinstance(index, slice) else "single"] += 1
+            seen["written"] += 1
         put(self, index, value)
 
     for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
         for kind in KINDS:
-            seen.update(bits=0, logits=0, wide=0, single=0)
+            seen.update(bits=0, logits=0, written=0)
             logits = torch.zeros((1, WIDTH), dtype=dtype)
             Array.__getitem__, Array.__setitem__ = read, write
             try:
@@ -57,8 +57,6 @@ def measure_part() -> list[dict[str, Any]]:
             masked = int((logits == -torch.inf).sum())
             rows.append({
                 "logits": name, "allowed": kind, "masked": masked, "words read": seen["bits"], "of": WIDTH // 32,
-                "logits read": seen["logits"], "stores of 16 bytes": seen["wide"], "of one logit": seen["single"],
-                "bytes written": 16 * seen["wide"] + dtype.itemsize * seen["single"],
-                "bytes masked": masked * dtype.itemsize,
+                "logits read": seen["logits"], "logits written": seen["written"],
             })  # fmt: skip
     return rows

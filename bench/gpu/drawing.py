@@ -13,7 +13,7 @@ from constrain.integrations.cuda import mask_softmax_sample
 from constrain.integrations.logits_processor import unpack_masks
 
 from .applying import WIDTH, build_masks
-from .timing import device_time
+from .timing import device_time, host_time
 
 CUTS: dict[str, dict[str, float]] = {
     "none": {},
@@ -56,12 +56,12 @@ def measure_part(options: argparse.Namespace) -> list[dict[str, Any]]:
             bits = build_masks(batch, allowed, rng)
             for name, cut in CUTS.items():
                 given: dict[str, Any] = dict(cut)
-                ours = device_time(
-                    [partial(mask_softmax_sample, logits, bits, seeds=seeds, steps=steps, **given)], options.repeat
-                )
-                theirs = device_time([partial(by_torch, logits, bits, **given)], options.repeat)
+                draw = partial(mask_softmax_sample, logits, bits, seeds=seeds, steps=steps, **given)
+                by_operations = partial(by_torch, logits, bits, **given)
+                ours, theirs = (device_time([run], options.repeat) for run in (draw, by_operations))
+                launch, launches = (host_time(run, options.repeat) for run in (draw, by_operations))
                 rows.append({
                     "B": batch, "allowed": kind, "cut": name, "constrain µs": ours, "torch µs": theirs,
-                    "ratio": ours / theirs,
+                    "ratio": ours / theirs, "constrain host µs": launch, "torch host µs": launches,
                 })  # fmt: skip
     return rows

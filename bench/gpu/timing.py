@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from statistics import median
+from time import perf_counter
 from typing import Any
 
 import torch
 
-__all__ = ["measure_bandwidth", "describe_card", "device_time"]
+__all__ = ["describe_card", "device_time", "host_time", "measure_bandwidth"]
 
 ROUND = 16
 """Launches in a graph: enough that its own cost does not count."""
@@ -60,4 +61,17 @@ def device_time(runs: Sequence[Callable[[], Any]], repeat: int = 20) -> float:
         after.record()
         after.synchronize()
         times.append(before.elapsed_time(after) * 1e3 / count)
+    return float(median(times))
+
+
+def host_time(run: Callable[[], Any], repeat: int = 20) -> float:
+    """Return µs that the host takes to launch a run: the median over batches of 16, between which the card is idle."""
+    times = []
+    for _ in range(repeat):
+        torch.cuda.synchronize()
+        begin = perf_counter()
+        for _ in range(ROUND):
+            run()
+        times.append((perf_counter() - begin) / ROUND * 1e6)
+    torch.cuda.synchronize()
     return float(median(times))

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -385,6 +386,15 @@ def mask_scores(scores: torch.Tensor, words: torch.Tensor) -> Any:
     return scores.masked_fill(~unpack_masks(words, scores.shape[-1]), -torch.inf)
 
 
+@lru_cache(maxsize=16)
+def flags_of_bytes(device: torch.device) -> torch.Tensor:
+    """Return int64 [256] on a device: the eight booleans of a byte, side by side."""
+    import torch
+
+    eights = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").view(np.int64)[:, 0]
+    return torch.from_numpy(eights).to(device)
+
+
 def unpack_masks(words: torch.Tensor, width: int) -> Any:
     """Return bool [rows, width] from packed masks int32 [rows, words]: bit i % 32 of word i // 32; False beyond the
     masks.
@@ -393,9 +403,7 @@ def unpack_masks(words: torch.Tensor, width: int) -> Any:
     """
     import torch
 
-    eights = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").view(np.int64)[:, 0]
-    table = torch.from_numpy(eights).to(words.device)
-    out = table[words.view(torch.uint8).flatten().int()].view(torch.bool).view(len(words), -1)
+    out = flags_of_bytes(words.device)[words.view(torch.uint8).flatten().int()].view(torch.bool).view(len(words), -1)
     if out.shape[1] < width:
         return torch.nn.functional.pad(out, (0, width - out.shape[1]))
     return out[:, :width]

@@ -177,10 +177,10 @@ def test_a_draw_does_not_depend_on_its_row(device: str) -> None:
     assert all(torch.equal(a, b.flip(0)) for a, b in zip(one, other))
 
 
-def test_masses_of_a_row_never_reach_2_to_the_63() -> None:
+def test_masses_of_a_row_never_reach_2_to_the_63(device: str) -> None:
     assert sum(masses(np.zeros(4, np.float32), 1.0)) * 2**17 == 2**63  # 4 * 2^17 = 2^19: the most tokens, and one less
     with pytest.raises(LimitError, match="524,287"):
-        mask_softmax_sample(torch.zeros((1, 2**19)), seeds=0, steps=0)
+        mask_softmax_sample(torch.zeros((1, 2**19), device=device), seeds=0, steps=0)
 
 
 @pytest.mark.parametrize("given", [{"temperature": -1}, {"top_p": 0}, {"min_p": 2}, {"top_k": -1}])

@@ -8,15 +8,15 @@ import torch
 
 from ...base.errors import ArgumentError
 from ...kernels.cuda.cuda_apply import apply_masks, count_tiles
-from ...kernels.cuda.cuda_device import SIMULATED
-from .tensor_launch import LogitRows, flatten_masks, launch_kernel, rows_of
+from ...kernels.cuda.cuda_device import LANES, SIMULATED
+from .tensor_launch import INFINITIES, LogitRows, flatten_masks, launch_kernel, rows_of
 
 __all__ = ["apply_mask"]
 
-THREADS = 8 if SIMULATED else 128
-"""Threads of a block. Where all tokens are masked, each thread makes two or four stores of 16 bytes. In the simulator
-threads run on the host, so there are few.
-"""
+THREADS = LANES if SIMULATED else 128
+"""Threads of a block, each of which loads one word of a mask."""
+FEW_ROWS = 8
+"""Up to so many rows, a block is one warp, so that they are spread over the whole GPU."""
 
 
 def apply_mask(
@@ -62,10 +62,11 @@ def apply_mask(
         if sources is not None:
             raise ArgumentError("rows= and sources= both assign masks to rows: give one of them")
         sources = invert_rows(list(rows), 1 if masks.ndim == 1 else len(masks), layout)
-    bits, words, chosen = flatten_masks(masks, sources, layout)
+    bits, words, count, chosen = flatten_masks(masks, sources, layout)
+    threads = LANES if layout.count <= FEW_ROWS else THREADS
     launch_kernel(
-        apply_masks, layout.count * count_tiles(layout.width), THREADS, layout.bits, layout.stride, layout.width,
-        layout.head, -layout.stride % layout.piece, bits, words, chosen, layout.one, layout.four,
+        apply_masks, (layout.count, count_tiles(layout.width, threads)), threads, layout.bits, layout.stride,
+        layout.width, bits, words, count, chosen, INFINITIES[layout.dtype],
     )  # fmt: skip
     return logits
 

@@ -44,9 +44,7 @@ class KernelRace:
                 f"round_size is {round_size}: 1 to {MOST_ARRIVALS} tokens of a row are fetched at a time"
             )
         self.rows, device = rows_of(logits.detach()), logits.device
-        self.bits, self.words, self.sources = flatten_masks(
-            None if allowed is None else pack_masks(allowed), None, self.rows
-        )
+        self.masks = flatten_masks(None if allowed is None else pack_masks(allowed), None, self.rows)
         count = self.rows.count
         self.seeds = torch.randint(0, NOBODY, (count,), generator=generator, device=device)
         self.steps = torch.zeros(count, dtype=torch.int64, device=device)
@@ -61,9 +59,8 @@ class KernelRace:
         logs = torch.empty((len(rows), self.round_size), dtype=torch.float64, device=device)
         lefts = torch.empty(len(rows), dtype=torch.float64, device=device)
         launch_kernel(
-            find_arrivals, len(rows), THREADS, layout.bits, layout.stride, layout.width, layout.kind, self.bits,
-            self.words,
-            self.sources, which, self.round_size, self.seeds, self.steps, self.ceilings, tokens, logs, lefts,
+            find_arrivals, len(rows), THREADS, layout.bits, layout.stride, layout.width, layout.kind,
+            *self.masks, which, self.round_size, self.seeds, self.steps, self.ceilings, tokens, logs, lefts,
         )  # fmt: skip
         left: list[float] = lefts.tolist()
         if any(math.isnan(one) for one in left):

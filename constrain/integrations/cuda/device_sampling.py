@@ -84,7 +84,7 @@ def mask_softmax_sample(
         If a row has 2^19 logits or more.
     """
     rows = rows_of(logits)
-    bits, words, chosen = flatten_masks(masks, sources, rows)
+    packed = flatten_masks(masks, sources, rows)
     for name, number, ok in (
         ("temperature", temperature, "0 <= it"), ("top_p", top_p, "0 < it <= 1"), ("min_p", min_p, "0 <= it <= 1"),
         ("top_k", top_k, "0 <= it"),
@@ -103,10 +103,13 @@ def mask_softmax_sample(
             torch.empty(count, dtype=torch.float64, device=device),
             torch.empty(count, dtype=torch.float64, device=device),
         )
-    launch_kernel(
-        sample, count, THREADS, rows.bits, rows.stride, rows.width, rows.kind, bits, words, chosen,
+    values, common = zip(*(
         per_row(temperature, torch.float32, rows, "temperature"), per_row(top_k, torch.int32, rows, "top_k"),
         per_row(top_p, torch.float32, rows, "top_p"), per_row(min_p, torch.float32, rows, "min_p"),
-        per_row(seeds, torch.int64, rows, "seeds"), per_row(steps, torch.int64, rows, "steps"), *out,
+        per_row(seeds, torch.int64, rows, "seeds"), per_row(steps, torch.int64, rows, "steps"),
+    ))  # fmt: skip
+    launch_kernel(
+        sample, count, THREADS, rows.bits, rows.stride, rows.width, rows.kind, *packed,
+        *values, *common, *out,
     )  # fmt: skip
     return out

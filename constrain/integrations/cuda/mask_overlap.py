@@ -181,9 +181,7 @@ def decode_batch(
     ends = mask_of(vocabulary.eos_ids, vocabulary.size)
     overlap = overlap or Overlap(len(matchers), len(ends), device)
     out = Decoded([[] for _ in matchers], np.zeros(0), np.zeros(0), [False] * len(matchers))
-    outputs: list[Any] = []
-    last = torch.tensor(vocabulary.eos_ids, dtype=torch.int32, device=device)
-    finished = torch.zeros(len(matchers), dtype=torch.bool, device=device)
+    scores: list[torch.Tensor] = []
     logits = forward(None)
     for step in range(max_tokens):
         buffer = overlap.buffer()
@@ -194,9 +192,7 @@ def decode_batch(
         overlap.send()
         drawn = draw(logits, overlap.masks(), seeds=seeds, steps=step, **cut)
         overlap.fetch(drawn.tokens)
-        # Sums stay on the device until the end. Rows that have ended are still sampled; their terms are zeroed.
-        outputs.append([torch.where(finished, 0.0, one) for one in (drawn.logprobs, drawn.logmasses)])
-        finished = finished | torch.isin(drawn.tokens, last)
+        scores.append(torch.stack((drawn.logprobs, drawn.logmasses)))  # stay on the device until the end
         if step + 1 < max_tokens:
             logits = forward(drawn.tokens)
             prepare_matchers([matchers[row] for row in going], overlap.is_fetched)
@@ -212,6 +208,9 @@ def decode_batch(
         advance_all([matchers[row] for row in going], [tokens[row] for row in going])
         if all(out.ended):
             break
-    sums = [torch.stack(one).sum(dim=0).cpu().numpy() for one in zip(*outputs)]
-    out.logprobs, out.logmasses = sums
+    # Rows that have ended are sampled until all have; what they drew then does not count.
+    steps = np.array([len(tokens) + ended for tokens, ended in zip(out.tokens, out.ended)])
+    terms = torch.stack(scores).cpu().numpy()
+    counts = np.arange(len(terms))[:, None, None] < steps
+    out.logprobs, out.logmasses = np.where(counts, terms, 0.0).sum(axis=0)
     return out

@@ -1,6 +1,7 @@
 """Kernels for NVIDIA GPUs, by numba's CUDA target: flat arrays, written in place, without host synchronisation.
 
-    cuda_device       the differences between the GPU and numba's simulator: bits of floats, a store of 16 bytes
+    cuda_device       the differences between the GPU and numba's simulator: bits of floats, threads of a warp
+    cuda_launch       launches of compiled kernels by CUDA's driver, without numba's dispatcher
     cuda_apply        packed masks applied to a batch of logits: only masked logits are written
     cuda_order        floats and token ids as one sortable integer, the rank
     cuda_rows         loads of the tokens of a row under its mask, four at a time

@@ -20,7 +20,7 @@ import numpy as np
 from .cuda_block import MOST_THREADS, block_max, block_sum
 from .cuda_device import cuda, device, kernel
 from .cuda_order import ID_BITS, INFINITY, rank_of, token_of, value_at, value_of
-from .cuda_rows import EXCLUDED, LANES, compute_limit, load_values
+from .cuda_rows import EXCLUDED, LOADS, compute_limit, find_mask, load_values
 from .cuda_select import BINS, build_selector
 from .philox_generator import philox
 
@@ -73,12 +73,12 @@ count_bins, select_rank = build_selector(draw_clocks, ignore_mass)
 
 @kernel
 def find_arrivals(
-    logits: Any, stride: Any, width: Any, kind: Any, bits: Any, words: Any, rows: Any, which: Any, wanted: Any,
-    seeds: Any, steps: Any, ceilings: Any, tokens: Any, logs: Any, lefts: Any,
+    logits: Any, stride: Any, width: Any, kind: Any, bits: Any, words: Any, masks: Any, rows: Any, which: Any,
+    wanted: Any, seeds: Any, steps: Any, ceilings: Any, tokens: Any, logs: Any, lefts: Any,
 ) -> None:  # fmt: skip
     """Find the next arrivals of the rows in `which` (int32): a block each, of 2^k <= 1024 threads.
 
-    logits, stride, width, kind, bits, words, rows, seeds, steps: as of `cuda_sample`. wanted: at most MOST.
+    logits, stride, width, kind, bits, words, masks, rows, seeds, steps: as of `cuda_sample`. wanted: at most MOST.
     ceilings: int64 [B], the least rank that has arrived, 2^62 at first; updated for the next round.
     tokens: int32 [n, wanted], in order, then -1; logs: float64 [n, wanted], nats, of the softmax over all tokens;
     lefts: float64 [n], the mass that had not arrived before; NaN where a logit is NaN or no logit is above -inf.
@@ -88,19 +88,19 @@ def find_arrivals(
     linear = cuda.shared.array(BINS, np.int32)
     linear_mass = cuda.shared.array(BINS, np.int64)
     counts = cuda.shared.array(BINS, np.int32)
-    masses = cuda.shared.array(BINS, np.int64)
+    weights = cuda.shared.array(BINS, np.int64)
     found = cuda.shared.array(8, np.int64)
     thread, threads, block = cuda.threadIdx.x, cuda.blockDim.x, cuda.blockIdx.x
     batch = which[block]
-    start, at = np.int64(batch) * stride, np.int64(rows[batch]) * words
+    start, at = np.int64(batch) * stride, find_mask(rows, masks, batch) * words
     seed, counter, ceiling = np.uint64(seeds[batch]), np.uint64(steps[batch]), ceilings[batch]
 
     best, has_nan = np.int64(-1), 0
     none = np.int64(-1)
     unmasked = logits, start, width, kind, bits, none, np.int64(width), EXCLUDED, seed, counter
-    for first in range(thread, width, LANES * threads):
+    for first in range(thread, width, LOADS * threads):
         values = load_values(unmasked, first, threads)
-        for lane in range(LANES):
+        for lane in range(LOADS):
             if not values[lane] < INFINITY:
                 has_nan = 1
             best = max(best, rank_of(values[lane], first + lane * threads))
@@ -116,9 +116,9 @@ def find_arrivals(
 
     row = logits, start, width, kind, bits, at, compute_limit(width, at, words), top, seed, counter
     full_mass, left_mass, earliest = 0.0, 0.0, np.int64(-1)
-    for first in range(thread, width, LANES * threads):
+    for first in range(thread, width, LOADS * threads):
         values, times = load_values(unmasked, first, threads), draw_clocks(row, first, threads)
-        for lane in range(LANES):
+        for lane in range(LOADS):
             mass = math.exp(np.float64(values[lane]) - np.float64(top))
             full_mass += mass
             rank = rank_of(times[lane], first + lane * threads)
@@ -138,16 +138,16 @@ def find_arrivals(
     count_bins(row, width, ceiling, best_time, STEPS_PER_NAT, linear, linear_mass)
     cutoff = select_rank(
         row, width, ceiling, best_time, STEPS_PER_NAT, linear, linear_mass, np.int64(wanted), np.int64(ALL),
-        counts, masses, found,
+        counts, weights, found,
     )  # fmt: skip
 
     cuda.syncthreads()
     if thread == 0:
         found[0] = 0
     cuda.syncthreads()
-    for first in range(thread, width, LANES * threads):
+    for first in range(thread, width, LOADS * threads):
         times = draw_clocks(row, first, threads)
-        for lane in range(LANES):
+        for lane in range(LOADS):
             rank = rank_of(times[lane], first + lane * threads)
             if times[lane] > EXCLUDED and cutoff <= rank < ceiling:
                 scratch[cuda.atomic.add(found, 0, 1)] = rank

@@ -19,10 +19,30 @@ import numpy as np
 from .cuda_device import device
 from .cuda_order import value_of
 
-__all__ = ["LANES", "EXCLUDED", "load_value", "compute_limit", "load_values"]
+__all__ = ["EXCLUDED", "LOADS", "compute_limit", "find_mask", "load_value", "load_values", "pick"]
 
-LANES = 4
+LOADS = 4
+"""Tokens that a thread loads at a time."""
 EXCLUDED = np.float32(-np.inf)
+
+
+@device
+def find_mask(rows: Any, masks: Any, row: Any) -> Any:
+    """Return the index of the mask of a row, -1 for none.
+
+    rows: int32 [B], or [0]: mask i is for row i, a single one for all. masks: their number.
+    """
+    if rows.size > 0:
+        return np.int64(rows[row])
+    if masks > 0:
+        return np.int64(row) if masks > 1 else np.int64(0)
+    return np.int64(-1)
+
+
+@device
+def pick(values: Any, common: Any, row: Any) -> Any:
+    """Return the parameter of a row: from values, [B], or `common` if they are [0]."""
+    return values[row] if values.size > 0 else common
 
 
 @device

@@ -28,7 +28,7 @@ import numpy as np
 from .cuda_block import MOST_THREADS, block_max, block_prefix, block_sum
 from .cuda_device import cuda, device, kernel
 from .cuda_order import ID_BITS, INFINITY, rank_of, token_of, value_at
-from .cuda_rows import EXCLUDED, LANES, compute_limit, load_value, load_values
+from .cuda_rows import EXCLUDED, LOADS, compute_limit, find_mask, load_value, load_values, pick
 from .cuda_select import BINS, build_selector
 from .philox_generator import philox, scale_to_total
 
@@ -69,15 +69,17 @@ def compute_kept_mass(row: Any, value: Any, token: Any, cutoff: Any, coldest: An
 
 @kernel
 def sample(
-    logits: Any, stride: Any, width: Any, kind: Any, bits: Any, words: Any, rows: Any,
+    logits: Any, stride: Any, width: Any, kind: Any, bits: Any, words: Any, masks: Any, rows: Any,
     temperature: Any, top_k: Any, top_p: Any, min_p: Any, seeds: Any, steps: Any,
+    one_temperature: Any, one_top_k: Any, one_top_p: Any, one_min_p: Any, one_seed: Any, one_step: Any,
     tokens: Any, logprobs: Any, logmasses: Any,
 ) -> None:  # fmt: skip
     """Sample a token of each row. Blocks: B, of a power of 2 of threads, at least width / 1024 and at most 1024.
 
     logits: int32 or int16, flat; kind: float format; stride, width: elements from row to row, tokens of a row (< 2^19).
-    bits: int32 [R * words]; rows: int32 [B], the row of bits, -1: none. temperature, top_p, min_p: float32 [B]; top_k:
-    int32 [B]; 0 for top_k and min_p, 1 for top_p: no cut. seeds, steps: int64 [B].
+    bits: int32 [masks * words]; rows: as of `find_mask`. temperature, top_p, min_p: float32 [B]; top_k: int32 [B]; 0
+    for top_k and min_p, 1 for top_p: no cut. seeds, steps: int64 [B]. Each of these six may be [0]: then one_* is the
+    value of all rows.
     tokens: int32 [B], written; -1 if no token is feasible (logprob and logmass -inf), or if a logit or a parameter is
     NaN (logprob and logmass NaN). logprobs, logmasses: float64 [B], nats, written. Temperature 0: logprob 0, and the
     logmass of temperature 1.
@@ -86,18 +88,19 @@ def sample(
     linear = cuda.shared.array(BINS, np.int32)
     linear_mass = cuda.shared.array(BINS, np.int64)
     counts = cuda.shared.array(BINS, np.int32)
-    masses = cuda.shared.array(BINS, np.int64)
+    weights = cuda.shared.array(BINS, np.int64)
     found = cuda.shared.array(8, np.int64)
     thread, threads, batch = cuda.threadIdx.x, cuda.blockDim.x, cuda.blockIdx.x
-    start, at = np.int64(batch) * stride, np.int64(rows[batch]) * words
-    heat, share, floor = temperature[batch], top_p[batch], min_p[batch]
+    start, at = np.int64(batch) * stride, find_mask(rows, masks, batch) * words
+    heat, most = pick(temperature, one_temperature, batch), np.int64(pick(top_k, one_top_k, batch))
+    share, floor = pick(top_p, one_top_p, batch), pick(min_p, one_min_p, batch)
 
     best_rank, best_allowed, has_nan = np.int64(-1), np.int64(-1), 0
     unmasked = logits, start, width, kind, bits, np.int64(-1), np.int64(width), EXCLUDED, ONE
     allowed = logits, start, width, kind, bits, at, compute_limit(width, at, words), EXCLUDED, ONE
-    for first in range(thread, width, LANES * threads):
+    for first in range(thread, width, LOADS * threads):
         values, under = load_values(unmasked, first, threads), load_values(allowed, first, threads)
-        for lane in range(LANES):
+        for lane in range(LOADS):
             value, rank = values[lane], rank_of(values[lane], first + lane * threads)
             if not value < INFINITY:
                 has_nan = 1
@@ -116,11 +119,11 @@ def sample(
     top, best = value_at(best_rank >> ID_BITS), value_at(best_allowed >> ID_BITS)
     warmth = ONE / heat if heat >= COLDEST else ONE
     row = logits, start, width, kind, bits, at, compute_limit(width, at, words), best, warmth
-    cuts = heat >= COLDEST and (top_k[batch] > 0 or share < ONE)
+    cuts = heat >= COLDEST and (most > 0 or share < ONE)
     full_mass = own_mass = np.int64(0)
-    for first in range(thread, width, LANES * threads):
+    for first in range(thread, width, LOADS * threads):
         values, under = load_values(unmasked, first, threads), load_values(row, first, threads)
-        for lane in range(LANES):
+        for lane in range(LOADS):
             full_mass += compute_mass(values[lane], top, warmth)
             own_mass += compute_mass(under[lane], best, warmth)
     full_mass, feasible = block_sum(full_mass, scratch), block_sum(own_mass, scratch)
@@ -128,30 +131,29 @@ def sample(
     if cuts:
         step = warmth * STEPS_PER_NAT
         count_bins(row, width, np.int64(ALL), best, step, linear, linear_mass)
-        if top_k[batch] > 0:
-            goal = np.int64(top_k[batch])
+        if most > 0:
             cutoff = select_rank(
-                row, width, np.int64(ALL), best, step, linear, linear_mass, goal, np.int64(ALL), counts, masses, found
+                row, width, np.int64(ALL), best, step, linear, linear_mass, most, np.int64(ALL), counts, weights, found
             )
             if cutoff > 0:
                 total = found[1] + found[4]
         if share < ONE:
             goal = max(np.int64(1), min(np.int64(math.ceil(np.float64(share) * np.float64(total))), total))
             nucleus = select_rank(
-                row, width, np.int64(ALL), best, step, linear, linear_mass, np.int64(ALL), goal, counts, masses, found
+                row, width, np.int64(ALL), best, step, linear, linear_mass, np.int64(ALL), goal, counts, weights, found
             )
             cutoff = max(cutoff, nucleus)
     coldest = np.float32(math.log(floor)) if floor > 0 else EXCLUDED
     if cuts or floor > 0:
         own_mass = np.int64(0)
-        for first in range(thread, width, LANES * threads):
+        for first in range(thread, width, LOADS * threads):
             values = load_values(row, first, threads)
-            for lane in range(LANES):
+            for lane in range(LOADS):
                 own_mass += compute_kept_mass(row, values[lane], first + lane * threads, cutoff, coldest)
 
     before, total = block_prefix(own_mass, scratch)
     if thread == 0:
-        seed, counter = np.uint64(seeds[batch]), np.uint64(steps[batch])
+        seed, counter = np.uint64(pick(seeds, one_seed, batch)), np.uint64(pick(steps, one_step, batch))
         high, low, _, _ = philox(counter & LOW, counter >> HALF, np.uint64(0), np.uint64(0), seed & LOW, seed >> HALF)
         found[0] = scale_to_total(high, low, total)
     cuda.syncthreads()

@@ -18,7 +18,7 @@ import numpy as np
 
 from .cuda_device import cuda, device
 from .cuda_order import ID_BITS, rank_of, value_at
-from .cuda_rows import EXCLUDED, LANES
+from .cuda_rows import EXCLUDED, LOADS
 
 __all__ = ["BINS", "bin_of", "build_selector"]
 
@@ -81,9 +81,9 @@ def build_selector(values_of: Callable[..., Any], mass_of: Callable[..., Any]) -
             masses[i] = 0
         cuda.syncthreads()
         n_last = mass_last = np.int64(0)
-        for first in range(thread, width, LANES * threads):
+        for first in range(thread, width, LOADS * threads):
             values = values_of(row, first, threads)
-            for lane in range(LANES):
+            for lane in range(LOADS):
                 value = values[lane]
                 if value > EXCLUDED and rank_of(value, first + lane * threads) < ceiling:
                     which, mass = bin_of(value, best, step), mass_of(row, value)
@@ -132,9 +132,9 @@ def build_selector(values_of: Callable[..., Any], mass_of: Callable[..., Any]) -
                 counts[i] = 0
                 masses[i] = 0
             cuda.syncthreads()
-            for first in range(thread, width, LANES * threads):
+            for first in range(thread, width, LOADS * threads):
                 values = values_of(row, first, threads)
-                for lane in range(LANES):
+                for lane in range(LOADS):
                     rank = rank_of(values[lane], first + lane * threads)
                     if values[lane] > EXCLUDED and low <= rank <= high:
                         cuda.atomic.add(counts, (rank - low) >> shift, 1)
