@@ -67,10 +67,10 @@ def cut_law(
     return {token: mass[token] for token in order if mass[token]}
 
 
-def draw(law: dict[int, int], seed: int, step: int, threads: int) -> int:
-    """The token of a step: tokens are ordered by their threads, then by id."""
+def draw(law: dict[int, int], seed: int, step: int) -> int:
+    """The token of a step: the first, by id, at which the sum of masses exceeds the random number."""
     target = uniform(seed, step) * sum(law.values()) >> 64
-    for token in sorted(law, key=lambda token: (token % threads, token)):
+    for token in sorted(law):
         if target < law[token]:
             return token
         target -= law[token]

@@ -4,7 +4,8 @@
     python -m bench gpu --count                  without a card: what apply_mask reads and writes, in the simulator
 
 applying   apply_mask beside XGrammar's Triton and CUDA kernels and llguidance's: µs, and times what it takes to read
-           the bits and write what is masked at the bandwidth that was measured on this card in the same run
+           the bits and write the sectors of memory with masked logits (and read those that are masked in part) at the
+           bandwidth that was measured on this card in the same run; µs of the host for a call
 drawing    mask_softmax_sample beside torch's mask, softmax, sort, cumulative sum and multinomial
 stepping   a step of constraints that live on the card, B = 64: µs of device time, inside a CUDA graph
 waiting    how long the model's stream waits for masks made on the host, B = 1, 32, 256: events behind the model and

@@ -15,7 +15,6 @@ from constrain.integrations.cuda import apply_mask
 from .timing import device_time, host_time, measure_bandwidth, read_cache_size
 
 WIDTH = 128_256
-WORDS = WIDTH // 32
 KINDS = {"40 tokens": 40, "half, at random": WIDTH // 2, "all but 1,300": WIDTH - 1300}
 TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 Run = Callable[[torch.Tensor, torch.Tensor], Any]
@@ -48,6 +47,18 @@ def build_masks(count: int, allowed: int, rng: np.random.Generator) -> torch.Ten
     return torch.from_numpy(np.packbits(flags, axis=1, bitorder="little").view(np.int32)).cuda()
 
 
+def count_bytes(bits: torch.Tensor, size: int) -> tuple[int, int]:
+    """Return bytes that must be read and written: the masks, and sectors of 32 bytes with logits of `size` bytes.
+
+    A sector in which all tokens are masked is written, one in which some are is read too.
+    """
+    masked = ~np.unpackbits(bits.cpu().numpy().view(np.uint8), bitorder="little").astype(bool)
+    sectors = masked.reshape(-1, 32 // size)
+    some = int(sectors.any(axis=1).sum())
+    whole = int(sectors.all(axis=1).sum())
+    return bits.numel() * 4 + 32 * (some - whole), 32 * some
+
+
 def measure_part(options: argparse.Namespace) -> list[dict[str, Any]]:
     """One row for each engine, type, batch and kind of mask."""
     write, read = measure_bandwidth()
@@ -60,7 +71,8 @@ def measure_part(options: argparse.Namespace) -> list[dict[str, Any]]:
                 size = batch * WIDTH * dtype.itemsize
                 copies = int(min(max(2, 4 * read_cache_size() // size), 64))
                 logits = [torch.zeros((batch, WIDTH), dtype=dtype, device="cuda") for _ in range(copies)]
-                floor = (batch * WORDS * 4 / read + batch * (WIDTH - allowed) * dtype.itemsize / write) * 1e6
+                loaded, stored = count_bytes(bits, dtype.itemsize)
+                floor = (loaded / read + stored / write) * 1e6
                 for engine, run in list_kernels().items():
                     try:
                         time = device_time([partial(run, one, bits) for one in logits], options.repeat)

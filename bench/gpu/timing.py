@@ -42,6 +42,7 @@ def measure_bandwidth() -> tuple[float, float]:
 
 def device_time(runs: Sequence[Callable[[], Any]], repeat: int = 20) -> float:
     """µs of one run, all of them by turns, which work on different memory: the median over replays of their graph."""
+    torch.cuda.synchronize()  # what runs work on was made on another stream
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         for run in runs:  # compiles, and allocates

@@ -51,6 +51,7 @@ class Model:
         self.past = torch.zeros(shape, dtype=torch.bfloat16, device="cuda")
         self.tokens = torch.zeros(batch, dtype=torch.int32, device="cuda")
         self.position = torch.zeros(1, dtype=torch.int64, device="cuda")
+        torch.cuda.synchronize()
         side = torch.cuda.Stream()
         with torch.cuda.stream(side), torch.inference_mode():
             self.step()

@@ -11,7 +11,6 @@ from numba import cuda
 
 from constrain.base.errors import LimitError
 from constrain.integrations.cuda import mask_softmax_sample
-from constrain.integrations.cuda.device_sampling import THREADS
 from constrain.kernels.cuda.cuda_device import SIMULATED, kernel
 from constrain.kernels.cuda.philox_generator import philox, scale_to_total
 from tests.gpu_oracle import bits_allowed, cut_law, draw, exact_law, masses, philox as slow_philox, uniform
@@ -84,7 +83,7 @@ def test_draws_are_those_of_the_reference(width: int, dtype: torch.dtype, device
         allowed = bits_allowed(masks[sources[row]], width) if sources[row] >= 0 else np.ones(width, bool)
         law = cut_law(x[row], allowed, **cut)
         token, logprob, logmass = (one[row].item() for one in found)
-        assert law and token == draw(law, int(seeds[row]), int(steps[row]), THREADS), cut
+        assert law and token == draw(law, int(seeds[row]), int(steps[row])), cut
         exact = 1e-12 if SIMULATED else 1e-5  # a card's exp is off by an ulp or two
         assert logprob == pytest.approx(math.log(law[token] / sum(law.values())), abs=exact)
         z = x[row].astype(np.float64) / (cut["temperature"] or 1)
@@ -104,7 +103,7 @@ def test_cuts_go_through_ties_by_token_id(device: str) -> None:
     for row in range(2):
         law = cut_law(x[row], np.ones(width, bool), 1.0, int(k[row]), float(p[row]))
         assert set(law) == set(range(77)) if row == 0 else set(law) == set(range(1, 2 * len(law), 2))
-        assert found.tokens[row] == draw(law, 5, 6, THREADS)
+        assert found.tokens[row] == draw(law, 5, 6)
         assert found.logprobs[row].item() == pytest.approx(-math.log(len(law)), abs=1e-9)
 
 
@@ -146,7 +145,7 @@ def test_draws_of_the_reference_follow_its_distribution() -> None:
     """Over 20,000 steps: a chi-square of 7 degrees of freedom below its 1 - 1e-6 quantile."""
     x = np.log(np.array([0.3, 0.05, 0.1, 0.2, 0.05, 0.1, 0.15, 0.05], np.float32))
     law = cut_law(x, np.ones(8, bool), 1.0)
-    counts = np.bincount([draw(law, 77, step, THREADS) for step in range(20_000)], minlength=8)
+    counts = np.bincount([draw(law, 77, step) for step in range(20_000)], minlength=8)
     want = 20_000 * np.array([law[token] for token in range(8)], float) / sum(law.values())
     assert ((counts - want) ** 2 / want).sum() < 40.5
     assert len({uniform(1, step) >> 48 for step in range(1000)}) > 950

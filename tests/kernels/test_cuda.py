@@ -18,13 +18,20 @@ import pytest
 pytest.importorskip("torch")
 from numba import types
 
-from constrain.integrations.cuda import device_masks, device_race, device_sampling, resident_constraints
-from constrain.kernels.cuda import cuda_apply, cuda_automaton, cuda_race as race_kernel, cuda_sample
+from constrain.integrations.cuda import device_masks, device_race, resident_constraints
+from constrain.kernels.cuda import (
+    cuda_apply,
+    cuda_arguments,
+    cuda_automaton,
+    cuda_cut,
+    cuda_race as race_kernel,
+    cuda_sample,
+)  # fmt: skip
 
 F, W = types.float32[::1], types.int32[::1]
 f, w = types.float32, types.int32
 D, Q, N = types.float64[::1], types.int64[::1], types.int64
-TABLE, DOUBLES = types.int32[:, ::1], types.float64[:, ::1]
+TABLE, LONGS, DOUBLES = types.int32[:, ::1], types.int64[:, ::1], types.float64[:, ::1]
 REGISTERS = 65536
 """Of a multiprocessor, of which a block must not ask for more (CUDA C++ Programming Guide, compute capabilities)."""
 
@@ -41,11 +48,17 @@ def signatures() -> dict[str, tuple[object, tuple[object, ...], int]]:
             (row, N, N, W, N, N, W, one),
             device_masks.THREADS,
         )
-        out[f"sample {name}"] = (
-            cuda_sample.sample,
-            (row, N, N, N, W, N, N, W, F, W, F, F, Q, Q, f, w, f, f, N, N, W, D, D),
-            device_sampling.THREADS,
+        sampling = (
+            types.NamedTuple((row, N, N, N, W, N, N, W), cuda_arguments.Rows),
+            types.NamedTuple((F, W, F, F, Q, Q, f, w, f, f, N, N), cuda_arguments.Parameters),
+            types.NamedTuple((LONGS, LONGS, LONGS, LONGS, LONGS, TABLE, LONGS, LONGS, W, Q), cuda_arguments.Workspace),
+            types.NamedTuple((W, D, D), cuda_arguments.Results),
         )
+        for kernel in (
+            cuda_sample.find_bests_of_chunks, cuda_sample.add_masses, cuda_cut.gather, cuda_cut.cut,
+            cuda_sample.keep_masses, cuda_sample.draw,
+        ):  # fmt: skip
+            out[f"{kernel.py_func.__name__} {name}"] = (kernel, sampling, cuda_arguments.THREADS)
         out[f"arrivals {name}"] = (
             race_kernel.find_arrivals, (row, N, N, N, W, N, N, W, W, N, Q, Q, Q, TABLE, DOUBLES, D),
             device_race.THREADS,

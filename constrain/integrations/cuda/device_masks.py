@@ -9,7 +9,7 @@ import torch
 from ...base.errors import ArgumentError
 from ...kernels.cuda.cuda_apply import apply_masks, count_tiles
 from ...kernels.cuda.cuda_device import LANES, SIMULATED
-from .tensor_launch import INFINITIES, LogitRows, flatten_masks, launch_kernel, rows_of
+from .tensor_launch import INFINITIES, LogitRows, flatten_masks, launch_kernels, rows_of
 
 __all__ = ["apply_mask"]
 
@@ -64,10 +64,11 @@ def apply_mask(
         sources = invert_rows(list(rows), 1 if masks.ndim == 1 else len(masks), layout)
     bits, words, count, chosen = flatten_masks(masks, sources, layout)
     threads = LANES if layout.count <= FEW_ROWS else THREADS
-    launch_kernel(
-        apply_masks, (layout.count, count_tiles(layout.width, threads)), threads, layout.bits, layout.stride,
-        layout.width, bits, words, count, chosen, INFINITIES[layout.dtype],
+    grid = layout.count, count_tiles(layout.width, threads)
+    arguments = (
+        layout.bits, layout.stride, layout.width, bits, words, count, chosen, INFINITIES[layout.dtype],
     )  # fmt: skip
+    launch_kernels([(apply_masks, grid, threads)], arguments, types_of=layout.dtype)
     return logits
 
 
@@ -79,4 +80,4 @@ def invert_rows(rows: list[int], count: int, logit_rows: LogitRows) -> torch.Ten
         )
     sources = torch.full((logit_rows.count,), -1, dtype=torch.int32)
     sources[rows] = torch.arange(count, dtype=torch.int32)
-    return sources.to(logit_rows.bits.device, non_blocking=True)
+    return sources.to(logit_rows.device, non_blocking=True)

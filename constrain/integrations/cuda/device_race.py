@@ -53,7 +53,7 @@ class KernelRace:
 
     def arrivals(self, rows: list[int]) -> tuple[list[list[int]], list[list[float]], list[float]]:
         """See `awrs_tensors.BatchRace.arrivals`. One kernel launch for each call."""
-        layout, device = self.rows, self.rows.bits.device
+        layout, device = self.rows, self.rows.device
         which = torch.tensor(rows, dtype=torch.int32).to(device)
         tokens = torch.empty((len(rows), self.round_size), dtype=torch.int32, device=device)
         logs = torch.empty((len(rows), self.round_size), dtype=torch.float64, device=device)

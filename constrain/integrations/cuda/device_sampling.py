@@ -1,22 +1,28 @@
-"""Sample tokens from masked logits on a GPU: the torch interface of the kernel in `kernels/cuda/cuda_sample.py`."""
+"""Sample tokens from masked logits on a GPU: the torch interface of the kernels in `kernels/cuda/cuda_sample.py`."""
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
 
 from ...base.errors import ArgumentError
-from ...kernels.cuda.cuda_device import SIMULATED
-from ...kernels.cuda.cuda_sample import sample
-from .tensor_launch import flatten_masks, launch_kernel, per_row, rows_of
+from ...kernels.cuda.cuda_arguments import (
+    BINS,
+    MOST_CANDIDATES,
+    THREADS,
+    Parameters,
+    Results,
+    Rows,
+    Workspace,
+    count_chunks,
+)  # fmt: skip
+from ...kernels.cuda.cuda_cut import cut, gather
+from ...kernels.cuda.cuda_sample import add_masses, draw, find_bests_of_chunks, keep_masses
+from .tensor_launch import Flat, LogitRows, flatten_masks, launch_kernels, per_row, rows_of
 
 __all__ = ["Sampled", "mask_softmax_sample"]
-
-THREADS = 4 if SIMULATED else 512
-"""Threads of a block; each block has one row. Register use allows no more. In the simulator threads run on the host, so
-there are few.
-"""
 
 
 class Sampled(NamedTuple):
@@ -96,20 +102,44 @@ def mask_softmax_sample(
             )
             if not (least and most):
                 raise ArgumentError(f"{name} is {number!r}: {ok}")
-    device, count = rows.bits.device, rows.count
+    device, count = rows.device, rows.count
     if out is None:
         out = Sampled(
             torch.empty(count, dtype=torch.int32, device=device),
             torch.empty(count, dtype=torch.float64, device=device),
             torch.empty(count, dtype=torch.float64, device=device),
         )
-    values, common = zip(*(
+    parameters = [
         per_row(temperature, torch.float32, rows, "temperature"), per_row(top_k, torch.int32, rows, "top_k"),
         per_row(top_p, torch.float32, rows, "top_p"), per_row(min_p, torch.float32, rows, "min_p"),
         per_row(seeds, torch.int64, rows, "seeds"), per_row(steps, torch.int64, rows, "steps"),
-    ))  # fmt: skip
-    launch_kernel(
-        sample, count, THREADS, rows.bits, rows.stride, rows.width, rows.kind, *packed,
-        *values, *common, *out,
-    )  # fmt: skip
+    ]  # fmt: skip
+    cuts = not all(isinstance(one, (int, float)) and one == off for one, off in ((top_k, 0), (top_p, 1), (min_p, 0)))
+    arguments = (
+        Rows(rows.bits, rows.stride, rows.width, rows.kind, *packed),
+        Parameters(*(values for values, _ in parameters), *(one for _, one in parameters)),
+        make_workspace(rows, cuts),
+        Results(*out),
+    )
+    chunks, alone = (count, count_chunks(rows.width)), (count, 1)
+    kernels = [(find_bests_of_chunks, chunks, THREADS), (add_masses, chunks, THREADS)]
+    if cuts:
+        kernels += [(gather, chunks, THREADS), (cut, alone, THREADS), (keep_masses, chunks, THREADS)]
+    launch_kernels([*kernels, (draw, alone, THREADS)], arguments, types_of=rows.dtype)
     return out
+
+
+def make_workspace(rows: LogitRows, cuts: bool) -> Workspace:
+    """Return memory for the kernels; with cuts for their histograms and candidates too."""
+    count, chunks = rows.count, count_chunks(rows.width)
+    rows_cut = count if cuts else 0
+    wide, narrow = torch.int64, torch.int32
+    layout = [(wide, (count, chunks))] * 4 + [
+        (wide, (rows_cut, chunks)), (narrow, (rows_cut, BINS)), (wide, (rows_cut, BINS)),
+        (wide, (rows_cut, MOST_CANDIDATES)), (narrow, (rows_cut,)), (wide, (rows_cut,)),
+    ]  # fmt: skip
+    offsets = [0]
+    for dtype, shape in layout:
+        offsets.append(offsets[-1] + -(-math.prod(shape) * dtype.itemsize // 8) * 8)
+    memory = torch.empty(offsets[-1] // 8, dtype=torch.int64, device=rows.device)
+    return Workspace(*(Flat(memory, dtype, shape, offset) for (dtype, shape), offset in zip(layout, offsets)))

@@ -6,9 +6,12 @@ a first launch (about a second each). In numba's simulator (NUMBA_ENABLE_CUDASIM
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +24,10 @@ from ...base.errors import ArgumentError, LimitError, UnsupportedError
 from ...kernels.cuda import cuda_launch, cuda_order
 from ...kernels.cuda.cuda_device import SIMULATED
 
-__all__ = ["KINDS", "LogitRows", "Masks", "flatten_masks", "launch_kernel", "on_card", "per_row", "rows_of"]
+__all__ = [
+    "KINDS", "Flat", "LogitRows", "Masks", "flatten_masks", "launch_kernel", "launch_kernels", "on_card", "per_row",
+    "rows_of",
+]  # fmt: skip
 
 KINDS = {torch.float32: cuda_order.FLOAT32, torch.bfloat16: cuda_order.BFLOAT16, torch.float16: cuda_order.FLOAT16}
 """Logit dtypes that kernels read, with their codes."""
@@ -38,20 +44,41 @@ def on_card(tensor: torch.Tensor) -> bool:
     return bool(tensor.is_cuda) or (SIMULATED and tensor.device.type == "cpu")
 
 
+class Flat(NamedTuple):
+    """An array in the memory of a tensor, contiguous, as a kernel argument.
+
+    dtype: of torch; shape: of the array; offset: bytes from the tensor's first element on.
+    """
+
+    tensor: torch.Tensor
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    offset: int = 0
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """Return the array, for the simulator."""
+        size = -(-math.prod(self.shape) * self.dtype.itemsize // self.tensor.element_size())
+        first = self.offset // self.tensor.element_size()
+        whole = self.tensor.as_strided((size,), (1,), self.tensor.storage_offset() + first)
+        array: np.ndarray[Any, Any] = whole.view(self.dtype).numpy()[: math.prod(self.shape)]
+        return array.reshape(self.shape)
+
+
 @dataclass(frozen=True)
 class LogitRows:
     """Logits [B, V] as kernel arguments.
 
-    bits: flat view as int32 or int16, row b starting at b * stride; count, width: B and V; kind: see
+    bits: flat, as int32 or int16, row b starting at b * stride; count, width: B and V; kind: see
     `kernels/cuda/cuda_order.py`.
     """
 
-    bits: torch.Tensor
+    bits: Flat
     count: int
     width: int
     stride: int
     kind: int
     dtype: torch.dtype
+    device: torch.device
 
 
 def rows_of(logits: torch.Tensor) -> LogitRows:
@@ -73,9 +100,9 @@ def rows_of(logits: torch.Tensor) -> LogitRows:
             f"rows of {width:,} logits are longer than {cuda_order.MOST_TOKENS - 1:,}, as kernels count tokens"
         )
     stride = int(logits.stride(0)) if count > 1 else width
-    integers = logits.view(torch.int32 if logits.dtype == torch.float32 else torch.int16)
-    flat = integers.as_strided(((count - 1) * stride + width if count else 0,), (1,))
-    return LogitRows(flat, count, width, stride, KINDS[logits.dtype], logits.dtype)
+    integers = torch.int32 if logits.dtype == torch.float32 else torch.int16
+    flat = Flat(logits, integers, ((count - 1) * stride + width if count else 0,))
+    return LogitRows(flat, count, width, stride, KINDS[logits.dtype], logits.dtype, logits.device)
 
 
 class Masks(NamedTuple):
@@ -92,7 +119,7 @@ def flatten_masks(masks: torch.Tensor | None, sources: torch.Tensor | None, rows
 
     By default mask i is for row i; a single mask is for all rows.
     """
-    device = rows.bits.device
+    device = rows.device
     if masks is None:
         return Masks(empty(torch.int32, device), 1, 0, empty(torch.int32, device))
     table = masks.unsqueeze(0) if masks.ndim == 1 else masks
@@ -127,8 +154,8 @@ def per_row(
 ) -> tuple[torch.Tensor, np.generic]:
     """Return a parameter as two kernel arguments: values of the rows, [B] or [0], and the value of all rows."""
     if not isinstance(value, torch.Tensor):
-        return empty(dtype, rows.bits.device), NUMBERS[dtype](value)
-    if value.shape != (rows.count,) or value.device != rows.bits.device:
+        return empty(dtype, rows.device), NUMBERS[dtype](value)
+    if value.shape != (rows.count,) or value.device != rows.device:
         raise ArgumentError(
             f"{name} is {list(value.shape)} on {value.device}: give a number, or [{rows.count}] on the card"
         )
@@ -136,40 +163,125 @@ def per_row(
 
 
 def launch_kernel(kernel: Any, blocks: int | tuple[int, int], threads: int, *arguments: Any) -> None:
-    """Launch a kernel on the current stream of the first tensor's device.
+    """Launch a kernel on the current stream of the device of the first tensor. See `launch_kernels`."""
+    launch_kernels([(kernel, blocks, threads)], arguments)
 
-    arguments: tensors, contiguous; ints, which are int64; numpy's scalars.
+
+def launch_kernels(
+    launches: Sequence[tuple[Any, int | tuple[int, int], int]], arguments: Sequence[Any], types_of: Any = None
+) -> None:
+    """Launch kernels one after the other, with the same arguments, on the current stream of the first tensor's device.
+
+    launches: (kernel, blocks, threads). arguments: contiguous tensors, `Flat`, ints, which are int64, numpy's scalars,
+    and named tuples of them. types_of: stands for the types of the arguments, where the caller knows that they are
+    always the same for it.
     """
-    grid = blocks if isinstance(blocks, tuple) else (blocks, 1)
-    if not grid[0] * grid[1]:
+    first = find_tensor(arguments)
+    grids = [
+        (kernel, blocks if isinstance(blocks, tuple) else (blocks, 1), threads) for kernel, blocks, threads in launches
+    ]
+    if not all(grid[0] * grid[1] for _, grid, _ in grids):
         return
-    device = next(one.device for one in arguments if isinstance(one, torch.Tensor))
     if SIMULATED:
-        kernel[grid, threads](*(one.numpy() if isinstance(one, torch.Tensor) else one for one in arguments))
+        arrays = convert(arguments, lambda one: one.numpy())
+        for kernel, grid, threads in grids:
+            kernel[grid, threads](*arrays)
         return
-    index = device.index or 0
-    stream = torch.cuda.current_stream(device).cuda_stream
-    function = find_function(kernel, index, arguments)
-    if function is None:
-        launch_by_numba(kernel, grid, threads, index, stream, arguments)
-        return
+    index = first.device.index or 0
+    stream = torch.cuda.current_stream(first.device).cuda_stream
+    kinds = types_of or find_kinds(arguments)
     values: list[int] = []
+    flatten(arguments, values)
+    for kernel, grid, threads in grids:
+        function = find_function(kernel, index, kinds, arguments)
+        if function is None:
+            launch_by_numba(kernel, grid, threads, index, stream, arguments)
+        else:
+            cuda_launch.launch(function, grid, threads, stream, values)
+
+
+def find_tensor(arguments: Sequence[Any]) -> torch.Tensor:
+    """Return the first tensor among arguments."""
     for one in arguments:
         if isinstance(one, torch.Tensor):
+            return one
+        if isinstance(one, tuple):
+            return one.tensor if isinstance(one, Flat) else find_tensor(one)
+    raise TypeError("a kernel is launched without a tensor")
+
+
+def convert(arguments: Sequence[Any], change: Callable[[Any], Any]) -> list[Any]:
+    """Return arguments with tensors and `Flat` changed, in named tuples too."""
+    return [
+        change(one)
+        if isinstance(one, (torch.Tensor, Flat))
+        else type(one)(*convert(one, change))
+        if isinstance(one, tuple)
+        else one
+        for one in arguments
+    ]
+
+
+def flatten(arguments: Sequence[Any], out: list[int]) -> None:
+    """Append the 64-bit values that the kernel gets for arguments (see `kernels/cuda/cuda_launch.py`)."""
+    for one in arguments:
+        if isinstance(one, int):
+            out.append(one)
+        elif isinstance(one, torch.Tensor):
             size = one.element_size()
-            values += (0, 0, one.numel(), size, one.data_ptr(), *one.shape, *(size * step for step in one.stride()))
+            out += (0, 0, one.numel(), size, one.data_ptr(), *one.shape, *(size * step for step in one.stride()))
+        elif isinstance(one, Flat):
+            size, steps = one.dtype.itemsize, []
+            step = size
+            for length in reversed(one.shape):
+                steps.append(step)
+                step *= length
+            out += (0, 0, step // size, size, one.tensor.data_ptr() + one.offset, *one.shape, *reversed(steps))
+        elif isinstance(one, tuple):
+            flatten(one, out)
         else:
-            values.append(one if isinstance(one, int) else int.from_bytes(one.tobytes(), "little"))
-    cuda_launch.launch(function, grid, threads, stream, values)
+            out.append(int.from_bytes(one.tobytes(), "little"))
+
+
+def find_kinds(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """Return what determines the types of arguments."""
+    kinds: list[Any] = []
+    for one in arguments:
+        if isinstance(one, torch.Tensor):
+            kinds.append((one.dtype, one.ndim))
+        elif isinstance(one, Flat):
+            kinds.append((one.dtype, len(one.shape)))
+        elif isinstance(one, tuple):
+            kinds.append((type(one), *find_kinds(one)))
+        else:
+            kinds.append(type(one))
+    return tuple(kinds)
+
+
+SCALARS = {
+    int: types.int64, np.int64: types.int64, np.int32: types.int32, np.int16: types.int16, np.float32: types.float32,
+}  # fmt: skip
+
+
+def find_signature(kinds: Sequence[Any]) -> tuple[Any, ...]:
+    """Return numba's types of arguments."""
+    out: list[Any] = []
+    for kind in kinds:
+        if not isinstance(kind, tuple):
+            out.append(SCALARS[kind])
+        elif isinstance(kind[0], torch.dtype):
+            out.append(types.Array(from_dtype(np.dtype(str(kind[0]).removeprefix("torch."))), kind[1], "C"))
+        else:
+            out.append(types.NamedTuple(find_signature(kind[1:]), kind[0]))
+    return tuple(out)
 
 
 FUNCTIONS: dict[tuple[Any, ...], cuda_launch.Function | None] = {}
 """Compiled kernels: (kernel, index of the device, types of the arguments) -> function, or None: by numba alone."""
 
 
-def find_function(kernel: Any, device: int, arguments: tuple[Any, ...]) -> cuda_launch.Function | None:
+def find_function(kernel: Any, device: int, kinds: Any, arguments: Sequence[Any]) -> cuda_launch.Function | None:
     """Return the compiled kernel for these arguments; compile it if it is not yet."""
-    kinds = tuple((one.dtype, one.ndim) if isinstance(one, torch.Tensor) else type(one) for one in arguments)
     key = kernel, device, kinds
     try:
         return FUNCTIONS[key]
@@ -180,27 +292,24 @@ def find_function(kernel: Any, device: int, arguments: tuple[Any, ...]) -> cuda_
             f"there is a tensor on cuda:{device}, but numba finds no CUDA driver or compiler",
             hint='pip install "constrain-lm[cuda]", or see the CUDA section of `python -m numba -s`.',
         )
-    scalars = {int: types.int64, np.int64: types.int64, np.int32: types.int32, np.int16: types.int16,
-               np.float32: types.float32}  # fmt: skip
-    signature = tuple(
-        types.Array(from_dtype(numpy_dtype(kind[0])), kind[1], "C") if isinstance(kind, tuple) else scalars[kind]
-        for kind in kinds
-    )
-    found = FUNCTIONS[key] = cuda_launch.load(kernel, signature, device)
+    found = FUNCTIONS[key] = cuda_launch.load(kernel, find_signature(find_kinds(arguments)), device)
     return found
 
 
-def numpy_dtype(dtype: torch.dtype) -> np.dtype[Any]:
-    """Return numpy's name of a dtype of torch."""
-    return np.dtype(str(dtype).removeprefix("torch."))
-
-
 def launch_by_numba(
-    kernel: Any, grid: tuple[int, int], threads: int, device: int, stream: int, arguments: tuple[Any, ...]
+    kernel: Any, grid: tuple[int, int], threads: int, device: int, stream: int, arguments: Sequence[Any]
 ) -> None:
     """Launch a kernel by numba's dispatcher, which takes some 300 to 900 µs of the host."""
     with cuda.gpus[device], warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaPerformanceWarning)  # a row is a block, and a batch may be small
-        kernel[grid, threads, cuda.external_stream(stream)](
-            *(cuda.as_cuda_array(one, sync=False) if isinstance(one, torch.Tensor) else one for one in arguments)
-        )
+        kernel[grid, threads, cuda.external_stream(stream)](*convert(arguments, wrap_array))
+
+
+def wrap_array(one: torch.Tensor | Flat) -> Any:
+    """Return a tensor, or an array in one, as numba knows it."""
+    if isinstance(one, torch.Tensor):
+        return cuda.as_cuda_array(one, sync=False)
+    dtype = np.dtype(str(one.dtype).removeprefix("torch."))
+    interface = {"shape": one.shape, "typestr": dtype.str, "data": (one.tensor.data_ptr() + one.offset, False),
+                 "version": 3, "strides": None}  # fmt: skip
+    return cuda.as_cuda_array(SimpleNamespace(__cuda_array_interface__=interface), sync=False)

@@ -1,0 +1,180 @@
+"""The arguments that all kernels of a draw share, in four named tuples, and what they derive from them.
+
+    rows        logits and masks          parameters  temperature, top-k, ...: of each row, or of all
+    work        memory between kernels    results     what is drawn
+
+A row is divided into chunks of CHUNK tokens, each of which is a block of THREADS threads; `row` and `chunk` are the
+block's place in the grid, [B, chunks].
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .cuda_block import block_max, block_sum
+from .cuda_device import SIMULATED, cuda, device
+from .cuda_order import value_of
+from .cuda_rows import compute_limit, find_mask, pick
+
+__all__ = [
+    "BINS", "BROKEN", "CHUNK", "MOST_CANDIDATES", "MOST_CHUNKS", "THREADS", "TURNS", "Parameters", "Results", "Rows",
+    "Workspace", "allows", "compute_mass", "count_chunks", "find_bests", "load_logit", "open_row", "read_choice",
+    "sum_chunks",
+]  # fmt: skip
+
+THREADS = 4 if SIMULATED else 256
+"""Threads of a block, a power of 2. In the simulator they run on the host, so there are few."""
+TURNS = 16 if SIMULATED else 8
+"""Tokens of a chunk that a thread looks at, THREADS apart: adjacent threads load adjacent tokens."""
+CHUNK = THREADS * TURNS
+MOST_CHUNKS = 256
+"""Most chunks of a row on a GPU: 2^19 tokens."""
+BINS = 256
+MOST_CANDIDATES = 16 if SIMULATED else 2048
+"""Most tokens of a row among which `cuda_cut` selects without looking at the whole row again."""
+BROKEN = 1 << 62
+"""Stands for the best token of a chunk in which a logit is NaN or infinite: above all ranks."""
+UNIT = 2.0**44
+"""Mass of the best token: the sum of 2^19 of them is below 2^63."""
+COLDEST = np.float32(1e-30)
+"""Temperatures below are taken as 0: greedy decoding."""
+ONE = np.float32(1.0)
+
+
+class Rows(NamedTuple):
+    """Logits and masks.
+
+    logits: int32 or int16, flat; stride, width: elements from row to row, tokens of a row (< 2^19); kind: float format.
+    bits: int32 [masks * words]; sources: int32, see `find_mask`.
+    """
+
+    logits: Any
+    stride: Any
+    width: Any
+    kind: Any
+    bits: Any
+    words: Any
+    masks: Any
+    sources: Any
+
+
+class Parameters(NamedTuple):
+    """Parameters of the rows: temperature, top_p, min_p: float32 [B]; top_k: int32 [B]; seeds, steps: int64 [B].
+
+    0 for top_k and min_p, 1 for top_p: no cut. Each may be [0]: then one_* is the value of all rows.
+    """
+
+    temperature: Any
+    top_k: Any
+    top_p: Any
+    min_p: Any
+    seeds: Any
+    steps: Any
+    one_temperature: Any
+    one_top_k: Any
+    one_top_p: Any
+    one_min_p: Any
+    one_seed: Any
+    one_step: Any
+
+
+class Workspace(NamedTuple):
+    """What a kernel leaves for the next.
+
+    bests, tops: int64 [B, chunks], rank of the best allowed token and of the best of all, -1 if there is none;
+    feasible, full, kept: int64 [B, chunks], mass of the allowed tokens, of all, and of those that the cut keeps;
+    counts, masses: int32 and int64 [B, BINS], the histogram of a row; candidates: int64 [B, MOST_CANDIDATES], ranks;
+    found: int32 [B], their number; cutoffs: int64 [B], the least rank that is kept. Without a cut those from `kept` on
+    are [0, 0] and [0].
+    """
+
+    bests: Any
+    tops: Any
+    feasible: Any
+    full: Any
+    kept: Any
+    counts: Any
+    masses: Any
+    candidates: Any
+    found: Any
+    cutoffs: Any
+
+
+class Results(NamedTuple):
+    """tokens: int32 [B], -1 if no token is feasible (logprob and logmass -inf), or if a logit or a parameter is NaN
+    (logprob and logmass NaN). logprobs, logmasses: float64 [B], nats. Temperature 0: logprob 0, and the logmass of
+    temperature 1.
+    """  # fmt: skip
+
+    tokens: Any
+    logprobs: Any
+    logmasses: Any
+
+
+def count_chunks(width: int) -> int:
+    """Return the number of chunks of a row of `width` tokens."""
+    return -(-width // CHUNK)
+
+
+@device
+def open_row(rows: Any, row: Any) -> Any:
+    """Return (start, at, limit): where the logits and the mask of a row begin; tokens from `limit` on are not allowed.
+
+    at < 0: there is no mask.
+    """
+    at = find_mask(rows.sources, rows.masks, row) * rows.words
+    return np.int64(row) * rows.stride, at, compute_limit(rows.width, at, rows.words)
+
+
+@device
+def load_logit(rows: Any, start: Any, token: Any) -> Any:
+    """Return the logit of a token as float32; beyond the row, that of the last."""
+    return value_of(rows.logits[start + min(np.int64(token), np.int64(rows.width) - 1)], rows.kind)
+
+
+@device
+def allows(rows: Any, at: Any, limit: Any, token: Any) -> Any:
+    """Return whether the mask allows a token."""
+    if token >= limit:
+        return False
+    return at < 0 or (rows.bits[at + (token >> 5)] >> (token & 31)) & 1 != 0
+
+
+@device
+def compute_mass(value: Any, best: Any, warmth: Any) -> Any:
+    """Return the integer mass of a value, relative to UNIT for the best one. warmth: 1 / temperature."""
+    return np.int64(np.float64(np.float32(math.exp((value - best) * warmth))) * UNIT + 0.5)
+
+
+@device
+def read_choice(parameters: Any, row: Any) -> Any:
+    """Return (is valid, is greedy, warmth, top_k, top_p, min_p) of a row. No cut: 0, 1 and 0, as where it is greedy."""
+    heat = pick(parameters.temperature, parameters.one_temperature, row)
+    share = pick(parameters.top_p, parameters.one_top_p, row)
+    floor = pick(parameters.min_p, parameters.one_min_p, row)
+    most = np.int64(pick(parameters.top_k, parameters.one_top_k, row))
+    is_valid = heat >= 0 and share >= 0 and 0 <= floor <= 1
+    if not is_valid or heat < COLDEST:
+        return is_valid, True, ONE, np.int64(0), ONE, np.float32(0.0)
+    return is_valid, False, ONE / heat, most, share, floor
+
+
+@device
+def find_bests(work: Any, row: Any, scratch: Any) -> Any:
+    """Return (rank of the best allowed token, of the best of all) of a row; BROKEN if a logit is NaN or infinite."""
+    best, top = np.int64(-1), np.int64(-1)
+    for chunk in range(cuda.threadIdx.x, work.bests.shape[1], cuda.blockDim.x):
+        best, top = max(best, work.bests[row, chunk]), max(top, work.tops[row, chunk])
+    return block_max(best, scratch), block_max(top, scratch)
+
+
+@device
+def sum_chunks(masses: Any, row: Any, scratch: Any) -> Any:
+    """Return the sum of the masses of the chunks of a row."""
+    mass = np.int64(0)
+    for chunk in range(cuda.threadIdx.x, masses.shape[1], cuda.blockDim.x):
+        mass += masses[row, chunk]
+    return block_sum(mass, scratch)
