@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import torch
@@ -131,15 +132,22 @@ def mask_softmax_sample(
 
 def make_workspace(rows: LogitRows, cuts: bool) -> Workspace:
     """Return memory for the kernels; with cuts for their histograms and candidates too."""
-    count, chunks = rows.count, count_chunks(rows.width)
+    layout, size = lay_out(rows.count, count_chunks(rows.width), cuts)
+    memory = torch.empty(size, dtype=torch.int64, device=rows.device)
+    return Workspace(*(Flat(memory, dtype, shape, offset) for dtype, shape, offset in layout))
+
+
+@lru_cache(maxsize=256)
+def lay_out(count: int, chunks: int, cuts: bool) -> tuple[list[tuple[torch.dtype, tuple[int, ...], int]], int]:
+    """Return (dtype, shape, offset in bytes) of the arrays of a workspace, and how many int64 they take."""
     rows_cut = count if cuts else 0
     wide, narrow = torch.int64, torch.int32
-    layout = [(wide, (count, chunks))] * 4 + [
+    arrays: list[tuple[torch.dtype, tuple[int, ...]]] = [(wide, (count, chunks))] * 4 + [
         (wide, (rows_cut, chunks)), (narrow, (rows_cut, BINS)), (wide, (rows_cut, BINS)),
         (wide, (rows_cut, MOST_CANDIDATES)), (narrow, (rows_cut,)), (wide, (rows_cut,)),
     ]  # fmt: skip
-    offsets = [0]
-    for dtype, shape in layout:
-        offsets.append(offsets[-1] + -(-math.prod(shape) * dtype.itemsize // 8) * 8)
-    memory = torch.empty(offsets[-1] // 8, dtype=torch.int64, device=rows.device)
-    return Workspace(*(Flat(memory, dtype, shape, offset) for (dtype, shape), offset in zip(layout, offsets)))
+    layout, size = [], 0
+    for dtype, shape in arrays:
+        layout.append((dtype, shape, 8 * size))
+        size += -(-math.prod(shape) * dtype.itemsize // 8)
+    return layout, size

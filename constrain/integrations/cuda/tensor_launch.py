@@ -190,14 +190,15 @@ def launch_kernels(
     index = first.device.index or 0
     stream = torch.cuda.current_stream(first.device).cuda_stream
     kinds = types_of or find_kinds(arguments)
-    values: list[int] = []
-    flatten(arguments, values)
+    found = [(find_function(kernel, index, kinds, arguments), grid, threads) for kernel, grid, threads in grids]
+    functions = [(function, grid, threads) for function, grid, threads in found if function is not None]
+    if len(functions) == len(grids):
+        values: list[int] = []
+        flatten(arguments, values)
+        cuda_launch.launch(functions, stream, cuda_launch.pack(values))
+        return
     for kernel, grid, threads in grids:
-        function = find_function(kernel, index, kinds, arguments)
-        if function is None:
-            launch_by_numba(kernel, grid, threads, index, stream, arguments)
-        else:
-            cuda_launch.launch(function, grid, threads, stream, values)
+        launch_by_numba(kernel, grid, threads, index, stream, arguments)
 
 
 def find_tensor(arguments: Sequence[Any]) -> torch.Tensor:
@@ -228,19 +229,24 @@ def flatten(arguments: Sequence[Any], out: list[int]) -> None:
         if isinstance(one, int):
             out.append(one)
         elif isinstance(one, torch.Tensor):
-            size = one.element_size()
-            out += (0, 0, one.numel(), size, one.data_ptr(), *one.shape, *(size * step for step in one.stride()))
+            ahead, behind = describe_array(one.dtype, one.shape)
+            out += (*ahead, one.data_ptr(), *behind)
         elif isinstance(one, Flat):
-            size, steps = one.dtype.itemsize, []
-            step = size
-            for length in reversed(one.shape):
-                steps.append(step)
-                step *= length
-            out += (0, 0, step // size, size, one.tensor.data_ptr() + one.offset, *one.shape, *reversed(steps))
+            ahead, behind = describe_array(one.dtype, one.shape)
+            out += (*ahead, one.tensor.data_ptr() + one.offset, *behind)
         elif isinstance(one, tuple):
             flatten(one, out)
         else:
-            out.append(int.from_bytes(one.tobytes(), "little"))
+            out.append(int.from_bytes(one.tobytes(), "little", signed=True))
+
+
+@lru_cache(maxsize=1024)
+def describe_array(dtype: torch.dtype, shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the values of a contiguous array before its address, and behind it."""
+    steps = [dtype.itemsize]
+    for length in reversed(shape[1:]):
+        steps.append(steps[-1] * length)
+    return (0, 0, math.prod(shape), dtype.itemsize), (*shape, *reversed(steps))
 
 
 def find_kinds(arguments: Sequence[Any]) -> tuple[Any, ...]:

@@ -17,11 +17,12 @@ import numpy as np
 from .cuda_block import block_max, block_sum
 from .cuda_device import SIMULATED, cuda, device
 from .cuda_order import value_of
-from .cuda_rows import compute_limit, find_mask, pick
+from .cuda_rows import EXCLUDED, compute_limit, find_mask, pick
 
 __all__ = [
     "BINS", "BROKEN", "CHUNK", "MOST_CANDIDATES", "MOST_CHUNKS", "THREADS", "TURNS", "Parameters", "Results", "Rows",
-    "Workspace", "allows", "compute_mass", "count_chunks", "find_bests", "load_logit", "open_row", "read_choice",
+    "Workspace", "allows", "compute_mass", "count_chunks", "find_bests", "load_logit",
+    "load_tokens", "open_row", "read_choice",
     "sum_chunks",
 ]  # fmt: skip
 
@@ -42,6 +43,7 @@ UNIT = 2.0**44
 COLDEST = np.float32(1e-30)
 """Temperatures below are taken as 0: greedy decoding."""
 ONE = np.float32(1.0)
+FIVE, WITHIN, BIT = np.uint64(5), np.uint64(31), np.uint64(1)
 
 
 class Rows(NamedTuple):
@@ -131,8 +133,8 @@ def open_row(rows: Any, row: Any) -> Any:
 
 @device
 def load_logit(rows: Any, start: Any, token: Any) -> Any:
-    """Return the logit of a token as float32; beyond the row, that of the last."""
-    return value_of(rows.logits[start + min(np.int64(token), np.int64(rows.width) - 1)], rows.kind)
+    """Return the logit of a token of the row as float32."""
+    return value_of(rows.logits[start + token], rows.kind)
 
 
 @device
@@ -141,6 +143,40 @@ def allows(rows: Any, at: Any, limit: Any, token: Any) -> Any:
     if token >= limit:
         return False
     return at < 0 or (rows.bits[at + (token >> 5)] >> (token & 31)) & 1 != 0
+
+
+@device
+def load_tokens(rows: Any, place: Any, first: Any, apart: Any, values: Any) -> Any:
+    """Load TURNS tokens from `first` on, `apart` from each other. Return which the mask allows, as bits.
+
+    values: float32 [TURNS], written; -inf beyond the row, where no token is allowed. All loads come before the first
+    use of one, without a branch, so that they take about as long as one (memory-level parallelism): indices beyond the
+    row and the mask are clamped. They are unsigned, since numba would ask whether others count from the end.
+    """
+    loaded = cuda.local.array(TURNS, np.int32)
+    words = cuda.local.array(TURNS, np.int32)
+    start, at, limit = place
+    begin, last, end = np.uint64(start), np.uint64(rows.width - 1), np.uint64(max(limit - 1, 0))
+    mask, step = np.uint64(max(at, 0)), np.uint64(apart)
+    token = np.uint64(first)
+    for turn in range(TURNS):
+        loaded[turn] = rows.logits[begin + min(token, last)]
+        words[turn] = -1
+        token += step
+    if at >= 0:
+        token = np.uint64(first)
+        for turn in range(TURNS):
+            words[turn] = rows.bits[mask + (min(token, end) >> FIVE)]
+            token += step
+    allowed = 0
+    token = np.uint64(first)
+    for turn in range(TURNS):
+        value = value_of(loaded[turn], rows.kind)
+        values[turn] = value if token <= last else EXCLUDED
+        if token < np.uint64(limit) and (np.uint64(words[turn]) >> (token & WITHIN)) & BIT != 0 and value > EXCLUDED:
+            allowed |= 1 << turn
+        token += step
+    return allowed
 
 
 @device

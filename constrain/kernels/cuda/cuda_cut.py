@@ -26,6 +26,7 @@ from .cuda_arguments import (
     compute_mass,
     find_bests,
     load_logit,
+    load_tokens,
     open_row,
     read_choice,
     sum_chunks,
@@ -134,14 +135,15 @@ def gather(rows: Any, parameters: Any, work: Any, results: Any) -> None:
     if where != PREFIX and where != BIN:
         return
     best = value_at(best_rank >> ID_BITS)
-    start, at, limit = open_row(rows, row)
+    values = cuda.local.array(TURNS, np.float32)
+    first = np.int64(chunk) * TURNS * THREADS + thread
+    allowed = load_tokens(rows, open_row(rows, row), first, THREADS, values)
     for turn in range(TURNS):
-        token = (np.int64(chunk) * TURNS + turn) * THREADS + thread
-        if allows(rows, at, limit, token):
-            value = load_logit(rows, start, token)
-            bin_of_token = bin_of(value, best, warmth * STEPS_PER_NAT)
-            if value > -np.inf and (bin_of_token == which or (where == PREFIX and bin_of_token < which)):
-                work.candidates[row, cuda.atomic.add(work.found, row, 1)] = rank_of(value, token)
+        if (allowed >> turn) & 1 != 0:
+            bin_of_token = bin_of(values[turn], best, warmth * STEPS_PER_NAT)
+            if bin_of_token == which or (where == PREFIX and bin_of_token < which):
+                place = cuda.atomic.add(work.found, row, 1)
+                work.candidates[row, place] = rank_of(values[turn], first + turn * THREADS)
 
 
 @device

@@ -4,8 +4,9 @@ A launch by numba's dispatcher takes 300 to 900 µs of the host (numba-cuda 0.30
 what has been checked: more than some models need for a token. Here numba only compiles, and arguments are written into
 one array as the kernel expects them, in about 10 µs.
 
-    load(kernel, signature, device)                            the compiled function, once per signature and device
-    launch(function, blocks, threads, stream, values)          on a stream, in whatever thread
+    load(kernel, signature, device)         the compiled function, once per signature and device
+    pack(values)                            arguments
+    launch(functions, stream, packed)       on a stream, in whatever thread
 
 Three things are private to numba, and are only used here: where a compiled kernel keeps its function, that an array is
 passed as (0, 0, size, item size, address, shape, strides in bytes), and a scalar as itself. If `load` does not find the
@@ -19,10 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["Function", "launch", "load"]
-
-FULL = (1 << 64) - 1
+__all__ = ["Function", "launch", "load", "pack"]
 
 
 @dataclass(frozen=True)
@@ -49,24 +49,29 @@ def load(kernel: Any, signature: tuple[Any, ...], device: int) -> Function | Non
     return Function(code, context)
 
 
-def launch(function: Function, blocks: tuple[int, int], threads: int, stream: int, values: Sequence[int]) -> None:
-    """Launch a function on a stream of its device.
+def pack(values: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return arguments, arrays as seven or more values of 64 bits (see above), and their addresses: for `launch`."""
+    slots = np.array(values, np.int64)
+    first = slots.ctypes.data
+    return slots, np.arange(first, first + 8 * len(slots), 8)
 
-    values: arguments as 64 bits each, arrays as seven or more of them (see above). The context is set for this call,
-    since a thread that has not used the device has none.
+
+def launch(
+    functions: Sequence[tuple[Function, tuple[int, int], int]],
+    stream: int,
+    packed: tuple[NDArray[np.int64], NDArray[np.int64]],
+) -> None:
+    """Launch (function, blocks, threads) one after the other on a stream of their device, with the same arguments.
+
+    The context is set for this call, since a thread that has not used the device has none.
     """
     from cuda.bindings import driver
 
-    slots = np.array([value & FULL for value in values], np.uint64)
-    first = slots.ctypes.data
-    places = np.arange(first, first + 8 * len(slots), 8, np.uint64)
-    check(driver.cuCtxPushCurrent(function.context))
+    places = packed[1].ctypes.data
+    check(driver.cuCtxPushCurrent(functions[0][0].context))
     try:
-        check(
-            driver.cuLaunchKernel(
-                function.code, blocks[0], blocks[1], 1, threads, 1, 1, 0, stream, places.ctypes.data, 0
-            )
-        )
+        for function, (x, y), threads in functions:
+            check(driver.cuLaunchKernel(function.code, x, y, 1, threads, 1, 1, 0, stream, places, 0))
     finally:
         check(driver.cuCtxPopCurrent())
 

@@ -35,10 +35,9 @@ from .cuda_arguments import (
     MOST_CHUNKS,
     THREADS,
     TURNS,
-    allows,
     compute_mass,
     find_bests,
-    load_logit,
+    load_tokens,
     open_row,
     read_choice,
     sum_chunks,
@@ -60,22 +59,22 @@ def find_bests_of_chunks(rows: Any, parameters: Any, work: Any, results: Any) ->
     """Write the ranks of the best tokens of each chunk, and clear the histograms. Blocks: [B, chunks]."""
     scratch = cuda.shared.array(THREADS, np.int64)
     thread, row, chunk = cuda.threadIdx.x, cuda.blockIdx.x, cuda.blockIdx.y
-    start, at, limit = open_row(rows, row)
-    best, top, best_token, top_token = EXCLUDED, EXCLUDED, np.int64(-1), np.int64(-1)
-    has_nan = 0
+    values = cuda.local.array(TURNS, np.float32)
+    first = np.int64(chunk) * TURNS * THREADS + thread
+    allowed = load_tokens(rows, open_row(rows, row), first, THREADS, values)
+    best, top, best_turn, top_turn, has_nan = EXCLUDED, EXCLUDED, -1, -1, 0
     for turn in range(TURNS):
-        token = (np.int64(chunk) * TURNS + turn) * THREADS + thread
-        value = load_logit(rows, start, token)
-        if token < rows.width:
-            if not value < INFINITY:
-                has_nan = 1
-            if value > top:
-                top, top_token = value, token
-            if value > best and allows(rows, at, limit, token):
-                best, best_token = value, token
+        value = values[turn]
+        if not value < INFINITY:
+            has_nan = 1
+        if value > top:
+            top, top_turn = value, turn
+        if value > best and (allowed >> turn) & 1 != 0:
+            best, best_turn = value, turn
     has_nan = cuda.syncthreads_or(has_nan)
-    best_rank = block_max(rank_of(best, best_token) if best_token >= 0 else np.int64(-1), scratch)
-    top_rank = block_max(rank_of(top, top_token) if top_token >= 0 else np.int64(-1), scratch)
+    none = np.int64(-1)
+    best_rank = block_max(rank_of(best, first + best_turn * THREADS) if best_turn >= 0 else none, scratch)
+    top_rank = block_max(rank_of(top, first + top_turn * THREADS) if top_turn >= 0 else none, scratch)
     if thread == 0:
         work.bests[row, chunk] = best_rank
         work.tops[row, chunk] = BROKEN if has_nan != 0 else top_rank
@@ -99,30 +98,33 @@ def add_masses(rows: Any, parameters: Any, work: Any, results: Any) -> None:
     if not is_valid or best_rank < 0 or top_rank >= BROKEN:
         return
     best, top = value_at(best_rank >> ID_BITS), value_at(top_rank >> ID_BITS)
-    start, at, limit = open_row(rows, row)
     cuts = most > 0 or share < 1
     if cuts:
         for i in range(thread, BINS, THREADS):
             counts[i] = 0
             masses[i] = 0
         cuda.syncthreads()
+    values = cuda.local.array(TURNS, np.float32)
+    first = np.int64(chunk) * TURNS * THREADS + thread
+    allowed = load_tokens(rows, open_row(rows, row), first, THREADS, values)
     full, feasible, mass_of_last, number_of_last = np.int64(0), np.int64(0), np.int64(0), 0
     for turn in range(TURNS):
-        token = (np.int64(chunk) * TURNS + turn) * THREADS + thread
-        value = load_logit(rows, start, token)
-        if token < rows.width and value > EXCLUDED:
-            full += compute_mass(value, top, warmth)
-            if allows(rows, at, limit, token):
+        value, mass = values[turn], np.int64(0)
+        if value > EXCLUDED:
+            mass = compute_mass(value, top, warmth)
+            full += mass
+        if (allowed >> turn) & 1 != 0:
+            if best != top:
                 mass = compute_mass(value, best, warmth)
-                feasible += mass
-                if cuts:
-                    which = bin_of(value, best, warmth * STEPS_PER_NAT)
-                    if which == BINS - 1:  # most tokens: added once per thread, to avoid contention
-                        number_of_last += 1
-                        mass_of_last += mass
-                    else:
-                        cuda.atomic.add(counts, which, 1)
-                        cuda.atomic.add(masses, which, mass)
+            feasible += mass
+            if cuts:
+                which = bin_of(value, best, warmth * STEPS_PER_NAT)
+                if which == BINS - 1:  # most tokens: added once per thread, to avoid contention
+                    number_of_last += 1
+                    mass_of_last += mass
+                else:
+                    cuda.atomic.add(counts, which, 1)
+                    cuda.atomic.add(masses, which, mass)
     full, feasible = block_sum(full, scratch), block_sum(feasible, scratch)
     if thread == 0:
         work.full[row, chunk] = full
@@ -138,12 +140,9 @@ def add_masses(rows: Any, parameters: Any, work: Any, results: Any) -> None:
 
 
 @device
-def compute_kept_mass(rows: Any, place: Any, token: Any, best: Any, warmth: Any, cutoff: Any, coldest: Any) -> Any:
-    """Return the integer mass of a token, 0 if it is not allowed or the cut removes it. place: of `open_row`."""
-    if not allows(rows, place[1], place[2], token):
-        return np.int64(0)
-    value = load_logit(rows, place[0], token)
-    if not value > EXCLUDED or rank_of(value, token) < cutoff or (value - best) * warmth < coldest:
+def compute_kept_mass(value: Any, token: Any, best: Any, warmth: Any, cutoff: Any, coldest: Any) -> Any:
+    """Return the integer mass of an allowed token, 0 if the cut removes it."""
+    if rank_of(value, token) < cutoff or (value - best) * warmth < coldest:
         return np.int64(0)
     return compute_mass(value, best, warmth)
 
@@ -164,11 +163,13 @@ def keep_masses(rows: Any, parameters: Any, work: Any, results: Any) -> None:
     if not is_valid or best_rank < 0 or top_rank >= BROKEN:
         return
     best, cutoff, coldest = value_at(best_rank >> ID_BITS), work.cutoffs[row], find_coldest(floor)
-    place = open_row(rows, row)
+    values = cuda.local.array(TURNS, np.float32)
+    first = np.int64(chunk) * TURNS * THREADS + thread
+    allowed = load_tokens(rows, open_row(rows, row), first, THREADS, values)
     mass = np.int64(0)
     for turn in range(TURNS):
-        token = (np.int64(chunk) * TURNS + turn) * THREADS + thread
-        mass += compute_kept_mass(rows, place, token, best, warmth, cutoff, coldest)
+        if (allowed >> turn) & 1 != 0:
+            mass += compute_kept_mass(values[turn], first + turn * THREADS, best, warmth, cutoff, coldest)
     mass = block_sum(mass, scratch)
     if thread == 0:
         work.kept[row, chunk] = mass
@@ -217,19 +218,22 @@ def draw(rows: Any, parameters: Any, work: Any, results: Any) -> None:
             chosen += 1
         found[0], found[1], found[2] = chosen, target, total
     cuda.syncthreads()
-    place = open_row(rows, row)
     cutoff, coldest = work.cutoffs[row] if is_cut else np.int64(0), find_coldest(floor)
+    values = cuda.local.array(TURNS, np.float32)
+    masses = cuda.local.array(TURNS, np.int64)
     first = (found[0] * THREADS + thread) * TURNS  # here a thread has adjacent tokens, so that they are in order
+    allowed = load_tokens(rows, open_row(rows, row), first, 1, values)
     own = np.int64(0)
     for turn in range(TURNS):
-        own += compute_kept_mass(rows, place, first + turn, best, warmth, cutoff, coldest)
+        masses[turn] = 0
+        if (allowed >> turn) & 1 != 0:
+            masses[turn] = compute_kept_mass(values[turn], first + turn, best, warmth, cutoff, coldest)
+        own += masses[turn]
     before, _ = block_prefix(own, scratch)
     if before <= found[1] < before + own:
-        target, token = found[1] - before, first
-        mass = compute_kept_mass(rows, place, token, best, warmth, cutoff, coldest)
-        while target >= mass:
-            target -= mass
-            token += 1
-            mass = compute_kept_mass(rows, place, token, best, warmth, cutoff, coldest)
-        results.tokens[row] = token
-        results.logprobs[row] = math.log(np.float64(mass)) - math.log(np.float64(found[2]))
+        target, turn = found[1] - before, 0
+        while target >= masses[turn]:
+            target -= masses[turn]
+            turn += 1
+        results.tokens[row] = first + turn
+        results.logprobs[row] = math.log(np.float64(masses[turn])) - math.log(np.float64(found[2]))
