@@ -57,7 +57,9 @@ def batch(rng: np.random.Generator, width: int, dtype: torch.dtype, rows: int) -
     return logits, logits.float().numpy()
 
 
-@pytest.mark.parametrize(("width", "dtype"), [(7, TYPES[0]), (40, TYPES[1]), (40, TYPES[2]), (100, TYPES[0])])
+@pytest.mark.parametrize(
+    ("width", "dtype"), [(7, TYPES[0]), (40, TYPES[1]), (40, TYPES[2]), (100, TYPES[0]), (700, TYPES[0])]
+)
 def test_draws_are_those_of_the_reference(width: int, dtype: torch.dtype, device: str) -> None:
     """For given seeds and steps the very same token, its log-probability and the mask's mass; ties by token id."""
     rng = np.random.default_rng(width)

@@ -49,7 +49,7 @@ def signatures() -> dict[str, tuple[object, tuple[object, ...], int]]:
             device_masks.THREADS,
         )
         sampling = (
-            types.NamedTuple((row, N, N, N, W, N, N, W), cuda_arguments.Rows),
+            types.NamedTuple((row, N, N, N, W, N, N, W, N), cuda_arguments.Rows),
             types.NamedTuple((F, W, F, F, Q, Q, f, w, f, f, N, N), cuda_arguments.Parameters),
             types.NamedTuple((LONGS, LONGS, LONGS, LONGS, LONGS, TABLE, LONGS, LONGS, W, Q), cuda_arguments.Workspace),
             types.NamedTuple((W, D, D), cuda_arguments.Results),

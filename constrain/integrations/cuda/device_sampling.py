@@ -17,7 +17,7 @@ from ...kernels.cuda.cuda_arguments import (
     Results,
     Rows,
     Workspace,
-    count_chunks,
+    divide_rows,
 )  # fmt: skip
 from ...kernels.cuda.cuda_cut import cut, gather
 from ...kernels.cuda.cuda_sample import add_masses, draw, find_bests_of_chunks, keep_masses
@@ -116,23 +116,24 @@ def mask_softmax_sample(
         per_row(seeds, torch.int64, rows, "seeds"), per_row(steps, torch.int64, rows, "steps"),
     ]  # fmt: skip
     cuts = not all(isinstance(one, (int, float)) and one == off for one, off in ((top_k, 0), (top_p, 1), (min_p, 0)))
+    chunks, parts = divide_rows(count, rows.width)
     arguments = (
-        Rows(rows.bits, rows.stride, rows.width, rows.kind, *packed),
+        Rows(rows.bits, rows.stride, rows.width, rows.kind, *packed, parts),
         Parameters(*(values for values, _ in parameters), *(one for _, one in parameters)),
-        make_workspace(rows, cuts),
+        make_workspace(rows, chunks, cuts),
         Results(*out),
     )
-    chunks, alone = (count, count_chunks(rows.width)), (count, 1)
-    kernels = [(find_bests_of_chunks, chunks, THREADS), (add_masses, chunks, THREADS)]
+    grid, alone = (count, chunks), (count, 1)
+    kernels = [(find_bests_of_chunks, grid, THREADS), (add_masses, grid, THREADS)]
     if cuts:
-        kernels += [(gather, chunks, THREADS), (cut, alone, THREADS), (keep_masses, chunks, THREADS)]
+        kernels += [(gather, grid, THREADS), (cut, alone, THREADS), (keep_masses, grid, THREADS)]
     launch_kernels([*kernels, (draw, alone, THREADS)], arguments, types_of=rows.dtype)
     return out
 
 
-def make_workspace(rows: LogitRows, cuts: bool) -> Workspace:
+def make_workspace(rows: LogitRows, chunks: int, cuts: bool) -> Workspace:
     """Return memory for the kernels; with cuts for their histograms and candidates too."""
-    layout, size = lay_out(rows.count, count_chunks(rows.width), cuts)
+    layout, size = lay_out(rows.count, chunks, cuts)
     memory = torch.empty(size, dtype=torch.int64, device=rows.device)
     return Workspace(*(Flat(memory, dtype, shape, offset) for dtype, shape, offset in layout))
 

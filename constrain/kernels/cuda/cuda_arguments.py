@@ -3,8 +3,10 @@
     rows        logits and masks          parameters  temperature, top-k, ...: of each row, or of all
     work        memory between kernels    results     what is drawn
 
-A row is divided into chunks of CHUNK tokens, each of which is a block of THREADS threads; `row` and `chunk` are the
-block's place in the grid, [B, chunks].
+A row is divided into chunks, each of which is a block of THREADS threads; `row` and `chunk` are its place in the grid,
+[B, chunks]. A chunk is `parts` times STRIDE tokens: one part where there are few rows, so that they occupy the
+whole card, and more where there are many, since what a block does before and after its tokens costs as much as some
+thousand of them. No result depends on it.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ from .cuda_order import value_of
 from .cuda_rows import EXCLUDED, compute_limit, find_mask, pick
 
 __all__ = [
-    "BINS", "BROKEN", "CHUNK", "MOST_CANDIDATES", "MOST_CHUNKS", "THREADS", "TURNS", "Parameters", "Results", "Rows",
-    "Workspace", "allows", "compute_mass", "count_chunks", "find_bests", "load_logit",
+    "BINS", "BROKEN", "STRIDE", "MOST_CANDIDATES", "MOST_CHUNKS", "THREADS", "TURNS", "Parameters", "Results", "Rows",
+    "Workspace", "allows", "compute_mass", "divide_rows", "find_bests", "load_logit",
     "load_tokens", "open_row", "read_choice",
     "sum_chunks",
 ]  # fmt: skip
@@ -29,8 +31,10 @@ __all__ = [
 THREADS = 4 if SIMULATED else 256
 """Threads of a block, a power of 2. In the simulator they run on the host, so there are few."""
 TURNS = 16 if SIMULATED else 8
-"""Tokens of a chunk that a thread looks at, THREADS apart: adjacent threads load adjacent tokens."""
-CHUNK = THREADS * TURNS
+"""Tokens that a thread loads at once, THREADS apart: adjacent threads load adjacent tokens."""
+STRIDE = THREADS * TURNS
+ENOUGH_BLOCKS, MOST_PARTS = (8, 4) if SIMULATED else (600, 16)
+"""Blocks that occupy a large card, of 132 multiprocessors; most parts of a chunk."""
 MOST_CHUNKS = 256
 """Most chunks of a row on a GPU: 2^19 tokens."""
 BINS = 256
@@ -50,7 +54,7 @@ class Rows(NamedTuple):
     """Logits and masks.
 
     logits: int32 or int16, flat; stride, width: elements from row to row, tokens of a row (< 2^19); kind: float format.
-    bits: int32 [masks * words]; sources: int32, see `find_mask`.
+    bits: int32 [masks * words]; sources: int32, see `find_mask`. parts: of a chunk.
     """
 
     logits: Any
@@ -61,6 +65,7 @@ class Rows(NamedTuple):
     words: Any
     masks: Any
     sources: Any
+    parts: Any
 
 
 class Parameters(NamedTuple):
@@ -116,9 +121,11 @@ class Results(NamedTuple):
     logmasses: Any
 
 
-def count_chunks(width: int) -> int:
-    """Return the number of chunks of a row of `width` tokens."""
-    return -(-width // CHUNK)
+def divide_rows(count: int, width: int) -> tuple[int, int]:
+    """Return (chunks of a row, parts of a chunk) for `count` rows of `width` tokens."""
+    strides = -(-width // STRIDE)
+    parts = max(1, min(MOST_PARTS, strides, count * strides // ENOUGH_BLOCKS))
+    return -(-strides // parts), parts
 
 
 @device

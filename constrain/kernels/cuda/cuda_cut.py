@@ -20,6 +20,7 @@ from .cuda_arguments import (
     BINS,
     BROKEN,
     MOST_CANDIDATES,
+    STRIDE,
     THREADS,
     TURNS,
     allows,
@@ -135,15 +136,16 @@ def gather(rows: Any, parameters: Any, work: Any, results: Any) -> None:
     if where != PREFIX and where != BIN:
         return
     best = value_at(best_rank >> ID_BITS)
-    values = cuda.local.array(TURNS, np.float32)
-    first = np.int64(chunk) * TURNS * THREADS + thread
-    allowed = load_tokens(rows, open_row(rows, row), first, THREADS, values)
-    for turn in range(TURNS):
-        if (allowed >> turn) & 1 != 0:
-            bin_of_token = bin_of(values[turn], best, warmth * STEPS_PER_NAT)
-            if bin_of_token == which or (where == PREFIX and bin_of_token < which):
-                place = cuda.atomic.add(work.found, row, 1)
-                work.candidates[row, place] = rank_of(values[turn], first + turn * THREADS)
+    values, place = cuda.local.array(TURNS, np.float32), open_row(rows, row)
+    for part in range(rows.parts):
+        first = (np.int64(chunk) * rows.parts + part) * STRIDE + thread
+        allowed = load_tokens(rows, place, first, THREADS, values)
+        for turn in range(TURNS):
+            if (allowed >> turn) & 1 != 0:
+                bin_of_token = bin_of(values[turn], best, warmth * STEPS_PER_NAT)
+                if bin_of_token == which or (where == PREFIX and bin_of_token < which):
+                    rank = rank_of(values[turn], first + turn * THREADS)
+                    work.candidates[row, cuda.atomic.add(work.found, row, 1)] = rank
 
 
 @device

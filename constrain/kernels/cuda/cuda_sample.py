@@ -33,6 +33,7 @@ from .cuda_arguments import (
     BINS,
     BROKEN,
     MOST_CHUNKS,
+    STRIDE,
     THREADS,
     TURNS,
     compute_mass,
@@ -59,22 +60,23 @@ def find_bests_of_chunks(rows: Any, parameters: Any, work: Any, results: Any) ->
     """Write the ranks of the best tokens of each chunk, and clear the histograms. Blocks: [B, chunks]."""
     scratch = cuda.shared.array(THREADS, np.int64)
     thread, row, chunk = cuda.threadIdx.x, cuda.blockIdx.x, cuda.blockIdx.y
-    values = cuda.local.array(TURNS, np.float32)
-    first = np.int64(chunk) * TURNS * THREADS + thread
-    allowed = load_tokens(rows, open_row(rows, row), first, THREADS, values)
-    best, top, best_turn, top_turn, has_nan = EXCLUDED, EXCLUDED, -1, -1, 0
-    for turn in range(TURNS):
-        value = values[turn]
-        if not value < INFINITY:
-            has_nan = 1
-        if value > top:
-            top, top_turn = value, turn
-        if value > best and (allowed >> turn) & 1 != 0:
-            best, best_turn = value, turn
+    values, place = cuda.local.array(TURNS, np.float32), open_row(rows, row)
+    best, top, best_token, top_token, has_nan = EXCLUDED, EXCLUDED, np.int64(-1), np.int64(-1), 0
+    for part in range(rows.parts):
+        first = (np.int64(chunk) * rows.parts + part) * STRIDE + thread
+        allowed = load_tokens(rows, place, first, THREADS, values)
+        for turn in range(TURNS):
+            value = values[turn]
+            if not value < INFINITY:
+                has_nan = 1
+            if value > top:
+                top, top_token = value, first + turn * THREADS
+            if value > best and (allowed >> turn) & 1 != 0:
+                best, best_token = value, first + turn * THREADS
     has_nan = cuda.syncthreads_or(has_nan)
     none = np.int64(-1)
-    best_rank = block_max(rank_of(best, first + best_turn * THREADS) if best_turn >= 0 else none, scratch)
-    top_rank = block_max(rank_of(top, first + top_turn * THREADS) if top_turn >= 0 else none, scratch)
+    best_rank = block_max(rank_of(best, best_token) if best_token >= 0 else none, scratch)
+    top_rank = block_max(rank_of(top, top_token) if top_token >= 0 else none, scratch)
     if thread == 0:
         work.bests[row, chunk] = best_rank
         work.tops[row, chunk] = BROKEN if has_nan != 0 else top_rank
@@ -104,27 +106,28 @@ def add_masses(rows: Any, parameters: Any, work: Any, results: Any) -> None:
             counts[i] = 0
             masses[i] = 0
         cuda.syncthreads()
-    values = cuda.local.array(TURNS, np.float32)
-    first = np.int64(chunk) * TURNS * THREADS + thread
-    allowed = load_tokens(rows, open_row(rows, row), first, THREADS, values)
+    values, place = cuda.local.array(TURNS, np.float32), open_row(rows, row)
     full, feasible, mass_of_last, number_of_last = np.int64(0), np.int64(0), np.int64(0), 0
-    for turn in range(TURNS):
-        value, mass = values[turn], np.int64(0)
-        if value > EXCLUDED:
-            mass = compute_mass(value, top, warmth)
-            full += mass
-        if (allowed >> turn) & 1 != 0:
-            if best != top:
-                mass = compute_mass(value, best, warmth)
-            feasible += mass
-            if cuts:
-                which = bin_of(value, best, warmth * STEPS_PER_NAT)
-                if which == BINS - 1:  # most tokens: added once per thread, to avoid contention
-                    number_of_last += 1
-                    mass_of_last += mass
-                else:
-                    cuda.atomic.add(counts, which, 1)
-                    cuda.atomic.add(masses, which, mass)
+    for part in range(rows.parts):
+        first = (np.int64(chunk) * rows.parts + part) * STRIDE + thread
+        allowed = load_tokens(rows, place, first, THREADS, values)
+        for turn in range(TURNS):
+            value, mass = values[turn], np.int64(0)
+            if value > EXCLUDED:
+                mass = compute_mass(value, top, warmth)
+                full += mass
+            if (allowed >> turn) & 1 != 0:
+                if best != top:
+                    mass = compute_mass(value, best, warmth)
+                feasible += mass
+                if cuts:
+                    which = bin_of(value, best, warmth * STEPS_PER_NAT)
+                    if which == BINS - 1:  # most tokens: added once per thread, to avoid contention
+                        number_of_last += 1
+                        mass_of_last += mass
+                    else:
+                        cuda.atomic.add(counts, which, 1)
+                        cuda.atomic.add(masses, which, mass)
     full, feasible = block_sum(full, scratch), block_sum(feasible, scratch)
     if thread == 0:
         work.full[row, chunk] = full
@@ -163,13 +166,14 @@ def keep_masses(rows: Any, parameters: Any, work: Any, results: Any) -> None:
     if not is_valid or best_rank < 0 or top_rank >= BROKEN:
         return
     best, cutoff, coldest = value_at(best_rank >> ID_BITS), work.cutoffs[row], find_coldest(floor)
-    values = cuda.local.array(TURNS, np.float32)
-    first = np.int64(chunk) * TURNS * THREADS + thread
-    allowed = load_tokens(rows, open_row(rows, row), first, THREADS, values)
+    values, place = cuda.local.array(TURNS, np.float32), open_row(rows, row)
     mass = np.int64(0)
-    for turn in range(TURNS):
-        if (allowed >> turn) & 1 != 0:
-            mass += compute_kept_mass(values[turn], first + turn * THREADS, best, warmth, cutoff, coldest)
+    for part in range(rows.parts):
+        first = (np.int64(chunk) * rows.parts + part) * STRIDE + thread
+        allowed = load_tokens(rows, place, first, THREADS, values)
+        for turn in range(TURNS):
+            if (allowed >> turn) & 1 != 0:
+                mass += compute_kept_mass(values[turn], first + turn * THREADS, best, warmth, cutoff, coldest)
     mass = block_sum(mass, scratch)
     if thread == 0:
         work.kept[row, chunk] = mass
@@ -219,21 +223,28 @@ def draw(rows: Any, parameters: Any, work: Any, results: Any) -> None:
         found[0], found[1], found[2] = chosen, target, total
     cuda.syncthreads()
     cutoff, coldest = work.cutoffs[row] if is_cut else np.int64(0), find_coldest(floor)
-    values = cuda.local.array(TURNS, np.float32)
+    values, place = cuda.local.array(TURNS, np.float32), open_row(rows, row)
     masses = cuda.local.array(TURNS, np.int64)
-    first = (found[0] * THREADS + thread) * TURNS  # here a thread has adjacent tokens, so that they are in order
-    allowed = load_tokens(rows, open_row(rows, row), first, 1, values)
-    own = np.int64(0)
-    for turn in range(TURNS):
-        masses[turn] = 0
-        if (allowed >> turn) & 1 != 0:
-            masses[turn] = compute_kept_mass(values[turn], first + turn, best, warmth, cutoff, coldest)
-        own += masses[turn]
-    before, _ = block_prefix(own, scratch)
-    if before <= found[1] < before + own:
-        target, turn = found[1] - before, 0
-        while target >= masses[turn]:
-            target -= masses[turn]
-            turn += 1
-        results.tokens[row] = first + turn
-        results.logprobs[row] = math.log(np.float64(masses[turn])) - math.log(np.float64(found[2]))
+    passed, target = np.int64(0), found[1]
+    for part in range(rows.parts):
+        # Here a thread has adjacent tokens, so that threads are in the order of their tokens.
+        first = (found[0] * rows.parts + part) * STRIDE + np.int64(thread) * TURNS
+        allowed = load_tokens(rows, place, first, 1, values)
+        own = np.int64(0)
+        for turn in range(TURNS):
+            masses[turn] = 0
+            if (allowed >> turn) & 1 != 0:
+                masses[turn] = compute_kept_mass(values[turn], first + turn, best, warmth, cutoff, coldest)
+            own += masses[turn]
+        before, total = block_prefix(own, scratch)
+        before += passed
+        if before <= target < before + own:
+            left, turn = target - before, 0
+            while left >= masses[turn]:
+                left -= masses[turn]
+                turn += 1
+            results.tokens[row] = first + turn
+            results.logprobs[row] = math.log(np.float64(masses[turn])) - math.log(np.float64(found[2]))
+        passed += total
+        if passed > target:
+            return
