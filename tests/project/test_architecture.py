@@ -27,7 +27,7 @@ LAYERS: dict[str, set[str]] = {
     # package: third parties that it may import; it may import the packages before it
     "base": set(),
     "cache": {"numpy"},
-    "kernels": {"numpy", "numba", "llvmlite"},
+    "kernels": {"numpy", "numba", "llvmlite", "cuda"},
     "automata": {"numpy"},
     "lalr": {"numpy"},
     "grammar": {"numpy"},
