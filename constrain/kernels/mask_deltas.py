@@ -1,9 +1,10 @@
-"""Mask deltas: a mask is stored as the few tokens in which it differs from a prepared row (kernels).
+"""Mask deltas: a mask is stored as the few words in which it differs from a prepared row (kernels).
 
 Most masks are nearly a row (inside a string: what stays inside it) or nearly empty (a few tokens along a key). A delta
-is (row or NO_ROW, n, next, the n tokens whose bits are flipped); a mask unlike both is stored in full: (FULL_MASK, 0,
-next, its words). Restoring a mask copies 16 KB and flips some bits, however long the first walk took. Sets are many and
-their masks few, so equal ones are stored once: `next` chains the records of a bucket of MASK_HASH.
+is (row or NO_ROW, n, next, n pairs of a word of the mask and its bits that are flipped); a mask unlike both is stored in
+full: (FULL_MASK, 0, next, its words). Restoring a mask copies 16 KB and flips some bits, however long the first walk
+took. Sets are many and their masks few, so equal ones are stored once: `next` chains the records of a bucket of
+MASK_HASH.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 from .context_layout import ARGUMENT, FULL, HEAD, MASK_HASH, MASKS, N_MASKS, ROWS, STATUS, T_WORDS, TABLE
-from .context_views import at, lowest_bit, size, view
+from .context_views import address, at, load_pair, size, view
 from .interned_names import mix_hash
-from .jit.compilation import kernel
+from .jit.compilation import inlined, kernel
 from .record_layout import MASK_BASE, MASK_COUNT, MASK_HEAD, MASK_NEXT, MOST_MASKS
 
 NO_ROW = -1
@@ -21,6 +22,8 @@ FULL_MASK = -2
 NOT_STORED = -2
 BLOCK_WORDS = 16
 """Words that are compared together."""
+PAIR_WORDS = 2
+"""Words of a delta per word of the mask."""
 
 
 @kernel("int64(int64, int64, int64)")
@@ -36,8 +39,9 @@ def apply_delta(c: Any, delta: Any, out: Any) -> Any:
         source = masks if base == FULL_MASK else view(c, ROWS)
         for w in range(words):
             mask[w] = source[first + w]
-    for k in range(delta + MASK_HEAD, delta + MASK_HEAD + n):
-        mask[masks[k] >> 5] ^= 1 << (masks[k] & 31)
+    first = delta + MASK_HEAD
+    for k in range(n):
+        mask[masks[first + PAIR_WORDS * k]] ^= masks[first + PAIR_WORDS * k + 1]
     return 0
 
 
@@ -57,7 +61,7 @@ def intern_delta(c: Any, base: Any, n: Any) -> Any:
     elif n > 0:
         h = mix_hash(mix_hash(mix_hash(h, masks[first]), masks[first + n // 2]), masks[first + n - 1])
     h &= size(c, MASK_HASH) - 1
-    count = 0 if base == FULL_MASK else n
+    count = 0 if base == FULL_MASK else n // PAIR_WORDS
     known = buckets[h] + 0
     while known > 0:
         is_equal = masks[known + MASK_BASE] == base and masks[known + MASK_COUNT] == count
@@ -74,6 +78,24 @@ def intern_delta(c: Any, base: Any, n: Any) -> Any:
     return delta
 
 
+@inlined("int64(int64, int64, int64)")
+def is_changed(mask: Any, row: Any, n: Any) -> Any:
+    """Return bits that are 0 if n pairs of words from addresses `mask` and `row` on are equal."""
+    first, second, changed = at(mask), at(row), 0
+    for k in range(n):
+        changed |= load_pair(first, 2 * k) ^ load_pair(second, 2 * k)
+    return changed
+
+
+@inlined("int64(int64, int64)")
+def is_filled(mask: Any, n: Any) -> Any:
+    """Return bits that are 0 if n pairs of words from address `mask` on are 0."""
+    words, filled = at(mask), 0
+    for k in range(n):
+        filled |= load_pair(words, 2 * k)
+    return filled
+
+
 @kernel("int64(int64, int64, int64, int64)")
 def store_delta(c: Any, base: Any, out: Any, parsed: Any) -> Any:
     """Store the mask at address `out` as a delta to row `base` (or NO_ROW).
@@ -82,32 +104,30 @@ def store_delta(c: Any, base: Any, out: Any, parsed: Any) -> Any:
 
     Return its offset, -1 to request more space, or NOT_STORED.
     """
-    head, masks, mask, rows = view(c, HEAD), view(c, MASKS), at(out), view(c, ROWS)
+    head, masks, mask = view(c, HEAD), view(c, MASKS), at(out)
     words, start = view(c, TABLE)[T_WORDS] + 0, head[N_MASKS] + MASK_HEAD
     if start + words > size(c, MASKS):
         if parsed and size(c, MASKS) < MOST_MASKS * words:
             head[STATUS], head[ARGUMENT] = FULL, MASKS
             return -1
         return NOT_STORED
-    n, first, w = start, max(base, 0) * words, 0
+    row = address(c, ROWS) + 4 * words * max(base, 0)
+    bits, n, w = at(row), start, 0
     while w < words:
-        stop, changed = min(w + BLOCK_WORDS, words), 0
-        if base == NO_ROW:
-            for i in range(w, stop):
-                changed |= mask[i]
-        else:
-            for i in range(w, stop):
-                changed |= mask[i] ^ rows[first + i]
+        stop = min(w + BLOCK_WORDS, words)
+        changed = 1  # the last words are compared one by one
+        if stop == w + BLOCK_WORDS and base == NO_ROW:
+            changed = is_filled(out + 4 * w, BLOCK_WORDS // 2)
+        elif stop == w + BLOCK_WORDS:
+            changed = is_changed(out + 4 * w, row + 4 * w, BLOCK_WORDS // 2)
         if changed:
-            if n + 32 * BLOCK_WORDS > start + words:  # the delta would be no shorter than the mask
+            if n + PAIR_WORDS * BLOCK_WORDS > start + words:  # the delta would be no shorter than the mask
                 for i in range(words):
                     masks[start + i] = mask[i]
                 return intern_delta(c, FULL_MASK, words)
             for i in range(w, stop):
-                bits = (mask[i] if base == NO_ROW else mask[i] ^ rows[first + i]) & 0xFFFFFFFF
-                while bits:
-                    masks[n] = 32 * i + lowest_bit(bits)
-                    bits &= bits - 1
-                    n += 1
+                flipped = mask[i] + 0 if base == NO_ROW else mask[i] ^ bits[i]
+                masks[n], masks[n + 1] = i, flipped
+                n += PAIR_WORDS if flipped else 0
         w = stop
     return intern_delta(c, base, n - start)

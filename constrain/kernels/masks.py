@@ -158,11 +158,12 @@ def fill_mask(c: Any, s: Any, out: Any) -> Any:
         return -1
     if head[N_QUESTIONS] > 0:
         return request(c, NEED_ANSWERS, 0)
-    allowed = 0
-    for w in range(words):
-        allowed |= mask[w]
-    if allowed == 0 and flags & IS_ACCEPTING == 0 and head[MAY_LACK] == 0:
-        return request(c, STUCK, 0)
+    if flags & IS_ACCEPTING == 0 and head[MAY_LACK] == 0:
+        w = 0
+        while w < words and mask[w] == 0:
+            w += 1
+        if w == words:
+            return request(c, STUCK, 0)
     if flags & IS_MEMBER:  # the text of the member makes the set unique: it never recurs
         return 0
     delta = store_delta(c, base, out, parsed)
