@@ -26,6 +26,8 @@
     growth             rehashing of the tables of a state cache
     automata_layout automata_records minimal_automata automaton_products automaton_subsets automaton_lengths
                        automata over classes of characters: minimised, combined, repeated, measured
+    digit_request_layout digit_tables
+                       the automaton of numbers between bounds
     logits             masks applied to the logits of a model
     draws              one row of logits under a mask: sums, and random tokens
     cuda/              kernels for NVIDIA cards

@@ -88,4 +88,7 @@ concatenate_automata: Callable[[Array, Array, Array, Array, int], int] = find_fu
 repeat_automaton: Callable[[Array, Array, Array, int, int, int], int] = find_function(
     "automaton_subsets.repeat_automaton"
 )
+explore_digits: Callable[[Array, Array, Array, int], int] = find_function(
+    "digit_tables.explore_digits"
+)  # int32, int32, int64
 measure_lengths: Callable[[Array, Array, Array], int] = find_function("automaton_lengths.measure_lengths")

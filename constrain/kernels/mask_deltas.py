@@ -1,8 +1,8 @@
 """Mask deltas: a mask is stored as the few words in which it differs from a prepared row (kernels).
 
 Most masks are nearly a row (inside a string: what stays inside it) or nearly empty (a few tokens along a key). A delta
-is (row or NO_ROW, n, next, n pairs of a word of the mask and its bits that are flipped); a mask unlike both is stored in
-full: (FULL_MASK, 0, next, its words). Restoring a mask copies 16 KB and flips some bits, however long the first walk
+is (row or NO_ROW, n, next, n pairs of a word of the mask and its bits that are flipped); a mask unlike both is stored
+in full: (FULL_MASK, 0, next, its words). Restoring a mask copies 16 KB and flips some bits, however long the first walk
 took. Sets are many and their masks few, so equal ones are stored once: `next` chains the records of a bucket of
 MASK_HASH.
 """
