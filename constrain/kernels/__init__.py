@@ -21,6 +21,7 @@
     matcher_calls      the calls of a Matcher at every token, for one position or many
     object_request_layout object_writer
                        the code of an object, written at once
+    near_calls         the rules that a rule begins with
     document_scan_layout document_scan
                        the text of a schema document, judged at once
     growth             rehashing of the tables of a state cache

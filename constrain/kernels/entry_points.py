@@ -25,6 +25,7 @@ count_levels: Callable[[Array], int] = find_function("document_scan.count_levels
 scan_document: Callable[[Array, Array, Array, Array], int] = find_function(
     "document_scan.scan_document"
 )  # uint8, uint8, int64, int64
+list_near_calls: Callable[[Array, int, Array], int] = find_function("near_calls.list_near_calls")  # int32, int32
 write_object: Callable[[Array, Array, Array], int] = find_function("object_writer.write_object")  # int32, uint8, int32
 
 # ---- a position of a Matcher, or many
