@@ -12,16 +12,14 @@ from __future__ import annotations
 from typing import Any
 
 from .context_layout import ARGUMENT, FULL, HEAD, MASK_HASH, MASKS, N_MASKS, ROWS, STATUS, T_WORDS, TABLE
-from .context_views import address, at, load_pair, size, view
+from .context_views import COMPARED, address, at, find_changed_words, find_filled_words, lowest_bit, size, view
 from .interned_names import mix_hash
-from .jit.compilation import inlined, kernel
+from .jit.compilation import kernel
 from .record_layout import MASK_BASE, MASK_COUNT, MASK_HEAD, MASK_NEXT, MOST_MASKS
 
 NO_ROW = -1
 FULL_MASK = -2
 NOT_STORED = -2
-BLOCK_WORDS = 16
-"""Words that are compared together."""
 PAIR_WORDS = 2
 """Words of a delta per word of the mask."""
 
@@ -78,24 +76,6 @@ def intern_delta(c: Any, base: Any, n: Any) -> Any:
     return delta
 
 
-@inlined("int64(int64, int64, int64)")
-def is_changed(mask: Any, row: Any, n: Any) -> Any:
-    """Return bits that are 0 if n pairs of words from addresses `mask` and `row` on are equal."""
-    first, second, changed = at(mask), at(row), 0
-    for k in range(n):
-        changed |= load_pair(first, 2 * k) ^ load_pair(second, 2 * k)
-    return changed
-
-
-@inlined("int64(int64, int64)")
-def is_filled(mask: Any, n: Any) -> Any:
-    """Return bits that are 0 if n pairs of words from address `mask` on are 0."""
-    words, filled = at(mask), 0
-    for k in range(n):
-        filled |= load_pair(words, 2 * k)
-    return filled
-
-
 @kernel("int64(int64, int64, int64, int64)")
 def store_delta(c: Any, base: Any, out: Any, parsed: Any) -> Any:
     """Store the mask at address `out` as a delta to row `base` (or NO_ROW).
@@ -114,20 +94,22 @@ def store_delta(c: Any, base: Any, out: Any, parsed: Any) -> Any:
     row = address(c, ROWS) + 4 * words * max(base, 0)
     bits, n, w = at(row), start, 0
     while w < words:
-        stop = min(w + BLOCK_WORDS, words)
-        changed = 1  # the last words are compared one by one
-        if stop == w + BLOCK_WORDS and base == NO_ROW:
-            changed = is_filled(out + 4 * w, BLOCK_WORDS // 2)
-        elif stop == w + BLOCK_WORDS:
-            changed = is_changed(out + 4 * w, row + 4 * w, BLOCK_WORDS // 2)
-        if changed:
-            if n + PAIR_WORDS * BLOCK_WORDS > start + words:  # the delta would be no shorter than the mask
-                for i in range(words):
-                    masks[start + i] = mask[i]
-                return intern_delta(c, FULL_MASK, words)
-            for i in range(w, stop):
-                flipped = mask[i] + 0 if base == NO_ROW else mask[i] ^ bits[i]
-                masks[n], masks[n + 1] = i, flipped
-                n += PAIR_WORDS if flipped else 0
-        w = stop
+        if w + COMPARED > words:
+            changed = 0
+            for i in range(words - w):
+                changed |= 1 << i if mask[w + i] != (0 if base == NO_ROW else bits[w + i]) else 0
+        elif base == NO_ROW:
+            changed = find_filled_words(at(out + 4 * w))
+        else:
+            changed = find_changed_words(at(out + 4 * w), at(row + 4 * w))
+        if changed and n + PAIR_WORDS * COMPARED > start + words:  # the delta would be no shorter than the mask
+            for i in range(words):
+                masks[start + i] = mask[i]
+            return intern_delta(c, FULL_MASK, words)
+        while changed:
+            i = w + lowest_bit(changed)
+            masks[n], masks[n + 1] = i, mask[i] if base == NO_ROW else mask[i] ^ bits[i]
+            n += PAIR_WORDS
+            changed &= changed - 1
+        w += COMPARED
     return intern_delta(c, base, n - start)
