@@ -60,6 +60,10 @@ write_text_to_buffer: Callable[[int, int, int], int] = find_function("unique_mem
 intern_leaf: Callable[[int, int, int, int], int] = find_function("leaves.intern_leaf")
 expand_leaf: Callable[[int, int], int] = find_function("leaves.expand_leaf")
 expand_leaves: Callable[[int, int, int], int] = find_function("leaves.expand_leaves")
+append_number_leaf: Callable[[int, int, int, int], int] = find_function("number_leaves.append_number_leaf")
+write_number_transitions: Callable[[int, int, Array], int] = find_function(
+    "number_leaves.write_number_transitions"
+)  # int32
 build_trie: Callable[[int, Array], int] = find_function("trie.build_trie")  # int32
 find_unexpanded: Callable[[int, int], int] = find_function("trie.find_unexpanded")
 make_row: Callable[[int, int], int] = find_function("trie.make_row")

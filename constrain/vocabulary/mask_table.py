@@ -155,7 +155,7 @@ class MaskTable:
         self.context = np.zeros(2 * at.SLOTS, np.int64)
         for slot, array in self.arrays.items():
             self.context[2 * slot : 2 * slot + 2] = data_address(array), array.size
-        self.address = data_address(self.context)  # type: ignore[arg-type]
+        self.address = self.numbers.address = data_address(self.context)  # type: ignore[arg-type]
         if stored is None:
             self._build_trie(vocabulary)
         else:
