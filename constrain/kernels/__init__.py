@@ -11,6 +11,7 @@
     closure string_keys sets interned_sets
                        lazy subset construction: a set of configurations and a byte give a set
     leaves             characters as bytes: a UTF-8 or JSON decoder in front of a DFA
+    dfa_blocks         a DFA in the table of a vocabulary
     number_leaves      states of numbers, which Python computes
     parsing            scanner and LALR table: a list of lexemes and a byte give a list
     trie subtree_summaries lexemes

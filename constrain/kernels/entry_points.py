@@ -60,6 +60,7 @@ write_text_to_buffer: Callable[[int, int, int], int] = find_function("unique_mem
 intern_leaf: Callable[[int, int, int, int], int] = find_function("leaves.intern_leaf")
 expand_leaf: Callable[[int, int], int] = find_function("leaves.expand_leaf")
 expand_leaves: Callable[[int, int, int], int] = find_function("leaves.expand_leaves")
+write_dfa_block: Callable[[Array, Array, Array], int] = find_function("dfa_blocks.write_dfa_block")  # int32
 append_number_leaf: Callable[[int, int, int, int], int] = find_function("number_leaves.append_number_leaf")
 write_number_transitions: Callable[[int, int, Array], int] = find_function(
     "number_leaves.write_number_transitions"
