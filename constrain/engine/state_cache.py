@@ -34,19 +34,20 @@ from .uniqueness.uniqueness_memo import UniquenessMemo
 __all__ = ["StateCache", "StateCacheEvicted"]
 
 INITIAL_LENGTHS: dict[int, int] = {
-    at.SETS: 2048 * at.SET_W, at.CONFIGS: 32768 * 5, at.SET_HASH: 8192, at.WIDE: 4096 * 256,
-    at.NODES: 1024 * 4, at.EDGES: 2048 * 3, at.NODE_HASH: 4096, at.CURSORS: 1024 * 5, at.CURSOR_HASH: 4096,
-    at.OBJECTS: 8192, at.OBJECT_HASH: 4096, at.NAMES: 1024 * 3, at.NAME_HASH: 4096,
-    at.STARTS: 64, at.ITEMS: 512 * 5, at.SEEN: 2048 * 2, at.CALLS: 256 * 4, at.PENDING_EDGES: 1024 * 5,
+    at.SETS: 2048 * at.SET_W, at.CONFIGS: 32768 * 5, at.SET_HASH: 4096, at.WIDE: 4096 * 256,
+    at.NODES: 1024 * 4, at.EDGES: 2048 * 3, at.NODE_HASH: 2048, at.CURSORS: 1024 * 5, at.CURSOR_HASH: 2048,
+    at.OBJECTS: 8192, at.OBJECT_HASH: 2048, at.NAMES: 1024 * 3, at.NAME_HASH: 2048,
+    at.STARTS: 64, at.ITEMS: 512 * 5, at.SEEN: 1024 * 2, at.CALLS: 256 * 4, at.PENDING_EDGES: 1024 * 5,
     at.MISSING: 4096,
     at.BUFFER: 8192, at.STACK: 16384, at.PATH: 1024,
     at.GUARDS: 512 * at.GUARD_W, at.GUARD_HASH: 2048, at.WORKLIST: 4096,
-    at.PAIRS: 1024 * at.PAIR_W, at.PAIR_HASH: 4096, at.LISTS: 1024, at.LIST_HASH: 1024, at.MAY_SHIFT: 1024,
+    at.PAIRS: 1024 * at.PAIR_W, at.PAIR_HASH: 2048, at.LISTS: 1024, at.LIST_HASH: 1024, at.MAY_SHIFT: 1024,
     at.QUESTIONS: 1024 * at.QUESTION_W, at.MASK_HASH: 2048,
     at.LISTING: at.MOST_LEXEMES * at.LEXEME_W, at.UNIONS: 16 * at.UNION_W, at.SCANNERS: 16, at.ROUTE: 512,
     at.INSIDE: 64 * at.INSIDE_W,
 }  # fmt: skip
-"""Initial length of each slot in int32s. Few constraints need more."""
+"""Initial length of each slot in int32s. Few constraints need more. A hash table has two entries for each record: a
+larger one would take more of the processor's caches, since entries are spread over all of it."""
 
 ROUNDS_BEFORE_AHEAD = 8
 """Rounds of linking in one step after which rules are linked in advance, twice as many each round."""

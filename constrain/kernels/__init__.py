@@ -11,6 +11,8 @@
     closure string_keys sets interned_sets
                        lazy subset construction: a set of configurations and a byte give a set
     leaves             characters as bytes: a UTF-8 or JSON decoder in front of a DFA
+    dfa_blocks         a DFA in the table of a vocabulary
+    number_leaves      states of numbers, which Python computes
     parsing            scanner and LALR table: a list of lexemes and a byte give a list
     trie subtree_summaries lexemes
                        the vocabulary as a trie; rows, suffix tries and lexeme tries
@@ -21,11 +23,14 @@
     matcher_calls      the calls of a Matcher at every token, for one position or many
     object_request_layout object_writer
                        the code of an object, written at once
+    near_calls         the rules that a rule begins with
     document_scan_layout document_scan
                        the text of a schema document, judged at once
     growth             rehashing of the tables of a state cache
     automata_layout automata_records minimal_automata automaton_products automaton_subsets automaton_lengths
                        automata over classes of characters: minimised, combined, repeated, measured
+    digit_request_layout digit_tables
+                       the automaton of numbers between bounds
     logits             masks applied to the logits of a model
     draws              one row of logits under a mask: sums, and random tokens
     cuda/              kernels for NVIDIA cards

@@ -16,7 +16,8 @@ from numba import types
 from .jit.compiled_calls import define_call
 
 __all__ = [
-    "address", "at", "count_ones", "int64s_at", "load_acquire", "lowest_bit", "size", "store_release", "view",
+    "COMPARED", "address", "at", "count_ones", "find_changed_words", "find_filled_words", "int64s_at",
+    "load_acquire", "lowest_bit", "size", "store_release", "view",
 ]  # fmt: skip
 
 INT, INT32, POINTER, POINTER64 = types.int64, types.int32, types.CPointer(types.int32), types.CPointer(types.int64)
@@ -57,6 +58,20 @@ def count_ones(bits: Any) -> Any:
     raise NotImplementedError
 
 
+COMPARED = 32
+"""Words that are compared at once, by vector instructions in place of a loop."""
+
+
+def find_changed_words(words: Any, others: Any) -> Any:
+    """Return COMPARED bits, of which bit k is set if words[k] and others[k] differ."""
+    raise NotImplementedError
+
+
+def find_filled_words(words: Any) -> Any:
+    """Return COMPARED bits, of which bit k is set if words[k] is not 0."""
+    raise NotImplementedError
+
+
 def load_acquire(words: Any, index: Any) -> Any:
     """Return words[index]; later loads see what its writer had written before (see `shared_words`)."""
     raise NotImplementedError
@@ -84,6 +99,20 @@ def _pointer(context: Any, builder: Any, address: Any) -> Any:
     return builder.inttoptr(address, context.get_value_type(POINTER))
 
 
+def _load_block(builder: Any, words: Any) -> Any:
+    return builder.load(builder.bitcast(words, BLOCK_TYPE.as_pointer()), align=4)
+
+
+def _find_changed_words(context: Any, builder: Any, words: Any, others: Any) -> Any:
+    changed = builder.icmp_signed("!=", _load_block(builder, words), _load_block(builder, others))
+    return builder.zext(builder.bitcast(changed, ir.IntType(COMPARED)), INT_TYPE)
+
+
+def _find_filled_words(context: Any, builder: Any, words: Any) -> Any:
+    filled = builder.icmp_signed("!=", _load_block(builder, words), ir.Constant(BLOCK_TYPE, [0] * COMPARED))
+    return builder.zext(builder.bitcast(filled, ir.IntType(COMPARED)), INT_TYPE)
+
+
 def _load_acquire(context: Any, builder: Any, words: Any, index: Any) -> Any:
     return builder.load_atomic(builder.gep(words, [index]), "acquire", 4)
 
@@ -93,7 +122,7 @@ def _store_release(context: Any, builder: Any, words: Any, index: Any, value: An
     return INT_TYPE(0)
 
 
-INT_TYPE, BIT_TYPE = ir.IntType(64), ir.IntType(1)
+INT_TYPE, BIT_TYPE, BLOCK_TYPE = ir.IntType(64), ir.IntType(1), ir.VectorType(ir.IntType(32), COMPARED)
 define_call(view, lambda context, builder, *values: _pointer(context, builder, _begin(context, builder, *values)),
             POINTER, INT, INT)  # fmt: skip
 define_call(address, _begin, INT, INT, INT)
@@ -101,6 +130,8 @@ define_call(size, _length, INT, INT, INT)
 define_call(at, _pointer, POINTER, INT)
 define_call(int64s_at, lambda context, builder, address: builder.inttoptr(address, context.get_value_type(POINTER64)),
             POINTER64, INT)  # fmt: skip
+define_call(find_changed_words, _find_changed_words, INT, POINTER, POINTER)
+define_call(find_filled_words, _find_filled_words, INT, POINTER)
 define_call(load_acquire, _load_acquire, INT32, POINTER, INT)
 define_call(store_release, _store_release, INT, POINTER, INT, INT)
 define_call(lowest_bit, lambda context, builder, bits: builder.cttz(bits, BIT_TYPE(1)), INT, INT)

@@ -25,6 +25,7 @@ count_levels: Callable[[Array], int] = find_function("document_scan.count_levels
 scan_document: Callable[[Array, Array, Array, Array], int] = find_function(
     "document_scan.scan_document"
 )  # uint8, uint8, int64, int64
+list_near_calls: Callable[[Array, int, Array], int] = find_function("near_calls.list_near_calls")  # int32, int32
 write_object: Callable[[Array, Array, Array], int] = find_function("object_writer.write_object")  # int32, uint8, int32
 
 # ---- a position of a Matcher, or many
@@ -59,6 +60,11 @@ write_text_to_buffer: Callable[[int, int, int], int] = find_function("unique_mem
 intern_leaf: Callable[[int, int, int, int], int] = find_function("leaves.intern_leaf")
 expand_leaf: Callable[[int, int], int] = find_function("leaves.expand_leaf")
 expand_leaves: Callable[[int, int, int], int] = find_function("leaves.expand_leaves")
+write_dfa_block: Callable[[Array, Array, Array], int] = find_function("dfa_blocks.write_dfa_block")  # int32
+append_number_leaf: Callable[[int, int, int, int], int] = find_function("number_leaves.append_number_leaf")
+write_number_transitions: Callable[[int, int, Array], int] = find_function(
+    "number_leaves.write_number_transitions"
+)  # int32
 build_trie: Callable[[int, Array], int] = find_function("trie.build_trie")  # int32
 find_unexpanded: Callable[[int, int], int] = find_function("trie.find_unexpanded")
 make_row: Callable[[int, int], int] = find_function("trie.make_row")
@@ -88,4 +94,7 @@ concatenate_automata: Callable[[Array, Array, Array, Array, int], int] = find_fu
 repeat_automaton: Callable[[Array, Array, Array, int, int, int], int] = find_function(
     "automaton_subsets.repeat_automaton"
 )
+explore_digits: Callable[[Array, Array, Array, int], int] = find_function(
+    "digit_tables.explore_digits"
+)  # int32, int32, int64
 measure_lengths: Callable[[Array, Array, Array], int] = find_function("automaton_lengths.measure_lengths")

@@ -79,11 +79,21 @@ def add_row(c: Any, q: Any, most: Any, out: Any) -> Any:
     return 0
 
 
-@kernel("int64(int64, int64, int64, int64, int64)")
-def add_leaf(c: Any, s: Any, k: Any, out: Any, most: Any) -> Any:
+@kernel("int64(int64, int64, int64)")
+def copy_row(c: Any, row: Any, out: Any) -> Any:
+    """Write a row to the mask at address `out`, as its first part. Return 0."""
+    mask, words = at(out), view(c, TABLE)[T_WORDS] + 0
+    bits = at(address(c, ROWS) + 4 * words * row)
+    for w in range(words):
+        mask[w] = bits[w]
+    return 0
+
+
+@kernel("int64(int64, int64, int64, int64, int64, int64)")
+def add_leaf(c: Any, s: Any, k: Any, out: Any, most: Any, has_row: Any) -> Any:
     """OR in the tokens that configuration k of set s, in a leaf that has a row, allows. Return 0 or -1.
 
-    most: characters that the leaf may still have.
+    most: characters that the leaf may still have. has_row: whether the mask has the tokens of the row already.
     """
     configs, code, leaves, sets = view(c, CONFIGS), view(c, CODE), view(c, LEAVES), view(c, SETS)
     config = CONFIG_W * k
@@ -102,7 +112,7 @@ def add_leaf(c: Any, s: Any, k: Any, out: Any, most: Any) -> Any:
     follows = closes or sets[after * SET_W + SET_ALLOWED] > 0
     if follows and suffixes == -1:
         return request(c, NEED_SUFFIXES, q)
-    if add_row(c, q, most, out) < 0:
+    if has_row == 0 and add_row(c, q, most, out) < 0:
         return -1
     if not follows:
         return 0
@@ -285,13 +295,12 @@ def add_name(c: Any, s: Any, k: Any, out: Any) -> Any:
         configs[config + CONFIG_EXTRA] + 0,
     )
     if ext == OPEN_NAME or not may_repeat(c, reg):
-        return add_leaf(c, s, k, out, NO_LIMIT)
+        return add_leaf(c, s, k, out, NO_LIMIT, 0)
     leaves, trie, tokens = view(c, LEAVES), view(c, TRIE), view(c, TRIE_TOKENS)
     spare, mask = view(c, SPARE), at(out)
     words = view(c, TABLE)[T_WORDS] + 0
-    for w in range(words):
-        spare[w] = 0
-    if add_leaf(c, s, k, address(c, SPARE), NO_LIMIT) < 0:
+    copy_row(c, leaves[q * LEAF_W + LEAF_ROW], address(c, SPARE))
+    if add_leaf(c, s, k, address(c, SPARE), NO_LIMIT, 1) < 0:
         return -1
     n = decode_name(c, ext)
     if n < 0:

@@ -1,9 +1,10 @@
-"""Mask deltas: a mask is stored as the few tokens in which it differs from a prepared row (kernels).
+"""Mask deltas: a mask is stored as the few words in which it differs from a prepared row (kernels).
 
 Most masks are nearly a row (inside a string: what stays inside it) or nearly empty (a few tokens along a key). A delta
-is (row or NO_ROW, n, next, the n tokens whose bits are flipped); a mask unlike both is stored in full: (FULL_MASK, 0,
-next, its words). Restoring a mask copies 16 KB and flips some bits, however long the first walk took. Sets are many and
-their masks few, so equal ones are stored once: `next` chains the records of a bucket of MASK_HASH.
+is (row or NO_ROW, n, next, n pairs of a word of the mask and its bits that are flipped); a mask unlike both is stored
+in full: (FULL_MASK, 0, next, its words). Restoring a mask copies 16 KB and flips some bits, however long the first walk
+took. Sets are many and their masks few, so equal ones are stored once: `next` chains the records of a bucket of
+MASK_HASH.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from .context_layout import ARGUMENT, FULL, HEAD, MASK_HASH, MASKS, N_MASKS, ROWS, STATUS, T_WORDS, TABLE
-from .context_views import at, lowest_bit, size, view
+from .context_views import COMPARED, address, at, find_changed_words, find_filled_words, lowest_bit, size, view
 from .interned_names import mix_hash
 from .jit.compilation import kernel
 from .record_layout import MASK_BASE, MASK_COUNT, MASK_HEAD, MASK_NEXT, MOST_MASKS
@@ -19,8 +20,8 @@ from .record_layout import MASK_BASE, MASK_COUNT, MASK_HEAD, MASK_NEXT, MOST_MAS
 NO_ROW = -1
 FULL_MASK = -2
 NOT_STORED = -2
-BLOCK_WORDS = 16
-"""Words that are compared together."""
+PAIR_WORDS = 2
+"""Words of a delta per word of the mask."""
 
 
 @kernel("int64(int64, int64, int64)")
@@ -36,8 +37,9 @@ def apply_delta(c: Any, delta: Any, out: Any) -> Any:
         source = masks if base == FULL_MASK else view(c, ROWS)
         for w in range(words):
             mask[w] = source[first + w]
-    for k in range(delta + MASK_HEAD, delta + MASK_HEAD + n):
-        mask[masks[k] >> 5] ^= 1 << (masks[k] & 31)
+    first = delta + MASK_HEAD
+    for k in range(n):
+        mask[masks[first + PAIR_WORDS * k]] ^= masks[first + PAIR_WORDS * k + 1]
     return 0
 
 
@@ -57,7 +59,7 @@ def intern_delta(c: Any, base: Any, n: Any) -> Any:
     elif n > 0:
         h = mix_hash(mix_hash(mix_hash(h, masks[first]), masks[first + n // 2]), masks[first + n - 1])
     h &= size(c, MASK_HASH) - 1
-    count = 0 if base == FULL_MASK else n
+    count = 0 if base == FULL_MASK else n // PAIR_WORDS
     known = buckets[h] + 0
     while known > 0:
         is_equal = masks[known + MASK_BASE] == base and masks[known + MASK_COUNT] == count
@@ -82,32 +84,32 @@ def store_delta(c: Any, base: Any, out: Any, parsed: Any) -> Any:
 
     Return its offset, -1 to request more space, or NOT_STORED.
     """
-    head, masks, mask, rows = view(c, HEAD), view(c, MASKS), at(out), view(c, ROWS)
+    head, masks, mask = view(c, HEAD), view(c, MASKS), at(out)
     words, start = view(c, TABLE)[T_WORDS] + 0, head[N_MASKS] + MASK_HEAD
     if start + words > size(c, MASKS):
         if parsed and size(c, MASKS) < MOST_MASKS * words:
             head[STATUS], head[ARGUMENT] = FULL, MASKS
             return -1
         return NOT_STORED
-    n, first, w = start, max(base, 0) * words, 0
+    row = address(c, ROWS) + 4 * words * max(base, 0)
+    bits, n, w = at(row), start, 0
     while w < words:
-        stop, changed = min(w + BLOCK_WORDS, words), 0
-        if base == NO_ROW:
-            for i in range(w, stop):
-                changed |= mask[i]
+        if w + COMPARED > words:
+            changed = 0
+            for i in range(words - w):
+                changed |= 1 << i if mask[w + i] != (0 if base == NO_ROW else bits[w + i]) else 0
+        elif base == NO_ROW:
+            changed = find_filled_words(at(out + 4 * w))
         else:
-            for i in range(w, stop):
-                changed |= mask[i] ^ rows[first + i]
-        if changed:
-            if n + 32 * BLOCK_WORDS > start + words:  # the delta would be no shorter than the mask
-                for i in range(words):
-                    masks[start + i] = mask[i]
-                return intern_delta(c, FULL_MASK, words)
-            for i in range(w, stop):
-                bits = (mask[i] if base == NO_ROW else mask[i] ^ rows[first + i]) & 0xFFFFFFFF
-                while bits:
-                    masks[n] = 32 * i + lowest_bit(bits)
-                    bits &= bits - 1
-                    n += 1
-        w = stop
+            changed = find_changed_words(at(out + 4 * w), at(row + 4 * w))
+        if changed and n + PAIR_WORDS * COMPARED > start + words:  # the delta would be no shorter than the mask
+            for i in range(words):
+                masks[start + i] = mask[i]
+            return intern_delta(c, FULL_MASK, words)
+        while changed:
+            i = w + lowest_bit(changed)
+            masks[n], masks[n + 1] = i, mask[i] if base == NO_ROW else mask[i] ^ bits[i]
+            n += PAIR_WORDS
+            changed &= changed - 1
+        w += COMPARED
     return intern_delta(c, base, n - start)

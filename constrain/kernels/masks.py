@@ -13,7 +13,7 @@ from .context_views import at, load_acquire, size, view
 from .gap_masks import add_gap
 from .interned_names import request
 from .jit.compilation import entry, kernel
-from .leaf_masks import add_leaf, add_name
+from .leaf_masks import add_leaf, add_name, copy_row
 from .lexeme_masks import add_parsed
 from .mask_deltas import NO_ROW, apply_delta, store_delta
 from .program_layout import ARG_HIGH, LEAF, OTHER, PARSE
@@ -104,15 +104,9 @@ def fill_mask(c: Any, s: Any, out: Any) -> Any:
     r = s * SET_W
     if sets[r + SET_MASK] >= 0:
         return apply_delta(c, sets[r + SET_MASK], out)
-    for w in range(words):
-        mask[w] = 0
-    if sets[r + SET_FLAGS] & IS_ACCEPTING:
-        ends = view(c, ENDS)
-        for k in range(size(c, ENDS)):
-            mask[ends[k] >> 5] |= 1 << (ends[k] & 31)
     first = sets[r + SET_FIRST] + 0
     last = first + sets[r + SET_COUNT]
-    rows, base, parsed = 0, NO_ROW, False
+    rows, base, parsed, begun = 0, NO_ROW, False, NO_ROW
     if last - first > MOST_ROWS and has_many_rows(c, first, last):
         return request(c, SPENT, 0)
     for k in range(first, last):
@@ -124,12 +118,23 @@ def fill_mask(c: Any, s: Any, out: Any) -> Any:
             if row >= 0:
                 rows += 1
                 base = row + 0
+                if op == LEAF and begun == NO_ROW and code[configs[CONFIG_W * k + CONFIG_PC] + ARG_HIGH] < 0:
+                    begun = row + 0
             elif is_gap(c, k):
                 rows += 1
         elif op == PARSE:
             rows += 1
             parsed = True
+    if begun == NO_ROW:
+        for w in range(words):
+            mask[w] = 0
+    else:  # copied, and not added below
+        copy_row(c, begun, out)
     flags = sets[r + SET_FLAGS] + 0
+    if flags & IS_ACCEPTING:
+        ends = view(c, ENDS)
+        for k in range(size(c, ENDS)):
+            mask[ends[k] >> 5] |= 1 << (ends[k] & 31)
     head[N_WORKLIST], head[STEPS], head[N_QUESTIONS] = 0, 0, 0
     if flags & HAS_CANDIDATES and add_to_worklist(c, 0, s, 0, NO_LIMIT, 1) < 0:
         return -1
@@ -150,7 +155,9 @@ def fill_mask(c: Any, s: Any, out: Any) -> Any:
                 return -1
         elif op == LEAF and leaves[q * LEAF_W + LEAF_ROW] >= 0:
             high = code[pc + ARG_HIGH]
-            if add_leaf(c, s, k, out, high - configs[CONFIG_W * k + CONFIG_EXTRA] if high >= 0 else NO_LIMIT) < 0:
+            most = high - configs[CONFIG_W * k + CONFIG_EXTRA] if high >= 0 else NO_LIMIT
+            has_row = 1 if high < 0 and leaves[q * LEAF_W + LEAF_ROW] == begun else 0
+            if add_leaf(c, s, k, out, most, has_row) < 0:
                 return -1
         elif is_gap(c, k) and add_gap(c, s, k, out) < 0:
             return -1
@@ -158,11 +165,12 @@ def fill_mask(c: Any, s: Any, out: Any) -> Any:
         return -1
     if head[N_QUESTIONS] > 0:
         return request(c, NEED_ANSWERS, 0)
-    allowed = 0
-    for w in range(words):
-        allowed |= mask[w]
-    if allowed == 0 and flags & IS_ACCEPTING == 0 and head[MAY_LACK] == 0:
-        return request(c, STUCK, 0)
+    if flags & IS_ACCEPTING == 0 and head[MAY_LACK] == 0:
+        w = 0
+        while w < words and mask[w] == 0:
+            w += 1
+        if w == words:
+            return request(c, STUCK, 0)
     if flags & IS_MEMBER:  # the text of the member makes the set unique: it never recurs
         return 0
     delta = store_delta(c, base, out, parsed)

@@ -18,10 +18,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 from itertools import count
 
+import numpy as np
+
 from ..base.errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError
 from ..base.work import WorkBudget, has_budget, spend_work, work_budget
 from ..grammar.nodes import Grammar, Object, Rule, Sequence
-from ..kernels.entry_points import address_of, publish_word
+from ..kernels.entry_points import address_of, list_near_calls, publish_word
 from .byte_code import Bind, ByteCode
 from .least_costs import LeastCosts
 from .linker import RuleLinker
@@ -40,6 +42,8 @@ AHEAD_SHARE = 50
 """Divisor of Limits.work: the part that one call may take to link rules ahead of time."""
 LINK_SHARE = 4
 """Divisor of Limits.work: the part up to which the rules of a large source are linked at compile time."""
+MOST_NEAR = 16
+"""Most rules that are linked together with one that begins with them."""
 ERRORS = (SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError)
 """Errors of a rule that is linked ahead, besides LimitError: they are raised again where the rule is needed."""
 
@@ -54,6 +58,7 @@ class Program(ByteCode):
     def __init__(self, grammar: Grammar, bind: Bind | None = None, lock: threading.RLock | None = None) -> None:
         self._refused: dict[int, LimitError] = {}
         self._costs: LeastCosts | LimitError | None = None
+        self._near = np.empty(2 * MOST_NEAR, np.int32)
         super().__init__(grammar, bind, lock)
 
     def link(self, cell: int) -> None:
@@ -105,14 +110,16 @@ class Program(ByteCode):
                     self.link(referenced[0])
 
     def link_following(self, cells: Iterable[int], ahead: int) -> None:
-        """Link rules, and breadth first up to `ahead` more among those first referenced by them.
+        """Link rules, with those that they begin with, and breadth first up to `ahead` more among those first
+        referenced by them.
 
-        The latter share a small part of the work budget; the remainder is linked on demand.
+        All but the rules themselves share a small part of the work budget; the remainder is linked on demand.
         """
         with self.lock:
             known = len(self._targets)
             for cell in cells:
                 self.link(cell)
+            self._link_near(cells)
             if not ahead:
                 return
             following = deque(self._cells_since(known))
@@ -124,6 +131,20 @@ class Program(ByteCode):
                     with suppress(*ERRORS):
                         self._link(following.popleft())
                     following += self._cells_since(known)
+
+    def _link_near(self, cells: Iterable[int]) -> None:
+        """Link the rules that linked rules begin with, since the mask that needs these needs them, too.
+
+        Errors are left to `link`, which raises them when the rule is needed.
+        """
+        pending, left = list(cells), MOST_NEAR
+        for cell in pending:
+            count = list_near_calls(self.code, self.words[cell], self._near)
+            for near in self._near[: min(count, left)].tolist() if count else ():
+                left -= 1
+                with suppress(LimitError, *ERRORS), work_budget(self.work // AHEAD_SHARE, self.work, self.paid):
+                    self._link(near)
+                    pending.append(near)
 
     def try_link(self, cell: int, units: int) -> int:
         """Link the rule of a cell ahead of its use, if that takes at most `units` of work. Return the units spent.

@@ -35,6 +35,7 @@ from ..kernels.entry_points import (
     make_suffix_trie,
     order_by_length,
     publish_word,
+    write_dfa_block,
 )
 from .learned_row_cache import LearnedRowCache
 from .learned_rows import NAME_BYTES, OVER_BUDGET
@@ -55,9 +56,7 @@ LEX_READERS = 1 << 16
 LEX_WORDS = 1 << 26
 BATCH = 8
 """Leaf states expanded per request, at about 2 µs each; the request itself costs as much."""
-ROUNDS = 64
-ENDLESS = 1 << 20
-"""Values of `find_safe_lengths`: ROUNDS bounds the count, ENDLESS means that no character is ever refused."""
+ASCII = 128
 SUFFIX_BUDGET = 10_000
 """Most (exit, token) pairs merged for one leaf state, which take up to a millisecond. The digits of a number have some
 3,000 in a vocabulary of 128k; where there are more, masks walk to the exits (`kernels.exit_walks`)."""
@@ -77,23 +76,6 @@ def reserve_table(length: int, filled: int = 0) -> NDArray[np.int32]:
     hint = "Use fewer vocabularies at once."
     pages = map_pages(4 * max(1, length), "the mask table of the vocabulary", hint, 4 * filled)
     return np.frombuffer(pages, np.int32)
-
-
-def find_safe_lengths(dfa: Dfa) -> NDArray[np.int32]:
-    """Return for each state the number of arbitrary characters that are certainly accepted from it, as int32.
-
-    Surrogates are excluded. The result is a lower bound: ROUNDS for larger numbers, ENDLESS where no reachable state
-    refuses a character.
-    """
-    ends = np.append(dfa.bounds[1:], 0x110000)
-    following = dfa.delta[:, sorted(set(dfa.classes[(dfa.bounds < 0xD800) | (ends > 0xE000)].tolist()))]
-    safe = np.where((following < 0).any(axis=1), 0, ENDLESS).astype(np.int32)
-    for length in range(1, ROUNDS):
-        reached = (safe == ENDLESS) & (safe[following] == length - 1).any(axis=1)
-        if not reached.any():
-            return safe
-        safe[reached] = length
-    return np.minimum(safe, ROUNDS)
 
 
 class MaskTable:
@@ -155,7 +137,7 @@ class MaskTable:
         self.context = np.zeros(2 * at.SLOTS, np.int64)
         for slot, array in self.arrays.items():
             self.context[2 * slot : 2 * slot + 2] = data_address(array), array.size
-        self.address = data_address(self.context)  # type: ignore[arg-type]
+        self.address = self.numbers.address = data_address(self.context)  # type: ignore[arg-type]
         if stored is None:
             self._build_trie(vocabulary)
         else:
@@ -410,17 +392,9 @@ NO_STATES = np.zeros(3, np.int32)
 
 def _dfa_block(dfa: Dfa) -> NDArray[np.int32]:
     """Return the arrays of a Dfa as one, in the layout of DFAS."""
-    bounds, classes = dfa.bounds, dfa.classes
-    n, width = dfa.delta.shape
-    ascii_class = classes[np.searchsorted(bounds, np.arange(128), side="right") - 1]
-    return np.concatenate(
-        [
-            [n, width, len(bounds)], bounds, classes, ascii_class, dfa.accepting, dfa.distances(),
-            dfa.delta.ravel(), find_safe_lengths(dfa),
-        ],
-        dtype=np.int32,
-        casting="unsafe",
-    )  # fmt: skip
+    states, width = dfa.delta.shape
+    block = np.empty(3 + 2 * len(dfa.bounds) + ASCII + states * (width + 3) + width, np.int32)
+    return block[: write_dfa_block(dfa.record, dfa.distances(), block)]
 
 
 def _digest(words: NDArray[np.int32]) -> bytes:

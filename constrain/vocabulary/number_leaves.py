@@ -7,6 +7,7 @@ kernels find the transitions of a state in the table, or request them, and this 
 from __future__ import annotations
 
 import marshal
+from array import array
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -18,7 +19,7 @@ from ..automata.numerals.number_language import NumberLanguage
 from ..automata.numerals.number_states import ZERO, Mantissa
 from ..base.work import spend_work
 from ..kernels import layout as at
-from ..kernels.entry_points import publish_word
+from ..kernels.entry_points import append_number_leaf, write_number_transitions
 from .number_rows import TABLE_IS_FULL, NumberRows
 
 __all__ = ["TABLE_IS_FULL", "NumberLeaves"]
@@ -31,7 +32,12 @@ STATES = "the states of a number"
 
 
 class NumberLeaves:
-    """The numbers in the arrays of a MaskTable, whose lock the caller holds. `most` is the most leaf states."""
+    """The numbers in the arrays of a MaskTable, whose lock the caller holds. `most` is the most leaf states.
+
+    address: of the table's context, which the table sets when its arrays are there.
+    """
+
+    address = 0
 
     def __init__(self, arrays: Mapping[int, NDArray[np.int32]], most: int) -> None:
         self.arrays, self.most = arrays, most
@@ -87,37 +93,26 @@ class NumberLeaves:
             return 0
         machine, _, state = leaves[record : record + 3].tolist()
         row = self.automata[machine].row(state)
-        targets = {after: self._intern(machine, after) for after in set(row.values())}
-        if TABLE_IS_FULL in targets.values():
-            return TABLE_IS_FULL
-        transitions = np.full(256, -1, np.int32)
-        transitions[list(row)] = [targets[after] for after in row.values()]
-        self.arrays[at.LEAF_NEXT][256 * leaf : 256 * leaf + 256] = transitions
-        allowed = np.packbits(transitions >= 0, bitorder="little").view(np.int32)
-        leaves[record + at.LEAF_BYTES : record + at.LEAF_BYTES + 8] = allowed
-        leaves[record + at.LEAF_ALLOWED] = len(row)
-        leaves[record + at.LEAF_STAYING_DEPTH] = 0  # computed again, now that there are transitions
-        if len(row) < at.WIDE_LEAF:
-            leaves[record + at.LEAF_ROW] = -2
-        flags = int(leaves[record + at.LEAF_FLAGS]) | at.LEAF_EXPANDED
-        publish_word(leaves.ctypes.data, record + at.LEAF_FLAGS, flags)
-        return 0
+        targets: dict[int, int] = {}
+        pairs = array("i")
+        for byte, after in row.items():
+            target = targets.get(after)
+            if target is None:
+                target = targets[after] = self._intern(machine, after)
+                if target == TABLE_IS_FULL:
+                    return TABLE_IS_FULL
+            pairs.append(byte)
+            pairs.append(target)
+        return write_number_transitions(self.address, leaf, pairs)
 
     def _intern(self, machine: int, state: int) -> int:
         """Return the leaf state of a state of an automaton, or TABLE_IS_FULL."""
         leaf = self.leaves.get((machine, state), -1)
         if leaf < 0:
-            counts, leaves = self.arrays[at.TABLE], self.arrays[at.LEAVES]
-            leaf = int(counts[at.N_LEAVES])
-            if leaf >= self.most:
+            if self.arrays[at.TABLE][at.N_LEAVES] >= self.most:
                 return TABLE_IS_FULL
             spend_work(STATE, STATES)
-            record = leaves[leaf * at.LEAF_W : (leaf + 1) * at.LEAF_W]
-            record[:] = 0
-            record[at.LEAF_MACHINE], record[at.LEAF_STATE] = machine, state
             exits = at.LEAF_EXITS if self.automata[machine].accepts(state) else 0
-            record[at.LEAF_FLAGS] = at.LEAF_BOUNDARY | exits
-            record[[at.LEAF_ROW, at.LEAF_SUFFIXES, at.LEAF_BY_LENGTH, at.LEAF_SLOT]] = -1
-            counts[at.N_LEAVES] = leaf + 1
+            leaf = append_number_leaf(self.address, machine, state, at.LEAF_BOUNDARY | exits)
             self.leaves[machine, state] = leaf
         return leaf

@@ -9,7 +9,8 @@ from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 from constrain.kernels import layout as at
-from constrain.kernels.mask_deltas import BLOCK_WORDS, NO_ROW, NOT_STORED, apply_delta, store_delta
+from constrain.kernels.context_views import COMPARED
+from constrain.kernels.mask_deltas import NO_ROW, NOT_STORED, PAIR_WORDS, apply_delta, store_delta
 from constrain.vocabulary.mask_table import data_address
 
 Words = NDArray[np.int32]
@@ -86,11 +87,11 @@ def test_masks_are_restored_and_take_no_more_space_than_their_length(
             assert head[at.N_MASKS] == used and any(delta == one and (mask == known).all() for one, known in stored)
             continue
         against = np.zeros(words, np.int32) if base == NO_ROW else rows[base]
-        flips = int(np.unpackbits((mask ^ against).view(np.uint8)).sum())
+        changed = int(np.count_nonzero(mask ^ against))
         size = int(head[at.N_MASKS]) - used
-        assert size == at.MASK_HEAD + (flips if size < at.MASK_HEAD + words else words)
-        if flips + 32 * BLOCK_WORDS <= words:
-            assert size == at.MASK_HEAD + flips
+        assert size == at.MASK_HEAD + (PAIR_WORDS * changed if size < at.MASK_HEAD + words else words)
+        if PAIR_WORDS * (changed + COMPARED) <= words:
+            assert size == at.MASK_HEAD + PAIR_WORDS * changed
         assert slots.keep(base, mask, parsed) in (delta, NOT_STORED, -1) and head[at.N_MASKS] == used + size
         head[at.STATUS] = head[at.ARGUMENT] = 0
         stored.append((delta, mask))

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from constrain import Limits, Style
 from constrain.frontends.json_schema.algebra.shape_algebra import ShapeAlgebra
 from constrain.frontends.json_schema.emission import emitter as emission
-from constrain.frontends.json_schema.emission.emitter import SchemaEmitter
+from constrain.frontends.json_schema.emission.emitter import LazyRules, SchemaEmitter
 from constrain.frontends.json_schema.emission.reachability import check_reachable
 from constrain.frontends.json_schema.reading.schema_parser import SchemaParser
 from constrain.grammar.nodes import Node, Rule
@@ -45,14 +45,14 @@ def emit_all(schema: Any, style: Style) -> list[Node] | None:
     algebra = ShapeAlgebra(parser, style, Limits())
     if not algebra.is_satisfiable(parser.root):
         return None
-    emitter = SchemaEmitter(algebra, style, check_reachable(algebra, parser.root))
+    rules = LazyRules(SchemaEmitter(algebra, style, check_reachable(algebra, parser.root)), False)
     pending: list[Any] = [Rule((parser.root, 0))]
     seen, emitted = set(), list[Node]()
     while pending and len(emitted) < 60:
         part = pending.pop()
         if isinstance(part, Rule) and part.name not in seen and type(part.name) is tuple:
             seen.add(part.name)
-            emitted.append(emitter.rules[part.name])
+            emitted.append(rules[part.name])
             pending.append(emitted[-1])
         elif hasattr(part, "__dataclass_fields__"):
             pending += [getattr(part, field) for field in part.__dataclass_fields__ if field != "dfa"]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from ....automata.dfa import Dfa
 from ....base.errors import LimitError, SchemaError, UnsupportedError
 from ....base.options import Limits, Style
+from ....base.weak_calls import call_weakly
 from ....base.work import spend_work
 from ..arrays import array_items
 from ..arrays.item_counts import ItemAutomaton
@@ -86,7 +87,7 @@ class ShapeAlgebra(SchemaAlgebra):
         self.nodes = table.nodes
         self.style = style
         self.limits = limits
-        self.languages = LanguageCache(limits, self._find_names_dfa, self.unsupported)
+        self.languages = LanguageCache(limits, call_weakly(self._find_names_dfa), call_weakly(self.unsupported))
         self._shapes: dict[SchemaSet, Shape] = {ANY: EVERYTHING, NEVER: NOTHING}
         self._satisfiable: dict[SchemaSet, bool] = {ANY: True, NEVER: False}
         self._open: dict[SchemaSet, int] = {}

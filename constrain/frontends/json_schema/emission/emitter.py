@@ -53,7 +53,6 @@ class SchemaEmitter(PlainEmitter):
         self.style = style
         self.limits = algebra.limits
         self.languages = algebra.languages
-        self.rules = LazyRules(self)
         self._indented = isinstance(style.whitespace, int)
         self._spacing = spacing_at(style, 0)
         self._plain: dict[SchemaSet, Node | None] = {}
@@ -178,9 +177,9 @@ class LazyRules(Mapping[Hashable, Node]):
     deep: each is emitted on a fresh stack.
     """
 
-    def __init__(self, writer: SchemaEmitter) -> None:
-        self.deep = False
-        self._emitter = writer
+    def __init__(self, emitter: SchemaEmitter, deep: bool) -> None:
+        self.deep = deep
+        self._emitter = emitter
         self._nodes: dict[Hashable, Node] = {}
 
     def __getitem__(self, name: Hashable) -> Node:

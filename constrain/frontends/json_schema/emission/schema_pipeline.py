@@ -18,7 +18,7 @@ from ..core.schema_sets import SchemaSet
 from ..core.whitespace import surround_root
 from ..reading.document_inspection import inspect_document
 from ..reading.schema_parser import parse_document
-from .emitter import SchemaEmitter
+from .emitter import LazyRules, SchemaEmitter
 from .reachability import check_reachable
 from .unsatisfiable_core import explain_unsatisfiable
 
@@ -67,5 +67,4 @@ def _compile(
     except CircularSchema as signal:
         raise algebra.circular(signal) from None
     emitter = SchemaEmitter(algebra, style, reachable)
-    emitter.rules.deep = deep
-    return Grammar(surround_root(emitter.start(parser.root), style), emitter.rules)
+    return Grammar(surround_root(emitter.start(parser.root), style), LazyRules(emitter, deep))

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from math import ceil, floor, inf, lcm
 from typing import Any
 
@@ -30,6 +31,7 @@ from ....automata.numerals.decimals import lcm_of
 from ....automata.numerals.number_interval import NumberInterval
 from ....base.options import Style
 from ....base.work import memoize_work
+from .bounded_numbers import build_bounded_dfa
 from .number_multiples import ARRAY_STATES, count_lasting_residues, count_residues, multiples_dfa
 from .number_parts import (
     BoundDigits,
@@ -42,7 +44,10 @@ from .number_parts import (
 )
 from .number_table import explore_states, row_of
 
-__all__ = ["constant_dfa", "count_most_digits", "count_numbers", "find_number", "number_dfa", "plain_integer_dfa"]
+__all__ = [
+    "constant_dfa", "count_most_digits", "count_numbers", "find_number", "number_dfa", "plain_integer_dfa",
+    "tabulate_numbers",
+]  # fmt: skip
 
 MOST_MEMBERS = 5_000
 """Most values that are enumerated where a multiple has too many residues."""
@@ -222,7 +227,10 @@ def _number_dfa(
     if values is None and (numbers.low is None or numbers.high is None) and count_lasting_residues(number) > max_states:
         raise too_many_states(max_states)  # raised early, since the product would find it slowly
     capped = digits if values is not None or number <= MOST_CAPPED else None
-    dfa = Dfa.from_table(_plain_table(numbers, values, fraction, exponent, capped, max_states))
+    if values is None:
+        dfa = build_bounded_dfa(numbers, fraction, exponent, partial(_cap_digits, fraction, capped), max_states)
+    else:
+        dfa = Dfa.from_table(tabulate_numbers(numbers, values, fraction, exponent, capped, max_states))
     for factor, wanted in factors if values is None else ():
         dfa = dfa.intersect(multiples_dfa(factor, wanted, fraction, max_states), max_states=ARRAY_STATES * max_states)
     return dfa
@@ -235,7 +243,7 @@ E, E_SIGN, SIGN = "e", "e+", "-"
 """Further phases: the e; its sign; the minus sign. After the digits of an exponent the state is ("e", their number)."""
 
 
-def _plain_table(
+def tabulate_numbers(
     numbers: NumberInterval,
     listed: list[Fraction] | None,
     fraction: bool,
@@ -243,7 +251,7 @@ def _plain_table(
     digits: int | None,
     max_states: int,
 ) -> Table:
-    """Return the Table of numbers in terms of their conditions.
+    """Return the Table of numbers in terms of their conditions: of listed ones, or of those between the bounds.
 
     fraction: whether there may be one. exponent: most digits of an exponent, if numbers are scalable.
     """
@@ -311,8 +319,7 @@ def _build_conditions(
         parts.append(BoundDigits(low, (1,) if numbers.low_open else (0, 1)))
     if values is None and high is not None:
         parts.append(BoundDigits(high, (-1,) if numbers.high_open else (-1, 0)))
-    if digits is not None and (fraction or high is None):
-        parts.append(_raise_digit_cap(numbers, digits))
+    parts.append(DigitCap(*_cap_digits(fraction, digits, numbers)))
     return parts
 
 
@@ -327,10 +334,15 @@ def _list_small_set(numbers: NumberInterval, residues: int) -> list[Fraction] | 
     return [value for value in values if numbers.contains(value)]
 
 
-def _raise_digit_cap(numbers: NumberInterval, digits: int) -> DigitCap:
-    """Return the cap on digits of a number without an exponent; that of an integer part is not needed below a bound."""
+def _cap_digits(fraction: bool, digits: int | None, numbers: NumberInterval) -> tuple[int | None, int | None]:
+    """Return the most digits of the integer part and of the fraction of a number without an exponent (None: no cap).
+
+    The integer part needs no cap below a bound.
+    """
+    if digits is None or not (fraction or numbers.high is None):
+        return None, None
     most_integer, most_tail = count_most_digits(numbers, digits)
-    return DigitCap(most_integer if numbers.high is None else None, most_tail)
+    return (most_integer if numbers.high is None else None), most_tail
 
 
 def count_most_digits(numbers: NumberInterval, digits: int) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from typing import Any
 from ....base.errors import SchemaError
 from ....base.json_documents import kind_of
 from ....base.options import Limits, Style
+from ....base.weak_calls import call_weakly
 from ....base.work import spend_work
 from ..core.dialects import Scope
 from ..core.fresh_stack import continue_deeper
@@ -206,6 +207,7 @@ class PlainSchemaParser(SchemaParser):
         self._draft = self.references.main.dialect.draft
         self._summaries = summaries_of_draft(self._draft)
         self._named: dict[str, SchemaSet] = {}  # the sets of subschemas that assert a type and no more
+        self._parse_later = call_weakly(self._parse_plain)
         super()._start(document)
 
     def parse_subschema(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
@@ -231,7 +233,7 @@ class PlainSchemaParser(SchemaParser):
         if len(rows) == 1 and rows[0].name == "type" and type(name := raw["type"]) is str:
             known = self._named.get(name)  # Most subschemas are no more.
             if known is None:
-                node = self.add_plain(pointer, self._draft, self._parse_plain, (((rows[0], name),), scope, True))
+                node = self.add_plain(pointer, self._draft, self._parse_later, (((rows[0], name),), scope, True))
                 node.keywords = {"type": TYPE_BITS[name]}
                 known = self._named[name] = (node.number,)
             return known
@@ -245,7 +247,7 @@ class PlainSchemaParser(SchemaParser):
             known = self._shared.get(key)
             if known is not None:
                 return known
-        schemas = (self.add_plain(pointer, self._draft, self._parse_plain, (keywords, scope, may_be_types)).number,)
+        schemas = (self.add_plain(pointer, self._draft, self._parse_later, (keywords, scope, may_be_types)).number,)
         if key is not None:
             self._shared[key] = schemas
         return schemas

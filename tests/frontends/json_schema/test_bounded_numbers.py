@@ -1,0 +1,62 @@
+"""Automata of numbers between bounds: the kernel's are those of the conditions, state by state."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+from math import inf
+
+import pytest
+from hypothesis import given, strategies as st
+
+from constrain import LimitError
+from constrain.automata.dfa import Dfa
+from constrain.automata.numerals.number_interval import NumberInterval
+from constrain.base.work import work_budget
+from constrain.frontends.json_schema.numbers.bounded_numbers import build_bounded_dfa
+from constrain.frontends.json_schema.numbers.number_automata import _cap_digits, tabulate_numbers
+
+BOUNDS = st.none() | st.one_of(
+    st.integers(-300, 300).map(Fraction),
+    st.decimals(-1000, 1000, places=3).map(Fraction),
+    st.sampled_from([Fraction(0), Fraction(10**20), Fraction(-(10**9) - 1, 10**12), Fraction(1, 2), Fraction(100)]),
+)
+
+
+@given(
+    BOUNDS, BOUNDS, st.booleans(), st.booleans(), st.booleans(), st.sampled_from([0, 3, inf]),
+    st.none() | st.integers(1, 45), st.booleans(),
+)  # fmt: skip
+def test_the_kernel_reads_bounds_as_conditions_do(
+    low: Fraction | None,
+    high: Fraction | None,
+    low_open: bool,
+    high_open: bool,
+    fraction: bool,
+    exponent: float,
+    digits: int | None,
+    integer: bool,
+) -> None:
+    multiples = [Fraction(1)] if integer else []
+    numbers = NumberInterval.of(low, high, low_open, high_open, multiples, ())
+    with work_budget(1 << 40) as budget:
+        table = tabulate_numbers(numbers, None, fraction, exponent, digits, 10_000)
+        expected = Dfa.from_table(table)
+        spent = budget.spent
+        found = build_bounded_dfa(numbers, fraction, exponent, partial(_cap_digits, fraction, digits), 10_000)
+        assert budget.spent == 2 * spent
+    assert found == expected
+    states = len(table.rows)
+    exact = build_bounded_dfa(numbers, fraction, exponent, partial(_cap_digits, fraction, digits), states)
+    assert exact == expected
+    if states > 1:
+        with pytest.raises(LimitError):
+            build_bounded_dfa(numbers, fraction, exponent, partial(_cap_digits, fraction, digits), states - 1)
+
+
+def test_bounds_of_many_digits() -> None:
+    high = Fraction(10**2000 + 7, 10**1000)
+    numbers = NumberInterval.of(Fraction(0), high, False, False, (), ())
+    found = build_bounded_dfa(numbers, True, 0, partial(_cap_digits, True, 40), 20_000)
+    assert found == Dfa.from_table(tabulate_numbers(numbers, None, True, 0, 40, 20_000))
+    assert found.accepts("1" + "0" * 1000) and not found.accepts("1" + "0" * 999 + "1")
