@@ -27,6 +27,10 @@ scan_document: Callable[[Array, Array, Array, Array], int] = find_function(
 )  # uint8, uint8, int64, int64
 list_near_calls: Callable[[Array, int, Array], int] = find_function("near_calls.list_near_calls")  # int32, int32
 write_object: Callable[[Array, Array, Array], int] = find_function("object_writer.write_object")  # int32, uint8, int32
+append_number_leaf: Callable[[int, int, int, int], int] = find_function("number_leaves.append_number_leaf")
+write_number_transitions: Callable[[int, int, Array], int] = find_function(
+    "number_leaves.write_number_transitions"
+)  # int32
 
 # ---- a position of a Matcher, or many
 mask_at: Callable[[int, int, int], int] = find_function("matcher_calls.mask_at")
@@ -61,10 +65,6 @@ intern_leaf: Callable[[int, int, int, int], int] = find_function("leaves.intern_
 expand_leaf: Callable[[int, int], int] = find_function("leaves.expand_leaf")
 expand_leaves: Callable[[int, int, int], int] = find_function("leaves.expand_leaves")
 write_dfa_block: Callable[[Array, Array, Array], int] = find_function("dfa_blocks.write_dfa_block")  # int32
-append_number_leaf: Callable[[int, int, int, int], int] = find_function("number_leaves.append_number_leaf")
-write_number_transitions: Callable[[int, int, Array], int] = find_function(
-    "number_leaves.write_number_transitions"
-)  # int32
 build_trie: Callable[[int, Array], int] = find_function("trie.build_trie")  # int32
 find_unexpanded: Callable[[int, int], int] = find_function("trie.find_unexpanded")
 make_row: Callable[[int, int], int] = find_function("trie.make_row")
