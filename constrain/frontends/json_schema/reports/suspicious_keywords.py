@@ -393,7 +393,9 @@ def find_suspicious_names(document: Any, references: ReferenceResolver, style: S
 
 def may_be_suspicious(document: dict[str, Any], inspection: Inspection) -> bool:
     """Return whether some name of a plain document may be suspicious, so that `find_suspicious_names` has to search."""
-    draft = inspection.references.main.draft
+    if not inspection.unknown_names and not inspection.unknown_formats:
+        return False
+    draft = inspection.draft
     spend_work(30 * (len(inspection.unknown_names) + len(inspection.unknown_formats)), SEARCH)
     return bool(
         (inspection.unknown_names and not all(is_never_suspicious(name, draft) for name in inspection.unknown_names))
