@@ -50,6 +50,10 @@ class Locked(Protocol):
 
     lock: threading.RLock
 
+    def after_fork(self) -> None:
+        """Replace the lock, which the thread that forked holds, in a forked child."""
+        ...
+
 
 T = TypeVar("T")
 
@@ -83,7 +87,7 @@ class ForkHandlers:
         self._pauses.hold(item)
 
     def add_locked(self, item: Locked) -> None:
-        """Hold `item.lock` during every fork while `item` is alive."""
+        """Hold `item.lock` during every fork while `item` is alive, and call `item.after_fork()` in the child."""
         self._locked.hold(item)
 
     def pause(self) -> None:
@@ -115,6 +119,8 @@ class ForkHandlers:
     def run(self) -> None:
         """Call `after_fork` of all objects, which replace their locks."""
         self._held, self._forking = [], threading.RLock()
+        for locked in self._locked.items():
+            locked.after_fork()
         for items in list(self._objects.values()):
             for item in items.items():
                 item.after_fork()
