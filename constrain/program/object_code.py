@@ -14,6 +14,7 @@ from itertools import accumulate, chain, islice
 from json.encoder import encode_basestring
 from operator import attrgetter
 
+from ..automata.dfa import Dfa
 from ..automata.listed_words import ListedWords
 from ..base.errors import LimitError
 from ..base.work import spend_work
@@ -33,13 +34,13 @@ from ..kernels.object_request_layout import (
 )
 from .byte_code import ByteCode, LayoutCode, Leaf
 
-__all__ = ["MODES", "append_general_object", "append_object", "check_count"]
+__all__ = ["MODES", "append_declared", "append_general_object", "append_object", "check_count", "list_layout_leaves"]
 
 MOST_COUNT = (1 << 31) - 1
 MODES = {"utf8": at.UTF8, "json": at.JSON_INSIDE, "bytes": at.BYTES}
 MEMBER_WORDS = 4
 """Words of the code of a member besides its colon: a call and a jump."""
-NEEDS, REQUIRED = attrgetter("needs"), attrgetter("required")
+NAME, VALUE, NEEDS, REQUIRED = map(attrgetter, ("name", "value", "needs", "required"))
 COLON = 3
 """Place of the colon among the parts of a layout."""
 MOST_LAYOUTS = 64
@@ -56,40 +57,56 @@ def append_object(node: Object, program: ByteCode) -> int:
     The brackets are those of the layout. Return the entry address.
     """
     check_count(node.low, node.high)
-    properties, others, layout = node.properties, node.others, node.layout
-    text = "".join([one.name for one in properties])
-    is_spelled_in_any_way = node.escapes == "any"
-    if (
-        ('"' in text if is_spelled_in_any_way else len(encode_basestring(text)) > len(text) + 2)
-        or (node.excluded and others)
-        or any(map(NEEDS, properties))
-        or (others and any(map(REQUIRED, others)))
-    ):
+    properties, others = node.properties, node.others
+    if (node.excluded and others) or any(map(NEEDS, properties)) or (others and any(map(REQUIRED, others))):
         return append_general_object(node, program)
-    values = [one.value for one in properties]
-    values += [one.value for one in others]
-    leaves = _find_leaves(values, program)
-    cells = program.cells_of([value for value in values if id(value) not in leaves] if leaves else values)
-    if leaves:
-        places, called = dict(zip(leaves, range(-1, -1 - len(leaves), -1))), iter(cells)
-        cells = [places.get(id(value)) or next(called) for value in values]
-    layout_code = _layout_code(layout, program)
-    classes: list[int] = []
+    names, values, required = [*map(NAME, properties)], [*map(VALUE, properties)], bytes(map(REQUIRED, properties))
     for one in others:
-        classes += (program.leaf(one.names, at.JSON_STRING), -1, int(not one.names.is_endless))
-    base, n, m = len(program.words), len(properties), len(others)
-    excluded = NOTHING if not others else THE_KEYS if is_spelled_in_any_way else THE_NAMES
-    request = array("i", [  # in the order of `kernels.object_request_layout`
-        base, n, m, node.order == "any", node.low, -1 if node.high is None else node.high,
-        node.low > 0 or node.high is not None, is_spelled_in_any_way, excluded, layout.opening[0], layout.closing[0],
-        len(leaves), *classes, *cells, *leaves.values(),
-    ])  # fmt: skip
+        values.append(one.value)
+    bounds = node.low, -1 if node.high is None else node.high
+    entry = append_declared(
+        names, required, values, [one.names for one in others], node.layout, node.order, node.escapes, program, bounds
+    )
+    return append_general_object(node, program) if entry is None else entry
+
+
+def append_declared(
+    names: list[str],
+    required: bytes,
+    values: list[Node],
+    classes: list[Dfa],
+    layout: Layout,
+    order: str,
+    escapes: str,
+    program: ByteCode,
+    bounds: tuple[int, int] = (0, -1),
+) -> int | None:
+    """Append the code of an object with declared keys, and return its entry address; None if a name has to be escaped.
+
+    `required` has a byte for each of `names`. `values` are theirs, then those of the classes of undeclared keys, of
+    which none must occur. `bounds` are those of the number of members, -1 if there is no upper one.
+    """
+    text, is_spelled_in_any_way = "".join(names), escapes == "any"
+    if '"' in text if is_spelled_in_any_way else len(encode_basestring(text)) > len(text) + 2:
+        return None
+    leaves = _find_leaves(values, program)
+    cells = program.cells_of(values, dict(zip(leaves, range(-1, -1 - len(leaves), -1))))
+    layout_code = _layout_code(layout, program)
+    base, n, m, (low, high) = len(program.words), len(names), len(classes), bounds
+    excluded = NOTHING if not classes else THE_KEYS if is_spelled_in_any_way else THE_NAMES
+    head = [  # in the order of `kernels.object_request_layout`
+        base, n, m, order == "any", low, high, low > 0 or high >= 0, is_spelled_in_any_way, excluded,
+        layout.opening[0], layout.closing[0], len(leaves),
+    ]  # fmt: skip
+    for one in classes:
+        head += (program.leaf(one, at.JSON_STRING), -1, not one.is_endless)
+    request = array("i", [*head, *cells, *leaves.values()])
     request += layout_code
-    names = bytes([one.required for one in properties]) + "".join([one.name + '"' for one in properties]).encode()
+    octets = required + ('"'.join(names) + '"' if names else "").encode()
     # Each name is written twice at most, and the colon with every member.
-    most = FIXED_WORDS + 2 * len(names) + (10 + layout_code[COLON] + MEMBER_WORDS) * (n + m) + len(request)
+    most = FIXED_WORDS + 2 * len(octets) + (10 + layout_code[COLON] + MEMBER_WORDS) * (n + m) + len(request)
     output = array("i", bytes(4 * (most + LEAF_WORDS * len(leaves) + SORTING_PARTS * (n + m + 1) + 1)))
-    length = write_object(request, names, output)
+    length = write_object(request, octets, output)
     program.append(output[:length])
     return base + output[-1]
 
@@ -200,7 +217,7 @@ def _generate_layout(layout: Layout, program: ByteCode) -> LayoutCode:
     if kept is None:
         if len(_layouts) >= MOST_LAYOUTS:
             _layouts.clear()
-        kept = _layouts[id(layout)] = layout, _list_layout_leaves(layout), {}
+        kept = _layouts[id(layout)] = layout, list_layout_leaves(layout), {}
     _, leaves, codes = kept
     if leaves is None:
         return _join_layout(layout, program)
@@ -222,7 +239,7 @@ def _layout_parts(layout: Layout) -> tuple[Node, ...]:
     return layout.open, layout.close, layout.comma, layout.colon, layout.empty
 
 
-def _list_layout_leaves(layout: Layout) -> list[Leaf] | None:
+def list_layout_leaves(layout: Layout) -> list[Leaf] | None:
     """Return the leaves of a layout in the order in which its code refers to them; None if it calls a rule."""
     leaves: list[Leaf] = []
     pending = list(_layout_parts(layout))[::-1]
