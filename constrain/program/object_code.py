@@ -87,7 +87,7 @@ def append_declared(
     which none must occur. `bounds` are those of the number of members, -1 if there is no upper one.
     """
     text, is_spelled_in_any_way = "".join(names), escapes == "any"
-    if '"' in text if is_spelled_in_any_way else len(encode_basestring(text)) > len(text) + 2:
+    if '"' in text or (not is_spelled_in_any_way and _is_escaped(text)):
         return None
     leaves = _find_leaves(values, program)
     cells = program.cells_of(values, dict(zip(leaves, range(-1, -1 - len(leaves), -1))))
@@ -109,6 +109,11 @@ def append_declared(
     length = write_object(request, octets, output)
     program.append(output[:length])
     return base + output[-1]
+
+
+def _is_escaped(text: str) -> bool:
+    """Return whether JSON writes some character of a text without quotes as an escape."""
+    return "\\" in text or (not text.isprintable() and len(encode_basestring(text)) > len(text) + 2)
 
 
 def append_general_object(node: Object, program: ByteCode) -> int:

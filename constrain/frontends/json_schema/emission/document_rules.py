@@ -68,6 +68,7 @@ __all__ = ["DocumentRules"]
 NOT_DIRECT = ASSERTIONS & ~(TYPE | ARRAY_BITS | OBJECT_BITS) | OTHER
 """Bits of names of a subschema that is left to the SchemaEmitter."""
 BRACKETS = ARRAY | OBJECT
+IS_TYPE = NameSummary._fields.index("is_type")
 ANY_VALUE, ROOT = Rule((ANY, 0)), Rule(0)
 FOLLOWED = -1
 """In place of the number of the subschema around: the pointer is known as a whole."""
@@ -185,14 +186,15 @@ class DocumentRules(ValueEmitter, CodedRules):
             id(raw),
         )
         names, values = [*properties], list[Node]()
-        scalars, summaries = self._parts.scalars, self._summaries
+        find_scalar, summaries, append = self._parts.scalars.get, self._summaries, values.append
         for name, one in properties.items():
-            if type(one) is dict and summaries[tuple(one)].is_type and type(kind := one["type"]) is str:
-                node = scalars.get(kind)  # most of them
+            if one.__class__ is dict and summaries[tuple(one)][IS_TYPE]:  # as most
+                kind = one["type"]
+                node = find_scalar(kind) if kind.__class__ is str else None
                 if node is not None:
-                    values.append(node)
+                    append(node)
                     continue
-            values.append(self._value(one, parent, ("properties", name)))
+            append(self._value(one, parent, ("properties", name)))
         classes: list[Dfa] = []
         if additional is not False:
             other = ANY_VALUE if additional is True else self._value(additional, parent, ("additionalProperties",))

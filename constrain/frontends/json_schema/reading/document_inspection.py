@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Set
-from functools import cache
+from functools import cache, reduce
+from operator import or_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -256,6 +257,13 @@ class NameSummary(NamedTuple):
     asserted: tuple[str, ...]
 
 
+class _NameBits(dict[str, int]):
+    """The bits of names, UNKNOWN for one that the draft does not define."""
+
+    def __missing__(self, name: str) -> int:
+        return UNKNOWN
+
+
 class NameSummaries(dict[tuple[str, ...], NameSummary]):
     """The summary of the names of a subschema of one draft. Most subschemas of all documents have a few lists of names.
 
@@ -263,27 +271,18 @@ class NameSummaries(dict[tuple[str, ...], NameSummary]):
     """
 
     def __init__(self, draft: int) -> None:
-        self._rows = keywords_of_draft(draft)
-        self._table = {name: (bits, self._rows.get(name)) for name, bits in list_name_bits(draft).items()}
+        self._bits, self._rows = _NameBits(list_name_bits(draft)), keywords_of_draft(draft)
 
     def __missing__(self, names: tuple[str, ...]) -> NameSummary:
-        bits, table = 0, self._table
-        asserted: list[str] = []
-        for name in names:
-            found = table.get(name, UNKNOWN_NAMED)
-            bits |= found[0]
-            if found[1] is not None:
-                asserted.append(name)
-        rows = tuple([self._rows[name] for name in asserted])
-        summary = NameSummary(bits, rows, TYPES_ALONE.issuperset(asserted), asserted == ["type"], tuple(asserted))
+        bits = reduce(or_, map(self._bits.__getitem__, names), 0)
+        asserted = tuple(filter(self._rows.__contains__, names))
+        rows = tuple(map(self._rows.__getitem__, asserted))
+        summary = NameSummary(bits, rows, TYPES_ALONE.issuperset(asserted), asserted == ("type",), asserted)
         if len(names) <= MOST_NAMES and len("".join(names)) <= MOST_CHARACTERS:
             if len(self) >= MOST_SUMMARIES:
                 self.clear()
             self[names] = summary
         return summary
-
-
-UNKNOWN_NAMED: tuple[int, Keyword | None] = UNKNOWN, None
 
 
 @cache

@@ -200,7 +200,7 @@ def _find_near_keyword(name: str) -> str:
     index = _near()
     shorter = _without_one(bare)
     candidates = set().union(*(index.get(one, ()) for one in (bare, *shorter)))
-    if len(bare) >= LONG - 2:
+    if len(bare) >= LONG - 2 and _has_near_letters(bare):
         candidates |= set().union(*(index.get(other, ()) for one in shorter for other in _without_one(one)))
     ranked = sorted((_distance(bare, _bare(keyword)), keyword) for keyword in candidates)
     ranked = [(distance, keyword) for distance, keyword in ranked if len(keyword) >= SHORT or not distance]
@@ -213,6 +213,26 @@ def _find_near_keyword(name: str) -> str:
         if distance == 2 and len(other) >= LONG:
             return keyword
     return ""
+
+
+def _has_near_letters(bare: str) -> bool:
+    """Return whether some keyword may be at a distance of at most 2: each edit adds and removes one letter at most."""
+    letters = set(bare)
+    return any(
+        len(letters - other) <= 2 and len(other - letters) <= 2
+        for length in range(len(bare) - 2, len(bare) + 3)
+        for other in _letters_by_length().get(length, ())
+    )
+
+
+@cache
+def _letters_by_length() -> dict[int, list[frozenset[str]]]:
+    """Return the letters of every bare keyword, by its length."""
+    found: dict[int, list[frozenset[str]]] = {}
+    for row in KEYWORDS:
+        bare = _bare(row.name)
+        found.setdefault(len(bare), []).append(frozenset(bare))
+    return found
 
 
 def _distance(one: str, other: str) -> int:
