@@ -88,7 +88,8 @@ class ForkHandlers:
 
     def add_locked(self, item: Locked) -> None:
         """Hold `item.lock` during every fork while `item` is alive, and call `item.after_fork()` in the child."""
-        self._locked.hold(item)
+        locked = self._locked
+        locked.add(ref(item, locked.discard))  # what `hold` does, for each Program
 
     def pause(self) -> None:
         """Call `before_fork` of all objects, and acquire all locks: in this order, since paused threads use them."""
@@ -114,7 +115,7 @@ class ForkHandlers:
         objects = self._objects.get(type(item))
         if objects is None:
             objects = self._objects.setdefault(type(item), WeakReferences())
-        objects.hold(item)
+        objects.add(ref(item, objects.discard))  # what `hold` does, for each state cache
 
     def run(self) -> None:
         """Call `after_fork` of all objects, which replace their locks."""

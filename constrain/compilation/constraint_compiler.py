@@ -16,7 +16,7 @@ from dataclasses import fields
 from functools import partial
 from operator import attrgetter
 from os import PathLike
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..base.errors import check_type, describe_value, shorten_text
 from ..base.json_documents import LoadedDocument, References, bound_levels, plain_document
@@ -183,7 +183,8 @@ def compile(
     if cached is not None:
         warn_of_schema(cached.schema_warnings)
         return cached
-    vocabulary = cast(Vocabulary, vocabulary)
+    if TYPE_CHECKING:  # checked above
+        assert isinstance(vocabulary, Vocabulary)
     with work_budget(limits.work) as budget:
         program, messages, is_large = _make_program(vocabulary, key, source, style, references, limits, budget)
         if is_large:

@@ -99,8 +99,10 @@ class Program(ByteCode):
         with self.lock:
             known = len(self._targets)
             self.link(self.entry)
+            if type(self.grammar.start) is not Sequence:
+                return
             referenced = self._cells_since(known)
-            if len(referenced) == 1 and isinstance(self.grammar.start, Sequence):
+            if len(referenced) == 1:
                 with suppress(LimitError, *ERRORS):
                     self.link(referenced[0])
 
