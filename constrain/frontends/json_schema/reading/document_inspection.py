@@ -168,9 +168,11 @@ def inspect_document(
     found, text = Inspection(loaded.value, registry, limits), loaded.text
     if found.may_be_plain:
         scan = None if text is None else scan_text(text, found.draft)
-        if scan is not None and not scan.spans:
+        if scan is not None and not any(scan.spans[::S_W]):  # there are unknown names at most
             spend_work(scan.units, READING)
             found.is_plain = True
+            if scan.spans:
+                found.unknown_names = scan.list_names()
         else:
             inspector = PlainInspector(found, style, limits)
             if (scan is not None and inspector.judge(scan, loaded.value)) or inspector.inspect(loaded.value):
@@ -191,6 +193,12 @@ class Scan(NamedTuple):
     spans: list[int]
     units: int
     has_identifiers: bool
+
+    def list_names(self) -> set[str]:
+        """Return the unknown names, if the spans are nothing else."""
+        source = self.source
+        parts = [source[begin:end] for begin, end in zip(self.spans[1::S_W], self.spans[2::S_W])]
+        return {part if type(part) is str else part.decode() for part in parts}  # type: ignore[union-attr]
 
 
 def scan_text(text: str, draft: int) -> Scan | None:

@@ -161,7 +161,7 @@ LONGEST = 40
 
 def _bare(name: str) -> str:
     """Return a name without case and without separators between words."""
-    return "".join(char for char in name.lower() if char.isalnum())
+    return "".join(filter(str.isalnum, name.lower()))
 
 
 def _without_one(name: str) -> set[str]:
@@ -195,12 +195,12 @@ def find_near_keyword(name: str) -> str:
 @lru_cache(4096)
 def _find_near_keyword(name: str) -> str:
     bare = _bare(name)
-    if not bare:
+    if not bare or not _has_near_letters(bare):
         return ""
     index = _near()
     shorter = _without_one(bare)
     candidates = set().union(*(index.get(one, ()) for one in (bare, *shorter)))
-    if len(bare) >= LONG - 2 and _has_near_letters(bare):
+    if len(bare) >= LONG - 2:
         candidates |= set().union(*(index.get(other, ()) for one in shorter for other in _without_one(one)))
     ranked = sorted((_distance(bare, _bare(keyword)), keyword) for keyword in candidates)
     ranked = [(distance, keyword) for distance, keyword in ranked if len(keyword) >= SHORT or not distance]
@@ -217,21 +217,29 @@ def _find_near_keyword(name: str) -> str:
 
 def _has_near_letters(bare: str) -> bool:
     """Return whether some keyword may be at a distance of at most 2: each edit adds and removes one letter at most."""
-    letters = set(bare)
-    return any(
-        len(letters - other) <= 2 and len(other - letters) <= 2
-        for length in range(len(bare) - 2, len(bare) + 3)
-        for other in _letters_by_length().get(length, ())
-    )
+    letters, known = _set_letters(bare), _letters_by_length()
+    for length in range(len(bare) - 2, len(bare) + 3):
+        for other in known.get(length, ()):
+            if (letters & ~other).bit_count() <= 2 and (other & ~letters).bit_count() <= 2:
+                return True
+    return False
+
+
+def _set_letters(bare: str) -> int:
+    """Return the letters of a text as bits, of which some letters share one."""
+    bits = 0
+    for letter in set(bare):
+        bits |= 1 << (ord(letter) & 31)
+    return bits
 
 
 @cache
-def _letters_by_length() -> dict[int, list[frozenset[str]]]:
+def _letters_by_length() -> dict[int, list[int]]:
     """Return the letters of every bare keyword, by its length."""
-    found: dict[int, list[frozenset[str]]] = {}
+    found: dict[int, list[int]] = {}
     for row in KEYWORDS:
         bare = _bare(row.name)
-        found.setdefault(len(bare), []).append(frozenset(bare))
+        found.setdefault(len(bare), []).append(_set_letters(bare))
     return found
 
 
@@ -424,6 +432,7 @@ def may_be_suspicious(document: dict[str, Any], inspection: Inspection) -> bool:
     )
 
 
+@lru_cache(4096)
 def is_never_suspicious(name: str, draft: int) -> bool:
     """Return whether `keyword_note` reports no mistake for a name that a draft does not define, whatever its value."""
     if name in CONTENT or name in STRUCTURE or name in HARMLESS or name in ANNOTATIONS:
