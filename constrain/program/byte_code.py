@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Set
 from itertools import accumulate, islice
 from typing import Any, NamedTuple, TypeAlias
 
@@ -44,9 +44,6 @@ CODE_LIMIT = 1 << 27
 FIRST_CAPACITY = 1 << 10
 LONG = 1 << 5
 """Length in bytes from which a string block is widened to words with numpy."""
-
-
-NO_PLACES: Mapping[int, int] = {}
 
 
 class FirstLeaves(NamedTuple):
@@ -160,24 +157,36 @@ class ByteCode(ABC):
             self._cells[key] = found
         return found
 
-    def cells_of(self, nodes: list[Node], places: Mapping[int, int] = NO_PLACES) -> list[int]:
-        """Return the rule cell of each node, or what `places` has for its id."""
-        cells: list[int] = []
+    def place_values(
+        self, nodes: list[Node], find_leaf: Callable[[Node, ByteCode], int | None]
+    ) -> tuple[list[int], list[int]]:
+        """Return the rule cell of each node, or -1 - k for one that is the k-th leaf, and the leaves.
+
+        `find_leaf` returns how a node that is no Rule is written in place, or None if it has a cell.
+        """
+        cells, leaves, places = list[int](), list[int](), dict[int, int]()
         known, targets, words = self._cells, self._targets, self.words
         for node in nodes:
-            if type(node) is not Rule:
+            if type(node) is Rule:
+                key = ("rule", node.name, False)
+                place = known.get(key)
+                if place is None:  # what `cell` does, without a call for each
+                    place = len(words)
+                    words.extend((0, len(known)))
+                    targets[place] = node
+                    known[key] = place
+            else:
                 place = places.get(id(node))
-                cells.append(self.cell(node) if place is None else place)
-                continue
-            key = ("rule", node.name, False)
-            found = known.get(key)
-            if found is None:  # what `cell` does, without a call for each
-                found = len(words)
-                words.extend((0, len(known)))
-                targets[found] = node
-                known[key] = found
-            cells.append(found)
-        return cells
+                if place is None:
+                    leaf = find_leaf(node, self)
+                    if leaf is None:
+                        place = self.cell(node)
+                    else:
+                        leaves.append(leaf)
+                        place = -len(leaves)
+                    places[id(node)] = place
+            cells.append(place)
+        return cells, leaves
 
     def cells(self) -> list[int]:
         """Return all rule cells referenced so far."""
