@@ -50,6 +50,10 @@ class Locked(Protocol):
 
     lock: threading.RLock
 
+    def after_fork(self) -> None:
+        """Replace the lock, which the thread that forked holds, in a forked child."""
+        ...
+
 
 T = TypeVar("T")
 
@@ -83,8 +87,9 @@ class ForkHandlers:
         self._pauses.hold(item)
 
     def add_locked(self, item: Locked) -> None:
-        """Hold `item.lock` during every fork while `item` is alive."""
-        self._locked.hold(item)
+        """Hold `item.lock` during every fork while `item` is alive, and call `item.after_fork()` in the child."""
+        locked = self._locked
+        locked.add(ref(item, locked.discard))  # what `hold` does, for each Program
 
     def pause(self) -> None:
         """Call `before_fork` of all objects, and acquire all locks: in this order, since paused threads use them."""
@@ -110,11 +115,13 @@ class ForkHandlers:
         objects = self._objects.get(type(item))
         if objects is None:
             objects = self._objects.setdefault(type(item), WeakReferences())
-        objects.hold(item)
+        objects.add(ref(item, objects.discard))  # what `hold` does, for each state cache
 
     def run(self) -> None:
         """Call `after_fork` of all objects, which replace their locks."""
         self._held, self._forking = [], threading.RLock()
+        for locked in self._locked.items():
+            locked.after_fork()
         for items in list(self._objects.values()):
             for item in items.items():
                 item.after_fork()

@@ -59,7 +59,14 @@ class LoadedDocument:
         """Load a document. `bound` takes the place of `bound_levels`."""
         if not isinstance(schema, str):
             return cls(load_document(schema, limits))
-        levels = (bound or bound_levels)(schema, limits.nesting)
+        count = schema.count("[") + schema.count("{")
+        if count <= FEW_BRACKETS and count <= limits.nesting:
+            levels = count
+            document = _parse_usual_object(schema)
+            if document is not None:
+                return cls(document, levels, schema)
+        else:
+            levels = (bound or bound_levels)(schema, limits.nesting)
         return cls(_check_kind(_parse_json(schema, limits, levels)), levels, schema)
 
     def nests_deeper(self, levels: int) -> bool:
@@ -322,6 +329,17 @@ def _parse_json(source: str, limits: Limits, levels: int) -> Any:
         raise SchemaError(f"Not JSON: {error}.") from None
 
 
+def _parse_usual_object(source: str) -> dict[str, Any] | None:
+    """Return an object without white space around it whose integers are certainly short; None for any other text."""
+    if source[:1] != "{" or len(source) > MOST_DIGITS:
+        return None
+    try:
+        document, end = SCAN_ONCE(source, 0)
+    except (StopIteration, RecursionError, ValueError, LimitError):  # `_parse_json` says what is wrong
+        return None
+    return document if end == len(source) else None
+
+
 FLATTEN = "Use $ref to flatten it, or raise Limits(nesting=...)."
 BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*\\?(?:"|\Z)|[\[\]{}]', re.S)
 """A bracket, or a string, even an unterminated one, so that the scan takes linear time."""
@@ -412,3 +430,6 @@ def _parse_fraction(digits: str) -> Decimal:
 
 
 DECODER = json.JSONDecoder(parse_float=_parse_fraction, parse_int=_parse_integer, parse_constant=_refuse_constant)
+SCAN_ONCE: Callable[[str, int], tuple[Any, int]] = json.scanner.make_scanner(  # type: ignore[attr-defined]
+    json.JSONDecoder(parse_float=_parse_fraction, parse_constant=_refuse_constant)
+)

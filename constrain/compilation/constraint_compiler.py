@@ -16,10 +16,10 @@ from dataclasses import fields
 from functools import partial
 from operator import attrgetter
 from os import PathLike
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..base.errors import check_type, describe_value, shorten_text
-from ..base.json_documents import FEW_BRACKETS, LoadedDocument, References, bound_levels, plain_document
+from ..base.json_documents import LoadedDocument, References, bound_levels, plain_document
 from ..base.keyword_names import explain_keywords
 from ..base.options import Limits, Style
 from ..base.work import WorkBudget, work_budget
@@ -28,7 +28,13 @@ from ..engine.constraint import Constraint
 from ..forms.form import Form, count_characters
 from ..forms.schema_sources import check_type_argument, read_source_file
 from ..forms.source_grammar import LIMITS_WANTED, STYLE_WANTED, read_source
-from ..forms.source_readers import as_schema, find_schema_warnings, schema_grammar, warn_of_schema
+from ..forms.source_readers import (
+    as_schema,
+    find_schema_warnings,
+    plain_schema_grammar,
+    schema_grammar,
+    warn_of_schema,
+)
 from ..forms.sources import LarkText, grammar as grammar_form
 from ..grammar.nodes import Grammar
 from ..kernels.entry_points import count_levels
@@ -141,40 +147,68 @@ def compile(
     SchemaWarning
         On every call, for parts of a schema that assert nothing but were probably meant to.
     """
-    check_places(vocabulary, form)
-    if not isinstance(vocabulary, Vocabulary) and isinstance(vocabulary, (str, PathLike)):
-        vocabulary = Vocabulary.from_pretrained(vocabulary)
-    check_options(vocabulary, style, registry, limits)
-    check_type_argument(type)
-    if choices is not None:
-        if isinstance(choices, (str, bytes, Mapping)) or not isinstance(choices, Iterable):
-            raise TypeError(
-                f"choices is {describe_value(choices)}: give a list of texts, such as choices=['yes', 'no']"
-            )
-        choices = list(choices)
-    if form is not None or grammar is not None:
-        grammar = _read_grammar_argument(form, grammar, import_paths)
-    given = {"schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type}
-    source = {name: value for name, value in given.items() if value is not None}
-    if len(source) == 1 and (schema is not None or type is not None):
-        source = {"schema": as_schema(schema if type is None else type)}
-    references = References(registry, base_uri)
-    key = None
-    is_cacheable = isinstance(style, Style) and isinstance(limits, Limits) and len(source) == 1
-    if is_cacheable and not isinstance(grammar, Grammar):
-        key, source, references = _make_key(source, style, references, limits)
+    key: Hashable = None
+    if (
+        schema.__class__ is str
+        and schema[:1] == "{"
+        and form is None
+        and regex is None
+        and grammar is None
+        and choices is None
+        and type is None
+        and registry is None
+        and base_uri == ""
+        and (vocabulary.__class__, style.__class__, limits.__class__) == USUAL_CLASSES
+    ):  # What most calls are, and nothing in it has to be read or copied.
+        source, references = {"schema": schema}, NO_REFERENCES
+        key = cache_key(("schema", schema, None), style, limits)
+    else:
+        check_places(vocabulary, form)
+        if not isinstance(vocabulary, Vocabulary) and isinstance(vocabulary, (str, PathLike)):
+            vocabulary = Vocabulary.from_pretrained(vocabulary)
+        check_options(vocabulary, style, registry, limits)
+        check_type_argument(type)
+        choices = _read_choices(choices)
+        if form is not None or grammar is not None:
+            grammar = _read_grammar_argument(form, grammar, import_paths)
+        given = {"schema": schema, "regex": regex, "grammar": grammar, "choices": choices, "type": type}
+        source = {name: value for name, value in given.items() if value is not None}
+        if len(source) == 1 and (schema is not None or type is not None):
+            source = {"schema": as_schema(schema if type is None else type)}
+        references = References(registry, base_uri)
+        is_cacheable = isinstance(style, Style) and isinstance(limits, Limits) and len(source) == 1
+        if is_cacheable and not isinstance(grammar, Grammar):
+            key, source, references = _make_key(source, style, references, limits)
     cached: Constraint | None = None if key is None else recent.get(vocabulary, key)
     if cached is not None:
         warn_of_schema(cached.schema_warnings)
         return cached
+    if TYPE_CHECKING:  # checked above
+        assert isinstance(vocabulary, Vocabulary)
     with work_budget(limits.work) as budget:
         program, messages, is_large = _make_program(vocabulary, key, source, style, references, limits, budget)
         if is_large:
             program.link_at_once(budget)
-    warn_of_schema(messages)
-    description = None if isinstance(grammar, Grammar) else _describe_source(source, style, references)
-    constraint = Constraint(program, vocabulary, limits, description, messages)
-    return constraint if key is None else cast(Constraint, recent.put(key, constraint, HELD * _source_length(key)))
+    if messages:
+        warn_of_schema(messages)
+    describe = None if isinstance(grammar, Grammar) else partial(_describe_source, source, style, references)
+    constraint = Constraint(program, vocabulary, limits, describe, messages)
+    if key is None or not recent.most:
+        return constraint
+    return cast(Constraint, recent.put(key, constraint, HELD * _source_length(key)))
+
+
+USUAL_CLASSES = Vocabulary, Style, Limits
+NO_REFERENCES = References()
+
+
+def _read_choices(choices: Any) -> list[str] | None:
+    """Return the argument `choices` as a list. Raise TypeError if it is no list of texts."""
+    if choices is None:
+        return None
+    if isinstance(choices, (str, bytes, Mapping)) or not isinstance(choices, Iterable):
+        raise TypeError(f"choices is {describe_value(choices)}: give a list of texts, such as choices=['yes', 'no']")
+    return list(choices)
 
 
 def _read_grammar_argument(
@@ -279,31 +313,37 @@ def _make_program(
     """
     make_grammar = partial(read_source, style=style, registry=references, limits=limits, **source)
     form, symbols = source.get("grammar"), TokenSymbols(vocabulary)
-    file_key = _make_form_key(form, vocabulary, style, limits) if isinstance(form, Form) else key
-    path = programs.name(file_key) if isinstance(file_key, bytes) else None
+    is_form = form is not None and isinstance(form, Form)
+    file_key = _make_form_key(cast(Form, form), vocabulary, style, limits) if is_form else key
+    path = programs.name(file_key) if programs.most and isinstance(file_key, bytes) else None
     restored = None if path is None else programs.fetch(path, make_grammar, symbols)
     if restored is not None:
         return restored, (), False
     before = budget.spent
     messages: tuple[str, ...] = ()
-    loaded = source
+    loaded, grammar = source, None
     if len(source) == 1 and "schema" in source:  # It is parsed once, for the warnings and for the Grammar.
-        loaded = {"schema": LoadedDocument.of(source["schema"], limits, _bound_levels)}
-        messages = _schema_warnings(loaded, style, references, limits)
+        document = LoadedDocument.of(source["schema"], limits, _bound_levels)
+        grammar = plain_schema_grammar(document, style, references, limits)
+        if grammar is None:
+            loaded = {"schema": document}
+            messages = find_schema_warnings(document, references, style, limits)
     if messages and isinstance(file_key, bytes):
         path = programs.name(file_key + WARNED)
         restored = None if path is None else programs.fetch(path, make_grammar, symbols)
         if restored is not None:
             return restored, messages, False
-    if loaded is source:
+    if grammar is None and loaded is source:
         grammar = make_grammar()
-    else:
+    elif grammar is None:
         grammar = schema_grammar(loaded["schema"], style, references, limits)
     program = Program(grammar, symbols)
     program.work = limits.work
     is_large = budget.spent - before > limits.work // LARGE_SHARE
-    if isinstance(form, Form):
-        for node in form.token_nodes(limits):  # Report tokens that the vocabulary lacks now, not during generation.
+    if is_form:
+        for node in cast(Form, form).token_nodes(
+            limits
+        ):  # Report tokens that the vocabulary lacks now, not during generation.
             symbols(node)
     if path is not None and not is_large:
         programs.store(path, program)
@@ -311,18 +351,10 @@ def _make_program(
 
 
 def _bound_levels(text: str, most: int) -> int:
-    """Return what `bound_levels` does. A kernel counts where a text has many brackets."""
-    if text.count("[") + text.count("{") > FEW_BRACKETS:
-        with suppress(UnicodeEncodeError):
-            return count_levels(text.encode())
+    """Return what `bound_levels` does. A kernel counts where it can."""
+    with suppress(UnicodeEncodeError):
+        return count_levels(text.encode())
     return bound_levels(text, most)
-
-
-def _schema_warnings(source: Source, style: Style, references: References, limits: Limits) -> tuple[str, ...]:
-    """Return the warnings for a schema. A form has issued its warnings when it was created."""
-    if set(source) != {"schema"} or not isinstance(limits, Limits) or not isinstance(style, Style):
-        return ()
-    return find_schema_warnings(source["schema"], references, style, limits)
 
 
 def _make_form_key(form: Form, vocabulary: Vocabulary, style: Style, limits: Limits) -> bytes | None:
@@ -394,7 +426,6 @@ def to_grammar(
     references = References(registry, base_uri)
     made = read_source(schema, regex, grammar, choices, type, style=style, registry=references, limits=limits)
     if schema is not None or type is not None:
-        warn_of_schema(
-            _schema_warnings({"schema": as_schema(schema if schema is not None else type)}, style, references, limits)
-        )
+        document = as_schema(schema if schema is not None else type)
+        warn_of_schema(find_schema_warnings(document, references, style, limits))
     return made

@@ -37,10 +37,11 @@ class AcceptedItems:
             self.records, self.texts = array("i", bytes(4 * HISTORY_W * FIRST_CAPACITY)), []
         else:
             self.records, self.texts = copied.records[:], copied.texts[:]
-        self._publish()
+        address, size = self.records.buffer_info()
+        position[AT_HISTORY], position[AT_CAPACITY] = address, size // HISTORY_W
 
     def _publish(self) -> None:
-        """Tell the kernels where the records are."""
+        """Tell the kernels where the records are, which have moved."""
         address, size = self.records.buffer_info()
         self.position[AT_HISTORY], self.position[AT_CAPACITY] = address, size // HISTORY_W
 

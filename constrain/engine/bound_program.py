@@ -36,7 +36,7 @@ class BoundProgram:
     def __init__(self, program: Program, vocabulary: Vocabulary, limits: Limits) -> None:
         self.program, self.vocabulary, self.limits = program, vocabulary, limits
         self.program.work = limits.work
-        self.spellable = SpellablePositions.of(vocabulary)
+        self.spellable = SpellablePositions(vocabulary) if vocabulary.missing_bytes else None
         self._state_caches: dict[tuple[int, int], StateCache] = {}  # by thread and worker slot
         self._epoch = -1  # the greatest of the state caches that were dropped
         self.learned: dict[type, Learned] = {}  # what other packages have learned about it from calls, by class

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
@@ -36,8 +37,6 @@ class Constraint(BoundProgram):
 
     Attributes
     ----------
-    source : dict or None
-        What it was compiled from; None if it was made from a Grammar.
     schema_warnings : tuple of str
         The messages of the SchemaWarnings that `compile` issued.
     vocabulary : Vocabulary
@@ -51,13 +50,20 @@ class Constraint(BoundProgram):
         grammar: Grammar | Program,
         vocabulary: Vocabulary,
         limits: Limits,
-        source: dict[str, Any] | None,
+        source: dict[str, Any] | Callable[[], dict[str, Any]] | None,
         schema_warnings: tuple[str, ...] = (),
     ) -> None:
         program = grammar if isinstance(grammar, Program) else Program(grammar, TokenSymbols(vocabulary))
         super().__init__(program, vocabulary, limits)
-        self.source = source
+        self._source = source  # or what describes it, on first access
         self.schema_warnings = schema_warnings
+
+    @property
+    def source(self) -> dict[str, Any] | None:
+        """What it was compiled from; None if it was made from a Grammar."""
+        if callable(self._source):
+            self._source = self._source()
+        return self._source
 
     def __repr__(self) -> str:
         """Return an abbreviated description of the source."""

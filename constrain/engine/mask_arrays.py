@@ -17,12 +17,14 @@ from ..base.errors import ArgumentError, check_type
 from ..kernels.call_layout import AT_OUT_DATA, AT_OUT_DIMS, AT_OUT_FLAGS, AT_OUT_TYPE, POSITION_W
 from ..kernels.entry_points import fill_array, note_array
 
-__all__ = ["ROW_KIND", "can_read_arrays", "check_mask_array"]
+__all__ = ["ROW_KIND", "can_read_arrays", "check_mask_array", "note_usual_array"]
 
 ROW_KIND = id(np.dtype(np.int32))
 """Address of the dtype of masks, of which numpy has one object."""
 
 INT32 = np.dtype(np.int32)
+USUAL_FLAGS = 0x1 | 0x100 | 0x400
+"""C-contiguous, aligned and writeable (`NPY_ARRAY_CARRAY`)."""
 
 
 @cache
@@ -43,6 +45,19 @@ def can_read_arrays() -> bool:
     unsuitable = [rows[0], rows[:, ::2], rows.astype(np.int64), frozen]
     same += [fill_array(0, 0, 0, id(other), ROW_KIND) == -1 for other in unsuitable]
     return sys.implementation.name == "cpython" and all(same)
+
+
+def note_usual_array(position: array[int], address: int, out: Any, words: int) -> bool:
+    """Store the fields of a numpy array in a position (its record and its address), if `can_read_arrays`.
+
+    Return whether it is certainly suitable for a mask; `check_mask_array` decides about others.
+    """
+    return (
+        note_array(address, id(out)) == words
+        and position[AT_OUT_DIMS] == 1
+        and position[AT_OUT_TYPE] == ROW_KIND
+        and position[AT_OUT_FLAGS] & USUAL_FLAGS == USUAL_FLAGS
+    )
 
 
 def check_mask_array(out: Any, words: int) -> None:

@@ -22,6 +22,7 @@ from ..base.errors import (
 )
 from ..base.keyword_names import explain_attributes
 from ..kernels import layout as at
+from ..kernels.call_layout import AT_OUT_DATA
 from ..kernels.entry_points import (
     address_of,
     advance_at,
@@ -34,7 +35,7 @@ from ..kernels.entry_points import (
     repeat_mask,
 )
 from .bound_program import BoundProgram
-from .mask_arrays import can_read_arrays, check_mask_array
+from .mask_arrays import can_read_arrays, check_mask_array, note_usual_array
 from .matcher_position import MatcherPosition
 from .preparation import check_seconds, prepare_matchers
 from .shortest_completion import completion_search
@@ -147,7 +148,15 @@ class Matcher(MatcherPosition):
         The array is not checked again while its address, shape, dtype and flags stay the same.
         """
         self._out = None
-        check_mask_array(out, self._state_cache.table.words)
+        words = self._state_cache.table.words
+        if (
+            type(out) is np.ndarray
+            and can_read_arrays()
+            and note_usual_array(self._position, self._address, out, words)
+        ):
+            self._out = out
+            return self._position[AT_OUT_DATA]
+        check_mask_array(out, words)
         if type(out) is not np.ndarray:
             return int(out.ctypes.data)
         if can_read_arrays():

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..base.errors import ConstrainError, LimitError, describe_value
 from ..kernels import entry_points, layout as at
-from ..kernels.call_layout import AT_CONTEXT, AT_EPOCH, AT_PLAIN, AT_SELF, AT_SET, AT_THREAD, POSITION_W
+from ..kernels.call_layout import AT_CONTEXT, AT_EPOCH, AT_LENGTH, AT_PLAIN, AT_SELF, AT_SET, AT_THREAD, POSITION_W
 from ..program.program import Program
 from .accepted_items import AcceptedItems
 from .bound_program import BoundProgram
@@ -80,15 +80,16 @@ class MatcherPosition:
         """Replay all accepted tokens and bytes in this thread's state cache."""
         for _ in range(MOST_ATTEMPTS):
             try:
-                self._position[AT_EPOCH] = -1  # an interrupt leaves an invalid position, which is recomputed
+                position = self._position
+                position[AT_EPOCH] = -1  # an interrupt leaves an invalid position, which is recomputed
                 state_cache = self._state_cache = self.constraint.state_cache(self._worker_slot)
-                self._position[AT_CONTEXT], self._position[AT_THREAD] = state_cache.address, get_ident()
-                self._set, accepted = state_cache.start, self._accepted
-                for index in range(len(accepted)):
+                position[AT_CONTEXT], position[AT_THREAD] = state_cache.address, state_cache.thread
+                position[AT_SET], accepted = state_cache.start, self._accepted
+                for index in range(position[AT_LENGTH]):
                     accepted.store_set(index, self._set)
                     if index < len(accepted) - self._ended:
                         self._set = self._set_after(state_cache, accepted[index])
-                self._position[AT_EPOCH] = state_cache.epoch
+                position[AT_EPOCH] = state_cache.epoch
                 return
             except StateCacheEvicted:
                 continue
@@ -116,8 +117,9 @@ class MatcherPosition:
 
     def _update_plain_tokens(self) -> None:
         """Update which tokens can be accepted by their bytes alone."""
-        plain = self.constraint.spellable is None
-        self._position[AT_PLAIN] = -1 if self._ended else self.constraint.vocabulary.size if plain else 0
+        constraint = self.constraint
+        plain = len(constraint.vocabulary.tokens) if constraint.spellable is None else 0
+        self._position[AT_PLAIN] = -1 if self._ended else plain
 
     def _is_valid(self) -> bool:
         """Return whether the position is valid in this thread."""

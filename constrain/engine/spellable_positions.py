@@ -31,11 +31,6 @@ class SpellablePositions:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
 
-    @classmethod
-    def of(cls, vocabulary: Vocabulary) -> SpellablePositions | None:
-        """Return the search for a vocabulary, or None if the vocabulary has every byte as a token."""
-        return cls(vocabulary) if vocabulary.missing_bytes else None
-
     def narrow(self, mask: NDArray[np.int32], allows: Callable[[int], bool]) -> NDArray[np.int32]:
         """Remove from a mask the tokens after which no tokens can complete the text."""
         for token in _list_tokens(mask):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import islice
 from threading import get_ident
 from typing import Any
 
@@ -113,7 +114,10 @@ class MemoryBlock:
         for slot in (at.STARTS, at.SCANNERS):
             self.image[self.slices[slot]] = -1
         self.head, self.image_head = self.view(at.HEAD).data, self.image[self.slices[at.HEAD]].data
-        self.cleared = self.memory[: self.image.size]
+        # Views for small writes and copies, which numpy's own machinery takes several times as long for.
+        self.cleared_view, self.image_view = self.memory[: self.image.size].data, self.image.data
+        self.context_view, self.initial_view = self.context.data, self.initial_context.data
+        self.starts_view = self.view(at.STARTS).data
 
     def view(self, slot: int) -> NDArray[np.int32]:
         """Return the part of `memory` that a slot has initially."""
@@ -163,6 +167,8 @@ class StateCache(GuardedSets):
 
     program: Program
     _is_block_reusable = False
+    _uniqueness: UniquenessMemo | None = None
+    _table_budget: WorkBudget  # of one step, for states of numbers
 
     def __init__(self, program: Program, vocabulary: Vocabulary, limits: Limits, epoch: int = -1) -> None:
         self.program = program
@@ -170,7 +176,6 @@ class StateCache(GuardedSets):
         self.most_bytes, self.work = limits.state_cache_bytes, limits.work
         self.thread, self.is_lost = get_ident(), False
         self.epoch = epoch
-        self._table_budget = WorkBudget(self.work)  # of one step, for states of numbers
         self.derived: dict[type, Any] = {}  # results that other classes derived from the sets, by class
         self.table = find_mask_table(vocabulary)
         try:
@@ -209,13 +214,13 @@ class StateCache(GuardedSets):
     def _clear(self) -> None:
         """Make the state cache empty, and find the set before any text."""
         block, program = self.block, self.program
-        self.context[:] = block.initial_context
+        block.context_view[:] = block.initial_view
         self.arrays = SlotArrays(block)
         head, empty = block.head, block.image_head
         # Entries of SEEN hold closure numbers: continue them. The worker may be running on this cache.
         empty[at.CLOSURES], empty[at.WORKER] = head[at.CLOSURES], head[at.WORKER]
         empty[at.MOST_STEPS], empty[at.MAY_LACK] = min(self.work, MOST_STEPS), bool(self.vocabulary.missing_bytes)
-        block.cleared[:] = block.image
+        block.cleared_view[:] = block.image_view
         if not program.code[program.entry]:  # It is needed at once: save the kernel a request.
             program.link_start()
         head[at.ENTRY] = program.entry
@@ -225,15 +230,26 @@ class StateCache(GuardedSets):
         self.epoch += 1
         head[at.EPOCH] = self.epoch
         self.derived.clear()
-        self.uniqueness = UniquenessMemo(self.work)
+        self._uniqueness = None
         self.start = self.run(start_set)
+
+    @property
+    def uniqueness(self) -> UniquenessMemo:
+        """The memo of uniqueness queries, made when something is missing for the first time."""
+        found = self._uniqueness
+        if found is None:
+            found = self._uniqueness = UniquenessMemo(self.work)
+        return found
 
     def _put(self, slot: int, array: NDArray[np.int32]) -> None:
         """Replace the array of a slot."""
         self.arrays[slot] = array
-        # The code of a restored program is read-only, which `address_of` refuses.
-        address = address_of(array) if array.flags.writeable else data_address(array)
-        self.context[2 * slot], self.context[2 * slot + 1] = address, array.size
+        try:
+            address = address_of(array)
+        except (BufferError, ValueError):  # The code of a restored program is read-only.
+            address = data_address(array)
+        context = self.block.context_view
+        context[2 * slot], context[2 * slot + 1] = address, len(array)
 
     def run(self, kernel: Callable[..., int], *arguments: Any, length: int = 0) -> int:
         """Call a kernel on this state cache, serving its requests, and return its result.
@@ -420,19 +436,21 @@ class StateCache(GuardedSets):
         """Use newly linked code, and allocate entries for its leaves and parsers."""
         if self.arrays.get(at.CODE) is not self.program.code:  # otherwise the new code is in the same array
             self._put(at.CODE, self.program.code)
+        context = self.block.context_view
         for slot, capacity in ((at.SCANNERS, self.program.parser_capacity), (at.STARTS, self.program.leaf_capacity)):
-            known = self.arrays[slot]
-            if len(known) < capacity:
-                self._put(slot, np.concatenate([known, np.full(capacity - len(known), -1, np.int32)]))
+            length = context[2 * slot + 1]
+            if length < capacity:
+                self._put(slot, np.concatenate([self.arrays[slot], np.full(capacity - length, -1, np.int32)]))
         # Most leaves have been started for other constraints: kernels need not ask for these.
-        leaves, starts, known_starts = self.program.leaves, self.arrays[at.STARTS], self.table.starts
-        count = min(len(leaves), len(starts))
-        for number in range(self._leaves_started, count):
-            language, mode = leaves[number]
-            state = known_starts.get((language.key, mode))
+        number, starts, known_starts = self._leaves_started, self.block.starts_view, self.table.starts
+        if context[2 * at.STARTS + 1] > len(starts):
+            starts = self.arrays[at.STARTS].data
+        for key in islice(self.program.leaf_keys(number), len(starts) - number):
+            state = known_starts.get(key)
             if state is not None:
                 starts[number] = state
-        self._leaves_started = count
+            number += 1
+        self._leaves_started = number
 
     def _grow(self, slot: int) -> None:
         """Double a slot and its hash table. Evict everything if the memory budget is exceeded.

@@ -18,6 +18,7 @@ __all__ = [
     "absolute_folders",
     "as_schema",
     "find_schema_warnings",
+    "plain_schema_grammar",
     "regex_grammar",
     "schema_grammar",
     "texts_with",
@@ -43,16 +44,26 @@ def schema_grammar(schema: Any, style: Style, references: References, limits: Li
     return grammar
 
 
+def plain_schema_grammar(
+    document: LoadedDocument, style: Style, references: References, limits: Limits
+) -> Grammar | None:
+    """Return the Grammar of a schema that certainly has no fault and no warning, as most; None if that is not known."""
+    grammar: Grammar | None = _load_schema_front_end()[2](document, references, style, limits)
+    return grammar
+
+
 @cache
-def _load_schema_front_end() -> tuple[Callable[..., Grammar], Callable[..., tuple[str, ...]]]:
-    """Return the functions of JSON Schema that make the Grammar and the warnings.
+def _load_schema_front_end() -> tuple[
+    Callable[..., Grammar], Callable[..., tuple[str, ...]], Callable[..., Grammar | None]
+]:
+    """Return the functions of JSON Schema that make the Grammar, the warnings, and the Grammar of plain schemas.
 
     Cached, since an import statement in a function is slow even where the module is loaded.
     """
     from ..frontends.json_schema import to_grammar
-    from ..frontends.json_schema.reports.schema_warnings import list_schema_warnings
+    from ..frontends.json_schema.reports.schema_warnings import list_schema_warnings, make_plain_grammar
 
-    return to_grammar, list_schema_warnings
+    return to_grammar, list_schema_warnings, make_plain_grammar
 
 
 def as_schema(source: Any) -> Any:

@@ -61,10 +61,14 @@ def address_of(array: Any) -> Any:
 
 @entry("int64(int64, int64)", releases_gil=False)
 def note_array(position: Any, array: Any) -> Any:
-    """Store in a position the fields of a one-dimensional numpy array, the object at `array`. Return its length."""
+    """Store in a position the fields of a numpy array, the object at `array`. Return its length; -1 if it has none, or
+    more than one dimension.
+    """
     p, a = int64s_at(position), int64s_at(array)
     p[AT_OUT], p[AT_OUT_DATA], p[AT_OUT_DIMS] = array, a[DATA], a[DIMS] & LOW
     p[AT_OUT_TYPE], p[AT_OUT_FLAGS] = a[TYPE], a[FLAGS] & LOW
+    if p[AT_OUT_DIMS] != 1:  # then the shape may have no address
+        return -1
     return int64s_at(a[SHAPE])[0]
 
 

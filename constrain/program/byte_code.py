@@ -10,9 +10,9 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Collection, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Set
 from itertools import accumulate, islice
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,12 @@ from ..kernels import layout as at
 from ..lalr.parser_code import Parser
 from ..lalr.shortest_suffix import ShortestSuffixes
 
-__all__ = ["Bind", "ByteCode", "LayoutCode", "Leaf"]
+__all__ = ["Bind", "ByteCode", "FirstLeaves", "LayoutCode", "Leaf", "LeafKey"]
 
 Leaf = tuple[Dfa | NumberLanguage, int]
 """A leaf: the Dfa over characters and the mode (`layout.UTF8`, `JSON_STRING`, ...) that encodes them."""
+LeafKey = tuple[bytes, int]
+"""The key of the language of a leaf, and its mode."""
 LayoutCode: TypeAlias = "array[int]"
 """int32: the length of the code of each part of a layout, then the code of all (`object_code`)."""
 Bind = Callable[["Token | Mark | Free"], Node]
@@ -42,6 +44,22 @@ CODE_LIMIT = 1 << 27
 FIRST_CAPACITY = 1 << 10
 LONG = 1 << 5
 """Length in bytes from which a string block is widened to words with numpy."""
+
+
+class FirstLeaves(NamedTuple):
+    """Leaves that a Program has from the start, since it will most likely need them, and their numbers."""
+
+    leaves: tuple[Leaf, ...]
+    numbers: dict[LeafKey, int]
+
+    @classmethod
+    def of(cls, leaves: Iterable[Leaf]) -> FirstLeaves:
+        """Number some leaves."""
+        by_key = {(language.key, mode): (language, mode) for language, mode in leaves}
+        return cls(tuple(by_key.values()), {key: number for number, key in enumerate(by_key)})
+
+
+NO_LEAVES = FirstLeaves((), {})
 
 
 class _CellKeys(NodeVisitor[tuple[object, ...]]):
@@ -97,9 +115,11 @@ class ByteCode(ABC):
         self._bind = bind
         self.leaf_capacity, self.parser_capacity = 64, 16
         self.code: NDArray[np.int32] = np.empty(FIRST_CAPACITY, np.int32)
+        self._viewed, self._code_view = self.code, self.code.data  # the array that `_publish` wrote to last
         self.used = 0
         self.words = array("i", (at.END,))  # at address `layout.RETURN`
-        self.leaves: list[Leaf] = []
+        first: FirstLeaves = getattr(grammar.rules, "first_leaves", NO_LEAVES)
+        self.leaves: list[Leaf] = [*first.leaves]
         self.links: list[int] = []
         self.on_link: Callable[[], None] | None = None
         self.generation = 0
@@ -107,7 +127,7 @@ class ByteCode(ABC):
         self.parsers: dict[int, Parser] = {}  # by the address of their block
         self.layouts: dict[int, tuple[Layout, LayoutCode]] = {}  # the code of layouts by their id, with them
         self._endings: dict[int, ShortestSuffixes] = {}
-        self._leaf_numbers: dict[tuple[bytes, int], int] = {}
+        self._leaf_numbers = first.numbers.copy()
         self._cells: dict[object, int] = {}
         self._targets: dict[int, Node] = {}
         self._within: set[int] = set()
@@ -137,13 +157,36 @@ class ByteCode(ABC):
             self._cells[key] = found
         return found
 
-    def cells_of(self, nodes: list[Node]) -> list[int]:
-        """Return the rule cell of each node."""
-        known, cell = self._cells, self.cell
-        return [
-            known.get(("rule", node.name, False) if type(node) is Rule else ("node", id(node))) or cell(node)
-            for node in nodes
-        ]
+    def place_values(
+        self, nodes: list[Node], find_leaf: Callable[[Node, ByteCode], int | None]
+    ) -> tuple[list[int], list[int]]:
+        """Return the rule cell of each node, or -1 - k for one that is the k-th leaf, and the leaves.
+
+        `find_leaf` returns how a node that is no Rule is written in place, or None if it has a cell.
+        """
+        cells, leaves, places = list[int](), list[int](), dict[int, int]()
+        known, targets, words = self._cells, self._targets, self.words
+        for node in nodes:
+            if type(node) is Rule:
+                key = ("rule", node.name, False)
+                place = known.get(key)
+                if place is None:  # what `cell` does, without a call for each
+                    place = len(words)
+                    words.extend((0, len(known)))
+                    targets[place] = node
+                    known[key] = place
+            else:
+                place = places.get(id(node))
+                if place is None:
+                    leaf = find_leaf(node, self)
+                    if leaf is None:
+                        place = self.cell(node)
+                    else:
+                        leaves.append(leaf)
+                        place = -len(leaves)
+                    places[id(node)] = place
+            cells.append(place)
+        return cells, leaves
 
     def cells(self) -> list[int]:
         """Return all rule cells referenced so far."""
@@ -185,6 +228,10 @@ class ByteCode(ABC):
             self.leaves.append((language, mode))
             self._leaf_numbers[key] = number
         return number
+
+    def leaf_keys(self, first: int) -> Iterator[LeafKey]:
+        """Return the keys of the leaves from number `first` on, in order."""
+        return islice(self._leaf_numbers, first, None)
 
     def parser(self, parser: Parser) -> int:
         """Return the address of the block of a parser, which is appended on first use."""
@@ -230,7 +277,6 @@ class ByteCode(ABC):
         """Let no fork happen while another thread links: a front end marks what it is unfolding, and the child would
         take these marks for a circular schema.
         """
-        fork_handlers.add(self)
         fork_handlers.add_locked(self)
 
     def after_fork(self) -> None:
@@ -244,7 +290,9 @@ class ByteCode(ABC):
             longer = np.empty(max(2 * len(self.code), size), np.int32)
             longer[:used] = self.code[:used]
             self.code = longer
-        self.code.data[used:size] = memoryview(self.words)[used:]
+        if self._viewed is not self.code:
+            self._viewed, self._code_view = self.code, self.code.data
+        self._code_view[used:size] = memoryview(self.words)[used:]
         self.used = size
 
     def endings(self, block: int) -> ShortestSuffixes:

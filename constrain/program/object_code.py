@@ -14,10 +14,11 @@ from itertools import accumulate, chain, islice
 from json.encoder import encode_basestring
 from operator import attrgetter
 
+from ..automata.dfa import Dfa
 from ..automata.listed_words import ListedWords
 from ..base.errors import LimitError
 from ..base.work import spend_work
-from ..grammar.nodes import Chars, JsonString, Layout, Literal, Node, Number, Object, Rule, Sequence, Strings
+from ..grammar.nodes import Chars, JsonString, Layout, Literal, Node, Number, Object, Sequence, Strings
 from ..kernels import layout as at
 from ..kernels.entry_points import write_object
 from ..kernels.object_request_layout import (
@@ -33,13 +34,13 @@ from ..kernels.object_request_layout import (
 )
 from .byte_code import ByteCode, LayoutCode, Leaf
 
-__all__ = ["MODES", "append_general_object", "append_object", "check_count"]
+__all__ = ["MODES", "append_declared", "append_general_object", "append_object", "check_count", "list_layout_leaves"]
 
 MOST_COUNT = (1 << 31) - 1
 MODES = {"utf8": at.UTF8, "json": at.JSON_INSIDE, "bytes": at.BYTES}
 MEMBER_WORDS = 4
 """Words of the code of a member besides its colon: a call and a jump."""
-NEEDS, REQUIRED = attrgetter("needs"), attrgetter("required")
+NAME, VALUE, NEEDS, REQUIRED = map(attrgetter, ("name", "value", "needs", "required"))
 COLON = 3
 """Place of the colon among the parts of a layout."""
 MOST_LAYOUTS = 64
@@ -56,49 +57,69 @@ def append_object(node: Object, program: ByteCode) -> int:
     The brackets are those of the layout. Return the entry address.
     """
     check_count(node.low, node.high)
-    properties, others, layout = node.properties, node.others, node.layout
-    text = "".join([one.name for one in properties])
-    is_spelled_in_any_way = node.escapes == "any"
-    if (
-        ('"' in text if is_spelled_in_any_way else len(encode_basestring(text)) > len(text) + 2)
-        or (node.excluded and others)
-        or any(map(NEEDS, properties))
-        or (others and any(map(REQUIRED, others)))
-    ):
+    properties, others = node.properties, node.others
+    if (node.excluded and others) or any(map(NEEDS, properties)) or (others and any(map(REQUIRED, others))):
         return append_general_object(node, program)
-    values = [one.value for one in properties]
-    values += [one.value for one in others]
-    leaves = _find_leaves(values, program)
-    cells = program.cells_of([value for value in values if id(value) not in leaves] if leaves else values)
-    if leaves:
-        places, called = dict(zip(leaves, range(-1, -1 - len(leaves), -1))), iter(cells)
-        cells = [places.get(id(value)) or next(called) for value in values]
-    layout_code = _layout_code(layout, program)
-    classes: list[int] = []
+    names, values, required = [*map(NAME, properties)], [*map(VALUE, properties)], bytes(map(REQUIRED, properties))
     for one in others:
-        classes += (program.leaf(one.names, at.JSON_STRING), -1, int(not one.names.is_endless))
-    base, n, m = len(program.words), len(properties), len(others)
-    excluded = NOTHING if not others else THE_KEYS if is_spelled_in_any_way else THE_NAMES
-    request = array("i", [  # in the order of `kernels.object_request_layout`
-        base, n, m, node.order == "any", node.low, -1 if node.high is None else node.high,
-        node.low > 0 or node.high is not None, is_spelled_in_any_way, excluded, layout.opening[0], layout.closing[0],
-        len(leaves), *classes, *cells, *leaves.values(),
-    ])  # fmt: skip
+        values.append(one.value)
+    bounds = node.low, -1 if node.high is None else node.high
+    entry = append_declared(
+        names, required, values, [one.names for one in others], node.layout, node.order, node.escapes, program, bounds
+    )
+    return append_general_object(node, program) if entry is None else entry
+
+
+def append_declared(
+    names: list[str],
+    required: bytes,
+    values: list[Node],
+    classes: list[Dfa],
+    layout: Layout,
+    order: str,
+    escapes: str,
+    program: ByteCode,
+    bounds: tuple[int, int] = (0, -1),
+) -> int | None:
+    """Append the code of an object with declared keys, and return its entry address; None if a name has to be escaped.
+
+    `required` has a byte for each of `names`. `values` are theirs, then those of the classes of undeclared keys, of
+    which none must occur. `bounds` are those of the number of members, -1 if there is no upper one.
+    """
+    text, is_spelled_in_any_way = "".join(names), escapes == "any"
+    if '"' in text or (not is_spelled_in_any_way and _is_escaped(text)):
+        return None
+    cells, leaves = program.place_values(values, _find_leaf)
+    layout_code = _layout_code(layout, program)
+    base, n, m, (low, high) = len(program.words), len(names), len(classes), bounds
+    excluded = NOTHING if not classes else THE_KEYS if is_spelled_in_any_way else THE_NAMES
+    head = [  # in the order of `kernels.object_request_layout`
+        base, n, m, order == "any", low, high, low > 0 or high >= 0, is_spelled_in_any_way, excluded,
+        layout.opening[0], layout.closing[0], len(leaves),
+    ]  # fmt: skip
+    for one in classes:
+        head += (program.leaf(one, at.JSON_STRING), -1, not one.is_endless)
+    request = array("i", [*head, *cells, *leaves])
     request += layout_code
-    names = bytes([one.required for one in properties]) + "".join([one.name + '"' for one in properties]).encode()
+    octets = required + ('"'.join(names) + '"' if names else "").encode()
     # Each name is written twice at most, and the colon with every member.
-    most = FIXED_WORDS + 2 * len(names) + (10 + layout_code[COLON] + MEMBER_WORDS) * (n + m) + len(request)
+    most = FIXED_WORDS + 2 * len(octets) + (10 + layout_code[COLON] + MEMBER_WORDS) * (n + m) + len(request)
     output = array("i", bytes(4 * (most + LEAF_WORDS * len(leaves) + SORTING_PARTS * (n + m + 1) + 1)))
-    length = write_object(request, names, output)
+    length = write_object(request, octets, output)
     program.append(output[:length])
     return base + output[-1]
+
+
+def _is_escaped(text: str) -> bool:
+    """Return whether JSON writes some character of a text without quotes as an escape."""
+    return "\\" in text or (not text.isprintable() and len(encode_basestring(text)) > len(text) + 2)
 
 
 def append_general_object(node: Object, program: ByteCode) -> int:
     """Append what `append_object` does, for any object. Keys may depend on each other, and classes be required."""
     values = [*[one.value for one in node.properties], *[one.value for one in node.others]]
-    leaves = {key: _leaf_code(leaf) for key, leaf in _find_leaves(values, program).items()}
-    cells = program.cells_of([value for value in values if id(value) not in leaves])
+    cells, found = program.place_values(values, _find_leaf)
+    leaves = [_leaf_code(leaf) for leaf in found]
     layout = iter(_layout_code(node.layout, program))
     sizes = list(islice(layout, LAYOUT_PARTS))
     opened, close, comma, colon, empty = [list(islice(layout, size)) for size in sizes]
@@ -125,10 +146,10 @@ def append_general_object(node: Object, program: ByteCode) -> int:
     tail = [
         at.SPLIT, 2, after + 4, is_last, at.MORE, block, *comma, at.JUMP, key, at.CLOSE, block, *close, behind, at.END
     ]  # fmt: skip
-    places = list(accumulate(map(len, leaves.values()), initial=after + len(tail)))
+    places = list(accumulate(map(len, leaves), initial=after + len(tail)))
     program.append(head)
-    program.append(_member_code(values, colon, dict(zip(leaves, places)), cells, after))
-    program.append([*tail, *chain.from_iterable(leaves.values())])
+    program.append(_member_code(colon, places, cells, after))
+    program.append([*tail, *chain.from_iterable(leaves)])
     for place in places[1:]:
         program.words[place - 1] = after  # the operand of the jump that ends the code of each leaf
 
@@ -137,49 +158,39 @@ def append_general_object(node: Object, program: ByteCode) -> int:
     return entry
 
 
-def _member_code(
-    values: list[Node], colon: list[int], places: dict[int, int], cells: list[int], after: int
-) -> array[int]:
+def _member_code(colon: list[int], places: list[int], cells: list[int], after: int) -> array[int]:
     """Return the code of each member after its key: the colon, a call of the value and a jump to `after`.
 
-    `places` are the addresses of the values that are leaves, by their id, and `cells` the rule cells of the others.
+    `cells` are the rule cells of the values, or -1 - k for the k-th leaf, and `places` the addresses of the leaves.
     """
-    code = array("i", [*colon, at.CALL, 0, at.JUMP, after]) * len(values)
+    code = array("i", [*colon, at.CALL, 0, at.JUMP, after]) * len(cells)
     stride = len(colon) + MEMBER_WORDS
-    if places:
-        called = iter(cells)
-        code[stride - 4 :: stride] = array("i", [at.JUMP if id(value) in places else at.CALL for value in values])
-        cells = [places.get(id(value)) or next(called) for value in values]
-    code[stride - 3 :: stride] = array("i", cells)
+    code[stride - 4 :: stride] = array("i", [at.CALL if cell >= 0 else at.JUMP for cell in cells])
+    code[stride - 3 :: stride] = array("i", [cell if cell >= 0 else places[-1 - cell] for cell in cells])
     return code
 
 
-def _find_leaves(values: list[Node], program: ByteCode) -> dict[int, int]:
-    """Return how the object writes each value that needs no rule, by its id (see `kernels.object_request_layout`).
+def _find_leaf(value: Node, program: ByteCode) -> int | None:
+    """Return how an object writes a value that needs no rule (see `kernels.object_request_layout`); None for others.
 
     Most values are plain strings and numbers, or one of some constants: all members with the same value share its
     code.
     """
-    leaves: dict[int, int] = {}
-    for value in values:
-        if type(value) is Rule or id(value) in leaves:
-            continue
-        if isinstance(value, Strings):
-            leaves[id(value)] = 4 * program.strings(value.options, 0) + IS_BLOCK
-        elif isinstance(value, JsonString) and value.high is None and not value.low:
-            if isinstance(value.dfa, ListedWords):
-                leaves[id(value)] = 4 * program.texts(value.dfa.words, 1) + IS_BLOCK + IS_QUOTED
-            else:
-                leaves[id(value)] = 4 * program.leaf(value.dfa, at.JSON_STRING) + IS_QUOTED
-        elif isinstance(value, Chars) and value.high is None and not value.low:
-            leaves[id(value)] = 4 * program.leaf(value.dfa, MODES[value.encoding])
-        elif isinstance(value, Number):
-            leaves[id(value)] = 4 * program.leaf(value.language, at.NUMBER)
-    return leaves
+    if isinstance(value, Strings):
+        return 4 * program.strings(value.options, 0) + IS_BLOCK
+    if isinstance(value, JsonString) and value.high is None and not value.low:
+        if isinstance(value.dfa, ListedWords):
+            return 4 * program.texts(value.dfa.words, 1) + IS_BLOCK + IS_QUOTED
+        return 4 * program.leaf(value.dfa, at.JSON_STRING) + IS_QUOTED
+    if isinstance(value, Chars) and value.high is None and not value.low:
+        return 4 * program.leaf(value.dfa, MODES[value.encoding])
+    if isinstance(value, Number):
+        return 4 * program.leaf(value.language, at.NUMBER)
+    return None
 
 
 def _leaf_code(leaf: int) -> list[int]:
-    """Return the code of what `_find_leaves` returns for a value, with a jump whose operand is not known yet."""
+    """Return the code of what `_find_leaf` returns for a value, with a jump whose operand is not known yet."""
     code = [at.SET, leaf >> 2] if leaf & IS_BLOCK else [at.LEAF, leaf >> 2, 0, -1]
     return [*[34] * (leaf & IS_QUOTED), *code, at.JUMP, 0]
 
@@ -200,7 +211,7 @@ def _generate_layout(layout: Layout, program: ByteCode) -> LayoutCode:
     if kept is None:
         if len(_layouts) >= MOST_LAYOUTS:
             _layouts.clear()
-        kept = _layouts[id(layout)] = layout, _list_layout_leaves(layout), {}
+        kept = _layouts[id(layout)] = layout, list_layout_leaves(layout), {}
     _, leaves, codes = kept
     if leaves is None:
         return _join_layout(layout, program)
@@ -222,7 +233,7 @@ def _layout_parts(layout: Layout) -> tuple[Node, ...]:
     return layout.open, layout.close, layout.comma, layout.colon, layout.empty
 
 
-def _list_layout_leaves(layout: Layout) -> list[Leaf] | None:
+def list_layout_leaves(layout: Layout) -> list[Leaf] | None:
     """Return the leaves of a layout in the order in which its code refers to them; None if it calls a rule."""
     leaves: list[Leaf] = []
     pending = list(_layout_parts(layout))[::-1]

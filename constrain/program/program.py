@@ -22,7 +22,7 @@ import numpy as np
 
 from ..base.errors import LimitError, SchemaError, UnsatisfiableError, UnsupportedError, VocabularyError
 from ..base.work import WorkBudget, has_budget, spend_work, work_budget
-from ..grammar.nodes import Grammar, Object, Rule, Sequence
+from ..grammar.nodes import Grammar, Node, Object, Rule, Sequence
 from ..kernels.entry_points import address_of, list_near_calls, publish_word
 from .byte_code import Bind, ByteCode
 from .least_costs import LeastCosts
@@ -104,8 +104,10 @@ class Program(ByteCode):
         with self.lock:
             known = len(self._targets)
             self.link(self.entry)
+            if type(self.grammar.start) is not Sequence:
+                return
             referenced = self._cells_since(known)
-            if len(referenced) == 1 and isinstance(self.grammar.start, Sequence):
+            if len(referenced) == 1:
                 with suppress(LimitError, *ERRORS):
                     self.link(referenced[0])
 
@@ -165,16 +167,25 @@ class Program(ByteCode):
 
     def _generate(self, cell: int) -> int:
         """Generate the code of a rule and return its entry address."""
-        node = self._targets[cell]
-        if isinstance(node, Rule):
-            node = self.grammar.rules[node.name]
-        if isinstance(node, Object):
-            entry = append_object(node, self)
-        else:
-            shared = None if cell in self._within else link_shared(node, self)
-            entry = RuleLinker(self, cell in self._within).link(node) if shared is None else shared
+        node, rules = self._targets[cell], self.grammar.rules
+        entry: int | None = None
+        if type(node) is Rule:
+            append_code = getattr(rules, "append_code", None)  # of CodedRules: `isinstance` takes longer
+            if append_code is not None and cell not in self._within:
+                entry = append_code(node.name, self)
+            if entry is None:
+                node = rules[node.name]
+        if entry is None:
+            entry = self._link_node(node, cell)
         spend_work(LINK + (len(self.words) - self.used) // WORDS, "the byte-code of a rule")
         return entry
+
+    def _link_node(self, node: Node, cell: int) -> int:
+        """Generate the code of the node of a rule and return its entry address."""
+        if isinstance(node, Object):
+            return append_object(node, self)
+        shared = None if cell in self._within else link_shared(node, self)
+        return RuleLinker(self, cell in self._within).link(node) if shared is None else shared
 
     def ensure_grammar(self) -> None:
         """Do nothing, since a Program has its Grammar. `RestoredProgram` overrides this."""

@@ -9,7 +9,7 @@ stored code is then a prefix of the new code, and existing sets of configuration
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -21,7 +21,7 @@ from ..automata.numerals.number_language import NumberLanguage
 from ..base.work import UNLIMITED, work_budget
 from ..grammar.nodes import Grammar
 from ..kernels import layout as at
-from .byte_code import Bind, Leaf
+from .byte_code import Bind, Leaf, LeafKey
 from .program import Program
 
 __all__ = ["LinkedLeaves", "LinkedProgram", "RestoredProgram", "extract_linked"]
@@ -114,6 +114,9 @@ class RestoredProgram(Program):
             raise AttributeError(name)
         self.ensure_grammar()
         return getattr(self, name)
+
+    def leaf_keys(self, first: int) -> Iterator[LeafKey]:
+        return ((language.key, mode) for language, mode in self.leaves[first:])
 
     def ensure_grammar(self) -> None:
         """Create the Grammar and link the stored rules again. Raise the errors of the front end and of linking."""

@@ -23,13 +23,17 @@ class GuardedSets(ABC):
     """Interned sets of configurations, on which kernels run.
 
     `arrays` is the int32 array of each slot (`kernels.layout`), `table` the mask table of the vocabulary, and
-    `uniqueness` the memo of the queries, which is emptied when the sets are evicted.
+    `uniqueness` the memo of the queries, which is empty after the sets were evicted.
     """
 
     program: ByteCode
     table: MaskTable
     arrays: dict[int, NDArray[np.int32]]
-    uniqueness: UniquenessMemo
+
+    @property
+    @abstractmethod
+    def uniqueness(self) -> UniquenessMemo:
+        """The memo of the queries."""
 
     @abstractmethod
     def run(self, kernel: Callable[..., int], *arguments: Any, length: int = 0) -> int:

@@ -11,12 +11,16 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from constrain import Limits, Style
-from constrain.base.json_documents import LoadedDocument, References
+from constrain.base.json_documents import LoadedDocument
 from constrain.base.work import work_budget
 from constrain.frontends.json_schema.core.static_types import TYPE_BITS
 from constrain.frontends.json_schema.reading import document_inspection
-from constrain.frontends.json_schema.reading.document_inspection import PLAIN_KEYWORDS, PlainInspector
-from constrain.frontends.json_schema.reading.schema_references import ReferenceResolver
+from constrain.frontends.json_schema.reading.document_inspection import (
+    PLAIN_KEYWORDS,
+    Inspection,
+    PlainInspector,
+    scan_text,
+)
 from constrain.kernels import document_scan_layout as layout
 from tests.schema_strategies import schemas
 
@@ -33,9 +37,14 @@ def judge(text: str, style: Style = Style()) -> bool:
     document = LoadedDocument.of(text).value
     found = []
     for judged_by_scan in (True, False):
-        inspector = PlainInspector(ReferenceResolver(document, References()), style, Limits())
+        inspection = Inspection(document, None, Limits())
+        inspector = PlainInspector(inspection, style, Limits())
         with work_budget(1 << 30) as budget:
-            is_plain = inspector.scan(text, document) if judged_by_scan else inspector.inspect(document)
+            if judged_by_scan:
+                scan = scan_text(text, inspection.draft)
+                is_plain = scan is not None and inspector.judge(scan, document)
+            else:
+                is_plain = inspector.inspect(document)
             found.append((is_plain, inspector.unknown_names, inspector.unknown_formats, budget.spent))
     scanned, inspected = found
     if scanned[0]:

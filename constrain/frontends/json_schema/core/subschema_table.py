@@ -50,7 +50,7 @@ class PlainSubschema(Subschema):
     """A subschema that is certainly satisfiable, and whose keywords, all valid, are parsed when they are first read.
 
     parse: returns the parsed keywords, given the node. source: what it parses, pairs of a row of the table of keywords
-    and a value; their scope; and whether `type` may be all that is asserted.
+    and a value; their scope; whether `type` may be all that is asserted; and the raw subschema.
     """
 
     __slots__ = ("parse", "source")

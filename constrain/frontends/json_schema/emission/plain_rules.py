@@ -30,7 +30,10 @@ from ..shapes.value_emitter import ValueEmitter
 from ..strings.string_languages import LanguageCache, any_text
 from ..strings.string_sets import StringCase
 
-__all__ = ["PlainEmitter", "emit_constants", "emit_plain_options", "emit_scalars", "list_texts"]
+__all__ = [
+    "PlainEmitter", "emit_any_value", "emit_constants", "emit_list", "emit_plain_options", "emit_scalars",
+    "emit_types", "list_texts",
+]  # fmt: skip
 
 
 class PlainEmitter(ValueEmitter):
@@ -53,7 +56,7 @@ def emit_plain_options(schemas: SchemaSet, emitter: PlainEmitter, depth: int) ->
     if not schemas:
         if is_indented:
             return _emit_keywords({}, 0, emitter, depth)
-        return [_emit_any_value(emitter.style, emitter.limits)]
+        return [emit_any_value(emitter.style, emitter.limits)]
     nodes, is_satisfiable = emitter.algebra.nodes, emitter.algebra.is_satisfiable
     node = nodes[schemas[0]] if len(schemas) == 1 and schemas[0] > 0 else None
     if node is None or not PLAIN_KEYWORDS.issuperset(node.keywords):
@@ -75,7 +78,7 @@ def _emit_shared_list(keywords: dict[str, Any], emitter: PlainEmitter) -> Node |
     if case.prefix or case.contains or case.unique:
         return None
     types = find_plain_types(case.items, emitter.algebra.nodes)
-    return None if types is None else _emit_list(*types, case.low, case.high, emitter.style, emitter.limits)
+    return None if types is None else emit_list(*types, case.low, case.high, emitter.style, emitter.limits)
 
 
 def _emit_keywords(keywords: dict[str, Any], draft: int, emitter: ValueEmitter, depth: int) -> list[Node]:
@@ -122,13 +125,13 @@ def emit_scalars(types: int, draft: int, style: Style, limits: Limits) -> Node:
 
 
 @memoize_work(maxsize=64)
-def _emit_any_value(style: Style, limits: Limits) -> Node:
+def emit_any_value(style: Style, limits: Limits) -> Node:
     """Return any value: the same node in all schemas of a style that does not indent."""
     return share(choice_of(_emit_keywords({}, 0, _SharedEmitter(style, limits, Rule((ANY, 0))), 0)))
 
 
 @memoize_work(maxsize=256)
-def _emit_list(types: int, draft: int, low: int, high: int | None, style: Style, limits: Limits) -> Node:
+def emit_list(types: int, draft: int, low: int, high: int | None, style: Style, limits: Limits) -> Node:
     """Return the arrays of `low` to `high` values of scalar types, for a style that does not indent."""
     item = emit_scalars(types, draft, style, limits)
     return share(emit_array(ArrayCase(low=low, high=high), _SharedEmitter(style, limits, item), 0))

@@ -16,13 +16,14 @@ from ..algebra.shape_algebra import CircularSchema, ShapeAlgebra
 from ..core.fresh_stack import run_on_fresh_stack, run_with_stack
 from ..core.schema_sets import SchemaSet
 from ..core.whitespace import surround_root
-from ..reading.document_inspection import inspect_document
+from ..reading.document_inspection import Inspection, inspect_document
 from ..reading.schema_parser import parse_document
+from .document_rules import DocumentRules
 from .emitter import LazyRules, SchemaEmitter
 from .reachability import check_reachable
 from .unsatisfiable_core import explain_unsatisfiable
 
-__all__ = ["to_grammar"]
+__all__ = ["emit_plain_document", "to_grammar"]
 
 DEEP_DOCUMENT = 48
 """Levels of a document beyond which it is parsed on a fresh stack: comparing constants needs stack, too."""
@@ -45,11 +46,24 @@ def to_grammar(
     UnsatisfiableError if no value is an instance, LimitError if a budget of `limits` is spent.
     """
     loaded = schema if isinstance(schema, LoadedDocument) else LoadedDocument.of(schema, limits)
+    inspection = inspect_document(loaded, registry, style, limits)
+    plain = emit_plain_document(loaded, inspection, style, limits) if inspection.is_plain else None
+    if plain is not None:
+        return plain
     deep = loaded.nests_deeper(DEEP_DOCUMENT)
     try:
         return (run_on_fresh_stack if deep else run_with_stack)(_compile, loaded, style, registry, limits, deep)
     except RecursionError:  # A recursion that is bounded neither by `DEEP_DOCUMENT` nor by `continue_deeper`.
         raise LimitError("This schema is nested too deeply.", pointer="", hint="Use fewer levels.") from None
+
+
+def emit_plain_document(loaded: LoadedDocument, inspection: Inspection, style: Style, limits: Limits) -> Grammar | None:
+    """Return the Grammar of a plain document whose root is an array or an object; None for any other."""
+    if isinstance(style.whitespace, int) or loaded.nests_deeper(DEEP_DOCUMENT):
+        return None
+    rules = DocumentRules(loaded.value, inspection, style, limits)
+    start = rules.start()
+    return None if start is None else Grammar(start, rules)
 
 
 def _compile(

@@ -11,15 +11,17 @@ itself. Parts are nested, so only a reference can do that; `_is_founded` looks f
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Set
-from functools import cache
+from functools import cache, reduce
+from operator import or_
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import ConstrainError
-from ....base.json_documents import LoadedDocument, parse_json
+from ....base.json_documents import LoadedDocument, References, parse_json
 from ....base.options import Limits, Style
 from ....base.work import active_budget, spend_work
 from ....kernels.document_scan_layout import (
@@ -34,6 +36,7 @@ from ....kernels.document_scan_layout import (
     result_length,
 )
 from ....kernels.entry_points import scan_document
+from ..core.dialects import DIALECTS, NEWEST
 from ..core.json_values import NUMBER
 from ..core.keyword_values import MOST_COUNT
 from ..core.static_types import INTEGER, TYPE_BITS, TYPES
@@ -92,17 +95,66 @@ MAPS, PARTS = frozenset(("properties", *STRUCTURE)), frozenset(("items", "additi
 CHOICE_BITS = REFERENCE | ANY_OF | ONE_OF | ENUM | CONST
 
 
-class Inspection(NamedTuple):
+class Inspection:
     """What one pass over a document shows.
 
-    references: resolves the references of the document. is_plain: whether every subschema is certainly accepted and
-    satisfiable. unknown_names, unknown_formats: of a plain document, names that its draft does not define, and formats.
+    draft: that of the document. references: resolves its references. is_plain: whether every subschema is certainly
+    accepted and satisfiable. unknown_names, unknown_formats: of a plain document, names that its draft does not define,
+    and formats.
+
+    Of most documents the draft is known without a resolver, which is made when a reference is followed. Otherwise it is
+    made at once, and raises what is wrong with the root.
     """
 
-    references: ReferenceResolver
-    is_plain: bool = False
-    unknown_names: Set[str] = frozenset()
-    unknown_formats: Set[str] = frozenset()
+    __slots__ = (
+        "_document", "_limits", "_references", "_registry", "draft", "is_plain", "unknown_formats", "unknown_names",
+    )  # fmt: skip
+
+    def __init__(self, document: Any, registry: Mapping[str, Any] | None, limits: Limits) -> None:
+        self._document, self._registry, self._limits = document, registry, limits
+        self._references: ReferenceResolver | None = None
+        self.is_plain = False
+        self.unknown_names: Set[str] = NOTHING
+        self.unknown_formats: Set[str] = NOTHING
+        has_base = type(registry) is References and registry.base_uri
+        draft = None if registry or has_base else _find_draft(document)
+        self.draft = self.references.main.draft if draft is None else draft
+
+    @property
+    def references(self) -> ReferenceResolver:
+        """The resolver of the references of the document."""
+        found = self._references
+        if found is None:
+            found = self._references = ReferenceResolver(self._document, self._registry, self._limits)
+        return found
+
+    @property
+    def may_be_plain(self) -> bool:
+        """Whether the rules of this file apply: to one document with all keywords of its draft."""
+        made = self._references
+        return type(self._document) is dict and (
+            made is None or (not made.registry and made.main.dialect.vocabularies is None)
+        )
+
+
+NOTHING: Set[str] = frozenset()
+
+
+def _find_draft(document: Any) -> int | None:
+    """Return the draft of a document whose root has nothing that may be wrong; None if that is not certain."""
+    if type(document) is not dict:
+        return None
+    dialect = document.get("$schema")
+    draft = DRAFTS.get(dialect) if dialect.__class__ in (str, NoneType) else None
+    name = document.get("id" if draft == 4 else "$id")
+    return draft if name is None or (name.__class__ is str and PLAIN_URI.fullmatch(name)) else None
+
+
+NoneType = type(None)
+DRAFTS: dict[str | None, int] = {None: NEWEST.draft}
+"""The draft by `$schema`, with or without an empty fragment."""
+for _uri, _dialect in DIALECTS.items():
+    DRAFTS[_uri] = DRAFTS[_uri + "#"] = _dialect.draft
 
 
 def inspect_document(
@@ -113,15 +165,72 @@ def inspect_document(
         if known[0] is registry and known[1:] == (style, limits):
             known_inspection: Inspection = inspection
             return known_inspection
-    references = ReferenceResolver(loaded.value, registry, limits)
-    found: Inspection | None = None
-    if isinstance(loaded.value, dict) and not references.registry and references.main.dialect.vocabularies is None:
-        inspector = PlainInspector(references, style, limits)
-        if (loaded.text is not None and inspector.scan(loaded.text, loaded.value)) or inspector.inspect(loaded.value):
-            found = Inspection(references, True, inspector.unknown_names, inspector.unknown_formats)
-    found = found or Inspection(references)
+    found, text = Inspection(loaded.value, registry, limits), loaded.text
+    if found.may_be_plain:
+        scan = None if text is None else scan_text(text, found.draft)
+        if scan is not None and not any(scan.spans[::S_W]):  # there are unknown names at most
+            spend_work(scan.units, READING)
+            found.is_plain = True
+            if scan.spans:
+                found.unknown_names = scan.list_names()
+        else:
+            inspector = PlainInspector(found, style, limits)
+            if (scan is not None and inspector.judge(scan, loaded.value)) or inspector.inspect(loaded.value):
+                found.is_plain = True
+                found.unknown_names, found.unknown_formats = inspector.unknown_names, inspector.unknown_formats
     loaded.inspections.append(((registry, style, limits), found))
     return found
+
+
+class Scan(NamedTuple):
+    """What a scan of the text of a document found that is plain apart from some parts.
+
+    source: the text, or its bytes if these are not one for each character. spans: three numbers for each part (see
+    `kernels.document_scan_layout`). units: the work that it stands for.
+    """
+
+    source: str | bytes
+    spans: list[int]
+    units: int
+    has_identifiers: bool
+
+    def list_names(self) -> set[str]:
+        """Return the unknown names, if the spans are nothing else."""
+        source = self.source
+        parts = [source[begin:end] for begin, end in zip(self.spans[1::S_W], self.spans[2::S_W])]
+        return {part if type(part) is str else part.decode() for part in parts}  # type: ignore[union-attr]
+
+
+def scan_text(text: str, draft: int) -> Scan | None:
+    """Scan the text of a document. Return None if it is not plain, or if reading it takes more work than is left."""
+    try:
+        octets = text.encode()
+    except UnicodeEncodeError:
+        return None
+    length = result_length(len(octets))
+    try:
+        result = _scratch.pop()
+    except IndexError:
+        result = array("q")
+    if len(result) < length:
+        result = array("q", bytes(8 * length))
+    is_plain = scan_document(octets, *_name_table_of_draft(draft), result)
+    subschemas, values, count, has_identifiers = result[:R_HEADER]
+    spans = result[FIRST_SPAN : FIRST_SPAN + S_W * count].tolist() if is_plain and count else []
+    if len(_scratch) < MOST_SCRATCH and length <= MOST_SCRATCH_LENGTH:
+        _scratch.append(result)
+    if not is_plain:
+        return None
+    budget, units = active_budget(), UNITS * subschemas + 2 * values
+    if budget is not None and budget.spent + units > budget.limit:
+        return None  # The inspection says what takes too much.
+    return Scan(text if len(octets) == len(text) else octets, spans, units, bool(has_identifiers))
+
+
+FIRST_SPAN = R_HEADER + MOST_FRAMES * F_W
+MOST_SCRATCH, MOST_SCRATCH_LENGTH = 4, 1 << 16
+"""Arrays that are kept for the next scans, which take one each, and the greatest length of one."""
+_scratch: list[array[int]] = []
 
 
 @cache
@@ -146,12 +255,21 @@ class NameSummary(NamedTuple):
     """What the names of one subschema say.
 
     bits: theirs. rows: of those that assert something, in their order. may_be_types: whether `type` may be all that is
-    asserted, since some values of the others assert nothing.
+    asserted, since some values of the others assert nothing. is_type: whether it is. asserted: the names of the rows.
     """
 
     bits: int
     rows: tuple[Keyword, ...]
     may_be_types: bool
+    is_type: bool
+    asserted: tuple[str, ...]
+
+
+class _NameBits(dict[str, int]):
+    """The bits of names, UNKNOWN for one that the draft does not define."""
+
+    def __missing__(self, name: str) -> int:
+        return UNKNOWN
 
 
 class NameSummaries(dict[tuple[str, ...], NameSummary]):
@@ -161,15 +279,13 @@ class NameSummaries(dict[tuple[str, ...], NameSummary]):
     """
 
     def __init__(self, draft: int) -> None:
-        self._bits, self._rows = list_name_bits(draft), keywords_of_draft(draft)
+        self._bits, self._rows = _NameBits(list_name_bits(draft)), keywords_of_draft(draft)
 
     def __missing__(self, names: tuple[str, ...]) -> NameSummary:
-        bits, rows = 0, list[Keyword]()
-        for name in names:
-            bits |= self._bits.get(name, UNKNOWN)
-            if name in self._rows:
-                rows.append(self._rows[name])
-        summary = NameSummary(bits, tuple(rows), TYPES_ALONE.issuperset([row.name for row in rows]))
+        bits = reduce(or_, map(self._bits.__getitem__, names), 0)
+        asserted = tuple(filter(self._rows.__contains__, names))
+        rows = tuple(map(self._rows.__getitem__, asserted))
+        summary = NameSummary(bits, rows, TYPES_ALONE.issuperset(asserted), asserted == ("type",), asserted)
         if len(names) <= MOST_NAMES and len("".join(names)) <= MOST_CHARACTERS:
             if len(self) >= MOST_SUMMARIES:
                 self.clear()
@@ -186,11 +302,11 @@ def summaries_of_draft(draft: int) -> NameSummaries:
 class PlainInspector:
     """One pass over a document without a registry, and in one of the five dialects."""
 
-    def __init__(self, references: ReferenceResolver, style: Style, limits: Limits) -> None:
+    def __init__(self, inspection: Inspection, style: Style, limits: Limits) -> None:
         self.unknown_names: set[str] = set()
         self.unknown_formats: set[str] = set()
-        self._references = references
-        self._draft = references.main.draft
+        self._inspection = inspection
+        self._draft = inspection.draft
         self._asserts_formats = style.formats != "annotate"
         self._has_identifiers = False  # below the root
         self._limits = limits
@@ -214,33 +330,19 @@ class PlainInspector:
                 self._pending += [raw for raw in self._targets.values() if id(raw) not in self._inspected]
         return not self._targets or (not self._has_identifiers and self._is_founded())
 
-    def scan(self, text: str, document: dict[str, Any]) -> bool:
-        """Return whether a scan of the text of the document finds it certainly plain, as `inspect` would.
+    def judge(self, scan: Scan, document: dict[str, Any]) -> bool:
+        """Return whether the parts that a scan has left let the document be plain, as `inspect` would.
 
         Otherwise nothing is changed or charged.
         """
-        try:
-            octets = text.encode()
-        except UnicodeEncodeError:
+        self._has_identifiers = scan.has_identifiers
+        if not self._judge_spans(scan.source, scan.spans, document):
+            self._has_identifiers = False
+            self._targets.clear()
+            self.unknown_names.clear()
+            self.unknown_formats.clear()
             return False
-        result = np.empty(result_length(len(octets)), np.int64)
-        if not scan_document(octets, *_name_table_of_draft(self._draft), result):
-            return False
-        subschemas, values, count, has_identifiers = result[:R_HEADER].tolist()
-        budget, units = active_budget(), UNITS * subschemas + 2 * values
-        if budget is not None and budget.spent + units > budget.limit:
-            return False  # The inspection says what takes too much.
-        if count:
-            self._has_identifiers = bool(has_identifiers)
-            first = R_HEADER + MOST_FRAMES * F_W
-            spans = result[first : first + S_W * count].tolist()
-            if not self._judge_spans(text if len(octets) == len(text) else octets, spans, document):
-                self._has_identifiers = False
-                self._targets.clear()
-                self.unknown_names.clear()
-                self.unknown_formats.clear()
-                return False
-        spend_work(units, READING)
+        spend_work(scan.units, READING)
         return True
 
     def _judge_spans(self, source: str | bytes, spans: list[int], document: dict[str, Any]) -> bool:
@@ -391,12 +493,13 @@ class PlainInspector:
         if type(reference) is not str or reference[:1] != "#":
             return False
         if reference not in self._targets:
+            references = self._inspection.references
             try:
-                target = self._references.resolve(reference, self._references.main, "")
+                target = references.resolve(reference, references.main, "")
             except ConstrainError:  # The parser raises it with its place.
                 return False
             is_plain = type(target.raw) is dict and "$ref" not in target.raw
-            if not is_plain or target.scope is not self._references.main:
+            if not is_plain or target.scope is not references.main:
                 return False
             self._targets[reference] = target.raw
         return True

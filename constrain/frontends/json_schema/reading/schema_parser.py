@@ -227,13 +227,13 @@ class PlainSchemaParser(SchemaParser):
         """Return the set of a raw subschema; only the root may have an identifier that matters."""
         if "$ref" in raw:  # In later drafts it is the only keyword.
             return self.follow_reference(raw["$ref"], scope, pointer + "/$ref")
-        _, rows, may_be_types = self._summaries[tuple(raw)]
+        _, rows, may_be_types, is_type, _ = self._summaries[tuple(raw)]
         if not rows:
             return ANY
-        if len(rows) == 1 and rows[0].name == "type" and type(name := raw["type"]) is str:
+        if is_type and type(name := raw["type"]) is str:
             known = self._named.get(name)  # Most subschemas are no more.
             if known is None:
-                node = self.add_plain(pointer, self._draft, self._parse_later, (((rows[0], name),), scope, True))
+                node = self.add_plain(pointer, self._draft, self._parse_later, (((rows[0], name),), scope, True, raw))
                 node.keywords = {"type": TYPE_BITS[name]}
                 known = self._named[name] = (node.number,)
             return known
@@ -247,7 +247,8 @@ class PlainSchemaParser(SchemaParser):
             known = self._shared.get(key)
             if known is not None:
                 return known
-        schemas = (self.add_plain(pointer, self._draft, self._parse_later, (keywords, scope, may_be_types)).number,)
+        source = keywords, scope, may_be_types, raw
+        schemas = (self.add_plain(pointer, self._draft, self._parse_later, source).number,)
         if key is not None:
             self._shared[key] = schemas
         return schemas
@@ -259,7 +260,7 @@ class PlainSchemaParser(SchemaParser):
         return self._parse_target(target, scope, pointer) if known is None else known
 
     def _parse_plain(self, node: PlainSubschema) -> dict[str, Any]:
-        keywords, scope, _ = node.source
+        keywords, scope, _, _ = node.source
         return self._parse_keywords(node, keywords, scope)
 
 

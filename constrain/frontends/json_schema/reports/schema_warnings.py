@@ -11,10 +11,12 @@ from ....base.errors import SchemaWarning
 from ....base.json_documents import LoadedDocument
 from ....base.options import Limits, Style
 from ....base.work import work_budget
+from ....grammar.nodes import Grammar
+from ..emission.schema_pipeline import emit_plain_document
 from ..reading.document_inspection import inspect_document
 from .suspicious_keywords import build_warnings, find_suspicious_names, may_be_suspicious
 
-__all__ = ["list_schema_warnings", "warn_of_schema"]
+__all__ = ["list_schema_warnings", "make_plain_grammar", "warn_of_schema"]
 
 PACKAGE = __name__.partition(".")[0]
 
@@ -29,6 +31,16 @@ def list_schema_warnings(
         if inspection.is_plain and not may_be_suspicious(loaded.value, inspection):
             return ()
         return build_warnings(find_suspicious_names(loaded.value, inspection.references, style))
+
+
+def make_plain_grammar(
+    loaded: LoadedDocument, registry: Mapping[str, Any] | None, style: Style, limits: Limits
+) -> Grammar | None:
+    """Return the Grammar of a plain document about which there is no warning; None if that is not certain."""
+    inspection = inspect_document(loaded, registry, style, limits)
+    if not inspection.is_plain or may_be_suspicious(loaded.value, inspection):
+        return None
+    return emit_plain_document(loaded, inspection, style, limits)
 
 
 def warn_of_schema(messages: tuple[str, ...]) -> None:

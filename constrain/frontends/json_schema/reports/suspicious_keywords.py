@@ -161,7 +161,7 @@ LONGEST = 40
 
 def _bare(name: str) -> str:
     """Return a name without case and without separators between words."""
-    return "".join(char for char in name.lower() if char.isalnum())
+    return "".join(filter(str.isalnum, name.lower()))
 
 
 def _without_one(name: str) -> set[str]:
@@ -195,7 +195,7 @@ def find_near_keyword(name: str) -> str:
 @lru_cache(4096)
 def _find_near_keyword(name: str) -> str:
     bare = _bare(name)
-    if not bare:
+    if not bare or not _has_near_letters(bare):
         return ""
     index = _near()
     shorter = _without_one(bare)
@@ -213,6 +213,34 @@ def _find_near_keyword(name: str) -> str:
         if distance == 2 and len(other) >= LONG:
             return keyword
     return ""
+
+
+def _has_near_letters(bare: str) -> bool:
+    """Return whether some keyword may be at a distance of at most 2: each edit adds and removes one letter at most."""
+    letters, known = _set_letters(bare), _letters_by_length()
+    for length in range(len(bare) - 2, len(bare) + 3):
+        for other in known.get(length, ()):
+            if (letters & ~other).bit_count() <= 2 and (other & ~letters).bit_count() <= 2:
+                return True
+    return False
+
+
+def _set_letters(bare: str) -> int:
+    """Return the letters of a text as bits, of which some letters share one."""
+    bits = 0
+    for letter in set(bare):
+        bits |= 1 << (ord(letter) & 31)
+    return bits
+
+
+@cache
+def _letters_by_length() -> dict[int, list[int]]:
+    """Return the letters of every bare keyword, by its length."""
+    found: dict[int, list[int]] = {}
+    for row in KEYWORDS:
+        bare = _bare(row.name)
+        found.setdefault(len(bare), []).append(_set_letters(bare))
+    return found
 
 
 def _distance(one: str, other: str) -> int:
@@ -393,7 +421,9 @@ def find_suspicious_names(document: Any, references: ReferenceResolver, style: S
 
 def may_be_suspicious(document: dict[str, Any], inspection: Inspection) -> bool:
     """Return whether some name of a plain document may be suspicious, so that `find_suspicious_names` has to search."""
-    draft = inspection.references.main.draft
+    if not inspection.unknown_names and not inspection.unknown_formats:
+        return False
+    draft = inspection.draft
     spend_work(30 * (len(inspection.unknown_names) + len(inspection.unknown_formats)), SEARCH)
     return bool(
         (inspection.unknown_names and not all(is_never_suspicious(name, draft) for name in inspection.unknown_names))
@@ -402,6 +432,7 @@ def may_be_suspicious(document: dict[str, Any], inspection: Inspection) -> bool:
     )
 
 
+@lru_cache(4096)
 def is_never_suspicious(name: str, draft: int) -> bool:
     """Return whether `keyword_note` reports no mistake for a name that a draft does not define, whatever its value."""
     if name in CONTENT or name in STRUCTURE or name in HARMLESS or name in ANNOTATIONS:

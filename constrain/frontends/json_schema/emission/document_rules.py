@@ -1,0 +1,418 @@
+"""The rules of a plain document, emitted from its raw subschemas.
+
+Nothing of a plain document (`reading.document_inspection`) can be refused, and most of it are types, arrays and
+objects. What these allow is written in the raw document, so that neither numbered subschemas nor the algebra are
+needed. A rule is named by the id of a raw subschema, that of the root by 0;
+subschemas whose keywords have equal scalar values are one rule.
+
+The inspection has charged for reading each subschema, and linking charges for its code.
+
+All others (enums, patterns, formats, bounds, alternatives) are left to a `SchemaEmitter`, which is made for the first
+of them that a text reaches. Its rules refer to raw subschemas in turn, so that each is emitted once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from functools import lru_cache
+from itertools import repeat
+from typing import Any, NamedTuple, cast
+from weakref import proxy
+
+from ....automata.dfa import Dfa
+from ....base.json_documents import pointer_token
+from ....base.options import Limits, Style
+from ....base.work import UNLIMITED, WorkBudget, use_budget
+from ....grammar.nodes import Layout, NameClass, Node, Object, Rule
+from ....kernels import layout as at
+from ....program.byte_code import ByteCode, FirstLeaves
+from ....program.coded_rules import CodedRules
+from ....program.object_code import append_declared, list_layout_leaves
+from ....program.shared_code import share
+from ..algebra.shape_algebra import ShapeAlgebra
+from ..arrays.array_items import emit_array
+from ..core.fresh_stack import run_with_stack
+from ..core.json_values import ARRAY, NUMBER, OBJECT, Constant
+from ..core.node_building import choice_of
+from ..core.schema_sets import ANY, SchemaSet
+from ..core.static_types import INTEGER, TYPE_BITS, TYPES
+from ..core.subschema_table import PlainSubschema
+from ..core.whitespace import Spacing, spacing_at, surround_root
+from ..objects.object_members import MAKE_PROPERTY, NONE
+from ..reading.document_inspection import (
+    ANY_OF,
+    ARRAY_BITS,
+    ASSERTIONS,
+    ENUM,
+    ITEMS,
+    OBJECT_BITS,
+    ONE_OF,
+    OTHER,
+    TYPE,
+    Inspection,
+    NameSummary,
+    summaries_of_draft,
+)
+from ..reading.keywords import Keyword
+from ..reading.plain_values import read_types
+from ..reading.schema_parser import PLAIN, SchemaParser, parse_document
+from ..reading.schema_references import ReferenceTarget
+from ..shapes.array_case import ArrayCase
+from ..shapes.value_emitter import ValueEmitter
+from ..strings.formats import FORMATS
+from ..strings.string_languages import any_text
+from .emitter import LazyRules, SchemaEmitter
+from .plain_rules import SCALARS, emit_any_value, emit_list, emit_scalars, emit_types
+
+__all__ = ["DocumentRules"]
+
+NOT_DIRECT = ASSERTIONS & ~(TYPE | ARRAY_BITS | OBJECT_BITS) | OTHER
+"""Bits of names of a subschema that is left to the SchemaEmitter."""
+BRACKETS = ARRAY | OBJECT
+IS_TYPE = NameSummary._fields.index("is_type")
+ANY_VALUE, ROOT = Rule((ANY, 0)), Rule(0)
+FOLLOWED = -1
+"""In place of the number of the subschema around: the pointer is known as a whole."""
+NO_MEMBERS: dict[str, Any] = {}
+
+
+HOLDS_PARTS = OBJECT_BITS | ITEMS | ENUM | ANY_OF | ONE_OF
+"""Bits of names whose values are no scalars."""
+
+
+class DocumentRules(ValueEmitter, CodedRules):
+    """The rules of the Grammar of a plain document, emitted on demand and cached; iterating yields the emitted ones.
+
+    It is for styles that do not indent. Where the interface of emitters asks for sets, it takes ids of raw subschemas,
+    and scalar types as negative numbers.
+    """
+
+    def __init__(self, document: dict[str, Any], inspection: Inspection, style: Style, limits: Limits) -> None:
+        self.style, self.limits = style, limits
+        self._document, self._inspection = document, inspection  # the document is kept, so ids stay valid
+        self._draft = inspection.draft
+        self._summaries = summaries_of_draft(self._draft)
+        self._places: dict[int, _Place] = {}
+        self._named: dict[Hashable, Rule] = {}
+        """By what a subschema asserts, if all values are scalars, or by its id."""
+        self._parts = _find_style_parts(self._draft, style, limits)
+        self.first_leaves = self._parts.first_leaves
+        self._nodes: dict[Hashable, Node] = {}
+
+    def start(self) -> Node | None:
+        """Return the node of the root if it is an array or an object; None if the SchemaEmitter has to emit it."""
+        raw, pointer = self._document, ""
+        if "$ref" in raw:
+            target = self._follow(raw["$ref"])
+            raw, pointer = target.raw, target.pointer
+        bits, rows = self._summaries[tuple(raw)][:2]
+        if not rows:
+            return surround_root(ANY_VALUE, self.style)
+        place = _Place(raw, FOLLOWED, (pointer,), bits)
+        if not place.has_brackets():
+            return None
+        self._places[0] = self._places[id(raw)] = place
+        self._named[id(raw)] = ROOT
+        return self._parts.start
+
+    # ---- the mapping -------------------------------------------------------------------------------------------
+
+    def __getitem__(self, name: Hashable) -> Node:
+        node = self._nodes.get(name)
+        if node is None:
+            if type(name) is int:
+                node = self._emit(name)
+            elif name == ANY_VALUE.name:
+                node = emit_any_value(self.style, self.limits)
+            else:
+                node = LazyRules(self.emitter, deep=False)[name]
+            self._nodes[name] = node
+        return node
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    # ---- emission ----------------------------------------------------------------------------------------------
+
+    def _emit(self, name: int) -> Node:
+        """Return the definition of the rule of a raw subschema."""
+        place = self._places[name]
+        raw = place.raw
+        if place.bits & NOT_DIRECT:
+            return run_with_stack(self.emitter.body, self._parse(name), 0)
+        types = _read_types(raw["type"]) if "type" in raw else TYPES
+        if types == OBJECT:
+            return self._emit_object(raw)
+        options: list[Node] = []
+        if types & SCALARS:
+            options += emit_types(types & SCALARS, self._draft, self.style, self.limits)
+        if types & ARRAY:
+            options.append(self._emit_array(raw, types == ARRAY))
+        if types & OBJECT:
+            options.append(self._emit_object(raw))
+        return choice_of(options)
+
+    def _emit_object(self, raw: dict[str, Any]) -> Node:
+        """Return the node of `properties`, `required` and `additionalProperties`, as `emit_plain_object` does."""
+        names, required, values, classes = self._list_members(raw)
+        declared = zip(names, values, map(bool, required), repeat(NONE))
+        others = tuple([NameClass(one, values[-1]) for one in classes])
+        style, layout = self.style, self._parts.layout
+        return Object(tuple(map(MAKE_PROPERTY, declared)), others, layout, 0, None, style.key_order, style.escapes)
+
+    def append_code(self, name: Hashable, program: ByteCode) -> int | None:
+        """Append the code of a raw subschema with objects alone, which most are."""
+        if type(name) is not int:
+            return None
+        raw, _, _, bits = self._places[name]
+        if bits & NOT_DIRECT or raw.get("type") != "object":
+            return None
+        names, required, values, classes = self._list_members(raw)
+        style = self.style
+        return append_declared(
+            names, required, values, classes, self._parts.layout, style.key_order, style.escapes, program
+        )
+
+    def _list_members(self, raw: dict[str, Any]) -> tuple[list[str], bytes, list[Node], list[Dfa]]:
+        """Return the declared names of an object, which of them are required, the values, and the class of others."""
+        properties, additional, parent = (
+            raw.get("properties", NO_MEMBERS),
+            raw.get("additionalProperties", True),
+            id(raw),
+        )
+        names, values = [*properties], list[Node]()
+        find_scalar, summaries, append = self._parts.scalars.get, self._summaries, values.append
+        for name, one in properties.items():
+            if one.__class__ is dict and summaries[tuple(one)][IS_TYPE]:  # as most
+                kind = one["type"]
+                node = find_scalar(kind) if kind.__class__ is str else None
+                if node is not None:
+                    append(node)
+                    continue
+            append(self._value(one, parent, ("properties", name)))
+        classes: list[Dfa] = []
+        if additional is not False:
+            other = ANY_VALUE if additional is True else self._value(additional, parent, ("additionalProperties",))
+            classes.append(self._parts.any_text)
+        required = raw.get("required")
+        if not required:
+            octets = bytes(len(names))
+        else:
+            if not properties.keys() >= (listed := set(required)):
+                names += [name for name in dict.fromkeys(required) if name not in properties]
+                values += [other] * (len(names) - len(values))
+            octets = bytes(map(listed.__contains__, names))
+        if classes:
+            values.append(other)
+        return names, octets, values, classes
+
+    def _emit_array(self, raw: dict[str, Any], is_alone: bool) -> Node:
+        """Return the node of `items`, `minItems` and `maxItems`."""
+        item = self._value(raw.get("items", True), id(raw), ("items",))
+        low, high = raw.get("minItems", 0), raw.get("maxItems")
+        if type(item) is Rule:
+            token = ANY if item is ANY_VALUE else (item.name,)
+        else:
+            types = next(types for types, node in self._parts.scalars.items() if node is item and type(types) is int)
+            if is_alone:
+                return emit_list(types, self._draft, low, high, self.style, self.limits)
+            token = (-types,)
+        return emit_array(ArrayCase((), cast(SchemaSet, token), low, high), self, 0)
+
+    def _value(self, raw: Any, parent: int, names: tuple[str, ...]) -> Node:
+        """Return the node of a subschema as the value of a member: of scalar types in place, all others as a rule."""
+        if type(raw) is not dict:
+            return ANY_VALUE
+        if "$ref" in raw:  # In later drafts it is the only keyword.
+            target = self._follow(raw["$ref"])
+            raw, parent, names = target.raw, FOLLOWED, (target.pointer,)
+        summary = self._summaries[tuple(raw)]
+        rows = summary.rows
+        if not rows:
+            return ANY_VALUE
+        if summary.may_be_types and (summary.is_type or not any(map(self._asserts, rows, repeat(raw)))):
+            types = _read_types(raw["type"]) if "type" in raw else BRACKETS
+            if not types & BRACKETS:
+                return self._parts.scalars[types]
+        return self.rule_of(raw, parent, names, summary)
+
+    def _follow(self, reference: str) -> ReferenceTarget:
+        """Return the target of a reference, which is no reference."""
+        references = self._inspection.references
+        return references.resolve(reference, references.main, "")
+
+    def _asserts(self, row: Keyword, raw: dict[str, Any]) -> bool:
+        """Return whether a keyword of text, if it is one, asserts something."""
+        if row.name == "minLength":
+            return bool(raw["minLength"])
+        if row.name == "format":
+            return self.style.formats != "annotate" and raw["format"] in FORMATS
+        return row.name == "maxLength"
+
+    def rule_of(self, raw: dict[str, Any], parent: int, names: tuple[str, ...], summary: NameSummary) -> Rule:
+        """Return the rule of a raw subschema that is no reference."""
+        number = id(raw)
+        key: Any = number
+        if not summary.bits & HOLDS_PARTS:
+            values = [raw[name] for name in summary.asserted]
+            if PLAIN.issuperset(map(type, values)):
+                key = (summary.asserted, *values)
+        rule = self._named.get(key)
+        if rule is None:
+            self._places[number] = _Place(raw, parent, names, summary.bits)
+            rule = self._named[key] = Rule(number)
+        return rule
+
+    # ---- what is left to the SchemaEmitter -----------------------------------------------------------------------
+
+    @property
+    def emitter(self) -> _DocumentEmitter:
+        """The emitter of all other subschemas, made once."""
+        found: _DocumentEmitter | None = self.__dict__.get("_emitter")
+        if found is None:
+            parser = parse_document(self._document, self._inspection, None, self.style, self.limits)
+            made = _DocumentEmitter(ShapeAlgebra(parser, self.style, self.limits), self.style, set())
+            made.parser, made.document_rules = parser, proxy(self)  # no cycle: only the collector would free it
+            found = self.__dict__.setdefault("_emitter", made)  # one for all threads: its rules have numbers
+        return found
+
+    def _parse(self, number: int) -> SchemaSet:
+        """Return the set of a raw subschema in the table of the SchemaEmitter."""
+        return self.emitter.parser.parse_subschema(
+            self._places[number][0], self._inspection.references.main, self._point_to(number)
+        )
+
+    def _point_to(self, number: int) -> str:
+        """Return the JSON pointer of a raw subschema."""
+        parts: list[str] = []
+        while number != FOLLOWED:
+            _, number, names, _ = self._places[number]
+            parts[:0] = names if number == FOLLOWED else [f"/{pointer_token(name)}" for name in names]
+        return "".join(parts)
+
+    # ---- the interface of emitters, for arrays -------------------------------------------------------------------
+
+    def value(self, schemas: SchemaSet, depth: int) -> Node:
+        """Return the node of an item: that of a value without brackets may stand in place."""
+        if not schemas:
+            return ANY_VALUE
+        (number,) = schemas
+        if number < 0:
+            return self._parts.scalars[-number]
+        if self._places[number].has_brackets():
+            return Rule(number)
+        return self.emitter.value(self._parse(number), 0)
+
+    def member_values(self, sets: list[SchemaSet], depth: int) -> list[Node]:
+        return [self.value(schemas, depth) for schemas in sets]
+
+    def spacing(self, depth: int) -> Spacing:
+        return self._parts.spacing
+
+    def constant_set(self, value: Constant) -> SchemaSet:
+        return self.emitter.constant_set(value)
+
+    def plan(self, case: ArrayCase) -> Any:
+        return self.emitter.plan(case)
+
+
+class _Place(NamedTuple):
+    """A raw subschema, the number of the one around it, the names from there, and the bits of its own names."""
+
+    raw: dict[str, Any]
+    parent: int
+    names: tuple[str, ...]
+    bits: int
+
+    def has_brackets(self) -> bool:
+        """Return whether the subschema is emitted from the raw document and allows arrays or objects."""
+        if self.bits & NOT_DIRECT:
+            return False
+        types = self.raw.get("type", "object")
+        return types == "object" or types == "array" or bool(_read_types(types) & BRACKETS)
+
+
+class _Scalars(dict[Any, Node]):
+    """The nodes of scalar types, by their bits and names: the same in all documents of a style."""
+
+    def __init__(self, draft: int, style: Style, limits: Limits) -> None:
+        self._options = draft, style, limits
+        for name, types in TYPE_BITS.items():
+            if not types & BRACKETS:
+                self[name] = self[types]
+
+    def __missing__(self, types: int) -> Node:
+        with use_budget(WorkBudget(UNLIMITED)):  # a constant amount of work
+            node = self[types] = emit_scalars(types, *self._options)
+        return node
+
+
+class _StyleParts(NamedTuple):
+    """What the documents of a style have in common."""
+
+    scalars: _Scalars
+    spacing: Spacing
+    layout: Layout
+    any_text: Dfa
+    start: Node
+    first_leaves: FirstLeaves
+
+
+def _find_style_parts(draft: int, style: Style, limits: Limits) -> _StyleParts:
+    """Return the parts of a style, which are known by the ids of the options: hashing and comparing these is slow."""
+    known = _known_parts.get((draft, id(style), id(limits)))
+    if known is None:
+        if len(_known_parts) >= MOST_STYLES:
+            _known_parts.clear()
+        known = _known_parts[draft, id(style), id(limits)] = (_make_style_parts(draft, style, limits), style, limits)
+    return known[0]
+
+
+MOST_STYLES = 64
+_known_parts: dict[tuple[int, int, int], tuple[_StyleParts, Style, Limits]] = {}
+"""By the draft and the ids of the options, which are kept, so that no others get these ids."""
+
+
+@lru_cache(MOST_STYLES)
+def _make_style_parts(draft: int, style: Style, limits: Limits) -> _StyleParts:
+    with use_budget(WorkBudget(UNLIMITED)):
+        spacing, root, text = spacing_at(style, 0), surround_root(ROOT, style), any_text()
+        leaves = FirstLeaves.of([(text, at.JSON_STRING), *(list_layout_leaves(spacing.layout) or ())])
+        start = root if root is ROOT else share(root)
+        return _StyleParts(_Scalars(draft, style, limits), spacing, spacing.layout, text, start, leaves)
+
+
+class _DocumentEmitter(SchemaEmitter):
+    """The emitter of a plain document. Rules of its subschemas are those of `document_rules`."""
+
+    parser: SchemaParser
+    document_rules: DocumentRules
+
+    def value(self, schemas: SchemaSet, depth: int) -> Node:
+        node = super().value(schemas, depth)
+        return self._rule_of(schemas, node) if type(node) is Rule else node
+
+    def member_values(self, sets: list[SchemaSet], depth: int) -> list[Node]:
+        values = super().member_values(sets, depth)
+        return [self._rule_of(schemas, node) if type(node) is Rule else node for schemas, node in zip(sets, values)]
+
+    def _rule_of(self, schemas: SchemaSet, rule: Rule) -> Rule:
+        """Return the rule of a set under the name of its raw subschema, if it is one."""
+        node = self.algebra.nodes[schemas[0]] if len(schemas) == 1 and schemas[0] > 0 else None
+        if type(node) is not PlainSubschema:
+            return rule
+        raw = node.source[3]
+        summary = summaries_of_draft(node.draft)[tuple(raw)]
+        return self.document_rules.rule_of(raw, FOLLOWED, (node.pointer or "",), summary)
+
+
+def _read_types(value: Any) -> int:
+    """Return the bits of a valid `type`."""
+    bits = TYPE_BITS[value] if type(value) is str else read_types(value)
+    return bits & ~INTEGER if bits & NUMBER else bits

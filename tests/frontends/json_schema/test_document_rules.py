@@ -1,0 +1,145 @@
+"""Rules of plain documents that are emitted from raw subschemas allow what those of numbered subschemas do."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from constrain import ConstrainError, Limits, Matcher, Style, Vocabulary
+from constrain.compilation.constraint_compiler import compile_grammar
+from constrain.frontends.json_schema import to_grammar
+from constrain.frontends.json_schema.emission import schema_pipeline
+from constrain.frontends.json_schema.emission.document_rules import DocumentRules
+from constrain.grammar.nodes import Grammar, Rule
+
+STYLES = [Style(), Style.any(), Style(whitespace="compact", key_order="any"), Style(formats="annotate")]
+TYPES = ["null", "boolean", "integer", "number", "string", "array", "object"]
+NAMES = ["a", "b", "é", 'q"', "a!", "", "\n"]
+REFERENCES = ["#", "#/$defs/a", "#/$defs/b", "#/properties/a"]
+STEPS = 24
+LEAVES = st.sampled_from([
+    {"type": "string"}, {"type": ["null", "integer"]}, {"enum": ["x", "y\n", "é"]}, {"const": "k"}, {"enum": ["x", 1]},
+    {"type": "string", "maxLength": 3}, {"type": "string", "minLength": 0}, {"pattern": "^a"}, {}, True,
+    {"type": "string", "format": "date"}, {"type": "string", "format": "colour", "x": 1}, {"format": "date"},
+    {"type": ["array", "string"]}, {"type": "object"}, {"type": "integer", "minimum": 3}, {"minLength": 1},
+    {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/a"}]}, {"oneOf": [{"type": "null"}, {"type": "array"}]},
+    *({"$ref": reference} for reference in REFERENCES),
+])  # fmt: skip
+
+
+def plain_schemas(values: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Draw subschemas most of which are emitted from the raw document."""
+    keywords = {
+        "type": st.sampled_from(TYPES) | st.lists(st.sampled_from(TYPES), min_size=1, max_size=3, unique=True),
+        "properties": st.dictionaries(st.sampled_from(NAMES), values, max_size=4),
+        "required": st.lists(st.sampled_from(NAMES), unique=True, max_size=2),
+        "additionalProperties": values | st.booleans(),
+        "items": values,
+        "minItems": st.integers(0, 2),
+        "maxItems": st.integers(1, 3),
+    }
+    return st.fixed_dictionaries({}, optional=keywords)
+
+
+SUBSCHEMAS = st.recursive(LEAVES, plain_schemas, max_leaves=6)
+DOCUMENTS = st.builds(
+    lambda root, definitions: {**root, "$defs": definitions} if type(root) is dict else root,
+    SUBSCHEMAS,
+    st.fixed_dictionaries({"a": SUBSCHEMAS.filter(lambda one: type(one) is dict and "$ref" not in one), "b": LEAVES}),
+)
+
+
+def make_grammar(schema: Any, style: Style) -> Grammar | str:
+    """Return the Grammar of a schema, given as text, or its error."""
+    try:
+        return to_grammar(json.dumps(schema), style=style)
+    except ConstrainError as error:
+        return str(error)
+
+
+def walk(matchers: list[Matcher], choose: random.Random) -> None:
+    """Follow the same bytes with all matchers, whose masks must be equal."""
+    for _ in range(STEPS):
+        masks = [matcher.mask() for matcher in matchers]
+        assert all(np.array_equal(masks[0], mask) for mask in masks[1:])
+        bits = np.flatnonzero(np.unpackbits(masks[0].view(np.uint8), bitorder="little"))
+        following = [int(bit) for bit in bits if bit < 256 and bit not in (9, 10, 13, 32)]
+        if not following:
+            return
+        token = choose.choice(following)
+        for matcher in matchers:
+            matcher.advance(token)
+
+
+@pytest.mark.parametrize("style", STYLES, ids=repr)
+@settings(deadline=None)
+@given(schema=DOCUMENTS, choose=st.randoms(use_true_random=False))
+def test_raw_rules_allow_what_numbered_ones_do(style: Style, schema: Any, choose: random.Random) -> None:
+    grammars = [make_grammar(schema, style)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(schema_pipeline, "emit_plain_document", lambda *_: None)
+        grammars.append(make_grammar(schema, style))
+    if any(isinstance(one, str) for one in grammars):
+        assert grammars[0] == grammars[1]
+        return
+    vocabulary = Vocabulary.bytes()
+    constraints = [compile_grammar(one, vocabulary) for one in grammars if isinstance(one, Grammar)]
+    for _ in range(3):
+        walk([constraint.matcher() for constraint in constraints], choose)
+
+
+@pytest.mark.parametrize("style", STYLES, ids=repr)
+def test_code_is_that_of_the_nodes(style: Style) -> None:
+    """An object that appends its code has the code of its node."""
+    values = {"a": {"type": "string"}, "b": {"type": "null"}, "é": {"type": ["integer", "string"]}, "d": {}, "e": True}
+    objects = [
+        {"type": "object", "properties": values, "required": ["b", "zz"]},
+        {"type": "object", "properties": {**values, "c": {"enum": ["x"]}}, "additionalProperties": False},
+        {"type": "object", "additionalProperties": {"type": "number"}},
+        {"type": "object", "properties": {'q"': {"type": "string"}}, "required": ['q"']},
+    ]
+    for one in objects:
+        codes = []
+        for appends in (True, False):
+            grammar = to_grammar(json.dumps(one), style=style)
+            assert isinstance(grammar.rules, DocumentRules)
+            with pytest.MonkeyPatch.context() as patch:
+                if not appends:
+                    patch.setattr(DocumentRules, "append_code", lambda *_: None)
+                program = compile_grammar(grammar, Vocabulary.bytes(), Limits()).program
+                program.link_start()
+                codes.append(program.words[program.entry :].tolist())
+        assert codes[0] == codes[1]
+
+
+def test_equal_scalars_and_references_are_one_rule() -> None:
+    text = {"type": "string", "maxLength": 3}
+    schema = {
+        "type": "object",
+        "properties": {"a": text, "b": dict(text), "c": {"$ref": "#/$defs/d"}, "d": {"$ref": "#/$defs/d"}},
+        "$defs": {"d": {"type": "object", "properties": {"e": {"$ref": "#"}}}},
+    }
+    grammar = to_grammar(schema)
+    assert isinstance(grammar.rules, DocumentRules) and isinstance(grammar.start, Rule)
+    root = grammar.rules[grammar.start.name]
+    values = [one.value for one in root.properties]  # type: ignore[union-attr]
+    assert values[0] == values[1] and values[2] == values[3] != values[0]
+    inner = grammar.rules[values[2].name]  # type: ignore[union-attr]
+    assert inner.properties[0].value == grammar.start  # type: ignore[union-attr]
+
+
+def test_rules_of_the_emitter_refer_to_raw_subschemas() -> None:
+    """A recursion through alternatives comes back to the rules of the raw document."""
+    schema = {
+        "type": "object",
+        "properties": {"next": {"anyOf": [{"type": "null"}, {"$ref": "#"}]}, "other": {"type": "string"}},
+    }
+    grammar = to_grammar(schema)
+    root = grammar.rules[grammar.start.name]  # type: ignore[union-attr]
+    _, inner = grammar.rules[root.properties[0].value.name].options  # type: ignore[union-attr]
+    assert inner.properties == root.properties  # type: ignore[union-attr]
