@@ -60,3 +60,15 @@ def test_bounds_of_many_digits() -> None:
     found = build_bounded_dfa(numbers, True, 0, partial(_cap_digits, True, 40), 20_000)
     assert found == Dfa.from_table(tabulate_numbers(numbers, None, True, 0, 40, 20_000))
     assert found.accepts("1" + "0" * 1000) and not found.accepts("1" + "0" * 999 + "1")
+
+
+def test_more_digits_than_states_are_too_many() -> None:
+    """Caps above `max_states` are the same as one at it, also where they exceed what a kernel counts."""
+    numbers = NumberInterval.of(Fraction(0), None, False, False, (), ())
+    for cap in (301, 2**31, 10**30):
+        with pytest.raises(LimitError):
+            build_bounded_dfa(numbers, True, 0, partial(_cap_digits, True, cap), 300)
+    small = NumberInterval.of(Fraction(0), Fraction(99), False, False, [Fraction(1)], ())
+    assert build_bounded_dfa(small, False, 0, lambda side: (10**30, 10**30), 300) == Dfa.from_table(
+        tabulate_numbers(small, None, False, 0, None, 300)
+    )

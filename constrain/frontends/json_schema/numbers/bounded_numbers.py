@@ -33,6 +33,8 @@ DigitCaps = Callable[[NumberInterval], tuple[int | None, int | None]]
 
 FIRST_STATES = 192
 """States for which there is space at first: more than nearly all bounds need."""
+MOST_DIGITS = 1 << 27
+"""Most digits that are counted: a state has 28 bits for their number."""
 HEAD = np.array([0, 0, len(BOUNDS), *BOUNDS, *CLASSES], np.int32)
 """The beginning of the record of an automaton of numbers."""
 
@@ -46,16 +48,17 @@ def build_bounded_dfa(
     states.
     """
     mirrored = numbers.mirrored()
+    longest = min(max_states + 1, MOST_DIGITS)  # each is a state, so that a higher cap is the same
     request = [0] * Q_W
     request[Q_FRACTION] = int(fraction)
-    request[Q_EXPONENT] = UNLIMITED if exponent == inf else int(exponent)
+    request[Q_EXPONENT] = UNLIMITED if exponent == inf else min(int(exponent), longest)
     request[Q_MIRRORED] = int(mirrored == numbers)
     for place, side in ((Q_SIDES, numbers), (Q_SIDES + SIDE_W, mirrored)):
         if side.has_magnitudes():
             request[place + SIDE_PRESENT] = 1
             integer_digits, tail = caps(side)
-            request[place + SIDE_INTEGER] = UNLIMITED if integer_digits is None else integer_digits
-            request[place + SIDE_TAIL] = UNLIMITED if tail is None else tail
+            request[place + SIDE_INTEGER] = UNLIMITED if integer_digits is None else min(integer_digits, longest)
+            request[place + SIDE_TAIL] = UNLIMITED if tail is None else min(tail, longest)
             low, high = side.low, side.high
             if low is not None and (low > 0 or (low == 0 and side.low_open)):
                 request[place + SIDE_LOW] = len(request)
