@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from constrain import Vocabulary, compile
+from constrain import ArgumentError, Vocabulary, compile
 from constrain.engine.mask_arrays import can_read_arrays
 from constrain.kernels import layout as at
 
@@ -22,6 +22,16 @@ CONSTRAINT = compile(VOCABULARY, schema={"type": "object", "properties": {"a": {
 def test_the_layout_of_arrays_is_known() -> None:
     """Else each call looks at its array from Python, which is right, too, and slower."""
     assert can_read_arrays()
+
+
+@pytest.mark.parametrize(
+    "out",
+    [np.array(3, np.int32), np.zeros((2, WORDS), np.int32), np.zeros(2 * WORDS, np.int32)[::2], np.zeros(WORDS, ">i4")],
+    ids=["no dimension", "two dimensions", "strides", "swapped bytes"],
+)
+def test_an_array_of_another_layout_is_refused(out: Any) -> None:
+    with pytest.raises(ArgumentError, match="out must be a contiguous"):
+        CONSTRAINT.matcher().mask(out)
 
 
 def shape(new: Any) -> Callable[[Any], None]:

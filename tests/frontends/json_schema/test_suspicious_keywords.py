@@ -16,6 +16,7 @@ from constrain import Style, Vocabulary
 from constrain.base.errors import SchemaWarning
 from constrain.frontends.json_schema import KEYWORDS
 from constrain.frontends.json_schema.reading.schema_references import ReferenceResolver
+from constrain.frontends.json_schema.reports import suspicious_keywords
 from constrain.frontends.json_schema.reports.suspicious_keywords import (
     build_warnings,
     find_near_keyword,
@@ -58,6 +59,14 @@ def test_every_name_one_edit_from_a_keyword_is_near_it(name: str) -> None:
         )
     for written in (name.upper(), name.lower(), name.replace("$", ""), name.replace("I", "_i").replace("P", "-p")):
         assert find_near_keyword(written) == name
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if len(name) >= 8])
+def test_letters_exclude_nothing_at_a_distance_of_two(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    misspellings = [twice for once in sorted(edits(name))[::7] for twice in sorted(edits(once))[::31]]
+    found = [suspicious_keywords._find_near_keyword.__wrapped__(one) for one in misspellings]
+    monkeypatch.setattr(suspicious_keywords, "_has_near_letters", lambda _: True)
+    assert found == [suspicious_keywords._find_near_keyword.__wrapped__(one) for one in misspellings]
 
 
 @pytest.mark.parametrize(

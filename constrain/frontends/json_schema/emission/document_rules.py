@@ -2,8 +2,8 @@
 
 Nothing of a plain document (`reading.document_inspection`) can be refused, and most of it are types, arrays and
 objects. What these allow is written in the raw document, so that neither numbered subschemas nor the algebra are
-needed. A rule is named by the id of a raw subschema, that of the root by 0;
-subschemas whose keywords have equal scalar values are one rule.
+needed. A rule is named by the id of a raw subschema, that of the root by ROOT_NUMBER. Subschemas whose keywords have
+equal scalar values are one rule.
 
 The inspection has charged for reading each subschema, and linking charges for its code.
 
@@ -70,12 +70,12 @@ NOT_DIRECT = ASSERTIONS & ~(TYPE | ARRAY_BITS | OBJECT_BITS) | OTHER
 """Bits of names of a subschema that is left to the SchemaEmitter."""
 BRACKETS = ARRAY | OBJECT
 IS_TYPE = NameSummary._fields.index("is_type")
-ANY_VALUE, ROOT = Rule((ANY, 0)), Rule(0)
+ROOT_NUMBER = 1
+"""In place of the id of the root, so that the start is the same in all documents of a style."""
+ANY_VALUE, ROOT = Rule((ANY, 0)), Rule(ROOT_NUMBER)
 FOLLOWED = -1
 """In place of the number of the subschema around: the pointer is known as a whole."""
 NO_MEMBERS: dict[str, Any] = {}
-
-
 HOLDS_PARTS = OBJECT_BITS | ITEMS | ENUM | ANY_OF | ONE_OF
 """Bits of names whose values are no scalars."""
 
@@ -111,7 +111,7 @@ class DocumentRules(ValueEmitter, CodedRules):
         place = _Place(raw, FOLLOWED, (pointer,), bits)
         if not place.has_brackets():
             return None
-        self._places[0] = self._places[id(raw)] = place
+        self._places[ROOT_NUMBER] = self._places[id(raw)] = place
         self._named[id(raw)] = ROOT
         return self._parts.start
 
@@ -181,12 +181,8 @@ class DocumentRules(ValueEmitter, CodedRules):
 
     def _list_members(self, raw: dict[str, Any]) -> tuple[list[str], bytes, list[Node], list[Dfa]]:
         """Return the declared names of an object, which of them are required, the values, and the class of others."""
-        properties, additional, parent = (
-            raw.get("properties", NO_MEMBERS),
-            raw.get("additionalProperties", True),
-            id(raw),
-        )
-        names, values = [*properties], list[Node]()
+        properties, additional = raw.get("properties", NO_MEMBERS), raw.get("additionalProperties", True)
+        names, values, parent = [*properties], list[Node](), id(raw)
         find_scalar, summaries, append = self._parts.scalars.get, self._summaries, values.append
         for name, one in properties.items():
             if one.__class__ is dict and summaries[tuple(one)][IS_TYPE]:  # as most
