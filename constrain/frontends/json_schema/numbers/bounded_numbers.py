@@ -54,8 +54,9 @@ def build_bounded_dfa(
         if side.has_magnitudes():
             request[place + SIDE_PRESENT] = 1
             integer_digits, tail = caps(side)
-            request[place + SIDE_INTEGER] = UNLIMITED if integer_digits is None else integer_digits
-            request[place + SIDE_TAIL] = UNLIMITED if tail is None else tail
+            # Digits are counted by a state each, so that more than max_states of them are refused below.
+            request[place + SIDE_INTEGER] = UNLIMITED if integer_digits is None else min(integer_digits, max_states)
+            request[place + SIDE_TAIL] = UNLIMITED if tail is None else min(tail, max_states)
             low, high = side.low, side.high
             if low is not None and (low > 0 or (low == 0 and side.low_open)):
                 request[place + SIDE_LOW] = len(request)
