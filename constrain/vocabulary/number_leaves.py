@@ -7,7 +7,6 @@ kernels find the transitions of a state in the table, or request them, and this 
 from __future__ import annotations
 
 import marshal
-from array import array
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -94,16 +93,15 @@ class NumberLeaves:
         machine, _, state = leaves[record : record + 3].tolist()
         row = self.automata[machine].row(state)
         targets: dict[int, int] = {}
-        pairs = array("i")
+        pairs: list[int] = []
         for byte, after in row.items():
             target = targets.get(after)
             if target is None:
                 target = targets[after] = self._intern(machine, after)
                 if target == TABLE_IS_FULL:
                     return TABLE_IS_FULL
-            pairs.append(byte)
-            pairs.append(target)
-        return write_number_transitions(self.address, leaf, pairs)
+            pairs += byte, target
+        return write_number_transitions(self.address, leaf, np.array(pairs, np.int32))
 
     def _intern(self, machine: int, state: int) -> int:
         """Return the leaf state of a state of an automaton, or TABLE_IS_FULL."""
