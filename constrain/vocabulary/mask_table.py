@@ -230,6 +230,11 @@ class MaskTable:
         with self.lock:
             return self.numbers.few_values(state)
 
+    def is_written_out(self, state: int) -> bool:
+        """Return whether no digit but 0 can follow in a number that has few values."""
+        with self.lock:
+            return self.numbers.is_written_out(state)
+
     def prepare(self, dfa: Dfa, mode: int) -> None:
         """Build the rows and suffix tries of all states of a leaf that need them."""
         leaves, following = self.arrays[at.LEAVES], self.arrays[at.LEAF_NEXT]

@@ -65,6 +65,11 @@ class NumberLeaves:
         machine, _, state = self.arrays[at.LEAVES][leaf * at.LEAF_W : leaf * at.LEAF_W + 3].tolist()
         return self.automata[machine].few_values(state)
 
+    def is_written_out(self, leaf: int) -> bool:
+        """Return whether no digit but 0 can follow in a number that has few values."""
+        machine, _, state = self.arrays[at.LEAVES][leaf * at.LEAF_W : leaf * at.LEAF_W + 3].tolist()
+        return self.automata[machine].is_written_out(state)
+
     def make_row(self, leaf: int) -> int | None:
         """Make the row of a leaf state that may have digits, without the states that its tokens reach.
 

@@ -315,6 +315,52 @@ def test_a_step_that_compares_too_much_is_refused_and_the_matcher_stays() -> Non
     assert matcher.mask().any()
 
 
+def spell_number(value: Fraction, rng: random.Random) -> str:
+    """Return one of the texts of a decimal: with zeros behind it, with an exponent, or as it is."""
+    exponent = rng.choice([None, None, *range(-2, 3)])
+    size, places = abs(value) / Fraction(10) ** (exponent or 0), 0
+    while (size * 10**places).denominator != 1:
+        places += 1
+    places += rng.randrange(3)
+    digits = str(int(size * 10**places)).rjust(places + 1, "0")
+    text = digits[: len(digits) - places] + ("." + digits[len(digits) - places :] if places else "")
+    return ("-" if value < 0 else "") + text + ("" if exponent is None else f"e{exponent}")
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_numbers_of_few_values_that_must_differ(seed: int) -> None:
+    """In any spelling: each array is judged as its values say, byte by byte, and no walk ends where nothing follows.
+
+    A number of few values has infinitely many states, so that the search for another value knows it by less.
+    """
+    rng = random.Random(seed)
+    step = rng.choice([Fraction(one) for one in ("0.15", "0.3", "0.5", "1.5", "0.25", "3", "0.05")])
+    low, high = rng.choice([None, Fraction(0), -2 * step]), step * rng.randint(1, 18)
+    items: dict[str, Any] = {"type": "number", "multipleOf": float(step), "maximum": float(high)}
+    if low is not None:
+        items["minimum"] = float(low)
+    nested = seed % 3 == 0
+    inner = {"type": "array", "items": items, "minItems": 1, "maxItems": 1} if nested else items
+    constraint = compile(
+        Vocabulary.bytes(), schema={"type": "array", "uniqueItems": True, "items": inner}, style=Style.any()
+    )
+    values = [step * k for k in range(-3, 19) if step * k <= high and (low is None or step * k >= low)]
+    for _ in range(40):
+        chosen = [rng.choice([*values[:4], *values]) for _ in range(rng.randint(0, 4))]
+        spelled = [spell_number(value, rng) for value in chosen]
+        text = "[" + ",".join(f"[{one}]" if nested else one for one in spelled) + "]"
+        matcher = constraint.matcher()
+        taken = all(matcher.allows(byte) and not matcher.advance(byte) for byte in text.encode())
+        assert (taken and matcher.is_complete) == (len(set(chosen)) == len(chosen)), text
+    matcher = constraint.matcher()
+    for _ in range(40):
+        allowed = [byte for byte in range(33, 127) if matcher.allows(byte)]
+        if not allowed:
+            assert matcher.is_complete
+            break
+        matcher.advance(rng.choice([byte for byte in allowed if byte in b",[1235e.-"] or allowed))
+
+
 # ---- tokens that hold several members
 
 

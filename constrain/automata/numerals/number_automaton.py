@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from fractions import Fraction
+from functools import lru_cache
 from math import inf
 
 from .exponent_states import follow_digits, shortest_suffix
@@ -103,6 +104,16 @@ class NumberAutomaton:
         if number not in self._values:
             self._values[number] = self._find_few_values(state)
         return self._values[number]
+
+    def is_written_out(self, number: int) -> bool:
+        """Return whether no digit but 0 can follow, in a state that has `few_values`.
+
+        Texts that share a state may have other values, but as many digits to come.
+        """
+        state, values = self.states[number], self.few_values(number)
+        assert values is not None and not isinstance(state, Exponent)
+        digits = str(state.digits).strip("0")
+        return all(_list_digits(value) == digits for value in values)
 
     def _find_few_values(self, state: Mantissa) -> frozenset[Fraction] | None:
         """Return `few_values` of a mantissa."""
@@ -196,3 +207,11 @@ def _describe_bounds(search: MagnitudeSearch, bounds: tuple[int, int], read: int
     first, end = bounds
     steps = tuple((search.texts[k][read:], search.has_points[k], search.gaps[k + 1]) for k in range(first, end))
     return search.gaps[first], steps
+
+
+@lru_cache(maxsize=1024)
+def _list_digits(value: Fraction) -> str:
+    """Return the digits of a decimal, from the first to the last that is not 0."""
+    while value.denominator != 1:
+        value *= 10
+    return str(value.numerator).strip("0")

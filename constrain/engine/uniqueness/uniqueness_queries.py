@@ -199,8 +199,8 @@ def _make_signature(cache: GuardedSets, number: int) -> tuple[object, ...]:
     """Return the signature of a set: its configurations, and the parsed prefixes of the members that are being written.
 
     Sets that differ only in spelling have equal signatures. Counters of white space are left out, since they affect
-    only how much more white space may follow. A number that may have few values is described by these, since it has no
-    last state: only the sign is retained of its text.
+    only how much more white space may follow. A number that may have few values has no last state, so that it is
+    described by these, its sign and what is written of it (`_describe_digits`).
     """
     sets, configs, names = cache.arrays[at.SETS], cache.arrays[at.CONFIGS], cache.arrays[at.NAMES]
     code, leaves = cache.arrays[at.CODE], cache.table.arrays[at.LEAVES]
@@ -212,7 +212,7 @@ def _make_signature(cache: GuardedSets, number: int) -> tuple[object, ...]:
         register, chain = int(names[3 * chain + 1]), int(names[3 * chain])
         starts.append(int(names[3 * register + 1]))
     configurations: list[tuple[object, ...]] = []
-    is_few = set[bool]()
+    is_few, is_over = set[bool](), True
     for pc, q, node, register, extra in records:
         inside: object = q
         if code[pc] == at.LEAF:
@@ -222,12 +222,28 @@ def _make_signature(cache: GuardedSets, number: int) -> tuple[object, ...]:
             else:
                 values = cache.table.few_values(q) if cache.table.is_number(q) else None
                 is_few.add(values is not None)
-                inside = q if values is None else values
+                if values is not None:
+                    inside = values
+                    is_over = is_over and cache.table.is_written_out(q)
         configurations.append((pc, inside, node, register, extra))
     texts = [read_member(cache, text, start) for start in starts]
-    if is_few == {True}:
+    written: object = None
+    if is_few == {True} and texts:
+        whole = texts[0]
         texts = [one.rstrip(b".0123456789") for one in texts]
-    return frozenset(configurations), tuple(map(parse_prefix, texts))
+        written = _describe_digits(whole[len(texts[0]) :], is_over)
+    return frozenset(configurations), tuple(map(parse_prefix, texts)), written
+
+
+def _describe_digits(written: bytes, is_over: bool) -> tuple[object, ...]:
+    """Return the phase of a number without its sign, and its digits from the first that is not 0.
+
+    A search must not take a set for one from which it was reached, unless the same values can be reached from both in
+    the same way. So all digits count until no other than 0 can follow (is_over); then those after the last that is not
+    0 do not.
+    """
+    digits = written.replace(b".", b"").lstrip(b"0")
+    return written == b"0", b"." in written, written[-1:] == b".", digits.rstrip(b"0") if is_over else digits
 
 
 def _read_bits(words: NDArray[np.int32]) -> int:
