@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from numba import types
+
+from .automata_records import READ
 from .call_layout import (
     AT_CAPACITY,
     AT_CONTEXT,
@@ -53,7 +56,7 @@ def is_current(position: Any, thread: Any) -> Any:
     return 1 if p[AT_THREAD] == thread and view(p[AT_CONTEXT], HEAD)[EPOCH] == p[AT_EPOCH] else 0
 
 
-@entry("int64(int32[::1])", releases_gil=False)
+@entry([types.int64(READ)], releases_gil=False)
 def address_of(array: Any) -> Any:
     """Return the address of the data of an array, in a twentieth of the time that `array.ctypes.data` takes."""
     return array.ctypes.data
