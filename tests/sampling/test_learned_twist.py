@@ -20,14 +20,7 @@ from constrain.sampling.particles import Prefixes
 from constrain.sampling.population_schedule import open_schedule
 from constrain.sampling.populations import Population, Settings
 from constrain.sampling.resampling import RESAMPLERS
-from constrain.sampling.twisted_populations import (
-    Flat,
-    LearningTrie,
-    _find_move,
-    _place_points,
-    _prepare_step,
-    grow_twisted_population,
-)
+from constrain.sampling.twisted_populations import Flat, LearningTrie, grow_twisted_population
 from tests.markov_factory import LETTERS, PIECES, TWO, Case, ChainModel, cases, outcomes, regular
 
 SMALL = regular("small", LETTERS, "(ab?)*c|b", 3, seed=2)
@@ -154,24 +147,6 @@ def test_tokens_that_are_not_followed_count_in_full(followed: int, monkeypatch: 
     ):
         add_masses(mass, probability, population)
     assert_law(mass, SMALL.law())
-
-
-@pytest.mark.parametrize("particles", [1, 5, 16])
-def test_particles_of_one_text_draw_each_token_about_as_often_as_expected(particles: int) -> None:
-    """Numbers of copies are those wanted, rounded up or down."""
-    case = replace(SMALL, max_tokens=1000)
-    trie, table = fresh(case)
-    root = trie.begin()
-    trie.prefixes.fetch_rows([root])
-    step = _prepare_step(*trie.look_ahead(root, 9), Values(table), 8, 0.02)
-    wanted = particles * np.diff(step.edges, prepend=0.0) / step.edges[-1]
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        placed = _place_points([root] * particles, np.zeros(particles), rng)
-        assert [i for i, _ in placed] == list(range(particles))
-        drawn = [_find_move(step, point, case.constraint.vocabulary.eos_ids[0], rng)[0].token for _, point in placed]
-        for token, expected in zip(step.ahead.tokens.tolist(), wanted.tolist()):
-            assert math.floor(expected - 1e-9) <= drawn.count(token) <= math.ceil(expected + 1e-9)
 
 
 def test_a_critic_is_part_of_what_is_drawn_from() -> None:
