@@ -341,9 +341,8 @@ def _make_program(
     program.work = limits.work
     is_large = budget.spent - before > limits.work // LARGE_SHARE
     if is_form:
-        for node in cast(Form, form).token_nodes(
-            limits
-        ):  # Report tokens that the vocabulary lacks now, not during generation.
+        # Report tokens that the vocabulary lacks now, not during generation.
+        for node in cast(Form, form).token_nodes(limits):
             symbols(node)
     if path is not None and not is_large:
         programs.store(path, program)

@@ -10,7 +10,6 @@ import torch
 
 from ...base.errors import ArgumentError
 from ...kernels.cuda.cuda_arguments import (
-    BINS,
     MOST_CANDIDATES,
     THREADS,
     Parameters,
@@ -21,6 +20,7 @@ from ...kernels.cuda.cuda_arguments import (
 )  # fmt: skip
 from ...kernels.cuda.cuda_cut import cut, gather
 from ...kernels.cuda.cuda_sample import add_masses, draw, find_bests_of_chunks, keep_masses
+from ...kernels.cuda.cuda_select import BINS
 from .tensor_launch import Flat, LogitRows, flatten_masks, launch_kernels, per_row, rows_of
 
 __all__ = ["Sampled", "mask_softmax_sample"]

@@ -7,12 +7,14 @@
     cuda_rows         loads of the tokens of a row under its mask, four at a time
     philox_generator  counter-based random numbers, Philox4x32-10
     cuda_block        sums, maxima and prefix sums of one block of threads
-    cuda_select       radix selection: the k-th of V tokens, or the one at which their mass reaches a goal
+    cuda_arguments    what the kernels of a draw share: their arguments, and the chunks of a row
     cuda_sample       mask, temperature, top-k, top-p, min-p to one token, its log-probability and the feasible mass
+    cuda_cut          where top-k and top-p cut a row, for `cuda_sample`: radix selection by a block for each chunk
+    cuda_select       radix selection by one block for each row, for `cuda_race`
     cuda_race         the first tokens of an exponential race (`sampling.exponential_race`), for rejection sampling
     cuda_automaton    a step of constraints whose token automaton is in GPU memory
 
 Rows of logits come as the bits of their floats: int32 for float32, int16 for bfloat16 and float16, flat, with a
 stride. Each kernel is a pure function of its arguments: the result is bitwise the same in whatever order blocks and
-threads run. With NUMBA_ENABLE_CUDASIM=1 they run in numba's simulator, in which they are tested.
+threads run. They are tested on a card, and with NUMBA_ENABLE_CUDASIM=1 in numba's simulator.
 """

@@ -22,10 +22,9 @@ from .cuda_order import value_of
 from .cuda_rows import EXCLUDED, compute_limit, find_mask, pick
 
 __all__ = [
-    "BINS", "BROKEN", "STRIDE", "MOST_CANDIDATES", "MOST_CHUNKS", "THREADS", "TURNS", "Parameters", "Results", "Rows",
-    "Workspace", "allows", "compute_mass", "divide_rows", "find_bests", "load_logit",
-    "load_tokens", "open_row", "read_choice",
-    "sum_chunks",
+    "BROKEN", "STRIDE", "MOST_CANDIDATES", "MOST_CHUNKS", "THREADS", "TURNS", "Parameters", "Results", "Rows",
+    "Workspace", "allows", "compute_mass", "divide_rows", "find_bests", "load_logit", "load_tokens", "open_row",
+    "read_choice", "sum_chunks",
 ]  # fmt: skip
 
 THREADS = 4 if SIMULATED else 256
@@ -37,7 +36,6 @@ ENOUGH_BLOCKS, MOST_PARTS = (8, 4) if SIMULATED else (600, 16)
 """Blocks that occupy a large card, of 132 multiprocessors; most parts of a chunk."""
 MOST_CHUNKS = 256
 """Most chunks of a row on a GPU: 2^19 tokens."""
-BINS = 256
 MOST_CANDIDATES = 16 if SIMULATED else 2048
 """Most tokens of a row among which `cuda_cut` selects without looking at the whole row again."""
 BROKEN = 1 << 62

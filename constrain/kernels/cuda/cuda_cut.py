@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from .cuda_arguments import (
-    BINS,
     BROKEN,
     MOST_CANDIDATES,
     STRIDE,
@@ -35,21 +34,15 @@ from .cuda_arguments import (
 from .cuda_block import block_max, block_prefix
 from .cuda_device import cuda, device, kernel
 from .cuda_order import ID_BITS, rank_of, value_at
+from .cuda_select import BINS, bin_of
 
-__all__ = ["STEPS_PER_NAT", "bin_of", "cut", "gather"]
+__all__ = ["STEPS_PER_NAT", "cut", "gather"]
 
 STEPS_PER_NAT = np.float32(8.0)
 """Linear bins per nat, after temperature: the last of 256 begins where masses are 0."""
 ALL = 1 << 62
 NOTHING, PREFIX, BIN, ROW = 0, 1, 2, 3
 """Where a cut is selected: there is none; among the tokens up to a bin; among those of a bin; in the row."""
-
-
-@device
-def bin_of(value: Any, best: Any, step: Any) -> Any:
-    """Return the linear bin of a value, 0 for the best; monotone in the value, because each operation is."""
-    below = (best - value) * step
-    return np.int64(below) if below < np.float32(BINS - 1) else np.int64(BINS - 1)
 
 
 @device

@@ -78,7 +78,7 @@ def find_arrivals(
 ) -> None:  # fmt: skip
     """Find the next arrivals of the rows in `which` (int32): a block each, of 2^k <= 1024 threads.
 
-    logits, stride, width, kind, bits, words, masks, rows, seeds, steps: as of `cuda_sample`. wanted: at most MOST.
+    logits, stride, width, kind, bits, words, masks, rows, seeds, steps: as in `cuda_arguments`. wanted: at most MOST.
     ceilings: int64 [B], the least rank that has arrived, 2^62 at first; updated for the next round.
     tokens: int32 [n, wanted], in order, then -1; logs: float64 [n, wanted], nats, of the softmax over all tokens;
     lefts: float64 [n], the mass that had not arrived before; NaN where a logit is NaN or no logit is above -inf.

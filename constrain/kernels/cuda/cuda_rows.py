@@ -19,7 +19,7 @@ import numpy as np
 from .cuda_device import device
 from .cuda_order import value_of
 
-__all__ = ["EXCLUDED", "LOADS", "compute_limit", "find_mask", "load_value", "load_values", "pick"]
+__all__ = ["EXCLUDED", "LOADS", "compute_limit", "find_mask", "load_values", "pick"]
 
 LOADS = 4
 """Tokens that a thread loads at a time."""
@@ -57,14 +57,6 @@ def mask_value(row: Any, raw: Any, word: Any, token: Any) -> Any:
     if token >= row[6] or (word >> (token & 31)) & 1 == 0:
         return EXCLUDED
     return value_of(raw, row[3])
-
-
-@device
-def load_value(row: Any, token: Any) -> Any:
-    """Load one token. Return its value, -inf if it is excluded."""
-    if token >= row[6] or (row[5] >= 0 and (row[4][row[5] + (token >> 5)] >> (token & 31)) & 1 == 0):
-        return EXCLUDED
-    return value_of(row[0][row[1] + token], row[3])
 
 
 @device

@@ -30,7 +30,6 @@ from typing import Any
 import numpy as np
 
 from .cuda_arguments import (
-    BINS,
     BROKEN,
     MOST_CHUNKS,
     STRIDE,
@@ -44,10 +43,11 @@ from .cuda_arguments import (
     sum_chunks,
 )  # fmt: skip
 from .cuda_block import block_max, block_prefix, block_sum
-from .cuda_cut import STEPS_PER_NAT, bin_of
+from .cuda_cut import STEPS_PER_NAT
 from .cuda_device import cuda, device, kernel
 from .cuda_order import ID_BITS, INFINITY, rank_of, token_of, value_at
 from .cuda_rows import EXCLUDED, pick
+from .cuda_select import BINS, bin_of
 from .philox_generator import philox, scale_to_total
 
 __all__ = ["add_masses", "draw", "find_bests_of_chunks", "keep_masses"]
