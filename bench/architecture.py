@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from .options import build_parser
@@ -39,20 +40,38 @@ BANNED = frozenset(
     """.split()
 )
 """Identifiers of version 0.1.0 that the glossary of the project replaces by the field's terms."""
+NAMES = frozenset(("id", "attr", "arg", "name", "asname"))
+"""Fields of nodes of syntax trees that hold identifiers."""
 
 
 @dataclass
 class Library:
-    """The syntax trees of the library below `root`, by dotted module name, and who imports whom."""
+    """The files of the library below `root`, by dotted module name, their syntax trees, and who imports whom.
+
+    A file is parsed when its tree is asked for.
+    """
 
     root: Path = ROOT
     package: str = "constrain"
     paths: dict[str, Path] = field(init=False)
-    trees: dict[str, ast.Module] = field(init=False)
 
     def __post_init__(self) -> None:
         self.paths = {self.module(path): path for path in sorted((self.root / self.package).rglob("*.py"))}
-        self.trees = {name: ast.parse(path.read_text("utf-8")) for name, path in self.paths.items()}
+
+    @cached_property
+    def trees(self) -> dict[str, ast.Module]:
+        """The syntax trees."""
+        return {name: ast.parse(path.read_text("utf-8")) for name, path in self.paths.items()}
+
+    @cached_property
+    def nodes(self) -> dict[str, list[ast.AST]]:
+        """The nodes of each syntax tree."""
+        return {name: list(ast.walk(tree)) for name, tree in self.trees.items()}
+
+    @cached_property
+    def imports(self) -> dict[str, list[tuple[str, ast.stmt]]]:
+        """Every import of a module of ours by each module: the module that is imported, and the statement."""
+        return {name: list(self._list_imports(name)) for name in self.paths}
 
     def module(self, path: Path) -> str:
         """Return the dotted name of a file."""
@@ -62,10 +81,9 @@ class Library:
         """Return the package that a module is in; a package is in itself."""
         return module if self.paths[module].name == "__init__.py" else module.rpartition(".")[0]
 
-    def imports(self, module: str) -> Iterator[tuple[str, ast.stmt]]:
-        """Yield every import of a module of ours: the module that is imported, and the statement."""
+    def _list_imports(self, module: str) -> Iterator[tuple[str, ast.stmt]]:
         above = self.folder(module).split(".")
-        for node in ast.walk(self.trees[module]):
+        for node in self.nodes[module]:
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     if alias.name.split(".")[0] == self.package:
@@ -80,18 +98,19 @@ class Library:
 
     def lazy_imports(self) -> Iterator[tuple[str, str]]:
         """Yield the imports of ours that stand inside functions: (importing module, imported module)."""
-        for module, tree in self.trees.items():
+        for module, nodes in self.nodes.items():
             inside = {
                 id(node)
-                for function in ast.walk(tree)
+                for function in nodes
                 if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
                 for node in ast.walk(function)
+                if isinstance(node, (ast.Import, ast.ImportFrom))
             }
-            yield from ((module, target) for target, node in self.imports(module) if id(node) in inside)
+            yield from ((module, target) for target, node in self.imports[module] if id(node) in inside)
 
     def graph(self) -> dict[str, set[str]]:
         """Return which modules each module imports."""
-        return {name: {target for target, _ in self.imports(name)} - {name} for name in self.paths}
+        return {name: {target for target, _ in found} - {name} for name, found in self.imports.items()}
 
     def package_graph(self) -> dict[str, set[str]]:
         """Return which packages each package imports."""
@@ -104,9 +123,7 @@ class Library:
 
     def classes(self) -> Counter[str]:
         """Count the definitions of each class name."""
-        return Counter(
-            node.name for tree in self.trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
-        )
+        return Counter(node.name for nodes in self.nodes.values() for node in nodes if isinstance(node, ast.ClassDef))
 
     def functions(self) -> list[tuple[str, ast.FunctionDef]]:
         """Return the public functions at the top of files, with their modules."""
@@ -124,10 +141,10 @@ class Library:
     def identifiers(self) -> Counter[str]:
         """Count identifiers: names, attributes, parameters and definitions."""
         found: Counter[str] = Counter()
-        for tree in self.trees.values():
-            for node in ast.walk(tree):
-                for attribute in ("id", "attr", "arg", "name", "asname"):
-                    if isinstance(value := getattr(node, attribute, None), str):
+        for nodes in self.nodes.values():
+            for node in nodes:
+                for attribute in NAMES.intersection(node._fields):
+                    if isinstance(value := getattr(node, attribute), str):
                         found.update(value.split("."))
         found.update(part for module in self.paths for part in module.split("."))
         return found
@@ -186,8 +203,8 @@ def draw_docstrings(library: Library, count: int, seed: int) -> Iterator[str]:
     """Yield docstrings drawn at random, each with where it stands."""
     found = [
         (f"{library.paths[module].relative_to(library.root)}:{getattr(node, 'lineno', 1)}", text)
-        for module, tree in library.trees.items()
-        for node in ast.walk(tree)
+        for module, nodes in library.nodes.items()
+        for node in nodes
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and (text := ast.get_docstring(node))
     ]
     for place, text in random.Random(seed).sample(found, count):
@@ -208,8 +225,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{value:6.5g}  (at most {LIMITS[name]})  {name}")
         if options.verbose or (value > LIMITS[name] and "percent" not in name):
             print("\n".join(f"          {part}" for part in parts))
-    print()
-    print("\n".join(draw_docstrings(library, options.docstrings, options.seed)))
+    if options.docstrings:
+        print()
+        print("\n".join(draw_docstrings(library, options.docstrings, options.seed)))
     return 1 if beyond else 0
 
 

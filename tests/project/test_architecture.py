@@ -81,7 +81,7 @@ def test_a_package_imports_only_the_layers_below(module: str) -> None:
     allowed = set(order[: order.index(package) + 1])
     wrong = [
         f"{LIBRARY.paths[module].relative_to(ROOT)}:{node.lineno} imports {target}"
-        for target, node in LIBRARY.imports(module)
+        for target, node in LIBRARY.imports[module]
         if package_of(target) not in allowed
     ]
     assert not wrong
@@ -93,7 +93,7 @@ def test_third_parties_are_those_of_the_package(module: str) -> None:
     if package in OPTIONAL:
         return
     found = set()
-    for node in ast.walk(LIBRARY.trees[module]):
+    for node in LIBRARY.nodes[module]:
         if isinstance(node, ast.Import):
             found.update(alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
