@@ -68,6 +68,7 @@ write_dfa_block: Callable[[Array, Array, Array], int] = find_function("dfa_block
 build_trie: Callable[[int, Array], int] = find_function("trie.build_trie")  # int32
 find_unexpanded: Callable[[int, int], int] = find_function("trie.find_unexpanded")
 make_row: Callable[[int, int], int] = find_function("trie.make_row")
+hash_row: Callable[[int, int], int] = find_function("row_hashes.hash_row")
 make_suffix_trie: Callable[[int, int, int, int], int] = find_function("trie.make_suffix_trie")
 order_by_length: Callable[[int, int, int], int] = find_function("trie.order_by_length")
 
@@ -94,6 +95,7 @@ concatenate_automata: Callable[[Array, Array, Array, Array, int], int] = find_fu
 repeat_automaton: Callable[[Array, Array, Array, int, int, int], int] = find_function(
     "automaton_subsets.repeat_automaton"
 )
+determinise_pattern: Callable[[Array, Array, Array, int], int] = find_function("pattern_automata.determinise_pattern")
 explore_digits: Callable[[Array, Array, Array, int], int] = find_function(
     "digit_tables.explore_digits"
 )  # int32, int32, int64
