@@ -31,6 +31,9 @@ append_number_leaf: Callable[[int, int, int, int], int] = find_function("number_
 write_number_transitions: Callable[[int, int, Array], int] = find_function(
     "number_leaves.write_number_transitions"
 )  # int32
+write_run_tokens: Callable[[int, Array, Array, Array, Array, Array, Array], int] = find_function(
+    "number_rows.write_run_tokens"
+)  # uint8, uint8, int32, int32, int32, int32
 
 # ---- a position of a Matcher, or many
 mask_at: Callable[[int, int, int], int] = find_function("matcher_calls.mask_at")
@@ -99,4 +102,5 @@ determinise_pattern: Callable[[Array, Array, Array, int], int] = find_function("
 explore_digits: Callable[[Array, Array, Array, int], int] = find_function(
     "digit_tables.explore_digits"
 )  # int32, int32, int64
+mark_runs: Callable[[Array, Array, Array], int] = find_function("digit_runs.mark_runs")  # int64, int64, uint8
 measure_lengths: Callable[[Array, Array, Array], int] = find_function("automaton_lengths.measure_lengths")
