@@ -400,40 +400,51 @@ def order_by_length(t: Any, q: Any, least: Any) -> Any:
     """
     counts, leaves, transitions = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT)
     trie, edges, tokens, below = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS), view(t, BELOW)
-    temp, by_length = view(t, TRIE_TEMP), view(t, BY_LENGTH)
+    temp, by_length, end = view(t, TRIE_TEMP), view(t, BY_LENGTH), view(t, TRIE_END)
     base, end_of_temp = counts[N_BY_LENGTH] + 0, size(t, TRIE_TEMP)
     least_below = least - find_most_needed(t, q)
-    n, top = 0, 1
-    temp[end_of_temp - 3], temp[end_of_temp - 2], temp[end_of_temp - 1] = 0, q, 0
+    n, top, at = 0, 1, end_of_temp - VISIT_W
+    temp[at + DESCENT_NODE], temp[at + DESCENT_STATE], temp[at + DESCENT_CHARACTERS] = 0, q, 0
+    temp[at + VISIT_END] = end[0]
+    last, need, is_done = -1, 0, False  # of the latest leaf state: the next one is usually the same
     while top > 0:
-        at = end_of_temp - DESCENT_W * top
-        node, state = temp[at + DESCENT_NODE] + 0, temp[at + DESCENT_STATE] + 0
+        at = end_of_temp - VISIT_W * top
+        node, state, behind_node = temp[at + DESCENT_NODE] + 0, temp[at + DESCENT_STATE] + 0, temp[at + VISIT_END] + 0
         chars = temp[at + DESCENT_CHARACTERS] + 0
         top -= 1
         if leaves[state * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY:
             chars += 1
-        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
+        last_edge = trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE] - 1
+        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], last_edge + 1):
             child, after = edges[e] >> 8, transitions[256 * state + (edges[e] & 255)]
-            if chars + (below[BELOW_W * (1 + e) + BELOW_HEIGHT] & HEIGHT) < least_below:
+            behind = edges[e + 1] >> 8 if e < last_edge else behind_node
+            is_tip = behind == child + 1
+            if after < 0:
+                continue
+            if chars < least_below and (
+                is_tip or chars + (below[BELOW_W * (1 + e) + BELOW_HEIGHT] & HEIGHT) < least_below
+            ):
                 continue
             # A row that began as a copy was made without expanding most states.
-            if after >= 0 and leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand_leaf(t, after) < 0:
+            if not is_tip and leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand_leaf(t, after) < 0:
                 return TABLE_IS_FULL
-            if after < 0 or leaves[after * LEAF_W + LEAF_DECODER] >> KIND == DONE:
+            if after != last:
+                last, need = after, leaves[after * LEAF_W + LEAF_NEED] + 0
+                is_done = leaves[after * LEAF_W + LEAF_DECODER] >> KIND == DONE
+            if is_done:
                 continue
             first, stop = trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]
-            if MERGED_FIRST + MERGED_W * (n + stop - first) + DESCENT_W * (top + 2) > end_of_temp:
+            if MERGED_FIRST + MERGED_W * (n + stop - first) + VISIT_W * (top + 2) > end_of_temp:
                 return TABLE_IS_FULL
-            for k in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]):
+            for k in range(first, stop):
                 temp[MERGED_FIRST + MERGED_W * n + MERGED_NODE] = tokens[ENTRY_W * k + ENTRY_TOKEN]
-                temp[MERGED_FIRST + MERGED_W * n + MERGED_CHARACTERS] = min(
-                    chars + leaves[after * LEAF_W + LEAF_NEED], LENGTH_CLASSES - 1
-                )
+                temp[MERGED_FIRST + MERGED_W * n + MERGED_CHARACTERS] = min(chars + need, LENGTH_CLASSES - 1)
                 n += 1
-            top += 1
-            at = end_of_temp - DESCENT_W * top
-            temp[at + DESCENT_NODE], temp[at + DESCENT_STATE] = child, after
-            temp[at + DESCENT_CHARACTERS] = chars
+            if not is_tip:
+                top += 1
+                at = end_of_temp - VISIT_W * top
+                temp[at + DESCENT_NODE], temp[at + DESCENT_STATE] = child, after
+                temp[at + DESCENT_CHARACTERS], temp[at + VISIT_END] = chars, behind
     if base + LISTED_TOKENS + n > size(t, BY_LENGTH):
         return TABLE_IS_FULL
     by_length[base + LISTED_FROM] = least
