@@ -201,7 +201,7 @@ class DocumentRules(ValueEmitter, CodedRules):
         if item is not ANY_VALUE and not (type(item) is Rule and self._places[cast(int, item.name)].has_brackets()):
             return None
         node = emit_rule_list(raw.get("minItems", 0), raw.get("maxItems"), self.style, self.limits)
-        return link_shared(node, program, cast(Rule, item))
+        return link_shared(node, program, item)
 
     def _list_members(self, raw: dict[str, Any]) -> tuple[list[str], bytes, list[Node], list[Dfa]]:
         """Return the declared names of an object, which of them are required, the values, and the class of others."""
