@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.work import spend_work
+from ..kernels import pattern_layout
 from ..kernels.automata_layout import (
     CLASS_PARTS,
     CLASSES,
@@ -36,6 +37,7 @@ from ..kernels.automata_layout import (
 from ..kernels.entry_points import (
     bound_lengths,
     concatenate_automata,
+    determinise_pattern,
     have_common_text,
     measure_lengths,
     minimise_automaton,
@@ -46,7 +48,8 @@ from .boolean_operations import PRODUCT, too_many_states
 
 __all__ = [
     "DIFFERENCE", "INTERSECTION", "REVERSED_DIFFERENCE", "UNION", "Record", "bound_record_lengths", "combine_records",
-    "concatenate_records", "measure_record", "minimise_record", "pack_record", "records_intersect", "repeat_record",
+    "concatenate_records", "determinise_program", "measure_record", "minimise_record", "pack_record",
+    "records_intersect", "repeat_record",
 ]  # fmt: skip
 
 Record: TypeAlias = NDArray[np.int32]
@@ -180,6 +183,26 @@ def repeat_record(record: Record, low: int, high: int | None, max_states: int) -
         states, 0, estimate, scratch, lambda out, pool: repeat_automaton(record, out, pool, least, most, max_states),
         max_states,
     )  # fmt: skip
+
+
+def determinise_program(program: Record, items: int, max_states: int) -> tuple[int, Record, Record]:
+    """Return the status of a subset construction over the program of a pattern, its output, and its scratch.
+
+    program: see `kernels.pattern_layout`. items: its instructions that read a character. The caller charges for it, and
+    minimises the output.
+    """
+    states, words, width = 16 + 2 * items, 1 + items // pattern_layout.BITS, int(program[pattern_layout.CLASSES])
+    estimate = HEADER_W + 2 * int(program[pattern_layout.RANGES]) + states * (width + 1)
+    fixed = 3 * len(program) + (width + items) * (words + 1) + 4 * len(program)
+    scratches: list[Record] = []
+
+    def attempt(output: Record) -> int:
+        scratches[:] = [np.empty(fixed + states * (2 * words + 9) * (1 + len(output) // estimate), np.int32)]
+        scratches[0][pattern_layout.ITEMS] = items
+        return determinise_pattern(program, output, scratches[0], max_states)
+
+    status, output = _enlarge(estimate, attempt)
+    return status, output, scratches[0]
 
 
 def _count_merged(first: Record, second: Record) -> int:

@@ -47,8 +47,8 @@ def map_pages(size: int, owner: str, hint: str, filled: int = 0) -> mmap.mmap:
     size : int
         Number of bytes, at least 1.
     filled : int
-        Number of bytes at the beginning that the caller writes at once: as many whole huge pages as these fill are
-        requested, so no memory is wasted.
+        Number of bytes at the beginning that the caller writes at once. Huge pages are requested for them, but not
+        for a rest that fills less than half of one.
     owner, hint : str
         What the memory is for, and what to do if there is not enough, for the error message.
 
@@ -62,7 +62,9 @@ def map_pages(size: int, owner: str, hint: str, filled: int = 0) -> mmap.mmap:
     LimitError
         If the process lacks so many addresses, as under `ulimit -v`.
     """
-    if filled >= HUGE_PAGE:
+    filled += HUGE_PAGE // 2
+    filled -= filled % HUGE_PAGE
+    if filled:
         size = _round_up(size)
     if hasattr(mmap, "MAP_PRIVATE") and hasattr(mmap, "MAP_ANONYMOUS"):
         try:
@@ -71,6 +73,6 @@ def map_pages(size: int, owner: str, hint: str, filled: int = 0) -> mmap.mmap:
             raise LimitError(
                 f"{owner} reserves {size:,} bytes of addresses, which this process lacks", hint=hint
             ) from error
-        _advise(pages, filled - filled % HUGE_PAGE)
+        _advise(pages, min(filled, size))
         return pages
     return mmap.mmap(-1, size)  # Windows, which has no fork

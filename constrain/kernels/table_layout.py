@@ -60,6 +60,9 @@ DESCENT_W: Final = 3
 DESCENT_NODE: Final = 0
 DESCENT_STATE: Final = 1 # leaf state
 DESCENT_CHARACTERS: Final = 2
+# of `make_row` and `order_by_length`, which have in addition
+VISIT_W: Final = 4
+VISIT_END: Final = 3     # the node behind the subtree
 
 
 # ---- LEAVES --------------------------------------------------------------------------------------------------

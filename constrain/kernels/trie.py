@@ -29,7 +29,7 @@ from .table_layout import (  # isort: skip
     LEAF_BY_LENGTH, LEAF_CLOSES, LEAF_DECODER, LEAF_EXITS, LEAF_EXPANDED, LEAF_FLAGS, LEAF_LONGEST, LEAF_MACHINE,
     LEAF_NEED, LEAF_ROW, LEAF_SAFE, LEAF_STAYING_DEPTH, LEAF_STAYING_NEED, LEAF_SUFFIXES, LEAF_SUFFIXES_END, LEAF_W,
     LENGTH_CLASSES, LISTED_FROM, LISTED_OFFSETS, LISTED_TOKENS, MACHINE_DFA, MACHINE_W, MERGED_CHARACTERS, MERGED_FIRST,
-    MERGED_NODE, MERGED_W, QUOTE_BELOW, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_W,
+    MERGED_NODE, MERGED_W, QUOTE_BELOW, TRIE_FIRST_EDGE, TRIE_FIRST_TOKEN, TRIE_W, VISIT_END, VISIT_W,
 )  # fmt: skip
 from .leaves import expand_leaf
 from .subtree_summaries import count_scratch, find_staying_bytes, stays_inside, summarise_subtrees
@@ -168,9 +168,11 @@ def make_row(t: Any, q: Any) -> Any:
     if not is_free_row:
         for w in range(words):
             rows[base + w] = rows[free_base + w] if copies_free else 0
-    # The stack of the walk grows down from the end of the scratch: (node, leaf state, characters).
+    # The stack of the walk grows down from the end of the scratch: (node, leaf state, characters, node behind it).
     n_exits, top, end_of_temp, longest = 0, 1, size(t, TRIE_TEMP), 0
-    temp[end_of_temp - 3], temp[end_of_temp - 2], temp[end_of_temp - 1] = 0, q, IN_ROW if copies_free else 0
+    at = end_of_temp - VISIT_W
+    temp[at + DESCENT_NODE], temp[at + DESCENT_STATE], temp[at + VISIT_END] = 0, q, end[0]
+    temp[at + DESCENT_CHARACTERS] = IN_ROW if copies_free else 0
     # Fields of the latest leaf state: the next one is usually the same.
     last, flags, need, is_done, is_escape = -1, 0, 0, False, False
     dfa = view(t, MACHINES)[MACHINE_W * leaves[q * LEAF_W + LEAF_MACHINE] + MACHINE_DFA] + 0
@@ -178,8 +180,8 @@ def make_row(t: Any, q: Any) -> Any:
         return TABLE_IS_FULL
     most_needed = find_most_needed(t, q)  # a bound for tokens that are not walked
     while top > 0:
-        at = end_of_temp - DESCENT_W * top
-        node, state = temp[at + DESCENT_NODE] + 0, temp[at + DESCENT_STATE] + 0
+        at = end_of_temp - VISIT_W * top
+        node, state, behind_node = temp[at + DESCENT_NODE] + 0, temp[at + DESCENT_STATE] + 0, temp[at + VISIT_END] + 0
         characters_before = temp[at + DESCENT_CHARACTERS] + 0
         top -= 1
         characters = characters_before + (1 if leaves[state * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY else 0)
@@ -188,12 +190,15 @@ def make_row(t: Any, q: Any) -> Any:
         for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], last_edge + 1):
             edge, summary = edges[e], BELOW_W * (1 + e)
             child = edge >> 8
-            if in_row and edge & 255 != 34 and below[summary + BELOW_BYTES] & QUOTE_BELOW == 0:
-                if below[summary + BELOW_HEIGHT] & HEIGHT < safe:
+            # The subtree ends where that of the next edge begins. Most have one node: no summary is read for these.
+            behind = edges[e + 1] >> 8 if e < last_edge else behind_node
+            is_tip = behind == child + 1
+            if in_row and safe > 0 and edge & 255 != 34:
+                if is_tip:
+                    continue
+                if below[summary + BELOW_BYTES] & QUOTE_BELOW == 0 and below[summary + BELOW_HEIGHT] & HEIGHT < safe:
                     continue
             after = transitions[256 * state + (edge & 255)]
-            # The subtree ends where that of the next edge begins, which is in memory that is read next in any case.
-            behind = edges[e + 1] >> 8 if e < last_edge else end[node]
             if after < 0:
                 if in_row and not is_free_row:
                     stop = trie[TRIE_W * behind + TRIE_FIRST_TOKEN]
@@ -220,8 +225,10 @@ def make_row(t: Any, q: Any) -> Any:
                 temp[k + MERGED_NODE], temp[k + MERGED_CHARACTERS] = child, count & ~IN_ROW
                 n_exits += 1
             elif in_row:
-                if stays_inside(t, after, e):
+                if is_tip or stays_inside(t, after, e):
                     continue
+            elif is_tip:
+                pass
             elif stays_inside(t, after, e):
                 stop = trie[TRIE_W * behind + TRIE_FIRST_TOKEN]
                 for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], stop):
@@ -238,23 +245,23 @@ def make_row(t: Any, q: Any) -> Any:
                 longest = max(longest, (count & (ESCAPED - 1)) + height + most_needed)
                 count |= IN_ROW
             if not is_done and count & IN_ROW == 0:
-                stop = trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]
-                for i in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], stop):
+                first, stop = trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]
+                for i in range(first, stop):
                     token = tokens[ENTRY_W * i + ENTRY_TOKEN]
                     rows[base + (token >> 5)] |= 1 << (token & 31)
-                if trie[TRIE_W * child + TRIE_FIRST_TOKEN] < trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]:
+                if first < stop:
                     longest = max(longest, (count & (ESCAPED - 1)) + need)
-            if trie[TRIE_W * child + TRIE_FIRST_EDGE] < trie[TRIE_W * child + TRIE_W + TRIE_FIRST_EDGE]:
+            if not is_tip:
                 if leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand_leaf(t, after) < 0:
                     return TABLE_IS_FULL
                 if leaves[after * LEAF_W + LEAF_ALLOWED] == 0:
                     continue
-                if DESCENT_W * (top + 2) > end_of_temp // 4:
+                if VISIT_W * (top + 2) > end_of_temp // 4:
                     return TABLE_IS_FULL
                 top += 1
-                at = end_of_temp - DESCENT_W * top
+                at = end_of_temp - VISIT_W * top
                 temp[at + DESCENT_NODE], temp[at + DESCENT_STATE] = child, after
-                temp[at + DESCENT_CHARACTERS] = count
+                temp[at + DESCENT_CHARACTERS], temp[at + VISIT_END] = count, behind
     if leaves[q * LEAF_W + LEAF_ROW] >= 0:  # only the exits were requested
         return n_exits
     if is_free_row:
@@ -393,40 +400,51 @@ def order_by_length(t: Any, q: Any, least: Any) -> Any:
     """
     counts, leaves, transitions = view(t, TABLE), view(t, LEAVES), view(t, LEAF_NEXT)
     trie, edges, tokens, below = view(t, TRIE), view(t, TRIE_EDGES), view(t, TRIE_TOKENS), view(t, BELOW)
-    temp, by_length = view(t, TRIE_TEMP), view(t, BY_LENGTH)
+    temp, by_length, end = view(t, TRIE_TEMP), view(t, BY_LENGTH), view(t, TRIE_END)
     base, end_of_temp = counts[N_BY_LENGTH] + 0, size(t, TRIE_TEMP)
     least_below = least - find_most_needed(t, q)
-    n, top = 0, 1
-    temp[end_of_temp - 3], temp[end_of_temp - 2], temp[end_of_temp - 1] = 0, q, 0
+    n, top, at = 0, 1, end_of_temp - VISIT_W
+    temp[at + DESCENT_NODE], temp[at + DESCENT_STATE], temp[at + DESCENT_CHARACTERS] = 0, q, 0
+    temp[at + VISIT_END] = end[0]
+    last, need, is_done = -1, 0, False  # of the latest leaf state: the next one is usually the same
     while top > 0:
-        at = end_of_temp - DESCENT_W * top
-        node, state = temp[at + DESCENT_NODE] + 0, temp[at + DESCENT_STATE] + 0
+        at = end_of_temp - VISIT_W * top
+        node, state, behind_node = temp[at + DESCENT_NODE] + 0, temp[at + DESCENT_STATE] + 0, temp[at + VISIT_END] + 0
         chars = temp[at + DESCENT_CHARACTERS] + 0
         top -= 1
         if leaves[state * LEAF_W + LEAF_FLAGS] & LEAF_BOUNDARY:
             chars += 1
-        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE]):
+        last_edge = trie[TRIE_W * node + TRIE_W + TRIE_FIRST_EDGE] - 1
+        for e in range(trie[TRIE_W * node + TRIE_FIRST_EDGE], last_edge + 1):
             child, after = edges[e] >> 8, transitions[256 * state + (edges[e] & 255)]
-            if chars + (below[BELOW_W * (1 + e) + BELOW_HEIGHT] & HEIGHT) < least_below:
+            behind = edges[e + 1] >> 8 if e < last_edge else behind_node
+            is_tip = behind == child + 1
+            if after < 0:
+                continue
+            if chars < least_below and (
+                is_tip or chars + (below[BELOW_W * (1 + e) + BELOW_HEIGHT] & HEIGHT) < least_below
+            ):
                 continue
             # A row that began as a copy was made without expanding most states.
-            if after >= 0 and leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand_leaf(t, after) < 0:
+            if not is_tip and leaves[after * LEAF_W + LEAF_FLAGS] & LEAF_EXPANDED == 0 and expand_leaf(t, after) < 0:
                 return TABLE_IS_FULL
-            if after < 0 or leaves[after * LEAF_W + LEAF_DECODER] >> KIND == DONE:
+            if after != last:
+                last, need = after, leaves[after * LEAF_W + LEAF_NEED] + 0
+                is_done = leaves[after * LEAF_W + LEAF_DECODER] >> KIND == DONE
+            if is_done:
                 continue
             first, stop = trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]
-            if MERGED_FIRST + MERGED_W * (n + stop - first) + DESCENT_W * (top + 2) > end_of_temp:
+            if MERGED_FIRST + MERGED_W * (n + stop - first) + VISIT_W * (top + 2) > end_of_temp:
                 return TABLE_IS_FULL
-            for k in range(trie[TRIE_W * child + TRIE_FIRST_TOKEN], trie[TRIE_W * child + TRIE_W + TRIE_FIRST_TOKEN]):
+            for k in range(first, stop):
                 temp[MERGED_FIRST + MERGED_W * n + MERGED_NODE] = tokens[ENTRY_W * k + ENTRY_TOKEN]
-                temp[MERGED_FIRST + MERGED_W * n + MERGED_CHARACTERS] = min(
-                    chars + leaves[after * LEAF_W + LEAF_NEED], LENGTH_CLASSES - 1
-                )
+                temp[MERGED_FIRST + MERGED_W * n + MERGED_CHARACTERS] = min(chars + need, LENGTH_CLASSES - 1)
                 n += 1
-            top += 1
-            at = end_of_temp - DESCENT_W * top
-            temp[at + DESCENT_NODE], temp[at + DESCENT_STATE] = child, after
-            temp[at + DESCENT_CHARACTERS] = chars
+            if not is_tip:
+                top += 1
+                at = end_of_temp - VISIT_W * top
+                temp[at + DESCENT_NODE], temp[at + DESCENT_STATE] = child, after
+                temp[at + DESCENT_CHARACTERS], temp[at + VISIT_END] = chars, behind
     if base + LISTED_TOKENS + n > size(t, BY_LENGTH):
         return TABLE_IS_FULL
     by_length[base + LISTED_FROM] = least

@@ -12,6 +12,7 @@ are reserved generously; memory that has not been written costs nothing.
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Mapping
 from fractions import Fraction
 from hashlib import blake2b
@@ -30,6 +31,7 @@ from ..kernels.entry_points import (
     expand_leaf,
     expand_leaves,
     find_unexpanded,
+    hash_row,
     intern_leaf,
     make_row,
     make_suffix_trie,
@@ -72,7 +74,10 @@ def data_address(array: NDArray[np.int32]) -> int:
 
 
 def reserve_table(length: int, filled: int = 0) -> NDArray[np.int32]:
-    """Return an array of a table, all 0, of which only written pages take memory; `filled` words are written soon."""
+    """Return an array of a table, all 0, of which only written pages take memory; `filled` words are written soon.
+
+    These are in huge pages: walks of the trie go through megabytes, and wait less for the addresses of large pages.
+    """
     hint = "Use fewer vocabularies at once."
     pages = map_pages(4 * max(1, length), "the mask table of the vocabulary", hint, 4 * filled)
     return np.frombuffer(pages, np.int32)
@@ -100,12 +105,12 @@ class MaskTable:
         self.fingerprint = vocabulary.fingerprint
         self.spare: list[Any] = []  # memory blocks of deleted state caches
         self.starts: dict[tuple[bytes, int], int] = dict(starts or {})
-        self.row_numbers: dict[bytes, int] = {}  # by the digest of the row
+        self.row_numbers: dict[int, list[int]] = {}  # by the hash of the rows
         self.suffix_tries: dict[bytes, tuple[int, int]] = {}  # root and end by name
         self.trie_names: dict[int, bytes] = {}  # by root
         self.machine_keys: dict[int, tuple[bytes, int]] = {}  # key of the language, and mode
         nodes = int(vocabulary.offsets[-1]) + 2
-        filled = {slot: len(array) for slot, array in (stored or {}).items()}
+        filled = defaultdict(int, {slot: len(array) for slot, array in (stored or {}).items()})
         self.arrays: dict[int, NDArray[np.int32]] = {
             at.TABLE: np.zeros(at.HEAD_W, np.int32),
             at.ENDS: np.array(vocabulary.eos_ids, np.int32),
@@ -115,15 +120,15 @@ class MaskTable:
             at.MACHINES: reserve_table(2 * LEAF_STATES),
             at.DFAS: reserve_table(TRIE_WORDS),
             at.ROWS: reserve_table(max(64, ROW_BYTES // (4 * self.words)) * self.words),
-            at.TRIE: reserve_table(2 * (nodes + TRIE_WORDS), filled.get(at.TRIE, 0)),
-            at.TRIE_EDGES: reserve_table(nodes + TRIE_WORDS),
-            at.TRIE_TOKENS: reserve_table(2 * (vocabulary.size + TRIE_WORDS)),
-            at.TRIE_END: reserve_table(nodes),
+            at.TRIE: reserve_table(2 * (nodes + TRIE_WORDS), filled[at.TRIE]),
+            at.TRIE_EDGES: reserve_table(nodes + TRIE_WORDS, filled[at.TRIE_EDGES]),
+            at.TRIE_TOKENS: reserve_table(2 * (vocabulary.size + TRIE_WORDS), filled[at.TRIE_TOKENS]),
+            at.TRIE_END: reserve_table(nodes, filled[at.TRIE_END]),
             at.BY_LENGTH: reserve_table(TRIE_WORDS),
             at.TRIE_TEMP: reserve_table(4 * TRIE_WORDS + 2 * nodes),
             at.BLOB: np.frombuffer(bytes(vocabulary.blob) + bytes(-len(vocabulary.blob) % 4 + 4), np.int32),
             at.OFFSETS: vocabulary.offsets,
-            at.BELOW: reserve_table(at.BELOW_W * nodes, filled.get(at.BELOW, 0)),
+            at.BELOW: reserve_table(at.BELOW_W * nodes, filled[at.BELOW]),
             at.LEX_ROOTS: np.full(at.LEX_CHAINS, -1, np.int32),
             at.LEX_READERS: reserve_table(LEX_READERS * at.READER_W),
             at.LEX_CLASSES: reserve_table(16 * LEX_READERS * at.CLASS_W),
@@ -340,9 +345,14 @@ class MaskTable:
         row = int(counts[at.N_ROWS])
         if not self.row_numbers:  # rows from a file
             for known in range(row):
-                self.row_numbers.setdefault(_digest(rows[known * words : (known + 1) * words]), known)
-        row = self.row_numbers.setdefault(_digest(rows[row * words : (row + 1) * words]), row)
-        counts[at.N_ROWS] = max(row + 1, counts[at.N_ROWS])
+                self.row_numbers.setdefault(hash_row(self.address, known), []).append(known)
+        same_hash = self.row_numbers.setdefault(hash_row(self.address, row), [])
+        made = rows[row * words : (row + 1) * words]
+        for known in same_hash:
+            if np.array_equal(rows[known * words : (known + 1) * words], made):
+                return known
+        same_hash.append(row)
+        counts[at.N_ROWS] = row + 1
         return row
 
     def _make_suffixes(self, state: int, exits: int) -> None:
@@ -400,7 +410,3 @@ def _dfa_block(dfa: Dfa) -> NDArray[np.int32]:
     states, width = dfa.delta.shape
     block = np.empty(3 + 2 * len(dfa.bounds) + ASCII + states * (width + 3) + width, np.int32)
     return block[: write_dfa_block(dfa.record, dfa.distances(), block)]
-
-
-def _digest(words: NDArray[np.int32]) -> bytes:
-    return blake2b(words.data, digest_size=16).digest()

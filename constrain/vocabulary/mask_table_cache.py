@@ -70,12 +70,17 @@ def _common_leaves() -> list[tuple[Dfa, int]]:
 
 
 def _build(vocabulary: Vocabulary) -> MaskTable:
-    """Build the table of a vocabulary, and save it if the vocabulary is large."""
+    """Build the table of a vocabulary, and save it if the vocabulary is large.
+
+    A large table is copied, as if it came from its file: the lengths of its arrays are known then, so that they get
+    huge pages.
+    """
     table = MaskTable(vocabulary)
-    if vocabulary.size >= LEAST_TOKENS:
-        prepare_common_leaves(table)
-        _save(table)
-    return table
+    if vocabulary.size < LEAST_TOKENS:
+        return table
+    prepare_common_leaves(table)
+    _save(table)
+    return MaskTable(vocabulary, table.snapshot(), table.starts)
 
 
 def _path(fingerprint: str) -> Path | None:

@@ -82,7 +82,7 @@ class NumberLeaves:
             return None
         spend_work(ROW, STATES)
         if self.rows is None:
-            self.rows = NumberRows(self.arrays)
+            self.rows = NumberRows(self.arrays, self.address)
         return self.rows.make(automaton.reader, state, leaf)
 
     def describe(self, leaf: int) -> bytes:

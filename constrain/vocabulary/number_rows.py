@@ -18,6 +18,7 @@ from ..automata.numerals.digit_runs import judge_digit_runs, read_run
 from ..automata.numerals.number_reader import NumberReader
 from ..automata.numerals.number_states import Mantissa, State
 from ..kernels import layout as at
+from ..kernels.entry_points import write_run_tokens
 
 __all__ = ["TABLE_IS_FULL", "NumberRows"]
 
@@ -33,14 +34,14 @@ Arrays = Mapping[int, NDArray[np.int32]]
 
 
 class NumberRows:
-    """Makes rows in the arrays of a MaskTable, whose lock the caller holds.
+    """Makes rows in the arrays of a MaskTable, whose lock the caller holds. `address` is that of its context.
 
     It begins by listing the runs of digits in the trie of the vocabulary, by length and number of zeros before the
     first other digit.
     """
 
-    def __init__(self, arrays: Arrays) -> None:
-        self.arrays = arrays
+    def __init__(self, arrays: Arrays, address: int) -> None:
+        self.arrays, self.address = arrays, address
         self.words = int(arrays[at.TABLE][at.T_WORDS])
         self.lengths: dict[int, slice] = {}
         self.groups: dict[tuple[int, int], slice] = {}
@@ -59,14 +60,16 @@ class NumberRows:
             sizes.append(np.full(len(found), length))
         empty = [np.zeros(0, np.int64)]
         self.nodes, self.values = np.concatenate(nodes or empty), np.concatenate(values or empty)
-        self.sizes = np.concatenate(sizes or empty)
+        self.sizes = np.concatenate(sizes or empty).astype(np.int32)
         edges, owners = _gather(arrays, self.nodes, at.TRIE_FIRST_EDGE)
-        self.has_edges = np.bincount(owners, minlength=count) > 0
+        has_edges = np.bincount(owners, minlength=count) > 0
+        self.exit_nodes = np.where(has_edges, self.nodes, -1).astype(np.int32)
         bytes_of_edges = arrays[at.TRIE_EDGES][edges] & 255
         is_other = ~_are_digits(bytes_of_edges) | (self.sizes[owners] == MOST_LENGTH)
         self.with_others = np.unique(owners[is_other & np.isin(bytes_of_edges, SYNTAX)]).tolist()
         self.trie = _NumberTrie(arrays)
-        entries, self.token_runs = _gather(arrays, self.nodes, at.TRIE_FIRST_TOKEN)
+        entries, token_runs = _gather(arrays, self.nodes, at.TRIE_FIRST_TOKEN)
+        self.token_runs = token_runs.astype(np.int32)
         self.tokens = arrays[at.TRIE_TOKENS][at.ENTRY_W * entries + at.ENTRY_TOKEN]
 
     def make(self, reader: NumberReader, state: Mantissa, leaf: int) -> int:
@@ -76,20 +79,22 @@ class NumberRows:
         """
         rows, counts, temp = self.arrays[at.ROWS], self.arrays[at.TABLE], self.arrays[at.TRIE_TEMP]
         row = int(counts[at.N_ROWS])
-        walk = _Walk(self.trie, reader, np.zeros(32 * self.words, np.bool_))
-        self._add_runs(walk, state)
-        walk.follow(state, self._list_others(0, 0), 0)
-        end = at.MERGED_FIRST + at.MERGED_W * len(walk.exits)
-        if self.words * (row + 1) > rows.size or end > temp.size:
+        if self.words * (row + 1) > rows.size:
             return TABLE_IS_FULL
-        rows[self.words * row : self.words * (row + 1)] = np.packbits(walk.allowed, bitorder="little").view(np.int32)
-        temp[at.MERGED_FIRST : end] = np.array(walk.exits, np.int32).ravel()
+        walk = _Walk(self.trie, reader, rows[self.words * row : self.words * (row + 1)])
+        count = self._add_runs(walk, state)
+        walk.follow(state, self._list_others(0, 0), 0)
+        first = at.MERGED_FIRST + at.MERGED_W * count
+        end = first + len(walk.exits)
+        if end > temp.size:
+            return TABLE_IS_FULL
+        temp[first:end] = walk.exits
         self.arrays[at.LEAVES][leaf * at.LEAF_W + at.LEAF_LONGEST] = 0  # the characters of a number are not limited
         counts[at.MADE_ROW] = row
-        return len(walk.exits)
+        return count + len(walk.exits) // at.MERGED_W
 
-    def _add_runs(self, walk: _Walk, state: Mantissa) -> None:
-        """Add the tokens that begin with digits."""
+    def _add_runs(self, walk: _Walk, state: Mantissa) -> int:
+        """Write the row of the tokens that begin with digits, and the exits after these. Return their number."""
         alive, ends = np.zeros(len(self.nodes), np.bool_), np.zeros(len(self.nodes), np.bool_)
         groups: Iterable[tuple[int, int, slice]]
         if state.digits:
@@ -98,15 +103,17 @@ class NumberRows:
             groups = ((length, zeros, part) for (length, zeros), part in self.groups.items())
         for length, zeros, part in groups:
             alive[part], ends[part] = judge_digit_runs(walk.reader, state, length, zeros, self.values[part])
-        walk.allowed[self.tokens[alive[self.token_runs]]] = True
-        exits = np.flatnonzero(ends & self.has_edges)
-        walk.exits += zip(self.nodes[exits].tolist(), self.sizes[exits].tolist())
+        count = write_run_tokens(
+            self.address, alive.view(np.uint8), ends.view(np.uint8), self.exit_nodes, self.sizes, self.token_runs,
+            self.tokens,
+        )  # fmt: skip
         for index in self.with_others:
             if alive[index]:
                 length = int(self.sizes[index])
                 after = read_run(walk.reader, state, length, int(self.values[index]))
                 assert after is not None
                 walk.follow(after, self._list_others(int(self.nodes[index]), length), length)
+        return count
 
     def _list_others(self, node: int, length: int) -> list[Edge]:
         """Return the edges of the node of a run, of this length, that lead to no run."""
@@ -117,7 +124,7 @@ class NumberRows:
 class _Node(NamedTuple):
     """A node of the trie: its tokens, the edges by bytes of numbers, and whether it has any edges."""
 
-    tokens: NDArray[np.int32]
+    tokens: list[int]
     edges: list[Edge]
     has_edges: bool
 
@@ -136,7 +143,7 @@ class _NumberTrie:
             first_edge, first, last_edge, last = self.arrays[at.TRIE][at.TRIE_W * number :][: 2 * at.TRIE_W].tolist()
             edges = [(edge & 255, edge >> 8) for edge in self.arrays[at.TRIE_EDGES][first_edge:last_edge].tolist()]
             tokens = self.arrays[at.TRIE_TOKENS][at.ENTRY_W * first + at.ENTRY_TOKEN : at.ENTRY_W * last : at.ENTRY_W]
-            node = _Node(tokens, [edge for edge in edges if edge[0] in SYNTAX], bool(edges))
+            node = _Node(tokens.tolist(), [edge for edge in edges if edge[0] in SYNTAX], bool(edges))
             self.nodes[number] = node
         return node
 
@@ -144,12 +151,12 @@ class _NumberTrie:
 class _Walk:
     """A walk of the trie with the states of a number.
 
-    allowed: by token. exits: trie nodes, each with the number of bytes before it.
+    row: a bit for each token. exits: trie nodes, each followed by the number of bytes before it.
     """
 
-    def __init__(self, trie: _NumberTrie, reader: NumberReader, allowed: NDArray[np.bool_]) -> None:
-        self.trie, self.reader, self.allowed = trie, reader, allowed
-        self.exits: list[tuple[int, int]] = []
+    def __init__(self, trie: _NumberTrie, reader: NumberReader, row: NDArray[np.int32]) -> None:
+        self.trie, self.reader, self.row = trie, reader, row.view(np.uint8).data
+        self.exits: list[int] = []
 
     def follow(self, state: State, edges: list[Edge], depth: int) -> None:
         """Add the tokens along some edges after a state, which `depth` bytes of the token have reached."""
@@ -160,9 +167,10 @@ class _Walk:
             if after is None:
                 continue
             node = self.trie.read_node(number)
-            self.allowed[node.tokens] = True
+            for token in node.tokens:
+                self.row[token >> 3] |= 1 << (token & 7)
             if node.has_edges and self.reader.may_end(after):
-                self.exits.append((number, depth))
+                self.exits += number, depth
             todo += [(after, edge, depth + 1) for edge in node.edges]
 
 

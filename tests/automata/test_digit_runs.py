@@ -9,10 +9,12 @@ from random import Random
 import numpy as np
 from hypothesis import given, strategies as st
 
-from constrain.automata.numerals.digit_runs import judge_digit_runs, read_run
+from constrain.automata.numerals.digit_runs import judge_digit_runs, mark_runs_slowly, read_run
 from constrain.automata.numerals.number_automaton import NumberAutomaton
 from constrain.automata.numerals.number_reader import NumberReader
 from constrain.automata.numerals.number_states import Mantissa, State
+from constrain.kernels.digit_run_layout import ALIVE, MEMBERS, MULTIPLES, REQUEST_HEADER_W
+from constrain.kernels.entry_points import mark_runs
 from tests.number_oracle import NumberOracle, random_oracle, random_suffix
 
 MANY = [Fraction(text) for text in "997 1009 65537 0.123456789 12.34567 999983 1000000007 1e-25 99990001e20".split()]
@@ -71,3 +73,43 @@ def test_following_a_byte_is_a_row_of_the_automaton(seed: int) -> None:
         if not row:
             break
         number = row[random.choice(sorted(row))]
+
+
+@given(st.integers(0, 10**9))
+def test_the_kernel_marks_what_integers_of_any_size_mark(seed: int) -> None:
+    random = Random(seed)
+    marks, values = np.array([random.choice([0, ALIVE]) for _ in range(100)], np.uint8), np.arange(100)
+    bounds = sorted(random.sample(range(100), random.randint(0, 3)))
+    kind, request = random.choice([MEMBERS, MULTIPLES]), list[int]()
+    places = [0] * (len(bounds) + 1)
+    for gap in range(len(places)):
+        if random.random() < 0.8:
+            alternatives = [random_alternative(random, kind) for _ in range(random.randint(1, 2))]
+            places[gap] = REQUEST_HEADER_W + len(bounds) + len(places) + len(request)
+            request += [len(alternatives), *(word for one in alternatives for word in one)]
+    request = [kind, len(bounds), *bounds, *places, *request]
+    expected = marks.copy()
+    left = mark_runs_slowly(values, request, expected)
+    assert mark_runs(values, np.array(request, np.int64), marks) == left == (marks & ALIVE == 0).sum()
+    assert marks.tolist() == expected.tolist()
+
+
+def random_alternative(random: Random, kind: int) -> list[int]:
+    """An alternative of a request of this kind."""
+    if kind == MEMBERS:
+        periods = [random.randint(2, 5) for _ in range(random.randint(0, 2))]
+        step = random.choice([-1, 0, 1, 7, 30, 997])
+        return [
+            step,
+            random.choice([1, 10, 100]),
+            random.randint(0, 50),
+            random.randint(1, 4),
+            len(periods),
+            *periods,
+            0,
+        ]
+    others = [
+        (modulus, random.randrange(-1, modulus)) for modulus in random.choices(range(1, 9), k=random.randint(0, 2))
+    ]
+    modulus = random.randint(0, 9)
+    return [modulus, random.randint(-1, modulus), len(others), *(word for one in others for word in one)]

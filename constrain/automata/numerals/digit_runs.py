@@ -9,17 +9,31 @@ Runs that follow the digits of a bound are few. They are read digit by digit.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Callable
 from math import lcm
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...kernels.digit_run_layout import (
+    ALIVE,
+    BOUNDS,
+    ENDS,
+    KIND,
+    MEMBER_W,
+    MEMBERS,
+    MULTIPLE_W,
+    MULTIPLES,
+    REQUEST_HEADER_W,
+    UNSURE,
+)  # fmt: skip
+from ...kernels.entry_points import mark_runs
 from .decimals import Divisor
 from .number_reader import NumberReader
 from .number_states import FRACTION, INTEGER, MINUS, POINT, START, ZERO, Mantissa, State
 
-__all__ = ["judge_digit_runs", "read_run"]
+__all__ = ["judge_digit_runs", "mark_runs_slowly", "read_run"]
 
 Bits = NDArray[np.bool_]
 MOST_INTEGER = 1 << 62
@@ -67,23 +81,15 @@ def judge_digit_runs(
     if most is not None and (after.fraction if is_fraction else after.position) > most:
         return alive, ends
     runs = _Runs(reader, after, state.read, state.digits * 10**length, values)
-    is_unsure = np.zeros(len(values), np.bool_)
     if reader.is_endless(after):
-        alive[:] = True
+        runs.marks |= ALIVE
     else:
         for position, what in reader.positions(after):
-            for label, which in runs.find_labels(what, is_unsure):
-                found = runs.have_member(position, label, which)
-                if found is None:
-                    is_unsure |= which & ~alive
-                else:
-                    alive |= found & which
-            if alive.all():
+            if runs.mark_members(position, what) == 0:
                 break
     if language.form != "marked" or is_fraction:
-        what = max(entry for entry in after.segments if entry[0] <= after.position)[1]
-        for label, which in runs.find_labels(what, is_unsure):
-            ends |= runs.are_members(label) & which
+        runs.mark_ends(max(entry for entry in after.segments if entry[0] <= after.position)[1])
+    alive, ends, is_unsure = (runs.marks & bit != 0 for bit in (ALIVE, ENDS, UNSURE))
     return _read_each(reader, state, length, values, alive, ends, is_unsure)
 
 
@@ -109,90 +115,137 @@ def _read_each(
 
 
 class _Runs:
-    """Runs of digits after a mantissa of `read` digits.
+    """Runs of digits after a mantissa of `read` digits, and what is found out about each.
 
     after: a mantissa like those after the runs. base: their digits as an integer without the values of the runs.
+    marks: uint8, bits of `kernels.digit_run_layout`. UNSURE is set where the digits of a bound leave the gap undecided,
+    and where members are not looked for.
     """
 
     def __init__(self, reader: NumberReader, after: Mantissa, read: int, base: int, values: NDArray[np.int64]) -> None:
         self.reader, self.after, self.read, self.base, self.values = reader, after, read, base, values
         self.search = reader.sides[after.side]
         self.greatest = int(values.max(initial=0))
+        self.marks = np.zeros(len(values), np.uint8)
 
-    def find_labels(self, what: int | tuple[int, int], is_unsure: Bits) -> list[tuple[int, Bits]]:
-        """Return the labels that hold in a segment after the runs, each with the runs after which it does.
-
-        Runs after which a bound is still undecided are added to `is_unsure`.
-        """
-        if isinstance(what, int):
-            return [(what, np.ones(len(self.values), np.bool_))] if what else []
-        low, high = what
-        count = self.after.read - self.read
-        texts = [text[self.read : self.after.read].ljust(count, "0") for text in self.search.texts[low:high]]
-        bounds = np.array([int(text) for text in texts], np.int64)
-        below = np.searchsorted(bounds, self.values)
-        is_undecided = bounds[np.minimum(below, len(bounds) - 1)] == self.values
-        is_unsure |= is_undecided
-        labels = np.array(self.search.gaps[low : high + 1])[below]
-        labels[is_undecided] = 0
-        return [(label, labels == label) for label in set(labels.tolist()) - {0}]
-
-    def have_member(self, position: int, label: int, which: Bits) -> Bits | None:
-        """Return after which runs a member of a label follows at a position; None if that is not found out."""
+    def mark_members(self, position: int, what: int | tuple[int, int]) -> int:
+        """Mark the runs that a member at a position follows, which has a segment. Return how many are not alive."""
         q, grid = position - self.after.read, self.reader.grid(self.after, position)
-        found = np.zeros(len(self.values), np.bool_)
         unit = self.search.find_unit(q, grid)
-        for step, periods in self.search.list_steps(label, unit, grid):
-            if step is None:
-                return which
+        size = 10 ** (q + unit)
+        return self._ask(
+            MEMBERS, what, lambda label: self._list_members(self.search.list_steps(label, unit, grid), size)
+        )
+
+    def mark_ends(self, what: int | tuple[int, int]) -> None:
+        """Mark the runs after which the number may end, which has a segment there."""
+        self._ask(MULTIPLES, what, self._list_multiples)
+
+    def _ask(self, kind: int, what: int | tuple[int, int], describe: Callable[[int], list[list[int]]]) -> int:
+        """Mark the runs. describe: returns the alternatives of a label. Return how many are not alive."""
+        bounds = list[int]()
+        if isinstance(what, int):
+            labels = [what]
+        else:
+            low, high = what
+            count = self.after.read - self.read
+            bounds = [int(text[self.read : self.after.read].ljust(count, "0")) for text in self.search.texts[low:high]]
+            labels = self.search.gaps[low : high + 1]
+        request = [kind, len(bounds), *bounds, *[0] * len(labels)]
+        places: dict[int, int] = {0: 0}
+        for index, label in enumerate(labels):
+            place = places.get(label)
+            if place is None:
+                alternatives = describe(label)
+                place = places[label] = len(request) if alternatives else 0
+                if alternatives:
+                    request.append(len(alternatives))
+                    for one in alternatives:
+                        request += one
+            request[REQUEST_HEADER_W + len(bounds) + index] = place
+        if max(request) < MOST_INTEGER:
+            return mark_runs(self.values, np.array(request, np.int64), self.marks)
+        return mark_runs_slowly(self.values, request, self.marks)
+
+    def _list_members(self, steps: list[tuple[int | None, list[int]]], size: int) -> list[list[int]]:
+        """Return the alternatives of a label for a request of MEMBERS, given its steps."""
+        alternatives = list[list[int]]()
+        for step, periods in steps:
+            enough = _count_enough(periods)
+            if step is None or (enough is not None and size >= enough * step):
+                return [ALL_MEMBERS]
             if 1 in periods:
                 continue
-            enough = _count_enough(periods)
             if enough is None:
-                return None
-            size = 10 ** (q + unit)
-            found |= which if size >= enough * step else self._have_multiple(step, periods, size, enough)
-        return found
+                return [*alternatives, UNKNOWN_MEMBERS]
+            offset = self.base * size % (lcm(*periods) * step)
+            reach = offset + (self.greatest + 1) * size  # so that `_ask` finds out whether this is beyond int64
+            alternatives.append([step, size, offset, enough, len(periods), *periods, reach])
+        return alternatives
 
-    def _have_multiple(self, step: int, periods: list[int], size: int, most: int) -> Bits:
-        """Return whether there is a k that no period divides with k * step in the interval of each run.
+    def _list_multiples(self, label: int) -> list[list[int]]:
+        """Return the alternatives of a label for a request of MULTIPLES."""
+        return [
+            [*((0, 0) if multiple is None else self._find_remainder(multiple)), len(others),
+             *(word for other in others for word in self._find_remainder(other))]
+            for multiple, others in self.search.labels[label]
+        ]  # fmt: skip
 
-        The interval is of the numbers n with n // size = base + value. most: numbers k to look at.
-        """
-        cycle = lcm(*periods) * step
-        first: NDArray[Any] = self.values
-        if cycle + (self.greatest + 1) * size >= MOST_INTEGER:
-            first = first.astype(object)
-        first = first * size + self.base * size % cycle
-        k, last = (first - 1) // step + 1, (first + (size - 1)) // step
-        found = np.zeros(len(self.values), np.bool_)
-        for _ in range(most):
-            fits = k <= last
-            for period in periods:
-                fits &= k % period != 0
-            found |= fits.astype(np.bool_)
-            k = k + 1
-        return found
-
-    def are_members(self, label: int) -> Bits:
-        """Return after which runs the number is a member of a label, where the label holds."""
-        found = np.zeros(len(self.values), np.bool_)
-        for multiple, others in self.search.labels[label]:
-            one = np.ones(len(self.values), np.bool_) if multiple is None else self._are_multiples(multiple)
-            for other in others:
-                one &= ~self._are_multiples(other)
-            found |= one
-        return found
-
-    def _are_multiples(self, divisor: Divisor) -> Bits:
-        """Return after which runs the number is a multiple."""
+    def _find_remainder(self, divisor: Divisor) -> tuple[int, int]:
+        """Return the modulus and the remainder of the runs after which the number is a multiple; -1 for none."""
         modulus = divisor.reduced_modulus(self.after.fraction)
         missing = -self.base % modulus
-        if missing > self.greatest:  # most often
-            return np.zeros(len(self.values), np.bool_)
-        if modulus > self.greatest:
-            return np.asarray(self.values == missing)
-        return np.asarray(self.values % modulus == missing)
+        return min(modulus, self.greatest + 1), missing if missing <= self.greatest else -1
+
+
+ALL_MEMBERS, UNKNOWN_MEMBERS = [0, 0, 0, 0, 0, 0], [-1, 0, 0, 0, 0, 0]
+"""Alternatives of a request: any run has a member; whether it has one is not found out."""
+
+
+def mark_runs_slowly(values: NDArray[np.int64], request: list[int], marks: NDArray[np.uint8]) -> int:
+    """Do what the kernel `mark_runs` does, with integers of any size."""
+    count, missing = request[BOUNDS], 0
+    bounds = request[REQUEST_HEADER_W : REQUEST_HEADER_W + count]
+    for index, value in enumerate(values.tolist()):
+        gap = bisect_left(bounds, value)
+        if gap < count and bounds[gap] == value:
+            marks[index] |= UNSURE
+        elif place := request[REQUEST_HEADER_W + count + gap]:
+            if request[KIND] == MULTIPLES:
+                marks[index] |= _find_multiple(request, place, value)
+            elif not marks[index] & ALIVE:
+                marks[index] |= _find_member(request, place, value)
+        missing += not marks[index] & ALIVE
+    return missing
+
+
+def _find_member(request: list[int], place: int, value: int) -> int:
+    """Return the mark of a value that the alternatives at a place of a request of MEMBERS give."""
+    k = place + 1
+    for _ in range(request[place]):
+        step, size, offset, most, count = request[k : k + 5]
+        if step <= 0:
+            return ALIVE if step == 0 else UNSURE
+        periods = request[k + 5 : k + 5 + count]
+        first = value * size + offset
+        numbers = range(-(-first // step), (first + size - 1) // step + 1)[:most]
+        if any(all(number % period for period in periods) for number in numbers):
+            return ALIVE
+        k += MEMBER_W + count
+    return 0
+
+
+def _find_multiple(request: list[int], place: int, value: int) -> int:
+    """Return the mark of a value that the alternatives at a place of a request of MULTIPLES give."""
+    k = place + 1
+    for _ in range(request[place]):
+        count = request[k + 2]
+        pairs = zip(request[k + 3 : k + 3 + 2 * count : 2], request[k + 4 : k + 3 + 2 * count : 2])
+        fits = request[k] == 0 or value % request[k] == request[k + 1]
+        if fits and all(value % modulus != remainder for modulus, remainder in pairs):
+            return ENDS
+        k += MULTIPLE_W + 2 * count
+    return 0
 
 
 def _count_enough(periods: list[int]) -> int | None:

@@ -9,6 +9,8 @@
                              +--to_node-->      +-----> Dfa <------+
                                 Chars, Repeat, ...
 
+What `regex_positions` says is done by a kernel where the only anchors are those of the text (`compiled_patterns`).
+
 Dialects: "python" is `re` on str; "ecma" is ECMA-262 in Unicode mode, the dialect of JSON Schema's `pattern`. `match`
 is "full" if the whole text must match, or "search" if some part of it must, as in JSON Schema.
 """

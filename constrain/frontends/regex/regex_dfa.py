@@ -11,6 +11,7 @@ from ...base.errors import LimitError
 from ...base.options import Limits
 from ...base.work import spend_work
 from .charset import CharSet, charset_of
+from .compiled_patterns import build_compiled
 from .lookaround_threads import WORK, build_with_lookarounds, pattern_too_large
 from .pattern_parts import SplitPattern, has_lookarounds, split_pattern
 from .regex_parser import ECMA_TERMINATORS, parse_pattern
@@ -107,7 +108,10 @@ def _build_without_lookarounds(term: Term, dialect: Dialect, search: Search, max
     """Return the Dfa of a tree without lookarounds."""
     program = compile_program(term, search=search, max_positions=max_states)
     try:
-        return Dfa.from_table(_determinise(PositionItems(program, newline_charset(dialect)), max_states))
+        compiled = build_compiled(program, max_states)
+        if compiled is None:
+            return Dfa.from_table(_determinise(PositionItems(program, newline_charset(dialect)), max_states))
+        return compiled
     except LimitError:
         if not program.chains:
             raise

@@ -14,7 +14,7 @@ from constrain import ConstrainError, Limits, Matcher, Style, Vocabulary
 from constrain.compilation.constraint_compiler import compile_grammar
 from constrain.frontends.json_schema import to_grammar
 from constrain.frontends.json_schema.emission import schema_pipeline
-from constrain.frontends.json_schema.emission.document_rules import DocumentRules
+from constrain.frontends.json_schema.emission.document_rules import ROOT_NUMBER, DocumentRules
 from constrain.grammar.nodes import Grammar, Rule
 
 STYLES = [Style(), Style.any(), Style(whitespace="compact", key_order="any"), Style(formats="annotate")]
@@ -93,6 +93,15 @@ def test_raw_rules_allow_what_numbered_ones_do(style: Style, schema: Any, choose
         walk([constraint.matcher() for constraint in constraints], choose)
 
 
+ITEMS: list[Any] = [
+    {"type": "object", "properties": {"a": {"type": "string"}}}, {"type": "array", "items": {}}, {}, {"type": "string"},
+    {"enum": ["x", "y"]}, {"type": ["object", "null"]}, {"type": "string", "pattern": "^a"}, {"type": "integer"},
+]  # fmt: skip
+BOUNDS: list[dict[str, Any]] = [
+    {}, {"minItems": 1}, {"minItems": 3}, {"maxItems": 1}, {"minItems": 2, "maxItems": 5},
+]  # fmt: skip
+
+
 @pytest.mark.parametrize("style", STYLES, ids=repr)
 def test_code_is_that_of_the_nodes(style: Style) -> None:
     """An object that appends its code has the code of its node."""
@@ -102,6 +111,8 @@ def test_code_is_that_of_the_nodes(style: Style) -> None:
         {"type": "object", "properties": {**values, "c": {"enum": ["x"]}}, "additionalProperties": False},
         {"type": "object", "additionalProperties": {"type": "number"}},
         {"type": "object", "properties": {'q"': {"type": "string"}}, "required": ['q"']},
+        *({"type": "array", "items": item, **bounds} for item in ITEMS for bounds in BOUNDS),
+        {"type": "array"},
     ]
     for one in objects:
         codes = []
@@ -112,7 +123,7 @@ def test_code_is_that_of_the_nodes(style: Style) -> None:
                 if not appends:
                     patch.setattr(DocumentRules, "append_code", lambda *_: None)
                 program = compile_grammar(grammar, Vocabulary.bytes(), Limits()).program
-                program.link_start()
+                program.link_ahead(20)
                 codes.append(program.words[program.entry :].tolist())
         assert codes[0] == codes[1]
 
@@ -143,3 +154,16 @@ def test_rules_of_the_emitter_refer_to_raw_subschemas() -> None:
     root = grammar.rules[grammar.start.name]  # type: ignore[union-attr]
     _, inner = grammar.rules[root.properties[0].value.name].options  # type: ignore[union-attr]
     assert inner.properties == root.properties  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("style", STYLES, ids=repr)
+@pytest.mark.parametrize("words", [["x"], ["b", "a", "b"], ['q"', "é", "\n"], ["", "x" * 20_000, "y" * 20_000]])
+def test_lists_of_texts_need_no_emitter(style: Style, words: list[str]) -> None:
+    for kind in ({}, {"type": "string"}):
+        schema = {"type": "object", "properties": {"a": {**kind, "enum": words}}}
+        grammar = to_grammar(schema, style=style)
+        assert isinstance(grammar.rules, DocumentRules)
+        name: Any = grammar.rules[ROOT_NUMBER].properties[0].value.name  # type: ignore[union-attr]
+        node = grammar.rules[name]
+        assert "_emitter" not in vars(grammar.rules)
+        assert repr(node) == repr(grammar.rules.emitter.body(grammar.rules._parse(name), 0))

@@ -28,7 +28,7 @@ from ....kernels import layout as at
 from ....program.byte_code import ByteCode, FirstLeaves
 from ....program.coded_rules import CodedRules
 from ....program.object_code import append_declared, list_layout_leaves
-from ....program.shared_code import share
+from ....program.shared_code import link_shared, share
 from ..algebra.shape_algebra import ShapeAlgebra
 from ..arrays.array_items import emit_array
 from ..core.fresh_stack import run_with_stack
@@ -62,13 +62,24 @@ from ..shapes.value_emitter import ValueEmitter
 from ..strings.formats import FORMATS
 from ..strings.string_languages import any_text
 from .emitter import LazyRules, SchemaEmitter
-from .plain_rules import SCALARS, emit_any_value, emit_list, emit_scalars, emit_types
+from .plain_rules import (
+    SCALARS,
+    emit_any_value,
+    emit_list,
+    emit_rule_list,
+    emit_scalars,
+    emit_texts,
+    emit_types,
+    is_list_of_texts,
+)  # fmt: skip
 
 __all__ = ["DocumentRules"]
 
 NOT_DIRECT = ASSERTIONS & ~(TYPE | ARRAY_BITS | OBJECT_BITS) | OTHER
 """Bits of names of a subschema that is left to the SchemaEmitter."""
 BRACKETS = ARRAY | OBJECT
+LISTED = (ASSERTIONS | OTHER) & ~TYPE
+"""Bits of names of which a list of texts has ENUM alone."""
 IS_TYPE = NameSummary._fields.index("is_type")
 ROOT_NUMBER = 1
 """In place of the id of the root, so that the start is the same in all documents of a style."""
@@ -145,6 +156,8 @@ class DocumentRules(ValueEmitter, CodedRules):
         place = self._places[name]
         raw = place.raw
         if place.bits & NOT_DIRECT:
+            if place.bits & LISTED == ENUM and is_list_of_texts(raw):
+                return emit_texts(tuple(raw["enum"]), self.style, self.limits)
             return run_with_stack(self.emitter.body, self._parse(name), 0)
         types = _read_types(raw["type"]) if "type" in raw else TYPES
         if types == OBJECT:
@@ -167,17 +180,28 @@ class DocumentRules(ValueEmitter, CodedRules):
         return Object(tuple(map(MAKE_PROPERTY, declared)), others, layout, 0, None, style.key_order, style.escapes)
 
     def append_code(self, name: Hashable, program: ByteCode) -> int | None:
-        """Append the code of a raw subschema with objects alone, which most are."""
+        """Append the code of a raw subschema with objects alone, or with arrays of values that have a rule, as most."""
         if type(name) is not int:
             return None
         raw, _, _, bits = self._places[name]
-        if bits & NOT_DIRECT or raw.get("type") != "object":
+        kind = raw.get("type")
+        if bits & NOT_DIRECT or (kind != "object" and kind != "array"):
             return None
+        if kind == "array":
+            return self._append_array(raw, program)
         names, required, values, classes = self._list_members(raw)
         style = self.style
         return append_declared(
             names, required, values, classes, self._parts.layout, style.key_order, style.escapes, program
         )
+
+    def _append_array(self, raw: dict[str, Any], program: ByteCode) -> int | None:
+        """Append the code of an array; None if its items do not have a rule of their own."""
+        item = self._value(raw.get("items", True), id(raw), ("items",))
+        if item is not ANY_VALUE and not (type(item) is Rule and self._places[cast(int, item.name)].has_brackets()):
+            return None
+        node = emit_rule_list(raw.get("minItems", 0), raw.get("maxItems"), self.style, self.limits)
+        return link_shared(node, program, item)
 
     def _list_members(self, raw: dict[str, Any]) -> tuple[list[str], bytes, list[Node], list[Dfa]]:
         """Return the declared names of an object, which of them are required, the values, and the class of others."""

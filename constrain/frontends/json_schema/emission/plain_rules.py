@@ -7,12 +7,13 @@ once, and their code, too (`program.shared_code`).
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from ....base.options import Limits, Style
 from ....base.work import memoize_work
 from ....grammar.nodes import JsonString, Literal, Node, Rule, Strings
-from ....program.shared_code import share
+from ....program.shared_code import ANY_RULE, share
 from ..algebra.fast_checks import find_children, find_plain_types
 from ..arrays.array_items import emit_array
 from ..arrays.array_keywords import ARRAY_KEYWORDS, build_array_case
@@ -28,11 +29,11 @@ from ..shapes.array_case import ANY_ARRAY, ArrayCase
 from ..shapes.schema_algebra import SchemaAlgebra
 from ..shapes.value_emitter import ValueEmitter
 from ..strings.string_languages import LanguageCache, any_text
-from ..strings.string_sets import StringCase
+from ..strings.string_sets import StringCase, emit_strings
 
 __all__ = [
     "PlainEmitter", "emit_any_value", "emit_constants", "emit_list", "emit_plain_options", "emit_scalars",
-    "emit_types", "list_texts",
+    "emit_rule_list", "emit_texts", "emit_types", "is_list_of_texts", "list_texts",
 ]  # fmt: skip
 
 
@@ -137,12 +138,38 @@ def emit_list(types: int, draft: int, low: int, high: int | None, style: Style, 
     return share(emit_array(ArrayCase(low=low, high=high), _SharedEmitter(style, limits, item), 0))
 
 
+@memoize_work(maxsize=256)
+def emit_rule_list(low: int, high: int | None, style: Style, limits: Limits) -> Node:
+    """Return the arrays of `low` to `high` values of a rule, for which ANY_RULE stands, for a style that does not
+    indent.
+    """
+    return share(emit_array(ArrayCase(low=low, high=high), _SharedEmitter(style, limits, ANY_RULE), 0))
+
+
+def is_list_of_texts(raw: dict[str, Any]) -> bool:
+    """Return whether a raw subschema that asserts no more than `enum` and `type` is a list of texts."""
+    values: list[Any] = raw["enum"]
+    return raw.get("type", "string") == "string" and bool(values) and all(type(value) is str for value in values)
+
+
+def emit_texts(texts: tuple[str, ...], style: Style, limits: Limits) -> Node:
+    """Return listed texts."""
+    constants, nodes = emit_strings((StringCase(texts),), _make_languages(limits), style)
+    return choice_of([*emit_constants(constants), *nodes])
+
+
+@lru_cache(64)
+def _make_languages(limits: Limits) -> LanguageCache:
+    """Return the languages of values that are in no schema in particular."""
+    return LanguageCache(limits, _refuse, _refuse)
+
+
 class _SharedEmitter(ValueEmitter):
     """Emits arrays and objects of no schema in particular: every value in them is `item`."""
 
     def __init__(self, style: Style, limits: Limits, item: Node) -> None:
         self.style, self.limits, self.item = style, limits, item
-        self.languages = LanguageCache(limits, _refuse, _refuse)
+        self.languages = _make_languages(limits)
 
     def value(self, schemas: SchemaSet, depth: int) -> Node:
         return self.item
