@@ -39,7 +39,9 @@ from ..core.static_types import INTEGER, TYPE_BITS, TYPES
 from ..core.subschema_table import PlainSubschema
 from ..core.whitespace import Spacing, spacing_at, surround_root
 from ..objects.object_members import MAKE_PROPERTY, NONE
-from ..reading.document_inspection import (
+from ..reading.document_inspection import Inspection
+from ..reading.keywords import Keyword
+from ..reading.name_summaries import (
     ANY_OF,
     ARRAY_BITS,
     ASSERTIONS,
@@ -49,11 +51,9 @@ from ..reading.document_inspection import (
     ONE_OF,
     OTHER,
     TYPE,
-    Inspection,
     NameSummary,
     summaries_of_draft,
 )
-from ..reading.keywords import Keyword
 from ..reading.plain_values import read_types
 from ..reading.schema_parser import PLAIN, SchemaParser, parse_document
 from ..reading.schema_references import ReferenceTarget

@@ -11,53 +11,58 @@ itself. Parts are nested, so only a reference can do that; `_is_founded` looks f
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping, Set
-from functools import cache, reduce
-from operator import or_
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from ....base.errors import ConstrainError
 from ....base.json_documents import LoadedDocument, References, parse_json
 from ....base.options import Limits, Style
-from ....base.work import active_budget, spend_work
-from ....kernels.document_scan_layout import (
-    A_FORMAT,
-    A_PATTERN,
-    AN_IDENTIFIER,
-    F_W,
-    MOST_FRAMES,
-    R_HEADER,
-    S_W,
-    UNKNOWN_NAME,
-    result_length,
-)
-from ....kernels.entry_points import scan_document
+from ....base.work import spend_work
+from ....kernels.document_scan_layout import A_FORMAT, A_PATTERN, AN_IDENTIFIER, S_W, UNKNOWN_NAME
 from ..core.dialects import DIALECTS, NEWEST
 from ..core.json_values import NUMBER
 from ..core.keyword_values import MOST_COUNT
 from ..core.static_types import INTEGER, TYPE_BITS, TYPES
 from ..strings.formats import FORMATS
 from ..strings.schema_patterns import MOST_SMALL_POSITIONS, check_pattern, read_pattern
-from .keywords import STRUCTURE, Keyword, keywords_of_draft, list_annotations
+from .keywords import STRUCTURE
+from .name_summaries import (
+    ANY_OF,
+    ARRAY_BITS,
+    ASSERTIONS,
+    BOUND_BITS,
+    CHOICE_BITS,
+    CONST,
+    CONTAINER,
+    DIALECT,
+    ENUM,
+    FORMAT,
+    HOLDERS,
+    IDENTIFIER,
+    OBJECT_BITS,
+    ONE_OF,
+    OTHER,
+    PATTERN,
+    PATTERNS,
+    REFERENCE,
+    TEXT_BITS,
+    TYPE,
+    TYPED_OBJECT,
+    UNKNOWN,
+    list_name_bits,
+    summaries_of_draft,
+)
 from .plain_values import has_plain_value, is_plain_interval, is_unicode, read_types
-from .scanned_names import build_name_table
 from .schema_references import PLAIN_URI, ReferenceResolver
+from .text_scan import UNITS, Scan, scan_text
 
-__all__ = ["IDENTIFIERS", "Inspection", "inspect_document", "summaries_of_draft"]
+__all__ = ["IDENTIFIERS", "Inspection", "PlainInspector", "inspect_document"]
 
 IDENTIFIERS = frozenset(("$id", "id", "$schema"))
 """Names that may open another scope."""
 
-UNITS = 24
-"""Units of work for a subschema: to inspect it now, and to read it later."""
 UNITS_AT_ONCE = 1024
 """Units of work after which they are charged."""
-MOST_SUMMARIES, MOST_NAMES, MOST_CHARACTERS = 2_048, 8, 128
-"""Lists of names of subschemas whose summaries are kept, and the most names and characters of one."""
 MOST_VALUES = 1_000
 """Values of an enum up to which it is plain: longer ones are charged when the schema is compiled."""
 MOST_OPTIONS = 8
@@ -67,32 +72,10 @@ SMALL_STATES = 1 + (1 << MOST_SMALL_POSITIONS)
 MOST_REFERENCES = 24
 """Longest chain of mandatory references that is followed."""
 
-PLAIN_KEYWORDS = (
-    "type", "enum", "const", "minLength", "maxLength", "pattern", "format", "minimum", "maximum", "items", "minItems",
-    "maxItems", "properties", "required", "additionalProperties", "$ref", "anyOf", "oneOf", "patternProperties",
-)  # fmt: skip
-(
-    TYPE, ENUM, CONST, MIN_LENGTH, MAX_LENGTH, PATTERN, FORMAT, MINIMUM, MAXIMUM, ITEMS, MIN_ITEMS, MAX_ITEMS,
-    PROPERTIES, REQUIRED, ADDITIONAL, REFERENCE, ANY_OF, ONE_OF, PATTERNS,
-) = (1 << position for position in range(len(PLAIN_KEYWORDS)))  # fmt: skip
-ASSERTIONS = (1 << len(PLAIN_KEYWORDS)) - 1
-OTHER, IDENTIFIER, CONTAINER, UNKNOWN, DIALECT = (1 << len(PLAIN_KEYWORDS) + position for position in range(5))
-"""Bits of names: another keyword that asserts something, an identifier, a container of schemas, an unknown name, and
-`$schema`."""
-TEXT_BITS = MIN_LENGTH | MAX_LENGTH | PATTERN | FORMAT
-BOUND_BITS = MINIMUM | MAXIMUM
-ARRAY_BITS = ITEMS | MIN_ITEMS | MAX_ITEMS
-OBJECT_BITS = PROPERTIES | REQUIRED | ADDITIONAL
-TYPED_OBJECT = TYPE | OBJECT_BITS
 NO_PROPERTIES: dict[str, Any] = {}
 SEQUENCES = (list, tuple)
-HOLDERS = ITEMS | PROPERTIES | ADDITIONAL | PATTERNS | ANY_OF | ONE_OF
-"""Keywords that hold subschemas."""
-TYPES_ALONE = frozenset(("type", "minLength", "maxLength", "format"))
-"""`type`, and keywords of which some values assert nothing."""
 MAPS, PARTS = frozenset(("properties", *STRUCTURE)), frozenset(("items", "additionalProperties"))
 """Names of maps of subschemas, and of one subschema, that references go through."""
-CHOICE_BITS = REFERENCE | ANY_OF | ONE_OF | ENUM | CONST
 
 
 class Inspection:
@@ -180,123 +163,6 @@ def inspect_document(
                 found.unknown_names, found.unknown_formats = inspector.unknown_names, inspector.unknown_formats
     loaded.inspections.append(((registry, style, limits), found))
     return found
-
-
-class Scan(NamedTuple):
-    """What a scan of the text of a document found that is plain apart from some parts.
-
-    source: the text, or its bytes if these are not one for each character. spans: three numbers for each part (see
-    `kernels.document_scan_layout`). units: the work that it stands for.
-    """
-
-    source: str | bytes
-    spans: list[int]
-    units: int
-    has_identifiers: bool
-
-    def list_names(self) -> set[str]:
-        """Return the unknown names, if the spans are nothing else."""
-        source = self.source
-        parts = [source[begin:end] for begin, end in zip(self.spans[1::S_W], self.spans[2::S_W])]
-        return {part if type(part) is str else part.decode() for part in parts}  # type: ignore[union-attr]
-
-
-def scan_text(text: str, draft: int) -> Scan | None:
-    """Scan the text of a document. Return None if it is not plain, or if reading it takes more work than is left."""
-    try:
-        octets = text.encode()
-    except UnicodeEncodeError:
-        return None
-    length = result_length(len(octets))
-    try:
-        result = _scratch.pop()
-    except IndexError:
-        result = array("q")
-    if len(result) < length:
-        result = array("q", bytes(8 * length))
-    is_plain = scan_document(octets, *_name_table_of_draft(draft), result)
-    subschemas, values, count, has_identifiers = result[:R_HEADER]
-    spans = result[FIRST_SPAN : FIRST_SPAN + S_W * count].tolist() if is_plain and count else []
-    if len(_scratch) < MOST_SCRATCH and length <= MOST_SCRATCH_LENGTH:
-        _scratch.append(result)
-    if not is_plain:
-        return None
-    budget, units = active_budget(), UNITS * subschemas + 2 * values
-    if budget is not None and budget.spent + units > budget.limit:
-        return None  # The inspection says what takes too much.
-    return Scan(text if len(octets) == len(text) else octets, spans, units, bool(has_identifiers))
-
-
-FIRST_SPAN = R_HEADER + MOST_FRAMES * F_W
-MOST_SCRATCH, MOST_SCRATCH_LENGTH = 4, 1 << 16
-"""Arrays that are kept for the next scans, which take one each, and the greatest length of one."""
-_scratch: list[array[int]] = []
-
-
-@cache
-def list_name_bits(draft: int) -> dict[str, int]:
-    """Return the bit of each name that a draft defines; 0 for an annotation."""
-    bits = dict.fromkeys(list_annotations(), 0) | dict.fromkeys(STRUCTURE, CONTAINER)
-    bits |= dict.fromkeys(keywords_of_draft(draft), OTHER)
-    bits |= {name: 1 << number for number, name in enumerate(PLAIN_KEYWORDS) if name in bits}
-    bits |= {"$schema": DIALECT, "id" if draft == 4 else "$id": IDENTIFIER}
-    if draft > 4:
-        del bits["id"]
-    return bits
-
-
-@cache
-def _name_table_of_draft(draft: int) -> tuple[bytes, NDArray[np.int64]]:
-    """Return the names of a draft as a scan reads them."""
-    return build_name_table(list_name_bits(draft), TYPE_BITS, draft <= 7, MOST_COUNT)
-
-
-class NameSummary(NamedTuple):
-    """What the names of one subschema say.
-
-    bits: theirs. rows: of those that assert something, in their order. may_be_types: whether `type` may be all that is
-    asserted, since some values of the others assert nothing. is_type: whether it is. asserted: the names of the rows.
-    """
-
-    bits: int
-    rows: tuple[Keyword, ...]
-    may_be_types: bool
-    is_type: bool
-    asserted: tuple[str, ...]
-
-
-class _NameBits(dict[str, int]):
-    """The bits of names, UNKNOWN for one that the draft does not define."""
-
-    def __missing__(self, name: str) -> int:
-        return UNKNOWN
-
-
-class NameSummaries(dict[tuple[str, ...], NameSummary]):
-    """The summary of the names of a subschema of one draft. Most subschemas of all documents have a few lists of names.
-
-    Kept are MOST_SUMMARIES of at most MOST_NAMES names of MOST_CHARACTERS characters.
-    """
-
-    def __init__(self, draft: int) -> None:
-        self._bits, self._rows = _NameBits(list_name_bits(draft)), keywords_of_draft(draft)
-
-    def __missing__(self, names: tuple[str, ...]) -> NameSummary:
-        bits = reduce(or_, map(self._bits.__getitem__, names), 0)
-        asserted = tuple(filter(self._rows.__contains__, names))
-        rows = tuple(map(self._rows.__getitem__, asserted))
-        summary = NameSummary(bits, rows, TYPES_ALONE.issuperset(asserted), asserted == ("type",), asserted)
-        if len(names) <= MOST_NAMES and len("".join(names)) <= MOST_CHARACTERS:
-            if len(self) >= MOST_SUMMARIES:
-                self.clear()
-            self[names] = summary
-        return summary
-
-
-@cache
-def summaries_of_draft(draft: int) -> NameSummaries:
-    """Return the summaries of the names of a draft, which all documents share."""
-    return NameSummaries(draft)
 
 
 class PlainInspector:

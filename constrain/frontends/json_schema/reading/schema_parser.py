@@ -25,8 +25,9 @@ from ..core.keyword_context import SKIP, KeywordContext, SubschemaParser
 from ..core.schema_sets import ANY, NEVER, SchemaSet
 from ..core.static_types import TYPE_BITS
 from ..core.subschema_table import PlainSubschema, Subschema
-from .document_inspection import IDENTIFIERS, Inspection, summaries_of_draft
+from .document_inspection import IDENTIFIERS, Inspection
 from .keywords import Keyword, keywords_of_dialect
+from .name_summaries import summaries_of_draft
 from .schema_references import ReferenceResolver, ReferenceTarget
 
 __all__ = ["UnsharedSchemaParser", "SchemaParser", "parse_document"]
