@@ -49,7 +49,7 @@ def check_by_algebra(schema: Any) -> None:
     algebra = ShapeAlgebra(parser, Style(), LIMITS)
     for node in list(parser.nodes):
         assert node is None or algebra.is_satisfiable((node.number,)), node.pointer
-    check_reachable(algebra, parser.root)
+    check_reachable(algebra, (parser.root,))
 
 
 def assert_sound(schema: Any) -> bool:

@@ -5,13 +5,19 @@ subschema has a value, so the parser need not read a subschema before a value of
 incomplete. Anything that they do not cover, such as a keyword with a value that it does not allow, is left to the
 parser and the algebra, which say what is wrong. Names that the draft does not define are collected on the way.
 
+Many documents are plain but for a few subschemas, such as one `allOf`. These are *undecided*: if the algebra finds each
+of them to be accepted and satisfiable, all of the document is, and the plain ones need not be read
+(`emission.mixed_documents`).
+
 A plain subschema has finite values if none of its mandatory parts (required keys, items of a non-empty array) contains
-itself. Parts are nested, so only a reference can do that; `_is_founded` looks for cycles of mandatory references.
+itself. Parts are nested, so only a reference can do that; `_is_founded` looks for cycles of mandatory references, of
+which all references inside an undecided subschema are taken to be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from types import MappingProxyType
 from typing import Any
 
 from ....base.errors import ConstrainError
@@ -25,7 +31,7 @@ from ..core.keyword_values import MOST_COUNT
 from ..core.static_types import INTEGER, TYPE_BITS, TYPES
 from ..strings.formats import FORMATS
 from ..strings.schema_patterns import MOST_SMALL_POSITIONS, check_pattern, read_pattern
-from .keywords import STRUCTURE
+from .keywords import STRUCTURE, iterate_subschemas
 from .name_summaries import (
     ANY_OF,
     ARRAY_BITS,
@@ -71,6 +77,7 @@ SMALL_STATES = 1 + (1 << MOST_SMALL_POSITIONS)
 """States that the automaton of a small pattern, and its complement, cannot exceed."""
 MOST_REFERENCES = 24
 """Longest chain of mandatory references that is followed."""
+DYNAMIC_REFERENCES = frozenset(("$dynamicRef", "$recursiveRef"))
 
 NO_PROPERTIES: dict[str, Any] = {}
 SEQUENCES = (list, tuple)
@@ -82,21 +89,26 @@ class Inspection:
     """What one pass over a document shows.
 
     draft: that of the document. references: resolves its references. is_plain: whether every subschema is certainly
-    accepted and satisfiable. unknown_names, unknown_formats: of a plain document, names that its draft does not define,
-    and formats.
+    accepted and satisfiable. undecided: of a document that is plain but for some subschemas, these raw subschemas by
+    their ids. entries: those of them that plain ones, references and the root lead to: the others are inside them, or
+    nothing leads to them. unknown_names, unknown_formats: of both kinds of documents, names that their draft does not
+    define, and formats.
 
     Of most documents the draft is known without a resolver, which is made when a reference is followed. Otherwise it is
     made at once, and raises what is wrong with the root.
     """
 
     __slots__ = (
-        "_document", "_limits", "_references", "_registry", "draft", "is_plain", "unknown_formats", "unknown_names",
+        "_document", "_limits", "_references", "_registry", "draft", "entries", "is_plain", "undecided",
+        "unknown_formats", "unknown_names",
     )  # fmt: skip
 
     def __init__(self, document: Any, registry: Mapping[str, Any] | None, limits: Limits) -> None:
         self._document, self._registry, self._limits = document, registry, limits
         self._references: ReferenceResolver | None = None
         self.is_plain = False
+        self.undecided: Mapping[int, dict[str, Any]] = NONE_UNDECIDED
+        self.entries: list[dict[str, Any]] = []
         self.unknown_names: Set[str] = NOTHING
         self.unknown_formats: Set[str] = NOTHING
         has_base = type(registry) is References and registry.base_uri
@@ -111,6 +123,10 @@ class Inspection:
             found = self._references = ReferenceResolver(self._document, self._registry, self._limits)
         return found
 
+    def give_up(self) -> None:
+        """Forget the undecided subschemas: one of them was refused, or is not satisfiable."""
+        self.undecided, self.entries = NONE_UNDECIDED, []
+
     @property
     def may_be_plain(self) -> bool:
         """Whether the rules of this file apply: to one document with all keywords of its draft."""
@@ -121,6 +137,7 @@ class Inspection:
 
 
 NOTHING: Set[str] = frozenset()
+NONE_UNDECIDED: Mapping[int, dict[str, Any]] = MappingProxyType({})
 
 
 def _find_draft(document: Any) -> int | None:
@@ -159,7 +176,8 @@ def inspect_document(
         else:
             inspector = PlainInspector(found, style, limits)
             if (scan is not None and inspector.judge(scan, loaded.value)) or inspector.inspect(loaded.value):
-                found.is_plain = True
+                found.is_plain = not inspector.undecided
+                found.undecided, found.entries = inspector.undecided, inspector.list_entries()
                 found.unknown_names, found.unknown_formats = inspector.unknown_names, inspector.unknown_formats
     loaded.inspections.append(((registry, style, limits), found))
     return found
@@ -181,9 +199,12 @@ class PlainInspector:
         self._charged = 0  # subschemas whose work has been charged
         self._targets: dict[str, Any] = {}
         self._followed = 0
+        self.undecided: dict[int, dict[str, Any]] = {}
+        self._inner: set[int] = set()
+        """Ids of subschemas that are in a container, or apply to the same values as an undecided one or to parts."""
 
     def inspect(self, document: dict[str, Any]) -> bool:
-        """Return whether the document is certainly plain."""
+        """Return whether the document is certainly plain but for the subschemas in `undecided`."""
         self._pending.append(document)
         while self._pending:
             try:
@@ -195,6 +216,11 @@ class PlainInspector:
             if self._targets:
                 self._pending += [raw for raw in self._targets.values() if id(raw) not in self._inspected]
         return not self._targets or (not self._has_identifiers and self._is_founded())
+
+    def list_entries(self) -> list[dict[str, Any]]:
+        """Return the undecided subschemas that plain ones, references and the root lead to."""
+        targets = set(map(id, self._targets.values()))
+        return [raw for number, raw in self.undecided.items() if number not in self._inner or number in targets]
 
     def judge(self, scan: Scan, document: dict[str, Any]) -> bool:
         """Return whether the parts that a scan has left let the document be plain, as `inspect` would.
@@ -265,7 +291,7 @@ class PlainInspector:
                 return False
             inspected.add(id(raw))
             names = summaries[tuple(raw)][0]
-            types = TYPES
+            types, before = TYPES, len(pending)
             if names & TYPE:
                 kind = raw["type"]
                 types = TYPE_BITS.get(kind, 0) if type(kind) is str else read_types(kind)
@@ -279,7 +305,9 @@ class PlainInspector:
                 is_plain = names <= ASSERTIONS or self._is_usual(raw, names, raw is document)
                 is_plain = is_plain and (not names & ASSERTIONS or self._is_plain(raw, names & ASSERTIONS, types))
             if not is_plain:
-                return False
+                del pending[before:]
+                if not self._leave_undecided(raw, names, raw is document):
+                    return False
             if len(inspected) > most:
                 spend_work(UNITS * (len(inspected) - self._charged), READING)
                 self._charged = len(inspected)
@@ -296,8 +324,35 @@ class PlainInspector:
             for name in STRUCTURE:
                 container = raw.get(name)
                 if type(container) is dict:
-                    self._pending += [item for item in container.values() if type(item) is dict]
+                    items = [item for item in container.values() if type(item) is dict]
+                    self._pending += items
+                    self._inner.update(map(id, items))
         return not names & IDENTIFIER or at_root or self._is_harmless(raw)
+
+    def _leave_undecided(self, raw: dict[str, Any], names: int, at_root: bool) -> bool:
+        """Return whether a subschema may be left to the algebra; the subschemas inside are inspected, too.
+
+        Only in the simplest scope: its references and identifiers have to be plain.
+        """
+        if not at_root and (names & DIALECT or (names & IDENTIFIER and not self._is_harmless(raw))):
+            return False
+        if not DYNAMIC_REFERENCES.isdisjoint(raw):
+            return False
+        if names & REFERENCE and (self._draft <= 7 or not self._is_plain_reference(raw["$ref"])):
+            return False
+        if names & UNKNOWN:
+            self.unknown_names.update(raw.keys() - list_name_bits(self._draft).keys())
+        if names & FORMAT:
+            known = raw["format"]
+            if type(known) is not str:
+                return False
+            if known not in FORMATS:
+                self.unknown_formats.add(known)
+        parts = [part for _, part in iterate_subschemas(raw, self._draft) if type(part) is dict]
+        self._pending += parts
+        self._inner.update(map(id, parts))
+        self.undecided[id(raw)] = raw
+        return True
 
     def _is_plain(self, raw: dict[str, Any], names: int, types: int) -> bool:
         """Return whether a subschema is plain if its parts are, which are pending then.
@@ -427,18 +482,19 @@ class PlainInspector:
     def _is_founded(self) -> bool:
         """Return whether no reference is a mandatory part of its own target."""
         founded: set[str] = set()
+        return all(self._is_reference_founded(reference, (), founded) for reference in self._targets)
 
-        def follow(reference: str, path: tuple[str, ...]) -> bool:
-            if reference not in founded:
-                if reference in path or len(path) > MOST_REFERENCES:
-                    return False
-                path = (*path, reference)
-                if not all(follow(other, path) for other in self._list_mandatory_references(reference)):
-                    return False
-                founded.add(reference)
-            return True
-
-        return all(follow(reference, ()) for reference in self._targets)
+    def _is_reference_founded(self, reference: str, path: tuple[str, ...], founded: set[str]) -> bool:
+        """Return whether a reference leads to no cycle. path: those that lead to it. founded: known to lead to none."""
+        if reference not in founded:
+            if reference in path or len(path) > MOST_REFERENCES:
+                return False
+            path = (*path, reference)
+            others = self._list_mandatory_references(reference)
+            if not all(self._is_reference_founded(other, path, founded) for other in others):
+                return False
+            founded.add(reference)
+        return True
 
     def _list_mandatory_references(self, reference: str) -> list[str]:
         """Return the references that a value of the target of a reference may have to follow."""
@@ -447,6 +503,9 @@ class PlainInspector:
         while pending:
             part = pending.pop()
             if type(part) is not dict:
+                continue
+            if id(part) in self.undecided:
+                found += self._list_references(part)
                 continue
             if "$ref" in part:
                 found.append(part["$ref"])
@@ -457,11 +516,30 @@ class PlainInspector:
             pending += part.get("oneOf", ())
             if part.get("minItems"):
                 pending.append(part.get("items"))
-            self._followed += 1
-            if self._followed > UNITS_AT_ONCE:
-                spend_work(self._followed, READING)
-                self._followed = 0
+            self._count_followed()
         return found
+
+    def _list_references(self, part: dict[str, Any]) -> list[str]:
+        """Return all references of a document that occur inside an undecided subschema."""
+        found: list[str] = []
+        pending: list[Any] = [part]
+        while pending:
+            value = pending.pop()
+            if type(value) is dict:
+                reference = value.get("$ref")
+                if type(reference) is str and reference in self._targets:  # others are inside constants
+                    found.append(reference)
+                pending += value.values()
+            elif type(value) is list:
+                pending += value
+            self._count_followed()
+        return found
+
+    def _count_followed(self) -> None:
+        self._followed += 1
+        if self._followed > UNITS_AT_ONCE:
+            spend_work(self._followed, READING)
+            self._followed = 0
 
 
 READING = "the reading of a schema"

@@ -11,11 +11,11 @@ to whatever first reads them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Set
 from typing import Any
 
 from ....base.errors import SchemaError
-from ....base.json_documents import kind_of
+from ....base.json_documents import kind_of, pointer_token
 from ....base.options import Limits, Style
 from ....base.weak_calls import call_weakly
 from ....base.work import spend_work
@@ -30,7 +30,7 @@ from .keywords import Keyword, keywords_of_dialect
 from .name_summaries import summaries_of_draft
 from .schema_references import ReferenceResolver, ReferenceTarget
 
-__all__ = ["UnsharedSchemaParser", "SchemaParser", "parse_document"]
+__all__ = ["MixedSchemaParser", "UnsharedSchemaParser", "SchemaParser", "parse_document"]
 
 
 NODE = 16
@@ -263,6 +263,42 @@ class PlainSchemaParser(SchemaParser):
     def _parse_plain(self, node: PlainSubschema) -> dict[str, Any]:
         keywords, scope, _, _ = node.source
         return self._parse_keywords(node, keywords, scope)
+
+
+class MixedSchemaParser(PlainSchemaParser):
+    """A SchemaParser of a document that is plain but for some undecided subschemas, all of which are parsed at once.
+
+    Raise what is wrong with them.
+    """
+
+    def __init__(self, document: Any, inspection: Inspection, style: Style, limits: Limits) -> None:
+        self._undecided, self._entries = inspection.undecided, inspection.entries
+        super().__init__(document, None, style, limits, inspection.references)
+
+    def _start(self, document: Any) -> None:
+        super()._start(document)
+        places = find_pointers(document, {id(raw) for raw in self._entries})
+        self.entries = [self.parse_subschema(raw, self.references.main, places[id(raw)]) for raw in self._entries]
+        """The sets of the undecided subschemas that plain ones, references and the root lead to."""
+        self.read()
+
+    def _parse_new(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
+        parser = SchemaParser if id(raw) in self._undecided else PlainSchemaParser
+        return parser._parse_new(self, raw, scope, pointer)
+
+
+def find_pointers(document: Any, numbers: Set[int]) -> dict[int, str]:
+    """Return the JSON pointers of the values of a document with the given ids."""
+    found: dict[int, str] = {}
+    pending: list[tuple[Any, str]] = [(document, "")]
+    while pending and len(found) < len(numbers):
+        value, pointer = pending.pop()
+        if id(value) in numbers:
+            found.setdefault(id(value), pointer)
+        items = value.items() if type(value) is dict else enumerate(value)
+        parts = [(name, part) for name, part in items if type(part) is dict or type(part) is list]
+        pending += [(part, f"{pointer}/{pointer_token(name)}") for name, part in parts]
+    return found
 
 
 def parse_document(
