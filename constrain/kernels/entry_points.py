@@ -97,4 +97,7 @@ repeat_automaton: Callable[[Array, Array, Array, int, int, int], int] = find_fun
 explore_digits: Callable[[Array, Array, Array, int], int] = find_function(
     "digit_tables.explore_digits"
 )  # int32, int32, int64
+determinise_positions: Callable[[Array, Array, Array, int, int, int], int] = find_function(
+    "position_sets.determinise_positions"
+)  # int64, int32, int64
 measure_lengths: Callable[[Array, Array, Array], int] = find_function("automaton_lengths.measure_lengths")

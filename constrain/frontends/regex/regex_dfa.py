@@ -6,10 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
+import numpy as np
+
 from ...automata.dfa import MAX_STATES, Dfa, Table
 from ...base.errors import LimitError
 from ...base.options import Limits
-from ...base.work import spend_work
+from ...base.work import UNLIMITED, active_budget, spend_work
+from ...kernels.automata_layout import NO_SPACE, TOO_MANY_STATES
+from ...kernels.entry_points import determinise_positions
+from ...kernels.position_sets_layout import FOUND_W, find_scratch_length
 from .charset import CharSet, charset_of
 from .lookaround_threads import WORK, build_with_lookarounds, pattern_too_large
 from .pattern_parts import SplitPattern, has_lookarounds, split_pattern
@@ -22,6 +27,12 @@ from .unicode_properties import Dialect
 __all__ = ["Match", "build_dfa", "build_split_dfa", "report_pattern", "to_counted_dfa", "to_dfa"]
 
 Match = Literal["full", "search"]
+UNITS_AT_ONCE = 1024
+"""Units of work after which they are charged."""
+MOST_KERNEL_ITEMS, LEAST_STEPS, STEPS_PER_ITEM = 2_000, 10_000, 32
+"""A kernel makes the states of fewer items, if finding what follows them takes no more than so many steps."""
+LEAST_CAPACITY = 64
+"""States that the kernel has space for at first."""
 
 
 def to_dfa(
@@ -107,12 +118,46 @@ def _build_without_lookarounds(term: Term, dialect: Dialect, search: Search, max
     """Return the Dfa of a tree without lookarounds."""
     program = compile_program(term, search=search, max_positions=max_states)
     try:
-        return Dfa.from_table(_determinise(PositionItems(program, newline_charset(dialect)), max_states))
+        items = PositionItems(program, newline_charset(dialect))
+        if len(items.pcs) < MOST_KERNEL_ITEMS:
+            following = items.list_following(LEAST_STEPS + STEPS_PER_ITEM * len(items.pcs))
+            if following is not None:
+                return _determinise_items(items, following, max_states)
+        return Dfa.from_table(_determinise(items, max_states))
     except LimitError:
         if not program.chains:
             raise
         # Threads drop dominated copies of a repetition, which keeps `(.{1,63}\\.)+` small.
         return build_with_lookarounds(term, newline=newline_charset(dialect), search=search, max_states=max_states)
+
+
+def _determinise_items(items: PositionItems, following: list[tuple[int, int]], max_states: int) -> Dfa:
+    """Return the Dfa of items of one kind, by a kernel, with the work and the limits of `_determinise`.
+
+    following: for each item, those that may read after it, and the work of finding them.
+    """
+    classes, words = len(items.readers), 1 + len(items.pcs) // 64
+    sets = [items.start, items.everything, items.plain, *items.readers, 0, *(after for after, _ in following)]
+    parts = [part.to_bytes(8, "little") for part in (words, classes, 2 + classes // 3)]
+    parts += [part.to_bytes(8 * words, "little") for part in sets]
+    given = np.frombuffer(b"".join(parts), np.int64)
+    budget = active_budget()
+    most_units = UNLIMITED if budget is None else max(budget.limit - budget.spent, 0)
+    capacity = LEAST_CAPACITY
+    while True:
+        rows = np.empty((capacity, classes + 1), np.int32)
+        scratch = np.empty(find_scratch_length(words, capacity), np.int64)
+        status = determinise_positions(given, rows.reshape(-1), scratch, capacity, max_states, most_units)
+        if status != NO_SPACE:
+            break
+        capacity *= 4
+    states, units, steps, *stepped = scratch[: FOUND_W + words].tolist()
+    found = [work for number, (_, work) in enumerate(following, 1) if stepped[number >> 6] >> (number & 63) & 1]
+    items.work += sum(found)
+    spend_work(units + len(found) + sum(found), PATTERN)
+    if status == TOO_MANY_STATES or items.work > WORK * max_states - steps:
+        raise pattern_too_large(max_states)
+    return Dfa.from_arrays(items.bounds, items.classes, rows[:states, :-1], rows[:states, -1] != 0)
 
 
 def _determinise(items: PositionItems, max_states: int) -> Table:
@@ -127,19 +172,24 @@ def _determinise(items: PositionItems, max_states: int) -> Table:
     numbers = {start: 0}
     order = [start]
     reached: dict[int, int] = {0: -1}  # Transition cache: items that read a character -> next state.
+    known = reached.get
     rows: list[list[int]] = []
     work = WORK * max_states
     words = 1 + len(items.pcs) * items.width // 2_000
     units = 2 + len(readers) * words // 3
+    unpaid = 0
     for states in order:
-        spend_work(units, PATTERN)
+        unpaid += units
+        if unpaid > UNITS_AT_ONCE:
+            spend_work(unpaid, PATTERN)
+            unpaid = 0
         row = []
         for reader in readers:
             reading = states & reader
-            number = reached.get(reading)
+            number = known(reading)
             if number is None:
                 target, others = items.after_plain(reading)
-                spend_work((1 + others.bit_count()) * words, PATTERN)
+                unpaid += (1 + others.bit_count()) * words
                 while others:
                     bit = others & -others
                     others ^= bit
@@ -155,7 +205,9 @@ def _determinise(items: PositionItems, max_states: int) -> Table:
             row.append(number)
         rows.append(row)
         if len(order) > max_states or items.work > work:
+            spend_work(unpaid, PATTERN)
             raise pattern_too_large(max_states)
+    spend_work(unpaid, PATTERN)
     return Table(items.bounds, items.classes, rows, [bool(states & ACCEPT) for states in order])
 
 

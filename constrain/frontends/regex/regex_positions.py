@@ -112,11 +112,38 @@ class PositionItems:
             successors = self._after[item] = self._reach(pc, LINE if kind else OTHER, DONE if mode == TAIL else FREE)
         return successors
 
+    def list_following(self, most: int) -> list[tuple[int, int]] | None:
+        """Return for each item those that can read after it, and the steps that finding these took, 0 for plain items.
+
+        Nothing is charged. Return None if there are items of several kinds, or if it takes more than `most` steps.
+        """
+        if self.width > 1:
+            return None
+        following: list[tuple[int, int]] = []
+        total, plain = 0, self.plain
+        for number, pc in enumerate(self.pcs):
+            if plain >> number + 1 & 1:
+                following.append((1 << number + 2, 0))
+                continue
+            found = self._find_reach(pc + 1, OTHER, FREE)
+            following.append(found)
+            total += found[1]
+            if total > most:
+                return None
+        return following
+
     def _reach(self, pc: int, last: int, mode: int) -> int:
-        """Return the items that can read at an address of the code after `last` was read.
+        """Return the items that can read at an address of the code after `last` was read, and charge for it.
 
         The result has ACCEPT if the text may end.
         """
+        result, steps = self._find_reach(pc, last, mode)
+        self.work += steps
+        spend_work(1 + steps, PATTERN)
+        return result
+
+    def _find_reach(self, pc: int, last: int, mode: int) -> tuple[int, int]:
+        """Return what `_reach` does, and the number of steps."""
         code, numbers, width = self.code, self.numbers, self.width
         stack = [(pc, mode, END if mode == DONE else END | self.any_kind)]
         visited: dict[tuple[int, int], int] = {}
@@ -140,9 +167,7 @@ class PositionItems:
                 mode, next_kinds = self._pass(step, last, mode, next_kinds, stack, pc)
                 if next_kinds:
                     stack.append((pc + 1, mode, next_kinds))
-        self.work += len(visited)
-        spend_work(1 + len(visited), PATTERN)
-        return result
+        return result, len(visited)
 
     def _pass(
         self, anchor: str, last: int, mode: int, next_kinds: int, stack: list[tuple[int, int, int]], pc: int
