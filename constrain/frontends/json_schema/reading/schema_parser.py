@@ -290,15 +290,23 @@ class MixedSchemaParser(PlainSchemaParser):
 def find_pointers(document: Any, numbers: Set[int]) -> dict[int, str]:
     """Return the JSON pointers of the values of a document with the given ids."""
     found: dict[int, str] = {}
-    pending: list[tuple[Any, str]] = [(document, "")]
+    pending: list[tuple[Any, Any]] = [(document, None)]  # a value, and its link: that of the value around, and a name
     while pending and len(found) < len(numbers):
-        value, pointer = pending.pop()
+        value, link = pending.pop()
         if id(value) in numbers:
-            found.setdefault(id(value), pointer)
-        items = value.items() if type(value) is dict else enumerate(value)
-        parts = [(name, part) for name, part in items if type(part) is dict or type(part) is list]
-        pending += [(part, f"{pointer}/{pointer_token(name)}") for name, part in parts]
+            found.setdefault(id(value), _write_pointer(link))
+        items = value.items() if value.__class__ is dict else enumerate(value)
+        pending += [(part, (link, name)) for name, part in items if part.__class__ is dict or part.__class__ is list]
     return found
+
+
+def _write_pointer(link: Any) -> str:
+    """Return the JSON pointer of the names of a link."""
+    names: list[str | int] = []
+    while link is not None:
+        link, name = link
+        names.append(name)
+    return "".join([f"/{pointer_token(name)}" for name in reversed(names)])
 
 
 def parse_document(
