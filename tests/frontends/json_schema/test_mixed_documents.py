@@ -37,6 +37,9 @@ LEAVES: list[Any] = [
     {"type": "object", "required": ["z"], "additionalProperties": False},
     {"patternProperties": {"a": TEXT, "b": COUNT}},
     {"dependentRequired": {"a": ["b"]}}, {"if": {"required": ["a"]}, "then": {"required": ["b"]}}, {"const": {"a": 1}},
+    {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "string"}, {"type": "boolean", "enum": ["x"]},
+    {"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 1, "exclusiveMinimum": True},
+    {"$schema": "https://json-schema.org/draft/2020-12/schema", "multipleOf": 2}, {"$schema": 1},
     *({"$ref": reference} for reference in REFERENCES),
     *({"$ref": reference, "required": ["a"]} for reference in REFERENCES),
 ]  # fmt: skip

@@ -15,9 +15,11 @@ from ....base.work import UNLIMITED, WorkBudget, active_budget, use_budget
 from ....grammar.nodes import Grammar
 from ..algebra.shape_algebra import CircularSchema, ShapeAlgebra
 from ..core.fresh_stack import run_with_stack
+from ..core.whitespace import surround_root
 from ..reading.document_inspection import Inspection
 from ..reading.schema_parser import MixedSchemaParser
 from .document_rules import DocumentRules
+from .emitter import LazyRules, SchemaEmitter
 from .reachability import check_reachable
 
 __all__ = ["emit_mixed_document"]
@@ -50,4 +52,7 @@ def _decide(loaded: LoadedDocument, inspection: Inspection, style: Style, limits
     reachable = check_reachable(algebra, parser.entries)
     rules = DocumentRules(loaded.value, inspection, style, limits, algebra, reachable)
     start = rules.start()
-    return None if start is None else Grammar(start, rules)
+    if start is not None:
+        return Grammar(start, rules)
+    emitter = SchemaEmitter(algebra, style, reachable)  # A root without arrays and objects is emitted at once.
+    return Grammar(surround_root(emitter.start(parser.root), style), LazyRules(emitter, deep=False))

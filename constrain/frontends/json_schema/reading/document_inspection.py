@@ -306,7 +306,7 @@ class PlainInspector:
                 is_plain = is_plain and (not names & ASSERTIONS or self._is_plain(raw, names & ASSERTIONS, types))
             if not is_plain:
                 del pending[before:]
-                if not self._leave_undecided(raw, names, raw is document):
+                if not self._leave_undecided(raw, names, types, raw is document):
                     return False
             if len(inspected) > most:
                 spend_work(UNITS * (len(inspected) - self._charged), READING)
@@ -316,7 +316,7 @@ class PlainInspector:
 
     def _is_usual(self, raw: dict[str, Any], names: int, at_root: bool) -> bool:
         """Return whether names that are no plain keywords have no effect: containers, identifiers, unknown names."""
-        if names & OTHER or (names & DIALECT and not at_root):
+        if names & OTHER or (names & DIALECT and not at_root and not self._is_same_dialect(raw)):
             return False
         if names & UNKNOWN:
             self.unknown_names.update(raw.keys() - list_name_bits(self._draft).keys())
@@ -329,17 +329,23 @@ class PlainInspector:
                     self._inner.update(map(id, items))
         return not names & IDENTIFIER or at_root or self._is_harmless(raw)
 
-    def _leave_undecided(self, raw: dict[str, Any], names: int, at_root: bool) -> bool:
+    def _leave_undecided(self, raw: dict[str, Any], names: int, types: int, at_root: bool) -> bool:
         """Return whether a subschema may be left to the algebra; the subschemas inside are inspected, too.
 
-        Only in the simplest scope: its references and identifiers have to be plain.
+        Only in the simplest scope: its references and identifiers have to be plain. Not if no value that it lists has
+        one of its types, which the algebra would find out.
         """
-        if not at_root and (names & DIALECT or (names & IDENTIFIER and not self._is_harmless(raw))):
+        if not at_root and (
+            (names & DIALECT and not self._is_same_dialect(raw)) or (names & IDENTIFIER and not self._is_harmless(raw))
+        ):
             return False
         if not DYNAMIC_REFERENCES.isdisjoint(raw):
             return False
         if names & REFERENCE and (self._draft <= 7 or not self._is_plain_reference(raw["$ref"])):
             return False
+        if names & ENUM and type(values := raw["enum"]) is list and len(values) <= MOST_VALUES:
+            if has_plain_value(values, TYPES) and not has_plain_value(values, types):
+                return False
         if names & UNKNOWN:
             self.unknown_names.update(raw.keys() - list_name_bits(self._draft).keys())
         if names & FORMAT:
@@ -408,6 +414,11 @@ class PlainInspector:
         self._has_identifiers = True
         name = raw["id" if self._draft == 4 else "$id"]
         return type(name) is not str or PLAIN_URI.fullmatch(name) is not None
+
+    def _is_same_dialect(self, raw: dict[str, Any]) -> bool:
+        """Return whether `$schema` of a subschema names the dialect of the document, and so has no effect."""
+        name = raw["$schema"]
+        return type(name) is str and DRAFTS.get(name) == self._draft
 
     def _is_plain_reference(self, reference: Any) -> bool:
         """Return whether a reference names an object of this document that is no reference; it is inspected, too."""
