@@ -90,9 +90,9 @@ class Inspection:
 
     draft: that of the document. references: resolves its references. is_plain: whether every subschema is certainly
     accepted and satisfiable. undecided: of a document that is plain but for some subschemas, these raw subschemas by
-    their ids. entries: those of them that plain ones, references and the root lead to: the others are inside them, or
-    nothing leads to them. unknown_names, unknown_formats: of both kinds of documents, names that their draft does not
-    define, and formats.
+    their ids, but for those that nothing leads to. entries: those of them that plain ones, references and the root lead
+    to: the others are inside them. unknown_names, unknown_formats: of both kinds of documents, names that their draft
+    does not define, and formats.
 
     Of most documents the draft is known without a resolver, which is made when a reference is followed. Otherwise it is
     made at once, and raises what is wrong with the root.
@@ -201,12 +201,21 @@ class PlainInspector:
         self._followed = 0
         self.undecided: dict[int, dict[str, Any]] = {}
         self._inner: set[int] = set()
-        """Ids of subschemas that are in a container, or apply to the same values as an undecided one or to parts."""
+        """Ids of subschemas inside an undecided one."""
+        self._contained: list[dict[str, Any]] = []
+        """Subschemas in containers, which only references lead to: inspected last."""
+        self._reached_targets: set[int] | None = None
+        """Ids of the targets of references in all that the root leads to, when this has been inspected."""
 
     def inspect(self, document: dict[str, Any]) -> bool:
         """Return whether the document is certainly plain but for the subschemas in `undecided`."""
         self._pending.append(document)
-        while self._pending:
+        while self._pending or self._contained:
+            if not self._pending:
+                if self._reached_targets is None:
+                    self._reached_targets = set(map(id, self._targets.values()))
+                self._pending += [raw for raw in self._contained if id(raw) not in self._inspected]
+                self._contained.clear()
             try:
                 if not self._inspect_pending(document):
                     return False
@@ -219,8 +228,8 @@ class PlainInspector:
 
     def list_entries(self) -> list[dict[str, Any]]:
         """Return the undecided subschemas that plain ones, references and the root lead to."""
-        targets = set(map(id, self._targets.values()))
-        return [raw for number, raw in self.undecided.items() if number not in self._inner or number in targets]
+        reached = set(map(id, self._targets.values())) if self._reached_targets is None else self._reached_targets
+        return [raw for number, raw in self.undecided.items() if number not in self._inner or number in reached]
 
     def judge(self, scan: Scan, document: dict[str, Any]) -> bool:
         """Return whether the parts that a scan has left let the document be plain, as `inspect` would.
@@ -324,9 +333,7 @@ class PlainInspector:
             for name in STRUCTURE:
                 container = raw.get(name)
                 if type(container) is dict:
-                    items = [item for item in container.values() if type(item) is dict]
-                    self._pending += items
-                    self._inner.update(map(id, items))
+                    self._contained += [item for item in container.values() if type(item) is dict]
         return not names & IDENTIFIER or at_root or self._is_harmless(raw)
 
     def _leave_undecided(self, raw: dict[str, Any], names: int, types: int, at_root: bool) -> bool:
@@ -354,10 +361,12 @@ class PlainInspector:
                 return False
             if known not in FORMATS:
                 self.unknown_formats.add(known)
-        parts = [part for _, part in iterate_subschemas(raw, self._draft) if type(part) is dict]
-        self._pending += parts
-        self._inner.update(map(id, parts))
-        self.undecided[id(raw)] = raw
+        for (name, *_), part in iterate_subschemas(raw, self._draft):
+            if type(part) is dict:
+                (self._contained if name in STRUCTURE else self._pending).append(part)
+                self._inner.add(id(part))
+        if self._reached_targets is None:  # Otherwise nothing leads to it, so that it is never read.
+            self.undecided[id(raw)] = raw
         return True
 
     def _is_plain(self, raw: dict[str, Any], names: int, types: int) -> bool:
