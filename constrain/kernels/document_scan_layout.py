@@ -57,7 +57,7 @@ DEFINITION_MAP: Final = 2
 ANY_LIST: Final = 3
 ONE_LIST: Final = 4
 
-B_TYPE: Final = 1        # bits of names, in the order of `document_inspection.PLAIN_KEYWORDS`
+B_TYPE: Final = 1        # bits of names, in the order of `name_summaries.PLAIN_KEYWORDS`
 B_ENUM: Final = 1 << 1
 B_CONST: Final = 1 << 2
 B_MIN_LENGTH: Final = 1 << 3

@@ -146,7 +146,8 @@ def test_any_schema(tmp_path_factory: pytest.TempPathFactory, schema: Any) -> No
 
 def test_what_needs_the_grammar_makes_it() -> None:
     list_stored_masks(TEXT[:5], schema=TREE)
-    assert compile(VOCABULARY, schema=TREE).grammar.rules
+    grammar = compile(VOCABULARY, schema=TREE).grammar
+    assert grammar.rules[grammar.start.name]  # type: ignore[union-attr]
     again = compile(VOCABULARY, schema=TREE)
     assert is_restored(again)
     wanted = compile(Vocabulary.bytes(), schema=TREE, limits=Limits(nesting=99)).matcher().shortest_completion()

@@ -12,9 +12,19 @@ from typing import NamedTuple
 
 from .charset import ALL, CharSet, charset_of, contains_point, intersect_charsets, unite_charsets
 from .regex_program import Search
-from .regex_tree import Alternation, Anchor, Concatenation, Lookaround, OneOf, Repetition, Term, walk_terms
+from .regex_tree import (
+    Alternation,
+    Anchor,
+    Concatenation,
+    Lookaround,
+    OneOf,
+    Repetition,
+    Term,
+    contains_type,
+    walk_terms,
+)
 
-__all__ = ["Interval", "SplitPattern", "has_lookarounds", "split_pattern", "remove_anchors"]
+__all__ = ["Interval", "SplitPattern", "has_lookarounds", "remove_anchors", "split_anchored", "split_pattern"]
 
 Interval = tuple[int, "int | None"]
 """Least and greatest number of characters; None if unbounded."""
@@ -41,7 +51,7 @@ class SplitPattern(NamedTuple):
 
 def has_lookarounds(term: Term) -> bool:
     """Return whether a tree contains lookarounds."""
-    return any(isinstance(item, Lookaround) for item in walk_terms(term))
+    return contains_type(term, (Lookaround,))
 
 
 def split_pattern(term: Term, search: Search) -> SplitPattern:
@@ -49,7 +59,11 @@ def split_pattern(term: Term, search: Search) -> SplitPattern:
 
     Everything other than conditions and lengths remains in the body, which may be the entire pattern.
     """
-    bare = remove_anchors(term, search)
+    return split_anchored(term, remove_anchors(term, search), search)
+
+
+def split_anchored(term: Term, bare: Term | None, search: Search) -> SplitPattern:
+    """Split a pattern of which `remove_anchors` has returned `bare`."""
     if isinstance(bare, Repetition) and isinstance(bare.term, OneOf):
         return SplitPattern(Repetition(bare.term, 0, None), "full", (), bare.low, bare.high)
     if bare is not None or not has_lookarounds(term):
@@ -87,7 +101,7 @@ def remove_anchors(term: Term, search: Search) -> Term | None:
     elif search == "search":
         parts.append(anything)
     tree = parts[0] if len(parts) == 1 else Concatenation(tuple(parts))
-    return None if any(isinstance(item, (Anchor, Lookaround)) for item in walk_terms(tree)) else tree
+    return None if contains_type(tree, (Anchor, Lookaround)) else tree
 
 
 def flatten_term(term: Term) -> list[Term]:

@@ -68,12 +68,12 @@ def compile_program(term: Term, *, search: Search, max_positions: int) -> RegexP
     chains: list[list[int]] = []
     while stack:
         task = stack.pop()
-        if isinstance(task, int):
+        if isinstance(task, OneOf):  # as most
+            code.append(sets.setdefault(task.charset, len(sets)))
+        elif isinstance(task, int):
             addresses[task] = len(code)
         elif isinstance(task, tuple):
             code.append(task)
-        elif isinstance(task, OneOf):
-            code.append(sets.setdefault(task.charset, len(sets)))
         elif isinstance(task, Anchor):
             code.append(task.kind)
         elif isinstance(task, Lookaround):
@@ -102,13 +102,15 @@ def expanded_length(term: Term) -> int:
     work = [(term, 1)]
     while work:
         item, times = work.pop()
-        if isinstance(item, Repetition):
+        if item.__class__ is OneOf:  # as most
+            total += times
+        elif isinstance(item, Repetition):
             work.append((item.term, times * max(item.low, item.high or 0, 1)))
         elif isinstance(item, (OneOf, Anchor, Lookaround)):
             total += times
         else:
             total += times if isinstance(item, Alternation) else 0  # So that empty options are not free.
-            work.extend((part, times) for part in subterms(item))
+            work += [(part, times) for part in subterms(item)]
     return total
 
 

@@ -10,7 +10,7 @@ from .charset import CharSet
 
 __all__ = [
     "Alternation", "Anchor", "AnchorKind", "Concatenation", "Direction", "EMPTY", "Lookaround", "OneOf", "Repetition",
-    "Term", "repeat_term", "subterms", "walk_terms",
+    "Term", "contains_type", "repeat_term", "subterms", "walk_terms",
 ]  # fmt: skip
 
 AnchorKind = Literal["begin", "line_begin", "end", "line_end", "last_line_end"]
@@ -106,6 +106,26 @@ def walk_terms(term: Term) -> Iterator[Term]:
         item = work.pop()
         yield item
         work.extend(subterms(item))
+
+
+def contains_type(term: Term, kinds: tuple[type, ...]) -> bool:
+    """Return whether a term or one of its subterms is of some classes, of which OneOf is none.
+
+    Trees of large patterns have thousands of terms, so their classes are compared, the most frequent ones first.
+    """
+    work = [term]
+    while work:
+        item = work.pop()
+        kind = item.__class__
+        if kind is OneOf:
+            continue
+        if isinstance(item, kinds):
+            return True
+        if kind is Repetition:
+            work.append(item.term)  # type: ignore[union-attr]
+        else:
+            work += subterms(item)
+    return False
 
 
 Term = Union[OneOf, Anchor, Lookaround, Concatenation, Alternation, Repetition]

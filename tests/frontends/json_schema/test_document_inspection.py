@@ -16,8 +16,9 @@ from constrain.frontends.json_schema.algebra.shape_algebra import ShapeAlgebra
 from constrain.frontends.json_schema.core import subschema_table
 from constrain.frontends.json_schema.core.subschema_table import PlainSubschema, Subschema, SubschemaTable
 from constrain.frontends.json_schema.emission.reachability import check_reachable
-from constrain.frontends.json_schema.reading.document_inspection import PLAIN_KEYWORDS, Inspection, inspect_document
+from constrain.frontends.json_schema.reading.document_inspection import Inspection, inspect_document
 from constrain.frontends.json_schema.reading.keywords import KEYWORDS
+from constrain.frontends.json_schema.reading.name_summaries import PLAIN_KEYWORDS
 from constrain.frontends.json_schema.reading.schema_parser import SchemaParser
 from constrain.frontends.json_schema.reports.schema_warnings import list_schema_warnings
 from constrain.frontends.json_schema.reports.suspicious_keywords import (
@@ -48,7 +49,7 @@ def check_by_algebra(schema: Any) -> None:
     algebra = ShapeAlgebra(parser, Style(), LIMITS)
     for node in list(parser.nodes):
         assert node is None or algebra.is_satisfiable((node.number,)), node.pointer
-    check_reachable(algebra, parser.root)
+    check_reachable(algebra, (parser.root,))
 
 
 def assert_sound(schema: Any) -> bool:

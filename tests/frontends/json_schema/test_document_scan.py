@@ -14,13 +14,10 @@ from constrain import Limits, Style
 from constrain.base.json_documents import LoadedDocument
 from constrain.base.work import work_budget
 from constrain.frontends.json_schema.core.static_types import TYPE_BITS
-from constrain.frontends.json_schema.reading import document_inspection
-from constrain.frontends.json_schema.reading.document_inspection import (
-    PLAIN_KEYWORDS,
-    Inspection,
-    PlainInspector,
-    scan_text,
-)
+from constrain.frontends.json_schema.reading import document_inspection, name_summaries
+from constrain.frontends.json_schema.reading.document_inspection import Inspection, PlainInspector
+from constrain.frontends.json_schema.reading.name_summaries import PLAIN_KEYWORDS
+from constrain.frontends.json_schema.reading.text_scan import scan_text
 from constrain.kernels import document_scan_layout as layout
 from tests.schema_strategies import schemas
 
@@ -140,9 +137,9 @@ def test_the_layout_has_the_bits_of_the_inspection() -> None:
              "patternProperties": "PATTERNS"}  # fmt: skip
     for name in PLAIN_KEYWORDS:
         short = names.get(name, name.upper())
-        assert getattr(layout, f"B_{short}") == getattr(document_inspection, short)
+        assert getattr(layout, f"B_{short}") == getattr(name_summaries, short)
     for short in ("OTHER", "IDENTIFIER", "CONTAINER", "UNKNOWN", "DIALECT", "ASSERTIONS", "HOLDERS"):
-        assert getattr(layout, f"B_{short}") == getattr(document_inspection, short)
+        assert getattr(layout, f"B_{short}") == getattr(name_summaries, short)
     for name in ("null", "boolean", "number", "string", "integer"):
         assert getattr(layout, f"IS_{name.upper()}") == TYPE_BITS[name]
     assert layout.MOST_OPTIONS == document_inspection.MOST_OPTIONS

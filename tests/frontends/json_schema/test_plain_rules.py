@@ -45,7 +45,7 @@ def emit_all(schema: Any, style: Style) -> list[Node] | None:
     algebra = ShapeAlgebra(parser, style, Limits())
     if not algebra.is_satisfiable(parser.root):
         return None
-    rules = LazyRules(SchemaEmitter(algebra, style, check_reachable(algebra, parser.root)), False)
+    rules = LazyRules(SchemaEmitter(algebra, style, check_reachable(algebra, (parser.root,))), False)
     pending: list[Any] = [Rule((parser.root, 0))]
     seen, emitted = set(), list[Node]()
     while pending and len(emitted) < 60:

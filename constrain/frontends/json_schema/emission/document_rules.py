@@ -39,7 +39,9 @@ from ..core.static_types import INTEGER, TYPE_BITS, TYPES
 from ..core.subschema_table import PlainSubschema
 from ..core.whitespace import Spacing, spacing_at, surround_root
 from ..objects.object_members import MAKE_PROPERTY, NONE
-from ..reading.document_inspection import (
+from ..reading.document_inspection import Inspection
+from ..reading.keywords import Keyword
+from ..reading.name_summaries import (
     ANY_OF,
     ARRAY_BITS,
     ASSERTIONS,
@@ -49,11 +51,9 @@ from ..reading.document_inspection import (
     ONE_OF,
     OTHER,
     TYPE,
-    Inspection,
     NameSummary,
     summaries_of_draft,
 )
-from ..reading.keywords import Keyword
 from ..reading.plain_values import read_types
 from ..reading.schema_parser import PLAIN, SchemaParser, parse_document
 from ..reading.schema_references import ReferenceTarget
@@ -95,10 +95,14 @@ class DocumentRules(ValueEmitter, CodedRules):
     """The rules of the Grammar of a plain document, emitted on demand and cached; iterating yields the emitted ones.
 
     It is for styles that do not indent. Where the interface of emitters asks for sets, it takes ids of raw subschemas,
-    and scalar types as negative numbers.
+    and scalar types as negative numbers. `algebra` and `reachable` are those that have decided the undecided subschemas
+    of the document, if there are any.
     """
 
-    def __init__(self, document: dict[str, Any], inspection: Inspection, style: Style, limits: Limits) -> None:
+    def __init__(
+        self, document: dict[str, Any], inspection: Inspection, style: Style, limits: Limits,
+        algebra: ShapeAlgebra | None = None, reachable: set[SchemaSet] | None = None,
+    ) -> None:  # fmt: skip
         self.style, self.limits = style, limits
         self._document, self._inspection = document, inspection  # the document is kept, so ids stay valid
         self._draft = inspection.draft
@@ -109,22 +113,32 @@ class DocumentRules(ValueEmitter, CodedRules):
         self._parts = _find_style_parts(self._draft, style, limits)
         self.first_leaves = self._parts.first_leaves
         self._nodes: dict[Hashable, Node] = {}
+        self._undecided = inspection.undecided
+        if algebra is not None:
+            self._adopt(_DocumentEmitter(algebra, style, reachable or set()))
 
     def start(self) -> Node | None:
-        """Return the node of the root if it is an array or an object; None if the SchemaEmitter has to emit it."""
+        """Return the node of the root if it has arrays or objects; None if the SchemaEmitter has to emit it at once."""
         raw, pointer = self._document, ""
-        if "$ref" in raw:
+        if "$ref" in raw and id(raw) not in self._undecided:
             target = self._follow(raw["$ref"])
             raw, pointer = target.raw, target.pointer
         bits, rows = self._summaries[tuple(raw)][:2]
         if not rows:
             return surround_root(ANY_VALUE, self.style)
+        if id(raw) in self._undecided:
+            bits |= OTHER
         place = _Place(raw, FOLLOWED, (pointer,), bits)
-        if not place.has_brackets():
+        if not place.has_brackets() and not self._undecided:
             return None
         self._places[ROOT_NUMBER] = self._places[id(raw)] = place
         self._named[id(raw)] = ROOT
-        return self._parts.start
+        return self._parts.start if place.has_brackets() or self._may_have_brackets(ROOT_NUMBER) else None
+
+    def _may_have_brackets(self, number: int) -> bool:
+        """Return whether a subschema that the SchemaEmitter emits has arrays or objects."""
+        shape = self.emitter.algebra.normalise(self._parse(number))
+        return bool(shape.arrays or shape.objects or shape.enums)
 
     # ---- the mapping -------------------------------------------------------------------------------------------
 
@@ -249,13 +263,16 @@ class DocumentRules(ValueEmitter, CodedRules):
         """Return the node of a subschema as the value of a member: of scalar types in place, all others as a rule."""
         if type(raw) is not dict:
             return ANY_VALUE
-        if "$ref" in raw:  # In later drafts it is the only keyword.
+        undecided = self._undecided
+        if "$ref" in raw and id(raw) not in undecided:  # In later drafts it is the only keyword.
             target = self._follow(raw["$ref"])
             raw, parent, names = target.raw, FOLLOWED, (target.pointer,)
         summary = self._summaries[tuple(raw)]
         rows = summary.rows
         if not rows:
             return ANY_VALUE
+        if undecided and id(raw) in undecided:
+            return self.rule_of(raw, parent, names, summary)
         if summary.may_be_types and (summary.is_type or not any(map(self._asserts, rows, repeat(raw)))):
             types = _read_types(raw["type"]) if "type" in raw else BRACKETS
             if not types & BRACKETS:
@@ -285,7 +302,8 @@ class DocumentRules(ValueEmitter, CodedRules):
                 key = (summary.asserted, *values)
         rule = self._named.get(key)
         if rule is None:
-            self._places[number] = _Place(raw, parent, names, summary.bits)
+            bits = summary.bits | OTHER if number in self._undecided else summary.bits
+            self._places[number] = _Place(raw, parent, names, bits)
             rule = self._named[key] = Rule(number)
         return rule
 
@@ -297,9 +315,14 @@ class DocumentRules(ValueEmitter, CodedRules):
         found: _DocumentEmitter | None = self.__dict__.get("_emitter")
         if found is None:
             parser = parse_document(self._document, self._inspection, None, self.style, self.limits)
-            made = _DocumentEmitter(ShapeAlgebra(parser, self.style, self.limits), self.style, set())
-            made.parser, made.document_rules = parser, proxy(self)  # no cycle: only the collector would free it
-            found = self.__dict__.setdefault("_emitter", made)  # one for all threads: its rules have numbers
+            found = self._adopt(_DocumentEmitter(ShapeAlgebra(parser, self.style, self.limits), self.style, set()))
+        return found
+
+    def _adopt(self, made: _DocumentEmitter) -> _DocumentEmitter:
+        """Return the emitter of these rules: the given one if there is none yet."""
+        made.parser = cast(SchemaParser, made.algebra.table)
+        made.document_rules = proxy(self)  # no cycle: only the collector would free it
+        found: _DocumentEmitter = self.__dict__.setdefault("_emitter", made)  # one for all threads: rules have numbers
         return found
 
     def _parse(self, number: int) -> SchemaSet:

@@ -6,6 +6,8 @@ when they are emitted.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..algebra.fast_checks import find_children
 from ..algebra.shape_algebra import ShapeAlgebra
 from ..arrays import array_items
@@ -15,12 +17,18 @@ from ..objects import object_derivatives
 __all__ = ["check_reachable"]
 
 
-def check_reachable(algebra: ShapeAlgebra, root: SchemaSet) -> set[SchemaSet]:
-    """Return all sets that a value of the root can have inside. Raise what is unsupported in any of them."""
-    seen: set[SchemaSet] = {root}
-    worklist = [root]
+def check_reachable(algebra: ShapeAlgebra, roots: Iterable[SchemaSet]) -> set[SchemaSet]:
+    """Return all sets that a value of the roots can have inside. Raise what is unsupported in any of them.
+
+    What is inside a plain subschema (`reading.document_inspection`) is not traversed.
+    """
+    worklist = list(dict.fromkeys(roots))
+    seen: set[SchemaSet] = set(worklist)
     while worklist:
         schemas = worklist.pop()
+        node = algebra.nodes[schemas[0]] if len(schemas) == 1 and schemas[0] > 0 else None
+        if node is not None and node.is_plain:
+            continue
         children = find_children(schemas, algebra.nodes)
         if children is None:
             children = _list_children(schemas, algebra)

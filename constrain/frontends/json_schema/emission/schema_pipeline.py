@@ -20,6 +20,7 @@ from ..reading.document_inspection import Inspection, inspect_document
 from ..reading.schema_parser import parse_document
 from .document_rules import DocumentRules
 from .emitter import LazyRules, SchemaEmitter
+from .mixed_documents import emit_mixed_document
 from .reachability import check_reachable
 from .unsatisfiable_core import explain_unsatisfiable
 
@@ -47,7 +48,7 @@ def to_grammar(
     """
     loaded = schema if isinstance(schema, LoadedDocument) else LoadedDocument.of(schema, limits)
     inspection = inspect_document(loaded, registry, style, limits)
-    plain = emit_plain_document(loaded, inspection, style, limits) if inspection.is_plain else None
+    plain = emit_plain_document(loaded, inspection, style, limits)
     if plain is not None:
         return plain
     deep = loaded.nests_deeper(DEEP_DOCUMENT)
@@ -58,9 +59,15 @@ def to_grammar(
 
 
 def emit_plain_document(loaded: LoadedDocument, inspection: Inspection, style: Style, limits: Limits) -> Grammar | None:
-    """Return the Grammar of a plain document whose root is an array or an object; None for any other."""
+    """Return the Grammar of a document that is plain, or plain but for some subschemas that are certainly accepted and
+    satisfiable, and whose root is an array or an object, or one of these subschemas; None for any other.
+    """
+    if not inspection.is_plain and not inspection.undecided:
+        return None
     if isinstance(style.whitespace, int) or loaded.nests_deeper(DEEP_DOCUMENT):
         return None
+    if inspection.undecided:
+        return emit_mixed_document(loaded, inspection, style, limits)
     rules = DocumentRules(loaded.value, inspection, style, limits)
     start = rules.start()
     return None if start is None else Grammar(start, rules)
@@ -77,7 +84,7 @@ def _compile(
         if not inspection.is_plain:
             if not algebra.is_satisfiable(parser.root):
                 raise explain_unsatisfiable(loaded.value, registry, style, limits)
-            reachable = check_reachable(algebra, parser.root)
+            reachable = check_reachable(algebra, (parser.root,))
     except CircularSchema as signal:
         raise algebra.circular(signal) from None
     emitter = SchemaEmitter(algebra, style, reachable)

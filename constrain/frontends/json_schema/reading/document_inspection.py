@@ -5,59 +5,70 @@ subschema has a value, so the parser need not read a subschema before a value of
 incomplete. Anything that they do not cover, such as a keyword with a value that it does not allow, is left to the
 parser and the algebra, which say what is wrong. Names that the draft does not define are collected on the way.
 
+Many documents are plain but for a few subschemas, such as one `allOf`. These are *undecided*: if the algebra finds each
+of them to be accepted and satisfiable, all of the document is, and the plain ones need not be read
+(`emission.mixed_documents`).
+
 A plain subschema has finite values if none of its mandatory parts (required keys, items of a non-empty array) contains
-itself. Parts are nested, so only a reference can do that; `_is_founded` looks for cycles of mandatory references.
+itself. Parts are nested, so only a reference can do that; `_is_founded` looks for cycles of mandatory references, of
+which all references inside an undecided subschema are taken to be.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping, Set
-from functools import cache, reduce
-from operator import or_
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from types import MappingProxyType
+from typing import Any
 
 from ....base.errors import ConstrainError
 from ....base.json_documents import LoadedDocument, References, parse_json
 from ....base.options import Limits, Style
-from ....base.work import active_budget, spend_work
-from ....kernels.document_scan_layout import (
-    A_FORMAT,
-    A_PATTERN,
-    AN_IDENTIFIER,
-    F_W,
-    MOST_FRAMES,
-    R_HEADER,
-    S_W,
-    UNKNOWN_NAME,
-    result_length,
-)
-from ....kernels.entry_points import scan_document
+from ....base.work import spend_work
+from ....kernels.document_scan_layout import A_FORMAT, A_PATTERN, AN_IDENTIFIER, S_W, UNKNOWN_NAME
 from ..core.dialects import DIALECTS, NEWEST
 from ..core.json_values import NUMBER
 from ..core.keyword_values import MOST_COUNT
 from ..core.static_types import INTEGER, TYPE_BITS, TYPES
 from ..strings.formats import FORMATS
 from ..strings.schema_patterns import MOST_SMALL_POSITIONS, check_pattern, read_pattern
-from .keywords import STRUCTURE, Keyword, keywords_of_draft, list_annotations
+from .keywords import STRUCTURE, iterate_subschemas
+from .name_summaries import (
+    ANY_OF,
+    ARRAY_BITS,
+    ASSERTIONS,
+    BOUND_BITS,
+    CHOICE_BITS,
+    CONST,
+    CONTAINER,
+    DIALECT,
+    ENUM,
+    FORMAT,
+    HOLDERS,
+    IDENTIFIER,
+    OBJECT_BITS,
+    ONE_OF,
+    OTHER,
+    PATTERN,
+    PATTERNS,
+    REFERENCE,
+    TEXT_BITS,
+    TYPE,
+    TYPED_OBJECT,
+    UNKNOWN,
+    list_name_bits,
+    summaries_of_draft,
+)
 from .plain_values import has_plain_value, is_plain_interval, is_unicode, read_types
-from .scanned_names import build_name_table
 from .schema_references import PLAIN_URI, ReferenceResolver
+from .text_scan import UNITS, Scan, scan_text
 
-__all__ = ["IDENTIFIERS", "Inspection", "inspect_document", "summaries_of_draft"]
+__all__ = ["IDENTIFIERS", "Inspection", "PlainInspector", "inspect_document"]
 
 IDENTIFIERS = frozenset(("$id", "id", "$schema"))
 """Names that may open another scope."""
 
-UNITS = 24
-"""Units of work for a subschema: to inspect it now, and to read it later."""
 UNITS_AT_ONCE = 1024
 """Units of work after which they are charged."""
-MOST_SUMMARIES, MOST_NAMES, MOST_CHARACTERS = 2_048, 8, 128
-"""Lists of names of subschemas whose summaries are kept, and the most names and characters of one."""
 MOST_VALUES = 1_000
 """Values of an enum up to which it is plain: longer ones are charged when the schema is compiled."""
 MOST_OPTIONS = 8
@@ -66,54 +77,38 @@ SMALL_STATES = 1 + (1 << MOST_SMALL_POSITIONS)
 """States that the automaton of a small pattern, and its complement, cannot exceed."""
 MOST_REFERENCES = 24
 """Longest chain of mandatory references that is followed."""
+DYNAMIC_REFERENCES = frozenset(("$dynamicRef", "$recursiveRef"))
 
-PLAIN_KEYWORDS = (
-    "type", "enum", "const", "minLength", "maxLength", "pattern", "format", "minimum", "maximum", "items", "minItems",
-    "maxItems", "properties", "required", "additionalProperties", "$ref", "anyOf", "oneOf", "patternProperties",
-)  # fmt: skip
-(
-    TYPE, ENUM, CONST, MIN_LENGTH, MAX_LENGTH, PATTERN, FORMAT, MINIMUM, MAXIMUM, ITEMS, MIN_ITEMS, MAX_ITEMS,
-    PROPERTIES, REQUIRED, ADDITIONAL, REFERENCE, ANY_OF, ONE_OF, PATTERNS,
-) = (1 << position for position in range(len(PLAIN_KEYWORDS)))  # fmt: skip
-ASSERTIONS = (1 << len(PLAIN_KEYWORDS)) - 1
-OTHER, IDENTIFIER, CONTAINER, UNKNOWN, DIALECT = (1 << len(PLAIN_KEYWORDS) + position for position in range(5))
-"""Bits of names: another keyword that asserts something, an identifier, a container of schemas, an unknown name, and
-`$schema`."""
-TEXT_BITS = MIN_LENGTH | MAX_LENGTH | PATTERN | FORMAT
-BOUND_BITS = MINIMUM | MAXIMUM
-ARRAY_BITS = ITEMS | MIN_ITEMS | MAX_ITEMS
-OBJECT_BITS = PROPERTIES | REQUIRED | ADDITIONAL
-TYPED_OBJECT = TYPE | OBJECT_BITS
 NO_PROPERTIES: dict[str, Any] = {}
 SEQUENCES = (list, tuple)
-HOLDERS = ITEMS | PROPERTIES | ADDITIONAL | PATTERNS | ANY_OF | ONE_OF
-"""Keywords that hold subschemas."""
-TYPES_ALONE = frozenset(("type", "minLength", "maxLength", "format"))
-"""`type`, and keywords of which some values assert nothing."""
 MAPS, PARTS = frozenset(("properties", *STRUCTURE)), frozenset(("items", "additionalProperties"))
 """Names of maps of subschemas, and of one subschema, that references go through."""
-CHOICE_BITS = REFERENCE | ANY_OF | ONE_OF | ENUM | CONST
 
 
 class Inspection:
     """What one pass over a document shows.
 
     draft: that of the document. references: resolves its references. is_plain: whether every subschema is certainly
-    accepted and satisfiable. unknown_names, unknown_formats: of a plain document, names that its draft does not define,
-    and formats.
+    accepted and satisfiable. undecided: of a document that is plain but for some subschemas, these raw subschemas by
+    their ids, but for those that nothing leads to. entries: those of them that plain ones, references and the root lead
+    to: the others are inside them. unknown_names, unknown_formats: of both kinds of documents, names that their draft
+    does not define, and formats.
 
     Of most documents the draft is known without a resolver, which is made when a reference is followed. Otherwise it is
     made at once, and raises what is wrong with the root.
     """
 
     __slots__ = (
-        "_document", "_limits", "_references", "_registry", "draft", "is_plain", "unknown_formats", "unknown_names",
+        "_document", "_limits", "_references", "_registry", "draft", "entries", "is_plain", "undecided",
+        "unknown_formats", "unknown_names",
     )  # fmt: skip
 
     def __init__(self, document: Any, registry: Mapping[str, Any] | None, limits: Limits) -> None:
         self._document, self._registry, self._limits = document, registry, limits
         self._references: ReferenceResolver | None = None
         self.is_plain = False
+        self.undecided: Mapping[int, dict[str, Any]] = NONE_UNDECIDED
+        self.entries: list[dict[str, Any]] = []
         self.unknown_names: Set[str] = NOTHING
         self.unknown_formats: Set[str] = NOTHING
         has_base = type(registry) is References and registry.base_uri
@@ -128,6 +123,10 @@ class Inspection:
             found = self._references = ReferenceResolver(self._document, self._registry, self._limits)
         return found
 
+    def give_up(self) -> None:
+        """Forget the undecided subschemas: one of them was refused, or is not satisfiable."""
+        self.undecided, self.entries = NONE_UNDECIDED, []
+
     @property
     def may_be_plain(self) -> bool:
         """Whether the rules of this file apply: to one document with all keywords of its draft."""
@@ -138,6 +137,7 @@ class Inspection:
 
 
 NOTHING: Set[str] = frozenset()
+NONE_UNDECIDED: Mapping[int, dict[str, Any]] = MappingProxyType({})
 
 
 def _find_draft(document: Any) -> int | None:
@@ -176,127 +176,11 @@ def inspect_document(
         else:
             inspector = PlainInspector(found, style, limits)
             if (scan is not None and inspector.judge(scan, loaded.value)) or inspector.inspect(loaded.value):
-                found.is_plain = True
+                found.is_plain = not inspector.undecided
+                found.undecided, found.entries = inspector.undecided, inspector.list_entries()
                 found.unknown_names, found.unknown_formats = inspector.unknown_names, inspector.unknown_formats
     loaded.inspections.append(((registry, style, limits), found))
     return found
-
-
-class Scan(NamedTuple):
-    """What a scan of the text of a document found that is plain apart from some parts.
-
-    source: the text, or its bytes if these are not one for each character. spans: three numbers for each part (see
-    `kernels.document_scan_layout`). units: the work that it stands for.
-    """
-
-    source: str | bytes
-    spans: list[int]
-    units: int
-    has_identifiers: bool
-
-    def list_names(self) -> set[str]:
-        """Return the unknown names, if the spans are nothing else."""
-        source = self.source
-        parts = [source[begin:end] for begin, end in zip(self.spans[1::S_W], self.spans[2::S_W])]
-        return {part if type(part) is str else part.decode() for part in parts}  # type: ignore[union-attr]
-
-
-def scan_text(text: str, draft: int) -> Scan | None:
-    """Scan the text of a document. Return None if it is not plain, or if reading it takes more work than is left."""
-    try:
-        octets = text.encode()
-    except UnicodeEncodeError:
-        return None
-    length = result_length(len(octets))
-    try:
-        result = _scratch.pop()
-    except IndexError:
-        result = array("q")
-    if len(result) < length:
-        result = array("q", bytes(8 * length))
-    is_plain = scan_document(octets, *_name_table_of_draft(draft), result)
-    subschemas, values, count, has_identifiers = result[:R_HEADER]
-    spans = result[FIRST_SPAN : FIRST_SPAN + S_W * count].tolist() if is_plain and count else []
-    if len(_scratch) < MOST_SCRATCH and length <= MOST_SCRATCH_LENGTH:
-        _scratch.append(result)
-    if not is_plain:
-        return None
-    budget, units = active_budget(), UNITS * subschemas + 2 * values
-    if budget is not None and budget.spent + units > budget.limit:
-        return None  # The inspection says what takes too much.
-    return Scan(text if len(octets) == len(text) else octets, spans, units, bool(has_identifiers))
-
-
-FIRST_SPAN = R_HEADER + MOST_FRAMES * F_W
-MOST_SCRATCH, MOST_SCRATCH_LENGTH = 4, 1 << 16
-"""Arrays that are kept for the next scans, which take one each, and the greatest length of one."""
-_scratch: list[array[int]] = []
-
-
-@cache
-def list_name_bits(draft: int) -> dict[str, int]:
-    """Return the bit of each name that a draft defines; 0 for an annotation."""
-    bits = dict.fromkeys(list_annotations(), 0) | dict.fromkeys(STRUCTURE, CONTAINER)
-    bits |= dict.fromkeys(keywords_of_draft(draft), OTHER)
-    bits |= {name: 1 << number for number, name in enumerate(PLAIN_KEYWORDS) if name in bits}
-    bits |= {"$schema": DIALECT, "id" if draft == 4 else "$id": IDENTIFIER}
-    if draft > 4:
-        del bits["id"]
-    return bits
-
-
-@cache
-def _name_table_of_draft(draft: int) -> tuple[bytes, NDArray[np.int64]]:
-    """Return the names of a draft as a scan reads them."""
-    return build_name_table(list_name_bits(draft), TYPE_BITS, draft <= 7, MOST_COUNT)
-
-
-class NameSummary(NamedTuple):
-    """What the names of one subschema say.
-
-    bits: theirs. rows: of those that assert something, in their order. may_be_types: whether `type` may be all that is
-    asserted, since some values of the others assert nothing. is_type: whether it is. asserted: the names of the rows.
-    """
-
-    bits: int
-    rows: tuple[Keyword, ...]
-    may_be_types: bool
-    is_type: bool
-    asserted: tuple[str, ...]
-
-
-class _NameBits(dict[str, int]):
-    """The bits of names, UNKNOWN for one that the draft does not define."""
-
-    def __missing__(self, name: str) -> int:
-        return UNKNOWN
-
-
-class NameSummaries(dict[tuple[str, ...], NameSummary]):
-    """The summary of the names of a subschema of one draft. Most subschemas of all documents have a few lists of names.
-
-    Kept are MOST_SUMMARIES of at most MOST_NAMES names of MOST_CHARACTERS characters.
-    """
-
-    def __init__(self, draft: int) -> None:
-        self._bits, self._rows = _NameBits(list_name_bits(draft)), keywords_of_draft(draft)
-
-    def __missing__(self, names: tuple[str, ...]) -> NameSummary:
-        bits = reduce(or_, map(self._bits.__getitem__, names), 0)
-        asserted = tuple(filter(self._rows.__contains__, names))
-        rows = tuple(map(self._rows.__getitem__, asserted))
-        summary = NameSummary(bits, rows, TYPES_ALONE.issuperset(asserted), asserted == ("type",), asserted)
-        if len(names) <= MOST_NAMES and len("".join(names)) <= MOST_CHARACTERS:
-            if len(self) >= MOST_SUMMARIES:
-                self.clear()
-            self[names] = summary
-        return summary
-
-
-@cache
-def summaries_of_draft(draft: int) -> NameSummaries:
-    """Return the summaries of the names of a draft, which all documents share."""
-    return NameSummaries(draft)
 
 
 class PlainInspector:
@@ -315,11 +199,23 @@ class PlainInspector:
         self._charged = 0  # subschemas whose work has been charged
         self._targets: dict[str, Any] = {}
         self._followed = 0
+        self.undecided: dict[int, dict[str, Any]] = {}
+        self._inner: set[int] = set()
+        """Ids of subschemas inside an undecided one."""
+        self._contained: list[dict[str, Any]] = []
+        """Subschemas in containers, which only references lead to: inspected last."""
+        self._reached_targets: set[int] | None = None
+        """Ids of the targets of references in all that the root leads to, when this has been inspected."""
 
     def inspect(self, document: dict[str, Any]) -> bool:
-        """Return whether the document is certainly plain."""
+        """Return whether the document is certainly plain but for the subschemas in `undecided`."""
         self._pending.append(document)
-        while self._pending:
+        while self._pending or self._contained:
+            if not self._pending:
+                if self._reached_targets is None:
+                    self._reached_targets = set(map(id, self._targets.values()))
+                self._pending += [raw for raw in self._contained if id(raw) not in self._inspected]
+                self._contained.clear()
             try:
                 if not self._inspect_pending(document):
                     return False
@@ -329,6 +225,11 @@ class PlainInspector:
             if self._targets:
                 self._pending += [raw for raw in self._targets.values() if id(raw) not in self._inspected]
         return not self._targets or (not self._has_identifiers and self._is_founded())
+
+    def list_entries(self) -> list[dict[str, Any]]:
+        """Return the undecided subschemas that plain ones, references and the root lead to."""
+        reached = set(map(id, self._targets.values())) if self._reached_targets is None else self._reached_targets
+        return [raw for number, raw in self.undecided.items() if number not in self._inner or number in reached]
 
     def judge(self, scan: Scan, document: dict[str, Any]) -> bool:
         """Return whether the parts that a scan has left let the document be plain, as `inspect` would.
@@ -399,7 +300,7 @@ class PlainInspector:
                 return False
             inspected.add(id(raw))
             names = summaries[tuple(raw)][0]
-            types = TYPES
+            types, before = TYPES, len(pending)
             if names & TYPE:
                 kind = raw["type"]
                 types = TYPE_BITS.get(kind, 0) if type(kind) is str else read_types(kind)
@@ -413,7 +314,9 @@ class PlainInspector:
                 is_plain = names <= ASSERTIONS or self._is_usual(raw, names, raw is document)
                 is_plain = is_plain and (not names & ASSERTIONS or self._is_plain(raw, names & ASSERTIONS, types))
             if not is_plain:
-                return False
+                del pending[before:]
+                if not self._leave_undecided(raw, names, types, raw is document):
+                    return False
             if len(inspected) > most:
                 spend_work(UNITS * (len(inspected) - self._charged), READING)
                 self._charged = len(inspected)
@@ -422,7 +325,7 @@ class PlainInspector:
 
     def _is_usual(self, raw: dict[str, Any], names: int, at_root: bool) -> bool:
         """Return whether names that are no plain keywords have no effect: containers, identifiers, unknown names."""
-        if names & OTHER or (names & DIALECT and not at_root):
+        if names & OTHER or (names & DIALECT and not at_root and not self._is_same_dialect(raw)):
             return False
         if names & UNKNOWN:
             self.unknown_names.update(raw.keys() - list_name_bits(self._draft).keys())
@@ -430,8 +333,41 @@ class PlainInspector:
             for name in STRUCTURE:
                 container = raw.get(name)
                 if type(container) is dict:
-                    self._pending += [item for item in container.values() if type(item) is dict]
+                    self._contained += [item for item in container.values() if type(item) is dict]
         return not names & IDENTIFIER or at_root or self._is_harmless(raw)
+
+    def _leave_undecided(self, raw: dict[str, Any], names: int, types: int, at_root: bool) -> bool:
+        """Return whether a subschema may be left to the algebra; the subschemas inside are inspected, too.
+
+        Only in the simplest scope: its references and identifiers have to be plain. Not if no value that it lists has
+        one of its types, which the algebra would find out.
+        """
+        if not at_root and (
+            (names & DIALECT and not self._is_same_dialect(raw)) or (names & IDENTIFIER and not self._is_harmless(raw))
+        ):
+            return False
+        if not DYNAMIC_REFERENCES.isdisjoint(raw):
+            return False
+        if names & REFERENCE and (self._draft <= 7 or not self._is_plain_reference(raw["$ref"])):
+            return False
+        if names & ENUM and type(values := raw["enum"]) is list and len(values) <= MOST_VALUES:
+            if has_plain_value(values, TYPES) and not has_plain_value(values, types):
+                return False
+        if names & UNKNOWN:
+            self.unknown_names.update(raw.keys() - list_name_bits(self._draft).keys())
+        if names & FORMAT:
+            known = raw["format"]
+            if type(known) is not str:
+                return False
+            if known not in FORMATS:
+                self.unknown_formats.add(known)
+        for (name, *_), part in iterate_subschemas(raw, self._draft):
+            if type(part) is dict:
+                (self._contained if name in STRUCTURE else self._pending).append(part)
+                self._inner.add(id(part))
+        if self._reached_targets is None:  # Otherwise nothing leads to it, so that it is never read.
+            self.undecided[id(raw)] = raw
+        return True
 
     def _is_plain(self, raw: dict[str, Any], names: int, types: int) -> bool:
         """Return whether a subschema is plain if its parts are, which are pending then.
@@ -487,6 +423,11 @@ class PlainInspector:
         self._has_identifiers = True
         name = raw["id" if self._draft == 4 else "$id"]
         return type(name) is not str or PLAIN_URI.fullmatch(name) is not None
+
+    def _is_same_dialect(self, raw: dict[str, Any]) -> bool:
+        """Return whether `$schema` of a subschema names the dialect of the document, and so has no effect."""
+        name = raw["$schema"]
+        return type(name) is str and DRAFTS.get(name) == self._draft
 
     def _is_plain_reference(self, reference: Any) -> bool:
         """Return whether a reference names an object of this document that is no reference; it is inspected, too."""
@@ -561,18 +502,19 @@ class PlainInspector:
     def _is_founded(self) -> bool:
         """Return whether no reference is a mandatory part of its own target."""
         founded: set[str] = set()
+        return all(self._is_reference_founded(reference, (), founded) for reference in self._targets)
 
-        def follow(reference: str, path: tuple[str, ...]) -> bool:
-            if reference not in founded:
-                if reference in path or len(path) > MOST_REFERENCES:
-                    return False
-                path = (*path, reference)
-                if not all(follow(other, path) for other in self._list_mandatory_references(reference)):
-                    return False
-                founded.add(reference)
-            return True
-
-        return all(follow(reference, ()) for reference in self._targets)
+    def _is_reference_founded(self, reference: str, path: tuple[str, ...], founded: set[str]) -> bool:
+        """Return whether a reference leads to no cycle. path: those that lead to it. founded: known to lead to none."""
+        if reference not in founded:
+            if reference in path or len(path) > MOST_REFERENCES:
+                return False
+            path = (*path, reference)
+            others = self._list_mandatory_references(reference)
+            if not all(self._is_reference_founded(other, path, founded) for other in others):
+                return False
+            founded.add(reference)
+        return True
 
     def _list_mandatory_references(self, reference: str) -> list[str]:
         """Return the references that a value of the target of a reference may have to follow."""
@@ -581,6 +523,9 @@ class PlainInspector:
         while pending:
             part = pending.pop()
             if type(part) is not dict:
+                continue
+            if id(part) in self.undecided:
+                found += self._list_references(part)
                 continue
             if "$ref" in part:
                 found.append(part["$ref"])
@@ -591,11 +536,30 @@ class PlainInspector:
             pending += part.get("oneOf", ())
             if part.get("minItems"):
                 pending.append(part.get("items"))
-            self._followed += 1
-            if self._followed > UNITS_AT_ONCE:
-                spend_work(self._followed, READING)
-                self._followed = 0
+            self._count_followed()
         return found
+
+    def _list_references(self, part: dict[str, Any]) -> list[str]:
+        """Return all references of a document that occur inside an undecided subschema."""
+        found: list[str] = []
+        pending: list[Any] = [part]
+        while pending:
+            value = pending.pop()
+            if type(value) is dict:
+                reference = value.get("$ref")
+                if type(reference) is str and reference in self._targets:  # others are inside constants
+                    found.append(reference)
+                pending += value.values()
+            elif type(value) is list:
+                pending += value
+            self._count_followed()
+        return found
+
+    def _count_followed(self) -> None:
+        self._followed += 1
+        if self._followed > UNITS_AT_ONCE:
+            spend_work(self._followed, READING)
+            self._followed = 0
 
 
 READING = "the reading of a schema"

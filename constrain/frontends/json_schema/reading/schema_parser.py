@@ -11,11 +11,11 @@ to whatever first reads them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Set
 from typing import Any
 
 from ....base.errors import SchemaError
-from ....base.json_documents import kind_of
+from ....base.json_documents import kind_of, pointer_token
 from ....base.options import Limits, Style
 from ....base.weak_calls import call_weakly
 from ....base.work import spend_work
@@ -25,11 +25,12 @@ from ..core.keyword_context import SKIP, KeywordContext, SubschemaParser
 from ..core.schema_sets import ANY, NEVER, SchemaSet
 from ..core.static_types import TYPE_BITS
 from ..core.subschema_table import PlainSubschema, Subschema
-from .document_inspection import IDENTIFIERS, Inspection, summaries_of_draft
+from .document_inspection import IDENTIFIERS, Inspection
 from .keywords import Keyword, keywords_of_dialect
+from .name_summaries import summaries_of_draft
 from .schema_references import ReferenceResolver, ReferenceTarget
 
-__all__ = ["UnsharedSchemaParser", "SchemaParser", "parse_document"]
+__all__ = ["MixedSchemaParser", "UnsharedSchemaParser", "SchemaParser", "parse_document"]
 
 
 NODE = 16
@@ -262,6 +263,50 @@ class PlainSchemaParser(SchemaParser):
     def _parse_plain(self, node: PlainSubschema) -> dict[str, Any]:
         keywords, scope, _, _ = node.source
         return self._parse_keywords(node, keywords, scope)
+
+
+class MixedSchemaParser(PlainSchemaParser):
+    """A SchemaParser of a document that is plain but for some undecided subschemas, all of which are parsed at once.
+
+    Raise what is wrong with them.
+    """
+
+    def __init__(self, document: Any, inspection: Inspection, style: Style, limits: Limits) -> None:
+        self._undecided, self._entries = inspection.undecided, inspection.entries
+        super().__init__(document, None, style, limits, inspection.references)
+
+    def _start(self, document: Any) -> None:
+        super()._start(document)
+        places = find_pointers(document, {id(raw) for raw in self._entries})
+        self.entries = [self.parse_subschema(raw, self.references.main, places[id(raw)]) for raw in self._entries]
+        """The sets of the undecided subschemas that plain ones, references and the root lead to."""
+        self.read()
+
+    def _parse_new(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
+        parser = SchemaParser if id(raw) in self._undecided else PlainSchemaParser
+        return parser._parse_new(self, raw, scope, pointer)
+
+
+def find_pointers(document: Any, numbers: Set[int]) -> dict[int, str]:
+    """Return the JSON pointers of the values of a document with the given ids."""
+    found: dict[int, str] = {}
+    pending: list[tuple[Any, Any]] = [(document, None)]  # a value, and its link: that of the value around, and a name
+    while pending and len(found) < len(numbers):
+        value, link = pending.pop()
+        if id(value) in numbers:
+            found.setdefault(id(value), _write_pointer(link))
+        items = value.items() if value.__class__ is dict else enumerate(value)
+        pending += [(part, (link, name)) for name, part in items if part.__class__ is dict or part.__class__ is list]
+    return found
+
+
+def _write_pointer(link: Any) -> str:
+    """Return the JSON pointer of the names of a link."""
+    names: list[str | int] = []
+    while link is not None:
+        link, name = link
+        names.append(name)
+    return "".join([f"/{pointer_token(name)}" for name in reversed(names)])
 
 
 def parse_document(

@@ -36,9 +36,11 @@ def list_schema_warnings(
 def make_plain_grammar(
     loaded: LoadedDocument, registry: Mapping[str, Any] | None, style: Style, limits: Limits
 ) -> Grammar | None:
-    """Return the Grammar of a plain document about which there is no warning; None if that is not certain."""
+    """Return what `emit_plain_document` does, of a document about which there is no warning; None if that is not
+    certain.
+    """
     inspection = inspect_document(loaded, registry, style, limits)
-    if not inspection.is_plain or may_be_suspicious(loaded.value, inspection):
+    if may_be_suspicious(loaded.value, inspection):
         return None
     return emit_plain_document(loaded, inspection, style, limits)
 

@@ -13,7 +13,7 @@ from ....base.errors import ConstrainError, LimitError, RegexError, SchemaError,
 from ....base.options import Limits
 from ....base.work import memoize_work
 from ...regex.charset import list_ranges
-from ...regex.pattern_parts import SplitPattern, remove_anchors, split_pattern
+from ...regex.pattern_parts import SplitPattern, remove_anchors, split_anchored
 from ...regex.regex_dfa import build_dfa, build_split_dfa
 from ...regex.regex_parser import parse_pattern
 from ...regex.regex_program import expanded_length
@@ -44,8 +44,8 @@ class SchemaPattern(NamedTuple):
 def read_pattern(pattern: str) -> SchemaPattern:
     """Parse a pattern. Raise RegexError, UnsupportedError or LimitError with the position in the pattern."""
     term = parse_pattern(pattern, dialect="ecma", flags="", nesting=Limits().nesting)
-    split = split_pattern(term, "search")
     bare = remove_anchors(term, "search")
+    split = split_anchored(term, bare, "search")
     if bare is None:
         return SchemaPattern(term, split, (split.low, split.high) if split.counted else None, False, False)
     if isinstance(bare, Repetition) and isinstance(bare.term, OneOf) and _has_match(bare.term):
