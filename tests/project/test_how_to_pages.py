@@ -8,8 +8,8 @@ from tests.page_reader import page, runs
 
 PAGES = [
     "decide-among-answers.md", "index.md", "start.md", "theory.md", "stream-answers.md", "think-first.md",
-    "use-masks.md", "use-notebooks.md",
-    "use-pydantic.md", "write-a-grammar.md", "write-sql.md",
+    "use-masks.md", "use-notebooks.md", "use-pydantic.md", "write-a-grammar.md",
+    pytest.param("write-sql.md", marks=pytest.mark.slow),
 ]  # fmt: skip
 
 
