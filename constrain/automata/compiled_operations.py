@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.work import spend_work
+from ..base.work import UNLIMITED, active_budget, spend_work
 from ..kernels import pattern_layout
 from ..kernels.automata_layout import (
     CLASS_PARTS,
@@ -188,18 +188,20 @@ def repeat_record(record: Record, low: int, high: int | None, max_states: int) -
 def determinise_program(program: Record, items: int, max_states: int) -> tuple[int, Record, Record]:
     """Return the status of a subset construction over the program of a pattern, its output, and its scratch.
 
-    program: see `kernels.pattern_layout`. items: its instructions that read a character. The caller charges for it, and
-    minimises the output.
+    program: see `kernels.pattern_layout`. items: its instructions that read a character. It ends when the active budget
+    would be spent. The caller charges for it, and minimises the output.
     """
     states, words, width = 16 + 2 * items, 1 + items // pattern_layout.BITS, int(program[pattern_layout.CLASSES])
     estimate = HEADER_W + 2 * int(program[pattern_layout.RANGES]) + states * (width + 1)
     fixed = 3 * len(program) + (width + items) * (words + 1) + 4 * len(program)
     scratches: list[Record] = []
+    budget = active_budget()
+    most_units = UNLIMITED if budget is None else max(budget.limit - budget.spent, 0)
 
     def attempt(output: Record) -> int:
         scratches[:] = [np.empty(fixed + states * (2 * words + 9) * (1 + len(output) // estimate), np.int32)]
         scratches[0][pattern_layout.ITEMS] = items
-        return determinise_pattern(program, output, scratches[0], max_states)
+        return determinise_pattern(program, output, scratches[0], max_states, most_units)
 
     status, output = _enlarge(estimate, attempt)
     return status, output, scratches[0]

@@ -98,7 +98,9 @@ concatenate_automata: Callable[[Array, Array, Array, Array, int], int] = find_fu
 repeat_automaton: Callable[[Array, Array, Array, int, int, int], int] = find_function(
     "automaton_subsets.repeat_automaton"
 )
-determinise_pattern: Callable[[Array, Array, Array, int], int] = find_function("pattern_automata.determinise_pattern")
+determinise_pattern: Callable[[Array, Array, Array, int, int], int] = find_function(
+    "pattern_automata.determinise_pattern"
+)
 explore_digits: Callable[[Array, Array, Array, int], int] = find_function(
     "digit_tables.explore_digits"
 )  # int32, int32, int64

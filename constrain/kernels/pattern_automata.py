@@ -13,7 +13,7 @@ from numba import types
 
 from . import automata_layout as automaton
 from .automata_records import READ, WRITE, accepting_of, bounds_of, delta_of, find_table_size, mix
-from .context_views import at
+from .context_views import at, lowest_bit
 from .jit.compilation import entry, inlined, kernel
 
 from .pattern_layout import (  # isort: skip
@@ -169,11 +169,12 @@ def simplify_set(sets: Any, made: Any, rest: Any, words: Any) -> Any:
     return 0
 
 
-@entry([types.int64(READ, WRITE, WRITE, types.int64)])
-def determinise_pattern(program: Any, output: Any, scratch: Any, most: Any) -> Any:
+@entry([types.int64(READ, WRITE, WRITE, types.int64, types.int64)])
+def determinise_pattern(program: Any, output: Any, scratch: Any, most: Any, most_units: Any) -> Any:
     """Write the record of the texts that match a program, not minimised, to `output`.
 
-    most: limit of the states. Return 0, NO_SPACE or TOO_MANY_STATES; the header of the scratch is set, and of that of
+    most: limit of the states. most_units: units of work after which it ends, too. Return 0, NO_SPACE or
+    TOO_MANY_STATES; the header of the scratch is set, and of that of
     the record the number of expanded states. ITEMS must be set.
     """
     p, out, w, length = program.ctypes.data, output.ctypes.data, scratch.ctypes.data, len(scratch)
@@ -232,9 +233,11 @@ def determinise_pattern(program: Any, output: Any, scratch: Any, most: Any) -> A
                 made = count * words
                 for i in range(words):
                     states[made + i] = 0
-                for item in range(n_items):
-                    if readings[reading + (1 + item) // BITS] >> (1 + item) % BITS & 1:
-                        step_item(p, w, known_at, stack_at, item, states_at + 4 * made)
+                for i in range(words):
+                    bits = readings[reading + i] & 0xFFFFFFFF
+                    while bits:
+                        step_item(p, w, known_at, stack_at, BITS * i + lowest_bit(bits) - 1, states_at + 4 * made)
+                        bits &= bits - 1
                 simplify_set(states, made, rest, words)
                 is_empty = True
                 for i in range(words):
@@ -250,7 +253,9 @@ def determinise_pattern(program: Any, output: Any, scratch: Any, most: Any) -> A
                     return NO_SPACE
             delta[k * classes + c] = targets[found]
         k += 1
-        if count > most or head[VISITS] + head[STEPPED] > STEPS_PER_STATE * most:
+        steps = head[VISITS] + head[STEPPED]
+        units = head[REACHES] + steps + n_readings + k * (2 + classes // 3)
+        if count > most or steps > STEPS_PER_STATE * most or units > most_units:
             record[automaton.STATES], head[READINGS] = k, n_readings
             return TOO_MANY_STATES
     record[automaton.STATES], head[READINGS] = count, n_readings

@@ -110,3 +110,15 @@ def test_many_sets_are_left_to_python() -> None:
             parse_pattern(pattern, dialect="ecma", flags="", nesting=100), search="full", max_positions=20_000
         )
         assert (build_compiled(program, 20_000) is None) == (count > 31)
+
+
+def test_the_kernel_ends_when_the_work_is_spent() -> None:
+    """A pattern of many states is refused as soon as the budget is spent, without making all of them."""
+    program = compile_program(
+        parse_pattern("(?:a|b)*a(?:a|b){12}", dialect="ecma", flags="", nesting=100),
+        search="full",
+        max_positions=20_000,
+    )
+    with use_budget(WorkBudget(1_000)) as budget, pytest.raises(LimitError):
+        build_compiled(program, 20_000)
+    assert 1_000 < budget.spent < 1_200

@@ -182,7 +182,8 @@ def needs_number_rule(cases: tuple[NumberCase, ...], style: Style) -> bool:
 @memoize_work(maxsize=2048)
 def number_case_dfa(case: NumberCase, style: Style, max_states: int) -> Dfa:
     """Return the spellings of the numbers of a case in plain style, of PLAIN_INTEGERS in any."""
-    style = replace(style, numbers="plain")
+    if style.numbers != "plain":  # checking the options of a new Style takes a part of the time of most automata
+        style = replace(style, numbers="plain")
     if case.values is not None:
         parts = [number_automata.constant_dfa(value, style) for value in case.values]
         dfa = Dfa.union_of(parts, max_states=max_states)
