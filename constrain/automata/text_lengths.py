@@ -69,22 +69,25 @@ def enumerate_texts(table: Table) -> Iterator[str]:
         return
     successors = [tuple({t for t in row if t >= 0}) for row in table.rows]
     spans = list(zip(table.bounds, [*table.bounds[1:], LAST], table.classes))
+    arcs = [[(start, end, t) for start, end, index in spans if (t := row[index]) >= 0] for row in table.rows]
     # exactly[d]: the states from which some text of exactly d characters is accepted.
     exactly: list[set[int]] = [{state for state, accepts in enumerate(table.accepting) if accepts}]
     units = 1 + sum(map(len, successors)) // 8
     while exactly[-1]:
         spend_work(units, "the texts of a pattern")
         if 0 in exactly[-1]:
-            yield from _texts(table.rows, spans, exactly)
+            yield from _texts(arcs, exactly)
         exactly.append({state for state, targets in enumerate(successors) if not exactly[-1].isdisjoint(targets)})
 
 
-def _texts(rows: Sequence[Sequence[int]], spans: list[tuple[int, int, int]], exactly: list[set[int]]) -> Iterator[str]:
-    """Yield all texts of exactly `len(exactly) - 1` characters, ordered by code points."""
+def _texts(arcs: list[list[tuple[int, int, int]]], exactly: list[set[int]]) -> Iterator[str]:
+    """Yield all texts of exactly `len(exactly) - 1` characters, ordered by code points.
+
+    arcs: of each state, the ranges of code points that lead to a state, and this state.
+    """
 
     def characters(state: int, left: int) -> Iterator[tuple[int, int]]:
-        for start, end, index in spans:
-            target = rows[state][index]
+        for start, end, target in arcs[state]:
             if target in exactly[left - 1]:
                 for point in range(start, end):
                     yield point, target
