@@ -248,6 +248,12 @@ class Dfa:
             return cap
         return text_lengths.count_texts(self.table, cap)
 
+    def list_texts(self, most: int) -> list[str] | None:
+        """Return all texts, ordered as by `enumerate`, if they are at most `most`; None otherwise."""
+        if self.is_empty:
+            return []
+        return None if self.count(most + 1) > most else text_lengths.list_texts(self.table)
+
     def enumerate(self, cap: int) -> list[str]:
         """Return the first `cap` texts, ordered by length and then by code points."""
         return list(islice(text_lengths.enumerate_texts(self.table), cap))

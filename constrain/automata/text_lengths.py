@@ -13,6 +13,7 @@ __all__ = [
     "enumerate_texts",
     "is_extensible",
     "leads_beyond",
+    "list_texts",
     "find_shortest_text",
 ]
 
@@ -63,28 +64,62 @@ def count_texts(table: Table, cap: int) -> int:
     return total[0]
 
 
+def list_texts(table: Table) -> list[str]:
+    """Return all texts of a finite language, not empty and of few texts, ordered by length and then by code points.
+
+    It is charged as `enumerate_texts`.
+    """
+    arcs, successors = _list_arcs(table), _list_successors(table)
+    texts: list[str] = []
+    pending = [(0, "")]
+    while pending:
+        state, text = pending.pop()
+        if table.accepting[state]:
+            texts.append(text)
+        pending += [(target, text + chr(point)) for first, end, target in arcs[state] for point in range(first, end)]
+    texts.sort(key=lambda text: (len(text), text))
+    spend_work((1 + sum(map(len, successors)) // 8) * (1 + len(texts[-1])), TEXTS)
+    return texts
+
+
+TEXTS = "the texts of a pattern"
+"""Name of the construction, for messages of the work budget."""
+
+
+def _list_successors(table: Table) -> list[tuple[int, ...]]:
+    """Return the states that each state leads to."""
+    return [tuple({target for target in row if target >= 0}) for row in table.rows]
+
+
+def _list_arcs(table: Table) -> list[list[tuple[int, int, int]]]:
+    """Return, for each state, the ranges of code points that lead to a state, without their ends, and this state."""
+    spans = list(zip(table.bounds, [*table.bounds[1:], LAST], table.classes))
+    return [[(first, end, t) for first, end, index in spans if (t := row[index]) >= 0] for row in table.rows]
+
+
 def enumerate_texts(table: Table) -> Iterator[str]:
     """Yield all texts, ordered by length and then by code points; endless if the language is infinite."""
     if not table.rows:
         return
-    successors = [tuple({t for t in row if t >= 0}) for row in table.rows]
-    spans = list(zip(table.bounds, [*table.bounds[1:], LAST], table.classes))
+    arcs, successors = _list_arcs(table), _list_successors(table)
     # exactly[d]: the states from which some text of exactly d characters is accepted.
     exactly: list[set[int]] = [{state for state, accepts in enumerate(table.accepting) if accepts}]
     units = 1 + sum(map(len, successors)) // 8
     while exactly[-1]:
-        spend_work(units, "the texts of a pattern")
+        spend_work(units, TEXTS)
         if 0 in exactly[-1]:
-            yield from _texts(table.rows, spans, exactly)
+            yield from _texts(arcs, exactly)
         exactly.append({state for state, targets in enumerate(successors) if not exactly[-1].isdisjoint(targets)})
 
 
-def _texts(rows: Sequence[Sequence[int]], spans: list[tuple[int, int, int]], exactly: list[set[int]]) -> Iterator[str]:
-    """Yield all texts of exactly `len(exactly) - 1` characters, ordered by code points."""
+def _texts(arcs: list[list[tuple[int, int, int]]], exactly: list[set[int]]) -> Iterator[str]:
+    """Yield all texts of exactly `len(exactly) - 1` characters, ordered by code points.
+
+    arcs: of each state, the ranges of code points that lead to a state, and this state.
+    """
 
     def characters(state: int, left: int) -> Iterator[tuple[int, int]]:
-        for start, end, index in spans:
-            target = rows[state][index]
+        for start, end, target in arcs[state]:
             if target in exactly[left - 1]:
                 for point in range(start, end):
                     yield point, target

@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 from constrain.automata import text_lengths
 from constrain.automata.dfa import LAST, Dfa, Table
 from constrain.base.errors import LimitError
+from constrain.base.work import work_budget
 from tests.grammar_strategies import ALPHABET, dfas, tables, words_up_to
 
 WORDS = words_up_to(4)
@@ -170,6 +171,22 @@ def test_from_strings(words: list[str]) -> None:
     dfa = Dfa.from_strings(words)
     assert dfa.enumerate(100) == sorted(set(words), key=lambda w: (len(w), w))
     assert dfa == Dfa.union_of([Dfa.from_strings([word]) for word in words]) == Dfa.from_table(dfa.table)
+
+
+@given(dfa=dfas(), most=st.integers(0, 12))
+def test_list_texts(dfa: Dfa, most: int) -> None:
+    """All texts are listed if they are few, with the work of enumerating them."""
+    expected = dfa.enumerate(most + 1)
+    spent = []
+    for method in (dfa.list_texts, dfa.enumerate):
+        with work_budget(1 << 30) as budget:
+            found = method(most)
+            spent.append(budget.spent)
+    if len(expected) > most:
+        assert dfa.list_texts(most) is None
+    else:
+        assert dfa.list_texts(most) == expected == found
+        assert spent[0] == spent[1]
 
 
 @given(st.lists(st.tuples(st.integers(0, LAST - 1), st.integers(0, 3000)), max_size=5))

@@ -50,7 +50,7 @@ SUBSCHEMAS = st.recursive(LEAVES, plain_schemas, max_leaves=6)
 DOCUMENTS = st.builds(
     lambda root, definitions: {**root, "$defs": definitions} if type(root) is dict else root,
     SUBSCHEMAS,
-    st.fixed_dictionaries({"a": SUBSCHEMAS.filter(lambda one: type(one) is dict and "$ref" not in one), "b": LEAVES}),
+    st.fixed_dictionaries({"a": SUBSCHEMAS.filter(lambda one: type(one) is dict), "b": LEAVES}),
 )
 
 

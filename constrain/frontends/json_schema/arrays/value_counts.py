@@ -416,4 +416,5 @@ def _list_texts(case: StringCase, algebra: SchemaAlgebra) -> tuple[str, ...] | N
         return None
     if low or high is not None:
         dfa = dfa.with_length(low, high, max_states=algebra.limits.dfa_states)
-    return tuple(dfa.enumerate(MOST_VALUES)) if dfa.count(MOST_VALUES + 1) <= MOST_VALUES else None
+    texts = dfa.list_texts(MOST_VALUES)
+    return None if texts is None else tuple(texts)

@@ -280,9 +280,12 @@ class DocumentRules(ValueEmitter, CodedRules):
         return self.rule_of(raw, parent, names, summary)
 
     def _follow(self, reference: str) -> ReferenceTarget:
-        """Return the target of a reference, which is no reference."""
+        """Return the target of a reference, or of the reference that it is, and so on: no cycle is founded."""
         references = self._inspection.references
-        return references.resolve(reference, references.main, "")
+        target = references.resolve(reference, references.main, "")
+        while "$ref" in target.raw and id(target.raw) not in self._undecided:
+            target = references.resolve(target.raw["$ref"], references.main, "")
+        return target
 
     def _asserts(self, row: Keyword, raw: dict[str, Any]) -> bool:
         """Return whether a keyword of text, if it is one, asserts something."""

@@ -130,11 +130,10 @@ def list_fresh_names(lang: Language, most: int, declared: set[str], languages: L
     nested = languages.nested(lang)
     if isinstance(nested, NestedTexts) and nested.is_endless():
         return None
-    dfa = languages.dfa(lang)
-    bound = most + len(declared)
-    if dfa.count(bound + 1) > bound:
+    texts = languages.dfa(lang).list_texts(most + len(declared))
+    if texts is None:
         return None
-    names = [name for name in dfa.enumerate(bound) if name not in declared]
+    names = [name for name in texts if name not in declared]
     return names if len(names) <= most else None
 
 

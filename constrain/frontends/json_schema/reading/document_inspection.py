@@ -430,7 +430,7 @@ class PlainInspector:
         return type(name) is str and DRAFTS.get(name) == self._draft
 
     def _is_plain_reference(self, reference: Any) -> bool:
-        """Return whether a reference names an object of this document that is no reference; it is inspected, too."""
+        """Return whether a reference names an object of this document, which is inspected, too."""
         if type(reference) is not str or reference[:1] != "#":
             return False
         if reference not in self._targets:
@@ -439,8 +439,7 @@ class PlainInspector:
                 target = references.resolve(reference, references.main, "")
             except ConstrainError:  # The parser raises it with its place.
                 return False
-            is_plain = type(target.raw) is dict and "$ref" not in target.raw
-            if not is_plain or target.scope is not references.main:
+            if type(target.raw) is not dict or target.scope is not references.main:
                 return False
             self._targets[reference] = target.raw
         return True
