@@ -31,9 +31,6 @@ append_number_leaf: Callable[[int, int, int, int], int] = find_function("number_
 write_number_transitions: Callable[[int, int, Array], int] = find_function(
     "number_leaves.write_number_transitions"
 )  # int32
-write_run_tokens: Callable[[int, Array, Array, Array, Array, Array, Array], int] = find_function(
-    "number_rows.write_run_tokens"
-)  # uint8, uint8, int32, int32, int32, int32
 
 # ---- a position of a Matcher, or many
 mask_at: Callable[[int, int, int], int] = find_function("matcher_calls.mask_at")
@@ -71,6 +68,9 @@ write_dfa_block: Callable[[Array, Array, Array], int] = find_function("dfa_block
 build_trie: Callable[[int, Array], int] = find_function("trie.build_trie")  # int32
 find_unexpanded: Callable[[int, int], int] = find_function("trie.find_unexpanded")
 make_row: Callable[[int, int], int] = find_function("trie.make_row")
+write_run_tokens: Callable[[int, Array, Array, Array, Array, Array, Array], int] = find_function(
+    "number_rows.write_run_tokens"
+)  # uint8, uint8, int32, int32, int32, int32
 hash_row: Callable[[int, int], int] = find_function("row_hashes.hash_row")
 make_suffix_trie: Callable[[int, int, int, int], int] = find_function("trie.make_suffix_trie")
 order_by_length: Callable[[int, int, int], int] = find_function("trie.order_by_length")

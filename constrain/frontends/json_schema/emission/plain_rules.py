@@ -7,7 +7,6 @@ once, and their code, too (`program.shared_code`).
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from ....base.options import Limits, Style
@@ -154,14 +153,8 @@ def is_list_of_texts(raw: dict[str, Any]) -> bool:
 
 def emit_texts(texts: tuple[str, ...], style: Style, limits: Limits) -> Node:
     """Return listed texts."""
-    constants, nodes = emit_strings((StringCase(texts),), _make_languages(limits), style)
+    constants, nodes = emit_strings((StringCase(texts),), LanguageCache(limits, _refuse, _refuse), style)
     return choice_of([*emit_constants(constants), *nodes])
-
-
-@lru_cache(64)
-def _make_languages(limits: Limits) -> LanguageCache:
-    """Return the languages of values that are in no schema in particular."""
-    return LanguageCache(limits, _refuse, _refuse)
 
 
 class _SharedEmitter(ValueEmitter):
@@ -169,7 +162,7 @@ class _SharedEmitter(ValueEmitter):
 
     def __init__(self, style: Style, limits: Limits, item: Node) -> None:
         self.style, self.limits, self.item = style, limits, item
-        self.languages = _make_languages(limits)
+        self.languages = LanguageCache(limits, _refuse, _refuse)
 
     def value(self, schemas: SchemaSet, depth: int) -> Node:
         return self.item
