@@ -227,8 +227,17 @@ def test_guesses_rise_with_what_is_left(least: float, left: int) -> None:
 def test_a_line_never_rises() -> None:
     x = np.array([0.0, 2.0, 5.0])
     assert fit_line(x, -3 - 0.5 * x) == pytest.approx((-3.0, -0.5))
-    assert fit_line(x, x) == pytest.approx((7 / 3, 0.0))
+    assert fit_line(x, x - 9) == pytest.approx((-9 + math.log(np.exp(x).mean()), 0.0))
     assert fit_line(x[:1], x[:1] - 2) == (-2.0, 0.0)
+
+
+@given(st.lists(st.tuples(st.floats(0, 40), st.floats(-30, 0)), min_size=1, max_size=9))
+def test_a_line_is_raised_to_the_mean_of_values(points: list[tuple[float, float]]) -> None:
+    """Not to the mean of their logs, which is below it: values are expectations."""
+    x, logs = np.array([(0.0, -20.0), *points]).T
+    start, slope = fit_line(x, logs)
+    assert slope <= 0
+    assert np.exp(logs - (start + slope * x)).mean() <= 1 + 1e-9
 
 
 def test_a_line_begins_at_one_until_a_text_could_end() -> None:
@@ -290,36 +299,29 @@ def value_by_definition(one: VisitedPrefix, table: ValueTable, shifts: dict[int,
 def value_of_slots(
     table: ValueTable, visited: VisitedPrefixes, line: tuple[float, float], left: int
 ) -> dict[int, float]:
-    """A guess, and the mean departures from it of coarse state, its pace, state and slot, drawn towards 0 by half a
-    text."""
+    """Log of a guess times the mean ratios to it of coarse state, its pace, state and slot, each drawn towards 1 by
+    half a text."""
     texts, numbers = visited.listed, table.numbers
 
     def near(one: VisitedPrefix) -> float:
         return value_backups.BASE + math.exp(-abs(one.left - left) / value_backups.REACH)
 
     found: dict[int, float] = {}
-    departures: dict[int, float] = {}
-    guesses = {slot: float(guess_logs(line, numbers.least[[slot // PACES]].astype(float), left)[0])
-               for slot in table.slots.tolist()}  # fmt: skip
-    for slot, guess in guesses.items():
+    means: dict[int, float] = {}
+    for slot in table.slots.tolist():
+        found[slot] = float(guess_logs(line, numbers.least[[slot // PACES]].astype(float), left)[0])
         alike = [x for x in texts if x.slot == slot]
         if alike:
-            mean = sum(near(x) * value_by_definition(x, table, {}, left) for x in alike) / sum(map(near, alike))
-            dead = min(6 * math.log(0.5 / (len(alike) + 0.5)), -3.0)
-            departures[slot] = math.log(mean) - guess if mean > 1e-199 else dead
-    for slot, guess in guesses.items():
-        found[slot] = guess
-    remaining = dict(departures)
+            means[slot] = sum(near(x) * value_by_definition(x, table, {}, left) for x in alike) / sum(map(near, alike))
     for group in (lambda slot: numbers.coarse_of(slot // PACES),
                   lambda slot: (numbers.coarse_of(slot // PACES), slot % PACES), lambda slot: slot // PACES,
                   lambda slot: slot):  # fmt: skip
-        effects: dict[Any, list[float]] = {}
+        ratios: dict[Any, list[float]] = {}
         for x in texts:
-            effects.setdefault(group(x.slot), []).append(remaining[x.slot])
-        common = {key: sum(values) / (len(values) + 0.5) for key, values in effects.items()}
+            ratios.setdefault(group(x.slot), []).append(means[x.slot] / math.exp(found[x.slot]))
         for slot in found:
-            found[slot] += common.get(group(slot), 0.0)
-        remaining = {slot: value - common[group(slot)] for slot, value in remaining.items()}
+            seen = ratios.get(group(slot), [])
+            found[slot] += math.log((sum(seen) + 0.5) / (len(seen) + 0.5))
     return found
 
 
@@ -343,7 +345,7 @@ def test_backups_are_the_equation(visited: VisitedPrefixes) -> None:
         tiny = math.exp(SMALLEST)
         new = math.log((sum(x.value or 0.0 for x in alike) + tiny) / (sum(bases) + tiny))
         code = one.slot // PACES * prior.size + one.token
-        wanted = len(alike) * min(max(new, -8.0), 8.0) / (len(alike) + 1.0)
+        wanted = math.log((len(alike) * math.exp(min(max(new, -8.0), 8.0)) + 1.0) / (len(alike) + 1.0))
         assert table.pair_logs[table.pairs == code].tolist() == pytest.approx([wanted])
     again = back_up(visited, prior, table, passes=1)
     shifts = dict(zip(table.pairs.tolist(), table.pair_logs.tolist()))

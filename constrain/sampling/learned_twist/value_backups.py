@@ -5,8 +5,8 @@ With p the model's next-token distribution after u, over all allowed tokens, and
     V(u, l) = p(end | u) + sum over tokens a of p(a | u) v(ua, l - 1),        v(., 0) = 0
 
 where v(ua, l) is V(ua, l) if ua was visited, and else the value of its slot, shifted by what its last token adds. The
-values of slots with l tokens left are means of V(u, l) over the visited texts in each of them, drawn towards those of
-wider classes (`_average`). So one pass from l = 1
+values of slots with l tokens left are arithmetic means of V(u, l) over the visited texts in each of them, drawn towards
+those of wider classes (`_average`). So one pass from l = 1
 upwards solves the equation: every row counts in full, not only the token that was drawn, and for every number of
 tokens left, not only for the one that it was fetched with. What last tokens add is learned from pass to pass.
 """
@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .value_table import HORIZONS, PACES, SMALLEST, ValueTable, count_horizons, fit_line, guess_logs
+from .value_table import HORIZONS, MOST_RATIO, PACES, SMALLEST, ValueTable, count_horizons, fit_line, guess_logs
 from .visited_prefixes import VisitedPrefix, VisitedPrefixes
 
 __all__ = ["MOST_SHIFT", "back_up", "measure_gap"]
@@ -31,7 +31,7 @@ Ints = NDArray[np.int64]
 FIRST_PASSES = 3
 """Passes of the first backup of a table; later ones have one."""
 SHRINK = 0.5
-"""Texts without a departure that are added to every mean of departures."""
+"""Texts as good as the prior that are added to every mean of ratios to it."""
 REACH, BASE = 8.0, 0.05
 """A text that had k tokens more or fewer left than is asked about has the weight BASE + exp(-k / REACH) in the mean of
 its slot: early in a text, a model is not where it will be late."""
@@ -40,11 +40,6 @@ PAIR_SHRINK, MOST_SHIFT = 1.0, 8.0
 PRIOR = 4.0
 """Most texts that values from earlier calls count for."""
 TINY = math.exp(SMALLEST)
-DEAD = -460.0
-"""Log-mean below which no text seen could be completed."""
-CAUTION, LEAST_DOUBT = 6.0, 3.0
-"""n texts none of which could be completed lower the guess by (SHRINK / (n + SHRINK)) ** CAUTION, LEAST_DOUBT nats at
-least: that none could does not say that none can."""
 
 
 @dataclass(frozen=True)
@@ -234,22 +229,23 @@ def _merge_edges(layout: _Layout, classes: _Classes, table: ValueTable) -> tuple
 def _average(
     classes: _Classes, new: Floats, means: Floats, prior: ValueTable, line: tuple[float, float], left: int
 ) -> Floats:
-    """Return the values of slots: what `guess_logs` says of each, plus the mean departures from it of its coarse state,
-    of its pace there, of its state, and of itself. new, means: number of this call's texts, and mean of their V.
+    """Return the values of slots: what `guess_logs` says of each, times the mean ratios to it of its coarse state, of
+    its pace there, of its state, and of itself. new, means: number of this call's texts, and mean of their V.
+
+    Means are arithmetic, those of ratios with a gamma prior of mean 1 and shape SHRINK: a value is an expectation, of
+    which rare texts may be the larger part. A few texts that could not be completed say little about the next one, and
+    a value that is too low costs more than one that is too high: such texts are seldom drawn, and weigh much.
     """
     old = _earlier_values(classes, prior, left)
     counts = new + classes.earlier
-    sums = new * means + classes.earlier * old
-    guess = guess_logs(line, classes.least, left)
-    logs = np.log(np.maximum(sums, TINY) / np.maximum(counts, SHRINK))
-    doubt = CAUTION * np.log(SHRINK / (counts + SHRINK))
-    departures = np.where(logs > DEAD, logs - guess, np.minimum(doubt, -LEAST_DOUBT))
-    estimate = guess
+    logs = np.log(np.maximum(new * means + classes.earlier * old, TINY) / np.maximum(counts, SHRINK))
+    estimate = guess_logs(line, classes.least, left)
     for groups in classes.groups:
-        weights = np.bincount(groups, counts)
-        common = (np.bincount(groups, counts * departures) / (weights + SHRINK))[groups]
-        estimate, departures = estimate + common, departures - common
-    estimate = estimate + counts * departures / (counts + SHRINK)
+        ratios = np.exp(np.minimum(logs - estimate, MOST_RATIO))
+        common = (np.bincount(groups, counts * ratios) + SHRINK) / (np.bincount(groups, counts) + SHRINK)
+        estimate = estimate + np.log(common)[groups]
+    ratios = np.exp(np.minimum(logs - estimate, -SMALLEST))
+    estimate = estimate + np.log((counts * ratios + SHRINK) / (counts + SHRINK))
     return np.where((new == 0) & (classes.earlier > 0), old, np.exp(np.clip(estimate, SMALLEST, 0.0)))
 
 
@@ -294,9 +290,8 @@ def _learn_pairs(layout: _Layout, classes: _Classes, found: _Pass, prior: ValueT
     counts = np.bincount(place, minlength=len(codes)).astype(np.float64)
     sums, bases = (np.bincount(place, values[drawn], len(codes)) for values in (found.own, found.slot_own))
     earlier = np.where(counts > 0, np.minimum(earlier, PRIOR), earlier)
-    new = np.log((sums + TINY) / (bases + TINY))
-    total = np.maximum(counts + earlier, 1e-9)
-    shifts = (counts * np.clip(new, -MOST_SHIFT, MOST_SHIFT) + earlier * logs) / (total + PAIR_SHRINK)
+    new = np.clip(np.log((sums + TINY) / (bases + TINY)), -MOST_SHIFT, MOST_SHIFT)
+    shifts = np.log((counts * np.exp(new) + earlier * np.exp(logs) + PAIR_SHRINK) / (counts + earlier + PAIR_SHRINK))
     return replace(
         prior, slots=classes.slots, logs=found.logs, counts=classes.counts + classes.earlier, pairs=codes,
         pair_logs=np.where(counts > 0, shifts, logs), pair_counts=counts + earlier,

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from .state_numbers import StateNumbers
 
-__all__ = ["HORIZONS", "PACES", "ValueTable", "Values", "count_horizons", "empty_table", "find_pace", "fit_line",
-           "guess_logs"]  # fmt: skip
+__all__ = ["HORIZONS", "MOST_RATIO", "PACES", "ValueTable", "Values", "count_horizons", "empty_table", "find_pace",
+           "fit_line", "guess_logs"]  # fmt: skip
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -47,6 +47,9 @@ BYTES_PER_TOKEN = 3.0
 """Bytes that a token of the rest of a text is taken to have."""
 PRICE = 0.3
 """Nats per byte of the least completion, before anything is learned."""
+MOST_RATIO = 30.0
+"""Largest log-ratio of a value to what is expected of its class: beyond it, one value would be all that a mean is made
+of."""
 LACK = 2.0
 """Nats per token that is missing for the least completion."""
 SMALLEST = -575.0
@@ -138,16 +141,18 @@ def find_pace(exit_rate: float, has_newline: bool) -> int:
 def fit_line(least: Floats, logs: Floats) -> tuple[float, float]:
     """Return (a, b) of a line a + b x through points (least, logs), with b at most 0.
 
-    By least squares if there is a point with x = 0: a text that could end was seen. Until then a is 0, the value of a
-    text of which nothing is missing, and b is the median of log-value per byte: a free line would fall without bound
-    from pass to pass, as all values are made of what it says of the next tokens.
+    By least squares if there is a point with x = 0: a text that could end was seen. Then it is raised until the mean
+    ratio of values to it is 1: what is wanted of an unknown value is its mean, not the mean of logs. Until then a is 0,
+    the value of a text of which nothing is missing, and b is the median of log-value per byte: a free line would fall
+    without bound from pass to pass, as all values are made of what it says of the next tokens.
     """
     if not (least == 0).any():
         return 0.0, min(0.0, float(np.median(logs / least)))
     spread = float(least.var()) if len(least) >= 3 else 0.0
     mean, middle = float(logs.mean()), float(least.mean())
     slope = min(0.0, float(((least - middle) * (logs - mean)).mean()) / spread) if spread > 0 else 0.0
-    return mean - slope * middle, slope
+    ratios = np.exp(np.minimum(logs - np.minimum(0.0, mean + slope * (least - middle)), MOST_RATIO))
+    return mean - slope * middle + max(0.0, float(np.log(ratios.mean()))), slope
 
 
 def guess_logs(line: tuple[float, float], least: Floats, left: int) -> Floats:
