@@ -18,6 +18,7 @@ from constrain.frontends.json_schema.core.subschema_table import Subschema
 from constrain.frontends.json_schema.emission import mixed_documents, schema_pipeline
 from constrain.frontends.json_schema.emission.document_rules import DocumentRules
 from constrain.frontends.json_schema.reading.document_inspection import Inspection, inspect_document
+from constrain.frontends.json_schema.reading.keywords import KEYWORDS
 from tests.frontends.json_schema.test_document_rules import walk
 from tests.schema_strategies import schemas
 
@@ -60,7 +61,16 @@ def nested(values: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
     return st.one_of(plain, plain, undecided)
 
 
-SUBSCHEMAS = st.recursive(st.sampled_from(LEAVES), nested, max_leaves=6)
+MALFORMED = st.dictionaries(
+    st.sampled_from(sorted(row.name for row in KEYWORDS)),
+    st.sampled_from(
+        [None, True, -1, 1.5, "x", "#", [], ["a"], [{}], [TEXT, 1], {}, {"a": 1}, {"a": ["b"]}, {"a": TEXT}]
+    ),
+    min_size=1,
+    max_size=2,
+)
+"""Keywords with values of which most are wrong."""
+SUBSCHEMAS = st.recursive(st.one_of(st.sampled_from(LEAVES), st.sampled_from(LEAVES), MALFORMED), nested, max_leaves=6)
 DOCUMENTS = st.builds(
     lambda root, definitions: {**root, "$defs": definitions} if type(root) is dict else root,
     SUBSCHEMAS,
@@ -184,3 +194,12 @@ def test_the_attempt_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mixed_documents, "_decide", lambda *arguments: calls.append(1) or decide(*arguments))
     compile_anew('{"type": "object", "properties": {"a": {"type": "integer", "multipleOf": 5, "enum": [3]}}}', Style())
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("keyword", sorted(row.name for row in KEYWORDS))
+def test_values_that_a_keyword_does_not_allow_are_refused_alike(keyword: str) -> None:
+    """Also where they are of types to which the keyword does not apply."""
+    for value in ([], ["a", 1], [[1]], {"b": [1]}, {"b": 3}, "x", 3, None):
+        malformed = {"type": "integer", "multipleOf": 2, keyword: value}
+        for schema in (malformed, {"properties": {"a": malformed, "c": TEXT}}, {"items": {"anyOf": [malformed, TEXT]}}):
+            compare(schema, Style(), random.Random(1))

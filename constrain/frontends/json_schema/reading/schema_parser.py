@@ -282,6 +282,12 @@ class MixedSchemaParser(PlainSchemaParser):
         """The sets of the undecided subschemas that plain ones, references and the root lead to."""
         self.read()
 
+    def parse_subschema(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
+        """Return the set of a raw subschema. Raise SchemaError if it is none, as in an undecided one it may be."""
+        if type(raw) is not dict and type(raw) is not bool:
+            return SchemaParser._parse_new(self, raw, scope, pointer)
+        return super().parse_subschema(raw, scope, pointer)
+
     def _parse_new(self, raw: Any, scope: Scope, pointer: str) -> SchemaSet:
         parser = SchemaParser if id(raw) in self._undecided else PlainSchemaParser
         return parser._parse_new(self, raw, scope, pointer)
