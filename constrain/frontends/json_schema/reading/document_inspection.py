@@ -10,8 +10,7 @@ of them to be accepted and satisfiable, all of the document is, and the plain on
 (`emission.mixed_documents`).
 
 A plain subschema has finite values if none of its mandatory parts (required keys, items of a non-empty array) contains
-itself. Parts are nested, so only a reference can do that; `_is_founded` looks for cycles of mandatory references, of
-which all references inside an undecided subschema are taken to be.
+itself. Parts are nested, so only a reference can do that (`mandatory_references`).
 """
 
 from __future__ import annotations
@@ -32,6 +31,7 @@ from ..core.static_types import INTEGER, TYPE_BITS, TYPES
 from ..strings.formats import FORMATS
 from ..strings.schema_patterns import MOST_SMALL_POSITIONS, check_pattern, read_pattern
 from .keywords import STRUCTURE, iterate_subschemas
+from .mandatory_references import READING, UNITS_AT_ONCE, are_founded
 from .name_summaries import (
     ANY_OF,
     ARRAY_BITS,
@@ -67,16 +67,12 @@ __all__ = ["IDENTIFIERS", "Inspection", "PlainInspector", "inspect_document"]
 IDENTIFIERS = frozenset(("$id", "id", "$schema"))
 """Names that may open another scope."""
 
-UNITS_AT_ONCE = 1024
-"""Units of work after which they are charged."""
 MOST_VALUES = 1_000
 """Values of an enum up to which it is plain: longer ones are charged when the schema is compiled."""
 MOST_OPTIONS = 8
 """Options of anyOf or oneOf up to which they are plain."""
 SMALL_STATES = 1 + (1 << MOST_SMALL_POSITIONS)
 """States that the automaton of a small pattern, and its complement, cannot exceed."""
-MOST_REFERENCES = 24
-"""Longest chain of mandatory references that is followed."""
 DYNAMIC_REFERENCES = frozenset(("$dynamicRef", "$recursiveRef"))
 
 NO_PROPERTIES: dict[str, Any] = {}
@@ -198,7 +194,6 @@ class PlainInspector:
         self._inspected: set[int] = set()
         self._charged = 0  # subschemas whose work has been charged
         self._targets: dict[str, Any] = {}
-        self._followed = 0
         self.undecided: dict[int, dict[str, Any]] = {}
         self._inner: set[int] = set()
         """Ids of subschemas inside an undecided one."""
@@ -224,7 +219,7 @@ class PlainInspector:
                 self._charged = len(self._inspected)
             if self._targets:
                 self._pending += [raw for raw in self._targets.values() if id(raw) not in self._inspected]
-        return not self._targets or (not self._has_identifiers and self._is_founded())
+        return not self._targets or (not self._has_identifiers and are_founded(self._targets, self.undecided))
 
     def list_entries(self) -> list[dict[str, Any]]:
         """Return the undecided subschemas that plain ones, references and the root lead to."""
@@ -271,7 +266,7 @@ class PlainInspector:
                     return False
             elif not (self._is_plain_reference(text) and self._is_scanned(text, document)):
                 return False
-        return not self._targets or (not self._has_identifiers and self._is_founded())
+        return not self._targets or (not self._has_identifiers and are_founded(self._targets, self.undecided))
 
     def _is_scanned(self, reference: str, document: dict[str, Any]) -> bool:
         """Return whether the target of a reference is at a place that a scan goes to, where it has been found plain."""
@@ -497,68 +492,3 @@ class PlainInspector:
         except ConstrainError:  # The parser raises it with its place.
             return False
         return read_pattern(pattern).has_text
-
-    def _is_founded(self) -> bool:
-        """Return whether no reference is a mandatory part of its own target."""
-        founded: set[str] = set()
-        return all(self._is_reference_founded(reference, (), founded) for reference in self._targets)
-
-    def _is_reference_founded(self, reference: str, path: tuple[str, ...], founded: set[str]) -> bool:
-        """Return whether a reference leads to no cycle. path: those that lead to it. founded: known to lead to none."""
-        if reference not in founded:
-            if reference in path or len(path) > MOST_REFERENCES:
-                return False
-            path = (*path, reference)
-            others = self._list_mandatory_references(reference)
-            if not all(self._is_reference_founded(other, path, founded) for other in others):
-                return False
-            founded.add(reference)
-        return True
-
-    def _list_mandatory_references(self, reference: str) -> list[str]:
-        """Return the references that a value of the target of a reference may have to follow."""
-        found: list[str] = []
-        pending: list[Any] = [self._targets[reference]]
-        while pending:
-            part = pending.pop()
-            if type(part) is not dict:
-                continue
-            if id(part) in self.undecided:
-                found += self._list_references(part)
-                continue
-            if "$ref" in part:
-                found.append(part["$ref"])
-                continue
-            properties, additional = part.get("properties", {}), part.get("additionalProperties")
-            pending += [properties.get(name, additional) for name in part.get("required", ())]
-            pending += part.get("anyOf", ())
-            pending += part.get("oneOf", ())
-            if part.get("minItems"):
-                pending.append(part.get("items"))
-            self._count_followed()
-        return found
-
-    def _list_references(self, part: dict[str, Any]) -> list[str]:
-        """Return all references of a document that occur inside an undecided subschema."""
-        found: list[str] = []
-        pending: list[Any] = [part]
-        while pending:
-            value = pending.pop()
-            if type(value) is dict:
-                reference = value.get("$ref")
-                if type(reference) is str and reference in self._targets:  # others are inside constants
-                    found.append(reference)
-                pending += value.values()
-            elif type(value) is list:
-                pending += value
-            self._count_followed()
-        return found
-
-    def _count_followed(self) -> None:
-        self._followed += 1
-        if self._followed > UNITS_AT_ONCE:
-            spend_work(self._followed, READING)
-            self._followed = 0
-
-
-READING = "the reading of a schema"
