@@ -127,7 +127,7 @@ def test_schemata_of_the_library_keep_its_lines() -> None:
         fit = [one for one in list_mutants(file, text)[::40] if can_switch(text, one)]
         changed = combine_mutants(text, dict(enumerate(fit, 1)))
         ast.parse(changed)
-        assert changed.count("\n") >= text.count("\n") and SWITCH in changed
+        assert changed.count("\n") >= text.count("\n") and (SWITCH in changed or not fit)  # files of constants
 
 
 def test_what_runs_when_kernels_are_made_cannot_be_switched() -> None:
