@@ -146,11 +146,6 @@ class Prefixes:
         found[np.searchsorted(vocabulary.offsets, places, side="right") - 1] = True
         return found
 
-    @cached_property
-    def longest(self) -> int:
-        """Number of bytes of the longest token."""
-        return int(np.diff(self.constraint.vocabulary.offsets).max(initial=0))
-
     def clear(self) -> None:
         """Remove all texts."""
         self.root = ParticleNode(None, -1, self.constraint.matcher(), 0.0, False)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from .core.results import log_sum
 from .learned_twist.state_numbers import StateNumbers
-from .learned_twist.value_table import PACES, Values
+from .learned_twist.value_table import Values
 from .learned_twist.visited_prefixes import VisitedPrefix, VisitedPrefixes
 from .lookahead import Lookahead, build_lookahead, find_slot
 from .particles import Move, ParticleNode, Prefixes
@@ -37,8 +37,6 @@ DEFENSIVE = 0.02
 """eps: share of the proposal that ignores the twist."""
 RELEARN = 8
 """Tokens after which a population may go on with values that were learned from it."""
-HOPELESS = 30.0
-"""Nats by which psi of a text is lowered that the tokens left cannot complete, even if all were of the longest."""
 DOUBT = 8.0
 """Nats below the value of its slot that the value of one visited text may go: its own is an estimate, too."""
 
@@ -104,16 +102,6 @@ class LearningTrie:
             visited = self._visit(node, left, ahead)
         return ahead, visited
 
-    def find_hopeless(self, ahead: Lookahead, left: int) -> NDArray[np.bool_] | None:
-        """Return which of the tokens that were followed lead to texts whose least completion has more bytes than `left`
-        tokens, end token included, can have: bool [k]; None if no state is that far from the end.
-        """
-        room = (left - 1) * self.prefixes.longest
-        if room >= self.numbers.most_least:
-            return None
-        least = [self.numbers.least_of(slot // PACES) for slot in ahead.slots.tolist()]
-        return np.array(least, np.int64) > room
-
     def _visit(self, node: ParticleNode, left: int, ahead: Lookahead) -> VisitedPrefix | None:
         parent = None if node.parent is None else self.visited_at(node.parent)
         if parent is None and node.parent is not None:
@@ -163,7 +151,7 @@ def grow_twisted_population(
         prefixes.fetch_rows(texts)
         if relearn is not None and left < settings.max_tokens and (settings.max_tokens - left) % RELEARN == 0:
             values = relearn()
-        steps = {node: _prepare_step(trie, node, values, left, defensive) for node in texts}
+        steps = {node: _prepare_step(*trie.look_ahead(node, left), values, left - 1, defensive) for node in texts}
         prefixes.release_rows(texts)
         for i in live:
             log_ahead = steps[nodes[i]].log_ahead
@@ -195,10 +183,10 @@ def grow_twisted_population(
     return Population(nodes, log_weights, len(np.unique(lines[~unfinished])), resampled, lines)
 
 
-def _prepare_step(trie: LearningTrie, node: ParticleNode, values: Values | Flat, left: int, defensive: float) -> _Step:
-    """Compute B(u), psi and the proposal at a text. left: number of tokens left, the next one included."""
-    ahead, visited = trie.look_ahead(node, left)
-    left -= 1
+def _prepare_step(
+    ahead: Lookahead, visited: VisitedPrefix | None, values: Values | Flat, left: int, defensive: float
+) -> _Step:
+    """Compute B(u), psi and the proposal at a text. left: number of tokens after the next one."""
     psi = np.zeros(len(ahead.tokens) + 2)
     psi[:-2] = values.of_pairs(ahead.slots, ahead.tokens, left)
     if visited is not None and isinstance(values, Values):
@@ -207,9 +195,6 @@ def _prepare_step(trie: LearningTrie, node: ParticleNode, values: Values | Flat,
                 at = int(ahead.tokens.searchsorted(token))
                 if at < len(ahead.tokens) and ahead.tokens[at] == token:
                     psi[at] = max(math.log(child.value), psi[at] - DOUBT)
-    hopeless = trie.find_hopeless(ahead, left)
-    if hopeless is not None:
-        psi[:-2][hopeless] -= HOPELESS
     psi[-2] = values.of_slots(np.array([ahead.own_slot]), left)[0]
     logs = np.append(ahead.logs, [ahead.rest_log, ahead.end_log])
     twisted = logs + psi

@@ -149,34 +149,6 @@ def test_tokens_that_are_not_followed_count_in_full(followed: int, monkeypatch: 
     assert_law(mass, SMALL.law())
 
 
-def test_texts_that_the_tokens_left_cannot_complete_are_hardly_drawn() -> None:
-    """Tokens of one byte and a text that needs each of them: whatever the table says, few populations die."""
-    case = regular("tight", TWO, "(b*a){3}b", 8, seed=1)
-    for unlearned in (True, False):
-        trie, table = fresh(case) if unlearned else learn(case, 2)
-        rng = np.random.default_rng(2)
-        log_zs = [
-            grow_twisted_population(trie, 8, settings_of(case, threshold=0.5), Values(table), rng).log_z
-            for _ in range(100)
-        ]
-        assert min(log_zs) > -math.inf
-    assert trie.numbers.most_least == max(map(trie.numbers.least_of, range(len(trie.numbers))))
-    assert trie.numbers.copy().most_least == trie.numbers.most_least
-
-
-def test_what_seems_hopeless_still_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rule lowers psi and forbids nothing: with one that judges wrongly, populations stay unbiased."""
-    monkeypatch.setattr(LearningTrie, "find_hopeless", lambda _, ahead, left: ahead.tokens % 2 == left % 2)
-    monkeypatch.setattr(twisted_populations, "HOPELESS", 2.0)
-    trie, table = learn(SMALL, 2)
-    mass = defaultdict[Any, float](float)
-    for probability, population in outcomes(
-        lambda rng: grow_twisted_population(trie, 2, settings_of(SMALL), Values(table), rng, 0.1)
-    ):
-        add_masses(mass, probability, population)
-    assert_law(mass, SMALL.law())
-
-
 def test_a_critic_is_part_of_what_is_drawn_from() -> None:
     def shouting(text: str) -> float:
         return 0.4 * len(text) - 0.3 * text.count("b")

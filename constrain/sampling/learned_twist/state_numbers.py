@@ -34,14 +34,11 @@ class StateNumbers:
         Generation of the program whose addresses the states name.
     examples : list of tuple of int
         By number: the tokens of a text that leads to the state.
-    most_least : int
-        The largest `least_of` of all states.
     """
 
     def __init__(self, generation: int) -> None:
         self.generation = generation
         self.examples: list[tuple[int, ...]] = []
-        self.most_least = 0
         self._numbers: dict[Any, int] = {}  # by key
         self._coarse_numbers: dict[Any, int] = {}  # by coarse key
         self._least: list[int] = []
@@ -72,7 +69,6 @@ class StateNumbers:
             number = self._seen[state] = self._numbers[state.key] = len(self.examples)
             self.examples.append(example)
             self._least.append(state.least)
-            self.most_least = max(self.most_least, state.least)
             self._coarse.append(self._coarse_numbers.setdefault(state.coarse, len(self._coarse_numbers)))
         return number
 
@@ -98,7 +94,6 @@ class StateNumbers:
         """Return an independent copy."""
         other = StateNumbers(self.generation)
         other.examples, other._least, other._coarse = self.examples[:], self._least[:], self._coarse[:]
-        other.most_least = self.most_least
         other._numbers, other._coarse_numbers = dict(self._numbers), dict(self._coarse_numbers)
         return other
 
