@@ -19,5 +19,6 @@ MEMBER_W, MULTIPLE_W = 6, 3
 """Words of an alternative without its list."""
 
 ALIVE, ENDS, UNSURE = 1, 2, 4
-"""Bits of the answer for each run. UNSURE: the run has the digits of a bound, or it is not found
-out whether a member begins with it."""
+"""Bits of the answer for each run. UNSURE: the run has the digits of a bound, or whether a member begins with it is not
+found out.
+"""
