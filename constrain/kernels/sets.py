@@ -20,7 +20,7 @@ from .closure import begin_closure, compute_closure, emit_config, push_item
 from .context_views import load_acquire, view
 from .interned_names import extend_chain, request
 from .interned_sets import UNKNOWN, UNKNOWN_TO_LEAVES, intern_set
-from .jit.compilation import entry, kernel
+from .jit.compilation import entry, inlined, kernel
 from .object_states import add_member, add_named_member, is_name_free, may_repeat
 from .parsing import step_parse
 from .program_layout import ARG_FINITE, ARG_HIGH, ARG_LOW, ARG_MARK, ARG_NEXT, LEAF, OTHER, PARSE, STR_ESCAPES
@@ -29,7 +29,8 @@ from .unique_members import extend_text, may_keep_candidates
 
 from .context_layout import (  # isort: skip
     ACCEPTS, CANDIDATES, CODE, CONFIGS, CURSORS, ENTRY, HEAD, LEAF_NEXT, LEAVES, MISSING, NAMED, NAMES,
-    NEED_CAN_DIFFER, NEED_LEAF, NEED_RULES, N_MISSING, SETS, TEXT, UNSURE, WIDE,
+    NEED_CANDIDATES, NEED_CAN_DIFFER, NEED_IS_UNIQUE, NEED_LEAF, NEED_RULES, N_MISSING, SETS, STATUS, TEXT, UNSURE,
+    WIDE,
 )  # fmt: skip
 from .record_layout import (  # isort: skip
     CANNOT_DIFFER, CAN_DIFFER, CONFIG_EXTRA, CONFIG_NODE, CONFIG_PC, CONFIG_STATE, CONFIG_REGISTER, CONFIG_W,
@@ -44,6 +45,9 @@ from .table_layout import (  # isort: skip
 
 SAME_STEP = -3
 """In WIDE while a step is stored: one of the bytes that move every leaf as the byte of that step does."""
+
+MOST_AHEAD = 32
+"""Most bytes that are followed to a unique member, one after the other."""
 
 
 @entry("int64(int64)")
@@ -228,12 +232,48 @@ def differs_within_string(c: Any, s: Any) -> Any:
     return differs_after_byte(c, quoted)
 
 
+@inlined("int64(int64)")
+def is_comparison(status: Any) -> Any:
+    """Return whether a request is one to compare members."""
+    return status == NEED_CANDIDATES or status == NEED_IS_UNIQUE
+
+
+@kernel("int64(int64, int64)")
+def differs_further_on(c: Any, s: Any) -> Any:
+    """Return whether a member without candidates is reached from set s by always the first byte that may follow.
+
+    1, 0 (it is not known), or -1. Most members have a place where anything may follow, as a string, after keys that
+    nothing else can follow. What only the caller can compare is left to its search.
+    """
+    head, sets = view(c, HEAD), view(c, SETS)
+    for _ in range(MOST_AHEAD):
+        after = DEAD
+        for byte in range(33, 256):
+            if byte != 92 and may_allow(c, s, byte):
+                after = compute_step(c, s, byte)
+                if after < 0:
+                    return 0 if is_comparison(head[STATUS]) else -1
+                if after > 0 and sets[after * SET_W + SET_FLAGS] & CANNOT_DIFFER == 0:
+                    break
+                after = DEAD
+        if after == DEAD:
+            return 0
+        flags = sets[after * SET_W + SET_FLAGS] + 0
+        if flags & HAS_CANDIDATES == 0 or flags & CAN_DIFFER:
+            return 1
+        differs = differs_after_byte(c, after)
+        if differs != 0:
+            return 0 if differs < 0 and is_comparison(head[STATUS]) else differs
+        s = after
+    return 0
+
+
 @kernel("int64(int64, int64, int64)")
 def compute_live_step(c: Any, s: Any, b: Any) -> Any:
     """Return the set after set s and byte b as `compute_step`, but DEAD if no unique member can follow.
 
-    Usually a further byte makes the member unique, or a quote and another one; if not, the caller searches
-    (NEED_CAN_DIFFER).
+    Usually a further byte makes the member unique, a quote and another one, or the first bytes that may follow; if
+    not, the caller searches (NEED_CAN_DIFFER).
     """
     after = compute_step(c, s, b)
     sets = view(c, SETS)
@@ -248,6 +288,8 @@ def compute_live_step(c: Any, s: Any, b: Any) -> Any:
     differs = differs_after_byte(c, after)
     if differs == 0:
         differs = differs_within_string(c, after)
+    if differs == 0:
+        differs = differs_further_on(c, after)
     if differs < 0:
         return -1
     if differs > 0:

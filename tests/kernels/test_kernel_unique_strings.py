@@ -9,6 +9,7 @@ from constrain.engine.uniqueness.value_index import ValueIndex
 from constrain.kernels import layout as at
 from constrain.kernels.interned_names import extend_chain
 from constrain.kernels.unique_members import extend_text, find_candidates
+from constrain.kernels.unique_objects import add_object_candidates
 from constrain.kernels.unique_strings import (
     MOST_COMPARED,
     NOT_DECIDED,
@@ -20,7 +21,7 @@ from constrain.kernels.unique_strings import (
 )
 from tests.kernel_context_factory import Context
 
-LENGTHS = {at.NAMES: 3 * 4_096, at.NAME_HASH: 1 << 14, at.GUARDS: 8 * at.GUARD_W, at.GUARD_HASH: 64}
+LENGTHS = {at.NAMES: 3 * 4_096, at.NAME_HASH: 1 << 14, at.GUARDS: 8 * at.GUARD_W, at.GUARD_HASH: 64, at.BUFFER: 8_192}
 STRINGS = st.text("abé漢\U0001f600", max_size=3).map(lambda text: f'"{text}"')
 OTHERS = st.sampled_from(["12", "[]", "null", '"\\u0061"', '"a\\"b"', '{"a": 1}', '""'])
 MEMBERS = st.lists(STRINGS, max_size=5) | st.lists(STRINGS | OTHERS, max_size=4)
@@ -78,7 +79,8 @@ def test_answers_are_those_of_the_caller(members: list[str], text: str, data: st
         context.head[at.N_GUARDS] = 0
         context[at.GUARD_HASH][:] = -1
     context.head[at.CANDIDATES], context.head[at.TEXT] = chain, write_text(context, start, spelled)
-    if members and not (is_plain(text) and all(map(is_plain, members))):
+    is_object = members and context.run(add_object_candidates, chain, int(context.head[at.TEXT])) != NOT_DECIDED
+    if members and not is_object and not (is_plain(text) and all(map(is_plain, members))):
         assert context.run(find_candidates) == -1 and context.asked == (at.NEED_CANDIDATES, chain)
     elif members:
         assert context.run(find_candidates) == 0 == context.run(find_candidates)
